@@ -1,0 +1,105 @@
+//! The interface every algorithm implements, and dispatch over all of them.
+
+use uncork_units::{Rate, Ratio, Time, TimeDelta};
+
+use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+
+/// What a connection knows before its first packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Sender maximum segment size in bytes.
+    pub mss: u32,
+    /// Initial window in bytes; RFC 6928 suggests ten segments.
+    pub initial_window: u64,
+    /// Round-trip time of the handshake, where one was measured.
+    pub initial_rtt: Option<TimeDelta>,
+    /// Seed of the controller's random choices.
+    pub seed: u64,
+    /// The time now.
+    pub now: Time,
+}
+
+/// How the host may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Congestion window: the most bytes that may be in flight.
+    pub cwnd: u64,
+    /// Rate to pace at; `None` lets ACKs alone clock the sender.
+    pub pacing_rate: Option<Rate>,
+    /// The most bytes to send back to back when pacing.
+    pub send_quantum: u64,
+}
+
+/// The inside of a controller, for logs, plots and tests. `None` where an algorithm has no such
+/// notion, or has not measured it yet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Snapshot {
+    /// State by the specification's name, such as `ProbeBW_UP` or `SlowStart`.
+    pub state: &'static str,
+    /// Whether losses are being repaired.
+    pub in_recovery: bool,
+    /// Slow-start threshold in bytes.
+    pub ssthresh: Option<u64>,
+    /// BBR.max_bw.
+    pub max_bw: Option<Rate>,
+    /// BBR.bw: what the model allows now.
+    pub bw: Option<Rate>,
+    /// BBR.min_rtt.
+    pub min_rtt: Option<TimeDelta>,
+    /// Current pacing gain.
+    pub pacing_gain: Option<Ratio>,
+    /// Current window gain.
+    pub cwnd_gain: Option<Ratio>,
+    /// BBR.bw_shortterm, where it binds.
+    pub bw_shortterm: Option<Rate>,
+    /// BBR.inflight_shortterm in bytes, where it binds.
+    pub inflight_shortterm: Option<u64>,
+    /// BBR.inflight_longterm in bytes, where it binds.
+    pub inflight_longterm: Option<u64>,
+    /// Packet-timed round trips so far.
+    pub round_count: u64,
+}
+
+impl Snapshot {
+    /// A snapshot that knows only its state.
+    pub(crate) const fn of_state(state: &'static str) -> Self {
+        Self {
+            state,
+            in_recovery: false,
+            ssthresh: None,
+            max_bw: None,
+            bw: None,
+            min_rtt: None,
+            pacing_gain: None,
+            cwnd_gain: None,
+            bw_shortterm: None,
+            inflight_shortterm: None,
+            inflight_longterm: None,
+            round_count: 0,
+        }
+    }
+}
+
+/// A congestion control algorithm.
+pub trait Controller {
+    /// A packet leaves. The token is stored beside it and comes back with its fate.
+    fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token;
+
+    /// One acknowledgement, or one loss timer, with all that it told.
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>);
+
+    /// Packets declared lost earlier turn out to have been delivered.
+    fn on_spurious(&mut self, now: Time, packets: &[Lost]);
+
+    /// A timer expired for want of acknowledgements.
+    fn on_timeout(&mut self, now: Time, timeout: Timeout);
+
+    /// The path changed.
+    fn on_path(&mut self, now: Time, event: PathEvent);
+
+    /// How the host may send from now on.
+    fn control(&self) -> Control;
+
+    /// The inside, for logs, plots and tests.
+    fn snapshot(&self) -> Snapshot;
+}

@@ -1,0 +1,178 @@
+//! What a host tells a controller.
+
+use uncork_units::{Time, TimeDelta};
+
+/// A packet that leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SentPacket {
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Bytes in flight once this packet is on its way, itself included: sent, and neither
+    /// acknowledged nor declared lost.
+    pub in_flight: u64,
+    /// Bytes unacknowledged, this packet included. Unlike `in_flight` it keeps what was declared
+    /// lost: a connection is idle when nothing is unacknowledged.
+    pub unacked: u64,
+}
+
+/// Whether the application has more for the network after the packet just sent.
+///
+/// This says nothing about the pacer or the window: a sender that waits for either is not
+/// application-limited. The sampler draws that conclusion itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppState {
+    /// New data, or data to retransmit, waits to be sent.
+    Backlogged,
+    /// Nothing waits: the next packet needs the application to write first.
+    Drained,
+}
+
+/// What a controller wants to know again about a packet once its fate is known. The host stores it
+/// beside the packet and hands it back in [`Acked`] or [`Lost`]; there is no second packet table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// When the packet left.
+    pub(crate) send_time: Time,
+    /// C.delivered when it left.
+    pub(crate) delivered: u64,
+    /// C.delivered_time when it left.
+    pub(crate) delivered_time: Time,
+    /// P.send_time - P.first_send_time: how long the flight before it took to send.
+    pub(crate) send_elapsed: TimeDelta,
+    /// C.lost when it left.
+    pub(crate) lost: u64,
+    /// Bytes in flight when it left, itself included; the top bit says "application-limited".
+    tx_in_flight_and_limit: u64,
+}
+
+const APP_LIMITED: u64 = 1 << 63;
+
+const _: () = assert!(size_of::<Token>() <= 48, "hosts keep one token per packet in flight");
+
+impl Token {
+    pub(crate) fn new(
+        send_time: Time,
+        sampler: (u64, Time, TimeDelta, u64),
+        tx_in_flight: u64,
+        is_app_limited: bool,
+    ) -> Self {
+        let (delivered, delivered_time, send_elapsed, lost) = sampler;
+        let limit = if is_app_limited { APP_LIMITED } else { 0 };
+        Self {
+            send_time,
+            delivered,
+            delivered_time,
+            send_elapsed,
+            lost,
+            tx_in_flight_and_limit: tx_in_flight.min(APP_LIMITED - 1) | limit,
+        }
+    }
+
+    /// When the packet left.
+    pub fn send_time(&self) -> Time {
+        self.send_time
+    }
+
+    /// P.tx_in_flight: bytes in flight when the packet left, itself included.
+    pub(crate) fn tx_in_flight(&self) -> u64 {
+        self.tx_in_flight_and_limit & !APP_LIMITED
+    }
+
+    /// P.is_app_limited.
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.tx_in_flight_and_limit & APP_LIMITED != 0
+    }
+}
+
+/// A packet that this feedback acknowledges for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acked {
+    /// What [`crate::Controller::on_sent`] returned for it.
+    pub token: Token,
+    /// Its size in bytes.
+    pub bytes: u32,
+}
+
+/// A packet that is now declared lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// What [`crate::Controller::on_sent`] returned for it.
+    pub token: Token,
+    /// Its size in bytes.
+    pub bytes: u32,
+    /// Whether the packet sent just before it was declared lost too, in this feedback or an earlier
+    /// one: a run of such packets is one discontiguous range.
+    pub contiguous: bool,
+}
+
+/// A round-trip time measured by this feedback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RttSample {
+    /// The sample: now minus the departure of the newest packet acknowledged.
+    pub latest: TimeDelta,
+    /// RFC 6298 SRTT (RFC 9002 smoothed_rtt), this sample included.
+    pub smoothed: TimeDelta,
+    /// Smallest sample of the connection, this one included.
+    pub min: TimeDelta,
+}
+
+/// Everything one acknowledgement (or one loss timer) told the host, at once.
+///
+/// A controller works through it in a fixed order: rate sample, losses, model, control. A timer
+/// that declares packets lost gives a feedback with nothing acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback<'a> {
+    /// Packets acknowledged, in the order of their transmission.
+    pub acked: &'a [Acked],
+    /// Packets declared lost, in the order of their transmission.
+    pub lost: &'a [Lost],
+    /// Round-trip time, when the feedback measured one.
+    pub rtt: Option<RttSample>,
+    /// Packets reported as Congestion Experienced since the last feedback.
+    pub ce_packets: u32,
+    /// Bytes in flight after this feedback.
+    pub in_flight: u64,
+    /// Bytes unacknowledged after this feedback.
+    pub unacked: u64,
+    /// Whether the oldest unacknowledged packet was among those acknowledged (TCP: SND.UNA
+    /// advanced). RFC 9937 lets the sender catch up only on such ACKs.
+    pub una_advanced: bool,
+    /// Whether a tail-loss probe repaired a loss that was never declared (RFC 8985 §7.4.2).
+    pub repaired_by_probe: bool,
+}
+
+impl Feedback<'_> {
+    /// Bytes newly acknowledged.
+    pub fn acked_bytes(&self) -> u64 {
+        self.acked.iter().map(|packet| u64::from(packet.bytes)).sum()
+    }
+
+    /// Bytes newly declared lost.
+    pub fn lost_bytes(&self) -> u64 {
+        self.lost.iter().map(|packet| u64::from(packet.bytes)).sum()
+    }
+}
+
+/// A timer expired for want of acknowledgements. It is reported before the feedback with the
+/// packets that are declared lost because of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timeout {
+    /// A probe timeout (RFC 8985 §7, RFC 9002 §6.2): a probe is sent, nothing is concluded.
+    Probe,
+    /// A retransmission timeout (RFC 6298): what is in flight is presumed lost.
+    Retransmission,
+    /// Persistent congestion (RFC 9002 §7.6).
+    Persistent,
+}
+
+/// Something happened to the path or to the connection's use of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathEvent {
+    /// The largest packet is now this many bytes.
+    MtuChanged {
+        /// Sender maximum segment size, in bytes.
+        mss: u32,
+    },
+    /// The connection moved to another path: all that was learned is void.
+    Migrated,
+}

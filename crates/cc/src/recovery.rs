@@ -1,0 +1,71 @@
+//! The recovery episode, shared by all algorithms.
+
+use uncork_units::Time;
+
+use crate::event::Feedback;
+
+/// From the first loss until the first packet sent after it is acknowledged (RFC 9002 §7.3.2): one
+/// episode is one congestion event, however many packets it lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RecoveryEpisode {
+    /// Packets that left before this belong to the episode.
+    started: Time,
+    active: bool,
+    /// Packets declared lost in this episode and not (yet) found to have been delivered.
+    lost: u32,
+    /// Whether the episode may still turn out to be spurious.
+    undoable: bool,
+}
+
+/// What a feedback did to the episode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecoveryChange {
+    None,
+    Entered,
+    Exited,
+}
+
+impl RecoveryEpisode {
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Takes in a feedback: acknowledgements may end an episode, losses of packets sent after its
+    /// start begin the next one.
+    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
+        let newest_acked = feedback.acked.last().map(|packet| packet.token.send_time);
+        let newest_lost = feedback.lost.last().map(|packet| packet.token.send_time);
+        if newest_lost.is_some_and(|sent| sent >= self.started) {
+            self.enter(now, feedback.lost.len() as u32);
+            return RecoveryChange::Entered;
+        }
+        self.lost = self.lost.saturating_add(feedback.lost.len() as u32);
+        if self.active && newest_acked.is_some_and(|sent| sent >= self.started) {
+            self.active = false;
+            return RecoveryChange::Exited;
+        }
+        RecoveryChange::None
+    }
+
+    /// Starts an episode: by loss, by a timeout or by a CE mark.
+    pub(crate) fn enter(&mut self, now: Time, lost: u32) {
+        *self = Self { started: now, active: true, lost, undoable: true };
+    }
+
+    /// Packets of the episode were delivered after all. True when that makes the whole episode
+    /// spurious: every packet that was declared lost in it arrived.
+    pub(crate) fn on_spurious(&mut self, packets: u32) -> bool {
+        self.lost = self.lost.saturating_sub(packets);
+        let spurious = self.undoable && self.lost == 0;
+        if spurious {
+            self.undoable = false;
+            self.active = false;
+        }
+        spurious
+    }
+
+    /// The episode was real (persistent congestion, idle time, another path): it cannot be undone.
+    pub(crate) fn confirm(&mut self) {
+        self.undoable = false;
+    }
+}

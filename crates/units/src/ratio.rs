@@ -1,0 +1,40 @@
+//! Exact ratios: gains, thresholds and probabilities without floating point.
+
+use crate::rate::mul_div;
+
+/// A ratio of two integers, such as a pacing gain of 277/100.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ratio {
+    num: u32,
+    den: u32,
+}
+
+impl Ratio {
+    /// The ratio 1.
+    pub const ONE: Self = Self::new(1, 1);
+
+    /// `num` / `den`; a `den` of 0 counts as 1.
+    pub const fn new(num: u32, den: u32) -> Self {
+        Self { num, den: if den == 0 { 1 } else { den } }
+    }
+
+    /// The numerator.
+    pub const fn num(self) -> u32 {
+        self.num
+    }
+
+    /// The denominator, never 0.
+    pub const fn den(self) -> u32 {
+        self.den
+    }
+
+    /// This ratio of `value`, rounded down, saturating.
+    pub const fn of(self, value: u64) -> u64 {
+        mul_div(value, self.num as u64, self.den as u64)
+    }
+
+    /// The ratio as a number, for reports and plots.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.num) / f64::from(self.den)
+    }
+}
