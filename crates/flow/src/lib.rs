@@ -1,1 +1,9 @@
-//! To be written.
+//! The flow record: what every engine leaves of a transfer, and all that tables, plots and
+//! experiments read.
+#![forbid(unsafe_code)]
+
+mod record;
+mod series;
+
+pub use record::{FlowRecord, Quantiles};
+pub use series::SeriesPoint;

@@ -1,0 +1,63 @@
+//! One row per transfer.
+
+use serde::{Deserialize, Serialize};
+
+/// What became of one transfer, whoever carried it. Times are in nanoseconds since the start of the
+/// run, byte counts are payload unless they say otherwise.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowRecord {
+    /// The engine that carried it: `sim`.
+    pub engine: String,
+    /// Which comparison column (a controller or a mix) the run belongs to.
+    pub group: String,
+    /// The controller, such as `bbr3`.
+    pub cc: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Index of the flow in its run.
+    pub flow: u32,
+    /// When it started to connect.
+    pub start_ns: u64,
+    /// From the start to the last byte at the receiver; `None` for flows of a duration and for
+    /// transfers that did not finish.
+    pub completion_ns: Option<u64>,
+    /// From the start to the first byte at the receiver.
+    pub first_byte_ns: Option<u64>,
+    /// How long data was in flight or waiting to be sent: with `bytes_acked` the honest throughput.
+    pub busy_ns: u64,
+    /// Bytes asked for; `None` for flows of a duration.
+    pub size_bytes: Option<u64>,
+    /// Distinct payload bytes that reached the receiver.
+    pub bytes_delivered: u64,
+    /// Payload bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Payload bytes sent again.
+    pub bytes_retransmitted: u64,
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Packets dropped by the bottleneck's queue.
+    pub packets_dropped_queue: u64,
+    /// Packets lost at random.
+    pub packets_dropped_random: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Round-trip times as the sender measured them, in milliseconds.
+    pub rtt_ms: Option<Quantiles>,
+    /// Time each packet spent in the bottleneck's queue, in milliseconds.
+    pub queue_ms: Option<Quantiles>,
+}
+
+/// Where a distribution lies.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// Smallest value.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
