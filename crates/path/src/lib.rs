@@ -1,1 +1,19 @@
-//! To be written.
+//! Network paths as pure state machines: a packet goes in at one time and comes out at another, or
+//! never. Virtual time drives them in the simulator; a wall clock could as well.
+//!
+//! Every random element draws from its own stream of the seed, so adding one disturbs no other.
+#![forbid(unsafe_code)]
+
+mod bottleneck;
+mod delay;
+mod loss;
+mod packet;
+mod queue;
+mod spec;
+
+pub use bottleneck::{Bottleneck, Departure, RateStep};
+pub use delay::DelayLine;
+pub use loss::{Loss, LossSpec};
+pub use packet::Packet;
+pub use queue::DropTail;
+pub use spec::{Buffer, LossPosition, PathSpec, PathSpecError};

@@ -6,11 +6,19 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod bytes;
+mod decimal;
+mod error;
+mod probability;
+mod quantity;
 mod rate;
 mod ratio;
 mod rng;
 mod time;
 
+pub use bytes::ByteCount;
+pub use error::ParseError;
+pub use probability::Probability;
 pub use rate::Rate;
 pub use ratio::Ratio;
 pub use rng::Rng;

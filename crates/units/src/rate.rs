@@ -1,12 +1,31 @@
 //! Data rates.
 
-use crate::{Ratio, TimeDelta};
+use core::fmt;
+use core::str::FromStr;
+
+use crate::decimal::write_shortest;
+use crate::error::Grammar;
+use crate::quantity::{Prefix, Unit, parse};
+use crate::{ParseError, Ratio, TimeDelta};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// A data rate in whole bytes per second.
+/// A data rate in whole bytes per second. Written in bits (`20mbit`, `64kbit/s`, `2.5Gbps`) or in
+/// bytes (`2.5MB/s`, `512KiB/s`); the case of a prefix does not matter. Units whose `b` or `B` is
+/// read as bits by some and as bytes by others are refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
+
+const GRAMMAR: Grammar = Grammar {
+    name: "a rate",
+    examples: "20mbit, 2.5gbit, 64kbit or 2.5MB/s",
+    units: &["mbit", "kbit", "MB/s"],
+    smallest: "8bit",
+    largest: "147573952tbit",
+};
+
+const BITS: [&str; 5] = ["bit", "kbit", "mbit", "gbit", "tbit"];
+const BYTES: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
 
 impl Rate {
     /// No data moves.
@@ -67,19 +86,171 @@ impl Rate {
     }
 
     /// This rate times `gain`.
+    #[must_use]
     pub const fn scaled(self, gain: Ratio) -> Self {
         Self(gain.of(self.0))
+    }
+}
+
+fn unit(name: &str) -> Unit {
+    let (prefix, base) = Prefix::split(name);
+    let bits = ["bit", "bits", "bit/s", "bits/s"];
+    match base {
+        "B/s" => Unit::of(prefix.factor()),
+        _ if prefix.binary => Unit::Unknown,
+        "bps" => Unit::Scale { num: prefix.factor(), den: 8 },
+        _ if bits.iter().any(|name| base.eq_ignore_ascii_case(name)) => {
+            Unit::Scale { num: prefix.factor(), den: 8 }
+        }
+        "" | "b" | "B" | "b/s" | "Bps" | "BPS" => {
+            Unit::Ambiguous([BITS[prefix.order], BYTES[prefix.order]])
+        }
+        _ => Unit::Unknown,
+    }
+}
+
+impl FromStr for Rate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        parse(text, &GRAMMAR, unit).map(Self)
+    }
+}
+
+impl fmt::Display for Rate {
+    /// In bits, the shortest form that reads back as exactly this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u128, &str); 5] = [
+            (1_000_000_000_000, "tbit"),
+            (1_000_000_000, "gbit"),
+            (1_000_000, "mbit"),
+            (1_000, "kbit"),
+            (1, "bit"),
+        ];
+        write_shortest(f, u128::from(self.0) * 8, &UNITS)
     }
 }
 
 /// `a · b / c`, exact, saturating. 64-bit arithmetic when the product fits, because that is the
 /// per-packet case and a 128-bit division costs several times as much.
 pub(crate) const fn mul_div(a: u64, b: u64, c: u64) -> u64 {
-    match a.checked_mul(b) {
-        Some(product) => product / c,
-        None => {
-            let quotient = a as u128 * b as u128 / c as u128;
-            if quotient > u64::MAX as u128 { u64::MAX } else { quotient as u64 }
+    if let Some(product) = a.checked_mul(b) {
+        return product / c;
+    }
+    let quotient = a as u128 * b as u128 / c as u128;
+    if quotient > u64::MAX as u128 { u64::MAX } else { quotient as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::string::ToString;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn error(text: &str) -> std::string::String {
+        text.parse::<Rate>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_bits_and_bytes() {
+        for (text, bytes_per_sec) in [
+            ("20mbit", 2_500_000),
+            ("20Mbit/s", 2_500_000),
+            ("20 Mbits/s", 2_500_000),
+            ("20Mbps", 2_500_000),
+            ("20MBIT", 2_500_000),
+            ("2.5gbit", 312_500_000),
+            ("64kbit", 8_000),
+            ("0.1tbit", 12_500_000_000),
+            ("2.5MB/s", 2_500_000),
+            ("1KiB/s", 1_024),
+            ("100bit", 12),
+            ("0mbit", 0),
+            ("147573952589676.412920mbit", u64::MAX),
+        ] {
+            assert_eq!(text.parse(), Ok(Rate(bytes_per_sec)), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_to_write_instead() {
+        assert_eq!(error("20"), "a rate needs a unit: write 20mbit, 20kbit or 20MB/s");
+        for text in ["20Mb", "20MB", "20M", "20Mb/s", "20MBps", "20MBPS"] {
+            assert_eq!(error(text), "the unit has two meanings: write 20mbit or 20MB/s", "{text}");
+        }
+        assert_eq!(error("8b"), "the unit has two meanings: write 8bit or 8B/s");
+        let examples = "write 20mbit, 2.5gbit, 64kbit or 2.5MB/s";
+        for text in ["20ms", "20Mibit", "20MiB", "20m/s", "1e6bit"] {
+            assert_eq!(error(text), std::format!("a rate has no such unit: {examples}"), "{text}");
+        }
+        assert_eq!(error("-1mbit"), std::format!("a rate is never negative: {examples}"));
+        assert_eq!(error("fast"), std::format!("a rate starts with a number: {examples}"));
+        assert_eq!(error(" "), std::format!("a rate is missing: {examples}"));
+        assert_eq!(error("7bit"), "too small: a rate is 0 or at least 8bit");
+        assert_eq!(error("147573953tbit"), "too large: a rate is at most 147573952tbit");
+        assert_eq!(
+            error("1.0000000001mbit"),
+            "too many decimal places: a rate has at most 9 of them"
+        );
+    }
+
+    #[test]
+    fn prints_the_shortest_form() {
+        for (rate, text) in [
+            (Rate::ZERO, "0bit"),
+            (Rate::from_mbit(20), "20mbit"),
+            (Rate::from_mbit(2_500), "2.5gbit"),
+            (Rate::from_bits_per_sec(64_000), "64kbit"),
+            (Rate::from_bits_per_sec(1_500_000), "1.5mbit"),
+            (Rate::from_bytes_per_sec(1), "8bit"),
+        ] {
+            assert_eq!(rate.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn rates_and_volumes_agree() {
+        let rate = Rate::from_mbit(20);
+        assert_eq!(rate.bytes_in(TimeDelta::from_millis(40)), 100_000);
+        assert_eq!(rate.time_for(100_000), TimeDelta::from_millis(40));
+        assert_eq!(Rate::of(100_000, TimeDelta::from_millis(40)), rate);
+        assert_eq!(rate.scaled(Ratio::new(277, 100)), Rate::from_bits_per_sec(55_400_000));
+    }
+
+    #[test]
+    fn extremes_saturate() {
+        assert_eq!(Rate::of(1, TimeDelta::ZERO), Rate::ZERO);
+        assert_eq!(Rate::of(u64::MAX, TimeDelta::from_nanos(1)), Rate::MAX);
+        assert_eq!(Rate::ZERO.time_for(1), TimeDelta::MAX);
+        assert_eq!(Rate::from_bytes_per_sec(1).time_for(u64::MAX), TimeDelta::MAX);
+        assert_eq!(Rate::MAX.bytes_in(TimeDelta::MAX), u64::MAX);
+        assert_eq!(Rate::MAX.scaled(Ratio::new(2, 1)), Rate::MAX);
+        assert_eq!(Rate::from_mbit(u64::MAX), Rate::MAX);
+        assert_eq!(Rate::MAX.bits_per_sec(), u64::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn mul_div_is_exact(a: u64, b: u64, c in 1..=u64::MAX, shift in 0_u32..64) {
+            let (a, b, c) = (a >> shift, b, (c >> (63 - shift)).max(1));
+            let exact = u128::from(a) * u128::from(b) / u128::from(c);
+            prop_assert_eq!(mul_div(a, b, c), u64::try_from(exact).unwrap_or(u64::MAX));
+        }
+
+        #[test]
+        fn what_is_printed_reads_back(bytes: u64, shift in 0_u32..64) {
+            let rate = Rate(bytes >> shift);
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9.]{0,5} ?[kKmMgGtTiIbB/psS%]{0,6}") {
+            if let Err(error) = text.parse::<Rate>() {
+                prop_assert!(error.to_string().contains(": "));
+            }
         }
     }
 }

@@ -38,3 +38,27 @@ impl Ratio {
         f64::from(self.num) / f64::from(self.den)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_its_part_rounded_down() {
+        assert_eq!(Ratio::new(277, 100).of(1_000), 2_770);
+        assert_eq!(Ratio::new(1, 3).of(10), 3);
+        assert_eq!(Ratio::ONE.of(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn products_beyond_64_bits_are_exact() {
+        assert_eq!(Ratio::new(u32::MAX, u32::MAX).of(u64::MAX), u64::MAX);
+        assert_eq!(Ratio::new(1_000, 2_000).of(u64::MAX), u64::MAX / 2);
+    }
+
+    #[test]
+    fn extremes_saturate() {
+        assert_eq!(Ratio::new(2, 1).of(u64::MAX), u64::MAX);
+        assert_eq!(Ratio::new(3, 0), Ratio::new(3, 1));
+    }
+}

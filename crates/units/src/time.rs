@@ -1,15 +1,30 @@
 //! Points in time and spans between them, in integer nanoseconds.
 
+use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
+use core::str::FromStr;
+
+use crate::ParseError;
+use crate::decimal::write_shortest;
+use crate::error::Grammar;
+use crate::quantity::{Unit, parse};
 
 /// A point in time: nanoseconds since the epoch of whoever drives the code (the start of a
 /// simulation, or of a process). 64 bits last 584 years.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// A span of time in nanoseconds, never negative.
+/// A span of time in nanoseconds, never negative. Written `25ms`, `1.5s`, `200us`, `2min`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeDelta(u64);
+
+const GRAMMAR: Grammar = Grammar {
+    name: "a span of time",
+    examples: "25ms, 1.5s, 200us or 2min",
+    units: &["ms", "s", "us"],
+    smallest: "1ns",
+    largest: "18446744073s",
+};
 
 impl Time {
     /// The epoch.
@@ -90,11 +105,13 @@ impl TimeDelta {
     }
 
     /// This span `n` times.
+    #[must_use]
     pub const fn times(self, n: u64) -> Self {
         Self(self.0.saturating_mul(n))
     }
 
     /// This span divided by `n`, rounded down; `n` = 0 counts as 1.
+    #[must_use]
     pub const fn divided_by(self, n: u64) -> Self {
         Self(self.0 / if n == 0 { 1 } else { n })
     }
@@ -130,5 +147,128 @@ impl Sub for TimeDelta {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
+    }
+}
+
+fn unit(name: &str) -> Unit {
+    let named = [
+        ("ns", 1),
+        ("us", 1_000),
+        ("\u{b5}s", 1_000),
+        ("\u{3bc}s", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+    ];
+    if name.eq_ignore_ascii_case("m") {
+        return Unit::Ambiguous(["ms", "min"]);
+    }
+    let found = named.iter().find(|(known, _)| name.eq_ignore_ascii_case(known));
+    found.map_or(Unit::Unknown, |(_, nanos)| Unit::of(*nanos))
+}
+
+impl FromStr for TimeDelta {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        parse(text, &GRAMMAR, unit).map(Self)
+    }
+}
+
+impl fmt::Display for TimeDelta {
+    /// The shortest form that reads back as exactly this.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [(u128, &str); 4] =
+            [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+        write_shortest(f, u128::from(self.0), &UNITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::string::ToString;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn error(text: &str) -> std::string::String {
+        text.parse::<TimeDelta>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_spans() {
+        for (text, nanos) in [
+            ("25ms", 25_000_000),
+            ("25 MS", 25_000_000),
+            ("1.5s", 1_500_000_000),
+            ("200us", 200_000),
+            ("200\u{b5}s", 200_000),
+            ("200\u{3bc}s", 200_000),
+            ("2min", 120_000_000_000),
+            ("7ns", 7),
+            ("1.9ns", 1),
+            ("0s", 0),
+        ] {
+            assert_eq!(text.parse(), Ok(TimeDelta(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_to_write_instead() {
+        assert_eq!(error("25"), "a span of time needs a unit: write 25ms, 25s or 25us");
+        assert_eq!(error("10m"), "the unit has two meanings: write 10ms or 10min");
+        let examples = "write 25ms, 1.5s, 200us or 2min";
+        assert_eq!(error("1h"), std::format!("a span of time has no such unit: {examples}"));
+        assert_eq!(error("-1s"), std::format!("a span of time is never negative: {examples}"));
+        assert_eq!(error("0.1ns"), "too small: a span of time is 0 or at least 1ns");
+        assert_eq!(error("18446744074s"), "too large: a span of time is at most 18446744073s");
+    }
+
+    #[test]
+    fn prints_the_shortest_form() {
+        for (nanos, text) in [
+            (0, "0ns"),
+            (25_000_000, "25ms"),
+            (100_000_000, "100ms"),
+            (1_500_000_000, "1.5s"),
+            (200_000, "200us"),
+            (12_500_000, "12.5ms"),
+            (120_000_000_000, "120s"),
+        ] {
+            assert_eq!(TimeDelta(nanos).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Time::NEVER + TimeDelta::from_secs(1), Time::NEVER);
+        assert_eq!(Time(5).since(Time(3)), TimeDelta(2));
+        assert_eq!(Time(3).since(Time(5)), TimeDelta::ZERO);
+        assert_eq!(TimeDelta::MAX + TimeDelta(1), TimeDelta::MAX);
+        assert_eq!(TimeDelta(1) - TimeDelta(2), TimeDelta::ZERO);
+        assert_eq!(TimeDelta::MAX.times(2), TimeDelta::MAX);
+        assert_eq!(TimeDelta(7).divided_by(2), TimeDelta(3));
+        assert_eq!(TimeDelta(7).divided_by(0), TimeDelta(7));
+        assert_eq!(TimeDelta::from_secs(u64::MAX), TimeDelta::MAX);
+    }
+
+    #[test]
+    fn assigning_sums_are_sums() {
+        let mut time = Time::ZERO;
+        let mut span = TimeDelta::from_millis(1);
+        span += TimeDelta::from_micros(500);
+        time += span;
+        assert_eq!(time.as_nanos(), 1_500_000);
+        assert_eq!(span.as_micros(), 1_500);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(nanos: u64, shift in 0_u32..64) {
+            let span = TimeDelta(nanos >> shift);
+            prop_assert_eq!(span.to_string().parse(), Ok(span));
+        }
     }
 }

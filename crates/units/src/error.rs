@@ -1,0 +1,96 @@
+//! What is wrong with a quantity as somebody wrote it.
+
+use core::fmt;
+
+use crate::decimal::Decimal;
+
+/// Why a text is not the quantity asked for. Printed, it says what is wrong and what to write; the
+/// text itself is left to the caller, who knows where it stood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    pub(crate) grammar: &'static Grammar,
+    pub(crate) problem: Problem,
+}
+
+/// The words for one kind of quantity.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Grammar {
+    /// Its name with an article.
+    pub(crate) name: &'static str,
+    /// How it is written.
+    pub(crate) examples: &'static str,
+    /// The most usual units, offered for a number without one.
+    pub(crate) units: &'static [&'static str],
+    /// The smallest quantity that is not zero.
+    pub(crate) smallest: &'static str,
+    /// The largest quantity.
+    pub(crate) largest: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// Nothing was written.
+    Empty,
+    /// It does not start with a number.
+    NotANumber,
+    /// It starts with a minus sign.
+    Negative,
+    /// More digits after the point than are read.
+    TooManyPlaces,
+    /// More than the type holds.
+    TooLarge,
+    /// More than nothing, yet less than the type's resolution.
+    TooSmall,
+    /// A number without a unit.
+    NoUnit(Decimal),
+    /// A probability written as a fraction of 1.
+    Fraction(Decimal),
+    /// A unit that people use in two meanings.
+    Ambiguous(Decimal, [&'static str; 2]),
+    /// A unit that this quantity does not have.
+    UnknownUnit,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Grammar { name, examples, smallest, largest, .. } = self.grammar;
+        match self.problem {
+            Problem::Empty => write!(f, "{name} is missing: write {examples}"),
+            Problem::NotANumber => write!(f, "{name} starts with a number: write {examples}"),
+            Problem::Negative => write!(f, "{name} is never negative: write {examples}"),
+            Problem::TooManyPlaces => {
+                write!(f, "too many decimal places: {name} has at most 9 of them")
+            }
+            Problem::TooLarge => write!(f, "too large: {name} is at most {largest}"),
+            Problem::TooSmall => write!(f, "too small: {name} is 0 or at least {smallest}"),
+            Problem::NoUnit(number) => self.write_units(f, number),
+            Problem::Fraction(number) => {
+                let percent = number.hundredfold();
+                write!(f, "{name} is written in percent: write {percent}% to mean {number} of 1")
+            }
+            Problem::Ambiguous(number, [one, other]) => {
+                write!(f, "the unit has two meanings: write {number}{one} or {number}{other}")
+            }
+            Problem::UnknownUnit => write!(f, "{name} has no such unit: write {examples}"),
+        }
+    }
+}
+
+impl ParseError {
+    /// Offers `number` in each usual unit: `write 20mbit, 20kbit or 20MB/s`.
+    fn write_units(&self, f: &mut fmt::Formatter<'_>, number: Decimal) -> fmt::Result {
+        write!(f, "{} needs a unit: write ", self.grammar.name)?;
+        let units = self.grammar.units;
+        for (index, unit) in units.iter().enumerate() {
+            let separator = match index {
+                0 => "",
+                _ if index + 1 == units.len() => " or ",
+                _ => ", ",
+            };
+            write!(f, "{separator}{number}{unit}")?;
+        }
+        Ok(())
+    }
+}
+
+impl core::error::Error for ParseError {}

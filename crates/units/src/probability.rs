@@ -1,0 +1,158 @@
+//! Probabilities, drawn without floating point.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::decimal::Decimal;
+use crate::error::{Grammar, Problem};
+use crate::quantity::{Unit, parse};
+use crate::{ParseError, Rng};
+
+/// Decimal places of a percent that are told apart.
+const PERCENT_PLACES: u32 = 9;
+
+/// Steps of a percent.
+const PER_PERCENT: u64 = 10_u64.pow(PERCENT_PLACES);
+
+/// Steps from never to always.
+const PER_ONE: u64 = 100 * PER_PERCENT;
+
+/// A probability in steps of 10^-11. Written in percent: `1%`, `0.01%`. A bare number is refused,
+/// because half of its readers would take 0.5 for 50 % and the others for 0.5 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Probability(u64);
+
+const GRAMMAR: Grammar = Grammar {
+    name: "a probability",
+    examples: "1%, 0.5% or 0.01%",
+    units: &["%"],
+    smallest: "0.000000001%",
+    largest: "100%",
+};
+
+impl Probability {
+    /// Never.
+    pub const NEVER: Self = Self(0);
+    /// Always.
+    pub const ALWAYS: Self = Self(PER_ONE);
+
+    /// Draws: whether an event of this probability happens. One number is taken from `rng` whatever
+    /// the probability, so that changing it leaves later draws in place.
+    pub const fn happens(self, rng: &mut Rng) -> bool {
+        rng.below(PER_ONE) < self.0
+    }
+
+    /// The probability from 0 to 1, for reports and plots.
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / PER_ONE as f64
+    }
+}
+
+fn unit(name: &str) -> Unit {
+    if name == "%" { Unit::of(PER_PERCENT) } else { Unit::Unknown }
+}
+
+impl FromStr for Probability {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let error = |problem| ParseError { grammar: &GRAMMAR, problem };
+        match parse(text, &GRAMMAR, unit) {
+            Ok(steps) if steps <= PER_ONE => Ok(Self(steps)),
+            Ok(_) => Err(error(Problem::TooLarge)),
+            Err(ParseError { problem: Problem::NoUnit(number), .. }) => Err(error(bare(number))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What to say to a number without `%`.
+fn bare(number: Decimal) -> Problem {
+    if number.is_fraction() { Problem::Fraction(number) } else { Problem::NoUnit(number) }
+}
+
+impl fmt::Display for Probability {
+    /// In percent, exactly.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", Decimal::new(u128::from(self.0), PERCENT_PLACES))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::string::ToString;
+
+    use proptest::{prop_assert_eq, proptest};
+
+    use super::*;
+
+    fn probability(text: &str) -> Probability {
+        text.parse().unwrap()
+    }
+
+    fn error(text: &str) -> std::string::String {
+        text.parse::<Probability>().unwrap_err().to_string()
+    }
+
+    /// How often it happens in `draws` draws.
+    fn hits(probability: Probability, draws: u32) -> u32 {
+        let mut rng = Rng::new(7, 0);
+        (0..draws).map(|_| u32::from(probability.happens(&mut rng))).sum()
+    }
+
+    #[test]
+    fn reads_percent_exactly() {
+        assert_eq!(probability("1%"), Probability(PER_PERCENT));
+        assert_eq!(probability("0.000000001 %"), Probability(1));
+        assert_eq!(probability("100%"), Probability::ALWAYS);
+        assert_eq!(probability("0%"), Probability::NEVER);
+    }
+
+    #[test]
+    fn says_what_to_write_instead() {
+        let percent = "a probability is written in percent: write ";
+        assert_eq!(error("0.01"), std::format!("{percent}1% to mean 0.01 of 1"));
+        assert_eq!(error("1"), std::format!("{percent}100% to mean 1 of 1"));
+        assert_eq!(error("5"), "a probability needs a unit: write 5%");
+        assert_eq!(error("101%"), "too large: a probability is at most 100%");
+        assert_eq!(error("-1%"), "a probability is never negative: write 1%, 0.5% or 0.01%");
+        assert_eq!(error("1ppm"), "a probability has no such unit: write 1%, 0.5% or 0.01%");
+    }
+
+    #[test]
+    fn never_and_always_are_certain() {
+        assert_eq!(hits(Probability::NEVER, 10_000), 0);
+        assert_eq!(hits(Probability::ALWAYS, 10_000), 10_000);
+    }
+
+    #[test]
+    fn happens_as_often_as_it_says() {
+        // Four standard deviations either side: 4 · sqrt(n · p · (1 - p)).
+        for (text, expected, tolerance) in
+            [("50%", 500_000, 2_000), ("1%", 10_000, 400), ("0.01%", 100, 40)]
+        {
+            let hits = hits(probability(text), 1_000_000);
+            assert!(hits.abs_diff(expected) <= tolerance, "{text}: {hits}");
+        }
+    }
+
+    #[test]
+    fn every_draw_takes_one_number() {
+        let mut rng = Rng::new(1, 1);
+        let mut reference = rng.clone();
+        Probability::NEVER.happens(&mut rng);
+        Probability::ALWAYS.happens(&mut rng);
+        reference.next_u64();
+        reference.next_u64();
+        assert_eq!(rng.next_u64(), reference.next_u64());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(steps in 0..=PER_ONE) {
+            let value = Probability(steps);
+            prop_assert_eq!(value.to_string().parse(), Ok(value));
+        }
+    }
+}

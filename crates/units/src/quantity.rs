@@ -1,0 +1,78 @@
+//! Reading a number with its unit.
+
+use crate::ParseError;
+use crate::decimal::Decimal;
+use crate::error::{Grammar, Problem};
+
+/// What a unit says.
+pub(crate) enum Unit {
+    /// It is `num` / `den` of what the type counts in.
+    Scale { num: u64, den: u64 },
+    /// People use it in two meanings, for which these are the unmistakable names.
+    Ambiguous([&'static str; 2]),
+    /// There is no such unit.
+    Unknown,
+}
+
+impl Unit {
+    /// `n` of what the type counts in.
+    pub(crate) const fn of(n: u64) -> Self {
+        Self::Scale { num: n, den: 1 }
+    }
+}
+
+/// Reads a number with a unit, which `unit` knows, as a count of what the type counts in. Exact to
+/// that count and rounded down below it.
+pub(crate) fn parse(
+    text: &str,
+    grammar: &'static Grammar,
+    unit: impl Fn(&str) -> Unit,
+) -> Result<u64, ParseError> {
+    count(text.trim(), unit).map_err(|problem| ParseError { grammar, problem })
+}
+
+fn count(text: &str, unit: impl Fn(&str) -> Unit) -> Result<u64, Problem> {
+    let (number, name) = Decimal::split(text)?;
+    let name = name.trim_start();
+    if name.is_empty() {
+        return Err(Problem::NoUnit(number));
+    }
+    match unit(name) {
+        Unit::Scale { num, den } => number.scaled(num, den),
+        Unit::Ambiguous(names) => Err(Problem::Ambiguous(number, names)),
+        Unit::Unknown => Err(Problem::UnknownUnit),
+    }
+}
+
+/// The prefix of a unit: decimal (`k`, `M`, `G`, `T`, in either case) or binary (`Ki`, `Mi`, …).
+#[derive(Clone, Copy)]
+pub(crate) struct Prefix {
+    /// 0 for none, 1 for kilo, 2 for mega, 3 for giga, 4 for tera.
+    pub(crate) order: usize,
+    /// Whether an order counts 1024 rather than 1000.
+    pub(crate) binary: bool,
+}
+
+impl Prefix {
+    /// Splits `unit` into its prefix and what follows.
+    pub(crate) fn split(unit: &str) -> (Self, &str) {
+        let order = match unit.bytes().next() {
+            Some(b'k' | b'K') => 1,
+            Some(b'm' | b'M') => 2,
+            Some(b'g' | b'G') => 3,
+            Some(b't' | b'T') => 4,
+            _ => return (Self { order: 0, binary: false }, unit),
+        };
+        let rest = &unit[1..];
+        match rest.strip_prefix(['i', 'I']) {
+            Some(rest) => (Self { order, binary: true }, rest),
+            None => (Self { order, binary: false }, rest),
+        }
+    }
+
+    /// How many of the unprefixed unit it stands for.
+    pub(crate) const fn factor(self) -> u64 {
+        let base: u64 = if self.binary { 1024 } else { 1000 };
+        base.pow(self.order as u32)
+    }
+}
