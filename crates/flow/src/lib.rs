@@ -2,8 +2,10 @@
 //! experiments read.
 #![forbid(unsafe_code)]
 
+mod histogram;
 mod record;
 mod series;
 
+pub use histogram::Distribution;
 pub use record::{FlowRecord, Quantiles};
 pub use series::SeriesPoint;

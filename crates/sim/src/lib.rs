@@ -1,1 +1,16 @@
-//! To be written.
+//! Virtual time: senders, receivers and a path in one deterministic event loop.
+//!
+//! [`run`] takes a [`RunSpec`] and gives a [`RunResult`]; equal specifications give equal results,
+//! byte for byte. Hosts speak `segments`: a lean TCP with SACK, RACK-TLP, delayed ACKs and pacing,
+//! whose window and rate come from an `uncork-cc` controller.
+#![forbid(unsafe_code)]
+
+mod flow;
+mod run;
+mod schedule;
+mod segments;
+mod spec;
+
+pub use run::{RunResult, Simulation, run};
+pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
+pub use spec::{FlowSpec, RunSpec, Workload};

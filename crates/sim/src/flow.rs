@@ -1,0 +1,202 @@
+//! One flow: a client and a server, what travels between them, and what is measured of it.
+
+use uncork_cc::Controller;
+use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
+use uncork_path::{DelayLine, Loss};
+use uncork_units::{Rng, Time, TimeDelta};
+
+use crate::segments::{Ack, MSS_BYTES, Receiver, Segment, Sender};
+use crate::spec::{FlowSpec, RunSpec, Workload};
+
+/// RFC 6298 §2.1: a SYN/ACK unanswered for so long is sent again.
+const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
+/// Streams of the seed, apart from each other for each flow.
+const LOSS_STREAM: u64 = 1 << 32;
+const CONTROLLER_STREAM: u64 = 2 << 32;
+
+/// What a server sends to its client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Downstream {
+    SynAck,
+    Data(Segment),
+}
+
+/// What a client sends to its server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Upstream {
+    /// The end of the handshake, and the request with it.
+    Request,
+    Ack(Ack),
+}
+
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) spec: FlowSpec,
+    index: u32,
+    seed: u64,
+    pub(crate) server: Server,
+    pub(crate) client: Receiver,
+    pub(crate) downstream: DelayLine<Downstream>,
+    pub(crate) upstream: DelayLine<Upstream>,
+    pub(crate) loss: Loss,
+    /// The earliest entry for each of the flow's timers in the schedule.
+    pub(crate) sender_timer: Time,
+    pub(crate) receiver_timer: Time,
+    pub(crate) rtts: Distribution,
+    pub(crate) queueing: Distribution,
+    pub(crate) dropped_by_queue: u64,
+    pub(crate) dropped_at_random: u64,
+}
+
+/// The server's end of the connection.
+#[derive(Debug)]
+pub(crate) enum Server {
+    /// No SYN yet.
+    Listening,
+    /// The SYN/ACK left at this time; it is repeated `retry` later.
+    Handshake {
+        sent: Time,
+        retry: Time,
+        retries: u32,
+    },
+    Established {
+        since: Time,
+        sender: Box<Sender>,
+    },
+}
+
+impl Flow {
+    pub(crate) fn new(run: &RunSpec, index: u32) -> Self {
+        let spec = run.flows[index as usize];
+        let one_way = spec.rtt.unwrap_or(run.path.rtt).divided_by(2);
+        let segments = match spec.workload {
+            Workload::Transfer(bytes) => Some(bytes.div_ceil(u64::from(MSS_BYTES))),
+            Workload::Until(_) => None,
+        };
+        Self {
+            spec,
+            index,
+            seed: run.seed,
+            server: Server::Listening,
+            client: Receiver::new(segments),
+            downstream: DelayLine::new(one_way),
+            upstream: DelayLine::new(one_way),
+            loss: Loss::new(run.path.loss, run.seed, LOSS_STREAM + u64::from(index)),
+            sender_timer: Time::NEVER,
+            receiver_timer: Time::NEVER,
+            rtts: Distribution::new(),
+            queueing: Distribution::new(),
+            dropped_by_queue: 0,
+            dropped_at_random: 0,
+        }
+    }
+
+    /// The SYN reached the server, or its answer was lost: (again) a SYN/ACK leaves.
+    pub(crate) fn answer_syn(&mut self, now: Time, retries: u32) {
+        let retry = now + HANDSHAKE_RETRY.times(1 << retries.min(6));
+        self.server = Server::Handshake { sent: now, retry, retries };
+    }
+
+    /// The client's request reached the server: the connection is established.
+    pub(crate) fn establish(&mut self, now: Time) {
+        let Server::Handshake { sent, .. } = self.server else { return };
+        let size = match self.spec.workload {
+            Workload::Transfer(bytes) => bytes,
+            Workload::Until(_) => u64::MAX,
+        };
+        let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
+        let rtt = now.since(sent);
+        let window = self.spec.receive_window;
+        let sender = Box::new(Sender::new(now, &self.spec.cc, size, window, (rtt, seed)));
+        self.server = Server::Established { since: now, sender };
+    }
+
+    pub(crate) fn sender(&self) -> Option<&Sender> {
+        match &self.server {
+            Server::Established { sender, .. } => Some(sender),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
+        match &mut self.server {
+            Server::Established { sender, .. } => Some(sender),
+            _ => None,
+        }
+    }
+
+    /// When the server's end wants to be woken.
+    pub(crate) fn next_sender_timer(&self) -> Time {
+        match &self.server {
+            Server::Listening => Time::NEVER,
+            Server::Handshake { retry, .. } => *retry,
+            Server::Established { sender, .. } => sender.next_timer(),
+        }
+    }
+
+    /// Whether the flow has sent all that it will.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        match self.spec.workload {
+            Workload::Transfer(_) => self.client.complete().is_some(),
+            Workload::Until(end) => now >= end,
+        }
+    }
+
+    pub(crate) fn sample(&self, now: Time, queue_bytes: u64) -> Option<SeriesPoint> {
+        let sender = self.sender()?;
+        let control = sender.control();
+        let inside = sender.controller().snapshot();
+        Some(SeriesPoint {
+            time_ns: now.as_nanos(),
+            flow: self.index,
+            state: inside.state,
+            cwnd_bytes: control.cwnd,
+            inflight_bytes: sender.in_flight(),
+            pacing_bps: control.pacing_rate.map(|rate| rate.bits_per_sec()),
+            max_bw_bps: inside.max_bw.map(|rate| rate.bits_per_sec()),
+            min_rtt_ns: inside.min_rtt.map(TimeDelta::as_nanos),
+            rtt_ns: sender.latest_rtt().map(TimeDelta::as_nanos),
+            queue_bytes,
+            delivered_bytes: self.client.delivered_bytes(),
+            lost_bytes: sender.counters().bytes_lost,
+        })
+    }
+
+    pub(crate) fn record(&self) -> FlowRecord {
+        let start = self.spec.start;
+        let since_start = |time: Option<Time>| time.map(|time| time.since(start).as_nanos());
+        let (busy, counters) = match &self.server {
+            Server::Established { since, sender } => {
+                let counters = *sender.counters();
+                (counters.last_ack.since(*since), counters)
+            }
+            _ => (TimeDelta::ZERO, crate::segments::Counters::default()),
+        };
+        FlowRecord {
+            engine: "sim".into(),
+            group: String::new(),
+            cc: self.spec.cc.to_string(),
+            seed: self.seed,
+            flow: self.index,
+            start_ns: start.as_nanos(),
+            completion_ns: since_start(self.client.complete()),
+            first_byte_ns: since_start(self.client.first_byte()),
+            busy_ns: busy.as_nanos(),
+            size_bytes: match self.spec.workload {
+                Workload::Transfer(bytes) => Some(bytes),
+                Workload::Until(_) => None,
+            },
+            bytes_delivered: self.client.delivered_bytes(),
+            bytes_acked: counters.bytes_acked,
+            bytes_sent: counters.bytes_sent,
+            bytes_retransmitted: counters.bytes_retransmitted,
+            packets_sent: counters.packets_sent,
+            packets_lost: counters.packets_lost,
+            packets_dropped_queue: self.dropped_by_queue,
+            packets_dropped_random: self.dropped_at_random,
+            timeouts: counters.timeouts,
+            rtt_ms: self.rtts.quantiles(),
+            queue_ms: self.queueing.quantiles(),
+        }
+    }
+}

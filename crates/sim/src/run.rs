@@ -1,0 +1,282 @@
+//! The event loop.
+
+use uncork_flow::{FlowRecord, SeriesPoint};
+use uncork_path::{Bottleneck, LossPosition, Packet};
+use uncork_units::{Time, TimeDelta};
+
+use crate::flow::{Downstream, Flow, Server, Upstream};
+use crate::schedule::{Schedule, Source};
+use crate::segments::{HEADER_BYTES, PACKET_BYTES, Reply};
+use crate::spec::RunSpec;
+
+/// What a run leaves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunResult {
+    /// One record per flow.
+    pub flows: Vec<FlowRecord>,
+    /// The series, when asked for, by time.
+    pub series: Vec<SeriesPoint>,
+    /// Data packets that were sent.
+    pub packets: u64,
+}
+
+/// Simulates `spec` to its end.
+pub fn run(spec: &RunSpec) -> RunResult {
+    let mut simulation = Simulation::new(spec);
+    while simulation.step() {}
+    simulation.into_result()
+}
+
+/// A run under way, for those who want to look in between.
+#[derive(Debug)]
+pub struct Simulation<'a> {
+    spec: &'a RunSpec,
+    now: Time,
+    schedule: Schedule,
+    bottleneck: Bottleneck<Downstream>,
+    flows: Vec<Flow>,
+    unfinished: usize,
+    series: Vec<SeriesPoint>,
+    packets: u64,
+}
+
+impl<'a> Simulation<'a> {
+    /// A run of `spec` at its very beginning.
+    pub fn new(spec: &'a RunSpec) -> Self {
+        let mut schedule = Schedule::new();
+        for (index, flow) in (0..).zip(&spec.flows) {
+            schedule.at(flow.start, Source::Start(index));
+        }
+        if spec.sample_every.is_some() {
+            schedule.at(Time::ZERO, Source::Sample);
+        }
+        Self {
+            spec,
+            now: Time::ZERO,
+            schedule,
+            bottleneck: spec.path.bottleneck(PACKET_BYTES),
+            flows: (0..spec.flows.len() as u32).map(|index| Flow::new(spec, index)).collect(),
+            unfinished: spec.flows.len(),
+            series: Vec::new(),
+            packets: 0,
+        }
+    }
+
+    /// Virtual time.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Data packets sent so far.
+    pub fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Handles one event. False when the run is over.
+    pub fn step(&mut self) -> bool {
+        if self.unfinished == 0 {
+            return false;
+        }
+        let Some((time, source)) = self.schedule.pop() else {
+            return false;
+        };
+        if time > self.spec.end {
+            return false;
+        }
+        self.now = time;
+        match source {
+            Source::Start(flow) => self.on_start(flow),
+            Source::Link => self.on_departure(),
+            Source::Data(flow) => self.on_downstream(flow),
+            Source::Ack(flow) => self.on_upstream(flow),
+            Source::SenderTimer(flow) => self.on_sender_timer(flow),
+            Source::ReceiverTimer(flow) => self.on_receiver_timer(flow),
+            Source::Sample => self.on_sample(),
+        }
+        true
+    }
+
+    /// The records of all flows, as far as they got.
+    pub fn into_result(self) -> RunResult {
+        RunResult {
+            flows: self.flows.iter().map(Flow::record).collect(),
+            series: self.series,
+            packets: self.packets,
+        }
+    }
+
+    /// The client's SYN leaves; it crosses the return path, where nothing is in its way.
+    fn on_start(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        flow.upstream.enter(self.now, Upstream::Request);
+        self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
+    }
+
+    fn on_upstream(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let Some(arrived) = flow.upstream.arrive(self.now) else { return };
+        if !flow.upstream.is_empty() {
+            self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
+        }
+        match (arrived, &mut flow.server) {
+            (Upstream::Request, Server::Listening) => self.send_syn_ack(index, 0),
+            (Upstream::Request, _) => {
+                flow.establish(self.now);
+                self.pump(index);
+            }
+            (Upstream::Ack(ack), Server::Established { sender, .. }) => {
+                sender.on_ack(self.now, &ack);
+                if let Some(rtt) = sender.latest_rtt() {
+                    flow.rtts.record(rtt.as_nanos());
+                }
+                self.pump(index);
+            }
+            (Upstream::Ack(_), _) => {}
+        }
+    }
+
+    fn send_syn_ack(&mut self, index: u32, retries: u32) {
+        self.flows[index as usize].answer_syn(self.now, retries);
+        self.transmit(Packet { flow: index, bytes: HEADER_BYTES, body: Downstream::SynAck });
+        self.arm_sender(index);
+    }
+
+    /// Sends what the flow's server may send now.
+    fn pump(&mut self, index: u32) {
+        let over = self.flows[index as usize].is_over(self.now);
+        while !over {
+            let Some(sender) = self.flows[index as usize].sender_mut() else { break };
+            let Some(segment) = sender.poll_segment(self.now) else { break };
+            self.packets += 1;
+            self.transmit(Packet {
+                flow: index,
+                bytes: segment.bytes + HEADER_BYTES,
+                body: Downstream::Data(segment),
+            });
+        }
+        self.arm_sender(index);
+    }
+
+    /// A packet leaves a server for the bottleneck.
+    fn transmit(&mut self, packet: Packet<Downstream>) {
+        let flow = &mut self.flows[packet.flow as usize];
+        if self.spec.path.loss_position == LossPosition::Before && flow.loss.strikes() {
+            flow.dropped_at_random += 1;
+            return;
+        }
+        if !self.bottleneck.offer(self.now, packet) {
+            flow.dropped_by_queue += 1;
+        }
+        self.schedule.link_at(self.bottleneck.next_departure());
+    }
+
+    fn on_departure(&mut self) {
+        let Some(departure) = self.bottleneck.depart(self.now) else { return };
+        self.schedule.link_at(self.bottleneck.next_departure());
+        let Packet { flow: index, body, .. } = departure.packet;
+        let flow = &mut self.flows[index as usize];
+        if matches!(body, Downstream::Data(_)) {
+            flow.queueing.record(departure.queued_for.as_nanos());
+        }
+        if self.spec.path.loss_position == LossPosition::After && flow.loss.strikes() {
+            flow.dropped_at_random += 1;
+            return;
+        }
+        let idle = flow.downstream.is_empty();
+        flow.downstream.enter(self.now, body);
+        if idle {
+            self.schedule.at(flow.downstream.next_arrival(), Source::Data(index));
+        }
+    }
+
+    fn on_downstream(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let Some(arrived) = flow.downstream.arrive(self.now) else { return };
+        if !flow.downstream.is_empty() {
+            self.schedule.at(flow.downstream.next_arrival(), Source::Data(index));
+        }
+        match arrived {
+            Downstream::SynAck => self.reply(index, Upstream::Request),
+            Downstream::Data(segment) => {
+                let was_over = flow.client.complete().is_some();
+                let reply = flow.client.on_segment(self.now, segment);
+                if flow.client.complete().is_some() && !was_over {
+                    self.unfinished -= 1;
+                }
+                match reply {
+                    Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
+                    Reply::Later => self.arm_receiver(index),
+                }
+            }
+        }
+    }
+
+    fn reply(&mut self, index: u32, message: Upstream) {
+        let flow = &mut self.flows[index as usize];
+        let idle = flow.upstream.is_empty();
+        flow.upstream.enter(self.now, message);
+        if idle {
+            self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
+        }
+    }
+
+    fn on_sender_timer(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.sender_timer != self.now {
+            return; // an earlier deadline took its place
+        }
+        flow.sender_timer = Time::NEVER;
+        match &mut flow.server {
+            Server::Listening => {}
+            Server::Handshake { retry, retries, .. } if *retry <= self.now => {
+                let retries = *retries + 1;
+                self.send_syn_ack(index, retries);
+            }
+            Server::Handshake { .. } => self.arm_sender(index),
+            Server::Established { sender, .. } => {
+                sender.on_timer(self.now);
+                self.pump(index);
+            }
+        }
+    }
+
+    fn on_receiver_timer(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.receiver_timer != self.now {
+            return;
+        }
+        flow.receiver_timer = Time::NEVER;
+        match flow.client.on_timer(self.now) {
+            Some(ack) => self.reply(index, Upstream::Ack(ack)),
+            None => self.arm_receiver(index),
+        }
+    }
+
+    /// Deadlines move with every ACK, mostly later. Only an earlier one needs an entry now; a later
+    /// one is looked at again when the entry for the old one comes up.
+    fn arm_sender(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let deadline = flow.next_sender_timer().max(self.now);
+        if deadline < flow.sender_timer && !flow.is_over(self.now) {
+            flow.sender_timer = deadline;
+            self.schedule.at(deadline, Source::SenderTimer(index));
+        }
+    }
+
+    fn arm_receiver(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let deadline = flow.client.next_timer().max(self.now);
+        if deadline < flow.receiver_timer {
+            flow.receiver_timer = deadline;
+            self.schedule.at(deadline, Source::ReceiverTimer(index));
+        }
+    }
+
+    fn on_sample(&mut self) {
+        let queue = self.bottleneck.queued_bytes();
+        let points = self.flows.iter().filter_map(|flow| flow.sample(self.now, queue));
+        self.series.extend(points);
+        let every = self.spec.sample_every.unwrap_or(TimeDelta::MAX);
+        self.schedule.at(self.now + every.max(TimeDelta::from_micros(1)), Source::Sample);
+    }
+}

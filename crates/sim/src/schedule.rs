@@ -1,0 +1,97 @@
+//! The event loop's order: one entry per source of events.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use uncork_units::Time;
+
+/// Who has something to do. Each source keeps its own queue or deadline; the schedule only knows
+/// when to look, so that it stays as small as the number of hosts, not of packets in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A flow begins.
+    Start(u32),
+    /// The bottleneck finished a packet.
+    Link,
+    /// A packet reaches a client.
+    Data(u32),
+    /// An acknowledgement reaches a server.
+    Ack(u32),
+    /// A server's pacing or loss timer.
+    SenderTimer(u32),
+    /// A client's delayed-ACK timer.
+    ReceiverTimer(u32),
+    /// Time to write the series.
+    Sample,
+}
+
+/// Events by time; of events at the same time the link's comes first, then the others in the order
+/// in which they were scheduled.
+#[derive(Debug)]
+pub(crate) struct Schedule {
+    heap: BinaryHeap<Entry>,
+    scheduled: u64,
+    /// The link has an event for every packet of every flow: a place of its own spares the heap
+    /// a third of its work.
+    link: Time,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    time: Time,
+    order: u64,
+    source: Source,
+}
+
+impl Schedule {
+    pub(crate) fn new() -> Self {
+        Self { heap: BinaryHeap::new(), scheduled: 0, link: Time::NEVER }
+    }
+
+    /// Schedules anything but the link.
+    pub(crate) fn at(&mut self, time: Time, source: Source) {
+        self.scheduled += 1;
+        self.heap.push(Entry { time, order: self.scheduled, source });
+    }
+
+    /// When the link finishes its packet; [`Time::NEVER`] when it is idle.
+    pub(crate) fn link_at(&mut self, time: Time) {
+        self.link = time;
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(Time, Source)> {
+        let next = self.heap.peek().map_or(Time::NEVER, |entry| entry.time);
+        if self.link <= next && self.link < Time::NEVER {
+            return Some((self.link, Source::Link));
+        }
+        self.heap.pop().map(|entry| (entry.time, entry.source))
+    }
+}
+
+/// The heap's greatest entry is the earliest.
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Entry {
+    /// Time, then order, as one number: one comparison instead of two branches.
+    fn key(&self) -> u128 {
+        u128::from(self.time.as_nanos()) << 64 | u128::from(self.order)
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Entry {}

@@ -1,0 +1,35 @@
+//! A lean TCP: segments of equal size, numbered from 0, over a path that may lose them.
+//!
+//! What is modelled: SACK (RFC 2018, RFC 2883), RACK-TLP (RFC 8985), RTO (RFC 6298), delayed ACKs
+//! (RFC 9293 §3.8.6.3, Linux's 40 ms), pacing, the receive window, and the three-way handshake.
+//! What is not: Nagle, window autotuning, segmentation offload, middleboxes.
+
+mod ack;
+mod rack;
+mod ranges;
+mod receiver;
+mod rtt;
+mod scoreboard;
+mod sender;
+
+pub(crate) use ack::Ack;
+pub(crate) use receiver::{Receiver, Reply};
+pub(crate) use sender::{Counters, Sender};
+
+/// Payload of a full segment: 1500 bytes less IPv4, TCP and the timestamp option.
+pub const MSS_BYTES: u32 = 1448;
+/// Headers of every packet.
+pub const HEADER_BYTES: u32 = 52;
+/// A full packet on the wire.
+pub const PACKET_BYTES: u32 = MSS_BYTES + HEADER_BYTES;
+
+/// One transmission of one segment, as it travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Number of the segment.
+    pub(crate) seq: u64,
+    /// Number of the transmission: what a timestamp option tells, without its granularity.
+    pub(crate) tx: u64,
+    /// Payload bytes.
+    pub(crate) bytes: u32,
+}

@@ -1,0 +1,379 @@
+//! The server: what to send, when, and what the ACKs mean.
+
+use uncork_cc::pacer::Pacer;
+use uncork_cc::{
+    Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, RttSample,
+    SentPacket, Settings, Timeout,
+};
+use uncork_units::{Time, TimeDelta};
+
+use super::ack::Ack;
+use super::rack::Rack;
+use super::rtt::RttEstimator;
+use super::scoreboard::{Delivered, Scoreboard};
+use super::{MSS_BYTES, Segment};
+
+/// RFC 6928.
+const INITIAL_WINDOW_SEGMENTS: u64 = 10;
+/// RFC 8985 §7.2: what a lone segment's delayed ACK may add to a probe timeout. Linux's 200 ms.
+const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(200);
+
+/// The sending side of a connection.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    controller: AnyController,
+    control: Control,
+    pacer: Pacer,
+    board: Scoreboard,
+    /// Payload bytes to send; `u64::MAX` when there is always more.
+    size: u64,
+    receive_window: u64,
+    rtt: RttEstimator,
+    rack: Rack,
+    /// Losses are being repaired until SND.UNA reaches this.
+    recovery_point: Option<u64>,
+    probe: Probe,
+    rto_at: Time,
+    backoffs: u32,
+    pace_at: Time,
+    counters: Counters,
+    // Reused by every ACK, so that none allocates.
+    delivered: Vec<Delivered>,
+    acked: Vec<Acked>,
+    lost: Vec<Lost>,
+    spurious: Vec<Lost>,
+}
+
+/// The tail-loss probe: RFC 8985 §7.
+#[derive(Clone, Copy, Debug, Default)]
+struct Probe {
+    at: Option<Time>,
+    /// A probe is due as soon as the sender is asked for a segment.
+    due: bool,
+    /// The probe in flight: its transmission number, whether it repeats a segment, and SND.NXT.
+    outstanding: Option<(u64, bool, u64)>,
+}
+
+/// What a sender counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counters {
+    pub(crate) packets_sent: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_retransmitted: u64,
+    pub(crate) packets_lost: u64,
+    pub(crate) bytes_lost: u64,
+    pub(crate) bytes_acked: u64,
+    pub(crate) timeouts: u64,
+    pub(crate) last_ack: Time,
+}
+
+impl Sender {
+    /// A connection whose handshake just ended, after a round trip of `handshake_rtt`. `size` is in
+    /// payload bytes.
+    pub(crate) fn new(
+        now: Time,
+        cc: &CcSpec,
+        size: u64,
+        receive_window: u64,
+        (handshake_rtt, seed): (TimeDelta, u64),
+    ) -> Self {
+        let mut rtt = RttEstimator::new();
+        rtt.update(handshake_rtt);
+        let controller = cc.build(&Settings {
+            mss: MSS_BYTES,
+            initial_window: INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES),
+            initial_rtt: Some(handshake_rtt),
+            seed,
+            now,
+        });
+        Self {
+            control: controller.control(),
+            controller,
+            pacer: Pacer::default(),
+            board: Scoreboard::default(),
+            size,
+            receive_window,
+            rtt,
+            rack: Rack::new(),
+            recovery_point: None,
+            probe: Probe::default(),
+            rto_at: Time::NEVER,
+            backoffs: 0,
+            pace_at: Time::NEVER,
+            counters: Counters { last_ack: now, ..Counters::default() },
+            delivered: Vec::new(),
+            acked: Vec::new(),
+            lost: Vec::new(),
+            spurious: Vec::new(),
+        }
+    }
+
+    pub(crate) fn control(&self) -> Control {
+        self.control
+    }
+
+    pub(crate) fn controller(&self) -> &AnyController {
+        &self.controller
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.board.in_flight()
+    }
+
+    pub(crate) fn latest_rtt(&self) -> Option<TimeDelta> {
+        self.rtt.latest()
+    }
+
+    /// When [`Self::on_timer`] wants to be called.
+    pub(crate) fn next_timer(&self) -> Time {
+        let probe = self.probe.at.unwrap_or(Time::NEVER);
+        self.rto_at.min(probe).min(self.pace_at).min(self.rack.deadline())
+    }
+
+    /// The segment that leaves now, if one may. Ask until there is none.
+    pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+        self.pace_at = Time::NEVER;
+        let is_probe = std::mem::take(&mut self.probe.due);
+        let candidate = if is_probe { self.probe_segment() } else { self.next_segment() };
+        let Some((seq, bytes)) = candidate else {
+            self.pacer.end_burst();
+            return None;
+        };
+        if !is_probe {
+            if self.board.in_flight() + u64::from(bytes) > self.control.cwnd {
+                self.pacer.end_burst();
+                return None;
+            }
+            let release = self.pacer.release(now, &self.control);
+            if release > now {
+                self.pace_at = release;
+                return None;
+            }
+        }
+        Some(self.send(now, seq, bytes, is_probe))
+    }
+
+    /// What to send next: losses first, then new data as far as the receive window goes.
+    fn next_segment(&mut self) -> Option<(u64, u32)> {
+        self.board.next_lost().or_else(|| self.new_segment())
+    }
+
+    fn new_segment(&self) -> Option<(u64, u32)> {
+        let seq = self.board.next();
+        let mss = u64::from(MSS_BYTES);
+        let left = self.size.saturating_sub(seq.saturating_mul(mss));
+        let window_used = (seq + 1 - self.board.una()).saturating_mul(mss);
+        (left > 0 && window_used <= self.receive_window).then(|| (seq, left.min(mss) as u32))
+    }
+
+    /// RFC 8985 §7.3: new data if there is any, else the last segment again.
+    fn probe_segment(&self) -> Option<(u64, u32)> {
+        self.new_segment().or_else(|| self.board.last())
+    }
+
+    fn send(&mut self, now: Time, seq: u64, bytes: u32, is_probe: bool) -> Segment {
+        let tx = self.board.next_tx();
+        let retransmission = seq < self.board.next();
+        let (in_flight, unacked) = self.board.after_sending(seq, bytes);
+        let app = self.app_state_after(seq);
+        let token = self.controller.on_sent(now, SentPacket { bytes, in_flight, unacked }, app);
+        self.board.on_sent(seq, bytes, token);
+        self.control = self.controller.control();
+        self.pacer.on_sent(now, u64::from(bytes), &self.control);
+        self.counters.packets_sent += 1;
+        self.counters.bytes_sent += u64::from(bytes);
+        if retransmission {
+            self.counters.bytes_retransmitted += u64::from(bytes);
+        }
+        if is_probe {
+            self.probe.outstanding = Some((tx, retransmission, self.board.next()));
+        }
+        if self.rto_at == Time::NEVER {
+            self.rto_at = now + self.rtt.rto(self.backoffs);
+        }
+        self.arm_probe(now);
+        Segment { seq, tx, bytes }
+    }
+
+    /// Whether anything is left to send once `seq` is on its way.
+    fn app_state_after(&mut self, seq: u64) -> AppState {
+        let more_lost = self.board.next_lost().is_some_and(|(lost, _)| lost != seq);
+        let next = self.board.next().max(seq + 1);
+        let more_new = next.saturating_mul(u64::from(MSS_BYTES)) < self.size;
+        if more_lost || more_new { AppState::Backlogged } else { AppState::Drained }
+    }
+
+    /// An ACK arrives.
+    pub(crate) fn on_ack(&mut self, now: Time, ack: &Ack) {
+        self.delivered.clear();
+        let una_advanced = self.board.on_ack(ack, &mut self.delivered);
+        let repaired_by_probe = self.probe_outcome(ack);
+        if self.delivered.is_empty() {
+            return;
+        }
+        for segment in &self.delivered {
+            self.rack.on_delivered(now, segment, self.rtt.min());
+        }
+        let rtt = self.sample_rtt(now, ack);
+        self.note_delivered(now);
+        if self.recovery_point.is_some_and(|point| self.board.una() >= point) {
+            self.recovery_point = None;
+        }
+        self.restart_rto(now, una_advanced);
+        self.report_spurious(now);
+        self.detect_losses(now);
+        self.give_feedback(now, rtt, una_advanced, repaired_by_probe);
+        self.arm_probe(now);
+    }
+
+    fn note_delivered(&mut self, now: Time) {
+        self.acked.clear();
+        self.spurious.clear();
+        for segment in &self.delivered {
+            self.acked.push(segment.acked);
+            self.counters.bytes_acked += u64::from(segment.acked.bytes);
+            if segment.spurious {
+                let Acked { token, bytes } = segment.acked;
+                self.spurious.push(Lost { token, bytes, contiguous: false });
+            }
+        }
+        self.counters.last_ack = now;
+    }
+
+    /// Karn's rule, with the timestamp echo: a segment sent more than once counts only when the
+    /// transmission that arrived is known.
+    fn sample_rtt(&mut self, now: Time, ack: &Ack) -> Option<RttSample> {
+        let newest = self.delivered.last()?;
+        let unambiguous = !newest.retransmitted || ack.trigger == (newest.seq, newest.tx);
+        unambiguous.then(|| self.rtt.update(now.since(newest.acked.token.send_time())))
+    }
+
+    /// RFC 6298 §5.2 and §5.3: the timer runs while something is unacknowledged, anew with each
+    /// acknowledgement.
+    fn restart_rto(&mut self, now: Time, una_advanced: bool) {
+        if una_advanced {
+            self.backoffs = 0;
+        }
+        let idle = self.board.unacked() == 0;
+        self.rto_at = if idle { Time::NEVER } else { now + self.rtt.rto(self.backoffs) };
+    }
+
+    fn report_spurious(&mut self, now: Time) {
+        if !self.spurious.is_empty() {
+            self.controller.on_spurious(now, &self.spurious);
+        }
+    }
+
+    fn detect_losses(&mut self, now: Time) {
+        self.lost.clear();
+        let context = (self.recovery_point.is_some(), self.rtt.min());
+        self.rack.detect(now, &mut self.board, context, &mut self.lost);
+        self.note_lost();
+    }
+
+    fn note_lost(&mut self) {
+        if self.lost.is_empty() {
+            return;
+        }
+        self.counters.packets_lost += self.lost.len() as u64;
+        self.counters.bytes_lost += self.lost.iter().map(|lost| u64::from(lost.bytes)).sum::<u64>();
+        self.recovery_point.get_or_insert(self.board.next());
+    }
+
+    fn give_feedback(
+        &mut self,
+        now: Time,
+        rtt: Option<RttSample>,
+        una_advanced: bool,
+        repaired_by_probe: bool,
+    ) {
+        self.controller.on_feedback(
+            now,
+            &Feedback {
+                acked: &self.acked,
+                lost: &self.lost,
+                rtt,
+                ce_packets: 0,
+                in_flight: self.board.in_flight(),
+                unacked: self.board.unacked(),
+                una_advanced,
+                repaired_by_probe,
+            },
+        );
+        self.control = self.controller.control();
+    }
+
+    /// A timer expires. Afterwards the sender may have segments to send.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        if self.rack.deadline() <= now {
+            self.on_reordering_timer(now);
+        }
+        // A probe is due no later than the RTO, and then goes instead of it (RFC 8985 §7.2).
+        if self.probe.at.is_some_and(|at| at <= now) {
+            self.on_probe_timeout(now);
+        } else if self.rto_at <= now {
+            self.on_retransmission_timeout(now);
+        }
+    }
+
+    fn on_reordering_timer(&mut self, now: Time) {
+        self.detect_losses(now);
+        self.acked.clear();
+        self.give_feedback(now, None, false, false);
+    }
+
+    fn on_retransmission_timeout(&mut self, now: Time) {
+        self.counters.timeouts += 1;
+        self.backoffs += 1;
+        self.rto_at = now + self.rtt.rto(self.backoffs);
+        self.probe = Probe::default();
+        self.controller.on_timeout(now, Timeout::Retransmission);
+        self.lost.clear();
+        self.rack.on_timeout(now, &mut self.board, &mut self.lost);
+        self.note_lost();
+        self.acked.clear();
+        self.give_feedback(now, None, false, false);
+    }
+
+    fn on_probe_timeout(&mut self, now: Time) {
+        self.probe.at = None;
+        self.probe.due = true;
+        self.rto_at = now + self.rtt.rto(self.backoffs);
+        self.controller.on_timeout(now, Timeout::Probe);
+        self.control = self.controller.control();
+    }
+
+    /// RFC 8985 §7.2: a probe two round trips after the last sign of life, unless losses are being
+    /// repaired already or a probe is out.
+    fn arm_probe(&mut self, now: Time) {
+        let quiet = self.board.unacked() == 0
+            || self.recovery_point.is_some()
+            || self.probe.outstanding.is_some()
+            || self.backoffs > 0;
+        self.probe.at = match self.rtt.smoothed() {
+            Some(smoothed) if !quiet => {
+                let alone = self.board.in_flight() <= u64::from(MSS_BYTES);
+                let delay = if alone { MAX_ACK_DELAY } else { TimeDelta::ZERO };
+                Some((now + smoothed.times(2) + delay).min(self.rto_at))
+            }
+            _ => None,
+        };
+    }
+
+    /// RFC 8985 §7.4: what the ACK says of the probe. True when the probe repaired a loss that no
+    /// ACK had shown.
+    fn probe_outcome(&mut self, ack: &Ack) -> bool {
+        let Some((tx, repeats, end)) = self.probe.outstanding else {
+            return false;
+        };
+        let answered = ack.trigger.1 == tx;
+        if answered || ack.cumulative >= end {
+            self.probe.outstanding = None;
+        }
+        answered && repeats && !ack.duplicate
+    }
+}

@@ -1,0 +1,118 @@
+//! The transport against what follows from first principles, whatever the controller.
+mod common;
+
+use common::{case, spec};
+use uncork_flow::FlowRecord;
+use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, Workload};
+use uncork_units::{Time, TimeDelta};
+
+const CONTROLLERS: [&str; 4] = ["reno", "cubic", "bbr1", "bbr3"];
+
+fn transfer(case: &common::Case, cc: &str, bytes: u64, seed: u64) -> FlowRecord {
+    let flow = FlowSpec::new(spec(cc), Workload::Transfer(bytes));
+    let end = Time::ZERO + TimeDelta::from_secs(10_000);
+    case.run(vec![flow], seed, end).result.flows.remove(0)
+}
+
+/// SYN, SYN/ACK, request, first segment: two round trips until the first byte, and one segment needs
+/// no more.
+#[test]
+fn a_small_object_takes_two_round_trips() {
+    let record = transfer(&case(100, 40, 1000), "cubic", 1000, 1);
+    let seconds = record.completion_ns.expect("finished") as f64 / 1e9;
+    assert!((0.0800..0.0802).contains(&seconds), "{seconds}");
+    assert_eq!(record.completion_ns, record.first_byte_ns);
+    assert_eq!((record.packets_sent, record.bytes_delivered), (1, 1000));
+}
+
+#[test]
+fn nothing_is_faster_than_the_link() {
+    for cc in CONTROLLERS {
+        let bytes = 5_000_000;
+        let record = transfer(&case(20, 50, 2000), cc, bytes, 1);
+        let wire = bytes as f64 * f64::from(PACKET_BYTES) / f64::from(MSS_BYTES);
+        let ideal = wire * 8.0 / 20e6 + 0.1;
+        let seconds = record.completion_ns.expect("finished") as f64 / 1e9;
+        assert!(seconds >= ideal, "{cc}: {seconds} s, ideal {ideal} s");
+        assert!(seconds <= 1.15 * ideal, "{cc}: {seconds} s, ideal {ideal} s");
+    }
+}
+
+/// Every packet sent arrives, is dropped by the queue or is lost at random; all bytes arrive once.
+#[test]
+fn packets_are_conserved() {
+    for cc in CONTROLLERS {
+        for (loss, seed) in [("0%", 1), ("0.1%", 2), ("3%", 3), ("20%", 4)] {
+            let bytes = 1_000_000;
+            let record = transfer(&case(20, 50, 500).loss(loss), cc, bytes, seed);
+            let segments = bytes.div_ceil(u64::from(MSS_BYTES));
+            let lost = record.packets_dropped_queue + record.packets_dropped_random;
+            assert_eq!(record.bytes_delivered, bytes, "{cc} at {loss}");
+            // The SYN/ACK may be among the dropped.
+            assert!(record.packets_sent + record.timeouts + 8 >= segments + lost, "{cc} at {loss}");
+            assert!(record.bytes_sent - record.bytes_retransmitted == bytes, "{cc} at {loss}");
+        }
+    }
+}
+
+/// Loss of retransmissions is detected by time order, not by waiting for the retransmission timer.
+#[test]
+fn lost_retransmissions_need_no_timeout() {
+    let record = transfer(&case(100, 40, 2000).every_nth_lost(5), "bbr1", 3_000_000, 1);
+    assert!(record.packets_dropped_random > 400);
+    assert_eq!(record.timeouts, 0);
+}
+
+/// The SYN/ACK is packet 1, so the tenth packet is the ninth and last segment. A probe repairs it
+/// after about two round trips, long before the retransmission timer.
+#[test]
+fn a_lost_tail_is_probed_for() {
+    let bytes = 9 * u64::from(MSS_BYTES);
+    let record = transfer(&case(100, 40, 2000).every_nth_lost(10), "cubic", bytes, 1);
+    let seconds = record.completion_ns.expect("finished") as f64 / 1e9;
+    assert_eq!((record.packets_dropped_random, record.timeouts), (1, 0));
+    assert_eq!(record.bytes_retransmitted, u64::from(MSS_BYTES));
+    assert!((0.16..0.48).contains(&seconds), "{seconds} s");
+}
+
+#[test]
+fn timeouts_back_off_and_the_transfer_still_ends() {
+    for cc in CONTROLLERS {
+        let record = transfer(&case(10, 20, 1000).loss("50%"), cc, 100_000, 1);
+        assert!(record.completion_ns.is_some(), "{cc}");
+        assert!(record.timeouts > 0, "{cc}");
+    }
+}
+
+/// One window per round trip.
+#[test]
+fn the_receive_window_bounds_the_rate() {
+    let window = 64 * u64::from(MSS_BYTES);
+    for cc in CONTROLLERS {
+        let end = Time::ZERO + TimeDelta::from_secs(20);
+        let mut flow = FlowSpec::new(spec(cc), Workload::Until(end));
+        flow.receive_window = window;
+        let run = case(100, 100, 1000).run(vec![flow], 1, end);
+        let limit = window as f64 * 8.0 / 0.1;
+        let goodput = run.goodput(0, 5.0, 20.0);
+        assert!(goodput <= 1.001 * limit, "{cc}: {goodput:.0} bit/s of {limit:.0}");
+        assert!(goodput >= 0.85 * limit, "{cc}: {goodput:.0} bit/s of {limit:.0}");
+    }
+}
+
+#[test]
+fn flows_have_their_own_round_trip_times_and_starts() {
+    let end = Time::ZERO + TimeDelta::from_secs(5);
+    let flows = [(20, 0), (80, 2)].map(|(rtt_ms, start_s)| FlowSpec {
+        rtt: Some(TimeDelta::from_millis(rtt_ms)),
+        start: Time::ZERO + TimeDelta::from_secs(start_s),
+        ..FlowSpec::new(spec("cubic"), Workload::Until(end))
+    });
+    let run = case(50, 40, 1000).run(flows.to_vec(), 1, end);
+    let [first, second] = &run.result.flows[..] else { panic!("two flows") };
+    assert_eq!(first.first_byte_ns.expect("sent") / 1_000_000, 40);
+    assert!(second.first_byte_ns.expect("sent") >= 160_000_000);
+    assert!(second.rtt_ms.expect("measured").min >= 80.0);
+    assert!(first.rtt_ms.expect("measured").min < 22.0);
+    assert_eq!(second.start_ns, 2_000_000_000);
+}
