@@ -104,6 +104,12 @@ impl DeliverySampler {
         self.app_limited_until != 0
     }
 
+    /// Counts bytes that arrived marked as Congestion Experienced as if they were lost, for a
+    /// controller that treats both alike. Call it before [`Self::on_feedback`].
+    pub(crate) fn count_marked(&mut self, bytes: u64) {
+        self.lost = self.lost.saturating_add(bytes);
+    }
+
     /// MarkConnectionAppLimited(), §4.1.2.4: samples of what is in flight now say less than the path
     /// could do.
     pub(crate) fn mark_app_limited(&mut self) {

@@ -1,51 +1,235 @@
 //! BBR version 3: draft-ietf-ccwg-bbr-06.
+//!
+//! Functions bear the draft's names; §5.2 of the draft says how they hang together, `model.rs` in
+//! which order an ACK runs them. What is done otherwise than the draft says, and why, is in
+//! `DEVIATIONS.md`.
 
-use uncork_units::Time;
+mod ack_aggregation;
+mod bounds;
+mod congestion;
+mod control;
+mod deviations;
+mod drain;
+mod events;
+mod full_pipe;
+mod loss;
+mod max_bw;
+mod min_rtt;
+mod model;
+mod params;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+mod state;
+#[cfg(test)]
+mod tests;
+mod undo;
+
+use uncork_units::{Rate, Rng, Time};
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+use crate::recovery::RecoveryEpisode;
+use crate::round::RoundCounter;
 use crate::sampler::DeliverySampler;
+use ack_aggregation::AckAggregation;
+use bounds::{Bounds, UNBOUNDED};
+use congestion::CongestionSignals;
+use control::CwndUsage;
+use deviations::Deviations;
+use full_pipe::FullPipe;
+use max_bw::MaxBwFilter;
+use min_rtt::MinRtt;
+use probe_bw::ProbeCycle;
+use probe_rtt::ProbeRtt;
+use state::State;
+use undo::Undo;
+
+/// Tells this consumer of the connection's seed from others.
+const RNG_STREAM: u64 = 0x6262_7233;
 
 /// BBR version 3: draft-ietf-ccwg-bbr-06.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
+    deviations: Deviations,
+    rng: Rng,
+    /// C.SMSS in bytes.
+    mss: u64,
+    /// C.InitialCwnd in bytes.
+    initial_window: u64,
+
     sampler: DeliverySampler,
+    round: RoundCounter,
+    recovery: RecoveryEpisode,
+    /// Whether the recovery began with a retransmission timeout.
+    timed_out: bool,
+    undo: Undo,
+
+    state: State,
+    cycle: ProbeCycle,
+    probe_rtt: ProbeRtt,
+    /// BBR.drain_start_round.
+    drain_start_round: u64,
+    /// BBR.idle_restart.
+    idle_restart: bool,
+
+    max_bw: MaxBwFilter,
+    min_rtt: MinRtt,
+    /// BBR.bw.
+    bw: Rate,
+    /// BBR.bdp; 0 without a BBR.min_rtt.
+    bdp: u64,
+    full_pipe: FullPipe,
+    aggregation: AckAggregation,
+    signals: CongestionSignals,
+    bounds: Bounds,
+
+    has_seen_rtt: bool,
+    cwnd_usage: CwndUsage,
+    /// C.cwnd.
     cwnd: u64,
+    /// C.pacing_rate.
+    pacing_rate: Rate,
+    /// C.send_quantum.
+    send_quantum: u64,
 }
 
+const _: () = assert!(size_of::<Bbr3>() <= 512, "servers keep one per connection");
+
 impl Bbr3 {
-    /// A controller for a new connection.
-    pub fn new(settings: &Settings, _strict_draft: bool) -> Self {
-        Self {
-            sampler: DeliverySampler::new(settings.now, settings.initial_rtt),
-            cwnd: settings.initial_window,
-        }
+    /// A controller for a new connection. `strict_draft` keeps the defects of the draft that
+    /// `DEVIATIONS.md` lists, to show what each one costs.
+    pub fn new(settings: &Settings, strict_draft: bool) -> Self {
+        let deviations = if strict_draft { Deviations::NONE } else { Deviations::ALL };
+        Self::with_deviations(settings, deviations)
+    }
+
+    /// OnInit(), §5.2.1.
+    fn with_deviations(settings: &Settings, deviations: Deviations) -> Self {
+        let &Settings { initial_window, initial_rtt, now, .. } = settings;
+        let mut bbr = Self {
+            deviations,
+            rng: Rng::new(settings.seed, RNG_STREAM),
+            mss: u64::from(settings.mss.max(1)),
+            initial_window,
+            sampler: DeliverySampler::new(now, initial_rtt),
+            round: RoundCounter::default(),
+            recovery: RecoveryEpisode::default(),
+            timed_out: false,
+            undo: Undo::NOTHING,
+            state: State::Startup,
+            cycle: ProbeCycle::new(now),
+            probe_rtt: ProbeRtt::default(),
+            drain_start_round: 0,
+            idle_restart: false,
+            max_bw: MaxBwFilter::default(),
+            min_rtt: MinRtt::new(now, initial_rtt),
+            bw: Rate::ZERO,
+            bdp: 0,
+            full_pipe: FullPipe::default(),
+            aggregation: AckAggregation::new(now),
+            signals: CongestionSignals::default(),
+            bounds: Bounds::NONE,
+            has_seen_rtt: initial_rtt.is_some(),
+            cwnd_usage: CwndUsage::default(),
+            cwnd: initial_window,
+            pacing_rate: control::init_pacing_rate(initial_window, initial_rtt),
+            send_quantum: 0,
+        };
+        bbr.set_send_quantum();
+        bbr
+    }
+
+    /// Every change of BBR.state passes through here.
+    fn transition(&mut self, next: State) {
+        debug_assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
+        self.state = next;
+    }
+
+    /// Whether the window has room for another packet when `in_flight` bytes are in flight.
+    fn has_room(&self, in_flight: u64) -> bool {
+        in_flight.saturating_add(self.mss) <= self.cwnd
     }
 }
 
 impl Controller for Bbr3 {
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
-        self.sampler.on_sent(now, packet, app, None)
+        let in_flight_before = packet.in_flight.saturating_sub(u64::from(packet.bytes));
+        self.sampler.check_app_limited(now, self.has_room(in_flight_before));
+        if in_flight_before == 0 && self.sampler.is_app_limited() {
+            self.handle_restart_from_idle(now);
+        }
+        if !self.has_room(packet.in_flight) {
+            self.cwnd_usage.on_full(self.sampler.delivered());
+        }
+        self.sampler.on_sent(now, packet, app, Some(self.pacing_rate))
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        let sample = self.sampler.on_feedback(now, feedback);
-        self.cwnd =
-            if feedback.lost.is_empty() { self.cwnd + sample.newly_acked } else { self.cwnd / 2 }
-                .max(4000);
+        self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
+        self.sampler.count_marked(u64::from(feedback.ce_packets).saturating_mul(self.mss));
+        let mut sample = self.sampler.on_feedback(now, feedback);
+        if !self.deviations.has(deviations::Deviation::AckFlight) {
+            sample.tx_in_flight = 0;
+            sample.lost = 0;
+        }
+        self.update_recovery(now, feedback);
+        self.handle_losses(now, feedback, &mut sample);
+        if sample.has_data {
+            self.cwnd_usage.on_ack(sample.prior_delivered);
+            self.init_pacing_from_first_rtt(feedback.rtt);
+            self.update_model_and_state(now, &sample);
+            self.update_control_parameters(&sample);
+        } else {
+            self.round.clear_start();
+            self.bound_cwnd_after_timeout();
+        }
     }
 
-    fn on_spurious(&mut self, _now: Time, _packets: &[Lost]) {}
+    fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
+        if self.recovery.on_spurious(packets.len() as u32) {
+            self.handle_spurious_loss_detection();
+        }
+    }
 
-    fn on_timeout(&mut self, _now: Time, _timeout: Timeout) {}
+    fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+        match timeout {
+            Timeout::Probe => {}
+            Timeout::Retransmission => self.on_enter_rto(now),
+            Timeout::Persistent => self.on_persistent_congestion(now),
+        }
+    }
 
-    fn on_path(&mut self, _now: Time, _event: PathEvent) {}
+    fn on_path(&mut self, now: Time, event: PathEvent) {
+        match event {
+            PathEvent::MtuChanged { mss } => self.change_mss(mss),
+            PathEvent::Migrated => self.start_over(now),
+        }
+    }
 
     fn control(&self) -> Control {
-        Control { cwnd: self.cwnd, pacing_rate: None, send_quantum: self.cwnd }
+        Control {
+            cwnd: self.cwnd,
+            pacing_rate: Some(self.pacing_rate),
+            send_quantum: self.send_quantum,
+        }
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot::of_state("Stub")
+        let bounds = &self.bounds;
+        let is_bound = |bound: &u64| *bound != UNBOUNDED;
+        Snapshot {
+            in_recovery: self.recovery.is_active(),
+            max_bw: Some(self.max_bw.get()).filter(|rate| !rate.is_zero()),
+            bw: Some(self.bw).filter(|rate| !rate.is_zero()),
+            min_rtt: self.min_rtt.get(),
+            pacing_gain: Some(self.state.pacing_gain()),
+            cwnd_gain: Some(self.state.cwnd_gain()),
+            bw_shortterm: Some(bounds.bw_shortterm).filter(|rate| *rate != Rate::MAX),
+            inflight_shortterm: Some(bounds.inflight_shortterm).filter(is_bound),
+            inflight_longterm: Some(bounds.inflight_longterm).filter(is_bound),
+            round_count: self.round.count(),
+            ..Snapshot::of_state(self.state.name())
+        }
     }
 }

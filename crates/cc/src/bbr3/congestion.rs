@@ -1,0 +1,103 @@
+//! Latest delivery and congestion signals, and the short-term response to them:
+//! draft-ietf-ccwg-bbr-06 §5.5.10.3.
+
+use uncork_units::Rate;
+
+use super::Bbr3;
+use super::bounds::LossRound;
+use super::deviations::Deviation;
+use crate::sampler::RateSample;
+
+/// What the current round, counted from its first loss, has shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CongestionSignals {
+    /// BBR.is_loss_in_round.
+    pub(super) is_loss_in_round: bool,
+    /// BBR.loss_round_start: this ACK ends a loss round.
+    pub(super) loss_round_start: bool,
+    /// Discontiguous ranges lost in this loss round.
+    pub(super) lost_ranges: u8,
+    /// BBR.loss_round_delivered.
+    loss_round_delivered: u64,
+    /// BBR.bw_latest.
+    pub(super) bw_latest: Rate,
+    /// BBR.inflight_latest.
+    pub(super) inflight_latest: u64,
+}
+
+impl CongestionSignals {
+    /// ResetCongestionSignals().
+    pub(super) fn reset(&mut self) {
+        self.is_loss_in_round = false;
+        self.bw_latest = Rate::ZERO;
+        self.inflight_latest = 0;
+    }
+
+    /// Counts lost ranges, for the loss exit of Startup.
+    pub(super) fn count_ranges(&mut self, ranges: u32) {
+        let ranges = u8::try_from(ranges).unwrap_or(u8::MAX);
+        self.lost_ranges = self.lost_ranges.saturating_add(ranges);
+    }
+
+    /// UpdateLatestDeliverySignals(). `delivered` is C.delivered.
+    fn update_latest(&mut self, sample: &RateSample, delivered: u64) {
+        self.bw_latest = self.bw_latest.max(sample.delivery_rate);
+        self.inflight_latest = self.inflight_latest.max(sample.delivered);
+        self.loss_round_start = sample.prior_delivered >= self.loss_round_delivered;
+        if self.loss_round_start {
+            self.loss_round_delivered = delivered;
+        }
+    }
+
+    /// AdvanceLatestDeliverySignals().
+    pub(super) fn advance_latest(&mut self, sample: &RateSample) {
+        if self.loss_round_start {
+            self.bw_latest = sample.delivery_rate;
+            self.inflight_latest = sample.delivered;
+            self.lost_ranges = 0;
+        }
+    }
+}
+
+impl Bbr3 {
+    /// UpdateLatestDeliverySignals(). A sample without a reliable rate has nothing to say here: its
+    /// zero would stand for the whole round's delivery.
+    pub(super) fn update_latest_delivery_signals(&mut self, sample: &RateSample) {
+        self.signals.loss_round_start = false;
+        if sample.is_valid() || !self.deviations.has(Deviation::SkipInvalid) {
+            self.signals.update_latest(sample, self.sampler.delivered());
+        }
+    }
+
+    /// UpdateCongestionSignals().
+    pub(super) fn update_congestion_signals(&mut self, sample: &RateSample) {
+        self.update_max_bw(sample);
+        if self.signals.loss_round_start {
+            self.adapt_lower_bounds_from_congestion();
+            self.signals.is_loss_in_round = false;
+        }
+    }
+
+    /// AdaptLowerBoundsFromCongestion().
+    fn adapt_lower_bounds_from_congestion(&mut self) {
+        if self.signals.is_loss_in_round && !self.state.is_probing_bw() {
+            self.bounds.reduce_short_term(LossRound {
+                max_bw: self.max_bw.get(),
+                cwnd: self.cwnd,
+                bw_latest: self.signals.bw_latest,
+                inflight_latest: self.signals.inflight_latest,
+            });
+        }
+    }
+
+    /// NoteLoss(): the loss round runs from the first loss, to see a full round of it.
+    pub(super) fn note_loss(&mut self) {
+        if !self.signals.is_loss_in_round {
+            self.signals.loss_round_delivered = self.sampler.delivered();
+            if !self.deviations.has(Deviation::UndoPerEpisode) {
+                self.save_state_upon_loss(self.recovery.is_active());
+            }
+        }
+        self.signals.is_loss_in_round = true;
+    }
+}

@@ -1,0 +1,178 @@
+//! Pacing rate, send quantum and window: draft-ietf-ccwg-bbr-06 §5.6.
+
+use uncork_units::{Rate, Ratio, TimeDelta};
+
+use super::Bbr3;
+use super::bounds::UNBOUNDED;
+use super::deviations::Deviation;
+use super::params::{
+    EXTRA_ACKED_MAX, MIN_PIPE_PACKETS, NOMINAL_RTT, OFFLOAD_QUANTA, PACING_MARGIN,
+    PROBE_RTT_CWND_GAIN, SEND_QUANTUM_MAX, SEND_QUANTUM_TIME, STARTUP_PACING_GAIN,
+};
+use super::state::State;
+use crate::event::RttSample;
+use crate::sampler::RateSample;
+
+/// C.is_cwnd_limited: whether the window was fully used at any point in the last packet-timed round.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct CwndUsage {
+    /// C.delivered when the window was last full.
+    full_at: u64,
+    limited: bool,
+}
+
+impl CwndUsage {
+    pub(super) fn is_limited(&self) -> bool {
+        self.limited
+    }
+
+    /// The window has no room for another packet.
+    pub(super) fn on_full(&mut self, delivered: u64) {
+        self.full_at = delivered;
+        self.limited = true;
+    }
+
+    /// A packet that left when `prior_delivered` was C.delivered is acknowledged: if that is later
+    /// than the last time the window was full, a round has passed since.
+    pub(super) fn on_ack(&mut self, prior_delivered: u64) {
+        self.limited &= prior_delivered <= self.full_at;
+    }
+}
+
+/// InitPacingRate(): the initial window over the round-trip time, or over a nominal one.
+pub(super) fn init_pacing_rate(initial_window: u64, rtt: Option<TimeDelta>) -> Rate {
+    let nominal = Rate::of(initial_window, NOMINAL_RTT);
+    let rate = rtt.map_or(nominal, |rtt| Rate::of(initial_window, rtt));
+    let rate = if rate.is_zero() { nominal } else { rate };
+    rate.scaled(STARTUP_PACING_GAIN).max(Rate::from_bytes_per_sec(1))
+}
+
+impl Bbr3 {
+    /// UpdateControlParameters().
+    pub(super) fn update_control_parameters(&mut self, sample: &RateSample) {
+        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_send_quantum();
+        self.set_cwnd(sample.newly_acked);
+    }
+
+    /// The first RTT sample replaces a pacing rate that was made up without one, which may be
+    /// hundreds of times too high and, until the pipe is full, would never come down (§5.6.2).
+    pub(super) fn init_pacing_from_first_rtt(&mut self, rtt: Option<RttSample>) {
+        let Some(rtt) = rtt else {
+            return;
+        };
+        if !self.has_seen_rtt && self.deviations.has(Deviation::PacingFromFirstRtt) {
+            self.pacing_rate = init_pacing_rate(self.initial_window, Some(rtt.smoothed));
+        }
+        self.has_seen_rtt = true;
+    }
+
+    /// SetPacingRateWithGain().
+    pub(super) fn set_pacing_rate(&mut self, gain: Ratio) {
+        let rate = self.bw.scaled(gain).scaled(PACING_MARGIN);
+        let is_known = self.full_pipe.reached() && !rate.is_zero();
+        if is_known || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// SetSendQuantum().
+    pub(super) fn set_send_quantum(&mut self) {
+        let quantum = self.pacing_rate.bytes_in(SEND_QUANTUM_TIME);
+        self.send_quantum = quantum.min(SEND_QUANTUM_MAX).max(2 * self.mss);
+    }
+
+    /// SetCwnd(), §5.6.4.6.
+    fn set_cwnd(&mut self, newly_acked: u64) {
+        let max_inflight = self.max_inflight();
+        let grown = self.cwnd.saturating_add(newly_acked);
+        if self.full_pipe.reached() {
+            self.cwnd = grown.min(max_inflight);
+        } else if self.cwnd < max_inflight || self.sampler.delivered() < self.initial_window {
+            self.cwnd = grown;
+        }
+        self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        self.bound_cwnd_for_model();
+    }
+
+    /// BoundCwndForModel(), §5.6.4.7.
+    fn bound_cwnd_for_model(&mut self) {
+        let cap = match self.state {
+            State::Startup | State::Drain => UNBOUNDED,
+            State::ProbeRtt | State::ProbeBwCruise => self.inflight_with_headroom(),
+            _ => self.bounds.inflight_longterm,
+        };
+        let cap = cap.min(self.bounds.inflight_shortterm).max(self.min_pipe_cwnd());
+        self.cwnd = self.cwnd.min(cap);
+    }
+
+    /// UpdateMaxInflight(), §5.6.4.2.
+    fn max_inflight(&self) -> u64 {
+        let bdp = self.bdp_multiple(self.state.cwnd_gain());
+        self.quantization_budget(bdp.saturating_add(self.extra_acked()))
+    }
+
+    /// BBR.extra_acked. Without a bound one long stall of ACKs would license a window's worth of
+    /// burst; Linux bounds it to 100 ms of the bandwidth too.
+    fn extra_acked(&self) -> u64 {
+        let extra = self.aggregation.extra_acked();
+        if self.deviations.has(Deviation::BoundExtraAcked) {
+            return extra.min(self.bw.bytes_in(EXTRA_ACKED_MAX));
+        }
+        extra
+    }
+
+    /// BDPMultiple() with BBR.bw.
+    fn bdp_multiple(&self, gain: Ratio) -> u64 {
+        if self.min_rtt.get().is_none() {
+            return self.initial_window;
+        }
+        gain.of(self.bdp)
+    }
+
+    /// QuantizationBudget(). The offload budget is TCP's three quanta (§5.5.8.1): whatever the host,
+    /// one quantum may be with its pacer, one on the wire and one with a receiver that delays ACKs.
+    /// The single quantum that §5.5.8.2 calls QUIC's simplest case leaves none for such a receiver.
+    fn quantization_budget(&self, inflight_cap: u64) -> u64 {
+        let budget = OFFLOAD_QUANTA.saturating_mul(self.send_quantum);
+        let cap = inflight_cap.max(budget).max(self.min_pipe_cwnd());
+        if self.state == State::ProbeBwUp { cap.saturating_add(2 * self.mss) } else { cap }
+    }
+
+    /// Inflight(BBR.bw, gain).
+    pub(super) fn inflight(&self, gain: Ratio) -> u64 {
+        self.quantization_budget(self.bdp_multiple(gain))
+    }
+
+    /// Inflight(BBR.max_bw, 1.0).
+    pub(super) fn inflight_at_max_bw(&self) -> u64 {
+        let bdp = match self.min_rtt.get() {
+            Some(min_rtt) => self.max_bw.get().bytes_in(min_rtt),
+            None => self.initial_window,
+        };
+        self.quantization_budget(bdp)
+    }
+
+    /// InflightWithHeadroom().
+    pub(super) fn inflight_with_headroom(&self) -> u64 {
+        self.bounds.inflight_with_headroom(self.mss, self.min_pipe_cwnd())
+    }
+
+    /// TargetInflight(), §5.3.3.8.3: the BDP, unless congestion has cut the window below it.
+    pub(super) fn target_inflight(&self) -> u64 {
+        self.bdp_multiple(Ratio::ONE).min(self.cwnd)
+    }
+
+    /// ProbeRTTCwnd(), §5.6.4.5.
+    pub(super) fn probe_rtt_cwnd(&self) -> u64 {
+        self.bdp_multiple(PROBE_RTT_CWND_GAIN).max(self.min_pipe_cwnd())
+    }
+
+    /// BBR.MinPipeCwnd in bytes.
+    pub(super) fn min_pipe_cwnd(&self) -> u64 {
+        MIN_PIPE_PACKETS * self.mss
+    }
+}

@@ -1,0 +1,46 @@
+//! Where this implementation departs from the letter of draft-ietf-ccwg-bbr-06.
+
+/// A defect of the draft that is repaired here; the letters are those of `DEVIATIONS.md`.
+#[derive(Clone, Copy, Debug)]
+#[repr(u8)]
+pub(super) enum Deviation {
+    /// (a) The sample of an ACK carries what was in flight and what was lost.
+    AckFlight,
+    /// (b) A lost packet is judged by a sample of its own.
+    LossSample,
+    /// (h) State for an undo is saved once per recovery episode, not once per round.
+    UndoPerEpisode,
+    /// (i) The first RTT sample replaces the pacing rate that was guessed without one.
+    PacingFromFirstRtt,
+    /// (j) An unreliable delivery rate feeds neither the full-pipe estimator nor the latest signals.
+    SkipInvalid,
+    /// (k) A loss that a tail-loss probe repaired is a congestion signal.
+    ProbeRepair,
+    /// (k) BBR.extra_acked is bounded by 100 ms of BBR.bw.
+    BoundExtraAcked,
+    /// (m) Drain ends after three rounds, as the prose says, not after four.
+    DrainThreeRounds,
+    /// (n) The max_bw filter advances once for every bandwidth probe, come what may.
+    AdvanceEveryCycle,
+}
+
+/// The set of deviations in force.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deviations(u16);
+
+impl Deviations {
+    /// All of them: what users get.
+    pub(super) const ALL: Self = Self(u16::MAX);
+    /// None: the draft to the letter.
+    pub(super) const NONE: Self = Self(0);
+
+    pub(super) const fn has(self, deviation: Deviation) -> bool {
+        self.0 & (1 << deviation as u8) != 0
+    }
+
+    /// All but one, to see what that one does.
+    #[cfg(test)]
+    pub(super) const fn without(self, deviation: Deviation) -> Self {
+        Self(self.0 & !(1 << deviation as u8))
+    }
+}

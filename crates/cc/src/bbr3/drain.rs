@@ -1,0 +1,32 @@
+//! Drain: draft-ietf-ccwg-bbr-06 §5.3.2.
+
+use uncork_units::{Ratio, Time};
+
+use super::Bbr3;
+use super::deviations::Deviation;
+use super::params::DRAIN_ROUNDS;
+use super::state::State;
+
+impl Bbr3 {
+    /// EnterDrain().
+    pub(super) fn enter_drain(&mut self) {
+        self.transition(State::Drain);
+        self.drain_start_round = self.round.count();
+    }
+
+    /// CheckDrainDone().
+    pub(super) fn check_drain_done(&mut self, now: Time) {
+        if self.state == State::Drain
+            && (self.sampler.in_flight() <= self.inflight(Ratio::ONE) || self.is_drain_overdue())
+        {
+            self.start_probe_bw_down(now);
+        }
+    }
+
+    /// The prose gives Drain three rounds; the pseudocode's `>` waits for a fourth.
+    fn is_drain_overdue(&self) -> bool {
+        let rounds = self.round.count() - self.drain_start_round;
+        let limit = DRAIN_ROUNDS + u64::from(!self.deviations.has(Deviation::DrainThreeRounds));
+        rounds >= limit
+    }
+}

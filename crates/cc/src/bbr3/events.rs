@@ -1,0 +1,65 @@
+//! Events that are no ACKs: idle restart, timeouts, changes of the path.
+
+use uncork_units::{Ratio, Time};
+
+use super::Bbr3;
+use super::state::State;
+use crate::controller::Settings;
+
+impl Bbr3 {
+    /// HandleRestartFromIdle(), §5.4.1.
+    pub(super) fn handle_restart_from_idle(&mut self, now: Time) {
+        self.idle_restart = true;
+        self.recovery.confirm();
+        self.aggregation.restart_interval(now);
+        if self.state.is_probe_bw() {
+            self.set_pacing_rate(Ratio::ONE);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(now);
+        }
+    }
+
+    /// OnEnterRTO(), §5.6.4.4. The draft's `C.inflight + 1` means one packet, not one byte.
+    pub(super) fn on_enter_rto(&mut self, now: Time) {
+        self.save_state_upon_loss(self.recovery.is_active());
+        self.recovery.enter(now, 0);
+        self.timed_out = true;
+        self.cwnd = self.sampler.in_flight().saturating_add(self.mss);
+    }
+
+    /// The timeout came before the news of what it declared lost: the one packet that may leave is
+    /// counted from what is in flight after that.
+    pub(super) fn bound_cwnd_after_timeout(&mut self) {
+        if self.timed_out {
+            self.cwnd = self.cwnd.min(self.sampler.in_flight().saturating_add(self.mss));
+        }
+    }
+
+    /// RFC 9002 §7.6.2 goes to the minimum window; BBR's is BBR.MinPipeCwnd. The draft has no rule.
+    /// Nothing that was learned before restores the window: it grows with what is delivered.
+    pub(super) fn on_persistent_congestion(&mut self, now: Time) {
+        self.recovery.enter(now, 0);
+        self.recovery.confirm();
+        self.cwnd = self.cwnd.min(self.min_pipe_cwnd());
+        self.undo.prior_cwnd = self.cwnd;
+    }
+
+    /// Packets have another size. Volumes are in bytes and stay; floors follow the packet.
+    pub(super) fn change_mss(&mut self, mss: u32) {
+        self.mss = u64::from(mss.max(1));
+        self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
+        self.set_send_quantum();
+    }
+
+    /// Nothing is known about the new path (RFC 9000 §9.4).
+    pub(super) fn start_over(&mut self, now: Time) {
+        let settings = Settings {
+            mss: self.mss as u32,
+            initial_window: self.initial_window,
+            initial_rtt: None,
+            seed: self.rng.next_u64(),
+            now,
+        };
+        *self = Self::with_deviations(&settings, self.deviations);
+    }
+}

@@ -1,0 +1,101 @@
+//! The full-pipe estimator: draft-ietf-ccwg-bbr-06 §5.3.1.2.
+
+use uncork_units::Rate;
+
+use super::params::FULL_BW_ROUNDS;
+
+/// Looks for a plateau of the delivery rate while the sender accelerates.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct FullPipe {
+    /// BBR.full_bw: the rate from which growth is counted.
+    baseline: Rate,
+    /// BBR.full_bw_count: rounds since without 25 % growth.
+    rounds: u8,
+    /// BBR.full_bw_now: full since the search began.
+    now: bool,
+    /// BBR.full_bw_reached: full at some time in the connection's life.
+    reached: bool,
+}
+
+impl FullPipe {
+    /// BBR.full_bw_now.
+    pub(super) fn is_full_now(&self) -> bool {
+        self.now
+    }
+
+    /// BBR.full_bw_reached.
+    pub(super) fn reached(&self) -> bool {
+        self.reached
+    }
+
+    /// ResetFullBW(), with growth counted from `baseline`.
+    pub(super) fn restart(&mut self, baseline: Rate) {
+        *self = Self { baseline, reached: self.reached, ..Self::default() };
+    }
+
+    /// Packet loss says that the pipe is full (§5.3.1.3). Appendix A.2 expects both flags.
+    pub(super) fn declare_full(&mut self) {
+        self.now = true;
+        self.reached = true;
+    }
+
+    /// That loss was spurious: the pipe was never full.
+    pub(super) fn retract(&mut self) {
+        *self = Self::default();
+    }
+
+    /// CheckFullBWReached() at the start of a round whose sample is not application-limited.
+    pub(super) fn on_round(&mut self, rate: Rate) {
+        if self.now {
+            return;
+        }
+        let grown = rate.bytes_per_sec().saturating_mul(4)
+            >= self.baseline.bytes_per_sec().saturating_mul(5);
+        if grown {
+            self.restart(rate);
+            return;
+        }
+        self.rounds += 1;
+        self.now = self.rounds >= FULL_BW_ROUNDS;
+        self.reached |= self.now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mbit(n: u64) -> Rate {
+        Rate::from_mbit(n)
+    }
+
+    #[test]
+    fn three_rounds_below_a_quarter_of_growth_mean_full() {
+        let mut pipe = FullPipe::default();
+        for rate in [10, 20, 40, 49, 49] {
+            pipe.on_round(mbit(rate));
+        }
+        assert!(!pipe.is_full_now());
+        pipe.on_round(mbit(49));
+        assert!(pipe.is_full_now() && pipe.reached());
+    }
+
+    #[test]
+    fn exactly_a_quarter_of_growth_starts_the_count_anew() {
+        let mut pipe = FullPipe::default();
+        for rate in [40, 40, 40, 50, 50, 50] {
+            pipe.on_round(mbit(rate));
+        }
+        assert!(!pipe.is_full_now());
+    }
+
+    #[test]
+    fn restart_forgets_now_but_not_ever() {
+        let mut pipe = FullPipe::default();
+        pipe.declare_full();
+        pipe.restart(mbit(10));
+        assert!(!pipe.is_full_now() && pipe.reached());
+        pipe.retract();
+        assert!(!pipe.reached());
+    }
+}

@@ -1,0 +1,173 @@
+//! Each loss, judged while a bandwidth probe runs: draft-ietf-ccwg-bbr-06 §5.5.10.2.
+
+use uncork_units::Time;
+
+use super::Bbr3;
+use super::deviations::Deviation;
+use super::params::{BETA, LOSS_THRESH_PERCENT};
+use super::state::State;
+use crate::event::{Feedback, Lost};
+use crate::sampler::RateSample;
+
+/// What a packet's flight met, by the time its fate is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LossSample {
+    /// Bytes in flight when the packet left, itself included.
+    pub(super) tx_in_flight: u64,
+    /// Bytes declared lost since.
+    pub(super) lost: u64,
+    /// Whether the sender was application-limited when it left.
+    pub(super) is_app_limited: bool,
+}
+
+impl From<&RateSample> for LossSample {
+    fn from(sample: &RateSample) -> Self {
+        Self {
+            tx_in_flight: sample.tx_in_flight,
+            lost: sample.lost,
+            is_app_limited: sample.is_app_limited,
+        }
+    }
+}
+
+impl LossSample {
+    /// IsInflightTooHigh(): more than LossThresh of the flight was lost.
+    pub(super) fn is_inflight_too_high(&self) -> bool {
+        self.lost.saturating_mul(100) > self.tx_in_flight.saturating_mul(LOSS_THRESH_PERCENT)
+    }
+
+    /// InflightAtLoss(): how much was in flight when losses crossed LossThresh, which may be in the
+    /// midst of the last packet, of `size` bytes, if that is an offload burst.
+    fn inflight_at_loss(&self, size: u64) -> u64 {
+        let inflight_prev = self.tx_in_flight.saturating_sub(size);
+        let lost_prev = self.lost.saturating_sub(size);
+        let budget = inflight_prev.saturating_mul(LOSS_THRESH_PERCENT);
+        let lost_prefix =
+            budget.saturating_sub(lost_prev.saturating_mul(100)) / (100 - LOSS_THRESH_PERCENT);
+        inflight_prev + lost_prefix
+    }
+}
+
+impl Bbr3 {
+    /// Takes in every sign of congestion of a feedback, before the model is updated, so that C.lost
+    /// and the rate sample mean the same ACK.
+    pub(super) fn handle_losses(
+        &mut self,
+        now: Time,
+        feedback: &Feedback<'_>,
+        sample: &mut RateSample,
+    ) {
+        // The sampler has counted all of this feedback's losses; a packet is judged by those up to
+        // and including itself.
+        let mut lost = self.sampler.lost().saturating_sub(sample.newly_lost);
+        for packet in feedback.lost {
+            lost = lost.saturating_add(u64::from(packet.bytes));
+            self.handle_lost_packet(now, packet, lost, sample);
+        }
+        if feedback.repaired_by_probe && self.deviations.has(Deviation::ProbeRepair) {
+            self.handle_repaired_loss(now, sample);
+        }
+        if feedback.ce_packets > 0 {
+            self.handle_ce(now, feedback.ce_packets, sample);
+        }
+    }
+
+    /// HandleLostPacket(). The draft puts the packet's numbers into the RS of the ACK, which the
+    /// model then reads as if they were the ACK's; here they are the packet's own.
+    fn handle_lost_packet(&mut self, now: Time, packet: &Lost, lost: u64, sample: &mut RateSample) {
+        self.note_loss();
+        self.signals.count_ranges(u32::from(!packet.contiguous));
+        if !self.cycle.is_bw_probe_sample {
+            return;
+        }
+        let token = &packet.token;
+        let mut flight = LossSample {
+            tx_in_flight: token.tx_in_flight(),
+            lost: lost.saturating_sub(token.lost),
+            is_app_limited: token.is_app_limited(),
+        };
+        let too_high = flight.is_inflight_too_high();
+        if too_high {
+            flight.tx_in_flight = flight.inflight_at_loss(u64::from(packet.bytes));
+        }
+        if !self.deviations.has(Deviation::LossSample) {
+            sample.tx_in_flight = flight.tx_in_flight;
+            sample.lost = flight.lost;
+            sample.is_app_limited = flight.is_app_limited;
+        }
+        if too_high {
+            self.handle_inflight_too_high(now, flight);
+        }
+    }
+
+    /// A tail-loss probe filled a hole before it was declared lost: one packet was lost
+    /// (RFC 8985 §7.4.2), of the flight that the last round delivered.
+    fn handle_repaired_loss(&mut self, now: Time, sample: &RateSample) {
+        self.note_loss();
+        self.signals.count_ranges(1);
+        self.recovery.confirm();
+        let flight = LossSample {
+            tx_in_flight: self.signals.inflight_latest.saturating_add(self.mss),
+            lost: self.mss,
+            is_app_limited: sample.is_app_limited,
+        };
+        if self.cycle.is_bw_probe_sample && flight.is_inflight_too_high() {
+            self.handle_inflight_too_high(now, flight);
+        }
+    }
+
+    /// A mark counts as the loss of the packet that carries it (§3.7: CE MUST be treated as
+    /// congestion). The marked bytes are part of C.lost, so the ACK's own sample has the rate of
+    /// marks over the flight. No spurious loss takes a mark back.
+    fn handle_ce(&mut self, now: Time, packets: u32, sample: &RateSample) {
+        self.note_loss();
+        self.signals.count_ranges(packets);
+        self.recovery.confirm();
+        let flight = LossSample::from(sample);
+        if self.cycle.is_bw_probe_sample && flight.is_inflight_too_high() {
+            self.handle_inflight_too_high(now, flight);
+        }
+    }
+
+    /// HandleInflightTooHigh(): once per bandwidth probe.
+    fn handle_inflight_too_high(&mut self, now: Time, flight: LossSample) {
+        self.cycle.prev_probe_too_high = true;
+        self.cycle.is_bw_probe_sample = false;
+        if !flight.is_app_limited {
+            self.bounds.inflight_longterm =
+                flight.tx_in_flight.max(BETA.of(self.target_inflight()));
+        }
+        if self.state == State::ProbeBwUp {
+            self.undo.state = Some(State::ProbeBwUp);
+            self.start_probe_bw_down(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flight(tx_in_flight: u64, lost: u64) -> LossSample {
+        LossSample { tx_in_flight, lost, is_app_limited: false }
+    }
+
+    #[test]
+    fn two_percent_is_safe_and_more_is_not() {
+        assert!(!flight(100_000, 2_000).is_inflight_too_high());
+        assert!(flight(100_000, 2_001).is_inflight_too_high());
+    }
+
+    #[test]
+    fn losses_crossed_the_threshold_within_the_last_burst() {
+        // 90 000 in flight before a burst of 10 000 that is lost whole: 2 % of x is lost when
+        // x = 90 000 + 1 800 / 0.98.
+        assert_eq!(flight(100_000, 10_000).inflight_at_loss(10_000), 91_836);
+    }
+
+    #[test]
+    fn losses_crossed_the_threshold_before_the_last_packet() {
+        assert_eq!(flight(100_000, 9_000).inflight_at_loss(1_000), 99_000);
+        assert_eq!(flight(500, 9_000).inflight_at_loss(1_000), 0);
+    }
+}

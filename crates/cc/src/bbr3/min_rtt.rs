@@ -1,0 +1,106 @@
+//! BBR.min_rtt and the schedule of ProbeRTT: draft-ietf-ccwg-bbr-06 §5.5.7, §5.3.4.3.
+
+use uncork_units::{Time, TimeDelta};
+
+use super::params::{MIN_RTT_FILTER_LEN, PROBE_RTT_INTERVAL};
+
+/// Two nested minima: over ProbeRTTInterval, to know when a ProbeRTT is due, and over
+/// MinRTTFilterLen, the estimate of the propagation delay.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MinRtt {
+    /// BBR.min_rtt.
+    estimate: TimeDelta,
+    /// BBR.min_rtt_stamp.
+    stamp: Time,
+    /// BBR.probe_rtt_min_delay.
+    probe_min_delay: TimeDelta,
+    /// BBR.probe_rtt_min_stamp.
+    probe_min_stamp: Time,
+    /// BBR.probe_rtt_expired.
+    probe_expired: bool,
+}
+
+impl MinRtt {
+    /// The draft's OnInit() leaves the ProbeRTT half unset; both halves start from what is known.
+    pub(super) fn new(now: Time, initial_rtt: Option<TimeDelta>) -> Self {
+        let rtt = initial_rtt.unwrap_or(TimeDelta::MAX);
+        Self {
+            estimate: rtt,
+            stamp: now,
+            probe_min_delay: rtt,
+            probe_min_stamp: now,
+            probe_expired: false,
+        }
+    }
+
+    /// BBR.min_rtt, once there is one.
+    pub(super) fn get(&self) -> Option<TimeDelta> {
+        (self.estimate != TimeDelta::MAX).then_some(self.estimate)
+    }
+
+    /// BBR.probe_rtt_expired: a ProbeRTT, or an idle time, is due.
+    pub(super) fn probe_expired(&self) -> bool {
+        self.probe_expired
+    }
+
+    /// A ProbeRTT is done: the next one is due an interval from now.
+    pub(super) fn schedule_probe(&mut self, now: Time) {
+        self.probe_min_stamp = now;
+    }
+
+    /// UpdateMinRTT().
+    pub(super) fn update(&mut self, now: Time, rtt: Option<TimeDelta>) {
+        self.probe_expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
+        if let Some(rtt) = rtt
+            && (rtt < self.probe_min_delay || self.probe_expired)
+        {
+            self.probe_min_delay = rtt;
+            self.probe_min_stamp = now;
+        }
+        let expired = now > self.stamp + MIN_RTT_FILTER_LEN;
+        if self.probe_min_delay < self.estimate || expired {
+            self.estimate = self.probe_min_delay;
+            self.stamp = self.probe_min_stamp;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Time {
+        Time::ZERO + TimeDelta::from_secs(secs)
+    }
+
+    const fn ms(millis: u64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    #[test]
+    fn probe_is_due_after_five_seconds_without_a_new_minimum() {
+        let mut min = MinRtt::new(at(0), None);
+        min.update(at(1), Some(ms(40)));
+        min.update(at(6), Some(ms(50)));
+        assert!(!min.probe_expired());
+        min.update(at(7), Some(ms(50)));
+        assert!(min.probe_expired());
+    }
+
+    #[test]
+    fn estimate_outlives_one_probe_but_not_two() {
+        let mut min = MinRtt::new(at(0), None);
+        min.update(at(1), Some(ms(40)));
+        min.update(at(7), Some(ms(60)));
+        assert_eq!(min.get(), Some(ms(40)));
+        min.update(at(12), Some(ms(60)));
+        assert_eq!(min.get(), Some(ms(60)));
+    }
+
+    #[test]
+    fn handshake_rtt_counts() {
+        let mut min = MinRtt::new(at(0), Some(ms(30)));
+        min.update(at(1), Some(ms(40)));
+        assert_eq!(min.get(), Some(ms(30)));
+    }
+}

@@ -1,0 +1,65 @@
+//! The order in which an ACK updates the model: draft-ietf-ccwg-bbr-06 §5.2.3, and the parts of the
+//! model that belong to no other file.
+
+use uncork_units::{Rate, Time};
+
+use super::Bbr3;
+use super::ack_aggregation::AckArrival;
+use super::params::{EXTRA_ACKED_FILTER_LEN, EXTRA_ACKED_STARTUP_LEN};
+use crate::sampler::RateSample;
+
+impl Bbr3 {
+    /// UpdateModelAndState(): the order is the draft's, and matters.
+    pub(super) fn update_model_and_state(&mut self, now: Time, sample: &RateSample) {
+        self.update_latest_delivery_signals(sample);
+        self.update_congestion_signals(sample);
+        self.update_ack_aggregation(now, sample);
+        self.check_full_bw_reached(sample);
+        self.check_startup_done(sample);
+        self.check_drain_done(now);
+        self.update_probe_bw_cycle_phase(now, sample);
+        self.min_rtt.update(now, sample.rtt);
+        self.check_probe_rtt(now, sample);
+        self.signals.advance_latest(sample);
+        self.bound_bw_for_model();
+    }
+
+    /// UpdateMaxBw(), §5.5.5.
+    pub(super) fn update_max_bw(&mut self, sample: &RateSample) {
+        self.update_round(sample);
+        let rate = sample.delivery_rate;
+        if rate > Rate::ZERO && (rate >= self.max_bw.get() || !sample.is_app_limited) {
+            self.max_bw.update(rate);
+        }
+    }
+
+    /// UpdateRound(), §5.5.1.
+    fn update_round(&mut self, sample: &RateSample) {
+        if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
+            self.cycle.rounds_since_up += 1;
+        }
+    }
+
+    /// StartRound().
+    pub(super) fn start_round(&mut self) {
+        self.round.restart(self.sampler.delivered());
+    }
+
+    fn update_ack_aggregation(&mut self, now: Time, sample: &RateSample) {
+        let reached = self.full_pipe.reached();
+        self.aggregation.update(AckArrival {
+            now,
+            newly_acked: sample.newly_acked,
+            bw: self.bw,
+            cwnd: self.cwnd,
+            round: self.round.count(),
+            window: if reached { EXTRA_ACKED_FILTER_LEN } else { EXTRA_ACKED_STARTUP_LEN },
+        });
+    }
+
+    /// BoundBWForModel(), and BBR.bdp from the result.
+    fn bound_bw_for_model(&mut self) {
+        self.bw = self.max_bw.get().min(self.bounds.bw_shortterm);
+        self.bdp = self.min_rtt.get().map_or(0, |min_rtt| self.bw.bytes_in(min_rtt));
+    }
+}

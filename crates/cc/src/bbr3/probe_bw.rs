@@ -1,0 +1,259 @@
+//! The bandwidth-probing cycle: draft-ietf-ccwg-bbr-06 §5.3.3.
+
+use uncork_units::{Rate, Time, TimeDelta};
+
+use super::Bbr3;
+use super::bounds::UNBOUNDED;
+use super::deviations::Deviation;
+use super::loss::LossSample;
+use super::params::{PROBE_UP_ROUNDS_MAX, PROBE_WAIT_MIN, PROBE_WAIT_RANGE, RENO_ROUNDS};
+use super::state::{AckPhase, State};
+use crate::sampler::RateSample;
+
+/// Where the flow is between two bandwidth probes.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "the draft's state variables, one by one")]
+pub(super) struct ProbeCycle {
+    /// BBR.ack_phase.
+    pub(super) ack_phase: AckPhase,
+    /// BBR.is_bw_probe_sample.
+    pub(super) is_bw_probe_sample: bool,
+    /// BBR.prev_probe_too_high.
+    pub(super) prev_probe_too_high: bool,
+    /// BBR.prev_probe_precautionary.
+    prev_probe_precautionary: bool,
+    /// Whether the max_bw filter has advanced since the latest probe began.
+    has_advanced_max_bw: bool,
+    /// BBR.bw_probe_up_rounds.
+    up_rounds: u8,
+    /// BBR.bw_probe_up_acked.
+    up_acked: u64,
+    /// BBR.probe_up_acked_per_inc.
+    up_acked_per_inc: u64,
+    /// BBR.rounds_since_probe_up.
+    pub(super) rounds_since_up: u64,
+    /// BBR.bw_probe_wait.
+    wait: TimeDelta,
+    /// BBR.cycle_stamp.
+    stamp: Time,
+}
+
+impl ProbeCycle {
+    pub(super) fn new(now: Time) -> Self {
+        Self {
+            ack_phase: AckPhase::Init,
+            is_bw_probe_sample: false,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            has_advanced_max_bw: false,
+            up_rounds: 0,
+            up_acked: 0,
+            up_acked_per_inc: UNBOUNDED,
+            rounds_since_up: 0,
+            wait: TimeDelta::ZERO,
+            stamp: now,
+        }
+    }
+
+    /// RaiseInflightLongtermSlope(): the growth per round doubles every round.
+    fn raise_slope(&mut self, cwnd: u64, mss: u64) {
+        self.up_acked_per_inc = (cwnd >> self.up_rounds).max(mss);
+        self.up_rounds = (self.up_rounds + 1).min(PROBE_UP_ROUNDS_MAX);
+    }
+
+    /// How many packets `newly_acked` bytes add to BBR.inflight_longterm.
+    fn growth(&mut self, newly_acked: u64) -> u64 {
+        self.up_acked = self.up_acked.saturating_add(newly_acked);
+        let packets = self.up_acked / self.up_acked_per_inc;
+        self.up_acked -= packets * self.up_acked_per_inc;
+        packets
+    }
+}
+
+impl Bbr3 {
+    /// StartProbeBW_DOWN().
+    pub(super) fn start_probe_bw_down(&mut self, now: Time) {
+        self.signals.reset();
+        self.cycle.up_acked_per_inc = UNBOUNDED;
+        self.pick_probe_wait();
+        self.cycle.stamp = now;
+        self.cycle.ack_phase = AckPhase::ProbeStopping;
+        self.start_round();
+        self.transition(State::ProbeBwDown);
+    }
+
+    /// StartProbeBW_CRUISE().
+    pub(super) fn start_probe_bw_cruise(&mut self) {
+        self.finish_probe();
+        self.transition(State::ProbeBwCruise);
+    }
+
+    /// StartProbeBW_REFILL().
+    pub(super) fn start_probe_bw_refill(&mut self) {
+        self.finish_probe();
+        self.bounds.reset_short_term();
+        self.cycle.up_rounds = 0;
+        self.cycle.up_acked = 0;
+        self.cycle.prev_probe_precautionary = false;
+        self.cycle.has_advanced_max_bw = false;
+        self.cycle.ack_phase = AckPhase::Refilling;
+        self.start_round();
+        self.transition(State::ProbeBwRefill);
+    }
+
+    /// StartProbeBW_UP().
+    fn start_probe_bw_up(&mut self, rate: Rate) {
+        self.cycle.ack_phase = AckPhase::ProbeStarting;
+        self.start_round();
+        self.full_pipe.restart(rate);
+        self.transition(State::ProbeBwUp);
+        self.cycle.raise_slope(self.cwnd, self.mss);
+    }
+
+    /// PickProbeWait(), §5.3.3.8.3: random, so that flows do not probe in step.
+    fn pick_probe_wait(&mut self) {
+        self.cycle.rounds_since_up = self.rng.below(2);
+        let extra = self.rng.below(PROBE_WAIT_RANGE.as_nanos());
+        self.cycle.wait = PROBE_WAIT_MIN + TimeDelta::from_nanos(extra);
+    }
+
+    /// UpdateProbeBWCyclePhase().
+    pub(super) fn update_probe_bw_cycle_phase(&mut self, now: Time, sample: &RateSample) {
+        if !self.full_pipe.reached() || self.adapt_long_term_model(sample) {
+            return;
+        }
+        match self.state {
+            State::ProbeBwDown | State::ProbeBwCruise if self.is_time_to_probe_bw(now) => {
+                self.start_probe_bw_refill();
+            }
+            State::ProbeBwDown if self.is_time_to_cruise() => self.start_probe_bw_cruise(),
+            State::ProbeBwRefill if self.round.started() => {
+                self.cycle.is_bw_probe_sample = true;
+                self.start_probe_bw_up(sample.delivery_rate);
+            }
+            State::ProbeBwUp => self.check_probe_up_done(now, sample),
+            _ => {}
+        }
+    }
+
+    fn check_probe_up_done(&mut self, now: Time, sample: &RateSample) {
+        if self.is_time_to_go_down(sample) {
+            self.cycle.prev_probe_too_high = false;
+            self.start_probe_bw_down(now);
+        }
+    }
+
+    /// IsTimeToProbeBW(): the wall clock, or the number of rounds after which a Reno flow would have
+    /// filled the same pipe, whichever is first.
+    fn is_time_to_probe_bw(&self, now: Time) -> bool {
+        let rounds = self.cycle.rounds_since_up;
+        now > self.cycle.stamp + self.cycle.wait
+            || rounds >= RENO_ROUNDS
+            || rounds.saturating_mul(self.mss) >= self.target_inflight()
+    }
+
+    /// IsTimeToCruise().
+    fn is_time_to_cruise(&self) -> bool {
+        let in_flight = self.sampler.in_flight();
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight_at_max_bw()
+    }
+
+    /// IsTimeToGoDown().
+    fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
+        if self.cycle.prev_probe_too_high
+            && self.sampler.in_flight() >= self.bounds.inflight_longterm
+        {
+            self.cycle.prev_probe_precautionary = true;
+            return true;
+        }
+        if self.is_held_by_longterm() {
+            self.full_pipe.restart(sample.delivery_rate);
+            return false;
+        }
+        self.full_pipe.is_full_now()
+    }
+
+    /// Whether BBR.inflight_longterm, not the path, limits what is in flight.
+    fn is_held_by_longterm(&self) -> bool {
+        self.cwnd_usage.is_limited() && self.cwnd >= self.bounds.inflight_longterm
+    }
+
+    /// AdaptLongTermModel(). Returns whether it decided a state transition.
+    fn adapt_long_term_model(&mut self, sample: &RateSample) -> bool {
+        if self.round.started() && self.advance_ack_phase(sample) {
+            return true;
+        }
+        let is_safe = !LossSample::from(sample).is_inflight_too_high();
+        if is_safe && self.bounds.inflight_longterm != UNBOUNDED {
+            self.raise_inflight_longterm(sample);
+        }
+        false
+    }
+
+    /// The part of AdaptLongTermModel() that happens once a round.
+    fn advance_ack_phase(&mut self, sample: &RateSample) -> bool {
+        match self.cycle.ack_phase {
+            AckPhase::ProbeStarting => self.cycle.ack_phase = AckPhase::ProbeFeedback,
+            AckPhase::ProbeStopping => return self.end_probe_feedback(sample),
+            _ => {}
+        }
+        false
+    }
+
+    /// The last ACKs of a probe are in. If it was cut short out of caution and proved safe, probe
+    /// again at once, this time in earnest (§5.3.3.6).
+    fn end_probe_feedback(&mut self, sample: &RateSample) -> bool {
+        self.cycle.is_bw_probe_sample = false;
+        self.cycle.ack_phase = AckPhase::Init;
+        if !self.state.is_probe_bw() {
+            return false;
+        }
+        if !sample.is_app_limited {
+            self.advance_max_bw_filter();
+        }
+        let again = self.cycle.prev_probe_precautionary && !self.cycle.prev_probe_too_high;
+        if again {
+            self.start_probe_bw_refill();
+        }
+        again
+    }
+
+    /// A flight at this level was safe: raise the bound to it, and further while probing.
+    fn raise_inflight_longterm(&mut self, sample: &RateSample) {
+        self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(sample.tx_in_flight);
+        if self.state == State::ProbeBwUp {
+            self.probe_inflight_longterm_upward(sample);
+        }
+    }
+
+    /// ProbeInflightLongtermUpward().
+    fn probe_inflight_longterm_upward(&mut self, sample: &RateSample) {
+        if !self.is_held_by_longterm() {
+            return;
+        }
+        let packets = self.cycle.growth(sample.newly_acked);
+        let bytes = packets.saturating_mul(self.mss);
+        self.bounds.inflight_longterm = self.bounds.inflight_longterm.saturating_add(bytes);
+        if self.round.started() {
+            self.cycle.raise_slope(self.cwnd, self.mss);
+        }
+    }
+
+    /// AdvanceMaxBwFilter(), at most once for each probe.
+    fn advance_max_bw_filter(&mut self) {
+        let forced = self.deviations.has(Deviation::AdvanceEveryCycle);
+        if !(forced && self.cycle.has_advanced_max_bw) {
+            self.max_bw.advance();
+        }
+        self.cycle.has_advanced_max_bw = true;
+    }
+
+    /// The latest probe is history. In the draft only a round of ACKs that is not
+    /// application-limited advances the filter, and a ProbeRTT, which makes its samples so, can cut
+    /// every probe short: the filter would then never forget. At the latest here it advances.
+    fn finish_probe(&mut self) {
+        if self.deviations.has(Deviation::AdvanceEveryCycle) {
+            self.advance_max_bw_filter();
+        }
+    }
+}

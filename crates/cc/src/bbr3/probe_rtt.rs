@@ -1,0 +1,76 @@
+//! ProbeRTT: draft-ietf-ccwg-bbr-06 §5.3.4.
+
+use uncork_units::Time;
+
+use super::Bbr3;
+use super::params::PROBE_RTT_DURATION;
+use super::state::{AckPhase, State};
+use crate::sampler::RateSample;
+
+/// How far a ProbeRTT has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ProbeRtt {
+    /// BBR.probe_rtt_done_stamp, once inflight has come down.
+    done: Option<Time>,
+    /// BBR.probe_rtt_round_done.
+    round_done: bool,
+}
+
+impl Bbr3 {
+    /// CheckProbeRTT().
+    pub(super) fn check_probe_rtt(&mut self, now: Time, sample: &RateSample) {
+        if self.state != State::ProbeRtt && self.min_rtt.probe_expired() && !self.idle_restart {
+            self.enter_probe_rtt();
+        }
+        if self.state == State::ProbeRtt {
+            self.handle_probe_rtt(now);
+        }
+        if sample.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    /// EnterProbeRTT() and what follows it. The window is saved before the state changes: SaveCwnd()
+    /// would otherwise take it for one that ProbeRTT has already cut.
+    fn enter_probe_rtt(&mut self) {
+        self.save_cwnd(self.recovery.is_active());
+        self.transition(State::ProbeRtt);
+        self.probe_rtt = ProbeRtt::default();
+        self.cycle.ack_phase = AckPhase::ProbeStopping;
+        self.start_round();
+    }
+
+    /// HandleProbeRTT().
+    fn handle_probe_rtt(&mut self, now: Time) {
+        self.sampler.mark_app_limited();
+        if self.probe_rtt.done.is_some() {
+            self.probe_rtt.round_done |= self.round.started();
+            if self.probe_rtt.round_done {
+                self.check_probe_rtt_done(now);
+            }
+        } else if self.sampler.in_flight() <= self.probe_rtt_cwnd() {
+            self.probe_rtt = ProbeRtt { done: Some(now + PROBE_RTT_DURATION), round_done: false };
+            self.start_round();
+        }
+    }
+
+    /// CheckProbeRTTDone().
+    pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
+        if self.probe_rtt.done.is_some_and(|done| now > done) {
+            self.min_rtt.schedule_probe(now);
+            self.restore_cwnd();
+            self.exit_probe_rtt(now);
+        }
+    }
+
+    /// ExitProbeRTT(), §5.3.4.4.
+    fn exit_probe_rtt(&mut self, now: Time) {
+        self.bounds.reset_short_term();
+        if self.full_pipe.reached() {
+            self.start_probe_bw_down(now);
+            self.start_probe_bw_cruise();
+        } else {
+            self.transition(State::Startup);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Startup: draft-ietf-ccwg-bbr-06 §5.3.1.
+
+use super::Bbr3;
+use super::deviations::Deviation;
+use super::loss::LossSample;
+use super::params::STARTUP_FULL_LOSS_COUNT;
+use super::state::State;
+use crate::sampler::RateSample;
+
+impl Bbr3 {
+    /// CheckFullBWReached(), §5.3.1.2.
+    pub(super) fn check_full_bw_reached(&mut self, sample: &RateSample) {
+        if !self.round.started() || sample.is_app_limited {
+            return;
+        }
+        if sample.is_valid() || !self.deviations.has(Deviation::SkipInvalid) {
+            self.full_pipe.on_round(sample.delivery_rate);
+        }
+    }
+
+    /// CheckStartupDone().
+    pub(super) fn check_startup_done(&mut self, sample: &RateSample) {
+        if self.state != State::Startup {
+            return;
+        }
+        self.check_startup_high_loss(sample);
+        if self.full_pipe.reached() {
+            self.enter_drain();
+        }
+    }
+
+    /// CheckStartupHighLoss(), §5.3.1.3, which the draft has only in prose.
+    ///
+    /// A loss round runs from the first loss to the ACK of a packet sent after it: at its end the
+    /// connection has been in recovery for one full round. The ACK's sample covers the same round,
+    /// so its losses are the round's.
+    fn check_startup_high_loss(&mut self, sample: &RateSample) {
+        if !self.full_pipe.reached()
+            && self.signals.loss_round_start
+            && self.signals.lost_ranges >= STARTUP_FULL_LOSS_COUNT
+            && LossSample::from(sample).is_inflight_too_high()
+        {
+            self.undo.state = Some(State::Startup);
+            self.full_pipe.declare_full();
+            self.bounds.inflight_longterm = self.bdp.max(self.signals.inflight_latest);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The states of BBRv3 and their gains: draft-ietf-ccwg-bbr-06 §5.1.1, §5.6.1.
+
+use uncork_units::Ratio;
+
+use super::params::{
+    DEFAULT_CWND_GAIN, DOWN_PACING_GAIN, DRAIN_PACING_GAIN, PROBE_RTT_CWND_GAIN,
+    STARTUP_PACING_GAIN, UP_CWND_GAIN, UP_PACING_GAIN,
+};
+
+/// BBR.state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Doubles the rate every round to find the bandwidth.
+    Startup,
+    /// Drains the queue that Startup made.
+    Drain,
+    /// Decelerates after a bandwidth probe.
+    ProbeBwDown,
+    /// Sends at the estimated bandwidth.
+    ProbeBwCruise,
+    /// Fills the pipe before a bandwidth probe.
+    ProbeBwRefill,
+    /// Probes for more bandwidth.
+    ProbeBwUp,
+    /// Drains the pipe to measure the round-trip propagation delay.
+    ProbeRtt,
+}
+
+impl State {
+    /// The draft's name.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "Startup",
+            Self::Drain => "Drain",
+            Self::ProbeBwDown => "ProbeBW_DOWN",
+            Self::ProbeBwCruise => "ProbeBW_CRUISE",
+            Self::ProbeBwRefill => "ProbeBW_REFILL",
+            Self::ProbeBwUp => "ProbeBW_UP",
+            Self::ProbeRtt => "ProbeRTT",
+        }
+    }
+
+    /// BBR.pacing_gain. The draft's pseudocode assigns gains in some states only; the table of
+    /// §5.6.1 has them all, so they are a function of the state.
+    pub(super) const fn pacing_gain(self) -> Ratio {
+        match self {
+            Self::Startup => STARTUP_PACING_GAIN,
+            Self::Drain => DRAIN_PACING_GAIN,
+            Self::ProbeBwDown => DOWN_PACING_GAIN,
+            Self::ProbeBwUp => UP_PACING_GAIN,
+            Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeRtt => Ratio::ONE,
+        }
+    }
+
+    /// BBR.cwnd_gain.
+    pub(super) const fn cwnd_gain(self) -> Ratio {
+        match self {
+            Self::ProbeBwUp => UP_CWND_GAIN,
+            Self::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => DEFAULT_CWND_GAIN,
+        }
+    }
+
+    /// IsInAProbeBWState().
+    pub(super) const fn is_probe_bw(self) -> bool {
+        matches!(
+            self,
+            Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeBwUp
+        )
+    }
+
+    /// IsProbingBW(): whether the state accelerates, so that loss is an answer, not a surprise.
+    pub(super) const fn is_probing_bw(self) -> bool {
+        matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
+    }
+
+    /// Whether the diagram of §5.1.1, or an undo (§5.5.11.2), leads from here to `next`.
+    pub(super) const fn may_become(self, next: Self) -> bool {
+        match next {
+            Self::ProbeRtt => !matches!(self, Self::ProbeRtt),
+            Self::Startup => !matches!(self, Self::Startup),
+            Self::Drain => matches!(self, Self::Startup),
+            Self::ProbeBwDown => matches!(self, Self::Drain | Self::ProbeBwUp | Self::ProbeRtt),
+            Self::ProbeBwCruise => matches!(self, Self::ProbeBwDown),
+            Self::ProbeBwRefill => {
+                matches!(self, Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill)
+            }
+            Self::ProbeBwUp => matches!(self, Self::ProbeBwRefill),
+        }
+    }
+}
+
+/// BBR.ack_phase: what the ACKs that arrive now tell about a bandwidth probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AckPhase {
+    /// Nothing.
+    Init,
+    /// The pipe is being filled for a probe.
+    Refilling,
+    /// Inflight rises, but its effects are yet to be acknowledged.
+    ProbeStarting,
+    /// ACKs reflect the probe.
+    ProbeFeedback,
+    /// The probe is over, ACKs of its packets still arrive.
+    ProbeStopping,
+}

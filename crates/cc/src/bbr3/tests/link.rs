@@ -1,0 +1,348 @@
+//! A closed loop: one sender with endless data, one FIFO bottleneck with a tail-drop buffer, in
+//! virtual time. Small on purpose: it shows what a controller does to a path, nothing else.
+
+extern crate std;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::vec::Vec;
+
+use uncork_units::{Rate, Rng, Time, TimeDelta};
+
+use crate::pacer::Pacer;
+use crate::{
+    Acked, AppState, Controller, Feedback, Lost, RttSample, SentPacket, Snapshot, Timeout, Token,
+};
+
+/// Packet size in bytes.
+pub const MSS: u32 = 1_452;
+const REORDERING: u64 = 3;
+
+/// The path.
+#[derive(Clone, Debug)]
+pub struct Path {
+    pub rate: Rate,
+    pub rtt: TimeDelta,
+    /// Bytes that may wait, the packet in transmission included.
+    pub buffer: u64,
+    /// Random loss in millionths, before the buffer.
+    pub loss_ppm: u64,
+    /// Packets per ACK.
+    pub ack_every: u64,
+    /// Rate changes: when, and to what.
+    pub steps: Vec<(Time, Rate)>,
+}
+
+impl Path {
+    /// The buffer is given in thousandths of the BDP.
+    pub fn new(rate: Rate, rtt: TimeDelta, buffer_millibdp: u64) -> Self {
+        let buffer = rate.bytes_in(rtt) * buffer_millibdp / 1_000;
+        Self { rate, rtt, buffer, loss_ppm: 0, ack_every: 1, steps: Vec::new() }
+    }
+
+    pub fn bdp(&self) -> u64 {
+        self.rate.bytes_in(self.rtt)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Ack(u64),
+    Send,
+    LossTimer(u64),
+    AckTimer(u64),
+}
+
+struct InFlight {
+    id: u64,
+    token: Token,
+}
+
+/// Totals and the present state of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    pub sent: u64,
+    pub lost: u64,
+    pub acked_bytes: u64,
+    pub timeouts: u64,
+}
+
+/// The closed loop.
+pub struct Loop<C> {
+    pub cc: C,
+    pub now: Time,
+    pub path: Path,
+    pub stats: Stats,
+    /// Stop sending once this much is acknowledged or in flight.
+    pub limit: u64,
+    rng: Rng,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    serial: u64,
+    pacer: Pacer,
+    send_scheduled: bool,
+    next_id: u64,
+    flight: VecDeque<InFlight>,
+    in_flight: u64,
+    link_free: Time,
+    arrived: Vec<u64>,
+    last_lost_id: u64,
+    srtt: TimeDelta,
+    min_rtt: TimeDelta,
+    backoff: u32,
+    timer: u64,
+    pub acks: u64,
+}
+
+impl<C: Controller> Loop<C> {
+    pub fn new(cc: C, path: Path, seed: u64) -> Self {
+        let mut this = Self {
+            cc,
+            now: Time::ZERO,
+            path,
+            stats: Stats::default(),
+            limit: u64::MAX,
+            rng: Rng::new(seed, 1),
+            events: BinaryHeap::new(),
+            serial: 0,
+            pacer: Pacer::default(),
+            send_scheduled: false,
+            next_id: 1,
+            flight: VecDeque::new(),
+            in_flight: 0,
+            link_free: Time::ZERO,
+            arrived: Vec::new(),
+            last_lost_id: 0,
+            srtt: TimeDelta::ZERO,
+            min_rtt: TimeDelta::MAX,
+            backoff: 0,
+            timer: 0,
+            acks: 0,
+        };
+        this.send();
+        this
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.cc.snapshot()
+    }
+
+    /// How long a packet that arrives now waits before its transmission.
+    pub fn queue_delay(&self) -> TimeDelta {
+        self.link_free.since(self.now)
+    }
+
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Runs up to `until`, calling `watch` after every event.
+    pub fn run(&mut self, until: Time, mut watch: impl FnMut(&Self)) {
+        while let Some(&Reverse((at, _, event))) = self.events.peek() {
+            if at > until {
+                break;
+            }
+            self.events.pop();
+            self.now = at;
+            self.apply_steps();
+            match event {
+                Event::Ack(id) => self.on_arrival(id),
+                Event::Send => {
+                    self.send_scheduled = false;
+                    self.send();
+                }
+                Event::LossTimer(serial) => self.on_timer(serial),
+                Event::AckTimer(id) => {
+                    if self.arrived.first().is_some_and(|first| *first <= id) {
+                        self.on_ack();
+                    }
+                }
+            }
+            watch(self);
+        }
+        self.now = until;
+    }
+
+    /// Runs until `done` or `until`; whether `done` came true.
+    pub fn run_until(&mut self, until: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
+        while let Some(&Reverse((at, ..))) = self.events.peek() {
+            if at > until {
+                return false;
+            }
+            self.run(at, |_| {});
+            if done(self) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn schedule(&mut self, at: Time, event: Event) {
+        self.serial += 1;
+        self.events.push(Reverse((at, self.serial, event)));
+    }
+
+    fn apply_steps(&mut self) {
+        while let Some(&(at, rate)) = self.path.steps.first() {
+            if at > self.now {
+                break;
+            }
+            let backlog = self.path.rate.bytes_in(self.link_free.since(self.now));
+            self.path.rate = rate;
+            self.link_free = self.now + rate.time_for(backlog);
+            self.path.steps.remove(0);
+        }
+    }
+
+    fn send(&mut self) {
+        loop {
+            let control = self.cc.control();
+            let bytes = u64::from(MSS);
+            let has_data = self.stats.acked_bytes + self.in_flight < self.limit;
+            if !has_data || self.in_flight + bytes > control.cwnd {
+                self.pacer.end_burst();
+                return;
+            }
+            let release = self.pacer.release(self.now, &control);
+            if release > self.now {
+                if !self.send_scheduled {
+                    self.send_scheduled = true;
+                    self.schedule(release, Event::Send);
+                }
+                return;
+            }
+            self.pacer.on_sent(self.now, bytes, &control);
+            self.transmit();
+        }
+    }
+
+    fn transmit(&mut self) {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.in_flight += u64::from(MSS);
+        self.stats.sent += 1;
+        let packet =
+            SentPacket { bytes: MSS, in_flight: self.in_flight, unacked: self.in_flight };
+        let more = self.stats.acked_bytes + self.in_flight < self.limit;
+        let app = if more { AppState::Backlogged } else { AppState::Drained };
+        let token = self.cc.on_sent(self.now, packet, app);
+        self.flight.push_back(InFlight { id, token });
+        self.enqueue(id);
+        if self.flight.len() == 1 {
+            self.arm_timer();
+        }
+    }
+
+    fn enqueue(&mut self, id: u64) {
+        let waiting = self.path.rate.bytes_in(self.link_free.since(self.now));
+        let dropped = self.rng.below(1_000_000) < self.path.loss_ppm;
+        if dropped || waiting + u64::from(MSS) > self.path.buffer.max(u64::from(MSS)) {
+            return;
+        }
+        self.link_free =
+            self.link_free.max(self.now) + self.path.rate.time_for(u64::from(MSS));
+        self.schedule(self.link_free + self.path.rtt, Event::Ack(id));
+    }
+
+    /// The receiver's ACK for `id` would arrive now; it may wait for more packets.
+    fn on_arrival(&mut self, id: u64) {
+        self.arrived.push(id);
+        if self.arrived.len() as u64 >= self.path.ack_every {
+            self.on_ack();
+        } else if self.arrived.len() == 1 {
+            self.schedule(self.now + TimeDelta::from_millis(25), Event::AckTimer(id));
+        }
+    }
+
+    fn on_ack(&mut self) {
+        let arrived = core::mem::take(&mut self.arrived);
+        let largest = arrived.last().copied().unwrap_or(0);
+        let mut acked = Vec::new();
+        let mut lost = Vec::new();
+        let mut keep = VecDeque::new();
+        while let Some(packet) = self.flight.pop_front() {
+            if packet.id > largest {
+                self.flight.push_front(packet);
+                break;
+            }
+            if arrived.contains(&packet.id) {
+                acked.push(Acked { token: packet.token, bytes: MSS });
+            } else if packet.id + REORDERING <= largest {
+                lost.push(self.declare_lost(&packet));
+            } else {
+                keep.push_back(packet);
+            }
+        }
+        while let Some(packet) = keep.pop_back() {
+            self.flight.push_front(packet);
+        }
+        self.backoff = 0;
+        let newest = acked.last().map(|packet| packet.token.send_time());
+        let rtt = newest.map(|sent| self.measure(sent));
+        self.report(&acked, &lost, rtt);
+    }
+
+    fn measure(&mut self, sent: Time) -> RttSample {
+        let latest = self.now.since(sent);
+        self.min_rtt = self.min_rtt.min(latest);
+        self.srtt = if self.srtt.is_zero() {
+            latest
+        } else {
+            TimeDelta::from_nanos((self.srtt.as_nanos() * 7 + latest.as_nanos()) / 8)
+        };
+        RttSample { latest, smoothed: self.srtt, min: self.min_rtt }
+    }
+
+    fn declare_lost(&mut self, packet: &InFlight) -> Lost {
+        let contiguous = self.last_lost_id + 1 == packet.id;
+        self.last_lost_id = packet.id;
+        Lost { token: packet.token, bytes: MSS, contiguous }
+    }
+
+    fn report(&mut self, acked: &[Acked], lost: &[Lost], rtt: Option<RttSample>) {
+        let gone = (acked.len() + lost.len()) as u64 * u64::from(MSS);
+        self.in_flight -= gone;
+        self.stats.lost += lost.len() as u64;
+        self.stats.acked_bytes += acked.len() as u64 * u64::from(MSS);
+        self.acks += 1;
+        self.cc.on_feedback(
+            self.now,
+            &Feedback {
+                acked,
+                lost,
+                rtt,
+                ce_packets: 0,
+                in_flight: self.in_flight,
+                unacked: self.in_flight,
+                una_advanced: true,
+                repaired_by_probe: false,
+            },
+        );
+        self.arm_timer();
+        self.send();
+    }
+
+    fn arm_timer(&mut self) {
+        self.timer += 1;
+        if !self.flight.is_empty() {
+            let base = self.srtt.times(2).max(TimeDelta::from_millis(200));
+            let base = if self.srtt.is_zero() { TimeDelta::from_secs(1) } else { base };
+            let after = base.times(1 << self.backoff.min(6));
+            self.schedule(self.now + after, Event::LossTimer(self.timer));
+        }
+    }
+
+    /// Nothing came for long: what is in flight is lost.
+    fn on_timer(&mut self, serial: u64) {
+        if serial != self.timer || self.flight.is_empty() {
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.backoff += 1;
+        self.cc.on_timeout(self.now, Timeout::Retransmission);
+        let mut lost = Vec::new();
+        while let Some(packet) = self.flight.pop_front() {
+            lost.push(self.declare_lost(&packet));
+        }
+        self.report(&[], &lost, None);
+    }
+}

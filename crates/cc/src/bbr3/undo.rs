@@ -1,0 +1,94 @@
+//! What a recovery may turn out to have spoiled for nothing: draft-ietf-ccwg-bbr-06 §5.5.11, and the
+//! window around recovery and ProbeRTT, §5.6.4.4.
+
+use uncork_units::{Rate, Time};
+
+use super::Bbr3;
+use super::bounds::Bounds;
+use super::state::State;
+use crate::event::Feedback;
+use crate::recovery::RecoveryChange;
+
+/// State as it was when the recovery episode began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Undo {
+    /// BBR.prior_cwnd.
+    pub(super) prior_cwnd: u64,
+    /// BBR.undo_state: the state that loss ended.
+    pub(super) state: Option<State>,
+    /// BBR.undo_bw_shortterm, undo_inflight_shortterm and undo_inflight_longterm.
+    bounds: Bounds,
+}
+
+impl Undo {
+    pub(super) const NOTHING: Self = Self { prior_cwnd: 0, state: None, bounds: Bounds::NONE };
+}
+
+impl Bbr3 {
+    /// OnEnterFastRecovery() and the exit from recovery. State is saved when an episode begins and
+    /// before any of its losses has changed it.
+    pub(super) fn update_recovery(&mut self, now: Time, feedback: &Feedback<'_>) {
+        let was_active = self.recovery.is_active();
+        match self.recovery.on_feedback(now, feedback) {
+            RecoveryChange::None => {}
+            RecoveryChange::Entered => self.save_state_upon_loss(was_active),
+            RecoveryChange::Exited => self.exit_recovery(),
+        }
+    }
+
+    /// After a timeout the window grows back with what is delivered. TCP leaves its loss recovery
+    /// when all that was outstanding is repaired, and has regrown the window by then; here recovery
+    /// ends with the first ACK of a retransmission, too early to restore it.
+    fn exit_recovery(&mut self) {
+        if !self.timed_out {
+            self.restore_cwnd();
+        }
+        self.timed_out = false;
+    }
+
+    /// SaveStateUponLoss().
+    pub(super) fn save_state_upon_loss(&mut self, was_in_recovery: bool) {
+        self.save_cwnd(was_in_recovery);
+        self.undo.state = None;
+        self.undo.bounds = self.bounds;
+    }
+
+    /// SaveCwnd(): the last window that neither recovery nor ProbeRTT had cut.
+    pub(super) fn save_cwnd(&mut self, in_recovery: bool) {
+        let is_cut = in_recovery || self.state == State::ProbeRtt;
+        let at_least = if is_cut { self.undo.prior_cwnd } else { 0 };
+        self.undo.prior_cwnd = self.cwnd.max(at_least);
+    }
+
+    /// RestoreCwnd().
+    pub(super) fn restore_cwnd(&mut self) {
+        self.cwnd = self.cwnd.max(self.undo.prior_cwnd);
+    }
+
+    /// HandleSpuriousLossDetection().
+    pub(super) fn handle_spurious_loss_detection(&mut self) {
+        self.timed_out = false;
+        self.restore_cwnd();
+        self.signals.is_loss_in_round = false;
+        self.full_pipe.restart(Rate::ZERO);
+        self.bounds.widen_to(&self.undo.bounds);
+        match self.undo.state.take() {
+            Some(State::Startup) if self.state != State::Startup => self.resume_startup(),
+            Some(State::ProbeBwUp) if self.state != State::ProbeBwUp => self.resume_probe(),
+            _ => {}
+        }
+    }
+
+    fn resume_startup(&mut self) {
+        self.full_pipe.retract();
+        if self.state != State::ProbeRtt {
+            self.transition(State::Startup);
+        }
+    }
+
+    fn resume_probe(&mut self) {
+        if self.state != State::ProbeRtt {
+            self.start_probe_bw_refill();
+        }
+    }
+}
