@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+mod ack_train;
 mod any;
 mod bbr1;
 mod bbr3;
@@ -18,7 +19,10 @@ mod controller;
 mod cubic;
 mod event;
 mod filter;
+mod hystart;
+mod loss_window;
 mod newreno;
+mod prr;
 mod recovery;
 mod round;
 mod sampler;

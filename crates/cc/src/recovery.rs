@@ -52,11 +52,29 @@ impl RecoveryEpisode {
         *self = Self { started: now, active: true, lost, undoable: true };
     }
 
+    /// A repeated timeout: the same episode, now of all that left until `now`.
+    pub(crate) fn extend(&mut self, now: Time) {
+        self.started = now;
+        self.active = true;
+    }
+
+    /// Packets that left before `now` are of no consequence any more.
+    pub(crate) fn forget(&mut self, now: Time) {
+        *self = Self { started: now, ..Self::default() };
+    }
+
+    /// Whether a packet that left at `sent` did so before the latest episode began: its fate adds
+    /// nothing to what the episode says.
+    pub(crate) fn covers(&self, sent: Time) -> bool {
+        sent < self.started
+    }
+
     /// Packets of the episode were delivered after all. True when that makes the whole episode
     /// spurious: every packet that was declared lost in it arrived.
     pub(crate) fn on_spurious(&mut self, packets: u32) -> bool {
+        let lost_any = self.lost > 0;
         self.lost = self.lost.saturating_sub(packets);
-        let spurious = self.undoable && self.lost == 0;
+        let spurious = self.undoable && lost_any && self.lost == 0;
         if spurious {
             self.undoable = false;
             self.active = false;

@@ -1,0 +1,188 @@
+//! CUBIC: RFC 9438.
+
+mod cbrt;
+mod curve;
+
+use uncork_units::{Ratio, Time, TimeDelta};
+
+use crate::ack_train::AckTrain;
+use crate::controller::{Control, Controller, Settings, Snapshot};
+use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
+use crate::hystart::HyStart;
+use crate::loss_window::{Congestion, LossWindow, Step};
+use curve::{Curve, Epoch};
+
+/// What a congestion event leaves of the window (§4.6).
+const BETA: Ratio = Ratio::new(7, 10);
+
+/// Below this many segments the initial slow start is left alone: an ACK train is too short to
+/// measure.
+const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
+
+/// CUBIC: RFC 9438, with HyStart++ in the initial slow start.
+///
+/// Like the kernel's CUBIC without pacing, which is what it stands for, it also ends that slow start
+/// by the length of the ACK train.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    window: LossWindow,
+    phase: Phase,
+    /// The epoch before the latest congestion event; `None` if that met slow start.
+    undo: Option<Epoch>,
+    /// The smoothed RTT, which §4.2 looks ahead by.
+    rtt: TimeDelta,
+}
+
+const _: () = assert!(size_of::<Cubic>() <= 256, "servers keep one per connection");
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// The two detectors work in the initial slow start only (RFC 9406 §4.3).
+    SlowStart(HyStart, AckTrain),
+    /// Congestion avoidance, or the recovery before it.
+    Avoidance(Curve),
+}
+
+impl Phase {
+    const SLOW_START: Self = Self::SlowStart(HyStart::new(), AckTrain::new());
+}
+
+impl Cubic {
+    /// A controller for a new connection.
+    pub fn new(settings: &Settings) -> Self {
+        Self {
+            window: LossWindow::new(settings),
+            phase: Phase::SLOW_START,
+            undo: None,
+            rtt: settings.initial_rtt.unwrap_or_default(),
+        }
+    }
+
+    /// The epoch under way.
+    fn epoch(&self) -> Option<Epoch> {
+        match self.phase {
+            Phase::SlowStart(..) => None,
+            Phase::Avoidance(curve) => Some(curve.epoch()),
+        }
+    }
+
+    fn on_congestion(&mut self, event: Congestion, feedback: &Feedback<'_>) {
+        let last_w_max = match self.phase {
+            Phase::SlowStart(..) => 0,
+            Phase::Avoidance(curve) => curve.w_max(),
+        };
+        self.undo = self.epoch();
+        self.phase = Phase::Avoidance(Curve::after_congestion(event.cwnd, last_w_max));
+        self.window.reduce(event, BETA.of(event.used), feedback);
+    }
+
+    fn grow(&mut self, now: Time, acked: u64, rtt: Option<RttSample>) {
+        let window = &mut self.window;
+        match &mut self.phase {
+            Phase::SlowStart(hystart, train) => {
+                window.slow_start(hystart.growth(acked));
+                let (round, cwnd) = (window.round(), window.cwnd());
+                if window.is_initial() {
+                    let is_late = hystart.on_ack(round, rtt.map(|rtt| rtt.latest));
+                    let is_long = rtt.is_some_and(|rtt| train.on_ack(now, round, rtt.min));
+                    let is_large = cwnd >= ACK_TRAIN_MIN_SEGMENTS * window.mss();
+                    if is_late || (is_long && is_large) {
+                        window.end_slow_start();
+                    }
+                }
+                if !window.in_slow_start() {
+                    self.phase = Phase::Avoidance(Curve::plateau(now, cwnd));
+                }
+            }
+            Phase::Avoidance(curve) => {
+                let cwnd = curve.on_ack(now, self.rtt, acked, window.cwnd(), window.mss());
+                window.set_cwnd(cwnd);
+            }
+        }
+    }
+
+    /// §4.8: like Reno, but with CUBIC's own factor.
+    fn collapse(&mut self, now: Time, segments: u64) {
+        let reduction = self.window.timeout().map(|event| (event, BETA.of(event.used)));
+        if reduction.is_some() {
+            self.undo = self.epoch();
+        }
+        self.phase = Phase::SLOW_START;
+        self.window.collapse(now, reduction, segments);
+    }
+}
+
+impl Controller for Cubic {
+    fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
+        // The connection was idle until now.
+        if packet.unacked <= u64::from(packet.bytes)
+            && let Phase::Avoidance(curve) = &mut self.phase
+        {
+            curve.skip(now);
+        }
+        self.window.on_sent(now, packet)
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
+        if let Some(rtt) = feedback.rtt {
+            self.rtt = rtt.smoothed;
+        }
+        match (self.window.on_feedback(now, feedback), &mut self.phase) {
+            (Step::Congestion(event), _) => self.on_congestion(event, feedback),
+            (Step::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
+            (Step::Recovered, Phase::Avoidance(curve)) => {
+                curve.begin(now, self.window.cwnd(), self.window.mss());
+            }
+            (Step::Underused, Phase::Avoidance(curve)) => curve.skip(now),
+            (Step::Recovered | Step::Underused | Step::Hold, _) => {}
+        }
+    }
+
+    fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
+        if self.window.on_spurious(packets.len() as u32) {
+            self.phase = match self.undo {
+                None => Phase::SLOW_START,
+                Some(epoch) => Phase::Avoidance(Curve::resumed(epoch, now)),
+            };
+        }
+    }
+
+    fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+        match timeout {
+            Timeout::Probe => {}
+            Timeout::Retransmission => self.collapse(now, 1),
+            Timeout::Persistent => {
+                self.collapse(now, 2);
+                self.window.confirm();
+            }
+        }
+    }
+
+    fn on_path(&mut self, now: Time, event: PathEvent) {
+        match event {
+            PathEvent::MtuChanged { mss } => {
+                self.window.on_mtu(mss);
+                // The curve is in segments: a new one through the same window.
+                if let Phase::Avoidance(curve) = &mut self.phase {
+                    curve.begin(now, self.window.cwnd(), self.window.mss());
+                }
+            }
+            PathEvent::Migrated => {
+                self.window.on_migration(now);
+                self.phase = Phase::SLOW_START;
+            }
+        }
+    }
+
+    fn control(&self) -> Control {
+        self.window.control()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.window.snapshot(match &self.phase {
+            Phase::SlowStart(hystart, _) if hystart.in_css() => "CSS",
+            Phase::SlowStart(..) => "SlowStart",
+            Phase::Avoidance(_) => "CongestionAvoidance",
+        })
+    }
+}

@@ -1,0 +1,294 @@
+//! What NewReno and CUBIC share: the window, slow start, and the response to a congestion event.
+
+use uncork_units::{Time, TimeDelta};
+
+use crate::controller::{Control, Settings, Snapshot};
+use crate::event::{Feedback, SentPacket, Token};
+use crate::prr::Prr;
+use crate::recovery::{RecoveryChange, RecoveryEpisode};
+use crate::round::RoundCounter;
+
+/// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3).
+const L: u64 = 8;
+
+/// A congestion window that shrinks on loss.
+#[derive(Clone, Debug)]
+pub(crate) struct LossWindow {
+    cwnd: u64,
+    ssthresh: u64,
+    initial_window: u64,
+    /// Bytes in flight as last reported.
+    in_flight: u64,
+    /// Bytes delivered so far.
+    delivered: u64,
+    rounds: RoundCounter,
+    recovery: RecoveryEpisode,
+    prr: Prr,
+    /// What the congestion event of this episode took, should it turn out to be spurious.
+    undo: Undo,
+    mss: u32,
+    /// Whether the window was full at some time in this round, and in the last.
+    full: [bool; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Undo {
+    cwnd: u64,
+    ssthresh: u64,
+}
+
+/// What a feedback means to the algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A congestion event: answer with [`LossWindow::reduce`].
+    Congestion(Congestion),
+    /// Recovery is over; the window is ssthresh.
+    Recovered,
+    /// This many bytes were delivered to a sender that uses its window.
+    Grow(u64),
+    /// The window was not used, so it must not grow.
+    Underused,
+    /// Nothing to do: PRR has the window, or nothing was delivered that counts.
+    Hold,
+}
+
+/// The window that a congestion event met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Congestion {
+    /// The congestion window in bytes.
+    pub(crate) cwnd: u64,
+    /// How much of it was used, in bytes.
+    pub(crate) used: u64,
+}
+
+impl LossWindow {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let mss = settings.mss.max(1);
+        let initial_window = settings.initial_window.max(u64::from(mss));
+        Self {
+            cwnd: initial_window,
+            ssthresh: u64::MAX,
+            initial_window,
+            in_flight: 0,
+            delivered: 0,
+            rounds: RoundCounter::default(),
+            recovery: RecoveryEpisode::default(),
+            prr: Prr::default(),
+            undo: Undo::default(),
+            mss,
+            full: [false; 2],
+        }
+    }
+
+    /// The congestion window in bytes.
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    /// Sender maximum segment size in bytes.
+    pub(crate) fn mss(&self) -> u64 {
+        u64::from(self.mss)
+    }
+
+    /// Packet-timed round trips so far.
+    pub(crate) fn round(&self) -> u64 {
+        self.rounds.count()
+    }
+
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Whether no congestion was ever met.
+    pub(crate) fn is_initial(&self) -> bool {
+        self.ssthresh == u64::MAX
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
+        self.in_flight = packet.in_flight;
+        if self.prr.is_active() {
+            self.prr.on_sent(packet.bytes);
+        }
+        self.full[0] |= packet.in_flight.saturating_add(self.mss()) > self.cwnd;
+        Token::new(now, (self.delivered, now, TimeDelta::ZERO, 0), packet.in_flight, false)
+    }
+
+    pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> Step {
+        self.in_flight = feedback.in_flight;
+        self.count_round(feedback);
+        let change = self.update_episode(now, feedback);
+        if change == RecoveryChange::Entered {
+            return Step::Congestion(self.congestion(feedback));
+        }
+        if !self.prr.is_active() {
+            return self.growth(feedback);
+        }
+        if change == RecoveryChange::Exited {
+            self.prr = Prr::default();
+            self.cwnd = self.ssthresh;
+            return Step::Recovered;
+        }
+        self.cwnd = self.prr.on_feedback(feedback, self.ssthresh, self.mss());
+        Step::Hold
+    }
+
+    fn count_round(&mut self, feedback: &Feedback<'_>) {
+        let Some(newest) = feedback.acked.last() else { return };
+        self.delivered = self.delivered.saturating_add(feedback.acked_bytes());
+        if self.rounds.update(newest.token.delivered, self.delivered) {
+            self.full = [false, self.full[0]];
+        }
+    }
+
+    /// Losses begin an episode; so do a CE mark and a loss that only a probe revealed, unless the
+    /// packet belongs to the flight that the current episode is about (RFC 9002 §7.1, RFC 8985
+    /// §7.4.2). Those two are real congestion: what they took is not given back.
+    fn update_episode(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
+        let change = self.recovery.on_feedback(now, feedback);
+        if feedback.ce_packets == 0 && !feedback.repaired_by_probe {
+            return change;
+        }
+        let is_new = change != RecoveryChange::Entered && self.counts(feedback);
+        if is_new {
+            self.recovery.enter(now, 0);
+        }
+        self.recovery.confirm();
+        if is_new { RecoveryChange::Entered } else { change }
+    }
+
+    /// Whether the newest packet acknowledged left after the latest congestion event.
+    fn counts(&self, feedback: &Feedback<'_>) -> bool {
+        feedback.acked.last().is_some_and(|newest| !self.recovery.covers(newest.token.send_time))
+    }
+
+    /// Acknowledgements of packets that left before the latest congestion event do not let the
+    /// window grow (RFC 9002 §7.3.2), nor do those of a sender that does not use it (§7.8).
+    fn growth(&self, feedback: &Feedback<'_>) -> Step {
+        if !self.counts(feedback) {
+            Step::Hold
+        } else if self.full == [false; 2] {
+            Step::Underused
+        } else {
+            Step::Grow(feedback.acked_bytes())
+        }
+    }
+
+    fn congestion(&self, feedback: &Feedback<'_>) -> Congestion {
+        let flight = feedback.acked.iter().map(|packet| packet.bytes);
+        let flight = flight.chain(feedback.lost.iter().map(|packet| packet.bytes));
+        let flight = flight.fold(feedback.in_flight, |sum, bytes| sum.saturating_add(bytes.into()));
+        self.congestion_at(flight)
+    }
+
+    /// A congestion event that met `flight` bytes in flight. In recovery the window is what PRR
+    /// lets out at the moment; what the algorithm decided on is ssthresh.
+    fn congestion_at(&self, flight: u64) -> Congestion {
+        let cwnd = if self.prr.is_active() { self.ssthresh } else { self.cwnd };
+        // Less than a segment of room is a full window: a host sends whole segments.
+        let is_full = flight.saturating_add(self.mss()) > cwnd;
+        Congestion { cwnd, used: if is_full { cwnd } else { flight } }
+    }
+
+    /// The answer to [`Step::Congestion`]: the window goes to `ssthresh` by way of PRR.
+    pub(crate) fn reduce(&mut self, event: Congestion, ssthresh: u64, feedback: &Feedback<'_>) {
+        self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
+        self.ssthresh = ssthresh.max(2 * self.mss());
+        self.prr = Prr::start(feedback.unacked.saturating_add(feedback.acked_bytes()));
+        self.cwnd = self.prr.on_feedback(feedback, self.ssthresh, self.mss());
+    }
+
+    /// What a timeout meets; `None` when it repeats one that nothing was heard since, which takes
+    /// no more from ssthresh (RFC 5681 §3.1).
+    pub(crate) fn timeout(&self) -> Option<Congestion> {
+        let repeats = self.recovery.is_active() && !self.prr.is_active();
+        (!repeats).then(|| self.congestion_at(self.in_flight))
+    }
+
+    /// A timeout: slow start again, from `segments` segments up to `ssthresh` bytes, which is
+    /// `None` when the timeout repeats one.
+    pub(crate) fn collapse(
+        &mut self,
+        now: Time,
+        reduction: Option<(Congestion, u64)>,
+        segments: u64,
+    ) {
+        match reduction {
+            Some((event, ssthresh)) => {
+                self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
+                self.ssthresh = ssthresh.max(2 * self.mss());
+                self.recovery.enter(now, 0);
+            }
+            None => self.recovery.extend(now),
+        }
+        self.prr = Prr::default();
+        self.cwnd = segments * self.mss();
+    }
+
+    /// Persistent congestion (RFC 9002 §7.6) cannot be a mistake.
+    pub(crate) fn confirm(&mut self) {
+        self.recovery.confirm();
+    }
+
+    /// Slow start: `bytes` more, limited as appropriate byte counting wants it (RFC 3465), up to
+    /// ssthresh.
+    pub(crate) fn slow_start(&mut self, bytes: u64) {
+        let grown = self.cwnd.saturating_add(bytes.min(L * self.mss()));
+        self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
+    }
+
+    /// Ends slow start without a loss.
+    pub(crate) fn end_slow_start(&mut self) {
+        self.ssthresh = self.cwnd;
+    }
+
+    /// Congestion avoidance decided on a window, in bytes.
+    pub(crate) fn set_cwnd(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+    }
+
+    /// `packets` that were declared lost had been delivered. True when that undoes the congestion
+    /// event of the current episode (RFC 9438 §4.9.2).
+    pub(crate) fn on_spurious(&mut self, packets: u32) -> bool {
+        if !self.recovery.on_spurious(packets) {
+            return false;
+        }
+        let is_reduced = self.prr.is_active() || self.cwnd < self.undo.cwnd;
+        if is_reduced {
+            self.prr = Prr::default();
+            self.cwnd = self.undo.cwnd;
+            self.ssthresh = self.undo.ssthresh;
+        }
+        is_reduced
+    }
+
+    pub(crate) fn on_mtu(&mut self, mss: u32) {
+        self.mss = mss.max(1);
+        self.cwnd = self.cwnd.max(self.mss());
+        self.ssthresh = self.ssthresh.max(2 * self.mss());
+    }
+
+    /// Another path: the window begins anew, and what is in flight on the old path says nothing
+    /// about it (RFC 9000 §9.4).
+    pub(crate) fn on_migration(&mut self, now: Time) {
+        self.cwnd = self.initial_window;
+        self.ssthresh = u64::MAX;
+        self.prr = Prr::default();
+        self.recovery.forget(now);
+        self.full = [false; 2];
+    }
+
+    /// ACKs alone clock a loss-based sender.
+    pub(crate) fn control(&self) -> Control {
+        Control { cwnd: self.cwnd, pacing_rate: None, send_quantum: self.cwnd }
+    }
+
+    /// `state` unless losses are being repaired.
+    pub(crate) fn snapshot(&self, state: &'static str) -> Snapshot {
+        Snapshot {
+            in_recovery: self.recovery.is_active(),
+            ssthresh: (!self.is_initial()).then_some(self.ssthresh),
+            round_count: self.round(),
+            ..Snapshot::of_state(if self.prr.is_active() { "Recovery" } else { state })
+        }
+    }
+}
