@@ -17,15 +17,19 @@ const CONTROLLER_STREAM: u64 = 2 << 32;
 /// What a server sends to its client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Downstream {
-    SynAck,
+    /// The answer to a SYN, with the time at which it left (its timestamp option).
+    SynAck(Time),
     Data(Segment),
 }
 
 /// What a client sends to its server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Upstream {
-    /// The end of the handshake, and the request with it.
-    Request,
+    /// The client wants to connect.
+    Syn,
+    /// The end of the handshake, and the request with it. It echoes the SYN/ACK's timestamp: one
+    /// that was sent twice leaves no doubt which one arrived.
+    Request(Time),
     Ack(Ack),
 }
 
@@ -53,9 +57,8 @@ pub(crate) struct Flow {
 pub(crate) enum Server {
     /// No SYN yet.
     Listening,
-    /// The SYN/ACK left at this time; it is repeated `retry` later.
+    /// A SYN/ACK is on its way; it is sent again at `retry`.
     Handshake {
-        sent: Time,
         retry: Time,
         retries: u32,
     },
@@ -94,18 +97,21 @@ impl Flow {
     /// The SYN reached the server, or its answer was lost: (again) a SYN/ACK leaves.
     pub(crate) fn answer_syn(&mut self, now: Time, retries: u32) {
         let retry = now + HANDSHAKE_RETRY.times(1 << retries.min(6));
-        self.server = Server::Handshake { sent: now, retry, retries };
+        self.server = Server::Handshake { retry, retries };
     }
 
-    /// The client's request reached the server: the connection is established.
-    pub(crate) fn establish(&mut self, now: Time) {
-        let Server::Handshake { sent, .. } = self.server else { return };
+    /// The client's request reached the server, which had answered its SYN at `syn_ack`: the
+    /// connection is established.
+    pub(crate) fn establish(&mut self, now: Time, syn_ack: Time) {
+        if !matches!(self.server, Server::Handshake { .. }) {
+            return;
+        }
         let size = match self.spec.workload {
             Workload::Transfer(bytes) => bytes,
             Workload::Until(_) => u64::MAX,
         };
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
-        let rtt = now.since(sent);
+        let rtt = now.since(syn_ack);
         let window = self.spec.receive_window;
         let sender = Box::new(Sender::new(now, &self.spec.cc, size, window, (rtt, seed)));
         self.server = Server::Established { since: now, sender };

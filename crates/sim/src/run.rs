@@ -108,7 +108,7 @@ impl<'a> Simulation<'a> {
     /// The client's SYN leaves; it crosses the return path, where nothing is in its way.
     fn on_start(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        flow.upstream.enter(self.now, Upstream::Request);
+        flow.upstream.enter(self.now, Upstream::Syn);
         self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
     }
 
@@ -119,9 +119,9 @@ impl<'a> Simulation<'a> {
             self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
         }
         match (arrived, &mut flow.server) {
-            (Upstream::Request, Server::Listening) => self.send_syn_ack(index, 0),
-            (Upstream::Request, _) => {
-                flow.establish(self.now);
+            (Upstream::Syn, _) => self.send_syn_ack(index, 0),
+            (Upstream::Request(syn_ack), _) => {
+                flow.establish(self.now, syn_ack);
                 self.pump(index);
             }
             (Upstream::Ack(ack), Server::Established { sender, .. }) => {
@@ -137,7 +137,11 @@ impl<'a> Simulation<'a> {
 
     fn send_syn_ack(&mut self, index: u32, retries: u32) {
         self.flows[index as usize].answer_syn(self.now, retries);
-        self.transmit(Packet { flow: index, bytes: HEADER_BYTES, body: Downstream::SynAck });
+        self.transmit(Packet {
+            flow: index,
+            bytes: HEADER_BYTES,
+            body: Downstream::SynAck(self.now),
+        });
         self.arm_sender(index);
     }
 
@@ -196,7 +200,7 @@ impl<'a> Simulation<'a> {
             self.schedule.at(flow.downstream.next_arrival(), Source::Data(index));
         }
         match arrived {
-            Downstream::SynAck => self.reply(index, Upstream::Request),
+            Downstream::SynAck(sent) => self.reply(index, Upstream::Request(sent)),
             Downstream::Data(segment) => {
                 let was_over = flow.client.complete().is_some();
                 let reply = flow.client.on_segment(self.now, segment);

@@ -1,17 +1,26 @@
 //! BBRv3 alone on a FIFO: draft-ietf-ccwg-bbr-06 §3.1 and its example test cases.
 mod common;
 
-use common::{case, payload_rate};
+use common::{case, payload_rate, seconds};
 
+/// The grid of RTTs and rates of draft-ietf-ccwg-bbr-06's appendix, as far as a buffer of 2 BDP holds
+/// the handful of packets that the window's floors and bursts need. ProbeRTT lasts a round trip if
+/// that is longer than 200 ms: at half a window every 5 s, it costs long paths 13 % per second of RTT.
 #[test]
 fn fills_a_clean_link_without_loss() {
-    for (mbit, rtt_ms) in [(1, 40), (1, 300), (10, 10), (10, 100), (100, 10), (100, 40), (100, 300)]
-    {
-        let run = case(mbit, rtt_ms, 2000).flow("bbr3", 60, 1);
-        let utilisation = run.utilisation(10.0, 60.0);
-        println!("{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}");
-        assert!(utilisation >= 0.95, "{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}");
-        assert_eq!(run.lost_bytes(0, 10.0, 60.0), 0, "{mbit} Mbit/s {rtt_ms} ms");
+    let rtts = [10, 40, 100, 300, 600, 1000];
+    let grid = [1, 10, 100].into_iter().flat_map(|mbit| rtts.map(|rtt_ms| (mbit, rtt_ms)));
+    for (mbit, rtt_ms) in grid {
+        let (warm_up, end) = (10.0 + rtt_ms as f64 / 50.0, 90);
+        let case = case(mbit, rtt_ms, 2000);
+        let run = case.flow("bbr3", end, 1);
+        let utilisation = run.utilisation(warm_up, end as f64);
+        let lost = run.lost_bytes(0, warm_up, end as f64) / 1448;
+        println!("{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}, {lost} packets lost");
+        let least = f64::min(0.95, 0.97 - 0.13 * rtt_ms as f64 / 1e3);
+        assert!(utilisation >= least, "{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}");
+        let holds_the_floor = case.path.bdp_bytes() >= 10 * 1500;
+        assert!(lost == 0 || !holds_the_floor, "{mbit} Mbit/s {rtt_ms} ms: {lost} packets lost");
     }
 }
 
@@ -39,13 +48,23 @@ fn startup_finds_the_bandwidth_and_leaves_without_loss() {
     }
 }
 
+/// A 0.1-BDP buffer: two round trips of a window of 2 BDP over a path that holds 1.1, one until the
+/// first loss is known and one in recovery, lose 1.8 BDP, which is 600 packets. Without the rule that
+/// a round of losses counts as a whole (DEVIATIONS.md (a), (g)) Startup goes on for longer.
 #[test]
 fn startup_leaves_a_shallow_buffer_on_loss() {
-    let run = case(100, 40, 100).flow("bbr3", 10, 1);
-    let exit = run.first_in(0, "Drain").expect("Startup ends");
-    let lost = run.lost_bytes(0, 0.0, exit + 0.2) / 1448;
-    println!("0.1 BDP: Drain at {exit:.2} s, {lost} packets lost");
-    assert!(lost <= 100, "{lost} packets");
+    let lost = |cc| {
+        let run = case(100, 40, 100).flow(cc, 10, 1);
+        let exit = run.first_in(0, "Drain").expect("Startup ends");
+        let at_exit = run.between(0, exit, 10.0).next().expect("a point at the exit");
+        let lost = run.lost_bytes(0, 0.0, exit + 0.2) / 1448;
+        println!("{cc}, 0.1 BDP: Drain at {exit:.2} s, {lost} packets lost");
+        assert!(at_exit.max_bw_bps.expect("measured") as f64 >= 0.98 * payload_rate(100));
+        lost
+    };
+    let (ours, draft) = (lost("bbr3"), lost("bbr3:strict_draft"));
+    assert!(ours <= 650, "{ours} packets");
+    assert!(ours * 2 <= draft, "{ours} packets, {draft} by the draft's letter");
 }
 
 #[test]
@@ -54,10 +73,11 @@ fn drain_empties_the_queue_of_startup() {
         let run = case(mbit, rtt_ms, 2000).flow("bbr3", 10, 1);
         let rtt = rtt_ms as f64 / 1e3;
         let entry = run.first_in(0, "Drain").expect("Startup ends");
-        let exit = run.first_in(0, "ProbeBW_DOWN").expect("Drain ends");
         let bdp = run.path.bdp_bytes() as f64;
         let at_entry = run.between(0, entry, 10.0).next().expect("sampled");
-        let at_exit = run.between(0, exit, 10.0).next().expect("sampled");
+        let at_exit = run.between(0, entry, 10.0).find(|point| point.state.starts_with("ProbeBW"));
+        let at_exit = at_exit.expect("Drain ends");
+        let exit = seconds(at_exit);
         let queue = at_entry.queue_bytes as f64 / bdp;
         let inflight = at_exit.inflight_bytes as f64 * 1500.0 / 1448.0 / bdp;
         println!(

@@ -18,8 +18,10 @@ fn settled(run: &Run, mbit: u64, from: f64) -> Option<f64> {
     })
 }
 
-/// A tenfold increase: the first probe after it finds 1.25 times more each round, so 11 rounds do
-/// (1.25^11 > 10).
+/// A tenfold increase is found in one probe. Each bandwidth sample is an average over a round, so that
+/// the rate grows by e^x per round where x = g e^-x (1 - e^-x), g = 0.99 · 1.25 (the argument that gives
+/// Startup's 4 ln 2 for doubling): 1.156 per round, or 15.9 rounds for a factor of ten and one for the
+/// first feedback.
 #[test]
 fn ten_times_the_rate_is_found_in_one_probe() {
     for seed in 1..=3 {
@@ -31,7 +33,7 @@ fn ten_times_the_rate_is_found_in_one_probe() {
             "seed {seed}: UP at {up:.2} s, found at {found:.2} s: {:.1} RTT",
             (found - up) / 0.04
         );
-        assert!(found - up <= 15.0 * 0.04 * 1.5, "{:.2} s", found - up);
+        assert!(found - up <= 17.5 * 0.04, "{:.2} s", found - up);
     }
 }
 
