@@ -1,0 +1,199 @@
+//! The JSON form of documents.
+
+use std::{error, fmt, io};
+
+use serde::{Deserialize, Serialize};
+use serde_json::ser::{Formatter, PrettyFormatter};
+
+use crate::document::CompareDocument;
+use crate::number::rounded;
+
+/// Significant digits of every float that is written.
+const DIGITS: usize = 6;
+
+/// Why a text is no document.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum DocumentError {
+    /// It is not JSON, or fields are missing or of another type.
+    Json(serde_json::Error),
+    /// It calls itself something else than [`CompareDocument::SCHEMA`].
+    Schema(String),
+}
+
+impl fmt::Display for DocumentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(error) => write!(f, "not a result document: {error}"),
+            Self::Schema(found) => {
+                write!(f, "schema is {found:?}, expected {:?}", CompareDocument::SCHEMA)
+            }
+        }
+    }
+}
+
+impl error::Error for DocumentError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        match self {
+            Self::Json(error) => Some(error),
+            Self::Schema(_) => None,
+        }
+    }
+}
+
+impl From<serde_json::Error> for DocumentError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json(error)
+    }
+}
+
+impl CompareDocument {
+    /// The document as indented JSON that ends in a newline. Floats are rounded to six significant
+    /// digits, so that a text is stable: writing what was read gives the same text.
+    pub fn to_json(&self) -> String {
+        let mut out = Vec::new();
+        let mut writer = serde_json::Serializer::with_formatter(&mut out, Rounding::default());
+        self.serialize(&mut writer).expect("plain structs into memory");
+        out.push(b'\n');
+        String::from_utf8(out).expect("JSON is UTF-8")
+    }
+
+    /// Reads what [`CompareDocument::to_json`] wrote. Fields it does not know are skipped: they
+    /// come from a later version of the same schema.
+    pub fn from_json(text: &str) -> Result<Self, DocumentError> {
+        #[derive(Deserialize)]
+        struct Header {
+            schema: String,
+        }
+        let header: Header = serde_json::from_str(text)?;
+        if header.schema != Self::SCHEMA {
+            return Err(DocumentError::Schema(header.schema));
+        }
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+/// [`PrettyFormatter`] with short floats.
+#[derive(Default)]
+struct Rounding(PrettyFormatter<'static>);
+
+impl Formatter for Rounding {
+    fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        write!(out, "{}", rounded(value, DIGITS) + 0.0) // + 0.0 turns -0 into 0
+    }
+    fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_array(out)
+    }
+    fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array(out)
+    }
+    fn begin_array_value<W: ?Sized + io::Write>(
+        &mut self,
+        w: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_array_value(w, first)
+    }
+    fn end_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_array_value(out)
+    }
+    fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object(out)
+    }
+    fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object(out)
+    }
+    fn begin_object_key<W: ?Sized + io::Write>(
+        &mut self,
+        w: &mut W,
+        first: bool,
+    ) -> io::Result<()> {
+        self.0.begin_object_key(w, first)
+    }
+    fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.begin_object_value(out)
+    }
+    fn end_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.0.end_object_value(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Workload;
+    use crate::sample;
+
+    #[test]
+    fn reading_what_was_written_gives_it_back() {
+        for document in [sample::transfers(), sample::mix()] {
+            let text = document.to_json();
+            let back = CompareDocument::from_json(&text).unwrap();
+            assert_eq!(back, document);
+            assert_eq!(back.to_json(), text);
+        }
+    }
+
+    #[test]
+    fn floats_keep_six_digits_and_lose_noise() {
+        let mut document = sample::transfers();
+        document.path.loss = 0.1 + 0.2;
+        document.path.rtt_ms = 40.0;
+        document.path.buffer_bdp = -0.0;
+        let text = document.to_json();
+        assert!(text.contains("\"loss\": 0.3,"), "{text}");
+        assert!(text.contains("\"rtt_ms\": 40,"), "{text}");
+        assert!(text.contains("\"buffer_bdp\": 0,"), "{text}");
+    }
+
+    #[test]
+    fn refuses_another_schema_and_says_which() {
+        let text = sample::transfers().to_json().replace("compare/1", "compare/2");
+        let error = CompareDocument::from_json(&text).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "schema is \"uncork.compare/2\", expected \"uncork.compare/1\""
+        );
+        assert!(matches!(CompareDocument::from_json("{"), Err(DocumentError::Json(_))));
+    }
+
+    #[test]
+    fn skips_fields_of_later_versions() {
+        let document = sample::transfers();
+        let text = document.to_json().replacen("\"seeds\"", "\"later\": [1],\n  \"seeds\"", 1);
+        assert_eq!(CompareDocument::from_json(&text).unwrap(), document);
+    }
+
+    /// The names and their order are a contract with whoever reads the files.
+    #[test]
+    fn field_names_are_the_contract() {
+        let text = sample::transfers().to_json();
+        let keys = keys(&text);
+        let expected = "schema version command path rate_bps rtt_ms loss loss_position \
+             buffer_bytes buffer_packets buffer_bdp mss_bytes packet_bytes workload size_bytes \
+             seeds results \
+             cc flows completion_s p10 p50 p90 unfinished goodput_bps utilisation \
+             rtt_ms min p50 p95 queue_ms p50 p95 retransmit_fraction timeouts jain \
+             per_flow flow cc goodput_bps share completion_s";
+        let expected: Vec<&str> = expected.split_whitespace().collect();
+        assert_eq!(keys[..expected.len()], expected);
+        assert_eq!(
+            keys[keys.len() - 5..],
+            ["verdict", "engine", "packets", "wall_s", "packets_per_s"]
+        );
+    }
+
+    #[test]
+    fn a_workload_is_its_only_field() {
+        let text = serde_json::to_string(&Workload::Duration { duration_s: 30.0 }).unwrap();
+        assert_eq!(text, r#"{"duration_s":30.0}"#);
+    }
+
+    /// The keys of indented JSON in the order of their appearance.
+    fn keys(text: &str) -> Vec<&str> {
+        text.lines()
+            .filter_map(|line| line.trim().strip_prefix('"')?.split_once("\":"))
+            .map(|(key, _)| key)
+            .collect()
+    }
+}

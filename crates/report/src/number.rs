@@ -1,0 +1,136 @@
+//! How numbers are printed.
+
+/// `value` to `digits` significant decimal digits.
+pub(crate) fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
+}
+
+/// Three significant digits without trailing zeros: `20`, `1.25`, `0.0123`.
+pub(crate) fn short(value: f64) -> String {
+    format!("{}", rounded(value, 3))
+}
+
+/// How many decimals to print all of `values` with, so that decimal points align: three significant
+/// digits for the smallest, but at most four for the largest, and at most three decimals.
+pub(crate) fn decimals(values: impl Iterator<Item = f64>) -> usize {
+    let (mut smallest, mut largest) = (f64::INFINITY, 0.0_f64);
+    for value in values.map(f64::abs).filter(|v| v.is_finite() && *v > 0.0) {
+        smallest = smallest.min(value);
+        largest = largest.max(value);
+    }
+    if largest == 0.0 {
+        return 0;
+    }
+    (2 - magnitude(smallest)).min(3 - magnitude(largest)).clamp(0, 3) as usize
+}
+
+/// The power of ten of the leading digit, after rounding to three digits.
+fn magnitude(value: f64) -> i32 {
+    rounded(value, 3).log10().floor() as i32
+}
+
+/// A unit and how many base units it holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Unit {
+    pub(crate) name: &'static str,
+    pub(crate) size: f64,
+}
+
+const RATES: [Unit; 4] = [
+    Unit { name: "Gbit/s", size: 1e9 },
+    Unit { name: "Mbit/s", size: 1e6 },
+    Unit { name: "kbit/s", size: 1e3 },
+    Unit { name: "bit/s", size: 1.0 },
+];
+const BYTES: [Unit; 4] = [
+    Unit { name: "GB", size: 1e9 },
+    Unit { name: "MB", size: 1e6 },
+    Unit { name: "kB", size: 1e3 },
+    Unit { name: "B", size: 1.0 },
+];
+const TIMES: [Unit; 3] = [
+    Unit { name: "s", size: 1.0 },
+    Unit { name: "ms", size: 1e-3 },
+    Unit { name: "µs", size: 1e-6 },
+];
+
+/// The unit in which `bps` bits per second read best.
+pub(crate) fn rate_unit(bps: f64) -> Unit {
+    largest_within(&RATES, bps)
+}
+
+/// The unit in which `bytes` read best.
+pub(crate) fn byte_unit(bytes: f64) -> Unit {
+    largest_within(&BYTES, bytes)
+}
+
+/// The unit in which `seconds` read best.
+pub(crate) fn time_unit(seconds: f64) -> Unit {
+    largest_within(&TIMES, seconds)
+}
+
+fn largest_within(units: &[Unit], value: f64) -> Unit {
+    let base = units[units.len() - 1];
+    *units.iter().find(|unit| value.abs() >= unit.size).unwrap_or(&base)
+}
+
+/// `20 Mbit/s`
+pub(crate) fn rate(bps: f64) -> String {
+    with_unit(bps, rate_unit(bps))
+}
+
+/// `10 MB`
+pub(crate) fn bytes(bytes: f64) -> String {
+    with_unit(bytes, byte_unit(bytes))
+}
+
+/// `40 ms`
+pub(crate) fn seconds(seconds: f64) -> String {
+    with_unit(seconds, time_unit(seconds))
+}
+
+/// `1 %`
+pub(crate) fn percent(fraction: f64) -> String {
+    format!("{} %", short(fraction * 100.0))
+}
+
+fn with_unit(value: f64, unit: Unit) -> String {
+    format!("{} {}", short(value / unit.size), unit.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_three_significant_digits() {
+        assert_eq!(short(20.0), "20");
+        assert_eq!(short(1.2549), "1.25");
+        assert_eq!(short(0.012_345), "0.0123");
+        assert_eq!(short(66.67), "66.7");
+        assert_eq!(short(0.0), "0");
+    }
+
+    #[test]
+    fn picks_the_unit_that_reads_best() {
+        assert_eq!(rate(20e6), "20 Mbit/s");
+        assert_eq!(rate(1.5e9), "1.5 Gbit/s");
+        assert_eq!(bytes(100_000.0), "100 kB");
+        assert_eq!(bytes(999.0), "999 B");
+        assert_eq!(seconds(0.04), "40 ms");
+        assert_eq!(seconds(30.0), "30 s");
+        assert_eq!(percent(0.01), "1 %");
+    }
+
+    #[test]
+    fn decimals_serve_the_smallest_and_spare_the_largest() {
+        assert_eq!(decimals([9.4, 94.32].into_iter()), 2);
+        assert_eq!(decimals([94.32, 0.0].into_iter()), 1);
+        assert_eq!(decimals([0.012, 21.3].into_iter()), 2);
+        assert_eq!(decimals([0.5, 240.0].into_iter()), 1);
+        assert_eq!(decimals([240.0].into_iter()), 0);
+        assert_eq!(decimals([0.000_1].into_iter()), 3);
+        assert_eq!(decimals(std::iter::empty()), 0);
+        assert_eq!(decimals([99.99].into_iter()), 0, "rounds to 100");
+    }
+}

@@ -1,0 +1,157 @@
+//! The pieces that all charts are made of.
+
+use super::axis::Axis;
+use super::palette::Ink;
+use crate::escape::escape;
+
+/// Width of every chart, in the units of its view box.
+pub(super) const WIDTH: f64 = 860.0;
+
+/// Estimated width of a character of the 12-pixel font, on the safe side.
+pub(super) const CHAR: f64 = 6.7;
+
+/// Place of a plot inside its chart.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+impl Frame {
+    pub(super) fn x(&self, axis: &Axis, value: f64) -> f64 {
+        self.left + axis.fraction(value) * (self.right - self.left)
+    }
+
+    pub(super) fn y(&self, axis: &Axis, value: f64) -> f64 {
+        self.bottom - axis.fraction(value) * (self.bottom - self.top)
+    }
+
+    /// Grid, ticks and label of a horizontal axis at the bottom.
+    pub(super) fn x_axis(&self, axis: &Axis) -> String {
+        let (top, bottom) = (px(self.top), px(self.bottom));
+        let ticks: Vec<(f64, String)> =
+            axis.ticks().into_iter().map(|(value, label)| (self.x(axis, value), label)).collect();
+        let grid = ticks.iter().map(|(x, _)| format!("M{} {top}V{bottom}", px(*x)));
+        let labels = ticks.iter().map(|(x, label)| text(*x, self.bottom + 16.0, "m q", label));
+        let middle = f64::midpoint(self.left, self.right);
+        path("grid", &concat(grid))
+            + &path("axis", &format!("M{} {bottom}H{}", px(self.left), px(self.right)))
+            + &concat(labels)
+            + &text(middle, self.bottom + 34.0, "m q", &axis.label)
+    }
+
+    /// Grid, ticks and label of a vertical axis at the left.
+    pub(super) fn y_axis(&self, axis: &Axis) -> String {
+        let (left, right) = (px(self.left), px(self.right));
+        let ticks: Vec<(f64, String)> =
+            axis.ticks().into_iter().map(|(value, label)| (self.y(axis, value), label)).collect();
+        let grid = ticks.iter().map(|(y, _)| format!("M{left} {}H{right}", px(*y)));
+        let labels = ticks.iter().map(|(y, label)| text(self.left - 8.0, y + 4.0, "e q", label));
+        path("grid", &concat(grid))
+            + &concat(labels)
+            + &text(0.0, self.top - 12.0, "q", &axis.label)
+    }
+}
+
+fn concat(parts: impl Iterator<Item = String>) -> String {
+    parts.collect::<Vec<_>>().concat()
+}
+
+/// The whole picture around `body`.
+pub(super) fn document(title: &str, description: &str, height: f64, body: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
+         viewBox=\"0 0 {} {}\">\n<title>{}</title>\n<desc>{}</desc>\n{body}</svg>\n",
+        px(WIDTH),
+        px(height),
+        escape(title),
+        escape(description)
+    )
+}
+
+/// A coordinate with at most one decimal.
+pub(super) fn px(value: f64) -> String {
+    format!("{}", (value * 10.0).round() / 10.0)
+}
+
+pub(super) fn text(x: f64, y: f64, class: &str, content: &str) -> String {
+    if content.is_empty() {
+        return String::new();
+    }
+    format!("<text x=\"{}\" y=\"{}\" class=\"{class}\">{}</text>\n", px(x), px(y), escape(content))
+}
+
+pub(super) fn path(class: &str, d: &str) -> String {
+    format!("<path class=\"{class}\" d=\"{d}\"/>\n")
+}
+
+/// Path data of straight lines through `points`, in relative steps because they are shorter.
+pub(super) fn trail(points: impl Iterator<Item = (f64, f64)>) -> String {
+    let rounded = points.map(|(x, y)| ((x * 10.0).round() as i64, (y * 10.0).round() as i64));
+    let mut points: Vec<(i64, i64)> = rounded.collect();
+    points.dedup();
+    let Some(&(x, y)) = points.first() else { return String::new() };
+    let step = |pair: &[(i64, i64)]| {
+        let [(x0, y0), (x1, y1)] = [pair[0], pair[1]];
+        format!("{} {}", tenths(x1 - x0), tenths(y1 - y0))
+    };
+    if points.len() == 1 {
+        points.push((x, y)); // no length, yet drawn where line ends are round
+    }
+    let steps: Vec<String> = points.windows(2).map(step).collect();
+    format!("M{} {}l{}", tenths(x), tenths(y), steps.join(" "))
+}
+
+fn tenths(n: i64) -> String {
+    px(n as f64 / 10.0)
+}
+
+/// Samples of `entries` with their names, in rows above the plot; and the height they take.
+pub(super) fn legend(entries: &[(Ink, &str)], left: f64) -> (String, f64) {
+    let (sample, gap, row) = (26.0, 18.0, 18.0);
+    let (mut x, mut y) = (left, 10.0);
+    let mut out = String::new();
+    for (ink, name) in entries {
+        let width = sample + 6.0 + name.chars().count() as f64 * CHAR;
+        if x > left && x + width > WIDTH {
+            (x, y) = (left, y + row);
+        }
+        let stroke = format!("line {}", ink.stroke());
+        out.push_str(&path(&stroke, &format!("M{} {}h{}", px(x), px(y - 4.0), px(sample))));
+        out.push_str(&text(x + sample + 6.0, y, "", name));
+        x += width + gap;
+    }
+    (out, if entries.is_empty() { 0.0 } else { y + 4.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trails_are_relative_and_exact() {
+        // Ten steps of a third: rounding must not add up.
+        let points = (0..=30).map(|i| (f64::from(i) / 3.0, f64::from(i % 2)));
+        let trail = trail(points);
+        let steps = trail.trim_start_matches("M0 0l").split(' ').step_by(2);
+        let sum: f64 = steps.map(|dx| dx.parse::<f64>().unwrap()).sum();
+        assert!((sum - 10.0).abs() < 1e-9, "{trail}");
+    }
+
+    #[test]
+    fn repeated_points_are_drawn_once() {
+        assert_eq!(trail([(0.0, 0.0), (0.01, 0.0), (1.0, 2.5)].into_iter()), "M0 0l1 2.5");
+        assert_eq!(trail(std::iter::empty()), "");
+        assert_eq!(trail([(1.0, 2.0)].into_iter()), "M1 2l0 0", "a dot, with round ends");
+    }
+
+    #[test]
+    fn long_legends_wrap() {
+        let name = "a controller with a long name";
+        let entries: Vec<_> = (0..8).map(|n| (Ink::Series(n), name)).collect();
+        assert!((legend(&entries[..2], 56.0).1 - 14.0).abs() < 1e-9, "one row");
+        assert!((legend(&entries, 56.0).1 - 50.0).abs() < 1e-9, "three rows");
+    }
+}

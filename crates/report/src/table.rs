@@ -1,0 +1,233 @@
+//! Aligned text tables.
+
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// Text alone.
+    Plain,
+    /// Bold and dim by ANSI escape sequences.
+    Ansi,
+}
+
+impl Style {
+    /// `text`, standing out.
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.sgr(1, text)
+    }
+
+    /// `text`, standing back.
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.sgr(2, text)
+    }
+
+    fn sgr(self, code: u8, text: &str) -> String {
+        match self {
+            Self::Ansi if !text.is_empty() => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// Which edge of a column its cells touch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// For words.
+    Left,
+    /// For numbers.
+    Right,
+}
+
+/// A column's headings, in two lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Upper heading; neighbours with the same one share it.
+    pub group: String,
+    /// Lower heading.
+    pub name: String,
+    /// Alignment of the cells and of the lower heading.
+    pub align: Align,
+}
+
+/// A table with headings in two lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The columns, left to right.
+    pub columns: Vec<Column>,
+    /// The rows, top to bottom; missing cells are empty.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Between columns of a group and between groups.
+const GAPS: [usize; 2] = [1, 2];
+
+impl Table {
+    /// The table as lines that end in newlines.
+    pub fn render(&self, style: Style) -> String {
+        let groups = self.groups();
+        let widths = self.widths(&groups);
+        let names = self.columns.iter().map(|c| c.name.as_str());
+        let mut out = String::new();
+        for heading in [group_line(&groups, &widths), self.line(names, &groups, &widths)] {
+            push_line(&mut out, &style.bold(heading.trim_end()));
+        }
+        for row in &self.rows {
+            let cells = row.iter().map(String::as_str);
+            push_line(&mut out, self.line(cells, &groups, &widths).trim_end());
+        }
+        out
+    }
+
+    /// Runs of neighbours with the same upper heading.
+    fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        for (at, column) in self.columns.iter().enumerate() {
+            match groups.last_mut() {
+                Some(group) if group.title == column.group => group.end = at + 1,
+                _ => groups.push(Group { title: &column.group, start: at, end: at + 1 }),
+            }
+        }
+        groups
+    }
+
+    /// Width of each column; the first of a group is widened when the group's title needs it.
+    fn widths(&self, groups: &[Group<'_>]) -> Vec<usize> {
+        let cell = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
+        let of = |at: usize| cell(at).map(|text| width(text)).max().unwrap_or(0);
+        let mut widths: Vec<usize> = (self.columns.iter().enumerate())
+            .map(|(at, column)| of(at).max(width(&column.name)))
+            .collect();
+        for group in groups {
+            widths[group.start] += width(group.title).saturating_sub(group.span(&widths));
+        }
+        widths
+    }
+
+    fn line<'a>(
+        &self,
+        cells: impl Iterator<Item = &'a str>,
+        groups: &[Group<'_>],
+        widths: &[usize],
+    ) -> String {
+        let mut out = String::new();
+        for (at, cell) in cells.enumerate().take(self.columns.len()) {
+            if at > 0 {
+                let new_group = groups.iter().any(|group| group.start == at);
+                out.push_str(&" ".repeat(GAPS[usize::from(new_group)]));
+            }
+            out.push_str(&pad(cell, widths[at], self.columns[at].align));
+        }
+        out
+    }
+}
+
+/// Columns `start..end` under one title.
+struct Group<'a> {
+    title: &'a str,
+    start: usize,
+    end: usize,
+}
+
+impl Group<'_> {
+    fn span(&self, widths: &[usize]) -> usize {
+        let columns = self.start..self.end;
+        GAPS[0] * (columns.len() - 1) + widths[columns].iter().sum::<usize>()
+    }
+}
+
+/// Titles over one column touch its right edge, like its figures; over several they are centred.
+fn group_line(groups: &[Group<'_>], widths: &[usize]) -> String {
+    let titles = groups.iter().map(|group| {
+        let span = group.span(widths);
+        if group.end - group.start > 1 {
+            return format!("{:^span$}", group.title);
+        }
+        pad(group.title, span, Align::Right)
+    });
+    titles.collect::<Vec<_>>().join(&" ".repeat(GAPS[1]))
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn pad(text: &str, width: usize, align: Align) -> String {
+    match align {
+        Align::Left => format!("{text:<width$}"),
+        Align::Right => format!("{text:>width$}"),
+    }
+}
+
+pub(crate) fn push_line(out: &mut String, line: &str) {
+    out.push_str(line);
+    out.push('\n');
+}
+
+/// `text` broken at spaces into lines of at most `width` characters; longer words stay whole.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("starts with one line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if self::width(line) + 1 + self::width(word) <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(group: &str, name: &str, align: Align) -> Column {
+        Column { group: group.to_owned(), name: name.to_owned(), align }
+    }
+
+    fn table() -> Table {
+        let columns = vec![
+            column("", "", Align::Left),
+            column("RTT ms", "p50", Align::Right),
+            column("RTT ms", "p95", Align::Right),
+            column("wide heading", "%", Align::Right),
+        ];
+        let row = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let rows = vec![row(["bbr3", "40.1", "61.0", "0.5"]), row(["µ", "9.0", "1000.0", "-"])];
+        Table { columns, rows }
+    }
+
+    #[test]
+    fn aligns_and_centres() {
+        let expected = "        RTT ms     wide heading
+       p50    p95             %
+bbr3  40.1   61.0           0.5
+µ      9.0 1000.0             -
+";
+        assert_eq!(table().render(Style::Plain), expected);
+    }
+
+    #[test]
+    fn escape_sequences_only_on_request() {
+        let plain = table().render(Style::Plain);
+        let ansi = table().render(Style::Ansi);
+        assert!(!plain.contains('\u{1b}'));
+        assert_eq!(ansi.replace("\u{1b}[1m", "").replace("\u{1b}[0m", ""), plain);
+    }
+
+    #[test]
+    fn short_rows_are_no_error() {
+        let mut table = table();
+        table.rows.push(vec!["x".to_owned()]);
+        assert!(table.render(Style::Plain).ends_with("\nx\n"));
+    }
+
+    #[test]
+    fn wraps_at_spaces() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("extraordinary word", 4), ["extraordinary", "word"]);
+        assert_eq!(wrap("", 4), [""]);
+    }
+}
