@@ -1,11 +1,24 @@
 //! The flow record: what every engine leaves of a transfer, and all that tables, plots and
-//! experiments read.
+//! experiments read; beside it the time series, files of both, and the statistics that summarise
+//! them.
 #![forbid(unsafe_code)]
 
+mod bootstrap;
+mod error;
 mod histogram;
+mod json;
+mod parquet;
 mod record;
+#[cfg(test)]
+mod sample;
 mod series;
+mod stats;
 
+pub use self::parquet::{read_flows, read_series, write_flows, write_series};
+pub use bootstrap::MedianRatio;
+pub use error::FileError;
 pub use histogram::Distribution;
+pub use json::{read_json_lines, write_json_lines};
 pub use record::{FlowRecord, Quantiles};
-pub use series::SeriesPoint;
+pub use series::{RunSeries, SeriesPoint, SeriesRow};
+pub use stats::{jain_index, mean, quantile};

@@ -1,14 +1,15 @@
 //! One row per flow and sampling instant.
 
-/// The inside of a flow at one instant. Counters are since the start of the flow.
+/// The inside of a flow at one instant. Counters are since the start of the flow. `S` is the text of
+/// the state: a name of the controller's, or one that was read from a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SeriesPoint {
+pub struct SeriesPoint<S = &'static str> {
     /// Time since the start of the run, in nanoseconds.
     pub time_ns: u64,
     /// Index of the flow in its run.
     pub flow: u32,
     /// Controller state by the specification's name.
-    pub state: &'static str,
+    pub state: S,
     /// Congestion window in bytes.
     pub cwnd_bytes: u64,
     /// Bytes in flight.
@@ -27,4 +28,30 @@ pub struct SeriesPoint {
     pub delivered_bytes: u64,
     /// Payload bytes declared lost so far.
     pub lost_bytes: u64,
+}
+
+/// The points of one run, and what tells it from others, to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSeries<'a> {
+    /// Which comparison column (a controller or a mix) the run belongs to.
+    pub group: &'a str,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The controller of each flow of the run, by index; empty for a flow beyond them.
+    pub cc_of_flow: Vec<&'a str>,
+    /// The points.
+    pub points: &'a [SeriesPoint],
+}
+
+/// A point that was read, with the run that it belongs to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesRow {
+    /// Which comparison column the run belongs to.
+    pub group: String,
+    /// The flow's controller.
+    pub cc: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The point.
+    pub point: SeriesPoint<String>,
 }

@@ -1,0 +1,162 @@
+//! The table of flows.
+
+use std::io::Write;
+
+use super::read::{Row, read_table};
+use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
+use super::write::{Column, write_table};
+use crate::error::FileError;
+use crate::record::{FlowRecord, Quantiles};
+
+/// Rows of one row group: what a reader takes into memory at once.
+const GROUP_ROWS: usize = 100_000;
+
+const COLUMNS: [Column<FlowRecord>; 25] = [
+    Column { name: "engine", cells: Text(|flow| &flow.engine) },
+    Column { name: "group", cells: Text(|flow| &flow.group) },
+    Column { name: "cc", cells: Text(|flow| &flow.cc) },
+    Column { name: "seed", cells: Count(|flow| flow.seed) },
+    Column { name: "flow", cells: Count(|flow| u64::from(flow.flow)) },
+    Column { name: "start_ns", cells: Count(|flow| flow.start_ns) },
+    Column { name: "completion_ns", cells: MaybeCount(|flow| flow.completion_ns) },
+    Column { name: "first_byte_ns", cells: MaybeCount(|flow| flow.first_byte_ns) },
+    Column { name: "busy_ns", cells: Count(|flow| flow.busy_ns) },
+    Column { name: "size_bytes", cells: MaybeCount(|flow| flow.size_bytes) },
+    Column { name: "bytes_delivered", cells: Count(|flow| flow.bytes_delivered) },
+    Column { name: "bytes_acked", cells: Count(|flow| flow.bytes_acked) },
+    Column { name: "bytes_sent", cells: Count(|flow| flow.bytes_sent) },
+    Column { name: "bytes_retransmitted", cells: Count(|flow| flow.bytes_retransmitted) },
+    Column { name: "packets_sent", cells: Count(|flow| flow.packets_sent) },
+    Column { name: "packets_lost", cells: Count(|flow| flow.packets_lost) },
+    Column { name: "packets_dropped_queue", cells: Count(|flow| flow.packets_dropped_queue) },
+    Column { name: "packets_dropped_random", cells: Count(|flow| flow.packets_dropped_random) },
+    Column { name: "timeouts", cells: Count(|flow| flow.timeouts) },
+    Column { name: "rtt_min_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.min)) },
+    Column { name: "rtt_p50_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.p50)) },
+    Column { name: "rtt_p95_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.p95)) },
+    Column {
+        name: "queue_min_ms",
+        cells: MaybeNumber(|flow| flow.queue_ms.map(|delay| delay.min)),
+    },
+    Column {
+        name: "queue_p50_ms",
+        cells: MaybeNumber(|flow| flow.queue_ms.map(|delay| delay.p50)),
+    },
+    Column {
+        name: "queue_p95_ms",
+        cells: MaybeNumber(|flow| flow.queue_ms.map(|delay| delay.p95)),
+    },
+];
+
+/// Writes one row per record. Quantiles are columns of their own, `rtt_p95_ms` for the 95th
+/// percentile of `rtt_ms`.
+pub fn write_flows(out: impl Write + Send, flows: &[FlowRecord]) -> Result<(), FileError> {
+    Ok(write_table(out, &COLUMNS, flows.chunks(GROUP_ROWS))?)
+}
+
+/// Reads what [`write_flows`] wrote: the bytes of the file. Columns are found by name; what is not
+/// such a table is an error. For own files only: the Parquet library panics on some kinds of damage
+/// inside of a page, so take untrusted records as JSON Lines.
+pub fn read_flows(file: Vec<u8>) -> Result<Vec<FlowRecord>, FileError> {
+    read_table(file, flow)
+}
+
+fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
+    Ok(FlowRecord {
+        engine: row.text("engine")?,
+        group: row.text("group")?,
+        cc: row.text("cc")?,
+        seed: row.count("seed")?,
+        flow: row.index("flow")?,
+        start_ns: row.count("start_ns")?,
+        completion_ns: row.maybe_count("completion_ns")?,
+        first_byte_ns: row.maybe_count("first_byte_ns")?,
+        busy_ns: row.count("busy_ns")?,
+        size_bytes: row.maybe_count("size_bytes")?,
+        bytes_delivered: row.count("bytes_delivered")?,
+        bytes_acked: row.count("bytes_acked")?,
+        bytes_sent: row.count("bytes_sent")?,
+        bytes_retransmitted: row.count("bytes_retransmitted")?,
+        packets_sent: row.count("packets_sent")?,
+        packets_lost: row.count("packets_lost")?,
+        packets_dropped_queue: row.count("packets_dropped_queue")?,
+        packets_dropped_random: row.count("packets_dropped_random")?,
+        timeouts: row.count("timeouts")?,
+        rtt_ms: quantiles(row, ["rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms"])?,
+        queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,
+    })
+}
+
+/// Three columns, which hold a value together or not at all.
+fn quantiles(row: &mut Row, names: [&'static str; 3]) -> Result<Option<Quantiles>, FileError> {
+    let [min, p50, p95] = names.map(|name| row.maybe_number(name));
+    match (min?, p50?, p95?) {
+        (Some(min), Some(p50), Some(p95)) => Ok(Some(Quantiles { min, p50, p95 })),
+        (None, None, None) => Ok(None),
+        _ => Err(FileError::UnexpectedValue(names[0])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::{prop_assert_eq, proptest};
+
+    use super::*;
+    use crate::sample::{any_record, record};
+
+    fn written(flows: &[FlowRecord]) -> Vec<u8> {
+        let mut file = Vec::new();
+        write_flows(&mut file, flows).unwrap();
+        file
+    }
+
+    #[test]
+    fn no_flows_make_a_table_without_rows() {
+        assert_eq!(read_flows(written(&[])).unwrap(), []);
+    }
+
+    #[test]
+    fn rows_stay_in_order_across_row_groups() {
+        let flows: Vec<_> =
+            (0..GROUP_ROWS as u32 + 10).map(|flow| FlowRecord { flow, ..record() }).collect();
+        assert!(read_flows(written(&flows)).unwrap() == flows);
+    }
+
+    #[test]
+    fn equal_rows_give_equal_bytes() {
+        let flows = vec![record(); 1_000];
+        assert_eq!(written(&flows), written(&flows));
+    }
+
+    #[test]
+    fn what_is_no_such_table_is_an_error() {
+        let mut file = written(&[record()]);
+        file.truncate(file.len() - 20);
+        assert!(matches!(read_flows(file), Err(FileError::Parquet(_))));
+        assert!(matches!(read_flows(Vec::new()), Err(FileError::Parquet(_))));
+
+        let table = |columns: &[Column<FlowRecord>]| {
+            let mut file = Vec::new();
+            write_table(&mut file, columns, [[record()]].iter()).unwrap();
+            file
+        };
+        let error = read_flows(table(&COLUMNS[1..])).unwrap_err();
+        assert_eq!(error.to_string(), "the table has no column engine");
+        let error = read_flows(table(&[Column { name: "engine", cells: Count(|_| 1) }]));
+        assert!(matches!(error, Err(FileError::UnexpectedValue("engine"))), "{error:?}");
+    }
+
+    #[test]
+    fn a_writer_that_fails_is_an_error() {
+        let full: &mut [u8] = &mut [0; 100];
+        assert!(matches!(write_flows(full, &[record()]), Err(FileError::Io(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(flows in vec(any_record(), 0..20)) {
+            prop_assert_eq!(read_flows(written(&flows)).unwrap(), flows);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Writing a table, column by column.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::{Type, TypePtr};
+
+/// A column of a table of `R`.
+pub(super) struct Column<R> {
+    pub(super) name: &'static str,
+    pub(super) cells: Cells<R>,
+}
+
+/// Where the cells of a column come from, and thereby its type.
+pub(super) enum Cells<R> {
+    /// UTF-8.
+    Text(fn(&R) -> &str),
+    /// Unsigned 64-bit integers.
+    Count(fn(&R) -> u64),
+    /// Unsigned 64-bit integers, or nothing.
+    MaybeCount(fn(&R) -> Option<u64>),
+    /// Double-precision numbers, or nothing.
+    MaybeNumber(fn(&R) -> Option<f64>),
+}
+
+/// Writes a table whose rows come in `groups`.
+pub(super) fn write_table<R, G: AsRef<[R]>>(
+    out: impl Write + Send,
+    columns: &[Column<R>],
+    groups: impl Iterator<Item = G>,
+) -> Result<(), ParquetError> {
+    let mut file = SerializedFileWriter::new(out, schema(columns)?, Arc::new(properties()))?;
+    for rows in groups {
+        let mut group = file.next_row_group()?;
+        for column in columns {
+            if let Some(mut chunk) = group.next_column()? {
+                column.write(rows.as_ref(), &mut chunk)?;
+                chunk.close()?;
+            }
+        }
+        group.close()?;
+    }
+    file.close()?;
+    Ok(())
+}
+
+fn properties() -> WriterProperties {
+    WriterProperties::builder()
+        .set_created_by(concat!("uncork version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .build()
+}
+
+fn schema<R>(columns: &[Column<R>]) -> Result<TypePtr, ParquetError> {
+    let fields = columns.iter().map(|column| column.field().map(Arc::new));
+    let fields = fields.collect::<Result<_, _>>()?;
+    Ok(Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?))
+}
+
+impl<R> Column<R> {
+    fn field(&self) -> Result<Type, ParquetError> {
+        let count = LogicalType::integer(64, false);
+        let (physical, logical, repetition) = match self.cells {
+            Cells::Text(_) => {
+                (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED)
+            }
+            Cells::Count(_) => (Physical::INT64, Some(count), Repetition::REQUIRED),
+            Cells::MaybeCount(_) => (Physical::INT64, Some(count), Repetition::OPTIONAL),
+            Cells::MaybeNumber(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
+        };
+        Type::primitive_type_builder(self.name, physical)
+            .with_logical_type(logical)
+            .with_repetition(repetition)
+            .build()
+    }
+
+    fn write(&self, rows: &[R], chunk: &mut SerializedColumnWriter) -> Result<(), ParquetError> {
+        match self.cells {
+            Cells::Text(get) => write::<ByteArrayType>(
+                chunk,
+                rows.iter().map(|row| Some(ByteArray::from(get(row)))),
+            ),
+            Cells::Count(get) => {
+                write::<Int64Type>(chunk, rows.iter().map(|row| Some(get(row).cast_signed())))
+            }
+            Cells::MaybeCount(get) => {
+                write::<Int64Type>(chunk, rows.iter().map(|row| get(row).map(u64::cast_signed)))
+            }
+            Cells::MaybeNumber(get) => write::<DoubleType>(chunk, rows.iter().map(get)),
+        }
+    }
+}
+
+/// Writes the cells of one column: the values that there are, and for each row whether there is one.
+fn write<T: DataType>(
+    chunk: &mut SerializedColumnWriter,
+    cells: impl Iterator<Item = Option<T::T>>,
+) -> Result<(), ParquetError> {
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    for cell in cells {
+        levels.push(i16::from(cell.is_some()));
+        values.extend(cell);
+    }
+    chunk.typed::<T>().write_batch(&values, Some(&levels), None)?;
+    Ok(())
+}

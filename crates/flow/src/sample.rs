@@ -1,0 +1,92 @@
+//! Records and series for the tests of this crate.
+
+use proptest::prelude::{Strategy, any};
+use uncork_units::Rng;
+
+use crate::{FlowRecord, Quantiles, SeriesPoint};
+
+/// A finished transfer of 10 MB with round numbers.
+pub(crate) fn record() -> FlowRecord {
+    FlowRecord {
+        engine: "sim".to_owned(),
+        group: "bbr3 vs cubic".to_owned(),
+        cc: "bbr3".to_owned(),
+        seed: 7,
+        flow: 1,
+        start_ns: 100_000_000,
+        completion_ns: Some(4_420_000_000),
+        first_byte_ns: Some(80_000_000),
+        busy_ns: 4_400_000_000,
+        size_bytes: Some(10_000_000),
+        bytes_delivered: 10_000_000,
+        bytes_acked: 10_000_000,
+        bytes_sent: 10_102_000,
+        bytes_retransmitted: 102_000,
+        packets_sent: 6_977,
+        packets_lost: 70,
+        packets_dropped_queue: 2,
+        packets_dropped_random: 68,
+        timeouts: 0,
+        rtt_ms: Some(Quantiles { min: 40.0, p50: 44.25, p95: 61.5 }),
+        queue_ms: None,
+    }
+}
+
+/// Any record at all, its numbers drawn from a seed.
+pub(crate) fn any_record() -> impl Strategy<Value = FlowRecord> {
+    (any::<u64>(), "\\PC{0,8}").prop_map(|(seed, cc)| scrambled(&mut Rng::new(seed, 0), cc))
+}
+
+fn scrambled(rng: &mut Rng, cc: String) -> FlowRecord {
+    FlowRecord {
+        cc,
+        seed: rng.next_u64(),
+        flow: rng.next_u64() as u32,
+        start_ns: rng.next_u64(),
+        completion_ns: maybe(rng),
+        first_byte_ns: maybe(rng),
+        busy_ns: rng.next_u64(),
+        size_bytes: maybe(rng),
+        bytes_delivered: rng.next_u64(),
+        bytes_acked: rng.next_u64(),
+        bytes_sent: rng.next_u64(),
+        bytes_retransmitted: rng.next_u64(),
+        packets_sent: rng.next_u64(),
+        packets_lost: rng.next_u64(),
+        packets_dropped_queue: rng.next_u64(),
+        packets_dropped_random: rng.next_u64(),
+        timeouts: rng.next_u64(),
+        rtt_ms: maybe(rng).map(|_| quantiles(rng)),
+        queue_ms: maybe(rng).map(|_| quantiles(rng)),
+        ..record()
+    }
+}
+
+fn maybe(rng: &mut Rng) -> Option<u64> {
+    let number = rng.next_u64();
+    (rng.below(3) > 0).then_some(number)
+}
+
+fn quantiles(rng: &mut Rng) -> Quantiles {
+    let mut number = || rng.next_u64() as f64 / 3e12;
+    Quantiles { min: number(), p50: number(), p95: number() }
+}
+
+/// Points of two flows in turn, two milliseconds apart.
+pub(crate) fn points(count: u64) -> Vec<SeriesPoint> {
+    let point = |n: u64| SeriesPoint {
+        time_ns: n * 2_000_000,
+        flow: (n % 2) as u32,
+        state: if n < count / 2 { "Startup" } else { "ProbeBW_CRUISE" },
+        cwnd_bytes: 14_480 + n,
+        inflight_bytes: 1_448 * n,
+        pacing_bps: n.is_multiple_of(2).then_some(20_000_000),
+        max_bw_bps: n.is_multiple_of(2).then_some(19_000_000 + n),
+        min_rtt_ns: (n > 0).then_some(40_000_000),
+        rtt_ns: (n > 0).then_some(40_000_000 + n),
+        queue_bytes: n * 100,
+        delivered_bytes: n * 1_000,
+        lost_bytes: n / 10,
+    };
+    (0..count).map(point).collect()
+}
