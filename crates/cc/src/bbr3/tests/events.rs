@@ -118,6 +118,15 @@ fn window_is_restored_after_recovery_and_bounded_by_the_model() {
 }
 
 #[test]
+fn probe_rtt_saves_the_window_it_finds() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwCruise);
+    flow.cc.undo.prior_cwnd = 1 << 40;
+    flow.reach(State::ProbeRtt);
+    assert!(flow.cc.undo.prior_cwnd < 3 * flow.path.bdp());
+}
+
+#[test]
 fn pacing_limited_sender_is_not_application_limited() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10);
@@ -127,6 +136,16 @@ fn pacing_limited_sender_is_not_application_limited() {
     assert!(!script.bbr.sampler.is_app_limited());
     script.send_as(1, AppState::Drained).wait(ms(20)).send(1);
     assert!(script.bbr.sampler.is_app_limited());
+}
+
+#[test]
+fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
+    let mut flow = flow(10, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwCruise);
+    let packets = flow.cc.bdp.div_ceil(MSS64);
+    flow.reach(State::ProbeBwRefill);
+    assert!(packets < 40 && flow.cc.cycle.rounds_since_up >= packets);
+    assert!(flow.cc.cycle.rounds_since_up <= packets + 1);
 }
 
 #[test]
