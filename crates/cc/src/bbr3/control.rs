@@ -6,8 +6,8 @@ use super::Bbr3;
 use super::bounds::UNBOUNDED;
 use super::deviations::Deviation;
 use super::params::{
-    EXTRA_ACKED_MAX, MIN_PIPE_PACKETS, NOMINAL_RTT, OFFLOAD_QUANTA, PACING_MARGIN,
-    PROBE_RTT_CWND_GAIN, SEND_QUANTUM_MAX, SEND_QUANTUM_TIME, STARTUP_PACING_GAIN,
+    EXTRA_ACKED_MAX, MIN_PIPE_PACKETS, NOMINAL_RTT, PACING_MARGIN, PROBE_RTT_CWND_GAIN,
+    SEND_QUANTUM_MAX, SEND_QUANTUM_TIME, STARTUP_PACING_GAIN,
 };
 use super::state::State;
 use crate::event::RttSample;
@@ -110,7 +110,7 @@ impl Bbr3 {
     }
 
     /// UpdateMaxInflight(), §5.6.4.2.
-    fn max_inflight(&self) -> u64 {
+    pub(super) fn max_inflight(&self) -> u64 {
         let bdp = self.bdp_multiple(self.state.cwnd_gain());
         self.quantization_budget(bdp.saturating_add(self.extra_acked()))
     }
@@ -133,12 +133,13 @@ impl Bbr3 {
         gain.of(self.bdp)
     }
 
-    /// QuantizationBudget(). The offload budget is TCP's three quanta (§5.5.8.1): whatever the host,
-    /// one quantum may be with its pacer, one on the wire and one with a receiver that delays ACKs.
-    /// The single quantum that §5.5.8.2 calls QUIC's simplest case leaves none for such a receiver.
+    /// QuantizationBudget(). The offload budget is one quantum, the rule of §5.5.8.2 for hosts that
+    /// hand a quantum to the network at once. TCP's three (§5.5.8.1) allow for two more that wait in
+    /// its queueing discipline and segmentation engine, which are below this interface; late ACKs are
+    /// BBR.extra_acked's business. A quantum is 1 ms of the rate: where the round-trip time is 1 ms
+    /// too, three of them would be a standing queue of two BDP.
     fn quantization_budget(&self, inflight_cap: u64) -> u64 {
-        let budget = OFFLOAD_QUANTA.saturating_mul(self.send_quantum);
-        let cap = inflight_cap.max(budget).max(self.min_pipe_cwnd());
+        let cap = inflight_cap.max(self.send_quantum).max(self.min_pipe_cwnd());
         if self.state == State::ProbeBwUp { cap.saturating_add(2 * self.mss) } else { cap }
     }
 

@@ -22,6 +22,8 @@ pub(super) enum Deviation {
     DrainThreeRounds,
     /// (n) The max_bw filter advances once for every bandwidth probe, come what may.
     AdvanceEveryCycle,
+    /// (o) A cautious probe ends when inflight reaches the long-term bound before an ACK, not after.
+    InflightBeforeAck,
 }
 
 /// The set of deviations in force.

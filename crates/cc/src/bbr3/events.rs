@@ -16,6 +16,7 @@ impl Bbr3 {
             self.set_pacing_rate(Ratio::ONE);
         } else if self.state == State::ProbeRtt {
             self.check_probe_rtt_done(now);
+            self.bound_bw_for_model();
         }
     }
 

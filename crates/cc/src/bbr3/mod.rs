@@ -36,7 +36,7 @@ use ack_aggregation::AckAggregation;
 use bounds::{Bounds, UNBOUNDED};
 use congestion::CongestionSignals;
 use control::CwndUsage;
-use deviations::Deviations;
+use deviations::{Deviation, Deviations};
 use full_pipe::FullPipe;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
@@ -169,7 +169,7 @@ impl Controller for Bbr3 {
         self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
         self.sampler.count_marked(u64::from(feedback.ce_packets).saturating_mul(self.mss));
         let mut sample = self.sampler.on_feedback(now, feedback);
-        if !self.deviations.has(deviations::Deviation::AckFlight) {
+        if !self.deviations.has(Deviation::AckFlight) {
             sample.tx_in_flight = 0;
             sample.lost = 0;
         }

@@ -58,7 +58,7 @@ impl Bbr3 {
     }
 
     /// BoundBWForModel(), and BBR.bdp from the result.
-    fn bound_bw_for_model(&mut self) {
+    pub(super) fn bound_bw_for_model(&mut self) {
         self.bw = self.max_bw.get().min(self.bounds.bw_shortterm);
         self.bdp = self.min_rtt.get().map_or(0, |min_rtt| self.bw.bytes_in(min_rtt));
     }

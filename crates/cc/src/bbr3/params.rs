@@ -66,5 +66,3 @@ pub(super) const NOMINAL_RTT: TimeDelta = TimeDelta::from_millis(1);
 pub(super) const SEND_QUANTUM_TIME: TimeDelta = TimeDelta::from_millis(1);
 /// Largest send quantum in bytes, unless two packets are more.
 pub(super) const SEND_QUANTUM_MAX: u64 = 64 * 1024;
-/// Send quanta that must fit into the window (§5.5.8).
-pub(super) const OFFLOAD_QUANTA: u64 = 3;

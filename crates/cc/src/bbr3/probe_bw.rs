@@ -90,7 +90,6 @@ impl Bbr3 {
 
     /// StartProbeBW_REFILL().
     pub(super) fn start_probe_bw_refill(&mut self) {
-        self.finish_probe();
         self.bounds.reset_short_term();
         self.cycle.up_rounds = 0;
         self.cycle.up_acked = 0;
@@ -124,6 +123,7 @@ impl Bbr3 {
         }
         match self.state {
             State::ProbeBwDown | State::ProbeBwCruise if self.is_time_to_probe_bw(now) => {
+                self.finish_probe();
                 self.start_probe_bw_refill();
             }
             State::ProbeBwDown if self.is_time_to_cruise() => self.start_probe_bw_cruise(),
@@ -160,9 +160,7 @@ impl Bbr3 {
 
     /// IsTimeToGoDown().
     fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
-        if self.cycle.prev_probe_too_high
-            && self.sampler.in_flight() >= self.bounds.inflight_longterm
-        {
+        if self.cycle.prev_probe_too_high && self.has_reached_longterm(sample) {
             self.cycle.prev_probe_precautionary = true;
             return true;
         }
@@ -171,6 +169,18 @@ impl Bbr3 {
             return false;
         }
         self.full_pipe.is_full_now()
+    }
+
+    /// Whether inflight has come up to BBR.inflight_longterm, to within a packet. The window is not
+    /// above that bound, so what an ACK leaves in flight never is at it; what was in flight before
+    /// the ACK is.
+    fn has_reached_longterm(&self, sample: &RateSample) -> bool {
+        let mut in_flight = self.sampler.in_flight();
+        if self.deviations.has(Deviation::InflightBeforeAck) {
+            let gone = sample.newly_acked.saturating_add(sample.newly_lost);
+            in_flight = in_flight.saturating_add(gone).saturating_add(self.mss - 1);
+        }
+        in_flight >= self.bounds.inflight_longterm
     }
 
     /// Whether BBR.inflight_longterm, not the path, limits what is in flight.
@@ -213,6 +223,7 @@ impl Bbr3 {
         }
         let again = self.cycle.prev_probe_precautionary && !self.cycle.prev_probe_too_high;
         if again {
+            self.finish_probe();
             self.start_probe_bw_refill();
         }
         again

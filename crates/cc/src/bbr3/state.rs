@@ -104,3 +104,39 @@ pub(super) enum AckPhase {
     /// The probe is over, ACKs of its packets still arrive.
     ProbeStopping,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [State; 7] = [
+        State::Startup,
+        State::Drain,
+        State::ProbeBwDown,
+        State::ProbeBwCruise,
+        State::ProbeBwRefill,
+        State::ProbeBwUp,
+        State::ProbeRtt,
+    ];
+
+    #[test]
+    fn gains_are_those_of_the_summary_table() {
+        let percent = |gain: Ratio| gain.of(100);
+        let gains = ALL.map(|state| (percent(state.pacing_gain()), percent(state.cwnd_gain())));
+        let table =
+            [(277, 200), (50, 200), (90, 200), (100, 200), (100, 200), (125, 225), (100, 50)];
+        assert_eq!(gains, table);
+    }
+
+    #[test]
+    fn the_cycle_turns_one_way() {
+        use State::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, ProbeRtt, Startup};
+        for pair in ALL.windows(2).take(5) {
+            assert!(pair[0].may_become(pair[1]), "{pair:?}");
+        }
+        assert!(ProbeBwUp.may_become(ProbeBwDown));
+        assert!(ALL.iter().all(|state| *state == ProbeRtt || state.may_become(ProbeRtt)));
+        assert!(!ProbeBwCruise.may_become(ProbeBwUp) && !ProbeBwCruise.may_become(ProbeBwDown));
+        assert!(!ProbeBwRefill.may_become(ProbeBwDown) && !Startup.may_become(ProbeBwDown));
+    }
+}

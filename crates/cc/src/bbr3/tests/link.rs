@@ -15,39 +15,40 @@ use crate::{
 };
 
 /// Packet size in bytes.
-pub const MSS: u32 = 1_452;
+pub(crate) const MSS: u32 = 1_452;
 const REORDERING: u64 = 3;
 
 /// The path.
 #[derive(Clone, Debug)]
-pub struct Path {
-    pub rate: Rate,
-    pub rtt: TimeDelta,
+pub(crate) struct Path {
+    pub(crate) rate: Rate,
+    pub(crate) rtt: TimeDelta,
     /// Bytes that may wait, the packet in transmission included.
-    pub buffer: u64,
+    pub(crate) buffer: u64,
     /// Random loss in millionths, before the buffer.
-    pub loss_ppm: u64,
+    pub(crate) loss_ppm: u64,
     /// Packets per ACK.
-    pub ack_every: u64,
+    pub(crate) ack_every: u64,
     /// Rate changes: when, and to what.
-    pub steps: Vec<(Time, Rate)>,
+    pub(crate) steps: Vec<(Time, Rate)>,
 }
 
 impl Path {
     /// The buffer is given in thousandths of the BDP.
-    pub fn new(rate: Rate, rtt: TimeDelta, buffer_millibdp: u64) -> Self {
+    pub(crate) fn new(rate: Rate, rtt: TimeDelta, buffer_millibdp: u64) -> Self {
         let buffer = rate.bytes_in(rtt) * buffer_millibdp / 1_000;
         Self { rate, rtt, buffer, loss_ppm: 0, ack_every: 1, steps: Vec::new() }
     }
 
-    pub fn bdp(&self) -> u64 {
+    pub(crate) fn bdp(&self) -> u64 {
         self.rate.bytes_in(self.rtt)
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    Ack(u64),
+    Depart,
+    Arrive(u64),
     Send,
     LossTimer(u64),
     AckTimer(u64),
@@ -60,21 +61,21 @@ struct InFlight {
 
 /// Totals and the present state of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Stats {
-    pub sent: u64,
-    pub lost: u64,
-    pub acked_bytes: u64,
-    pub timeouts: u64,
+pub(crate) struct Stats {
+    pub(crate) sent: u64,
+    pub(crate) lost: u64,
+    pub(crate) acked_bytes: u64,
+    pub(crate) timeouts: u64,
 }
 
 /// The closed loop.
-pub struct Loop<C> {
-    pub cc: C,
-    pub now: Time,
-    pub path: Path,
-    pub stats: Stats,
-    /// Stop sending once this much is acknowledged or in flight.
-    pub limit: u64,
+pub(crate) struct Loop<C> {
+    pub(crate) cc: C,
+    pub(crate) now: Time,
+    pub(crate) path: Path,
+    pub(crate) stats: Stats,
+    /// What the application has written; what is lost is sent again.
+    pub(crate) limit: u64,
     rng: Rng,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     serial: u64,
@@ -83,18 +84,24 @@ pub struct Loop<C> {
     next_id: u64,
     flight: VecDeque<InFlight>,
     in_flight: u64,
-    link_free: Time,
+    /// What waits at the bottleneck, the packet in transmission first.
+    queue: VecDeque<u64>,
     arrived: Vec<u64>,
     last_lost_id: u64,
     srtt: TimeDelta,
     min_rtt: TimeDelta,
     backoff: u32,
     timer: u64,
-    pub acks: u64,
+    /// Every packet declared lost so far.
+    pub(crate) lost_packets: Vec<Lost>,
+    /// CE marks that the next ACK reports.
+    pub(crate) marks: u32,
+    /// Whether the next ACK reports a loss that a probe repaired.
+    pub(crate) repaired: bool,
 }
 
 impl<C: Controller> Loop<C> {
-    pub fn new(cc: C, path: Path, seed: u64) -> Self {
+    pub(crate) fn new(cc: C, path: Path, seed: u64) -> Self {
         let mut this = Self {
             cc,
             now: Time::ZERO,
@@ -109,34 +116,36 @@ impl<C: Controller> Loop<C> {
             next_id: 1,
             flight: VecDeque::new(),
             in_flight: 0,
-            link_free: Time::ZERO,
+            queue: VecDeque::new(),
             arrived: Vec::new(),
             last_lost_id: 0,
             srtt: TimeDelta::ZERO,
             min_rtt: TimeDelta::MAX,
             backoff: 0,
             timer: 0,
-            acks: 0,
+            lost_packets: Vec::new(),
+            marks: 0,
+            repaired: false,
         };
         this.send();
         this
     }
 
-    pub fn snapshot(&self) -> Snapshot {
+    pub(crate) fn snapshot(&self) -> Snapshot {
         self.cc.snapshot()
     }
 
     /// How long a packet that arrives now waits before its transmission.
-    pub fn queue_delay(&self) -> TimeDelta {
-        self.link_free.since(self.now)
+    pub(crate) fn queue_delay(&self) -> TimeDelta {
+        self.path.rate.time_for(self.queue.len() as u64 * u64::from(MSS))
     }
 
-    pub fn in_flight(&self) -> u64 {
+    pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
     /// Runs up to `until`, calling `watch` after every event.
-    pub fn run(&mut self, until: Time, mut watch: impl FnMut(&Self)) {
+    pub(crate) fn run(&mut self, until: Time, mut watch: impl FnMut(&Self)) {
         while let Some(&Reverse((at, _, event))) = self.events.peek() {
             if at > until {
                 break;
@@ -145,7 +154,8 @@ impl<C: Controller> Loop<C> {
             self.now = at;
             self.apply_steps();
             match event {
-                Event::Ack(id) => self.on_arrival(id),
+                Event::Depart => self.depart(),
+                Event::Arrive(id) => self.on_arrival(id),
                 Event::Send => {
                     self.send_scheduled = false;
                     self.send();
@@ -163,7 +173,7 @@ impl<C: Controller> Loop<C> {
     }
 
     /// Runs until `done` or `until`; whether `done` came true.
-    pub fn run_until(&mut self, until: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
+    pub(crate) fn run_until(&mut self, until: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
         while let Some(&Reverse((at, ..))) = self.events.peek() {
             if at > until {
                 return false;
@@ -176,6 +186,14 @@ impl<C: Controller> Loop<C> {
         false
     }
 
+    /// The application writes, from now on nothing else: it is the limit.
+    pub(crate) fn write(&mut self, bytes: u64) {
+        let written = self.stats.acked_bytes + self.in_flight;
+        let endless = self.limit == u64::MAX;
+        self.limit = if endless { written + u64::from(MSS) } else { self.limit } + bytes;
+        self.send();
+    }
+
     fn schedule(&mut self, at: Time, event: Event) {
         self.serial += 1;
         self.events.push(Reverse((at, self.serial, event)));
@@ -186,9 +204,7 @@ impl<C: Controller> Loop<C> {
             if at > self.now {
                 break;
             }
-            let backlog = self.path.rate.bytes_in(self.link_free.since(self.now));
             self.path.rate = rate;
-            self.link_free = self.now + rate.time_for(backlog);
             self.path.steps.remove(0);
         }
     }
@@ -220,8 +236,7 @@ impl<C: Controller> Loop<C> {
         self.next_id += 1;
         self.in_flight += u64::from(MSS);
         self.stats.sent += 1;
-        let packet =
-            SentPacket { bytes: MSS, in_flight: self.in_flight, unacked: self.in_flight };
+        let packet = SentPacket { bytes: MSS, in_flight: self.in_flight, unacked: self.in_flight };
         let more = self.stats.acked_bytes + self.in_flight < self.limit;
         let app = if more { AppState::Backlogged } else { AppState::Drained };
         let token = self.cc.on_sent(self.now, packet, app);
@@ -233,14 +248,29 @@ impl<C: Controller> Loop<C> {
     }
 
     fn enqueue(&mut self, id: u64) {
-        let waiting = self.path.rate.bytes_in(self.link_free.since(self.now));
+        let bytes = (self.queue.len() as u64 + 1) * u64::from(MSS);
         let dropped = self.rng.below(1_000_000) < self.path.loss_ppm;
-        if dropped || waiting + u64::from(MSS) > self.path.buffer.max(u64::from(MSS)) {
+        if dropped || (bytes > self.path.buffer && !self.queue.is_empty()) {
             return;
         }
-        self.link_free =
-            self.link_free.max(self.now) + self.path.rate.time_for(u64::from(MSS));
-        self.schedule(self.link_free + self.path.rtt, Event::Ack(id));
+        self.queue.push_back(id);
+        if self.queue.len() == 1 {
+            self.serve();
+        }
+    }
+
+    fn serve(&mut self) {
+        let takes = self.path.rate.time_for(u64::from(MSS));
+        self.schedule(self.now + takes, Event::Depart);
+    }
+
+    fn depart(&mut self) {
+        if let Some(id) = self.queue.pop_front() {
+            self.schedule(self.now + self.path.rtt, Event::Arrive(id));
+        }
+        if !self.queue.is_empty() {
+            self.serve();
+        }
     }
 
     /// The receiver's ACK for `id` would arrive now; it may wait for more packets.
@@ -303,18 +333,18 @@ impl<C: Controller> Loop<C> {
         self.in_flight -= gone;
         self.stats.lost += lost.len() as u64;
         self.stats.acked_bytes += acked.len() as u64 * u64::from(MSS);
-        self.acks += 1;
+        self.lost_packets.extend(lost);
         self.cc.on_feedback(
             self.now,
             &Feedback {
                 acked,
                 lost,
                 rtt,
-                ce_packets: 0,
+                ce_packets: core::mem::take(&mut self.marks),
                 in_flight: self.in_flight,
                 unacked: self.in_flight,
                 una_advanced: true,
-                repaired_by_probe: false,
+                repaired_by_probe: core::mem::take(&mut self.repaired),
             },
         );
         self.arm_timer();

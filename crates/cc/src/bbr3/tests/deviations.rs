@@ -1,0 +1,273 @@
+//! What each deviation from the draft cures. The letters are those of `DEVIATIONS.md`.
+
+use super::script::Script;
+use super::*;
+use crate::bbr3::ack_aggregation::AckArrival;
+use crate::bbr3::deviations::Deviation;
+use crate::{Controller, PathEvent};
+
+fn without(deviation: Deviation) -> Deviations {
+    Deviations::ALL.without(deviation)
+}
+
+/// State, window and rate at every event of the first ten seconds.
+fn trace(buffer_millibdp: u64, deviations: Deviations) -> std::vec::Vec<(State, u64, Rate)> {
+    // With a handshake's RTT, without which (i) matters.
+    let settings = Settings { initial_rtt: Some(ms(40)), ..settings() };
+    let path = Path::new(Rate::from_mbit(50), ms(40), buffer_millibdp);
+    let mut flow = Loop::new(Bbr3::with_deviations(&settings, deviations), path, 1);
+    let mut trace = std::vec::Vec::new();
+    flow.run(secs(10), |flow| trace.push((flow.cc.state, flow.cc.cwnd, flow.cc.pacing_rate)));
+    trace
+}
+
+#[test]
+fn without_loss_the_draft_is_followed_to_the_letter() {
+    assert!(trace(2_000, Deviations::ALL) == trace(2_000, Deviations::NONE));
+    assert!(trace(200, Deviations::ALL) != trace(200, Deviations::NONE));
+}
+
+#[test]
+fn a_startup_sees_loss_in_a_shallow_buffer() {
+    let lost_by_drain = |deviations| {
+        let mut flow = flow(100, 100, deviations);
+        flow.reach(State::Drain);
+        flow.stats.lost
+    };
+    assert!(lost_by_drain(Deviations::ALL) < 350);
+    let blind = lost_by_drain(without(Deviation::AckFlight));
+    assert!(blind > 1_000, "{blind}");
+}
+
+/// A flow in ProbeBW_UP one of whose ACKs, for a packet that is not application-limited, also
+/// reports the loss of a packet that is.
+fn acked_sample_after_a_loss(deviations: Deviations) -> (crate::sampler::RateSample, Loop<Bbr3>) {
+    let mut flow = flow(100, 2_000, deviations);
+    flow.reach(State::ProbeBwUp);
+    let mut limited = flow.cc.clone();
+    limited.sampler.mark_app_limited();
+    let packet = crate::SentPacket { bytes: MSS, in_flight: 30_000, unacked: 30_000 };
+    let token = limited.sampler.on_sent(flow.now, packet, crate::AppState::Backlogged, None);
+    let lost = [crate::Lost { token, bytes: MSS, contiguous: false }];
+    let feedback = crate::Feedback {
+        acked: &[],
+        lost: &lost,
+        rtt: None,
+        ce_packets: 0,
+        in_flight: flow.in_flight(),
+        unacked: flow.in_flight(),
+        una_advanced: false,
+        repaired_by_probe: false,
+    };
+    let mut sample = flow.cc.sampler.on_feedback(flow.now, &feedback);
+    sample.tx_in_flight = 400_000;
+    flow.cc.handle_losses(flow.now, &feedback, &mut sample);
+    (sample, flow)
+}
+
+#[test]
+fn b_a_lost_packet_leaves_the_sample_of_the_ack_alone() {
+    let (sample, flow) = acked_sample_after_a_loss(Deviations::ALL);
+    assert_eq!((sample.tx_in_flight, sample.is_app_limited), (400_000, false));
+    assert_eq!(flow.cc.state, State::ProbeBwDown);
+    let (sample, _) = acked_sample_after_a_loss(without(Deviation::LossSample));
+    assert!(sample.tx_in_flight <= 30_000 && sample.is_app_limited);
+}
+
+/// Losses in Startup, the first at the start of a loss round and the others during it, up to the
+/// first ACK of a packet sent since.
+fn startup_after_losses(contiguity: &[bool]) -> Script {
+    let (first, rest) = contiguity.split_at(1);
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(10).send(60).wait(ms(40)).ack_and_lose(3, first);
+    script.send(20).wait(ms(40)).ack_and_lose(56 - rest.len(), rest);
+    assert_eq!(script.bbr.state, State::Startup, "the round is not over");
+    script.ack(1);
+    script
+}
+
+#[test]
+fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
+    let script = startup_after_losses(&[false; 6]);
+    assert_ne!(script.bbr.state, State::Startup);
+    assert!(script.bbr.full_pipe.is_full_now());
+    let longterm = script.bbr.bounds.inflight_longterm;
+    assert!(longterm >= script.bbr.bdp.max(50 * u64::from(MSS)), "{longterm}");
+}
+
+#[test]
+fn g_five_ranges_do_not() {
+    assert_eq!(startup_after_losses(&[false; 5]).bbr.state, State::Startup);
+}
+
+#[test]
+fn g_one_long_range_does_not() {
+    let mut contiguity = [true; 20];
+    contiguity[0] = false;
+    assert_eq!(startup_after_losses(&contiguity).bbr.state, State::Startup);
+}
+
+/// Bounds before and after a spurious episode of many losses that ended a probe, and the state.
+fn undo_of_many_losses(deviations: Deviations) -> (u64, u64, State) {
+    let mut flow = flow(100, 400, deviations);
+    flow.run(secs(4), |_| {});
+    flow.reach(State::ProbeBwUp);
+    flow.run_for(ms(10));
+    let before = flow.cc.bounds.inflight_longterm;
+    flow.lost_packets.clear();
+    flow.path.loss_ppm = 200_000;
+    flow.reach(State::ProbeBwDown);
+    flow.run_for(ms(5));
+    let lost = core::mem::take(&mut flow.lost_packets);
+    assert!(lost.len() > 3);
+    flow.cc.on_spurious(flow.now, &lost);
+    (before, flow.cc.bounds.inflight_longterm, flow.cc.state)
+}
+
+#[test]
+fn h_an_undo_reaches_back_to_the_start_of_the_episode() {
+    let (before, after, state) = undo_of_many_losses(Deviations::ALL);
+    assert!(after >= before, "{after} < {before}");
+    assert_eq!(state, State::ProbeBwRefill);
+    let (before, after, state) = undo_of_many_losses(without(Deviation::UndoPerEpisode));
+    assert!(after < before, "{after} >= {before}");
+    assert_eq!(state, State::ProbeBwDown);
+}
+
+fn pacing_after_first_rtt(deviations: Deviations) -> u64 {
+    let mut script = Script::new(deviations);
+    script.send(10).wait(ms(100)).ack(1);
+    script.bbr.pacing_rate.bytes_per_sec()
+}
+
+#[test]
+fn i_the_first_rtt_sample_replaces_the_nominal_pacing_rate() {
+    // 2.77 * 10 packets over 100 ms, or over 1 ms.
+    assert_eq!(pacing_after_first_rtt(Deviations::ALL), 402_204);
+    assert_eq!(pacing_after_first_rtt(without(Deviation::PacingFromFirstRtt)), 40_220_400);
+}
+
+/// Three times a packet that is acknowledged a millisecond after it left: the ACK of an earlier
+/// transmission of the same data.
+fn state_after_unreliable_samples(deviations: Deviations) -> State {
+    let mut script = Script::new(deviations);
+    script.send(10).wait(ms(40)).ack(10);
+    script.measures_rtt = false;
+    for _ in 0..3 {
+        script.send(1).wait(ms(1)).ack(1);
+    }
+    script.bbr.state
+}
+
+#[test]
+fn j_unreliable_samples_are_no_plateau() {
+    assert_eq!(state_after_unreliable_samples(Deviations::ALL), State::Startup);
+    let state = state_after_unreliable_samples(without(Deviation::SkipInvalid));
+    assert_ne!(state, State::Startup);
+}
+
+/// A flow whose BDP is 34 packets, so that one loss is more than 2 %, in ProbeBW_UP.
+fn state_after_repaired_loss(deviations: Deviations) -> State {
+    let mut flow = flow(10, 2_000, deviations);
+    flow.reach(State::ProbeBwUp);
+    flow.run_for(ms(20));
+    flow.repaired = true;
+    flow.run_until(secs(60), |flow| !flow.repaired);
+    flow.cc.state
+}
+
+#[test]
+fn k_a_loss_that_a_probe_repaired_counts() {
+    assert_eq!(state_after_repaired_loss(Deviations::ALL), State::ProbeBwDown);
+    let state = state_after_repaired_loss(without(Deviation::ProbeRepair));
+    assert_eq!(state, State::ProbeBwUp);
+}
+
+/// What the window grows by when 5 MB, 400 ms of the path's rate, are acknowledged at once.
+fn extra_after_a_stall(deviations: Deviations) -> u64 {
+    let path = Path::new(Rate::from_mbit(100), ms(400), 2_000);
+    let mut flow = Loop::new(bbr(deviations), path, 1);
+    flow.reach(State::ProbeBwCruise);
+    let before = flow.cc.max_inflight();
+    flow.cc.aggregation.update(AckArrival {
+        now: flow.now,
+        newly_acked: 5_000_000,
+        bw: flow.cc.bw,
+        cwnd: flow.cc.cwnd,
+        round: flow.cc.round.count(),
+        window: 10,
+    });
+    flow.cc.max_inflight() - before
+}
+
+#[test]
+fn k_extra_acked_is_at_most_100_ms_of_the_bandwidth() {
+    assert!(extra_after_a_stall(Deviations::ALL) <= 1_250_000);
+    assert!(extra_after_a_stall(without(Deviation::BoundExtraAcked)) > 4_900_000);
+}
+
+fn rounds_of_overlong_drain(deviations: Deviations) -> u64 {
+    let mut flow = flow(100, 2_000, deviations);
+    flow.reach(State::Drain);
+    flow.path.steps = std::vec![(flow.now, Rate::from_mbit(10))];
+    let round = flow.cc.round.count();
+    flow.reach(State::ProbeBwDown);
+    flow.cc.round.count() - round
+}
+
+#[test]
+fn m_drain_lasts_three_rounds() {
+    assert_eq!(rounds_of_overlong_drain(Deviations::ALL), 3);
+    assert_eq!(rounds_of_overlong_drain(without(Deviation::DrainThreeRounds)), 4);
+}
+
+fn max_bw_after_a_tenfold_drop(deviations: Deviations) -> u64 {
+    let mut flow = flow(100, 4_000, deviations);
+    flow.path.steps = std::vec![(secs(10), Rate::from_mbit(10))];
+    flow.run(secs(100), |_| {});
+    flow.max_bw()
+}
+
+#[test]
+fn n_max_bw_forgets_although_probe_rtt_cuts_every_probe_short() {
+    assert!(is_close(max_bw_after_a_tenfold_drop(Deviations::ALL), 1_250_000, 5));
+    let stuck = max_bw_after_a_tenfold_drop(without(Deviation::AdvanceEveryCycle));
+    assert!(is_close(stuck, 12_500_000, 5), "{stuck}");
+}
+
+/// How long the probe after one that went too high lasts, and the flow at its end.
+fn cautious_probe(deviations: Deviations) -> (TimeDelta, Loop<Bbr3>) {
+    let mut flow = flow(100, 2_000, deviations);
+    flow.reach(State::ProbeBwUp);
+    flow.path.loss_ppm = 100_000;
+    flow.reach(State::ProbeBwDown);
+    flow.path.loss_ppm = 0;
+    assert!(flow.cc.cycle.prev_probe_too_high);
+    flow.cc.min_rtt.schedule_probe(flow.now); // no ProbeRTT meanwhile
+    flow.reach(State::ProbeBwUp);
+    let began = flow.now;
+    flow.reach(State::ProbeBwDown);
+    (flow.now.since(began), flow)
+}
+
+#[test]
+fn o_a_cautious_probe_stops_at_the_bound_and_is_repeated_in_earnest() {
+    let (lasted, mut flow) = cautious_probe(Deviations::ALL);
+    assert!(lasted < ms(80), "{lasted:?}");
+    assert!(!flow.cc.cycle.prev_probe_too_high);
+    assert!(flow.in_flight() + 3 * u64::from(MSS) > flow.cc.bounds.inflight_longterm);
+    let ended = flow.now;
+    flow.reach(State::ProbeBwRefill);
+    let waited = flow.now.since(ended);
+    assert!(waited < ms(100), "no loss, so no cruise: {waited:?}");
+
+    let (lasted, _) = cautious_probe(without(Deviation::InflightBeforeAck));
+    assert!(lasted > ms(400), "{lasted:?}");
+}
+
+#[test]
+fn migration_keeps_the_choice_of_deviations() {
+    let mut bbr = bbr(Deviations::NONE);
+    bbr.on_path(secs(1), PathEvent::Migrated);
+    assert!(!bbr.deviations.has(Deviation::AckFlight));
+}

@@ -1,0 +1,163 @@
+//! Timeouts, marks, idle time and changes of the path.
+
+use super::script::Script;
+use super::*;
+use crate::{AppState, Controller, PathEvent, Timeout};
+
+const MSS64: u64 = MSS as u64;
+
+/// Ten packets in flight, ten acknowledged before.
+fn loaded() -> Script {
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(10).send(10);
+    script
+}
+
+#[test]
+fn timeout_lets_one_packet_leave() {
+    let mut script = loaded();
+    let before = script.bbr.cwnd;
+    script.wait(ms(500)).time_out(Timeout::Retransmission);
+    assert_eq!(script.bbr.control().cwnd, 11 * MSS64);
+    script.lose(10);
+    assert_eq!(script.bbr.control().cwnd, MSS64);
+    script.send(1).wait(ms(40)).ack(1);
+    assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
+    assert!(before > 4 * MSS64, "recovery is over, but the window grows back, it does not jump");
+}
+
+#[test]
+fn probe_timeout_concludes_nothing() {
+    let mut script = loaded();
+    let before = script.bbr.control();
+    script.wait(ms(100)).time_out(Timeout::Probe);
+    assert_eq!(script.bbr.control(), before);
+}
+
+#[test]
+fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
+    let mut script = loaded();
+    script.wait(ms(3_000)).time_out(Timeout::Persistent).lose(10);
+    assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
+    let token = script.bbr.on_sent(
+        script.now,
+        crate::SentPacket { bytes: MSS, in_flight: MSS64, unacked: MSS64 },
+        AppState::Backlogged,
+    );
+    let lost = [crate::Lost { token, bytes: MSS, contiguous: false }; 10];
+    script.bbr.on_spurious(script.now, &lost);
+    assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
+}
+
+#[test]
+fn losses_without_acks_are_noted_and_run_no_model() {
+    let mut script = loaded();
+    let (round, cwnd) = (script.bbr.round.count(), script.bbr.cwnd);
+    script.wait(ms(60)).lose(3);
+    assert!(script.bbr.signals.is_loss_in_round && script.bbr.recovery.is_active());
+    assert!(!script.bbr.round.started());
+    assert_eq!((script.bbr.round.count(), script.bbr.cwnd), (round, cwnd));
+}
+
+#[test]
+fn a_larger_packet_raises_the_floor() {
+    let mut script = loaded();
+    script.wait(ms(500)).time_out(Timeout::Persistent);
+    script.bbr.on_path(script.now, PathEvent::MtuChanged { mss: 9_000 });
+    assert_eq!(script.bbr.control().cwnd, 36_000);
+    assert!(script.bbr.control().send_quantum >= 18_000);
+}
+
+#[test]
+fn another_path_is_learned_from_the_start() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwCruise);
+    flow.cc.on_path(flow.now, PathEvent::Migrated);
+    let snapshot = flow.snapshot();
+    assert_eq!((snapshot.state, snapshot.max_bw, snapshot.min_rtt), ("Startup", None, None));
+    assert_eq!(flow.cc.control().cwnd, 10 * MSS64);
+    flow.reach(State::ProbeBwCruise);
+    assert!(is_close(flow.max_bw(), 12_500_000, 2));
+}
+
+#[test]
+fn marks_in_cruise_lower_the_short_term_bounds() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwCruise);
+    flow.marks = 1;
+    flow.run_for(ms(100));
+    assert!(flow.snapshot().inflight_shortterm.is_some());
+    assert_eq!(flow.stats.lost, 0);
+}
+
+#[test]
+fn more_than_two_percent_of_marks_end_a_probe() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwUp);
+    flow.run_for(ms(10));
+    flow.marks = 2;
+    flow.run_for(ms(1));
+    assert_eq!(flow.cc.state, State::ProbeBwUp, "two of 344 are less than 2 %");
+    flow.marks = 12;
+    flow.run_for(ms(1));
+    assert_eq!(flow.cc.state, State::ProbeBwDown);
+    assert!(flow.snapshot().inflight_longterm.is_some());
+}
+
+#[test]
+fn window_is_restored_after_recovery_and_bounded_by_the_model() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwUp);
+    let before = flow.cc.cwnd;
+    flow.path.loss_ppm = 5_000;
+    assert!(flow.run_until(secs(60), |flow| flow.cc.recovery.is_active()));
+    flow.path.loss_ppm = 0;
+    assert!(flow.run_until(secs(60), |flow| !flow.cc.recovery.is_active()));
+    let bound = flow.cc.bounds.inflight_longterm.min(flow.cc.max_inflight());
+    assert!(flow.cc.cwnd >= before.min(bound));
+}
+
+#[test]
+fn probe_rtt_saves_the_window_it_finds() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwCruise);
+    flow.cc.undo.prior_cwnd = 1 << 40;
+    flow.reach(State::ProbeRtt);
+    assert!(flow.cc.undo.prior_cwnd < 3 * flow.path.bdp());
+}
+
+#[test]
+fn pacing_limited_sender_is_not_application_limited() {
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(10);
+    // The application delivers just in time: the pacer has not let the next packet go.
+    script.send_as(1, AppState::Drained).wait(TimeDelta::from_nanos(1));
+    script.send(1);
+    assert!(!script.bbr.sampler.is_app_limited());
+    script.send_as(1, AppState::Drained).wait(ms(20)).send(1);
+    assert!(script.bbr.sampler.is_app_limited());
+}
+
+#[test]
+fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
+    let mut flow = flow(10, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwCruise);
+    let packets = flow.cc.bdp.div_ceil(MSS64);
+    flow.reach(State::ProbeBwRefill);
+    assert!(packets < 40 && flow.cc.cycle.rounds_since_up >= packets);
+    assert!(flow.cc.cycle.rounds_since_up <= packets + 1);
+}
+
+#[test]
+fn equal_seeds_give_equal_runs_and_others_do_not() {
+    let probes = |seed| {
+        let settings = Settings { seed, ..settings() };
+        let path = Path::new(Rate::from_mbit(100), ms(40), 2_000);
+        let mut flow = Loop::new(Bbr3::new(&settings, false), path, 1);
+        flow.run(secs(2), |_| {});
+        flow.reach(State::ProbeBwUp);
+        flow.now
+    };
+    assert_eq!(probes(7), probes(7));
+    assert_ne!(probes(7), probes(8));
+}
