@@ -37,3 +37,47 @@ impl AckTrain {
         now.since(self.start) > min_rtt.divided_by(2)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(50);
+
+    /// When a round of ACKs, `spacing_us` microseconds apart, is found to be too long.
+    fn detected_after(train: &mut AckTrain, round: u64, spacing_us: u64) -> Option<TimeDelta> {
+        let start = Time::ZERO + RTT.times(round);
+        (0..1_000)
+            .map(|ack| TimeDelta::from_micros(spacing_us).times(ack))
+            .take_while(|elapsed| *elapsed < RTT)
+            .find(|elapsed| train.on_ack(start + *elapsed, round, RTT))
+    }
+
+    #[test]
+    fn half_a_round_trip_of_acks_is_too_long() {
+        // 20 Mbit/s: a full-sized packet every 600 us.
+        let found = detected_after(&mut AckTrain::new(), 1, 600);
+        assert_eq!(found, Some(TimeDelta::from_micros(25_200)));
+    }
+
+    #[test]
+    fn acks_more_than_2_ms_apart_are_no_train() {
+        assert_eq!(detected_after(&mut AckTrain::new(), 1, 2_001), None);
+        assert_eq!(
+            detected_after(&mut AckTrain::new(), 1, 2_000),
+            Some(TimeDelta::from_millis(26))
+        );
+    }
+
+    #[test]
+    fn a_gap_ends_the_train_for_the_round() {
+        let mut train = AckTrain::new();
+        let at = |ms| Time::ZERO + TimeDelta::from_millis(ms);
+        assert!(!train.on_ack(at(100), 1, RTT));
+        assert!(!train.on_ack(at(103), 1, RTT));
+        assert!((104..150).all(|ms| !train.on_ack(at(ms), 1, RTT)));
+        // The next round starts a train of its own.
+        assert!((150..=175).all(|ms| !train.on_ack(at(ms), 2, RTT)));
+        assert!(train.on_ack(at(176), 2, RTT));
+    }
+}

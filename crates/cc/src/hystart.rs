@@ -43,9 +43,9 @@ impl HyStart {
         self.css_baseline_min_rtt != TimeDelta::MAX
     }
 
-    /// By how much `bytes` acknowledged in slow start let the window grow.
-    pub(crate) fn growth(&self, bytes: u64) -> u64 {
-        if self.in_css() { bytes / CSS_GROWTH_DIVISOR } else { bytes }
+    /// What to divide the growth of slow start by.
+    pub(crate) fn growth_divisor(&self) -> u64 {
+        if self.in_css() { CSS_GROWTH_DIVISOR } else { 1 }
     }
 
     /// An ACK arrived in packet-timed round `round`, with or without an RTT sample. True when slow
@@ -92,5 +92,96 @@ impl HyStart {
 
     fn rtt_thresh(&self) -> TimeDelta {
         self.last_round_min_rtt.divided_by(MIN_RTT_DIVISOR).max(MIN_RTT_THRESH).min(MAX_RTT_THRESH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAMPLES: u32 = 10;
+
+    /// A round of [`SAMPLES`] ACKs with the same RTT, in microseconds. True when slow start is over.
+    fn round(hystart: &mut HyStart, round: u64, rtt_us: u64) -> bool {
+        let rtt = Some(TimeDelta::from_micros(rtt_us));
+        (0..SAMPLES).any(|_| hystart.on_ack(round, rtt))
+    }
+
+    /// Whether a rise from one RTT to another leads to CSS.
+    fn detects(from_us: u64, to_us: u64) -> bool {
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 1, from_us);
+        assert!(!hystart.in_css());
+        round(&mut hystart, 2, to_us);
+        hystart.in_css()
+    }
+
+    #[test]
+    fn a_rise_by_an_eighth_leads_to_css() {
+        assert!(!detects(80_000, 89_999));
+        assert!(detects(80_000, 90_000));
+    }
+
+    #[test]
+    fn the_threshold_is_4_to_16_ms() {
+        assert!(!detects(8_000, 11_999));
+        assert!(detects(8_000, 12_000));
+        assert!(!detects(400_000, 415_999));
+        assert!(detects(400_000, 416_000));
+    }
+
+    #[test]
+    fn seven_samples_prove_nothing() {
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 1, 50_000);
+        for _ in 0..7 {
+            hystart.on_ack(2, Some(TimeDelta::from_millis(100)));
+        }
+        assert!(!hystart.in_css());
+        hystart.on_ack(2, None);
+        assert!(!hystart.in_css());
+        hystart.on_ack(2, Some(TimeDelta::from_millis(100)));
+        assert!(hystart.in_css());
+    }
+
+    #[test]
+    fn the_smallest_sample_of_a_round_decides() {
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 1, 50_000);
+        hystart.on_ack(2, Some(TimeDelta::from_millis(51)));
+        round(&mut hystart, 2, 100_000);
+        assert!(!hystart.in_css());
+    }
+
+    #[test]
+    fn css_grows_by_a_quarter_and_ends_after_five_rounds() {
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 1, 50_000);
+        assert_eq!(hystart.growth_divisor(), 1);
+        round(&mut hystart, 2, 60_000);
+        assert_eq!(hystart.growth_divisor(), 4);
+        // The round it began in counts: it ends with the beginning of the fifth after it.
+        for number in 3..7 {
+            assert!(!round(&mut hystart, number, 60_000), "round {number}");
+        }
+        assert!(round(&mut hystart, 7, 60_000));
+    }
+
+    #[test]
+    fn a_fall_below_the_baseline_takes_css_back() {
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 1, 50_000);
+        round(&mut hystart, 2, 60_000);
+        round(&mut hystart, 3, 60_000);
+        assert!(hystart.in_css());
+        round(&mut hystart, 4, 59_999);
+        assert!(!hystart.in_css());
+        assert_eq!(hystart.growth_divisor(), 1);
+        // The rounds of CSS count anew.
+        round(&mut hystart, 5, 70_000);
+        for number in 6..10 {
+            assert!(!round(&mut hystart, number, 70_000), "round {number}");
+        }
+        assert!(round(&mut hystart, 10, 70_000));
     }
 }

@@ -26,6 +26,8 @@ mod prr;
 mod recovery;
 mod round;
 mod sampler;
+#[cfg(test)]
+mod script;
 mod spec;
 
 pub mod pacer;

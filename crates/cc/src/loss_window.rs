@@ -229,10 +229,10 @@ impl LossWindow {
         self.recovery.confirm();
     }
 
-    /// Slow start: `bytes` more, limited as appropriate byte counting wants it (RFC 3465), up to
-    /// ssthresh.
-    pub(crate) fn slow_start(&mut self, bytes: u64) {
-        let grown = self.cwnd.saturating_add(bytes.min(L * self.mss()));
+    /// Slow start: what was acknowledged on top, limited as appropriate byte counting wants it (RFC
+    /// 3465), divided by `divisor`, and up to ssthresh.
+    pub(crate) fn slow_start(&mut self, acked: u64, divisor: u64) {
+        let grown = self.cwnd.saturating_add(acked.min(L * self.mss()) / divisor);
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }
 
@@ -255,8 +255,8 @@ impl LossWindow {
         let is_reduced = self.prr.is_active() || self.cwnd < self.undo.cwnd;
         if is_reduced {
             self.prr = Prr::default();
-            self.cwnd = self.undo.cwnd;
-            self.ssthresh = self.undo.ssthresh;
+            self.cwnd = self.undo.cwnd.max(self.cwnd);
+            self.ssthresh = self.undo.ssthresh.max(2 * self.mss());
         }
         is_reduced
     }
@@ -270,7 +270,7 @@ impl LossWindow {
     /// Another path: the window begins anew, and what is in flight on the old path says nothing
     /// about it (RFC 9000 §9.4).
     pub(crate) fn on_migration(&mut self, now: Time) {
-        self.cwnd = self.initial_window;
+        self.cwnd = self.initial_window.max(self.mss());
         self.ssthresh = u64::MAX;
         self.prr = Prr::default();
         self.recovery.forget(now);

@@ -26,7 +26,7 @@ impl NewReno {
 
     fn grow(&mut self, bytes: u64) {
         if self.window.in_slow_start() {
-            self.window.slow_start(bytes);
+            self.window.slow_start(bytes, 1);
         } else {
             self.avoid_congestion(bytes);
         }
@@ -96,5 +96,290 @@ impl Controller for NewReno {
     fn snapshot(&self) -> Snapshot {
         let slow_start = self.window.in_slow_start();
         self.window.snapshot(if slow_start { "SlowStart" } else { "CongestionAvoidance" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_units::TimeDelta;
+
+    use super::*;
+    use crate::script::{Host, MSS, Report, segments, settings};
+
+    fn host(initial_window: u64) -> Host<NewReno> {
+        Host::new(NewReno::new(&settings(initial_window)))
+    }
+
+    /// A host in congestion avoidance with a full window of `window` segments.
+    fn avoiding(window: u64) -> Host<NewReno> {
+        let mut host = host(2 * window);
+        host.fill();
+        host.advance(host.rtt);
+        host.lose(1);
+        host.advance(host.rtt);
+        while host.cc.snapshot().in_recovery {
+            host.fill();
+            host.ack(1);
+        }
+        host.fill();
+        assert_eq!(host.cwnd(), segments(window));
+        assert_eq!(host.in_flight(), window as usize);
+        host.advance(TimeDelta::from_millis(1));
+        host
+    }
+
+    #[test]
+    fn slow_start_doubles_the_window_each_round() {
+        let mut host = host(10);
+        for window in [20, 40, 80] {
+            host.round();
+            assert_eq!(host.cwnd(), segments(window));
+        }
+        assert_eq!(host.cc.snapshot().state, "SlowStart");
+        assert_eq!(host.cc.snapshot().ssthresh, None);
+    }
+
+    #[test]
+    fn one_ack_counts_for_eight_segments_at_most() {
+        let mut host = host(10);
+        host.fill();
+        host.ack(10);
+        assert_eq!(host.cwnd(), segments(18));
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let mut host = host(10);
+        for _ in 0..5 {
+            (0..9).for_each(|_| host.send());
+            host.advance(host.rtt);
+            host.ack(4);
+            host.ack(5);
+        }
+        assert_eq!(host.cwnd(), segments(10));
+        // The tenth segment fills it.
+        (0..10).for_each(|_| host.send());
+        host.advance(host.rtt);
+        host.ack(1);
+        assert_eq!(host.cwnd(), segments(11));
+    }
+
+    #[test]
+    fn a_loss_halves_the_window_by_way_of_prr() {
+        let mut host = host(20);
+        host.fill();
+        host.advance(host.rtt);
+        host.lose(1);
+        let snapshot = host.cc.snapshot();
+        assert_eq!(snapshot.state, "Recovery");
+        assert!(snapshot.in_recovery);
+        assert_eq!(snapshot.ssthresh, Some(segments(10)));
+        // 18 are in flight, and the retransmission goes out at once.
+        assert_eq!(host.fill(), 1);
+        let sent: usize = (0..18)
+            .map(|_| {
+                host.feedback(Report { acked: 1, ..Report::default() });
+                host.fill()
+            })
+            .sum();
+        // Half of the 19 delivered so far, rounded up, the retransmission included.
+        assert_eq!(sent, 9);
+        host.advance(host.rtt);
+        host.ack(1);
+        assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+        assert_eq!(host.cwnd(), segments(10));
+    }
+
+    #[test]
+    fn an_episode_is_one_congestion_event() {
+        let mut host = host(32);
+        host.fill();
+        host.advance(host.rtt);
+        host.lose(3);
+        host.fill();
+        host.lose(4);
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
+    }
+
+    #[test]
+    fn a_loss_of_what_recovery_sent_is_another() {
+        let mut host = avoiding(32);
+        host.lose(1);
+        host.advance(TimeDelta::from_millis(1));
+        // The retransmission, and a second packet once four have been delivered.
+        host.fill();
+        host.ack(3);
+        host.fill();
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
+        // All the rest of the old flight is lost: still the same episode.
+        let rest = host.in_flight() - 2;
+        host.feedback(Report { lost: rest, ..Report::default() });
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
+        // Then the retransmission, which left after recovery began; two were in flight.
+        host.feedback(Report { lost: 1, ..Report::default() });
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_a_segment_a_round() {
+        let mut host = avoiding(10);
+        host.round();
+        assert_eq!(host.cwnd(), segments(11));
+        host.round();
+        assert_eq!(host.cwnd(), segments(12));
+    }
+
+    #[test]
+    fn a_stretch_ack_counts_for_all_it_acknowledges() {
+        let mut host = avoiding(10);
+        host.advance(host.rtt);
+        host.ack(9);
+        assert_eq!(host.cwnd(), segments(10));
+        host.ack(1);
+        assert_eq!(host.cwnd(), segments(11));
+    }
+
+    #[test]
+    fn a_timeout_leaves_one_segment() {
+        let mut host = avoiding(16);
+        host.time_out();
+        assert_eq!(host.cwnd(), segments(1));
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
+        // Slow start up to ssthresh.
+        for window in [2, 4, 8, 9] {
+            host.round();
+            assert_eq!(host.cwnd(), segments(window));
+        }
+    }
+
+    #[test]
+    fn a_repeated_timeout_takes_no_more() {
+        let mut host = avoiding(16);
+        host.time_out();
+        for _ in 0..3 {
+            host.fill();
+            host.advance(TimeDelta::from_secs(1));
+            host.time_out();
+        }
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
+        // After a sign of life, the next timeout counts again.
+        host.round();
+        host.fill();
+        host.time_out();
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
+    }
+
+    #[test]
+    fn persistent_congestion_leaves_two_segments() {
+        let mut host = avoiding(16);
+        host.cc.on_timeout(host.now, Timeout::Persistent);
+        host.lose(3);
+        assert_eq!(host.cwnd(), segments(2));
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
+        host.cc.on_spurious(host.now, &host.missing());
+        assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
+    }
+
+    #[test]
+    fn a_probe_timeout_proves_nothing() {
+        let mut host = avoiding(16);
+        host.cc.on_timeout(host.now, Timeout::Probe);
+        assert_eq!(host.cwnd(), segments(16));
+    }
+
+    #[test]
+    fn spurious_losses_are_undone_once_all_have_arrived() {
+        let mut host = avoiding(16);
+        host.lose(2);
+        host.fill();
+        let lost = host.cc.snapshot();
+        assert!(lost.in_recovery);
+        let missing = host.missing();
+        assert_eq!(missing.len(), 1, "one of the two was sent again");
+        host.cc.on_spurious(host.now, &missing);
+        assert!(host.cc.snapshot().in_recovery, "one of two may still be lost");
+        host.cc.on_spurious(host.now, &missing);
+        assert!(!host.cc.snapshot().in_recovery);
+        assert_eq!(host.cwnd(), segments(16));
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
+    }
+
+    #[test]
+    fn a_spurious_timeout_is_undone() {
+        let mut host = avoiding(16);
+        let lost = host.time_out();
+        host.fill();
+        host.cc.on_spurious(host.now, &lost);
+        assert_eq!(host.cwnd(), segments(16));
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
+    }
+
+    #[test]
+    fn ce_marks_are_one_congestion_event_per_round() {
+        let mut host = avoiding(16);
+        host.advance(host.rtt);
+        let marked = Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() };
+        for _ in 0..16 {
+            host.feedback(marked);
+        }
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
+        host.fill();
+        host.advance(host.rtt);
+        host.feedback(marked);
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(4)));
+    }
+
+    #[test]
+    fn a_mark_is_never_spurious() {
+        let mut host = avoiding(16);
+        host.feedback(Report { lost: 1, acked: 1, ce_packets: 1, ..Report::default() });
+        host.cc.on_spurious(host.now, &host.missing());
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
+    }
+
+    #[test]
+    fn a_loss_that_a_probe_repaired_counts() {
+        let mut host = avoiding(16);
+        host.feedback(Report { acked: 1, repaired_by_probe: true, ..Report::default() });
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
+    }
+
+    #[test]
+    fn an_unused_window_is_not_what_is_halved() {
+        let mut host = host(40);
+        (0..12).for_each(|_| host.send());
+        host.advance(host.rtt);
+        host.lose(1);
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(6)));
+    }
+
+    #[test]
+    fn the_window_keeps_room_for_a_larger_packet() {
+        let mut host = avoiding(16);
+        host.time_out();
+        host.cc.on_path(host.now, PathEvent::MtuChanged { mss: 9_000 });
+        assert_eq!(host.cwnd(), 9_000);
+        assert_eq!(host.cc.snapshot().ssthresh, Some(18_000));
+    }
+
+    #[test]
+    fn another_path_starts_anew() {
+        let mut host = avoiding(16);
+        host.advance(host.rtt);
+        host.cc.on_path(host.now, PathEvent::Migrated);
+        assert_eq!(host.cwnd(), segments(32));
+        assert_eq!(host.cc.snapshot().ssthresh, None);
+        // What happens to packets of the old path is of no consequence.
+        host.lose(2);
+        assert_eq!(host.cwnd(), segments(32));
+        assert_eq!(host.cc.snapshot().ssthresh, None);
+    }
+
+    #[test]
+    fn acks_alone_clock_it() {
+        let control = host(10).cc.control();
+        assert_eq!(control.pacing_rate, None);
+        assert_eq!(control.send_quantum, control.cwnd);
+        assert_eq!(u64::from(MSS) * 10, control.cwnd);
     }
 }

@@ -66,3 +66,140 @@ impl Prr {
         conservation.saturating_add(if is_safe { mss } else { 0 })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use uncork_units::{Time, TimeDelta};
+
+    use super::*;
+    use crate::event::{Acked, Lost, Token};
+
+    const MSS: u32 = 1_000;
+
+    /// A flight of segments in recovery, and how many of them PRR lets out at each ACK.
+    struct Sender {
+        prr: Prr,
+        in_flight: u64,
+        unacked: u64,
+        ssthresh: u64,
+    }
+
+    impl Sender {
+        fn new(recover_fs: u64, in_flight: u64, ssthresh: u64) -> Self {
+            let prr = Prr::start(recover_fs * u64::from(MSS));
+            Self { prr, in_flight, unacked: recover_fs, ssthresh }
+        }
+
+        /// `acked` segments are delivered and `lost` are declared lost; sends what the window lets
+        /// out and says how many segments that was.
+        fn on_ack(&mut self, acked: u64, lost: u64, una_advanced: bool) -> u64 {
+            let token = Token::new(Time::ZERO, (0, Time::ZERO, TimeDelta::ZERO, 0), 0, false);
+            let acked: Vec<_> = (0..acked).map(|_| Acked { token, bytes: MSS }).collect();
+            let contiguous = false;
+            let lost: Vec<_> = (0..lost).map(|_| Lost { token, bytes: MSS, contiguous }).collect();
+            self.in_flight -= (acked.len() + lost.len()) as u64;
+            self.unacked -= acked.len() as u64;
+            let mss = u64::from(MSS);
+            let feedback = Feedback {
+                acked: &acked,
+                lost: &lost,
+                rtt: None,
+                ce_packets: 0,
+                in_flight: self.in_flight * mss,
+                unacked: self.unacked * mss,
+                una_advanced,
+                repaired_by_probe: false,
+            };
+            let cwnd = self.prr.on_feedback(&feedback, self.ssthresh * mss, mss);
+            let sent = (cwnd / mss).saturating_sub(self.in_flight);
+            (0..sent).for_each(|_| self.prr.on_sent(MSS));
+            self.in_flight += sent;
+            sent
+        }
+    }
+
+    #[test]
+    fn one_loss_halves_the_flight_evenly() {
+        // The standard example: 20 segments, the first is lost, the window is to be halved. The
+        // third duplicate ACK begins recovery and lets the retransmission out, ahead of its half
+        // segment; from then on every other ACK lets one out, until the flight is 10 and stays so.
+        let mut sender = Sender::new(20, 20, 10);
+        let mut sent = std::vec![sender.on_ack(1, 1, false)];
+        sent.extend((1..19).map(|_| sender.on_ack(1, 0, false)));
+        assert_eq!(sent, [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
+        assert_eq!(sender.in_flight, 10);
+    }
+
+    #[test]
+    fn three_quarters_go_out_when_a_quarter_is_to_go() {
+        let mut sender = Sender::new(40, 40, 30);
+        sender.on_ack(1, 1, false);
+        let sent: u64 = (0..20).map(|_| sender.on_ack(1, 0, false)).sum();
+        assert_eq!(sent, 21 * 3 / 4 - 1);
+        (0..18).for_each(|_| {
+            sender.on_ack(1, 0, false);
+        });
+        assert_eq!(sender.in_flight, 30);
+    }
+
+    #[test]
+    fn heavy_loss_is_met_by_packet_conservation() {
+        // 15 of 20 segments are lost at once: the flight is below ssthresh from the first ACK.
+        let mut sender = Sender::new(20, 20, 10);
+        assert_eq!(sender.on_ack(1, 15, false), 1);
+        assert_eq!(sender.in_flight, 5);
+        // PRR-CRB: each ACK that shows no progress lets out what it delivered.
+        for _ in 0..4 {
+            assert_eq!(sender.on_ack(1, 0, false), 1);
+        }
+        // PRR-SSRB: each safe ACK lets out one more, until ssthresh.
+        let sent: Vec<_> = (0..7).map(|_| sender.on_ack(1, 0, true)).collect();
+        assert_eq!(sent, [2, 2, 2, 2, 2, 1, 1]);
+        assert_eq!(sender.in_flight, 10);
+    }
+
+    #[test]
+    fn an_ack_that_declares_losses_is_not_safe() {
+        let mut sender = Sender::new(20, 20, 10);
+        sender.on_ack(1, 12, false);
+        assert_eq!(sender.on_ack(1, 1, true), 1);
+        assert_eq!(sender.on_ack(1, 0, true), 2);
+    }
+
+    #[test]
+    fn a_timer_that_finds_the_loss_lets_one_segment_out() {
+        let mut sender = Sender::new(20, 20, 10);
+        assert_eq!(sender.on_ack(0, 1, false), 1);
+        // Losses found later by timers are not replaced before something is delivered.
+        assert_eq!(sender.on_ack(0, 15, false), 0);
+        assert_eq!(sender.on_ack(1, 0, false), 1);
+    }
+
+    #[test]
+    fn an_empty_pipe_gets_a_segment() {
+        let mut sender = Sender::new(2, 2, 2);
+        assert_eq!(sender.on_ack(0, 2, false), 1);
+        assert_eq!(sender.on_ack(0, 1, false), 1);
+    }
+
+    #[test]
+    fn sums_saturate() {
+        let mut prr = Prr::start(0);
+        prr.on_sent(u32::MAX);
+        let feedback = Feedback {
+            acked: &[],
+            lost: &[],
+            rtt: None,
+            ce_packets: 0,
+            in_flight: u64::MAX,
+            unacked: u64::MAX,
+            una_advanced: true,
+            repaired_by_probe: false,
+        };
+        assert_eq!(prr.on_feedback(&feedback, u64::MAX, u64::MAX), u64::MAX);
+    }
+}

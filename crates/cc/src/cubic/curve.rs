@@ -23,7 +23,7 @@ pub(super) struct Curve {
 }
 
 /// What a congestion event that turns out to be spurious must give back (RFC 9438 §4.9.2).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     /// W_max: the plateau of the curve.
     w_max: u64,
@@ -136,4 +136,152 @@ impl Curve {
 /// 2^20 ticks per 10^6 microseconds.
 fn ticks(span: TimeDelta) -> u64 {
     span.as_micros().saturating_mul(1 << 14) / 15_625
+}
+
+#[cfg(test)]
+#[expect(clippy::float_arithmetic, reason = "the figures come from the RFC's formulas")]
+mod tests {
+    extern crate std;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const MSS: u64 = 1_448;
+
+    fn secs(seconds: f64) -> TimeDelta {
+        TimeDelta::from_nanos((seconds * 1e9) as u64)
+    }
+
+    fn segments(bytes: u64) -> f64 {
+        bytes as f64 / MSS as f64
+    }
+
+    /// A curve in an epoch that began at time zero with 0.7 of `w_max` segments.
+    fn after_loss_at(w_max: u64) -> Curve {
+        let mut curve = Curve::after_congestion(w_max * MSS, 0);
+        curve.begin(Time::ZERO, w_max * MSS * 7 / 10, MSS);
+        curve
+    }
+
+    #[test]
+    fn the_curve_is_the_rfcs() {
+        for w_max in [10_u32, 100, 1_000, 100_000] {
+            let curve = after_loss_at(u64::from(w_max));
+            let w_max = f64::from(w_max);
+            let k = (w_max * 0.3 / 0.4).cbrt();
+            for step in 0..40_u32 {
+                let t = k * f64::from(step) / 20.0;
+                let expected = 0.4 * (t - k).powi(3) + w_max;
+                let window = segments(curve.w_cubic(secs(t), MSS));
+                assert!(
+                    (window - expected).abs() < 1e-4 * expected,
+                    "W_max {w_max}, t {t:.3}: {window:.4}, expected {expected:.4}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn the_plateau_is_where_the_loss_was() {
+        // K = cbrt(100 * 0.3 / 0.4) = 4.217 s.
+        let curve = after_loss_at(100);
+        let at = |seconds| segments(curve.w_cubic(secs(seconds), MSS));
+        assert!((at(0.0) - 70.0).abs() < 0.01, "{}", at(0.0));
+        assert!((at(4.217) - 100.0).abs() < 0.01, "{}", at(4.217));
+        assert!((at(8.434) - 130.0).abs() < 0.01, "{}", at(8.434));
+    }
+
+    #[test]
+    fn fast_convergence_lowers_a_sinking_plateau() {
+        assert_eq!(Curve::after_congestion(100_000, 0).w_max(), 100_000);
+        assert_eq!(Curve::after_congestion(100_000, 100_000).w_max(), 100_000);
+        assert_eq!(Curve::after_congestion(100_000, 100_001).w_max(), 85_000);
+        assert_eq!(Curve::after_congestion(99, 100).w_max(), 84);
+    }
+
+    /// Runs a flow of one ACK per segment from the start of the epoch until `end`.
+    fn run(curve: &mut Curve, mut cwnd: u64, rtt: TimeDelta, end: TimeDelta) -> u64 {
+        let mut now = Time::ZERO;
+        while now < Time::ZERO + end {
+            for _ in 0..cwnd / MSS {
+                cwnd = curve.on_ack(now, rtt, MSS, cwnd, MSS);
+            }
+            now += rtt;
+        }
+        cwnd
+    }
+
+    #[test]
+    fn the_window_follows_the_curve() {
+        let rtt = TimeDelta::from_millis(100);
+        for seconds in [2.0, 4.0, 6.0, 8.0] {
+            let mut curve = after_loss_at(500);
+            let cwnd = segments(run(&mut curve, 350 * MSS, rtt, secs(seconds)));
+            let expected = 0.4 * (seconds - (500.0_f64 * 0.3 / 0.4).cbrt()).powi(3) + 500.0;
+            assert!((cwnd - expected).abs() < 3.0, "t {seconds}: {cwnd:.1}, not {expected:.1}");
+        }
+    }
+
+    #[test]
+    fn w_est_grows_by_nine_seventeenths_and_then_by_one() {
+        let rtt = TimeDelta::from_millis(1);
+        // From 70 to 100 segments at 9/17 per round takes 57 rounds; the curve needs 4 s.
+        let mut curve = after_loss_at(100);
+        let cwnd = segments(run(&mut curve, 70 * MSS, rtt, rtt.times(40)));
+        assert!((cwnd - (70.0 + 40.0 * 9.0 / 17.0)).abs() < 0.5, "{cwnd}");
+        let mut curve = after_loss_at(100);
+        let cwnd = segments(run(&mut curve, 70 * MSS, rtt, rtt.times(57 + 30)));
+        assert!((cwnd - 130.0).abs() < 1.0, "{cwnd}");
+    }
+
+    #[test]
+    fn the_window_grows_by_half_per_round_at_most() {
+        let mut curve = after_loss_at(10);
+        let now = Time::ZERO + TimeDelta::from_secs(100);
+        let cwnd = curve.on_ack(now, TimeDelta::from_millis(10), 7 * MSS, 7 * MSS, MSS);
+        assert_eq!(cwnd, 7 * MSS * 3 / 2);
+    }
+
+    #[test]
+    fn time_that_is_skipped_does_not_count() {
+        let rtt = TimeDelta::from_millis(50);
+        let pause = TimeDelta::from_secs(3_600);
+        let (mut paused, mut steady) = (after_loss_at(100), after_loss_at(100));
+        let at = |ms| Time::ZERO + TimeDelta::from_millis(ms);
+        paused.on_ack(at(50), rtt, MSS, 70 * MSS, MSS);
+        steady.on_ack(at(50), rtt, MSS, 70 * MSS, MSS);
+        paused.skip(at(50) + pause);
+        let paused = paused.on_ack(at(100) + pause, rtt, MSS, 70 * MSS, MSS);
+        assert_eq!(paused, steady.on_ack(at(100), rtt, MSS, 70 * MSS, MSS));
+    }
+
+    #[test]
+    fn growth_adds_up_whatever_the_segment_size() {
+        // The same flow, acknowledged in segments and byte by byte of a tenth of one.
+        let rtt = TimeDelta::from_millis(100);
+        let now = Time::ZERO + TimeDelta::from_secs(6);
+        let (mut whole, mut tenths) = (after_loss_at(100), after_loss_at(100));
+        let (mut one, mut other) = (70 * MSS, 70 * MSS);
+        for _ in 0..70 {
+            one = whole.on_ack(now, rtt, 1_440, one, MSS);
+            for _ in 0..10 {
+                other = tenths.on_ack(now, rtt, 144, other, MSS);
+            }
+        }
+        assert!(one.abs_diff(other) < MSS / 10, "{one} and {other}");
+    }
+
+    proptest! {
+        #[test]
+        fn extremes_do_not_overflow(
+            w_max: u64, cwnd in 1u64.., mss in 1u64..=u64::from(u32::MAX), acked: u64, t: u64, rtt: u64,
+        ) {
+            let mut curve = Curve::after_congestion(w_max, cwnd);
+            curve.begin(Time::ZERO, cwnd, mss);
+            let (t, rtt) = (Time::from_nanos(t), TimeDelta::from_nanos(rtt));
+            let grown = curve.on_ack(t, rtt, acked, cwnd, mss);
+            prop_assert!(grown >= cwnd);
+        }
+    }
 }

@@ -80,7 +80,7 @@ impl Cubic {
         let window = &mut self.window;
         match &mut self.phase {
             Phase::SlowStart(hystart, train) => {
-                window.slow_start(hystart.growth(acked));
+                window.slow_start(acked, hystart.growth_divisor());
                 let (round, cwnd) = (window.round(), window.cwnd());
                 if window.is_initial() {
                     let is_late = hystart.on_ack(round, rtt.map(|rtt| rtt.latest));
@@ -186,3 +186,6 @@ impl Controller for Cubic {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+use uncork_units::TimeDelta;
+
+use super::*;
+use crate::script::{Host, MSS, Report, segments, settings};
+
+fn host(initial_window: u64) -> Host<Cubic> {
+    Host::new(Cubic::new(&settings(initial_window)))
+}
+
+/// A host in congestion avoidance with a full window of `window` segments, after a loss at
+/// `window` / 0.7.
+fn avoiding(window: u64) -> Host<Cubic> {
+    let mut host = host(window * 10 / 7);
+    host.fill();
+    host.advance(host.rtt);
+    host.lose(1);
+    host.advance(host.rtt);
+    while host.cc.snapshot().in_recovery {
+        host.fill();
+        host.ack(1);
+    }
+    host.fill();
+    assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+    assert_eq!(host.cwnd(), segments(window));
+    host.advance(TimeDelta::from_millis(1));
+    host
+}
+
+/// The window after so many further rounds.
+fn after_rounds(host: &mut Host<Cubic>, rounds: u64) -> u64 {
+    (0..rounds).for_each(|_| host.round());
+    host.cwnd() / segments(1)
+}
+
+#[test]
+fn a_loss_leaves_seven_tenths() {
+    let mut host = host(20);
+    host.fill();
+    host.advance(host.rtt);
+    host.lose(1);
+    assert_eq!(host.cc.snapshot().state, "Recovery");
+    assert_eq!(host.cc.snapshot().ssthresh, Some(segments(14)));
+}
+
+#[test]
+fn the_window_returns_to_the_plateau_when_k_says() {
+    // W_max = 300: K = cbrt(300 * 0.3 / 0.4) = 6.08 s, 61 rounds of 100 ms.
+    let mut host = avoiding(210);
+    let half_way = after_rounds(&mut host, 30);
+    assert!((287..=290).contains(&half_way), "0.4 (3 - 6.08)^3 + 300 = 288.3, not {half_way}");
+    let plateau = after_rounds(&mut host, 31);
+    assert!((299..=300).contains(&plateau), "{plateau}");
+    let beyond = after_rounds(&mut host, 30);
+    assert!((309..=312).contains(&beyond), "0.4 (9.1 - 6.08)^3 + 300 = 311.0, not {beyond}");
+}
+
+#[test]
+fn slow_start_ends_when_the_rtt_rises() {
+    let mut host = host(10);
+    host.round();
+    host.round();
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+    assert_eq!(host.cwnd(), segments(40));
+    // An eighth more, for a round of ACKs: conservative slow start.
+    host.rtt = TimeDelta::from_micros(112_500);
+    host.round();
+    assert_eq!(host.cc.snapshot().state, "CSS");
+    assert_eq!(host.cc.snapshot().ssthresh, None);
+    // Eight ACKs count in full, the other 32 by a quarter.
+    assert_eq!(host.cwnd(), segments(48) + 32 * u64::from(MSS / 4));
+    // Four more rounds, a quarter each, and then congestion avoidance.
+    (0..4).for_each(|_| host.round());
+    assert_eq!(host.cc.snapshot().state, "CSS");
+    let cwnd = host.cwnd();
+    assert!(cwnd.abs_diff(segments(136)) < segments(1), "56 * 1.25^4 = 137, not {cwnd} bytes");
+    host.round();
+    assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+    assert!(host.cwnd() < cwnd + segments(2));
+}
+
+#[test]
+fn slow_start_goes_on_when_the_rise_was_jitter() {
+    let mut host = host(10);
+    host.round();
+    host.round();
+    host.rtt = TimeDelta::from_millis(120);
+    host.round();
+    assert_eq!(host.cc.snapshot().state, "CSS");
+    host.rtt = TimeDelta::from_millis(100);
+    host.round();
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+}
+
+/// A round of ACKs `spacing_us` microseconds apart.
+fn spread_round(host: &mut Host<Cubic>, spacing_us: u64) {
+    host.fill();
+    host.advance(host.rtt);
+    for _ in 0..host.in_flight() {
+        host.ack(1);
+        host.fill();
+        host.advance(TimeDelta::from_micros(spacing_us));
+    }
+}
+
+#[test]
+fn slow_start_ends_when_the_acks_span_half_the_round_trip() {
+    let mut host = host(40);
+    // 40 ACKs within 40 ms do not, 80 within 80 ms do, at 50 ms.
+    spread_round(&mut host, 1_000);
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+    assert_eq!(host.cwnd(), segments(80));
+    spread_round(&mut host, 1_000);
+    assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+    // The ACK after 51 ms is the 52nd.
+    assert_eq!(host.cc.snapshot().ssthresh, Some(segments(132)));
+}
+
+#[test]
+fn a_small_window_is_no_train() {
+    let mut host = host(6);
+    host.rtt = TimeDelta::from_millis(10);
+    spread_round(&mut host, 1_500);
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+    assert_eq!(host.cwnd(), segments(12));
+}
+
+#[test]
+fn a_timeout_starts_slowly_and_then_from_a_plateau() {
+    let mut host = avoiding(70);
+    host.time_out();
+    assert_eq!(host.cwnd(), segments(1));
+    assert_eq!(host.cc.snapshot().ssthresh, Some(segments(49)));
+    (0..6).for_each(|_| host.round());
+    assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+    // K = 0: a second later the curve has risen by 0.4 segments, and Reno's by one a round.
+    let window = after_rounds(&mut host, 10);
+    assert!((58..=60).contains(&window), "{window}");
+}
+
+#[test]
+fn a_slow_start_after_a_timeout_is_the_classic_one() {
+    let mut host = avoiding(140);
+    host.time_out();
+    (0..4).for_each(|_| host.round());
+    host.rtt = TimeDelta::from_millis(200);
+    host.round();
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+    assert_eq!(host.cwnd(), segments(32));
+}
+
+#[test]
+fn a_spurious_loss_gives_everything_back() {
+    let mut host = avoiding(210);
+    after_rounds(&mut host, 20);
+    host.fill();
+    host.advance(host.rtt);
+    let steady = host.cc.clone();
+    let ssthresh = host.cc.snapshot().ssthresh;
+    let cwnd = host.cwnd();
+    host.lose(1);
+    assert_eq!(host.cc.snapshot().state, "Recovery");
+    let missing = host.missing();
+    host.cc.on_spurious(host.now, &missing);
+    assert_eq!(host.cwnd(), cwnd);
+    assert_eq!(host.cc.snapshot().ssthresh, ssthresh);
+    assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+    // The curve goes on as if nothing had been: W_max, K, the epoch and W_est are the old ones.
+    assert_eq!(host.cc.epoch(), steady.epoch());
+}
+
+#[test]
+fn a_spurious_loss_in_slow_start_leads_back_there() {
+    let mut host = host(20);
+    host.fill();
+    host.advance(host.rtt);
+    host.lose(1);
+    let missing = host.missing();
+    host.cc.on_spurious(host.now, &missing);
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+    assert_eq!(host.cc.snapshot().ssthresh, None);
+    assert_eq!(host.cwnd(), segments(20));
+}
+
+#[test]
+fn idle_time_is_not_on_the_curve() {
+    let (mut idle, mut steady) = (avoiding(210), avoiding(210));
+    for host in [&mut idle, &mut steady] {
+        after_rounds(host, 10);
+        // The application stops: what is in flight is acknowledged.
+        host.advance(host.rtt);
+        let rest = host.in_flight();
+        (0..rest).for_each(|_| host.ack(1));
+    }
+    idle.advance(TimeDelta::from_secs(60));
+    assert_eq!(after_rounds(&mut idle, 10), after_rounds(&mut steady, 10));
+}
+
+#[test]
+fn an_unused_window_is_not_on_the_curve() {
+    let mut host = avoiding(210);
+    let rest = host.in_flight();
+    (0..rest).for_each(|_| host.ack(1));
+    // For a minute the application sends ten segments a round.
+    for _ in 0..600 {
+        (0..10).for_each(|_| host.send());
+        host.advance(host.rtt);
+        host.ack(10);
+    }
+    let before = host.cwnd() / segments(1);
+    assert!(before < 214, "{before}");
+    let window = after_rounds(&mut host, 30);
+    assert!((285..=291).contains(&window), "{window} segments, 3 s into the epoch");
+}
+
+#[test]
+fn a_mark_counts_like_a_loss() {
+    let mut host = avoiding(70);
+    host.feedback(Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() });
+    assert_eq!(host.cc.snapshot().ssthresh, Some(segments(49)));
+    assert_eq!(host.cc.snapshot().state, "Recovery");
+}
+
+#[test]
+fn a_larger_packet_goes_through_the_same_window() {
+    let mut host = avoiding(210);
+    after_rounds(&mut host, 10);
+    let cwnd = host.cwnd();
+    host.cc.on_path(host.now, PathEvent::MtuChanged { mss: 2 * MSS });
+    assert_eq!(host.cwnd(), cwnd);
+    host.ack(1);
+    assert!(host.cwnd() - cwnd < segments(1));
+}
+
+#[test]
+fn another_path_starts_anew() {
+    let mut host = avoiding(70);
+    host.cc.on_path(host.now, PathEvent::Migrated);
+    assert_eq!(host.cwnd(), segments(100));
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+    assert_eq!(host.cc.snapshot().ssthresh, None);
+}

@@ -1,0 +1,156 @@
+//! A host for tests that script what happens packet by packet.
+//!
+//! Every packet is one segment of [`MSS`] bytes; counts are in segments.
+
+extern crate std;
+
+use std::collections::VecDeque;
+use std::vec::Vec;
+
+use uncork_units::{Time, TimeDelta};
+
+use crate::controller::{Controller, Settings};
+use crate::event::{Acked, AppState, Feedback, Lost, RttSample, SentPacket, Timeout, Token};
+
+/// A number that divides nothing evenly.
+pub(crate) const MSS: u32 = 1_447;
+
+/// The bytes of `n` segments.
+pub(crate) const fn segments(n: u64) -> u64 {
+    n * MSS as u64
+}
+
+/// A connection at time zero with a window of `initial_window` segments.
+pub(crate) fn settings(initial_window: u64) -> Settings {
+    Settings {
+        mss: MSS,
+        initial_window: segments(initial_window),
+        initial_rtt: None,
+        seed: 1,
+        now: Time::ZERO,
+    }
+}
+
+pub(crate) struct Host<C> {
+    pub(crate) cc: C,
+    pub(crate) now: Time,
+    /// The round-trip time of the next samples.
+    pub(crate) rtt: TimeDelta,
+    in_flight: VecDeque<Token>,
+    /// Declared lost, and not yet sent again.
+    lost: VecDeque<Token>,
+}
+
+/// What a feedback tells, apart from what was acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Report {
+    /// This many of the oldest packets in flight are declared lost.
+    pub(crate) lost: usize,
+    /// This many of the packets after them are acknowledged.
+    pub(crate) acked: usize,
+    pub(crate) ce_packets: u32,
+    pub(crate) una_advanced: bool,
+    pub(crate) repaired_by_probe: bool,
+}
+
+impl<C: Controller> Host<C> {
+    /// A host over a path with an RTT of 100 ms.
+    pub(crate) fn new(cc: C) -> Self {
+        let rtt = TimeDelta::from_millis(100);
+        Self { cc, now: Time::ZERO, rtt, in_flight: VecDeque::new(), lost: VecDeque::new() }
+    }
+
+    /// The window in bytes.
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cc.control().cwnd
+    }
+
+    /// Segments in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    pub(crate) fn advance(&mut self, span: TimeDelta) {
+        self.now += span;
+    }
+
+    pub(crate) fn send(&mut self) {
+        let in_flight = segments(self.in_flight.len() as u64 + 1);
+        self.lost.pop_front();
+        let packet = SentPacket {
+            bytes: MSS,
+            in_flight,
+            unacked: in_flight + segments(self.lost.len() as u64),
+        };
+        let token = self.cc.on_sent(self.now, packet, AppState::Backlogged);
+        self.in_flight.push_back(token);
+    }
+
+    /// Sends what the window allows and says how many segments that was.
+    pub(crate) fn fill(&mut self) -> usize {
+        let before = self.in_flight();
+        while segments(self.in_flight() as u64 + 1) <= self.cwnd() {
+            self.send();
+        }
+        self.in_flight() - before
+    }
+
+    pub(crate) fn feedback(&mut self, report: Report) {
+        let lost: Vec<Token> = self.in_flight.drain(..report.lost).collect();
+        let acked: Vec<Token> = self.in_flight.drain(..report.acked).collect();
+        self.lost.extend(&lost);
+        let in_flight = segments(self.in_flight.len() as u64);
+        let rtt = RttSample { latest: self.rtt, smoothed: self.rtt, min: self.rtt };
+        let acked: Vec<Acked> =
+            acked.into_iter().map(|token| Acked { token, bytes: MSS }).collect();
+        let feedback = Feedback {
+            acked: &acked,
+            lost: &as_lost(lost.iter()),
+            rtt: (!acked.is_empty()).then_some(rtt),
+            ce_packets: report.ce_packets,
+            in_flight,
+            unacked: in_flight + segments(self.lost.len() as u64),
+            una_advanced: report.una_advanced,
+            repaired_by_probe: report.repaired_by_probe,
+        };
+        self.cc.on_feedback(self.now, &feedback);
+    }
+
+    /// The oldest `acked` packets in flight are acknowledged.
+    pub(crate) fn ack(&mut self, acked: usize) {
+        self.feedback(Report { acked, una_advanced: true, ..Report::default() });
+    }
+
+    /// The oldest `lost` packets in flight are lost, the one after them has arrived.
+    pub(crate) fn lose(&mut self, lost: usize) {
+        self.feedback(Report { lost, acked: 1, ..Report::default() });
+    }
+
+    /// A round trip passes in which the window is filled and every packet of it is acknowledged,
+    /// each by an ACK of its own that lets new packets out.
+    pub(crate) fn round(&mut self) {
+        self.fill();
+        self.advance(self.rtt);
+        for _ in 0..self.in_flight() {
+            self.ack(1);
+            self.fill();
+        }
+    }
+
+    /// A retransmission timeout: all that is in flight is presumed lost. Returns it.
+    pub(crate) fn time_out(&mut self) -> Vec<Lost> {
+        self.cc.on_timeout(self.now, Timeout::Retransmission);
+        let lost = as_lost(self.in_flight.iter());
+        self.feedback(Report { lost: self.in_flight(), ..Report::default() });
+        lost
+    }
+
+    /// The packets that are declared lost and were not sent again.
+    pub(crate) fn missing(&self) -> Vec<Lost> {
+        as_lost(self.lost.iter())
+    }
+}
+
+fn as_lost<'a>(tokens: impl Iterator<Item = &'a Token>) -> Vec<Lost> {
+    tokens.map(|&token| Lost { token, bytes: MSS, contiguous: false }).collect()
+}
