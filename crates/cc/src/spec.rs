@@ -1,4 +1,4 @@
-//! Naming a controller: `bbr3`, `cubic`, `bbr3:strict_draft`.
+//! Naming a controller: `bbr3`, `cubic`, `cubic:rfc8312`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -29,13 +29,26 @@ impl Algorithm {
             Self::Bbr3 => "bbr3",
         }
     }
+
+    /// The option it takes, if any.
+    ///
+    /// `cubic:rfc8312` keeps W_est growing as RFC 8312 and Linux do, without the step to Reno's pace
+    /// that RFC 9438 §4.3 added. `bbr3:strict_draft` keeps the defects of the draft, to show what
+    /// each one costs.
+    pub const fn option(self) -> Option<&'static str> {
+        match self {
+            Self::Cubic => Some("rfc8312"),
+            Self::Bbr3 => Some("strict_draft"),
+            Self::Reno | Self::Bbr1 => None,
+        }
+    }
 }
 
 /// Which controller to build: an algorithm and its options, written `NAME` or `NAME:OPTION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CcSpec {
     algorithm: Algorithm,
-    strict_draft: bool,
+    has_option: bool,
 }
 
 /// Why a text names no controller.
@@ -51,7 +64,7 @@ pub enum SpecError {
 impl CcSpec {
     /// `algorithm` with its defaults.
     pub const fn new(algorithm: Algorithm) -> Self {
-        Self { algorithm, strict_draft: false }
+        Self { algorithm, has_option: false }
     }
 
     /// The algorithm.
@@ -59,9 +72,9 @@ impl CcSpec {
         self.algorithm
     }
 
-    /// Whether the draft's defects are kept (`bbr3:strict_draft`), to show what each one costs.
-    pub const fn strict_draft(&self) -> bool {
-        self.strict_draft
+    /// Whether the algorithm's option ([`Algorithm::option`]) is chosen.
+    pub const fn has_option(&self) -> bool {
+        self.has_option
     }
 }
 
@@ -77,10 +90,10 @@ impl FromStr for CcSpec {
             .into_iter()
             .find(|algorithm| algorithm.name() == name)
             .ok_or(SpecError::UnknownAlgorithm)?;
-        match (algorithm, option) {
-            (_, None) => Ok(Self::new(algorithm)),
-            (Algorithm::Bbr3, Some("strict_draft")) => Ok(Self { algorithm, strict_draft: true }),
-            (_, Some(_)) => Err(SpecError::UnknownOption(algorithm)),
+        match option {
+            None => Ok(Self::new(algorithm)),
+            Some(_) if option == algorithm.option() => Ok(Self { algorithm, has_option: true }),
+            Some(_) => Err(SpecError::UnknownOption(algorithm)),
         }
     }
 }
@@ -88,7 +101,10 @@ impl FromStr for CcSpec {
 impl fmt::Display for CcSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.algorithm.name())?;
-        f.write_str(if self.strict_draft { ":strict_draft" } else { "" })
+        match self.algorithm.option() {
+            Some(option) if self.has_option => write!(f, ":{option}"),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -98,12 +114,10 @@ impl fmt::Display for SpecError {
             Self::UnknownAlgorithm => {
                 f.write_str("unknown controller; known are reno, cubic, bbr1 and bbr3")
             }
-            Self::UnknownOption(Algorithm::Bbr3) => {
-                f.write_str("unknown option; bbr3 takes strict_draft")
-            }
-            Self::UnknownOption(algorithm) => {
-                write!(f, "unknown option; {} takes none", algorithm.name())
-            }
+            Self::UnknownOption(algorithm) => match algorithm.option() {
+                Some(option) => write!(f, "unknown option; {} takes {option}", algorithm.name()),
+                None => write!(f, "unknown option; {} takes none", algorithm.name()),
+            },
         }
     }
 }

@@ -17,10 +17,13 @@ fn fills_a_clean_link_without_loss() {
         let utilisation = run.utilisation(warm_up, end as f64);
         let lost = run.lost_bytes(0, warm_up, end as f64) / 1448;
         println!("{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}, {lost} packets lost");
-        let least = f64::min(0.95, 0.97 - 0.13 * rtt_ms as f64 / 1e3);
-        assert!(utilisation >= least, "{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}");
+        // Below ten packets of BDP the buffer drops what the floor of four packets and bursts of two
+        // put into it.
         let holds_the_floor = case.path.bdp_bytes() >= 10 * 1500;
         assert!(lost == 0 || !holds_the_floor, "{mbit} Mbit/s {rtt_ms} ms: {lost} packets lost");
+        let least = f64::min(0.95, 0.97 - 0.13 * rtt_ms as f64 / 1e3);
+        let least = if holds_the_floor { least } else { 0.90 };
+        assert!(utilisation >= least, "{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}");
     }
 }
 

@@ -53,12 +53,15 @@ fn one_percent_costs_cubic_three_times_bbr1() {
     }
 }
 
-/// Linux 6.18 through a user-space emulator of the same path.
+/// Linux 6.18 through a user-space emulator of the same path. Its CUBIC is RFC 8312's: RFC 9438 lets
+/// W_est grow at Reno's pace once it is back where the loss was, which is where a window of a dozen
+/// segments spends its time, and takes 26 s at 1 %.
 #[test]
 fn agrees_with_linux() {
     let measured = [
         ("cubic", "0%", 4.39),
-        ("cubic", "1%", 32.1),
+        ("cubic:rfc8312", "0%", 4.39),
+        ("cubic:rfc8312", "1%", 32.1),
         ("bbr1", "0%", 4.39),
         ("bbr1", "1%", 4.48),
         ("reno", "0%", 4.38),

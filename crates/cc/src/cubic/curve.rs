@@ -59,6 +59,11 @@ impl Curve {
         Self { epoch, seen: now, est_remainder: 0, remainder: 0 }
     }
 
+    /// RFC 8312 §4.2, and Linux: alpha stays what it is, however large W_est grows.
+    pub(super) fn keep_alpha(&mut self) {
+        self.epoch.cwnd_prior = u64::MAX;
+    }
+
     pub(super) fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -162,6 +167,24 @@ mod tests {
         let mut curve = Curve::after_congestion(w_max * MSS, 0);
         curve.begin(Time::ZERO, w_max * MSS * 7 / 10, MSS);
         curve
+    }
+
+    /// Half a window above where the congestion event met it: Reno's pace by RFC 9438, 9/17 of it by
+    /// RFC 8312.
+    #[test]
+    fn alpha_rises_to_reno_s_pace_by_rfc_9438_only() {
+        let growth = |rfc8312: bool| {
+            let mut curve = Curve::after_congestion(10 * MSS, 0);
+            if rfc8312 {
+                curve.keep_alpha();
+            }
+            curve.begin(Time::ZERO, 15 * MSS, MSS);
+            let before = curve.epoch.w_est;
+            curve.on_ack(Time::ZERO, TimeDelta::ZERO, 15 * MSS, 15 * MSS, MSS);
+            curve.epoch.w_est - before
+        };
+        assert_eq!(growth(false), MSS);
+        assert_eq!(growth(true), MSS * 9 / 17);
     }
 
     #[test]

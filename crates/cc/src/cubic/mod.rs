@@ -26,11 +26,13 @@ const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: LossWindow,
+    /// W_est grows as RFC 8312 and Linux have it: [`Curve::keep_alpha`].
+    rfc8312: bool,
     phase: Phase,
     /// The epoch before the latest congestion event; `None` if that met slow start.
     undo: Option<Epoch>,
-    /// The smoothed RTT, which §4.2 looks ahead by.
-    rtt: TimeDelta,
+    /// The smoothed RTT in microseconds, which §4.2 looks ahead by.
+    rtt_us: u32,
 }
 
 const _: () = assert!(size_of::<Cubic>() <= 256, "servers keep one per connection");
@@ -48,13 +50,15 @@ impl Phase {
 }
 
 impl Cubic {
-    /// A controller for a new connection.
-    pub fn new(settings: &Settings) -> Self {
+    /// A controller for a new connection. `rfc8312` leaves out what RFC 9438 §4.3 added to the
+    /// Reno-friendly region.
+    pub fn new(settings: &Settings, rfc8312: bool) -> Self {
         Self {
             window: LossWindow::new(settings),
+            rfc8312,
             phase: Phase::SLOW_START,
             undo: None,
-            rtt: settings.initial_rtt.unwrap_or_default(),
+            rtt_us: settings.initial_rtt.map_or(0, micros),
         }
     }
 
@@ -66,13 +70,21 @@ impl Cubic {
         }
     }
 
+    /// Congestion avoidance along `curve`, or the recovery before it.
+    fn avoid(&mut self, mut curve: Curve) {
+        if self.rfc8312 {
+            curve.keep_alpha();
+        }
+        self.phase = Phase::Avoidance(curve);
+    }
+
     fn on_congestion(&mut self, event: Congestion, feedback: &Feedback<'_>) {
         let last_w_max = match self.phase {
             Phase::SlowStart(..) => 0,
             Phase::Avoidance(curve) => curve.w_max(),
         };
         self.undo = self.epoch();
-        self.phase = Phase::Avoidance(Curve::after_congestion(event.cwnd, last_w_max));
+        self.avoid(Curve::after_congestion(event.cwnd, last_w_max));
         self.window.reduce(event, BETA.of(event.used), feedback);
     }
 
@@ -91,11 +103,12 @@ impl Cubic {
                     }
                 }
                 if !window.in_slow_start() {
-                    self.phase = Phase::Avoidance(Curve::plateau(now, cwnd));
+                    self.avoid(Curve::plateau(now, cwnd));
                 }
             }
             Phase::Avoidance(curve) => {
-                let cwnd = curve.on_ack(now, self.rtt, acked, window.cwnd(), window.mss());
+                let rtt = TimeDelta::from_micros(u64::from(self.rtt_us));
+                let cwnd = curve.on_ack(now, rtt, acked, window.cwnd(), window.mss());
                 window.set_cwnd(cwnd);
             }
         }
@@ -112,6 +125,11 @@ impl Cubic {
     }
 }
 
+/// Whole microseconds; more than an hour counts as the most that fits.
+fn micros(span: TimeDelta) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
+}
+
 impl Controller for Cubic {
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
         // The connection was idle until now.
@@ -125,7 +143,7 @@ impl Controller for Cubic {
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         if let Some(rtt) = feedback.rtt {
-            self.rtt = rtt.smoothed;
+            self.rtt_us = micros(rtt.smoothed);
         }
         match (self.window.on_feedback(now, feedback), &mut self.phase) {
             (Step::Congestion(event), _) => self.on_congestion(event, feedback),

@@ -4,7 +4,7 @@ use super::*;
 use crate::script::{Host, MSS, Report, segments, settings};
 
 fn host(initial_window: u64) -> Host<Cubic> {
-    Host::new(Cubic::new(&settings(initial_window)))
+    Host::new(Cubic::new(&settings(initial_window), false))
 }
 
 /// A host in congestion avoidance with a full window of `window` segments, after a loss at

@@ -348,10 +348,11 @@ impl Sender {
     }
 
     /// RFC 8985 §7.2: a probe two round trips after the last sign of life, unless losses are being
-    /// repaired already or a probe is out.
+    /// repaired already, segments have been SACKed, or a probe is out.
     fn arm_probe(&mut self, now: Time) {
         let quiet = self.board.unacked() == 0
             || self.recovery_point.is_some()
+            || self.board.sacked_segments() > 0
             || self.probe.outstanding.is_some()
             || self.backoffs > 0;
         self.probe.at = match self.rtt.smoothed() {
