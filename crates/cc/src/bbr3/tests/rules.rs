@@ -25,7 +25,7 @@ fn lose_one(bbr: &mut Bbr3, now: Time, tx_in_flight: u64, lost: u64) {
         lost: &[Lost { token, bytes: MSS, contiguous: false }],
         rtt: None,
         ce_packets: 0,
-        in_flight: in_flight,
+        in_flight,
         unacked: in_flight,
         una_advanced: false,
         repaired_by_probe: false,
@@ -135,10 +135,12 @@ fn probe_rtt_forgets_the_short_term_bounds() {
 
 #[test]
 fn a_probe_cut_short_advances_the_filter_on_the_way_out_of_probe_rtt() {
-    let mut flow = reached(State::ProbeBwUp);
-    flow.cc.min_rtt.schedule_probe(Time::ZERO);
+    let mut flow = reached(State::ProbeRtt);
+    flow.reach(State::ProbeBwUp);
+    flow.cc.min_rtt.schedule_probe(Time::ZERO); // due since five seconds later
     flow.cc.max_bw.update(Rate::from_mbit(200));
-    flow.reach(State::ProbeRtt);
+    flow.run_for(ms(5));
+    assert_eq!(flow.cc.state, State::ProbeRtt);
     flow.reach(State::ProbeBwCruise);
     let mut filter = flow.cc.max_bw;
     filter.update(Rate::from_mbit(1));
