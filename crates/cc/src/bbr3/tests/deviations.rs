@@ -119,8 +119,9 @@ fn undo_of_many_losses(deviations: Deviations) -> (u64, u64, State) {
     flow.reach(State::ProbeBwDown);
     flow.run_for(ms(5));
     let lost = core::mem::take(&mut flow.lost_packets);
-    assert!(lost.len() > 3);
+    assert!(lost.len() > 3 && flow.cc.signals.is_loss_in_round);
     flow.cc.on_spurious(flow.now, &lost);
+    assert!(!flow.cc.signals.is_loss_in_round);
     (before, flow.cc.bounds.inflight_longterm, flow.cc.state)
 }
 

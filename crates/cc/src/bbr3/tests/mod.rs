@@ -7,6 +7,7 @@ mod deviations;
 mod events;
 mod link;
 mod properties;
+mod rules;
 mod script;
 
 use uncork_units::{Rate, Time, TimeDelta};

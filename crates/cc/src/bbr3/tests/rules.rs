@@ -1,0 +1,231 @@
+//! Single rules of the draft that the closed loops alone would not miss.
+
+use super::super::ack_aggregation::AckAggregation;
+use super::script::Script;
+use super::*;
+use crate::sampler::RateSample;
+use crate::{AppState, Controller, Feedback, Lost, SentPacket};
+
+const MSS64: u64 = MSS as u64;
+
+fn reached(state: State) -> Loop<Bbr3> {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(state);
+    flow
+}
+
+/// Declares a packet lost that left with `tx_in_flight` bytes in flight, `lost` bytes ago.
+fn lose_one(bbr: &mut Bbr3, now: Time, tx_in_flight: u64, lost: u64) {
+    let in_flight = bbr.sampler.in_flight();
+    let packet = SentPacket { bytes: MSS, in_flight: tx_in_flight, unacked: tx_in_flight };
+    let token = bbr.sampler.on_sent(now, packet, AppState::Backlogged, None);
+    bbr.sampler.count_marked(lost - MSS64);
+    let feedback = Feedback {
+        acked: &[],
+        lost: &[Lost { token, bytes: MSS, contiguous: false }],
+        rtt: None,
+        ce_packets: 0,
+        in_flight,
+        unacked: in_flight,
+        una_advanced: false,
+        repaired_by_probe: false,
+    };
+    bbr.on_feedback(now, &feedback);
+}
+
+#[test]
+fn longterm_bound_is_where_losses_crossed_the_threshold() {
+    let mut flow = reached(State::ProbeBwUp);
+    lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
+    assert_eq!(flow.cc.bounds.inflight_longterm, 600_000 - MSS64);
+}
+
+#[test]
+fn longterm_bound_is_at_least_beta_of_the_bdp() {
+    let mut flow = reached(State::ProbeBwUp);
+    let target = flow.cc.target_inflight();
+    lose_one(&mut flow.cc, flow.now, 30_000, 20_000);
+    assert_eq!(flow.cc.bounds.inflight_longterm, target * 7 / 10);
+}
+
+#[test]
+fn losses_before_a_packet_left_are_not_its_flight_s() {
+    let mut flow = reached(State::ProbeBwUp);
+    flow.cc.sampler.count_marked(10_000_000);
+    lose_one(&mut flow.cc, flow.now, 500_000, MSS64);
+    assert_eq!(flow.cc.state, State::ProbeBwUp);
+}
+
+#[test]
+fn a_probe_is_judged_too_high_once() {
+    let mut flow = reached(State::ProbeBwUp);
+    lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
+    lose_one(&mut flow.cc, flow.now, 500_000, 40_000);
+    assert_eq!(flow.cc.bounds.inflight_longterm, 600_000 - MSS64);
+}
+
+#[test]
+fn a_probe_is_judged_until_its_last_ack() {
+    let mut flow = reached(State::ProbeBwUp);
+    flow.reach(State::ProbeBwDown);
+    let mut late = flow.cc.clone();
+    lose_one(&mut late, flow.now, 600_000, 20_000);
+    assert!(late.snapshot().inflight_longterm.is_some());
+    flow.reach(State::ProbeBwCruise);
+    lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
+    assert_eq!(flow.snapshot().inflight_longterm, None);
+}
+
+#[test]
+fn a_safe_flight_above_the_longterm_bound_raises_it() {
+    let mut flow = reached(State::ProbeBwCruise);
+    flow.cc.bounds.inflight_longterm = 100_000;
+    flow.run_for(ms(2));
+    assert!(flow.cc.bounds.inflight_longterm > 450_000);
+}
+
+#[test]
+fn ranges_of_one_round_do_not_count_in_the_next() {
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(10).send(50);
+    for _ in 0..6 {
+        script.bbr.sampler.mark_app_limited(); // no plateau
+        script.wait(ms(40)).ack_and_lose(3, &[false]).send(20).ack_and_lose(27, &[false; 2]);
+        script.wait(ms(40)).ack(17).send(30).wait(ms(40)).ack(20).send(20);
+    }
+    assert_eq!(script.bbr.state, State::Startup);
+}
+
+#[test]
+fn spurious_loss_exit_from_startup_is_undone() {
+    let mut flow = flow(100, 100, Deviations::ALL);
+    flow.reach(State::Drain);
+    let lost = core::mem::take(&mut flow.lost_packets);
+    flow.cc.on_spurious(flow.now, &lost);
+    assert_eq!(flow.cc.state, State::Startup);
+    assert!(!flow.cc.full_pipe.reached() && !flow.cc.signals.is_loss_in_round);
+    assert_eq!(flow.snapshot().inflight_longterm, None);
+}
+
+#[test]
+fn nothing_is_undone_after_idle_time() {
+    let mut flow = reached(State::ProbeBwUp);
+    lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
+    flow.write(0);
+    flow.run_for(TimeDelta::from_secs(1));
+    flow.write(MSS64);
+    let bounds = flow.cc.bounds;
+    let token = flow.cc.clone().on_sent(
+        flow.now,
+        SentPacket { bytes: MSS, in_flight: MSS64, unacked: MSS64 },
+        AppState::Backlogged,
+    );
+    flow.cc.on_spurious(flow.now, &[Lost { token, bytes: MSS, contiguous: false }]);
+    assert_eq!(flow.cc.bounds, bounds);
+}
+
+#[test]
+fn probe_rtt_forgets_the_short_term_bounds() {
+    let mut flow = reached(State::ProbeRtt);
+    flow.cc.bounds.inflight_shortterm = 100_000;
+    flow.cc.bounds.bw_shortterm = Rate::from_mbit(50);
+    flow.reach(State::ProbeBwCruise);
+    assert_eq!((flow.snapshot().bw_shortterm, flow.snapshot().inflight_shortterm), (None, None));
+}
+
+#[test]
+fn a_probe_cut_short_advances_the_filter_on_the_way_out_of_probe_rtt() {
+    let mut flow = reached(State::ProbeRtt);
+    flow.reach(State::ProbeBwUp);
+    flow.cc.min_rtt.schedule_probe(Time::ZERO); // due since five seconds later
+    flow.cc.max_bw.update(Rate::from_mbit(200));
+    flow.run_for(ms(5));
+    assert_eq!(flow.cc.state, State::ProbeRtt);
+    flow.reach(State::ProbeBwCruise);
+    let mut filter = flow.cc.max_bw;
+    filter.update(Rate::from_mbit(1));
+    filter.advance();
+    assert!(filter.get() < Rate::from_mbit(110), "200 Mbit/s was already the previous cycle's");
+}
+
+#[test]
+fn large_pipes_probe_after_63_rounds_at_the_latest() {
+    let path = Path::new(Rate::from_mbit(100), ms(10), 2_000);
+    let mut flow = Loop::new(bbr(Deviations::ALL), path, 1);
+    flow.reach(State::ProbeBwCruise);
+    assert!(flow.cc.bdp > 70 * MSS64);
+    flow.reach(State::ProbeBwRefill);
+    assert_eq!(flow.cc.cycle.rounds_since_up, 63);
+}
+
+#[test]
+fn cruise_paces_one_percent_below_the_bandwidth() {
+    let flow = reached(State::ProbeBwCruise);
+    let rate = flow.cc.pacing_rate.bytes_per_sec();
+    assert_eq!(rate, flow.cc.bw.bytes_per_sec() * 99 / 100);
+}
+
+#[test]
+fn up_may_have_two_more_packets_in_flight() {
+    let mut flow = reached(State::ProbeBwUp);
+    flow.run_for(ms(1));
+    let extra = flow.cc.aggregation.extra_acked();
+    assert_eq!(flow.cc.max_inflight(), flow.cc.bdp * 9 / 4 + extra + 2 * MSS64);
+}
+
+#[test]
+fn the_first_window_grows_whatever_the_first_samples_say() {
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(1);
+    assert!(script.bbr.max_inflight() < 10 * MSS64);
+    assert_eq!(script.bbr.cwnd, 11 * MSS64);
+}
+
+#[test]
+fn window_counts_as_used_for_one_round() {
+    let mut usage = super::super::control::CwndUsage::default();
+    usage.on_full(1_000);
+    usage.on_ack(500);
+    usage.on_ack(1_000);
+    assert!(usage.is_limited());
+    usage.on_ack(1_001);
+    assert!(!usage.is_limited());
+}
+
+#[test]
+fn an_application_limited_rate_counts_when_it_is_higher() {
+    let mut bbr = bbr(Deviations::ALL);
+    let limited = |mbit| RateSample {
+        has_data: true,
+        delivery_rate: Rate::from_mbit(mbit),
+        is_app_limited: true,
+        ..RateSample::default()
+    };
+    bbr.update_max_bw(&limited(50));
+    bbr.max_bw.advance();
+    bbr.update_max_bw(&limited(40));
+    bbr.max_bw.advance();
+    assert_eq!(bbr.max_bw.get(), Rate::from_mbit(50));
+    bbr.update_max_bw(&limited(60));
+    assert_eq!(bbr.max_bw.get(), Rate::from_mbit(60));
+}
+
+#[test]
+fn silence_before_a_restart_is_no_aggregation() {
+    let ack = |now, newly_acked| super::super::ack_aggregation::AckArrival {
+        now: Time::ZERO + now,
+        newly_acked,
+        bw: Rate::from_bytes_per_sec(1_000_000),
+        cwnd: 1_000_000,
+        round: 1,
+        window: 10,
+    };
+    let mut aggregation = AckAggregation::new(Time::ZERO);
+    aggregation.update(ack(ms(1), 20_000));
+    aggregation.restart_interval(Time::ZERO + ms(10));
+    // 20 000 bytes since 10 ms, when 5 000 were due.
+    aggregation.update(ack(ms(15), 1_000));
+    assert_eq!(aggregation.extra_acked(), 20_000);
+    aggregation.update(ack(ms(16), 9_000));
+    assert_eq!(aggregation.extra_acked(), 24_000);
+}
