@@ -137,6 +137,10 @@ pub struct Feedback<'a> {
     /// Whether the oldest unacknowledged packet was among those acknowledged (TCP: SND.UNA
     /// advanced). RFC 9937 lets the sender catch up only on such ACKs.
     pub una_advanced: bool,
+    /// When the oldest data that is still unacknowledged first left (QUIC: the oldest packet neither
+    /// acknowledged nor declared lost); [`Time::NEVER`] when there is none. TCP repairs losses until
+    /// this passes the time of the first of them.
+    pub oldest_sent: Time,
     /// Whether a tail-loss probe repaired a loss that was never declared (RFC 8985 §7.4.2).
     pub repaired_by_probe: bool,
 }

@@ -112,6 +112,7 @@ mod tests {
                 in_flight: self.in_flight * mss,
                 unacked: self.unacked * mss,
                 una_advanced,
+                oldest_sent: Time::NEVER,
                 repaired_by_probe: false,
             };
             let cwnd = self.prr.on_feedback(&feedback, self.ssthresh * mss, mss);
@@ -198,6 +199,7 @@ mod tests {
             in_flight: u64::MAX,
             unacked: u64::MAX,
             una_advanced: true,
+            oldest_sent: Time::NEVER,
             repaired_by_probe: false,
         };
         assert_eq!(prr.on_feedback(&feedback, u64::MAX, u64::MAX), u64::MAX);

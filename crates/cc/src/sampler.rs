@@ -94,11 +94,6 @@ impl DeliverySampler {
         self.in_flight
     }
 
-    /// When `delivered` last grew.
-    pub(crate) fn delivered_time(&self) -> Time {
-        self.delivered_time
-    }
-
     /// Whether packets that leave now are marked application-limited.
     pub(crate) fn is_app_limited(&self) -> bool {
         self.app_limited_until != 0

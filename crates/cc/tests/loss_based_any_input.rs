@@ -105,6 +105,7 @@ impl Run {
                     in_flight: *in_flight,
                     unacked: in_flight.rotate_left(flags & 1),
                     una_advanced: flags & 2 != 0,
+                    oldest_sent: Time::NEVER,
                     repaired_by_probe: flags & 0x3c == 0,
                 };
                 self.controller.on_feedback(now, &feedback);

@@ -98,6 +98,7 @@ impl Loop {
                 in_flight: self.in_flight,
                 unacked: self.in_flight + u64::from(MSS) * lost.len() as u64,
                 una_advanced: self.now >= self.hole_until,
+                oldest_sent: Time::NEVER,
                 repaired_by_probe: false,
             },
         );

@@ -3,7 +3,7 @@
 use uncork_cc::Controller;
 use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
 use uncork_path::{DelayLine, Loss};
-use uncork_units::{Rng, Time, TimeDelta};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::segments::{Ack, MSS_BYTES, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
@@ -113,7 +113,7 @@ impl Flow {
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
         let rtt = now.since(syn_ack);
         let window = self.spec.receive_window;
-        let sender = Box::new(Sender::new(now, &self.spec.cc, size, window, (rtt, seed)));
+        let sender = Box::new(Sender::new(now, self.spec.cc, size, window, (rtt, seed)));
         self.server = Server::Established { since: now, sender };
     }
 
@@ -124,9 +124,10 @@ impl Flow {
         }
     }
 
-    pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
+    /// The segment that the server sends now, if it may.
+    pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
         match &mut self.server {
-            Server::Established { sender, .. } => Some(sender),
+            Server::Established { sender, .. } => sender.poll_segment(now),
             _ => None,
         }
     }
@@ -158,8 +159,8 @@ impl Flow {
             state: inside.state,
             cwnd_bytes: control.cwnd,
             inflight_bytes: sender.in_flight(),
-            pacing_bps: control.pacing_rate.map(|rate| rate.bits_per_sec()),
-            max_bw_bps: inside.max_bw.map(|rate| rate.bits_per_sec()),
+            pacing_bps: control.pacing_rate.map(Rate::bits_per_sec),
+            max_bw_bps: inside.max_bw.map(Rate::bits_per_sec),
             min_rtt_ns: inside.min_rtt.map(TimeDelta::as_nanos),
             rtt_ns: sender.latest_rtt().map(TimeDelta::as_nanos),
             queue_bytes,

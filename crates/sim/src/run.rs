@@ -147,10 +147,10 @@ impl<'a> Simulation<'a> {
 
     /// Sends what the flow's server may send now.
     fn pump(&mut self, index: u32) {
-        let over = self.flows[index as usize].is_over(self.now);
-        while !over {
-            let Some(sender) = self.flows[index as usize].sender_mut() else { break };
-            let Some(segment) = sender.poll_segment(self.now) else { break };
+        if self.flows[index as usize].is_over(self.now) {
+            return;
+        }
+        while let Some(segment) = self.flows[index as usize].poll_segment(self.now) {
             self.packets += 1;
             self.transmit(Packet {
                 flow: index,

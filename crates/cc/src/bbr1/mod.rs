@@ -1,51 +1,267 @@
-//! BBR version 1, as in mainline Linux.
+//! BBR version 1, as mainline Linux behaves (`net/ipv4/tcp_bbr.c`): Cardwell et al., "BBR:
+//! Congestion-Based Congestion Control", CACM 60(2), 2017, and
+//! draft-cardwell-iccrg-bbr-congestion-control-00.
+//!
+//! Windows are bytes here and packets there; only the rounding to whole and even packets is kept.
 
-use uncork_units::Time;
+mod ack_aggregation;
+mod control;
+mod model;
+mod params;
+mod policer;
+mod probe_bw;
+mod probe_rtt;
+mod startup;
+
+use uncork_units::{Rate, Rng, Time};
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
-use crate::sampler::DeliverySampler;
+use crate::filter::WindowedMax;
+use crate::recovery::RecoveryEpisode;
+use crate::round::RoundCounter;
+use crate::sampler::{DeliverySampler, RateSample};
+
+use self::ack_aggregation::AckAggregation;
+use self::control::Repair;
+use self::params::MIN_PIPE_PACKETS;
+use self::policer::Policer;
+use self::probe_bw::GainCycle;
+use self::probe_rtt::{MinRtt, ProbeRtt};
+use self::startup::FullPipe;
 
 /// BBR version 1, as in mainline Linux.
 #[derive(Clone, Debug)]
 pub struct Bbr1 {
+    mss: u64,
+    initial_window: u64,
+    rng: Rng,
     sampler: DeliverySampler,
+    recovery: RecoveryEpisode,
+
+    mode: Mode,
+    round: RoundCounter,
+    max_bw: WindowedMax,
+    min_rtt: MinRtt,
+    full_pipe: FullPipe,
+    cycle: GainCycle,
+    probe_rtt: ProbeRtt,
+    policer: Policer,
+    aggregation: AckAggregation,
+    /// Data was sent after an idle time and none of it is acknowledged yet.
+    idle_restart: bool,
+
     cwnd: u64,
+    /// The window before loss recovery or ProbeRTT cut it.
+    prior_cwnd: u64,
+    pacing_rate: Rate,
+    has_seen_rtt: bool,
+    /// Loss recovery as the window last took it into account.
+    repair: Repair,
+    repair_since: Time,
+    /// First round of recovery: one byte may leave for each byte that arrives.
+    packet_conservation: bool,
+    /// When the pacer lets the next packet go.
+    next_departure: Time,
+}
+
+const _: () = assert!(size_of::<Bbr1>() <= 512, "hosts keep one controller per connection");
+
+/// The state machine of CACM figure 4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// One acknowledgement, digested.
+#[derive(Clone, Copy, Debug)]
+struct Ack {
+    now: Time,
+    sample: RateSample,
+    /// Bytes in flight before and after it.
+    prior_in_flight: u64,
+    in_flight: u64,
+    /// When the oldest data unacknowledged after it first left.
+    oldest_sent: Time,
+    /// A lone packet that the receiver may have held back: its RTT says little.
+    maybe_delayed: bool,
 }
 
 impl Bbr1 {
     /// A controller for a new connection.
     pub fn new(settings: &Settings) -> Self {
-        Self {
+        let mss = u64::from(settings.mss.max(1));
+        let initial_window = settings.initial_window.max(MIN_PIPE_PACKETS * mss);
+        let mut bbr = Self {
+            mss,
+            initial_window,
+            rng: Rng::new(settings.seed, 0),
             sampler: DeliverySampler::new(settings.now, settings.initial_rtt),
-            cwnd: settings.initial_window,
+            recovery: RecoveryEpisode::default(),
+            mode: Mode::Startup,
+            round: RoundCounter::default(),
+            max_bw: WindowedMax::default(),
+            min_rtt: MinRtt::new(settings.now, settings.initial_rtt),
+            full_pipe: FullPipe::default(),
+            cycle: GainCycle::new(settings.now),
+            probe_rtt: ProbeRtt::default(),
+            policer: Policer::default(),
+            aggregation: AckAggregation::new(settings.now),
+            idle_restart: false,
+            cwnd: initial_window,
+            prior_cwnd: 0,
+            pacing_rate: Rate::ZERO,
+            has_seen_rtt: false,
+            repair: Repair::None,
+            repair_since: settings.now,
+            packet_conservation: false,
+            next_departure: settings.now,
+        };
+        bbr.init_pacing_rate(settings.initial_rtt);
+        bbr
+    }
+
+    /// The first RTT sample replaces a pacing rate that was made up without one.
+    fn init_pacing_from_first_rtt(&mut self, feedback: &Feedback<'_>) {
+        if let Some(rtt) = feedback.rtt
+            && !self.has_seen_rtt
+        {
+            self.init_pacing_rate(Some(rtt.smoothed));
         }
+    }
+
+    /// The smallest window outside of loss recovery, in bytes.
+    fn min_pipe_cwnd(&self) -> u64 {
+        MIN_PIPE_PACKETS * self.mss
+    }
+
+    /// Whether the window would let another packet go.
+    fn has_room(&self) -> bool {
+        self.sampler.in_flight().saturating_add(self.mss) <= self.cwnd
+    }
+
+    /// The first data after an idle time: no need to make up for lost time, so the estimated
+    /// bandwidth will do (draft-00 §4.3.4.4).
+    fn restart_from_idle(&mut self, now: Time) {
+        self.idle_restart = true;
+        self.aggregation.restart_epoch(now);
+        match self.mode {
+            Mode::ProbeBw => self.pace_at_estimate(),
+            Mode::ProbeRtt => self.check_probe_rtt_done(now),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn digest(&mut self, now: Time, feedback: &Feedback<'_>) -> Ack {
+        let prior_in_flight = self.sampler.in_flight();
+        let sample = self.sampler.on_feedback(now, feedback);
+        let maybe_delayed = feedback.acked.len() == 1
+            && sample.newly_acked < self.mss
+            && sample.delivered == sample.newly_acked
+            && feedback.ce_packets == 0;
+        let &Feedback { in_flight, oldest_sent, .. } = feedback;
+        Ack { now, sample, prior_in_flight, in_flight, oldest_sent, maybe_delayed }
+    }
+
+    /// Nothing is known about the new path (RFC 9000 §9.4).
+    fn migrate(&mut self, now: Time) {
+        let settings = Settings {
+            mss: u32::try_from(self.mss).unwrap_or(u32::MAX),
+            initial_window: self.initial_window,
+            initial_rtt: None,
+            seed: self.rng.next_u64(),
+            now,
+        };
+        *self = Self::new(&settings);
     }
 }
 
 impl Controller for Bbr1 {
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
-        self.sampler.on_sent(now, packet, app, None)
+        self.sampler.check_app_limited(now, self.has_room());
+        let was_idle = packet.in_flight <= u64::from(packet.bytes);
+        if was_idle && self.sampler.is_app_limited() {
+            self.restart_from_idle(now);
+        }
+        self.note_departure(now, u64::from(packet.bytes));
+        self.sampler.on_sent(now, packet, app, Some(self.pacing_rate))
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        let sample = self.sampler.on_feedback(now, feedback);
-        self.cwnd =
-            if feedback.lost.is_empty() { self.cwnd + sample.newly_acked } else { self.cwnd / 2 }
-                .max(4000);
+        self.sampler.check_app_limited(now, self.has_room());
+        let ack = self.digest(now, feedback);
+        self.recovery.on_feedback(now, feedback);
+        if !feedback.lost.is_empty() {
+            self.note_losses(now);
+        }
+        if ack.sample.has_data {
+            self.init_pacing_from_first_rtt(feedback);
+            self.update_model(&ack);
+            self.update_control(&ack);
+        } else {
+            self.follow_timeout(ack.in_flight);
+        }
     }
 
-    fn on_spurious(&mut self, _now: Time, _packets: &[Lost]) {}
+    fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
+        if !packets.is_empty() && self.recovery.on_spurious(packets.len() as u32) {
+            self.full_pipe.restart();
+            self.policer.reset();
+            self.exit_recovery();
+        }
+    }
 
-    fn on_timeout(&mut self, _now: Time, _timeout: Timeout) {}
+    fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+        if timeout == Timeout::Probe {
+            return;
+        }
+        self.save_cwnd();
+        self.recovery.enter(now, 0);
+        if timeout == Timeout::Persistent {
+            self.recovery.confirm();
+        }
+        self.enter_timeout(now);
+        self.full_pipe.forget_bw();
+        self.sample_policer_on_timeout(now);
+    }
 
-    fn on_path(&mut self, _now: Time, _event: PathEvent) {}
+    fn on_path(&mut self, now: Time, event: PathEvent) {
+        match event {
+            PathEvent::MtuChanged { mss } => {
+                self.mss = u64::from(mss.max(1));
+                self.initial_window = self.initial_window.max(self.min_pipe_cwnd());
+                self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
+            }
+            PathEvent::Migrated => self.migrate(now),
+        }
+    }
 
     fn control(&self) -> Control {
-        Control { cwnd: self.cwnd, pacing_rate: None, send_quantum: self.cwnd }
+        Control {
+            cwnd: self.cwnd,
+            pacing_rate: Some(self.pacing_rate),
+            send_quantum: self.send_quantum(),
+        }
     }
 
     fn snapshot(&self) -> Snapshot {
-        Snapshot::of_state("Stub")
+        Snapshot {
+            in_recovery: self.repair != Repair::None,
+            max_bw: Some(self.max_bw()).filter(|rate| !rate.is_zero()),
+            bw: Some(self.bw()).filter(|rate| !rate.is_zero()),
+            min_rtt: self.min_rtt.get(),
+            pacing_gain: Some(self.pacing_gain()),
+            cwnd_gain: Some(self.cwnd_gain()),
+            round_count: self.round.count(),
+            ..Snapshot::of_state(match self.mode {
+                Mode::Startup => "Startup",
+                Mode::Drain => "Drain",
+                Mode::ProbeBw => "ProbeBW",
+                Mode::ProbeRtt => "ProbeRTT",
+            })
+        }
     }
 }

@@ -29,6 +29,7 @@ pub(crate) struct Scoreboard {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     token: Token,
+    first_sent: Time,
     /// Number of the newest transmission.
     tx: u64,
     bytes: u32,
@@ -88,6 +89,11 @@ impl Scoreboard {
         self.sacked_segments
     }
 
+    /// When the oldest unacknowledged segment first left.
+    pub(crate) fn oldest_sent(&self) -> Time {
+        self.entries.front().map_or(Time::NEVER, |entry| entry.first_sent)
+    }
+
     /// The next segment to send again, and its size.
     pub(crate) fn next_lost(&mut self) -> Option<(u64, u32)> {
         while let Some(&seq) = self.lost.front() {
@@ -125,11 +131,12 @@ impl Scoreboard {
         let tx = self.next_tx;
         self.next_tx += 1;
         self.sent.push_back(Sent { tx, seq, time: token.send_time() });
-        let sent = Entry { token, tx, bytes, fate: Fate::InFlight, retransmitted: false };
+        let (fate, first_sent) = (Fate::InFlight, token.send_time());
+        let sent = Entry { token, first_sent, tx, bytes, fate, retransmitted: false };
         if seq == self.next() {
             self.entries.push_back(sent);
         } else if let Some(entry) = self.entry_mut(seq) {
-            *entry = Entry { retransmitted: true, ..sent };
+            *entry = Entry { retransmitted: true, first_sent: entry.first_sent, ..sent };
         }
     }
 

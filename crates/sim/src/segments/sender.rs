@@ -72,7 +72,7 @@ impl Sender {
     /// payload bytes.
     pub(crate) fn new(
         now: Time,
-        cc: &CcSpec,
+        cc: CcSpec,
         size: u64,
         receive_window: u64,
         (handshake_rtt, seed): (TimeDelta, u64),
@@ -301,6 +301,7 @@ impl Sender {
                 in_flight: self.board.in_flight(),
                 unacked: self.board.unacked(),
                 una_advanced,
+                oldest_sent: self.board.oldest_sent(),
                 repaired_by_probe,
             },
         );

@@ -9,12 +9,12 @@ use uncork_units::{Probability, Rate, Rng, Time, TimeDelta};
 
 /// A FIFO bottleneck: `mbit` Mbit/s, `rtt_ms` ms, a buffer of `milli_bdp` thousandths of its BDP.
 #[derive(Clone, Debug)]
-pub struct Case {
-    pub path: PathSpec,
-    pub sample_every: TimeDelta,
+pub(crate) struct Case {
+    pub(crate) path: PathSpec,
+    pub(crate) sample_every: TimeDelta,
 }
 
-pub fn case(mbit: u64, rtt_ms: u64, milli_bdp: u64) -> Case {
+pub(crate) fn case(mbit: u64, rtt_ms: u64, milli_bdp: u64) -> Case {
     Case {
         path: PathSpec {
             rate: Rate::from_mbit(mbit),
@@ -30,34 +30,34 @@ pub fn case(mbit: u64, rtt_ms: u64, milli_bdp: u64) -> Case {
 
 impl Case {
     /// With random loss, such as `"0.5%"`.
-    pub fn loss(mut self, text: &str) -> Self {
+    pub(crate) fn loss(mut self, text: &str) -> Self {
         self.path.loss = LossSpec::Bernoulli(percent(text));
         self
     }
 
-    pub fn every_nth_lost(mut self, n: u64) -> Self {
+    pub(crate) fn every_nth_lost(mut self, n: u64) -> Self {
         self.path.loss = LossSpec::EveryNth(n);
         self
     }
 
-    pub fn packets(mut self, packets: u64) -> Self {
+    pub(crate) fn packets(mut self, packets: u64) -> Self {
         self.path.buffer = Buffer::Packets(packets);
         self
     }
 
-    pub fn step(mut self, at_s: u64, mbit: u64) -> Self {
+    pub(crate) fn step(mut self, at_s: u64, mbit: u64) -> Self {
         let at = Time::ZERO + TimeDelta::from_secs(at_s);
         self.path.rate_steps.push(RateStep { at, rate: Rate::from_mbit(mbit) });
         self
     }
 
     /// One flow of `cc` for `secs` seconds.
-    pub fn flow(&self, cc: &str, secs: u64, seed: u64) -> Run {
+    pub(crate) fn flow(&self, cc: &str, secs: u64, seed: u64) -> Run {
         self.flows(&[cc], secs, seed)
     }
 
     /// Flows that start within 100 ms of each other, for `secs` seconds.
-    pub fn flows(&self, ccs: &[&str], secs: u64, seed: u64) -> Run {
+    pub(crate) fn flows(&self, ccs: &[&str], secs: u64, seed: u64) -> Run {
         let end = Time::ZERO + TimeDelta::from_secs(secs);
         let mut rng = Rng::new(seed, 1);
         let flows = (0..).zip(ccs).map(|(index, cc)| FlowSpec {
@@ -68,21 +68,21 @@ impl Case {
     }
 
     /// Seconds that a download of `bytes` takes.
-    pub fn download(&self, cc: &str, bytes: u64, seed: u64) -> f64 {
+    pub(crate) fn download(&self, cc: &str, bytes: u64, seed: u64) -> f64 {
         let end = Time::ZERO + TimeDelta::from_secs(1000);
         let run = self.run(vec![FlowSpec::new(spec(cc), Workload::Transfer(bytes))], seed, end);
         let completion = run.result.flows[0].completion_ns;
         completion.map_or(f64::INFINITY, |nanos| nanos as f64 / 1e9)
     }
 
-    pub fn run(&self, flows: Vec<FlowSpec>, seed: u64, end: Time) -> Run {
+    pub(crate) fn run(&self, flows: Vec<FlowSpec>, seed: u64, end: Time) -> Run {
         let sample_every = Some(self.sample_every);
         let result = run(&RunSpec { path: self.path.clone(), flows, seed, end, sample_every });
         Run { path: self.path.clone(), result }
     }
 }
 
-pub fn spec(cc: &str) -> CcSpec {
+pub(crate) fn spec(cc: &str) -> CcSpec {
     cc.parse().expect("a controller of this crate")
 }
 
@@ -91,20 +91,25 @@ fn percent(text: &str) -> Probability {
 }
 
 /// A run and the path it ran over.
-pub struct Run {
-    pub path: PathSpec,
-    pub result: RunResult,
+pub(crate) struct Run {
+    pub(crate) path: PathSpec,
+    pub(crate) result: RunResult,
 }
 
 impl Run {
     /// The points of one flow between two times, in seconds.
-    pub fn between(&self, flow: u32, from: f64, to: f64) -> impl Iterator<Item = &SeriesPoint> {
+    pub(crate) fn between(
+        &self,
+        flow: u32,
+        from: f64,
+        to: f64,
+    ) -> impl Iterator<Item = &SeriesPoint> {
         let series = self.result.series.iter();
         series.filter(move |point| point.flow == flow && (from..=to).contains(&seconds(point)))
     }
 
     /// Payload bits per second that a flow delivered between two times.
-    pub fn goodput(&self, flow: u32, from: f64, to: f64) -> f64 {
+    pub(crate) fn goodput(&self, flow: u32, from: f64, to: f64) -> f64 {
         let points: Vec<_> = self.between(flow, from, to).collect();
         let [first, .., last] = points[..] else { return 0.0 };
         let bytes = last.delivered_bytes - first.delivered_bytes;
@@ -112,7 +117,7 @@ impl Run {
     }
 
     /// Share of the link that all flows used between two times: distinct payload with its headers.
-    pub fn utilisation(&self, from: f64, to: f64) -> f64 {
+    pub(crate) fn utilisation(&self, from: f64, to: f64) -> f64 {
         let flows = 0..self.result.flows.len() as u32;
         let goodput: f64 = flows.map(|flow| self.goodput(flow, from, to)).sum();
         let wire = goodput * f64::from(PACKET_BYTES) / f64::from(MSS_BYTES);
@@ -120,14 +125,14 @@ impl Run {
     }
 
     /// Share of the goodput that one flow got.
-    pub fn share(&self, flow: u32, from: f64, to: f64) -> f64 {
+    pub(crate) fn share(&self, flow: u32, from: f64, to: f64) -> f64 {
         let flows = 0..self.result.flows.len() as u32;
         let total: f64 = flows.map(|flow| self.goodput(flow, from, to)).sum();
         self.goodput(flow, from, to) / total
     }
 
     /// Jain's index of the goodputs.
-    pub fn jain(&self, from: f64, to: f64) -> f64 {
+    pub(crate) fn jain(&self, from: f64, to: f64) -> f64 {
         let flows = 0..self.result.flows.len() as u32;
         let goodputs: Vec<f64> = flows.map(|flow| self.goodput(flow, from, to)).collect();
         let sum: f64 = goodputs.iter().sum();
@@ -136,7 +141,7 @@ impl Run {
     }
 
     /// A quantile over time of the bottleneck's queue, as a fraction of the path's first BDP.
-    pub fn queue_bdp(&self, quantile: f64, from: f64, to: f64) -> f64 {
+    pub(crate) fn queue_bdp(&self, quantile: f64, from: f64, to: f64) -> f64 {
         let mut queue: Vec<u64> =
             self.between(0, from, to).map(|point| point.queue_bytes).collect();
         queue.sort_unstable();
@@ -144,38 +149,42 @@ impl Run {
     }
 
     /// Payload bytes of a flow declared lost between two times.
-    pub fn lost_bytes(&self, flow: u32, from: f64, to: f64) -> u64 {
+    pub(crate) fn lost_bytes(&self, flow: u32, from: f64, to: f64) -> u64 {
         let points: Vec<_> = self.between(flow, from, to).collect();
         points[points.len() - 1].lost_bytes - points[0].lost_bytes
     }
 
     /// When a flow was first seen in `state`, in seconds.
-    pub fn first_in(&self, flow: u32, state: &str) -> Option<f64> {
+    pub(crate) fn first_in(&self, flow: u32, state: &str) -> Option<f64> {
         self.between(flow, 0.0, f64::INFINITY).find(|point| point.state == state).map(seconds)
     }
 
     /// The last time at which `condition` held for a flow, in seconds.
-    pub fn last_time(&self, flow: u32, condition: impl Fn(&SeriesPoint) -> bool) -> Option<f64> {
+    pub(crate) fn last_time(
+        &self,
+        flow: u32,
+        condition: impl Fn(&SeriesPoint) -> bool,
+    ) -> Option<f64> {
         self.between(flow, 0.0, f64::INFINITY).filter(|point| condition(point)).last().map(seconds)
     }
 }
 
-pub fn seconds(point: &SeriesPoint) -> f64 {
+pub(crate) fn seconds(point: &SeriesPoint) -> f64 {
     point.time_ns as f64 / 1e9
 }
 
-pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = values.into_iter().fold((0.0, 0), |(sum, count), x| (sum + x, count + 1));
     sum / f64::from(count)
 }
 
-pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
 /// The rate of max_bw that a link of `mbit` allows, in payload bits per second.
-pub fn payload_rate(mbit: u64) -> f64 {
+pub(crate) fn payload_rate(mbit: u64) -> f64 {
     mbit as f64 * 1e6 * f64::from(MSS_BYTES) / f64::from(PACKET_BYTES)
 }

@@ -57,6 +57,7 @@ fn acked_sample_after_a_loss(deviations: Deviations) -> (crate::sampler::RateSam
         in_flight: flow.in_flight(),
         unacked: flow.in_flight(),
         una_advanced: false,
+        oldest_sent: Time::NEVER,
         repaired_by_probe: false,
     };
     let mut sample = flow.cc.sampler.on_feedback(flow.now, &feedback);

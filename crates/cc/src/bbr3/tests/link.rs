@@ -344,6 +344,7 @@ impl<C: Controller> Loop<C> {
                 in_flight: self.in_flight,
                 unacked: self.in_flight,
                 una_advanced: true,
+                oldest_sent: Time::NEVER,
                 repaired_by_probe: core::mem::take(&mut self.repaired),
             },
         );

@@ -99,6 +99,7 @@ impl Fuzz {
             in_flight,
             unacked: in_flight,
             una_advanced: true,
+            oldest_sent: Time::NEVER,
             repaired_by_probe: ce % 2 == 1,
         };
         self.bbr.on_feedback(self.now, &feedback);

@@ -28,6 +28,7 @@ fn lose_one(bbr: &mut Bbr3, now: Time, tx_in_flight: u64, lost: u64) {
         in_flight,
         unacked: in_flight,
         una_advanced: false,
+        oldest_sent: Time::NEVER,
         repaired_by_probe: false,
     };
     bbr.on_feedback(now, &feedback);

@@ -87,6 +87,7 @@ impl Script {
             in_flight: self.in_flight(),
             unacked: self.in_flight(),
             una_advanced: true,
+            oldest_sent: Time::NEVER,
             repaired_by_probe: false,
         };
         self.bbr.on_feedback(self.now, &feedback);

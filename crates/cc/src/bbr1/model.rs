@@ -1,0 +1,108 @@
+//! The model of the path, and the order in which an ACK updates it: Linux tcp_bbr.c.
+
+use uncork_units::{Rate, Ratio, Time, TimeDelta};
+
+use super::ack_aggregation::AckBurst;
+use super::params::{EXTRA_ACKED_EPOCH_PACKETS, MAX_BW_WINDOW_ROUNDS};
+use super::policer::Reading;
+use super::{Ack, Bbr1, Mode};
+
+impl Bbr1 {
+    /// Takes in an ACK that delivered something.
+    pub(super) fn update_model(&mut self, ack: &Ack) {
+        if ack.sample.is_valid() {
+            self.update_bw(ack);
+            self.update_aggregation(ack);
+        } else {
+            self.round.clear_start();
+        }
+        self.update_cycle_phase(ack);
+        self.check_full_pipe(ack);
+        self.check_drain(ack);
+        self.update_min_rtt(ack);
+    }
+
+    fn update_bw(&mut self, ack: &Ack) {
+        let sample = &ack.sample;
+        if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
+            self.packet_conservation = false;
+        }
+        self.sample_policer(self.reading(ack));
+        let rate = sample.delivery_rate;
+        // An application that sends little says little of the path, unless it got more than was
+        // thought possible (draft-00 §4.1.1.4).
+        if !sample.is_app_limited || rate >= self.max_bw() {
+            self.max_bw.update(MAX_BW_WINDOW_ROUNDS, self.round.count(), rate.bytes_per_sec());
+        }
+    }
+
+    fn reading(&self, ack: &Ack) -> Reading {
+        Reading {
+            now: ack.now,
+            delivered: self.sampler.delivered(),
+            lost: self.sampler.lost(),
+            has_losses: ack.sample.newly_lost > 0,
+            is_app_limited: ack.sample.is_app_limited,
+            round_started: self.round.started(),
+            in_probe_bw: self.mode == Mode::ProbeBw,
+        }
+    }
+
+    fn sample_policer(&mut self, reading: Reading) {
+        if self.policer.update(reading) {
+            self.enter_probe_bw(reading.now);
+        }
+    }
+
+    /// A timeout counts as the end of a round with losses.
+    pub(super) fn sample_policer_on_timeout(&mut self, now: Time) {
+        self.sample_policer(Reading {
+            now,
+            delivered: self.sampler.delivered(),
+            lost: self.sampler.lost(),
+            has_losses: true,
+            is_app_limited: false,
+            round_started: true,
+            in_probe_bw: self.mode == Mode::ProbeBw,
+        });
+    }
+
+    fn update_aggregation(&mut self, ack: &Ack) {
+        let burst = AckBurst {
+            acked: ack.sample.newly_acked,
+            round_started: self.round.started(),
+            bw: self.bw(),
+            cwnd: self.cwnd,
+            epoch_limit: EXTRA_ACKED_EPOCH_PACKETS.saturating_mul(self.mss),
+        };
+        self.aggregation.update(ack.now, burst);
+    }
+
+    /// The most that was delivered in ten rounds.
+    pub(super) fn max_bw(&self) -> Rate {
+        Rate::from_bytes_per_sec(self.max_bw.get())
+    }
+
+    /// The bandwidth to send at: the most delivered, or the policer's rate.
+    pub(super) fn bw(&self) -> Rate {
+        self.policer.bw().unwrap_or(self.max_bw())
+    }
+
+    /// `gain` times the bandwidth-delay product in bytes; the initial window without an RTT.
+    pub(super) fn bdp(&self, bw: Rate, gain: Ratio) -> u64 {
+        match self.min_rtt.get() {
+            Some(min_rtt) => gain.of(bw.bytes_in(min_rtt)),
+            None => self.initial_window,
+        }
+    }
+
+    /// How much of `in_flight` will still be in the network when the pacer lets the next packet go:
+    /// what it already promised decides whether more is too much. A sender that raises its flight
+    /// counts that packet too.
+    pub(super) fn in_network_at_departure(&self, now: Time, in_flight: u64) -> u64 {
+        let wait: TimeDelta = self.next_departure.since(now);
+        let is_raising = self.pacing_gain().num() > self.pacing_gain().den();
+        let departing = if is_raising { self.send_quantum() } else { 0 };
+        in_flight.saturating_add(departing).saturating_sub(self.bw().bytes_in(wait))
+    }
+}

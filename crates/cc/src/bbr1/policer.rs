@@ -1,0 +1,254 @@
+//! Long-term bandwidth, to live with token-bucket policers: Linux tcp_bbr.c.
+//!
+//! A policer lets a burst through, then drops all above its rate. Short-term maxima see the burst and
+//! overestimate. Two consecutive intervals that begin and end with losses, lose a fifth and agree on
+//! the rate betray the policer; its rate is then used without probing for a while.
+
+use uncork_units::{Rate, Time, TimeDelta};
+
+use super::params::{
+    POLICER_LIMIT_ROUNDS, POLICER_LOSS, POLICER_MAX_ROUNDS, POLICER_MIN_ROUNDS, POLICER_TOLERANCE,
+    POLICER_TOLERANCE_BYTES,
+};
+
+/// Detects a policer and estimates its rate.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Policer {
+    state: State,
+    /// Rate of the last complete interval, or the policer's rate.
+    bw: Rate,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    /// Nothing was lost yet: a policer would still have tokens.
+    #[default]
+    Waiting,
+    Sampling(Interval),
+    /// The path is policed.
+    Limiting {
+        rounds: u32,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Interval {
+    since: Time,
+    delivered: u64,
+    lost: u64,
+    rounds: u32,
+}
+
+/// The connection as an ACK leaves it.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts of one ACK, each independent of the others"
+)]
+pub(super) struct Reading {
+    pub(super) now: Time,
+    /// C.delivered and C.lost.
+    pub(super) delivered: u64,
+    pub(super) lost: u64,
+    /// Whether this ACK declared packets lost.
+    pub(super) has_losses: bool,
+    pub(super) is_app_limited: bool,
+    pub(super) round_started: bool,
+    /// Whether ProbeBW is on, the only state in which the policer's rate wears off.
+    pub(super) in_probe_bw: bool,
+}
+
+impl Policer {
+    /// The policer's rate, while there seems to be one.
+    pub(super) fn bw(&self) -> Option<Rate> {
+        matches!(self.state, State::Limiting { .. }).then_some(self.bw)
+    }
+
+    pub(super) fn reset(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes in an ACK. True when the policer's rate has been used for long enough, so that probing
+    /// begins anew.
+    pub(super) fn update(&mut self, reading: Reading) -> bool {
+        match self.state {
+            State::Limiting { rounds } => return self.wear_off(rounds, reading),
+            State::Waiting if reading.has_losses => self.sample(Interval::from(reading), reading),
+            State::Waiting => {}
+            State::Sampling(interval) => self.sample(interval, reading),
+        }
+        false
+    }
+
+    fn wear_off(&mut self, rounds: u32, reading: Reading) -> bool {
+        if !(reading.in_probe_bw && reading.round_started) {
+            return false;
+        }
+        let rounds = rounds + 1;
+        self.state = State::Limiting { rounds };
+        let over = rounds >= POLICER_LIMIT_ROUNDS;
+        if over {
+            self.reset();
+        }
+        over
+    }
+
+    fn sample(&mut self, mut interval: Interval, reading: Reading) {
+        interval.rounds += u32::from(reading.round_started);
+        // A sender without data measures itself; a policer would have shown within 16 rounds.
+        if reading.is_app_limited || interval.rounds > POLICER_MAX_ROUNDS {
+            self.reset();
+            return;
+        }
+        self.state = State::Sampling(interval);
+        // An interval ends when the tokens are used up, which only a loss shows.
+        if interval.rounds >= POLICER_MIN_ROUNDS
+            && reading.has_losses
+            && let Some(bw) = interval.policed_rate(reading)
+        {
+            self.finish(bw, reading);
+        }
+    }
+
+    fn finish(&mut self, bw: Rate, reading: Reading) {
+        if !self.bw.is_zero() && agree(self.bw, bw) {
+            self.bw = midpoint(self.bw, bw);
+            self.state = State::Limiting { rounds: 0 };
+        } else {
+            self.bw = bw;
+            self.state = State::Sampling(Interval::from(reading));
+        }
+    }
+}
+
+impl From<Reading> for Interval {
+    fn from(reading: Reading) -> Self {
+        Self { since: reading.now, delivered: reading.delivered, lost: reading.lost, rounds: 0 }
+    }
+}
+
+impl Interval {
+    /// The rate delivered since the interval began, if it lost as much as a policer makes lose.
+    fn policed_rate(&self, reading: Reading) -> Option<Rate> {
+        let lost = reading.lost.saturating_sub(self.lost);
+        let delivered = reading.delivered.saturating_sub(self.delivered);
+        let span = reading.now.since(self.since);
+        let policed = delivered > 0 && lost >= POLICER_LOSS.of(delivered);
+        (policed && span >= TimeDelta::from_millis(1)).then(|| Rate::of(delivered, span))
+    }
+}
+
+fn agree(previous: Rate, bw: Rate) -> bool {
+    let difference = previous.bytes_per_sec().abs_diff(bw.bytes_per_sec());
+    difference <= POLICER_TOLERANCE.of(previous.bytes_per_sec())
+        || difference <= POLICER_TOLERANCE_BYTES
+}
+
+fn midpoint(a: Rate, b: Rate) -> Rate {
+    Rate::from_bytes_per_sec(a.bytes_per_sec().midpoint(b.bytes_per_sec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A connection with one reading per 100 ms round.
+    struct Rounds {
+        policer: Policer,
+        reading: Reading,
+    }
+
+    impl Rounds {
+        fn new() -> Self {
+            let reading = Reading {
+                now: Time::ZERO,
+                delivered: 0,
+                lost: 0,
+                has_losses: false,
+                is_app_limited: false,
+                round_started: true,
+                in_probe_bw: true,
+            };
+            Self { policer: Policer::default(), reading }
+        }
+
+        fn round(&mut self, delivered: u64, lost: u64) -> bool {
+            self.reading.now += TimeDelta::from_millis(100);
+            self.reading.delivered += delivered;
+            self.reading.lost += lost;
+            self.reading.has_losses = lost > 0;
+            self.policer.update(self.reading)
+        }
+
+        fn rounds(&mut self, n: u64, delivered: u64, lost: u64) {
+            for _ in 0..n {
+                self.round(delivered, lost);
+            }
+        }
+    }
+
+    #[test]
+    fn two_lossy_intervals_of_equal_rate_reveal_a_policer() {
+        let mut path = Rounds::new();
+        path.rounds(1, 100_000, 20_000);
+        path.rounds(3, 100_000, 20_000);
+        assert_eq!(path.policer.bw(), None);
+        path.rounds(3, 100_000, 20_000);
+        assert_eq!(path.policer.bw(), None, "one interval is no evidence");
+        path.rounds(1, 100_000, 20_000);
+        assert_eq!(path.policer.bw(), Some(Rate::from_bytes_per_sec(1_000_000)));
+    }
+
+    #[test]
+    fn the_threshold_is_fifty_lost_per_256_delivered() {
+        for (lost, policed) in [(49, false), (50, true)] {
+            let mut path = Rounds::new();
+            path.rounds(12, 256_000, lost * 1_000);
+            assert_eq!(path.policer.bw().is_some(), policed, "{lost}");
+        }
+    }
+
+    #[test]
+    fn rates_more_than_an_eighth_apart_are_no_policer() {
+        let mut path = Rounds::new();
+        path.rounds(4, 100_000, 30_000);
+        path.rounds(4, 120_000, 30_000);
+        path.rounds(3, 140_000, 40_000);
+        assert_eq!(path.policer.bw(), None);
+    }
+
+    #[test]
+    fn an_application_limited_interval_counts_for_nothing() {
+        let mut path = Rounds::new();
+        path.rounds(6, 100_000, 30_000);
+        path.reading.is_app_limited = true;
+        path.round(100_000, 30_000);
+        path.reading.is_app_limited = false;
+        path.rounds(7, 100_000, 30_000);
+        assert_eq!(path.policer.bw(), None);
+        path.rounds(1, 100_000, 30_000);
+        assert!(path.policer.bw().is_some());
+    }
+
+    #[test]
+    fn an_interval_without_enough_losses_ends_after_sixteen_rounds() {
+        let mut path = Rounds::new();
+        path.rounds(17, 100_000, 1_000);
+        assert!(matches!(path.policer.state, State::Waiting));
+    }
+
+    #[test]
+    fn the_rate_wears_off_after_48_rounds_of_probe_bw() {
+        let mut path = Rounds::new();
+        path.rounds(8, 100_000, 30_000);
+        assert!(path.policer.bw().is_some());
+        path.reading.in_probe_bw = false;
+        path.rounds(60, 100_000, 0);
+        assert!(path.policer.bw().is_some());
+        path.reading.in_probe_bw = true;
+        path.rounds(47, 100_000, 0);
+        assert!(path.policer.bw().is_some());
+        assert!(path.round(100_000, 0), "probing begins anew");
+        assert_eq!(path.policer.bw(), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! ProbeBW, the gain cycle: draft-00 §4.3.4.
+
+use uncork_units::{Ratio, Time};
+
+use super::params::{CYCLE_PHASES, PROBE_DOWN_GAIN, PROBE_UP_GAIN};
+use super::{Ack, Bbr1, Mode};
+
+/// Where in the cycle of up, down and six times cruise the flow is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GainCycle {
+    phase: u64,
+    since: Time,
+}
+
+impl GainCycle {
+    pub(super) fn new(now: Time) -> Self {
+        Self { phase: 0, since: now }
+    }
+
+    pub(super) fn pacing_gain(self) -> Ratio {
+        match self.phase {
+            0 => PROBE_UP_GAIN,
+            1 => PROBE_DOWN_GAIN,
+            _ => Ratio::ONE,
+        }
+    }
+
+    pub(super) fn is_probing_up(self) -> bool {
+        self.phase == 0
+    }
+
+    fn advance(&mut self, now: Time) {
+        *self = Self { phase: (self.phase + 1) % CYCLE_PHASES, since: now };
+    }
+}
+
+impl Bbr1 {
+    /// Begins the cycle in a random phase, so that flows do not probe in step; never in the one that
+    /// drains, for there is nothing to drain yet.
+    pub(super) fn enter_probe_bw(&mut self, now: Time) {
+        self.mode = Mode::ProbeBw;
+        self.cycle.phase = CYCLE_PHASES - 1 - self.rng.below(CYCLE_PHASES - 1);
+        self.cycle.advance(now);
+    }
+
+    pub(super) fn update_cycle_phase(&mut self, ack: &Ack) {
+        if self.mode == Mode::ProbeBw && self.is_next_phase(ack) {
+            self.cycle.advance(ack.now);
+        }
+    }
+
+    /// Cruising lasts one min_rtt. Probing up lasts at least that and until it has put 1.25 BDP in
+    /// flight, or shown by a loss that this does not fit. Draining ends early when one BDP is left.
+    fn is_next_phase(&self, ack: &Ack) -> bool {
+        let min_rtt = self.min_rtt.get();
+        let is_full_length =
+            min_rtt.is_none_or(|min_rtt| ack.now.since(self.cycle.since) > min_rtt);
+        let in_network = self.in_network_at_departure(ack.now, ack.prior_in_flight);
+        let gain = self.pacing_gain();
+        if gain == Ratio::ONE {
+            is_full_length
+        } else if gain == PROBE_UP_GAIN {
+            let has_losses = ack.sample.newly_lost > 0;
+            is_full_length && (has_losses || in_network >= self.inflight(self.max_bw(), gain))
+        } else {
+            is_full_length || in_network <= self.inflight(self.max_bw(), Ratio::ONE)
+        }
+    }
+}
