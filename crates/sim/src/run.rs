@@ -77,7 +77,7 @@ impl<'a> Simulation<'a> {
         if self.unfinished == 0 {
             return false;
         }
-        let Some((time, source)) = self.schedule.pop() else {
+        let Some((time, source)) = self.schedule.next() else {
             return false;
         };
         if time > self.spec.end {
@@ -107,6 +107,7 @@ impl<'a> Simulation<'a> {
 
     /// The client's SYN leaves; it crosses the return path, where nothing is in its way.
     fn on_start(&mut self, index: u32) {
+        self.schedule.done();
         let flow = &mut self.flows[index as usize];
         flow.upstream.enter(self.now, Upstream::Syn);
         self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
@@ -114,10 +115,9 @@ impl<'a> Simulation<'a> {
 
     fn on_upstream(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let Some(arrived) = flow.upstream.arrive(self.now) else { return };
-        if !flow.upstream.is_empty() {
-            self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
-        }
+        let arrived = flow.upstream.arrive(self.now);
+        self.schedule.again_or_done(flow.upstream.next_arrival());
+        let Some(arrived) = arrived else { return };
         match (arrived, &mut flow.server) {
             (Upstream::Syn, _) => self.send_syn_ack(index, 0),
             (Upstream::Request(syn_ack), _) => {
@@ -195,10 +195,9 @@ impl<'a> Simulation<'a> {
 
     fn on_downstream(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
-        let Some(arrived) = flow.downstream.arrive(self.now) else { return };
-        if !flow.downstream.is_empty() {
-            self.schedule.at(flow.downstream.next_arrival(), Source::Data(index));
-        }
+        let arrived = flow.downstream.arrive(self.now);
+        self.schedule.again_or_done(flow.downstream.next_arrival());
+        let Some(arrived) = arrived else { return };
         match arrived {
             Downstream::SynAck(sent) => self.reply(index, Upstream::Request(sent)),
             Downstream::Data(segment) => {
@@ -225,6 +224,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn on_sender_timer(&mut self, index: u32) {
+        self.schedule.done();
         let flow = &mut self.flows[index as usize];
         if flow.sender_timer != self.now {
             return; // an earlier deadline took its place
@@ -245,6 +245,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn on_receiver_timer(&mut self, index: u32) {
+        self.schedule.done();
         let flow = &mut self.flows[index as usize];
         if flow.receiver_timer != self.now {
             return;
@@ -281,6 +282,6 @@ impl<'a> Simulation<'a> {
         let points = self.flows.iter().filter_map(|flow| flow.sample(self.now, queue));
         self.series.extend(points);
         let every = self.spec.sample_every.unwrap_or(TimeDelta::MAX);
-        self.schedule.at(self.now + every.max(TimeDelta::from_micros(1)), Source::Sample);
+        self.schedule.again(self.now + every.max(TimeDelta::from_micros(1)));
     }
 }

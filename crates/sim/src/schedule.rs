@@ -59,12 +59,35 @@ impl Schedule {
         self.link = time;
     }
 
-    pub(crate) fn pop(&mut self) -> Option<(Time, Source)> {
-        let next = self.heap.peek().map_or(Time::NEVER, |entry| entry.time);
-        if self.link <= next && self.link < Time::NEVER {
-            return Some((self.link, Source::Link));
+    /// What comes next. The entry stays until [`Self::done`] or [`Self::again`] is called.
+    pub(crate) fn next(&self) -> Option<(Time, Source)> {
+        let next = self.heap.peek().map(|entry| (entry.time, entry.source));
+        let link = (self.link < Time::NEVER).then_some((self.link, Source::Link));
+        match (link, next) {
+            (Some(link), Some(next)) if next.0 < link.0 => Some(next),
+            (None, next) => next,
+            (link, _) => link,
         }
-        self.heap.pop().map(|entry| (entry.time, entry.source))
+    }
+
+    /// The entry that came next is dealt with. Not for the link, which has no entry.
+    pub(crate) fn done(&mut self) {
+        self.heap.pop();
+    }
+
+    /// The source of the entry that came next has its next event at `time`: one move in the heap
+    /// instead of two.
+    pub(crate) fn again(&mut self, time: Time) {
+        self.scheduled += 1;
+        if let Some(mut entry) = self.heap.peek_mut() {
+            entry.time = time;
+            entry.order = self.scheduled;
+        }
+    }
+
+    /// [`Self::again`], or [`Self::done`] if the next event is never.
+    pub(crate) fn again_or_done(&mut self, time: Time) {
+        if time == Time::NEVER { self.done() } else { self.again(time) }
     }
 }
 
