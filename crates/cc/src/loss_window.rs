@@ -174,10 +174,8 @@ impl LossWindow {
     }
 
     fn congestion(&self, feedback: &Feedback<'_>) -> Congestion {
-        let flight = feedback.acked.iter().map(|packet| packet.bytes);
-        let flight = flight.chain(feedback.lost.iter().map(|packet| packet.bytes));
-        let flight = flight.fold(feedback.in_flight, |sum, bytes| sum.saturating_add(bytes.into()));
-        self.congestion_at(flight)
+        let settled = feedback.acked_bytes().saturating_add(feedback.lost_bytes());
+        self.congestion_at(feedback.in_flight.saturating_add(settled))
     }
 
     /// A congestion event that met `flight` bytes in flight. In recovery the window is what PRR
@@ -204,8 +202,8 @@ impl LossWindow {
         (!repeats).then(|| self.congestion_at(self.in_flight))
     }
 
-    /// A timeout: slow start again, from `segments` segments up to `ssthresh` bytes, which is
-    /// `None` when the timeout repeats one.
+    /// A timeout: slow start again, from `segments` segments. `reduction` is what
+    /// [`Self::timeout`] returned, with the ssthresh that the algorithm draws from it.
     pub(crate) fn collapse(
         &mut self,
         now: Time,

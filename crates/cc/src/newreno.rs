@@ -191,6 +191,32 @@ mod tests {
     }
 
     #[test]
+    fn recover_fs_is_all_that_was_outstanding() {
+        let mut host = host(40);
+        host.fill();
+        host.advance(host.rtt);
+        host.lose(8);
+        let mut sent = host.fill();
+        for _ in 0..9 {
+            host.feedback(Report { acked: 1, ..Report::default() });
+            sent += host.fill();
+        }
+        // 10 of 40 delivered: half of them.
+        assert_eq!(sent, 5);
+    }
+
+    #[test]
+    fn a_window_without_room_for_a_segment_is_full() {
+        let mut settings = settings(10);
+        settings.initial_window += 700;
+        let mut host = Host::new(NewReno::new(&settings));
+        assert_eq!(host.fill(), 10);
+        host.advance(host.rtt);
+        host.lose(1);
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(5) + 350));
+    }
+
+    #[test]
     fn an_episode_is_one_congestion_event() {
         let mut host = host(32);
         host.fill();
@@ -237,6 +263,41 @@ mod tests {
         assert_eq!(host.cwnd(), segments(10));
         host.ack(1);
         assert_eq!(host.cwnd(), segments(11));
+    }
+
+    #[test]
+    fn what_is_left_of_a_stretch_ack_is_kept() {
+        let mut host = avoiding(10);
+        host.advance(host.rtt);
+        host.ack(7);
+        host.fill();
+        host.ack(7);
+        assert_eq!(host.cwnd(), segments(11));
+        host.fill();
+        host.advance(host.rtt);
+        host.ack(7);
+        assert_eq!(host.cwnd(), segments(12), "4 of the first 14 and 7 more");
+    }
+
+    #[test]
+    fn growth_starts_anew_after_a_loss() {
+        let mut host = avoiding(20);
+        host.advance(host.rtt);
+        for _ in 0..19 {
+            host.ack(1);
+            host.fill();
+        }
+        host.advance(host.rtt);
+        host.lose(1);
+        host.fill();
+        host.advance(host.rtt);
+        while host.cc.snapshot().in_recovery {
+            host.fill();
+            host.ack(1);
+        }
+        host.fill();
+        host.ack(1);
+        assert_eq!(host.cwnd(), segments(10));
     }
 
     #[test]
@@ -300,6 +361,27 @@ mod tests {
         assert!(host.cc.snapshot().in_recovery, "one of two may still be lost");
         host.cc.on_spurious(host.now, &missing);
         assert!(!host.cc.snapshot().in_recovery);
+        assert_eq!(host.cwnd(), segments(16));
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
+    }
+
+    #[test]
+    fn an_undo_in_recovery_leaves_what_the_real_loss_did() {
+        let mut host = avoiding(32);
+        // So many losses that PRR lets out less than ssthresh.
+        host.lose(20);
+        host.advance(TimeDelta::from_millis(1));
+        host.fill();
+        let old = host.in_flight() - 1;
+        for _ in 0..old {
+            host.feedback(Report { acked: 1, ..Report::default() });
+            host.fill();
+        }
+        assert!(host.cwnd() < segments(16));
+        // The retransmission is declared lost, and arrives.
+        host.lose(1);
+        assert!(host.cc.snapshot().ssthresh < Some(segments(16)));
+        host.cc.on_spurious(host.now, &host.missing()[..1]);
         assert_eq!(host.cwnd(), segments(16));
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }

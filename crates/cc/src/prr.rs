@@ -148,6 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn the_share_is_rounded_up() {
+        let mut sender = Sender::new(6, 6, 2);
+        assert_eq!(sender.on_ack(1, 1, false), 1);
+        // A third of 4000 bytes, 1000 of which went out.
+        sender.on_ack(2, 0, false);
+        sender.on_ack(1, 0, false);
+        assert_eq!(sender.prr.proportional(2_000), 334);
+    }
+
+    #[test]
     fn heavy_loss_is_met_by_packet_conservation() {
         // 15 of 20 segments are lost at once: the flight is below ssthresh from the first ACK.
         let mut sender = Sender::new(20, 20, 10);

@@ -87,3 +87,46 @@ impl RecoveryEpisode {
         self.undoable = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uncork_units::TimeDelta;
+
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(ms)
+    }
+
+    #[test]
+    fn an_episode_without_losses_is_not_spurious() {
+        let mut episode = RecoveryEpisode::default();
+        episode.enter(at(1), 0);
+        assert!(!episode.on_spurious(1));
+        episode.enter(at(2), 1);
+        assert!(episode.on_spurious(1));
+        assert!(!episode.on_spurious(1), "once is enough");
+    }
+
+    #[test]
+    fn an_episode_covers_what_left_before_it() {
+        let mut episode = RecoveryEpisode::default();
+        assert!(!episode.covers(Time::ZERO));
+        episode.enter(at(10), 1);
+        assert!(episode.covers(at(9)));
+        assert!(!episode.covers(at(10)));
+        episode.extend(at(20));
+        assert!(episode.covers(at(19)));
+        assert!(episode.on_spurious(1), "it is still the episode of one loss");
+    }
+
+    #[test]
+    fn a_forgotten_episode_is_over() {
+        let mut episode = RecoveryEpisode::default();
+        episode.enter(at(10), 1);
+        episode.forget(at(20));
+        assert!(!episode.is_active());
+        assert!(!episode.on_spurious(1));
+        assert!(episode.covers(at(19)));
+    }
+}

@@ -216,6 +216,14 @@ mod tests {
     }
 
     #[test]
+    fn a_plateau_below_the_window_moves_up_to_it() {
+        let mut curve = Curve::after_congestion(100 * MSS, 0);
+        curve.begin(Time::ZERO, 120 * MSS, MSS);
+        assert_eq!(curve.w_cubic(TimeDelta::ZERO, MSS), 120 * MSS);
+        assert_eq!(curve.w_cubic(secs(10.0), MSS), 520 * MSS);
+    }
+
+    #[test]
     fn fast_convergence_lowers_a_sinking_plateau() {
         assert_eq!(Curve::after_congestion(100_000, 0).w_max(), 100_000);
         assert_eq!(Curve::after_congestion(100_000, 100_000).w_max(), 100_000);

@@ -46,7 +46,9 @@ fn a_loss_leaves_seven_tenths() {
 fn the_window_returns_to_the_plateau_when_k_says() {
     // W_max = 300: K = cbrt(300 * 0.3 / 0.4) = 6.08 s, 61 rounds of 100 ms.
     let mut host = avoiding(210);
-    let half_way = after_rounds(&mut host, 30);
+    let early = after_rounds(&mut host, 5);
+    assert!((229..=231).contains(&early), "0.4 (0.5 - 6.08)^3 + 300 = 230.4, not {early}");
+    let half_way = after_rounds(&mut host, 25);
     assert!((287..=290).contains(&half_way), "0.4 (3 - 6.08)^3 + 300 = 288.3, not {half_way}");
     let plateau = after_rounds(&mut host, 31);
     assert!((299..=300).contains(&plateau), "{plateau}");
