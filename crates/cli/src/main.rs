@@ -1,1 +1,40 @@
-fn main() {}
+//! The command `uncork`.
+//!
+//! stdout carries data only; progress and notes go to stderr. Exit status: 0 done, 2 wrong usage,
+//! 3 the environment cannot do it, 5 a bug.
+#![forbid(unsafe_code)]
+
+mod args;
+mod clock;
+mod compare;
+mod failure;
+mod manual;
+mod output;
+mod progress;
+mod stdout;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches};
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    failure::report_bugs();
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let matches = Cli::command().try_get_matches().map_err(Failure::Clap)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(Failure::Clap)?;
+    match (cli.command, matches.subcommand()) {
+        (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
+        (Some(Command::Completions { shell }), _) => manual::completions(shell),
+        (Some(Command::Man { command }), _) => manual::man(command.as_deref()),
+        _ => stdout::write(Cli::command().render_help().to_string().as_bytes()),
+    }
+}

@@ -1,1 +1,24 @@
-//! To be written.
+//! Comparisons: the same workload over the same path with several controllers, run on the simulator
+//! into a result document.
+//!
+//! [`run`] takes a [`CompareSpec`] and gives an [`Outcome`]; [`document`] and [`files`] make of it
+//! what people read. Nothing here prints or reads a clock, and equal specifications give equal
+//! results whatever the number of threads.
+#![forbid(unsafe_code)]
+
+mod aggregate;
+mod buffer;
+mod column;
+mod compare;
+mod figures;
+mod files;
+mod parallel;
+mod run;
+mod verdict;
+
+pub use aggregate::document;
+pub use buffer::{BufferError, parse_buffer, print_buffer};
+pub use column::{Column, ColumnError};
+pub use compare::{CompareError, CompareSpec, Workload};
+pub use files::{FILE_NAMES, files};
+pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};

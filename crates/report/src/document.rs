@@ -96,12 +96,13 @@ pub struct ColumnResult {
     pub unfinished: u64,
     /// Payload delivered by all flows together, in bits per second.
     pub goodput_bps: u64,
-    /// Goodput over the bottleneck's rate. Headers keep it below `mss_bytes / packet_bytes`.
+    /// Payload delivered, with its headers, over what the bottleneck could carry in that time: 0 to 1.
     pub utilisation: f64,
-    /// Round-trip times as the senders measured them, in milliseconds.
-    pub rtt_ms: Quantiles,
-    /// Time that packets waited in the bottleneck's queue, in milliseconds.
-    pub queue_ms: QueueDelay,
+    /// Round-trip times as the senders measured them, in milliseconds; `None` where none was.
+    pub rtt_ms: Option<Quantiles>,
+    /// Time that packets waited in the bottleneck's queue, in milliseconds; `None` where none came
+    /// through it.
+    pub queue_ms: Option<QueueDelay>,
     /// Payload bytes sent again over payload bytes sent.
     pub retransmit_fraction: f64,
     /// Retransmission timeouts of all flows together.

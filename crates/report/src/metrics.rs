@@ -52,11 +52,11 @@ const ALWAYS: [Metric; 9] = [
     Metric::new("goodput", "Mbit/s", |r| Some(r.goodput_bps as f64 / 1e6))
         .and_flow(|f| Some(f.goodput_bps as f64 / 1e6)),
     Metric::new("link", "%", |r| Some(r.utilisation * 100.0)).decimals(1),
-    Metric::new("RTT ms", "min", |r| Some(r.rtt_ms.min)),
-    Metric::new("RTT ms", "p50", |r| Some(r.rtt_ms.p50)),
-    Metric::new("RTT ms", "p95", |r| Some(r.rtt_ms.p95)),
-    Metric::new("queue ms", "p50", |r| Some(r.queue_ms.p50)),
-    Metric::new("queue ms", "p95", |r| Some(r.queue_ms.p95)),
+    Metric::new("RTT ms", "min", |r| Some(r.rtt_ms?.min)),
+    Metric::new("RTT ms", "p50", |r| Some(r.rtt_ms?.p50)),
+    Metric::new("RTT ms", "p95", |r| Some(r.rtt_ms?.p95)),
+    Metric::new("queue ms", "p50", |r| Some(r.queue_ms?.p50)),
+    Metric::new("queue ms", "p95", |r| Some(r.queue_ms?.p95)),
     Metric::new("resent", "%", |r| Some(r.retransmit_fraction * 100.0)).decimals(2),
     Metric::new("RTOs", "", |r| Some(r.timeouts as f64)).decimals(0),
 ];

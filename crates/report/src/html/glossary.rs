@@ -3,14 +3,12 @@
 use crate::document::CompareDocument;
 use crate::escape::escape;
 use crate::metrics::Summary;
-use crate::number::percent;
 
 /// An entry for each group of columns that the summary has.
 pub(super) fn section(document: &CompareDocument) -> String {
     let metrics = Summary::of(document).metrics;
     let groups = metrics.chunk_by(|a, b| a.group == b.group).map(|group| group[0].group);
-    let entry =
-        |group: &str| format!("<dt>{group}</dt><dd>{}</dd>\n", escape(&meaning(group, document)));
+    let entry = |group: &str| format!("<dt>{group}</dt><dd>{}</dd>\n", escape(meaning(group)));
     let entries: Vec<String> = groups.map(entry).collect();
     format!(
         "<section id=\"glossary\">\n<h2>What the columns mean</h2>\n<dl class=\"glossary\">\n{}</dl>\n\
@@ -19,8 +17,8 @@ pub(super) fn section(document: &CompareDocument) -> String {
     )
 }
 
-fn meaning(group: &str, document: &CompareDocument) -> String {
-    let text = match group {
+fn meaning(group: &str) -> &'static str {
+    match group {
         "completion s" => {
             "Seconds from the start of a transfer, handshake included, to its last byte at the \
              receiver, over the transfers of all seeds: of ten, one is faster than p10, five are faster than p50 and nine \
@@ -30,7 +28,11 @@ fn meaning(group: &str, document: &CompareDocument) -> String {
             "Payload that reached the receiver, per second of transfer, each byte counted once \
              however often it was sent. Of all flows together; for a flow of a mix, its own."
         }
-        "link" => return link(document),
+        "link" => {
+            "Share of the link: payload that reached the receiver, with its headers, over what the \
+             bottleneck could carry in that time. Each byte is counted once however often it was \
+             sent."
+        }
         "RTT ms" => {
             "Round-trip times as the sender measured them: the path's own, plus the wait in queues. \
              p95: one sample in twenty was longer."
@@ -51,18 +53,5 @@ fn meaning(group: &str, document: &CompareDocument) -> String {
              flows takes everything."
         }
         _ => "A flow's part of the goodput of its mix.",
-    };
-    text.to_owned()
-}
-
-fn link(document: &CompareDocument) -> String {
-    let path = &document.path;
-    let ceiling = f64::from(path.mss_bytes) / f64::from(path.packet_bytes.max(1));
-    format!(
-        "Share of the link: goodput over the rate of the bottleneck. Headers keep it below {}: {} \
-         bytes of payload in a packet of {}.",
-        percent(ceiling),
-        path.mss_bytes,
-        path.packet_bytes
-    )
+    }
 }

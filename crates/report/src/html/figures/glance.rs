@@ -23,7 +23,7 @@ pub(super) fn figure(document: &CompareDocument) -> Figure {
         Some((r.goodput_bps as f64, r.goodput_bps as f64, r.goodput_bps as f64))
     }));
     panels.push(panel(results, "queueing delay", "p50 to p95; less is better", &time_unit, |r| {
-        Some((r.queue_ms.p50 / 1e3, r.queue_ms.p50 / 1e3, r.queue_ms.p95 / 1e3))
+        r.queue_ms.map(|queue| (queue.p50 / 1e3, queue.p50 / 1e3, queue.p95 / 1e3))
     }));
     let rows = results.iter().map(|r| r.cc.clone()).collect();
     let title = "Completion, goodput and queueing delay by controller".to_owned();

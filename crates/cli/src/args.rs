@@ -1,0 +1,249 @@
+//! The command line.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use uncork_lab::{Column, CompareSpec, Workload, parse_buffer, print_buffer};
+use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
+use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
+
+const EXAMPLES: &str = "\
+Examples:
+  uncork compare
+  uncork compare --rate 100mbit --rtt 30ms --loss 0.1% --size 50MB -o report
+  uncork compare --cc bbr3+cubic,cubic --flows 2 --duration 30s --loss 0%";
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 done, 2 wrong usage, 3 the environment cannot do it (such as an output directory \
+that cannot be written), 5 a bug.";
+
+/// Congestion control you can choose, prove and ship.
+#[derive(Debug, Parser)]
+#[command(version, before_help = EXAMPLES, after_help = EXIT_STATUS)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what controllers do to a path: completion times, goodput, delay, losses
+    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    Compare(Box<CompareArgs>),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    Man {
+        /// The command to describe, such as compare
+        command: Option<String>,
+    },
+}
+
+/// Without arguments: 10 MB over 20 Mbit/s, 50 ms and 1 % random loss, by CUBIC, BBRv1 and BBRv3.
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// Rate of the bottleneck, headers included
+    #[arg(long, default_value = "20mbit", allow_hyphen_values = true, help_heading = "Path")]
+    rate: Rate,
+    /// Round-trip time of the empty path
+    #[arg(long, default_value = "50ms", value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(help_heading = "Path")]
+    rtt: TimeDelta,
+    /// Random loss of data packets
+    #[arg(long, default_value = "1%", value_name = "PERCENT", allow_hyphen_values = true)]
+    #[arg(help_heading = "Path")]
+    loss: Probability,
+    /// Where that loss strikes, seen from the bottleneck
+    #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
+    loss_position: Place,
+    /// Drop-tail queue of the bottleneck: 1bdp, 100kB, 83p (packets)
+    #[arg(long, default_value = "1bdp", value_name = "SIZE", value_parser = parse_buffer)]
+    #[arg(allow_hyphen_values = true, help_heading = "Path")]
+    buffer: Buffer,
+    /// Each flow transfers so many bytes
+    #[arg(long, default_value = "10MB", allow_hyphen_values = true, conflicts_with = "duration")]
+    #[arg(help_heading = "Traffic")]
+    size: ByteCount,
+    /// Each flow sends what it can for so long
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Traffic")]
+    duration: Option<TimeDelta>,
+    /// Flows of each controller that share the path
+    #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
+    #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
+    flows: u32,
+    /// reno, cubic, bbr1, bbr3, one by one; or a mix that shares the path: bbr3+cubic
+    #[arg(long, default_value = "cubic,bbr1,bbr3", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
+    cc: Vec<Column>,
+    /// Runs of each controller, each with its own random losses
+    #[arg(long, default_value = "10", value_name = "N", value_parser = count)]
+    #[arg(allow_hyphen_values = true, help_heading = "Runs")]
+    seeds: u32,
+    /// Seed of the first run; equal seeds give equal results
+    #[arg(long, default_value = "1", value_name = "N", value_parser = seed)]
+    #[arg(allow_hyphen_values = true, help_heading = "Runs")]
+    seed: u64,
+    /// Threads; as many as there are processors by default
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    #[arg(help_heading = "Runs")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// What is printed
+    #[arg(long, default_value = "human", help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Directory for report.html, summary.json, flows.parquet and series.parquet
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print no progress and no notes
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// When to use colours; auto also honours NO_COLOR
+    #[arg(long, default_value = "auto", value_name = "WHEN", help_heading = "Output")]
+    pub(crate) color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// A table
+    Human,
+    /// The result document
+    Json,
+    /// The table for a spreadsheet
+    Csv,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Place {
+    /// After the link, like a lossy last mile
+    After,
+    /// Before the queue
+    Before,
+}
+
+impl CompareArgs {
+    /// The comparison that is asked for.
+    pub(crate) fn spec(&self) -> CompareSpec {
+        CompareSpec {
+            path: PathSpec {
+                rate: self.rate,
+                rate_steps: Vec::new(),
+                rtt: self.rtt,
+                buffer: self.buffer,
+                loss: LossSpec::Bernoulli(self.loss),
+                loss_position: match self.loss_position {
+                    Place::After => LossPosition::After,
+                    Place::Before => LossPosition::Before,
+                },
+            },
+            workload: match self.duration {
+                Some(duration) => Workload::Duration(duration),
+                None => Workload::Transfer(self.size),
+            },
+            columns: self.cc.clone(),
+            flows: self.flows,
+            seeds: self.seeds,
+            first_seed: self.seed,
+            sampled: self.output.is_some(),
+        }
+    }
+
+    /// The command that repeats it, with every value that the results depend on.
+    pub(crate) fn command(&self) -> String {
+        let Self { rate, rtt, loss, flows, seeds, seed, .. } = self;
+        let place = match self.loss_position {
+            Place::After => "after",
+            Place::Before => "before",
+        };
+        let workload = match self.duration {
+            Some(duration) => format!("--duration {duration}"),
+            None => format!("--size {}", self.size),
+        };
+        let buffer = print_buffer(self.buffer);
+        let columns: Vec<String> = self.cc.iter().map(Column::to_string).collect();
+        let columns = columns.join(",");
+        format!(
+            "uncork compare --rate {rate} --rtt {rtt} --loss {loss} --loss-position {place} \
+             --buffer {buffer} {workload} --flows {flows} --cc {columns} --seeds {seeds} \
+             --seed {seed}"
+        )
+    }
+}
+
+/// The argument `id` of `compare` as the help shows it, such as `--rate <RATE>`.
+pub(crate) fn shown(id: &str) -> String {
+    let mut root = Cli::command();
+    root.build();
+    let mut arguments =
+        root.find_subcommand("compare").into_iter().flat_map(clap::Command::get_arguments);
+    arguments.find(|argument| argument.get_id() == id).map_or_else(String::new, Arg::to_string)
+}
+
+/// What does not fit is larger than any limit, and the check of the limits says so.
+fn count(text: &str) -> Result<u32, &'static str> {
+    seed(text).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+}
+
+fn seed(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "a whole number is expected: write 10")
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse().map_err(|_| "a whole number of at least 1 is expected: write 2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(line: &str) -> CompareArgs {
+        match Cli::try_parse_from(line.split_whitespace()).unwrap().command {
+            Some(Command::Compare(args)) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn arguments_are_shown_as_in_the_help() {
+        assert_eq!(shown("rtt"), "--rtt <TIME>");
+        for id in ["rate", "buffer", "loss", "duration", "size", "cc", "flows", "seeds", "seed"] {
+            assert!(shown(id).starts_with(&format!("--{id} <")), "{id}");
+        }
+    }
+
+    #[test]
+    fn the_default_is_the_published_case() {
+        let args = compare("uncork compare");
+        assert_eq!(
+            args.command(),
+            "uncork compare --rate 20mbit --rtt 50ms --loss 1% --loss-position after --buffer 1bdp \
+             --size 10MB --flows 1 --cc cubic,bbr1,bbr3 --seeds 10 --seed 1"
+        );
+        assert!(!args.spec().sampled);
+    }
+
+    #[test]
+    fn the_command_repeats_itself() {
+        let line = "uncork compare --rate 1.5gbit --rtt 7ms --loss 0.25% --loss-position before \
+                    --buffer 83p --duration 3s --flows 2 --cc bbr3:strict_draft+reno,bbr1 \
+                    --seeds 4 --seed 9";
+        let command = compare(line).command();
+        assert_eq!(command, line.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert_eq!(compare(&command).command(), command);
+    }
+}

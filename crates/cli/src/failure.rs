@@ -1,0 +1,84 @@
+//! What went wrong, as the user sees it.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+
+/// Exit status for wrong usage.
+const USAGE: u8 = 2;
+/// Exit status when the environment cannot do it.
+const ENVIRONMENT: u8 = 3;
+/// Exit status for a bug of this program.
+const BUG: i32 = 5;
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line is wrong, or asks for help.
+    Clap(clap::Error),
+    /// An argument has a value that cannot be.
+    Value(String),
+    /// A file or directory cannot be written.
+    Environment(String),
+    /// Whoever read stdout has gone.
+    BrokenPipe,
+}
+
+impl Failure {
+    /// `argument` (such as `--rate <RATE>`) cannot be `value`, for `reason`.
+    pub(crate) fn value(argument: &str, value: impl Display, reason: impl Display) -> Self {
+        Self::Value(format!("invalid value '{value}' for '{argument}': {reason}"))
+    }
+
+    /// Nothing can be written to the directory of `--output`.
+    pub(crate) fn output(directory: &Path, error: &io::Error) -> Self {
+        Self::Environment(format!(
+            "cannot write to '{}' of '--output <DIR>': {error}; give a directory that can be \
+             written, or one that can be created",
+            directory.display()
+        ))
+    }
+
+    /// stdout cannot be written.
+    pub(crate) fn stdout(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Self::Environment(format!("cannot write to standard output: {error}")),
+        }
+    }
+
+    /// Tells the user on stderr, and gives the exit status.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Clap(error) => {
+                // There is nowhere left to complain when this cannot be written.
+                let _ = error.print();
+                let is_help =
+                    matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+                if is_help { ExitCode::SUCCESS } else { USAGE.into() }
+            }
+            Self::Value(message) => {
+                eprintln!("error: {message}\n\nFor more information, try '--help'.");
+                USAGE.into()
+            }
+            Self::Environment(message) => {
+                eprintln!("error: {message}");
+                ENVIRONMENT.into()
+            }
+            Self::BrokenPipe => ExitCode::SUCCESS,
+        }
+    }
+}
+
+/// From here on a panic in any thread ends the process with the status for a bug.
+pub(crate) fn report_bugs() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        print(panic);
+        eprintln!("error: this is a bug in uncork; please report it with the command that you ran");
+        std::process::exit(BUG);
+    }));
+}

@@ -1,0 +1,223 @@
+//! Writing the files of a report: all of them or none.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A file to be: its name and what is in it.
+pub(crate) type File = (&'static str, Vec<u8>);
+
+/// Finds out whether files called `names` can be written to `directory`, and leaves it as it was.
+pub(crate) fn probe(directory: &Path, names: &[&str]) -> io::Result<()> {
+    let created = create(directory)?;
+    let result = refuse_occupied(directory, names).and_then(|()| Staging::new(directory).map(drop));
+    remove_empty(&created);
+    result
+}
+
+/// Writes `files` to `directory`, which is created if need be. When that fails, `directory` is as
+/// it was before.
+pub(crate) fn write(directory: &Path, files: &[File]) -> io::Result<()> {
+    let created = create(directory)?;
+    let result = write_existing(directory, files);
+    if result.is_err() {
+        remove_empty(&created);
+    }
+    result
+}
+
+fn write_existing(directory: &Path, files: &[File]) -> io::Result<()> {
+    let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
+    refuse_occupied(directory, &names)?;
+    let staging = Staging::new(directory)?;
+    for (name, content) in files {
+        fs::write(staging.new_file(name), content)?;
+    }
+    for (done, name) in names.iter().enumerate() {
+        if let Err(error) = staging.put_in_place(name) {
+            for name in &names[..done] {
+                staging.take_back(name);
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+/// A directory beside the files to come, on the same file system, so that renaming is enough to put
+/// them in place. It goes when it is dropped.
+struct Staging<'a> {
+    target: &'a Path,
+    path: PathBuf,
+}
+
+impl<'a> Staging<'a> {
+    fn new(target: &'a Path) -> io::Result<Self> {
+        let path = target.join(format!(".uncork-{}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self { target, path })
+    }
+
+    fn new_file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Where an earlier file of that name waits until all new ones are in place.
+    fn earlier_file(&self, name: &str) -> PathBuf {
+        self.path.join(format!("{name}.earlier"))
+    }
+
+    fn put_in_place(&self, name: &str) -> io::Result<()> {
+        let target = self.target.join(name);
+        let had_earlier = target.symlink_metadata().is_ok();
+        if had_earlier {
+            fs::rename(&target, self.earlier_file(name))?;
+        }
+        fs::rename(self.new_file(name), &target).inspect_err(|_| {
+            if had_earlier {
+                self.take_back(name);
+            }
+        })
+    }
+
+    /// Undoes [`Self::put_in_place`]. What cannot be undone stays: there is nothing left to try.
+    fn take_back(&self, name: &str) {
+        let target = self.target.join(name);
+        let _ = match fs::rename(self.earlier_file(name), &target) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::remove_file(&target),
+            result => result,
+        };
+    }
+}
+
+impl Drop for Staging<'_> {
+    fn drop(&mut self) {
+        // Left behind, it is hidden and names its process; no result is wrong for it.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// A directory that has the name of a file to come must not be moved away.
+fn refuse_occupied(directory: &Path, names: &[&str]) -> io::Result<()> {
+    let occupied = names.iter().find(|name| directory.join(name).is_dir());
+    occupied.map_or(Ok(()), |name| {
+        Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{name} in it is a directory")))
+    })
+}
+
+/// Creates `directory` and its parents, and gives those that were missing, innermost first.
+fn create(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing = directory
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && path.symlink_metadata().is_err());
+    let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+    match fs::create_dir_all(directory) {
+        Ok(()) => Ok(missing),
+        Err(error) => {
+            remove_empty(&missing);
+            Err(error)
+        }
+    }
+}
+
+/// Removes `directories`, as far as they are there and empty.
+fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory of the test's own, gone at its end.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("uncork-{}-{name}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+
+        fn entries(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap();
+            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn files(content: &str) -> [File; 2] {
+        [("a", content.into()), ("b", content.into())]
+    }
+
+    #[test]
+    fn writes_and_replaces_all_files() {
+        let scratch = Scratch::new("replace");
+        for content in ["one", "two"] {
+            write(&scratch.0, &files(content)).unwrap();
+            assert_eq!(scratch.entries(), ["a", "b"]);
+            assert_eq!(fs::read_to_string(scratch.0.join("b")).unwrap(), content);
+        }
+    }
+
+    #[test]
+    fn creates_missing_directories_when_writing_but_not_when_probing() {
+        let scratch = Scratch::new("create");
+        let deep = scratch.0.join("x/y/z");
+        probe(&deep, &["a", "b"]).unwrap();
+        assert_eq!(scratch.entries(), [""; 0]);
+        write(&deep, &files("one")).unwrap();
+        assert_eq!(fs::read_to_string(deep.join("a")).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_directory_in_the_place_of_a_file_is_left_alone() {
+        let scratch = Scratch::new("occupied");
+        write(&scratch.0, &[("a", b"one".to_vec())]).unwrap();
+        fs::create_dir(scratch.0.join("b")).unwrap();
+        assert_eq!(
+            probe(&scratch.0, &["a", "b"]).unwrap_err().to_string(),
+            "b in it is a directory"
+        );
+        write(&scratch.0, &files("two")).unwrap_err();
+        assert_eq!(scratch.entries(), ["a", "b"]);
+        assert_eq!(fs::read_to_string(scratch.0.join("a")).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_failure_half_way_puts_everything_back() {
+        let scratch = Scratch::new("undo");
+        write(&scratch.0, &[("a", b"one".to_vec())]).unwrap();
+        let staging = Staging::new(&scratch.0).unwrap();
+        fs::write(staging.new_file("a"), "two").unwrap();
+        fs::write(staging.new_file("c"), "two").unwrap();
+        staging.put_in_place("a").unwrap();
+        staging.put_in_place("c").unwrap();
+        staging.put_in_place("never written").unwrap_err();
+        staging.take_back("a");
+        staging.take_back("c");
+        drop(staging);
+        assert_eq!(scratch.entries(), ["a"]);
+        assert_eq!(fs::read_to_string(scratch.0.join("a")).unwrap(), "one");
+    }
+
+    #[test]
+    fn nothing_is_left_below_a_file() {
+        let scratch = Scratch::new("file");
+        fs::write(scratch.0.join("file"), "").unwrap();
+        let below = scratch.0.join("file/x/y");
+        probe(&below, &["a"]).unwrap_err();
+        write(&below, &files("one")).unwrap_err();
+        assert_eq!(scratch.entries(), ["file"]);
+    }
+}

@@ -1,0 +1,96 @@
+//! How people write the size of a queue.
+
+use std::fmt;
+
+use uncork_path::Buffer;
+
+/// A text that is no size of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferError;
+
+/// Reads `1bdp`, `0.5bdp`, `83p` or a number of bytes such as `100kB`.
+pub fn parse_buffer(text: &str) -> Result<Buffer, BufferError> {
+    let text = text.trim();
+    let lower = text.to_ascii_lowercase();
+    if let Some(number) = lower.strip_suffix("bdp") {
+        return thousandths(number.trim_end()).map(Buffer::MilliBdp).ok_or(BufferError);
+    }
+    let packets = ["packets", "packet", "p"].iter().find_map(|unit| lower.strip_suffix(unit));
+    if let Some(number) = packets {
+        return whole(number.trim_end()).map(Buffer::Packets).ok_or(BufferError);
+    }
+    text.parse().map(Buffer::Bytes).map_err(|_| BufferError)
+}
+
+/// Writes what [`parse_buffer`] reads.
+pub fn print_buffer(buffer: Buffer) -> String {
+    match buffer {
+        Buffer::Bytes(bytes) => bytes.to_string(),
+        Buffer::Packets(packets) => format!("{packets}p"),
+        Buffer::MilliBdp(n) => {
+            let decimal = format!("{}.{:03}", n / 1000, n % 1000);
+            format!("{}bdp", decimal.trim_end_matches('0').trim_end_matches('.'))
+        }
+    }
+}
+
+/// `1.25` as 1250; at most three decimal places.
+fn thousandths(number: &str) -> Option<u64> {
+    let (whole_part, places) = number.split_once('.').unwrap_or((number, "0"));
+    if places.len() > 3 {
+        return None;
+    }
+    let fraction = whole(&format!("{places:0<3}"))?;
+    whole(whole_part)?.checked_mul(1000)?.checked_add(fraction)
+}
+
+/// Digits alone: `str::parse` would take a plus sign as well.
+fn whole(digits: &str) -> Option<u64> {
+    let only_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
+    if only_digits { digits.parse().ok() } else { None }
+}
+
+impl fmt::Display for BufferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a buffer is a size with a unit: write 1bdp, 0.5bdp, 100kB or 83p")
+    }
+}
+
+impl std::error::Error for BufferError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_unit() {
+        for (text, buffer) in [
+            ("1bdp", Buffer::MilliBdp(1000)),
+            ("0.5 BDP", Buffer::MilliBdp(500)),
+            ("1.25bdp", Buffer::MilliBdp(1250)),
+            ("83p", Buffer::Packets(83)),
+            ("1 packet", Buffer::Packets(1)),
+            ("83 packets", Buffer::Packets(83)),
+            ("100kB", Buffer::Bytes("100kB".parse().unwrap())),
+            ("64KiB", Buffer::Bytes("64KiB".parse().unwrap())),
+        ] {
+            assert_eq!(parse_buffer(text), Ok(buffer), "{text}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_be_sure_of() {
+        let texts = "100 64k -1bdp +1p 1.5p 1.2345bdp bdp p .bdp 1.bdpx 99999999999999999999p \
+                     18446744073709551615bdp 1e3p 5mbit ٣p";
+        for text in texts.split_whitespace().chain([""]) {
+            assert_eq!(parse_buffer(text), Err(BufferError), "{text}");
+        }
+    }
+
+    #[test]
+    fn prints_what_reads_back() {
+        for text in ["1bdp", "0.5bdp", "0.05bdp", "12.345bdp", "83p", "100kB", "0bdp"] {
+            assert_eq!(print_buffer(parse_buffer(text).unwrap()), text);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A column of a comparison: `bbr3`, or a mix such as `bbr3+cubic`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uncork_cc::{Algorithm, CcSpec, SpecError};
+
+/// The controllers that share the path in one column of a comparison. Written `bbr3`, or
+/// `bbr3+cubic` for a mix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column(Vec<CcSpec>);
+
+/// Why a text is no column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColumnError {
+    /// There is no name, or none on one side of a `+`.
+    Empty,
+    /// A name is not a controller's.
+    Unknown {
+        /// The name.
+        name: String,
+        /// The controllers whose names are closest to it.
+        near: Vec<&'static str>,
+    },
+    /// A controller was given an option that it does not have.
+    Option {
+        /// The controller with its option, as written.
+        text: String,
+        /// What it takes.
+        error: SpecError,
+    },
+}
+
+impl Column {
+    /// A column of one controller.
+    pub fn of(cc: CcSpec) -> Self {
+        Self(vec![cc])
+    }
+
+    /// The controllers, in the order written; never empty.
+    pub fn members(&self) -> &[CcSpec] {
+        &self.0
+    }
+
+    /// The different controllers, in the order written.
+    pub fn distinct(&self) -> Vec<CcSpec> {
+        let mut distinct = Vec::new();
+        for cc in &self.0 {
+            if !distinct.contains(cc) {
+                distinct.push(*cc);
+            }
+        }
+        distinct
+    }
+}
+
+impl FromStr for Column {
+    type Err = ColumnError;
+
+    fn from_str(text: &str) -> Result<Self, ColumnError> {
+        text.split('+').map(member).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members: Vec<String> = self.0.iter().map(CcSpec::to_string).collect();
+        f.write_str(&members.join("+"))
+    }
+}
+
+impl fmt::Display for ColumnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => write!(f, "a controller is missing; {}", known()),
+            Self::Unknown { name, near } if near.is_empty() => {
+                write!(f, "unknown controller '{name}'; {}", known())
+            }
+            Self::Unknown { name, near } => {
+                let near = near.join(" or ");
+                write!(f, "unknown controller '{name}', did you mean {near}? {}", known())
+            }
+            Self::Option { text, error } => write!(f, "'{text}': {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ColumnError {}
+
+fn member(text: &str) -> Result<CcSpec, ColumnError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(ColumnError::Empty);
+    }
+    text.parse().map_err(|error| match error {
+        SpecError::UnknownAlgorithm => {
+            let name = text.split(':').next().unwrap_or(text).to_owned();
+            let near = nearest(&name.to_lowercase());
+            ColumnError::Unknown { name, near }
+        }
+        error => ColumnError::Option { text: text.to_owned(), error },
+    })
+}
+
+fn known() -> String {
+    let names = Algorithm::ALL.map(Algorithm::name).join(", ");
+    format!("known are {names}, and mixes such as bbr3+cubic")
+}
+
+/// The algorithms whose names take the fewest changes to get from `name`, if at most half of it
+/// has to change.
+fn nearest(name: &str) -> Vec<&'static str> {
+    let distances = Algorithm::ALL.map(|algorithm| (distance(name, algorithm.name()), algorithm));
+    let least = distances.iter().map(|(distance, _)| *distance).min().unwrap_or(usize::MAX);
+    if least > name.chars().count().div_ceil(2) {
+        return Vec::new();
+    }
+    let near = distances.iter().filter(|(distance, _)| *distance == least);
+    near.map(|(_, algorithm)| algorithm.name()).collect()
+}
+
+/// How many characters must be inserted, removed or replaced to make `a` into `b` (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        text.parse::<Column>().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn reads_and_writes_single_controllers_and_mixes() {
+        for text in ["cubic", "bbr3+cubic", "bbr3:strict_draft+bbr3", "reno+reno+bbr1"] {
+            assert_eq!(text.parse::<Column>().unwrap().to_string(), text);
+        }
+        let mix: Column = "reno+bbr1+reno".parse().unwrap();
+        assert_eq!(mix.members().len(), 3);
+        assert_eq!(mix.distinct(), ["reno", "bbr1"].map(|name| name.parse().unwrap()));
+    }
+
+    #[test]
+    fn suggests_what_was_meant() {
+        let known = "known are reno, cubic, bbr1, bbr3, and mixes such as bbr3+cubic";
+        assert_eq!(
+            error("cubci"),
+            format!("unknown controller 'cubci', did you mean cubic? {known}")
+        );
+        assert_eq!(
+            error("bbr"),
+            format!("unknown controller 'bbr', did you mean bbr1 or bbr3? {known}")
+        );
+        assert_eq!(
+            error("BBRv3"),
+            format!("unknown controller 'BBRv3', did you mean bbr3? {known}")
+        );
+        assert_eq!(
+            error("newreno"),
+            format!("unknown controller 'newreno', did you mean reno? {known}")
+        );
+        assert_eq!(error("westwood"), format!("unknown controller 'westwood'; {known}"));
+        assert_eq!(error("bbr3+"), format!("a controller is missing; {known}"));
+        assert_eq!(error(""), format!("a controller is missing; {known}"));
+    }
+
+    #[test]
+    fn an_option_that_is_not_there_is_named() {
+        assert_eq!(error("reno:fast"), "'reno:fast': unknown option; reno takes none");
+        assert_eq!(error("bbr1+bbr3:x"), "'bbr3:x': unknown option; bbr3 takes strict_draft");
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("", "bbr1"), 4);
+        assert_eq!(distance("reno", "reno"), 0);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,51 @@
+//! Independent pieces of work on several threads.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// The results of `work(0)` to `work(count - 1)`, in that order, computed on up to `jobs` threads.
+/// Which thread computes what changes from call to call; the results do not.
+pub(crate) fn map<T: Send + Sync>(
+    count: usize,
+    jobs: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    let slots: Vec<OnceLock<T>> = (0..count).map(|_| OnceLock::new()).collect();
+    let next = AtomicUsize::new(0);
+    let worker = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(slot) = slots.get(index) else { return };
+            slot.get_or_init(|| work(index));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..jobs.min(count) {
+            scope.spawn(worker);
+        }
+        worker();
+    });
+    slots.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_order_whatever_the_number_of_threads() {
+        let expected: Vec<usize> = (0..100).map(|n| n * n).collect();
+        for jobs in [0, 1, 2, 7, 1000] {
+            assert_eq!(map(100, jobs, |n| n * n), expected);
+        }
+        assert_eq!(map(0, 4, |n| n), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn several_threads_work_at_once() {
+        let barrier = std::sync::Barrier::new(2);
+        // Each piece waits for the other: one thread alone would never come back.
+        assert_eq!(map(2, 2, |n| (n, barrier.wait().is_leader()).0), [0, 1]);
+    }
+}
