@@ -15,7 +15,7 @@ fn commands(page: &str) -> Vec<(String, String)> {
             (true, "```") => in_block = false,
             (true, _) => match (line.strip_prefix("$ "), commands.last_mut()) {
                 (Some(command), _) => commands.push((command.to_owned(), String::new())),
-                (None, Some((_, output))) => *output += &format!("{line}\n"),
+                (None, Some((_, output))) => output.extend([line, "\n"]),
                 (None, None) => panic!("{page} shows output without a command: {line}"),
             },
         }
