@@ -20,6 +20,8 @@ mod cubic;
 mod event;
 mod filter;
 mod hystart;
+#[cfg(test)]
+mod link;
 mod loss_window;
 mod newreno;
 mod prr;

@@ -10,6 +10,8 @@ use crate::event::{AppState, Feedback, SentPacket, Token};
 /// `C.` and `P.` in the comments are the draft's connection and packet state.
 #[derive(Clone, Debug)]
 pub(crate) struct DeliverySampler {
+    /// What left earlier took another path (RFC 9000 §9.4): no sample comes of it.
+    path_since: Time,
     /// C.delivered: bytes delivered so far.
     delivered: u64,
     /// C.lost: bytes declared lost so far.
@@ -25,9 +27,8 @@ pub(crate) struct DeliverySampler {
     min_rtt: TimeDelta,
     /// Bytes in flight as last reported.
     in_flight: u64,
-    /// What the application had left after the last packet.
-    app: AppState,
-    /// When the pacer would have let the next packet go.
+    /// When the pacer would have let the packet after the last one go, had there been one; never
+    /// while the application has more.
     pacing_release: Time,
 }
 
@@ -67,6 +68,7 @@ impl RateSample {
 impl DeliverySampler {
     pub(crate) fn new(now: Time, initial_rtt: Option<TimeDelta>) -> Self {
         Self {
+            path_since: now,
             delivered: 0,
             lost: 0,
             delivered_time: now,
@@ -74,8 +76,7 @@ impl DeliverySampler {
             app_limited_until: 0,
             min_rtt: initial_rtt.unwrap_or(TimeDelta::MAX),
             in_flight: 0,
-            app: AppState::Backlogged,
-            pacing_release: now,
+            pacing_release: Time::NEVER,
         }
     }
 
@@ -115,7 +116,7 @@ impl DeliverySampler {
     /// packet go. A sender that ran dry but whose pacer had not yet let the next packet go has lost
     /// nothing: it is paced, not application-limited.
     pub(crate) fn check_app_limited(&mut self, now: Time, room: bool) {
-        if self.app == AppState::Drained && room && now > self.pacing_release {
+        if room && now > self.pacing_release {
             self.mark_app_limited();
         }
     }
@@ -134,12 +135,11 @@ impl DeliverySampler {
             self.delivered_time = now;
         }
         self.in_flight = packet.in_flight;
-        self.app = app;
-        if app == AppState::Drained {
-            let gap =
-                pacing_rate.map_or(TimeDelta::ZERO, |rate| rate.time_for(u64::from(packet.bytes)));
-            self.pacing_release = now + gap;
-        }
+        self.pacing_release = match (app, pacing_rate) {
+            (AppState::Backlogged, _) => Time::NEVER,
+            (AppState::Drained, None) => now,
+            (AppState::Drained, Some(rate)) => now + rate.time_for(u64::from(packet.bytes)),
+        };
         let send_elapsed = now.since(self.first_send_time);
         Token::new(
             now,
@@ -187,7 +187,8 @@ impl DeliverySampler {
         let interval = newest.send_elapsed.max(ack_elapsed);
         // An interval below the shortest round trip comes from a packet acknowledged by way of its
         // earlier transmission: no reliable rate (§4.1.2.3).
-        if interval >= self.min_rtt || self.min_rtt == TimeDelta::MAX {
+        let is_reliable = interval >= self.min_rtt || self.min_rtt == TimeDelta::MAX;
+        if is_reliable && newest.send_time >= self.path_since {
             sample.delivery_rate = Rate::of(sample.delivered, interval);
         }
     }

@@ -111,7 +111,7 @@ impl<C: Controller> Host<C> {
             in_flight,
             unacked: in_flight + segments(self.lost.len() as u64),
             una_advanced: report.una_advanced,
-            oldest_sent: Time::NEVER,
+            oldest_sent: self.in_flight.front().map_or(Time::NEVER, Token::send_time),
             repaired_by_probe: report.repaired_by_probe,
         };
         self.cc.on_feedback(self.now, &feedback);

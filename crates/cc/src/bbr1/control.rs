@@ -37,6 +37,10 @@ impl Bbr1 {
         if !self.follow_recovery(ack) {
             self.grow_cwnd(ack.sample.newly_acked);
         }
+        self.cap_in_probe_rtt();
+    }
+
+    fn cap_in_probe_rtt(&mut self) {
         if self.mode == Mode::ProbeRtt {
             self.cwnd = self.cwnd.min(self.min_pipe_cwnd());
         }
@@ -125,13 +129,15 @@ impl Bbr1 {
         self.cwnd = self.cwnd.max(MIN_PIPE_PACKETS * self.mss);
     }
 
-    /// Losses begin recovery, unless it is under way.
+    /// Losses begin recovery, or prolong it. Linux repairs until what was outstanding at the first
+    /// loss is delivered, and goes on within the same ACK when more was lost meanwhile; BBR sees one
+    /// recovery, with one round of conservation.
     pub(super) fn note_losses(&mut self, now: Time) {
         if self.repair == Repair::None {
             self.save_cwnd();
             self.repair = Repair::Entering;
-            self.repair_since = now;
         }
+        self.last_loss = now;
     }
 
     /// Each lost packet leaves the window; the first round of recovery sends one packet for each
@@ -142,8 +148,7 @@ impl Bbr1 {
         if ack.sample.newly_lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.sample.newly_lost).max(self.mss);
         }
-        // Linux repairs until all that was outstanding when it began is delivered.
-        let is_repaired = ack.oldest_sent >= self.repair_since;
+        let is_repaired = ack.oldest_sent >= self.last_loss;
         match self.repair {
             Repair::Entering => {
                 self.repair = Repair::Recovery;
@@ -152,7 +157,8 @@ impl Bbr1 {
                 self.cwnd = conserved;
             }
             Repair::Recovery | Repair::Timeout if is_repaired => self.exit_recovery(),
-            Repair::None | Repair::Recovery | Repair::TimedOut | Repair::Timeout => {}
+            Repair::TimedOut => self.follow_timeout(ack.in_flight),
+            Repair::None | Repair::Recovery | Repair::Timeout => {}
         }
         if self.packet_conservation {
             self.cwnd = self.cwnd.max(conserved);
@@ -160,10 +166,18 @@ impl Bbr1 {
         self.packet_conservation
     }
 
-    pub(super) fn exit_recovery(&mut self) {
+    fn exit_recovery(&mut self) {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
         self.packet_conservation = false;
         self.repair = Repair::None;
+    }
+
+    /// All that was declared lost has arrived: recovery was for nothing.
+    pub(super) fn undo_recovery(&mut self) {
+        if self.repair != Repair::None {
+            self.exit_recovery();
+            self.cap_in_probe_rtt();
+        }
     }
 
     /// The window to come back to: the one before recovery or ProbeRTT cut it.
@@ -175,7 +189,7 @@ impl Bbr1 {
     /// A retransmission timeout: one packet may leave.
     pub(super) fn enter_timeout(&mut self, now: Time) {
         self.repair = Repair::TimedOut;
-        self.repair_since = now;
+        self.last_loss = now;
         self.packet_conservation = false;
         self.cwnd = self.mss;
     }

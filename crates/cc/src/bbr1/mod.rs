@@ -12,6 +12,8 @@ mod policer;
 mod probe_bw;
 mod probe_rtt;
 mod startup;
+#[cfg(test)]
+mod tests;
 
 use uncork_units::{Rate, Rng, Time};
 
@@ -58,7 +60,8 @@ pub struct Bbr1 {
     has_seen_rtt: bool,
     /// Loss recovery as the window last took it into account.
     repair: Repair,
-    repair_since: Time,
+    /// When losses were declared last: what left before is repaired or will be.
+    last_loss: Time,
     /// First round of recovery: one byte may leave for each byte that arrives.
     packet_conservation: bool,
     /// When the pacer lets the next packet go.
@@ -116,7 +119,7 @@ impl Bbr1 {
             pacing_rate: Rate::ZERO,
             has_seen_rtt: false,
             repair: Repair::None,
-            repair_since: settings.now,
+            last_loss: settings.now,
             packet_conservation: false,
             next_departure: settings.now,
         };
@@ -210,7 +213,7 @@ impl Controller for Bbr1 {
         if !packets.is_empty() && self.recovery.on_spurious(packets.len() as u32) {
             self.full_pipe.restart();
             self.policer.reset();
-            self.exit_recovery();
+            self.undo_recovery();
         }
     }
 

@@ -67,3 +67,22 @@ impl Bbr1 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Settings;
+
+    #[test]
+    fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
+        let mut begun = [false; CYCLE_PHASES as usize];
+        for seed in 0..200 {
+            let now = Time::ZERO;
+            let settings = Settings { mss: 1_448, initial_window: 0, initial_rtt: None, seed, now };
+            let mut bbr = Bbr1::new(&settings);
+            bbr.enter_probe_bw(now);
+            begun[bbr.cycle.phase as usize] = true;
+        }
+        assert_eq!(begun, [true, false, true, true, true, true, true, true]);
+    }
+}

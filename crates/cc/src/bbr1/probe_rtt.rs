@@ -33,10 +33,12 @@ impl MinRtt {
         now > self.stamp + MIN_RTT_WINDOW
     }
 
-    /// An expired minimum gives way to any sample but one that a delayed ACK may have stretched.
+    /// An expired minimum gives way to any sample but one that a delayed ACK may have stretched. A
+    /// sample that only equals the minimum does not renew it: flows whose queue never empties agree
+    /// on too long a minimum and would confirm it to each other for ever.
     fn update(&mut self, ack: &Ack, expired: bool) {
         let Some(rtt) = ack.sample.rtt else { return };
-        let is_lower = self.rtt.is_none_or(|min_rtt| rtt <= min_rtt);
+        let is_lower = self.rtt.is_none_or(|min_rtt| rtt < min_rtt);
         if is_lower || (expired && !ack.maybe_delayed) {
             *self = Self { rtt: Some(rtt), stamp: ack.now };
         }

@@ -5,7 +5,6 @@ extern crate std;
 mod appendix;
 mod deviations;
 mod events;
-mod link;
 mod properties;
 mod rules;
 mod script;
@@ -16,7 +15,7 @@ use super::Bbr3;
 use super::deviations::Deviations;
 use super::state::State;
 use crate::Settings;
-use link::{Loop, MSS, Path};
+use crate::link::{Loop, MSS, Path};
 
 fn settings() -> Settings {
     Settings {

@@ -8,7 +8,7 @@ use uncork_units::{Time, TimeDelta};
 
 use super::super::Bbr3;
 use super::super::deviations::Deviations;
-use super::link::MSS;
+use crate::link::MSS;
 use crate::{Acked, AppState, Controller, Feedback, Lost, RttSample, SentPacket, Timeout, Token};
 
 /// A host whose every packet, ACK and loss the test decides.

@@ -344,7 +344,10 @@ impl<C: Controller> Loop<C> {
                 in_flight: self.in_flight,
                 unacked: self.in_flight,
                 una_advanced: true,
-                oldest_sent: Time::NEVER,
+                oldest_sent: self
+                    .flight
+                    .front()
+                    .map_or(Time::NEVER, |first| first.token.send_time()),
                 repaired_by_probe: core::mem::take(&mut self.repaired),
             },
         );
