@@ -3,7 +3,7 @@
 use uncork_units::{Time, TimeDelta};
 
 use crate::controller::{Control, Settings, Snapshot};
-use crate::event::{Feedback, SentPacket, Token};
+use crate::event::{Feedback, Lost, SentPacket, Token};
 use crate::prr::Prr;
 use crate::recovery::{RecoveryChange, RecoveryEpisode};
 use crate::round::RoundCounter;
@@ -150,7 +150,7 @@ impl LossWindow {
         }
         let is_new = change != RecoveryChange::Entered && self.counts(feedback);
         if is_new {
-            self.recovery.enter(now, 0);
+            self.recovery.enter(now);
         }
         self.recovery.confirm();
         if is_new { RecoveryChange::Entered } else { change }
@@ -214,7 +214,7 @@ impl LossWindow {
             Some((event, ssthresh)) => {
                 self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
                 self.ssthresh = ssthresh.max(2 * self.mss());
-                self.recovery.enter(now, 0);
+                self.recovery.enter(now);
             }
             None => self.recovery.extend(now),
         }
@@ -245,8 +245,8 @@ impl LossWindow {
     }
 
     /// `packets` that were declared lost had been delivered. True when that undoes the congestion
-    /// event of the current episode (RFC 9438 §4.9.2).
-    pub(crate) fn on_spurious(&mut self, packets: u32) -> bool {
+    /// event of the current episode (RFC 9438 §4.9).
+    pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         if !self.recovery.on_spurious(packets) {
             return false;
         }

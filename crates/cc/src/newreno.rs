@@ -42,7 +42,7 @@ impl NewReno {
         }
     }
 
-    /// RFC 5681 §3.1 and §5: one segment after a retransmission timeout; RFC 9002 §7.6.2: two on
+    /// RFC 5681 §3.1: one segment after a retransmission timeout; RFC 9002 §7.6.2: two on
     /// persistent congestion.
     fn collapse(&mut self, now: Time, segments: u64) {
         self.acked = 0;
@@ -68,7 +68,7 @@ impl Controller for NewReno {
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        self.window.on_spurious(packets.len() as u32);
+        self.window.on_spurious(packets);
     }
 
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
@@ -381,7 +381,11 @@ mod tests {
         // The retransmission is declared lost, and arrives.
         host.lose(1);
         assert!(host.cc.snapshot().ssthresh < Some(segments(16)));
-        host.cc.on_spurious(host.now, &host.missing()[..1]);
+        let missing = host.missing();
+        let (retransmission, real) = missing.split_last().expect("it is missing");
+        host.cc.on_spurious(host.now, &real[..1]);
+        assert!(host.cc.snapshot().ssthresh < Some(segments(16)), "that was the first episode's");
+        host.cc.on_spurious(host.now, &[*retransmission]);
         assert_eq!(host.cwnd(), segments(16));
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }

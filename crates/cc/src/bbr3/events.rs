@@ -23,7 +23,7 @@ impl Bbr3 {
     /// OnEnterRTO(), §5.6.4.4. The draft's `C.inflight + 1` means one packet, not one byte.
     pub(super) fn on_enter_rto(&mut self, now: Time) {
         self.save_state_upon_loss(self.recovery.is_active());
-        self.recovery.enter(now, 0);
+        self.recovery.enter(now);
         self.timed_out = true;
         self.cwnd = self.sampler.in_flight().saturating_add(self.mss);
     }
@@ -39,7 +39,7 @@ impl Bbr3 {
     /// RFC 9002 §7.6.2 goes to the minimum window; BBR's is BBR.MinPipeCwnd. The draft has no rule.
     /// Nothing that was learned before restores the window: it grows with what is delivered.
     pub(super) fn on_persistent_congestion(&mut self, now: Time) {
-        self.recovery.enter(now, 0);
+        self.recovery.enter(now);
         self.recovery.confirm();
         self.cwnd = self.cwnd.min(self.min_pipe_cwnd());
         self.undo.prior_cwnd = self.cwnd;

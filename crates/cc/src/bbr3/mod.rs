@@ -41,7 +41,7 @@ use full_pipe::FullPipe;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
 use probe_bw::ProbeCycle;
-use probe_rtt::ProbeRtt;
+use probe_rtt::Hold;
 use state::State;
 use undo::Undo;
 
@@ -67,7 +67,8 @@ pub struct Bbr3 {
 
     state: State,
     cycle: ProbeCycle,
-    probe_rtt: ProbeRtt,
+    /// How far a ProbeRTT has come; `None` while inflight comes down.
+    probe_rtt_hold: Option<Hold>,
     /// BBR.drain_start_round.
     drain_start_round: u64,
     /// BBR.idle_restart.
@@ -119,7 +120,7 @@ impl Bbr3 {
             undo: Undo::NOTHING,
             state: State::Startup,
             cycle: ProbeCycle::new(now),
-            probe_rtt: ProbeRtt::default(),
+            probe_rtt_hold: None,
             drain_start_round: 0,
             idle_restart: false,
             max_bw: MaxBwFilter::default(),
@@ -187,7 +188,7 @@ impl Controller for Bbr3 {
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        if self.recovery.on_spurious(packets.len() as u32) {
+        if self.recovery.on_spurious(packets) {
             self.handle_spurious_loss_detection();
         }
     }
