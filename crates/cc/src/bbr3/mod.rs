@@ -159,6 +159,10 @@ impl Controller for Bbr3 {
         self.sampler.check_app_limited(now, self.has_room(in_flight_before));
         if in_flight_before == 0 && self.sampler.is_app_limited() {
             self.handle_restart_from_idle(now);
+            if packet.unacked == packet.in_flight {
+                // All losses are repaired, and time has passed: nothing is worth restoring.
+                self.recovery.confirm();
+            }
         }
         if !self.has_room(packet.in_flight) {
             self.cwnd_usage.on_full(self.sampler.delivered());

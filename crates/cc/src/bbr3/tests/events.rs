@@ -27,6 +27,19 @@ fn timeout_lets_one_packet_leave() {
 }
 
 #[test]
+fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
+    let mut script = loaded();
+    script.ack(9).send_as(9, AppState::Drained);
+    let before = script.bbr.cwnd;
+    script.wait(ms(500)).time_out(Timeout::Retransmission).lose(10);
+    let retransmission = crate::SentPacket { bytes: MSS, in_flight: MSS64, unacked: 10 * MSS64 };
+    script.bbr.on_sent(script.now, retransmission, AppState::Drained);
+    assert!(script.bbr.idle_restart, "nothing was in flight");
+    script.bbr.on_spurious(script.now, &script.lost);
+    assert_eq!(script.bbr.cwnd, before);
+}
+
+#[test]
 fn probe_timeout_concludes_nothing() {
     let mut script = loaded();
     let before = script.bbr.control();
