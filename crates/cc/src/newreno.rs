@@ -314,6 +314,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_timeout_leaves_in_flight_does_not_hold_the_retransmission_up() {
+        let mut host = avoiding(16);
+        host.cc.on_timeout(host.now, Timeout::Retransmission);
+        host.feedback(Report { lost: 13, ..Report::default() });
+        assert_eq!(host.cwnd(), segments(4));
+        assert_eq!(host.fill(), 1);
+        // A timer finds the rest lost: the window stays.
+        host.feedback(Report { lost: 3, ..Report::default() });
+        assert_eq!(host.cwnd(), segments(4));
+    }
+
+    #[test]
     fn a_repeated_timeout_takes_no_more() {
         let mut host = avoiding(16);
         host.time_out();
@@ -339,6 +351,14 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
         host.cc.on_spurious(host.now, &host.missing());
         assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
+    }
+
+    #[test]
+    fn persistent_congestion_leaves_two_segments_whatever_is_in_flight() {
+        let mut host = avoiding(16);
+        host.cc.on_timeout(host.now, Timeout::Persistent);
+        host.feedback(Report { lost: 3, ..Report::default() });
+        assert_eq!(host.cwnd(), segments(2));
     }
 
     #[test]
