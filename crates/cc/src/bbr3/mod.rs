@@ -41,7 +41,7 @@ use full_pipe::FullPipe;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
 use probe_bw::ProbeCycle;
-use probe_rtt::ProbeRtt;
+use probe_rtt::Hold;
 use state::State;
 use undo::Undo;
 
@@ -67,7 +67,8 @@ pub struct Bbr3 {
 
     state: State,
     cycle: ProbeCycle,
-    probe_rtt: ProbeRtt,
+    /// How far a ProbeRTT has come; `None` while inflight comes down.
+    probe_rtt_hold: Option<Hold>,
     /// BBR.drain_start_round.
     drain_start_round: u64,
     /// BBR.idle_restart.
@@ -106,11 +107,14 @@ impl Bbr3 {
 
     /// OnInit(), §5.2.1.
     fn with_deviations(settings: &Settings, deviations: Deviations) -> Self {
-        let &Settings { initial_window, initial_rtt, now, .. } = settings;
+        let &Settings { initial_rtt, now, .. } = settings;
+        let mss = u64::from(settings.mss.max(1));
+        // A window without room for a packet would stay closed for ever.
+        let initial_window = settings.initial_window.max(mss);
         let mut bbr = Self {
             deviations,
             rng: Rng::new(settings.seed, RNG_STREAM),
-            mss: u64::from(settings.mss.max(1)),
+            mss,
             initial_window,
             sampler: DeliverySampler::new(now, initial_rtt),
             round: RoundCounter::default(),
@@ -119,7 +123,7 @@ impl Bbr3 {
             undo: Undo::NOTHING,
             state: State::Startup,
             cycle: ProbeCycle::new(now),
-            probe_rtt: ProbeRtt::default(),
+            probe_rtt_hold: None,
             drain_start_round: 0,
             idle_restart: false,
             max_bw: MaxBwFilter::default(),
@@ -158,6 +162,10 @@ impl Controller for Bbr3 {
         self.sampler.check_app_limited(now, self.has_room(in_flight_before));
         if in_flight_before == 0 && self.sampler.is_app_limited() {
             self.handle_restart_from_idle(now);
+            if packet.unacked == packet.in_flight {
+                // All losses are repaired, and time has passed: nothing is worth restoring.
+                self.recovery.confirm();
+            }
         }
         if !self.has_room(packet.in_flight) {
             self.cwnd_usage.on_full(self.sampler.delivered());
@@ -187,7 +195,7 @@ impl Controller for Bbr3 {
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        if self.recovery.on_spurious(packets.len() as u32) {
+        if self.recovery.on_spurious(packets) {
             self.handle_spurious_loss_detection();
         }
     }
