@@ -244,6 +244,13 @@ fn the_target_has_room_for_three_quanta_and_is_even() {
 }
 
 #[test]
+fn the_target_of_an_absurd_path_is_all_there_is() {
+    let initial_rtt = Some(TimeDelta::MAX);
+    let bbr = Bbr1::new(&crate::Settings { mss: 1, initial_rtt, ..settings(10) });
+    assert_eq!(bbr.inflight(Rate::MAX, Ratio::ONE), u64::MAX);
+}
+
+#[test]
 fn the_target_is_the_initial_window_while_the_rtt_is_unknown() {
     let mut bbr = Bbr1::new(&settings(10));
     bbr.pacing_rate = Rate::from_mbit(8);
