@@ -106,11 +106,13 @@ impl Bbr3 {
 
     /// OnInit(), §5.2.1.
     fn with_deviations(settings: &Settings, deviations: Deviations) -> Self {
-        let &Settings { initial_window, initial_rtt, now, .. } = settings;
+        let &Settings { initial_rtt, now, .. } = settings;
+        let mss = u64::from(settings.mss.max(1));
+        let initial_window = settings.initial_window.max(params::MIN_PIPE_PACKETS * mss);
         let mut bbr = Self {
             deviations,
             rng: Rng::new(settings.seed, RNG_STREAM),
-            mss: u64::from(settings.mss.max(1)),
+            mss,
             initial_window,
             sampler: DeliverySampler::new(now, initial_rtt),
             round: RoundCounter::default(),
