@@ -3,8 +3,8 @@
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::params::{
-    CWND_GAIN, DRAIN_GAIN, EXTRA_ACKED_MAX, HIGH_GAIN, MAX_QUANTUM_BYTES, MIN_PIPE_PACKETS,
-    ONE_SEGMENT_BITS_PER_SEC, PACING_MARGIN,
+    CWND_GAIN, DRAIN_GAIN, EXTRA_ACKED_MAX, HIGH_GAIN, MAX_QUANTUM_BYTES, ONE_SEGMENT_BITS_PER_SEC,
+    PACING_MARGIN,
 };
 use super::{Ack, Bbr1, Mode};
 
@@ -106,9 +106,10 @@ impl Bbr1 {
     /// acknowledged, and two more where a small BDP would otherwise never be exceeded.
     fn quantized(&self, bytes: u64) -> u64 {
         let bytes = bytes.saturating_add(HOST_QUANTA * self.send_quantum());
-        let packets = bytes.div_ceil(self.mss).next_multiple_of(2);
+        let packets = bytes.div_ceil(self.mss);
         let probing = self.mode == Mode::ProbeBw && self.cycle.is_probing_up();
-        packets.saturating_add(if probing { 2 } else { 0 }).saturating_mul(self.mss)
+        let more = packets % 2 + if probing { 2 } else { 0 };
+        packets.saturating_add(more).saturating_mul(self.mss)
     }
 
     /// Up to the target by what is delivered; down to it at once, but not before the pipe is full.
@@ -126,7 +127,7 @@ impl Bbr1 {
         } else if self.cwnd < target || self.sampler.delivered() < self.initial_window {
             self.cwnd = grown;
         }
-        self.cwnd = self.cwnd.max(MIN_PIPE_PACKETS * self.mss);
+        self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
     }
 
     /// Losses begin recovery, or prolong it. Linux repairs until what was outstanding at the first
@@ -144,7 +145,8 @@ impl Bbr1 {
     /// delivered; afterwards the window returns to what it was. True when that is all this ACK may
     /// do to the window.
     fn follow_recovery(&mut self, ack: &Ack) -> bool {
-        let conserved = ack.in_flight.saturating_add(ack.sample.newly_acked);
+        // Small packets must not leave a window that no full one fits in.
+        let conserved = ack.in_flight.saturating_add(ack.sample.newly_acked).max(self.mss);
         if ack.sample.newly_lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.sample.newly_lost).max(self.mss);
         }
@@ -167,7 +169,7 @@ impl Bbr1 {
     }
 
     fn exit_recovery(&mut self) {
-        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.cwnd = self.cwnd.max(self.prior_cwnd).max(self.min_pipe_cwnd());
         self.packet_conservation = false;
         self.repair = Repair::None;
     }

@@ -151,6 +151,9 @@ fn midpoint(a: Rate, b: Rate) -> Rate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Controller;
+    use crate::bbr1::Bbr1;
+    use crate::script::{Host, settings};
 
     /// A connection with one reading per 100 ms round.
     struct Rounds {
@@ -250,5 +253,16 @@ mod tests {
         assert!(path.policer.bw().is_some());
         assert!(path.round(100_000, 0), "probing begins anew");
         assert_eq!(path.policer.bw(), None);
+    }
+
+    #[test]
+    fn a_timeout_counts_as_a_lossy_round_and_spurious_losses_as_none() {
+        let mut host = Host::new(Bbr1::new(&settings(20)));
+        host.fill();
+        host.advance(TimeDelta::from_millis(100));
+        let lost = host.time_out();
+        assert!(matches!(host.cc.policer.state, State::Sampling(Interval { rounds: 1, .. })));
+        host.cc.on_spurious(host.now, &lost);
+        assert!(matches!(host.cc.policer.state, State::Waiting));
     }
 }

@@ -72,6 +72,50 @@ impl Bbr1 {
 mod tests {
     use super::*;
     use crate::Settings;
+    use crate::sampler::RateSample;
+    use crate::script::settings;
+    use uncork_units::{Rate, TimeDelta};
+
+    /// A flow of 1 MB/s over 100 ms that began to probe up so many milliseconds ago, at an ACK that
+    /// found so many bytes in flight and lost so many.
+    fn is_over(phase: u64, age_ms: u64, prior_in_flight: u64, newly_lost: u64) -> bool {
+        let initial_rtt = Some(TimeDelta::from_millis(100));
+        let mut bbr = Bbr1::new(&Settings { initial_rtt, ..settings(10) });
+        bbr.mode = Mode::ProbeBw;
+        bbr.max_bw.reset(0, 1_000_000);
+        bbr.pacing_rate = Rate::from_mbit(8);
+        bbr.cycle = GainCycle { phase, since: Time::ZERO };
+        let sample = RateSample { newly_lost, ..RateSample::default() };
+        bbr.is_next_phase(&Ack {
+            now: Time::ZERO + TimeDelta::from_millis(age_ms),
+            sample,
+            prior_in_flight,
+            in_flight: prior_in_flight,
+            oldest_sent: Time::ZERO,
+            maybe_delayed: false,
+        })
+    }
+
+    #[test]
+    fn probing_up_ends_when_the_flight_is_there_or_does_not_fit() {
+        assert!(!is_over(0, 100, 200_000, 1_000), "not before min_rtt has passed");
+        assert!(!is_over(0, 101, 120_000, 0));
+        assert!(is_over(0, 101, 120_000, 1));
+        assert!(is_over(0, 101, 140_000, 0));
+    }
+
+    #[test]
+    fn draining_ends_with_the_queue_or_after_a_round_trip() {
+        assert!(!is_over(1, 50, 120_000, 1));
+        assert!(is_over(1, 50, 100_000, 0));
+        assert!(is_over(1, 101, 120_000, 0));
+    }
+
+    #[test]
+    fn cruising_lasts_a_round_trip() {
+        assert!(!is_over(2, 100, 0, 1_000));
+        assert!(is_over(2, 101, 200_000, 0));
+    }
 
     #[test]
     fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {

@@ -91,3 +91,48 @@ impl Bbr1 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sampler::RateSample;
+
+    /// The minimum after samples of so many milliseconds at so many seconds.
+    fn min_rtt(samples: &[(u64, u64, bool)]) -> MinRtt {
+        let mut min_rtt = MinRtt::new(Time::ZERO, None);
+        for &(secs, rtt, maybe_delayed) in samples {
+            let now = Time::ZERO + TimeDelta::from_secs(secs);
+            let rtt = Some(TimeDelta::from_millis(rtt));
+            let sample = RateSample { rtt, ..RateSample::default() };
+            let ack = Ack {
+                now,
+                sample,
+                prior_in_flight: 0,
+                in_flight: 0,
+                oldest_sent: Time::NEVER,
+                maybe_delayed,
+            };
+            let expired = min_rtt.has_expired(now);
+            min_rtt.update(&ack, expired);
+        }
+        min_rtt
+    }
+
+    fn is(min_rtt: MinRtt, rtt: u64, secs: u64) -> bool {
+        let stamp = Time::ZERO + TimeDelta::from_secs(secs);
+        min_rtt.rtt == Some(TimeDelta::from_millis(rtt)) && min_rtt.stamp == stamp
+    }
+
+    #[test]
+    fn only_a_lower_sample_renews_the_minimum() {
+        assert!(is(min_rtt(&[(1, 50, false), (2, 60, false), (3, 50, false)]), 50, 1));
+        assert!(is(min_rtt(&[(1, 50, false), (3, 49, false)]), 49, 3));
+    }
+
+    #[test]
+    fn after_ten_seconds_any_sample_will_do_but_one_from_a_delayed_ack() {
+        assert!(is(min_rtt(&[(1, 50, false), (11, 80, false)]), 50, 1));
+        assert!(is(min_rtt(&[(1, 50, false), (12, 80, false)]), 80, 12));
+        assert!(is(min_rtt(&[(1, 50, false), (12, 80, true)]), 50, 1));
+    }
+}

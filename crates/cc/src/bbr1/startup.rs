@@ -68,6 +68,8 @@ impl Bbr1 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Controller;
+    use crate::script::{Host, settings};
 
     fn after_rounds(rates: &[u64]) -> bool {
         let mut pipe = FullPipe::default();
@@ -86,5 +88,34 @@ mod tests {
     #[test]
     fn growth_by_a_quarter_starts_the_count_again() {
         assert!(!after_rounds(&[100, 110, 120, 125, 130, 140]));
+    }
+
+    /// A flow with 20 packets in flight that has seen two rounds of plateau.
+    fn two_rounds_of_plateau() -> Host<Bbr1> {
+        let mut host = Host::new(Bbr1::new(&settings(20)));
+        host.fill();
+        for _ in 0..3 {
+            host.cc.full_pipe.on_round(Rate::from_mbit(10));
+        }
+        assert_eq!(host.cc.full_pipe.rounds, 2);
+        host
+    }
+
+    #[test]
+    fn a_timeout_makes_the_next_round_count_as_growth() {
+        let mut host = two_rounds_of_plateau();
+        host.time_out();
+        host.cc.full_pipe.on_round(Rate::from_mbit(1));
+        assert_eq!(host.cc.full_pipe.rounds, 0);
+        assert!(!host.cc.full_pipe.is_reached());
+    }
+
+    #[test]
+    fn spurious_losses_make_the_plateau_count_from_the_start() {
+        let mut host = two_rounds_of_plateau();
+        host.lose(2);
+        let missing = host.missing();
+        host.cc.on_spurious(host.now, &missing);
+        assert_eq!((host.cc.full_pipe.rounds, host.cc.full_pipe.baseline), (0, Rate::ZERO));
     }
 }

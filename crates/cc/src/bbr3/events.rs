@@ -48,7 +48,7 @@ impl Bbr3 {
         self.recovery.enter(now);
         self.recovery.confirm();
         self.cwnd = self.cwnd.min(self.min_pipe_cwnd());
-        self.undo.prior_cwnd = self.cwnd;
+        self.undo.prior_cwnd = self.min_pipe_cwnd();
     }
 
     /// Packets have another size. Volumes are in bytes and stay; floors follow the packet.

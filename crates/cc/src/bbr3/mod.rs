@@ -110,7 +110,7 @@ impl Bbr3 {
         let &Settings { initial_rtt, now, .. } = settings;
         let mss = u64::from(settings.mss.max(1));
         // A window without room for a packet would stay closed for ever.
-        let initial_window = settings.initial_window.max(mss);
+        let initial_window = settings.initial_window.max(params::MIN_PIPE_PACKETS * mss);
         let mut bbr = Self {
             deviations,
             rng: Rng::new(settings.seed, RNG_STREAM),

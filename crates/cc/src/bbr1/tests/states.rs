@@ -5,6 +5,7 @@ use super::std::vec::Vec;
 
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
+use crate::bbr1::ack_aggregation::AckBurst;
 use crate::bbr1::{Bbr1, Mode, params};
 use crate::link::{Loop, MSS, Path};
 use crate::{Controller, Settings};
@@ -19,8 +20,12 @@ fn settings(initial_rtt: Option<TimeDelta>) -> Settings {
 
 /// A flow over `mbit` with a buffer of two BDP, which Startup does not overflow.
 fn flow(mbit: u64) -> Loop<Bbr1> {
-    let path = Path::new(Rate::from_mbit(mbit), RTT, 2_200);
-    Loop::new(Bbr1::new(&settings(Some(RTT))), path, 1)
+    flow_over(mbit, RTT)
+}
+
+fn flow_over(mbit: u64, rtt: TimeDelta) -> Loop<Bbr1> {
+    let path = Path::new(Rate::from_mbit(mbit), rtt, 2_200);
+    Loop::new(Bbr1::new(&settings(Some(rtt))), path, 1)
 }
 
 fn secs(n: u64) -> TimeDelta {
@@ -219,6 +224,22 @@ fn probe_rtt_comes_every_ten_seconds_and_holds_four_packets_for_200_ms() {
     assert!((secs(10)..secs(11)).contains(&flow.now.since(left)));
 }
 
+/// Twenty round trips of 10 ms with four packets each would expire the bandwidth if they counted.
+#[test]
+fn probe_rtt_lasts_200_ms_or_a_round_and_leaves_the_bandwidth_alone() {
+    for (rtt, least) in [(ms(10), ms(200)), (ms(400), ms(400))] {
+        let mut flow = flow_over(20, rtt);
+        flow.reach_mode(Mode::ProbeRtt);
+        let max_bw = flow.cc.max_bw();
+        flow.reach(|flow| flow.in_flight() <= 4 * MSS_BYTES);
+        let low = flow.now;
+        flow.reach(|flow| flow.cc.mode != Mode::ProbeRtt);
+        let lasted = flow.now.since(low);
+        assert!((least..least + rtt.times(3)).contains(&lasted), "{rtt:?}: {lasted:?}");
+        assert!(is_close(flow.cc.max_bw(), max_bw), "{rtt:?}: {:?}", flow.cc.max_bw());
+    }
+}
+
 #[test]
 fn probe_rtt_in_startup_goes_back_to_startup() {
     let mut flow = flow(100);
@@ -262,6 +283,26 @@ fn after_an_idle_time_it_paces_at_the_bandwidth_it_knows() {
     assert_eq!(flow.pacing_rate(), flow.cc.max_bw().scaled(params::PACING_MARGIN));
     // The idle time emptied the queue: no need for ProbeRTT, although min_rtt has expired.
     flow.run(flow.now + ms(300), |flow| assert_eq!(flow.cc.mode, Mode::ProbeBw));
+}
+
+/// The window is two BDP and what aggregated ACKs may bring at once, but no more than 100 ms of it.
+#[test]
+fn acks_in_bursts_widen_the_window_by_100_ms_at_most() {
+    let mut flow = flow(100);
+    flow.reach_mode(Mode::ProbeBw);
+    flow.run_for(secs(1));
+    let bw = flow.cc.max_bw();
+    let burst = AckBurst {
+        acked: 1 << 30,
+        round_started: false,
+        bw,
+        cwnd: u64::MAX,
+        epoch_limit: u64::MAX,
+    };
+    flow.cc.aggregation.update(flow.now, burst);
+    flow.run_for(ms(150));
+    let wide = 2 * bw.bytes_in(RTT) + bw.bytes_in(ms(100));
+    assert!((wide..wide + 35 * MSS_BYTES).contains(&flow.cwnd()), "{} of {wide}", flow.cwnd());
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The window and the quantum: recovery, timeouts, rounding.
 
-use uncork_units::{Rate, Ratio, TimeDelta};
+use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
-use crate::bbr1::Bbr1;
+use crate::bbr1::{Bbr1, Mode};
 use crate::script::{Host, MSS, Report, segments, settings};
 use crate::{Controller, PathEvent, Timeout};
 
@@ -48,6 +48,23 @@ fn the_first_round_of_recovery_sends_a_packet_for_each_that_arrives() {
         assert_eq!(host.fill(), 1);
     }
     assert_eq!(host.cwnd(), segments(18));
+}
+
+/// The round of conservation begins with the loss, whatever round was under way.
+#[test]
+fn what_left_before_the_loss_does_not_end_the_first_round_of_recovery() {
+    let mut host = host();
+    host.ack(1);
+    assert_eq!(host.fill(), 2);
+    host.advance(TimeDelta::from_millis(1));
+    host.lose(1);
+    let left_before = host.in_flight();
+    host.fill();
+    for _ in 1..left_before {
+        host.ack(1);
+        assert_eq!(host.cwnd(), segments(20));
+        assert_eq!(host.fill(), 1);
+    }
 }
 
 #[test]
@@ -186,6 +203,21 @@ fn another_path_is_an_unknown_path() {
     assert_eq!(host.cc.snapshot().max_bw, None, "packets of the old path measure nothing");
 }
 
+/// 1 MB/s delivers 10 kB while the pacer waits 10 ms; a sender that raises its flight counts the two
+/// packets that leave then.
+#[test]
+fn the_flight_is_judged_as_it_will_be_when_the_next_packet_leaves() {
+    let mut bbr = Bbr1::new(&settings(10));
+    let now = Time::ZERO;
+    bbr.max_bw.reset(0, 1_000_000);
+    bbr.pacing_rate = Rate::from_mbit(8);
+    bbr.next_departure = now + TimeDelta::from_millis(10);
+    assert_eq!(bbr.in_network_at_departure(now, 50_000), 40_000 + segments(2));
+    bbr.mode = Mode::Drain;
+    assert_eq!(bbr.in_network_at_departure(now, 50_000), 40_000);
+    assert_eq!(bbr.in_network_at_departure(now, 5_000), 0);
+}
+
 /// A millisecond of the rate: one packet below 1.2 Mbit/s, two above, at most 64 KB.
 #[test]
 fn the_quantum_follows_the_pacing_rate() {
@@ -209,6 +241,13 @@ fn the_target_has_room_for_three_quanta_and_is_even() {
     bbr.pacing_rate = Rate::from_mbit(8);
     let target = bbr.inflight(Rate::from_bytes_per_sec(1_000_000), Ratio::ONE);
     assert_eq!(target, segments(76));
+}
+
+#[test]
+fn the_target_of_an_absurd_path_is_all_there_is() {
+    let initial_rtt = Some(TimeDelta::MAX);
+    let bbr = Bbr1::new(&crate::Settings { mss: 1, initial_rtt, ..settings(10) });
+    assert_eq!(bbr.inflight(Rate::MAX, Ratio::ONE), u64::MAX);
 }
 
 #[test]
