@@ -162,7 +162,7 @@ impl Flow {
             pacing_bps: control.pacing_rate.map(Rate::bits_per_sec),
             max_bw_bps: inside.max_bw.map(Rate::bits_per_sec),
             min_rtt_ns: inside.min_rtt.map(TimeDelta::as_nanos),
-            rtt_ns: sender.latest_rtt().map(TimeDelta::as_nanos),
+            rtt_ns: Some(sender.latest_rtt().as_nanos()),
             queue_bytes,
             delivered_bytes: self.client.delivered_bytes(),
             lost_bytes: sender.counters().bytes_lost,

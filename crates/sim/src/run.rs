@@ -125,8 +125,7 @@ impl<'a> Simulation<'a> {
                 self.pump(index);
             }
             (Upstream::Ack(ack), Server::Established { sender, .. }) => {
-                sender.on_ack(self.now, &ack);
-                if let Some(rtt) = sender.latest_rtt() {
+                if let Some(rtt) = sender.on_ack(self.now, &ack) {
                     flow.rtts.record(rtt.as_nanos());
                 }
                 self.pump(index);

@@ -96,6 +96,22 @@ fn timeouts_back_off_and_the_transfer_still_ends() {
     }
 }
 
+/// A segment takes 187 ms on a link of 64 kbit/s, and a full queue 1.9 s: several times the timeout
+/// that follows from the handshake. The ACKs of what did arrive must correct it.
+#[test]
+fn a_timeout_that_is_too_short_is_learned_from() {
+    for cc in CONTROLLERS {
+        let mut slow = case(1, 50, 1000).packets(10);
+        slow.path.rate = uncork_units::Rate::from_bits_per_sec(64_000);
+        let record = transfer(&slow, cc, 300_000, 1);
+        let rtt = record.rtt_ms.expect("measured");
+        assert!(rtt.min >= 237.0 && rtt.p95 <= 2_300.0, "{cc}: {rtt:?}");
+        let resent = record.bytes_retransmitted as f64 / record.bytes_sent as f64;
+        assert!(resent < 0.25, "{cc}: {resent:.2}");
+        assert!(record.timeouts <= 5, "{cc}: {} timeouts", record.timeouts);
+    }
+}
+
 /// One window per round trip.
 #[test]
 fn the_receive_window_bounds_the_rate() {

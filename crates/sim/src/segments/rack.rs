@@ -38,17 +38,15 @@ impl Rack {
     }
 
     /// Steps 1 to 3: which transmission delivered left last, and whether any was overtaken.
-    pub(crate) fn on_delivered(&mut self, now: Time, segment: &Delivered, min_rtt: TimeDelta) {
+    pub(crate) fn on_delivered(&mut self, now: Time, segment: &Delivered) {
         if self.highest_seq.is_some_and(|highest| segment.seq < highest) && !segment.retransmitted {
             self.reordering_seen = true;
         }
         self.highest_seq = self.highest_seq.max(Some(segment.seq));
-        let rtt = now.since(segment.acked.token.send_time());
-        // Faster than possible: an earlier transmission was acknowledged (step 2).
-        let ambiguous = segment.retransmitted && rtt < min_rtt;
-        if !ambiguous && self.newest_tx.is_none_or(|newest| segment.tx > newest) {
+        // Step 2: if an earlier transmission was acknowledged, nothing is known of the newest one.
+        if !segment.ambiguous && self.newest_tx.is_none_or(|newest| segment.tx > newest) {
             self.newest_tx = Some(segment.tx);
-            self.rtt = rtt;
+            self.rtt = now.since(segment.acked.token.send_time());
         }
     }
 
