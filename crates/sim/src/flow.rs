@@ -141,7 +141,7 @@ impl Flow {
         }
     }
 
-    /// Whether the flow has sent all that it will.
+    /// Whether the client has all it asked for, or its time is up.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         match self.spec.workload {
             Workload::Transfer(_) => self.client.complete().is_some(),

@@ -6,7 +6,7 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Server, Upstream};
 use crate::schedule::{Schedule, Source};
-use crate::segments::{HEADER_BYTES, PACKET_BYTES, Reply};
+use crate::segments::{HEADER_BYTES, PACKET_BYTES, Reply, Segment};
 use crate::spec::RunSpec;
 
 /// What a run leaves.
@@ -199,17 +199,23 @@ impl<'a> Simulation<'a> {
         let Some(arrived) = arrived else { return };
         match arrived {
             Downstream::SynAck(sent) => self.reply(index, Upstream::Request(sent)),
-            Downstream::Data(segment) => {
-                let was_over = flow.client.complete().is_some();
-                let reply = flow.client.on_segment(self.now, segment);
-                if flow.client.complete().is_some() && !was_over {
-                    self.unfinished -= 1;
-                }
-                match reply {
-                    Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
-                    Reply::Later => self.arm_receiver(index),
-                }
-            }
+            Downstream::Data(segment) => self.on_data(index, segment),
+        }
+    }
+
+    /// What arrives when the flow is over counts for nothing.
+    fn on_data(&mut self, index: u32, segment: Segment) {
+        let flow = &mut self.flows[index as usize];
+        if flow.is_over(self.now) {
+            return;
+        }
+        let reply = flow.client.on_segment(self.now, segment);
+        if flow.client.complete().is_some() {
+            self.unfinished -= 1;
+        }
+        match reply {
+            Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
+            Reply::Later => self.arm_receiver(index),
         }
     }
 

@@ -112,6 +112,20 @@ fn a_timeout_that_is_too_short_is_learned_from() {
     }
 }
 
+/// What arrives after its time is nobody's goodput.
+#[test]
+fn a_flow_of_a_duration_counts_nothing_after_its_end() {
+    let until = Time::ZERO + TimeDelta::from_millis(100);
+    let flow = FlowSpec::new(spec("cubic"), Workload::Until(until));
+    let end = Time::ZERO + TimeDelta::from_secs(1);
+    let run = case(100, 1, 1000).packets(1000).run(vec![flow], 1, end);
+    let record = &run.result.flows[0];
+    let capacity = run.path.rate.bytes_in(TimeDelta::from_millis(100));
+    assert!(record.bytes_delivered <= capacity, "{} of {capacity}", record.bytes_delivered);
+    assert_eq!(record.packets_dropped_queue, 0);
+    assert!(record.bytes_delivered + 50_000 < record.bytes_sent, "the queue was not empty");
+}
+
 /// One window per round trip.
 #[test]
 fn the_receive_window_bounds_the_rate() {
