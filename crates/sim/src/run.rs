@@ -231,10 +231,7 @@ impl<'a> Simulation<'a> {
     fn on_sender_timer(&mut self, index: u32) {
         self.schedule.done();
         let flow = &mut self.flows[index as usize];
-        if flow.sender_timer != self.now {
-            return; // an earlier deadline took its place
-        }
-        flow.sender_timer = Time::NEVER;
+        flow.sender_timer.on_entry();
         match &mut flow.server {
             Server::Listening => {}
             Server::Handshake { retry, retries, .. } if *retry <= self.now => {
@@ -252,23 +249,17 @@ impl<'a> Simulation<'a> {
     fn on_receiver_timer(&mut self, index: u32) {
         self.schedule.done();
         let flow = &mut self.flows[index as usize];
-        if flow.receiver_timer != self.now {
-            return;
-        }
-        flow.receiver_timer = Time::NEVER;
+        flow.receiver_timer.on_entry();
         match flow.client.on_timer(self.now) {
             Some(ack) => self.reply(index, Upstream::Ack(ack)),
             None => self.arm_receiver(index),
         }
     }
 
-    /// Deadlines move with every ACK, mostly later. Only an earlier one needs an entry now; a later
-    /// one is looked at again when the entry for the old one comes up.
     fn arm_sender(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         let deadline = flow.next_sender_timer().max(self.now);
-        if deadline < flow.sender_timer && !flow.is_over(self.now) {
-            flow.sender_timer = deadline;
+        if !flow.is_over(self.now) && flow.sender_timer.needs_entry(deadline) {
             self.schedule.at(deadline, Source::SenderTimer(index));
         }
     }
@@ -276,8 +267,7 @@ impl<'a> Simulation<'a> {
     fn arm_receiver(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         let deadline = flow.client.next_timer().max(self.now);
-        if deadline < flow.receiver_timer {
-            flow.receiver_timer = deadline;
+        if flow.receiver_timer.needs_entry(deadline) {
             self.schedule.at(deadline, Source::ReceiverTimer(index));
         }
     }
