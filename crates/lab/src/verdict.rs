@@ -272,7 +272,10 @@ fn share(mix: &str, (first, other): (&str, &str), ratio: Option<Ratio>) -> Strin
     };
     let (value, evidence) = (times(ratio.value), ratio.evidence());
     if ratio.is_open() {
-        format!("In {mix}, {first} and {other} share alike: ratio of goodputs {value} {evidence}.")
+        format!(
+            "In {mix}, {first} and {other} are not distinguishable: ratio of goodputs {value} \
+             {evidence}."
+        )
     } else if ratio.is_alike() {
         format!("In {mix}, a {first} flow gets within 1 % of a {other} flow {evidence}.")
     } else {

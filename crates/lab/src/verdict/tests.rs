@@ -151,7 +151,7 @@ fn shares_of_a_mix() {
     );
     assert!(
         line.starts_with(
-            "In bbr3+cubic, bbr3 and cubic share alike: ratio of goodputs 1.00 (95 % CI"
+            "In bbr3+cubic, bbr3 and cubic are not distinguishable: ratio of goodputs 1.00 (95 % CI"
         ),
         "{line}"
     );
