@@ -75,11 +75,17 @@ impl Rack {
         self.deadline = deadline;
     }
 
-    /// §6.3: after a retransmission timeout whatever is a round trip old is lost, and the oldest
-    /// segment in any case.
-    pub(crate) fn on_timeout(&mut self, now: Time, board: &mut Scoreboard, lost: &mut Vec<Lost>) {
+    /// §6.3: after a retransmission timeout whatever is a round trip and a reordering window old is
+    /// lost, and the transmission that left first in any case.
+    pub(crate) fn on_timeout(
+        &mut self,
+        now: Time,
+        board: &mut Scoreboard,
+        (in_recovery, min_rtt): (bool, TimeDelta),
+        lost: &mut Vec<Lost>,
+    ) {
         self.deadline = Time::NEVER;
-        let patience = self.rtt;
+        let patience = self.rtt + self.reordering_window(board, in_recovery, min_rtt);
         let mut first = true;
         board.declare_lost(lost, |_, sent| std::mem::take(&mut first) || sent + patience <= now);
     }

@@ -333,8 +333,11 @@ impl Sender {
         self.probe = Probe::default();
         self.controller.on_timeout(now, Timeout::Retransmission);
         self.lost.clear();
-        self.rack.on_timeout(now, &mut self.board, &mut self.lost);
+        let context = (self.recovery_point.is_some(), self.rtt.min());
+        self.rack.on_timeout(now, &mut self.board, context, &mut self.lost);
         self.note_lost();
+        // All that was sent must be repaired before reordering is given time again (RFC 6582 §3.2, step 4).
+        self.recovery_point = Some(self.board.next());
         self.acked.clear();
         self.give_feedback(now, None, false, false);
     }
@@ -374,3 +377,6 @@ impl Sender {
         answered && repeats && !ack.duplicate
     }
 }
+
+#[cfg(test)]
+mod tests;
