@@ -12,7 +12,6 @@ use crate::spec::{Algorithm, CcSpec};
 
 /// Any controller of this crate, by value.
 #[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant, reason = "hosts keep one per connection, without a heap")]
 pub enum AnyController {
     /// NewReno.
     Reno(NewReno),

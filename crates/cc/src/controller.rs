@@ -1,4 +1,4 @@
-//! The interface every algorithm implements, and dispatch over all of them.
+//! The interface every algorithm implements.
 
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
@@ -22,9 +22,11 @@ pub struct Settings {
 /// How the host may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Control {
-    /// Congestion window: the most bytes that may be in flight.
+    /// Congestion window: the most bytes that may be in flight. Probes after a timeout may exceed it
+    /// (RFC 9002 §7.5).
     pub cwnd: u64,
-    /// Rate to pace at; `None` lets ACKs alone clock the sender.
+    /// Rate to pace at; `None` lets ACKs alone clock the sender. A host that must not send bursts
+    /// (RFC 9002 §7.7) then paces at a rate of its own, such as 5/4 of the window per smoothed RTT.
     pub pacing_rate: Option<Rate>,
     /// The most bytes to send back to back when pacing.
     pub send_quantum: u64,
@@ -81,6 +83,18 @@ impl Snapshot {
 }
 
 /// A congestion control algorithm.
+///
+/// The host calls, in the order of time:
+///
+/// - for each packet that counts as in flight, [`Self::on_sent`] when it leaves (pure ACKs do not
+///   count); a retransmission is a packet of its own, with a token of its own;
+/// - for an ACK, [`Self::on_spurious`] if it shows that packets declared lost had arrived, then
+///   [`Self::on_feedback`] once, with all that it acknowledges and all that it makes count as lost;
+/// - for a timer that declares packets lost, [`Self::on_feedback`] with nothing acknowledged;
+/// - for a timeout, [`Self::on_timeout`], then [`Self::on_feedback`] with the packets declared lost
+///   because of it. Persistent congestion is found by an ACK: its [`Self::on_feedback`] comes after.
+///
+/// Each of them may change what [`Self::control`] says. Times never go back.
 pub trait Controller {
     /// A packet leaves. The token is stored beside it and comes back with its fate.
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token;
@@ -88,7 +102,7 @@ pub trait Controller {
     /// One acknowledgement, or one loss timer, with all that it told.
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>);
 
-    /// Packets declared lost earlier turn out to have been delivered.
+    /// Packets declared lost earlier turn out to have been delivered: the same tokens, each once.
     fn on_spurious(&mut self, now: Time, packets: &[Lost]);
 
     /// A timer expired for want of acknowledgements.

@@ -10,15 +10,16 @@ pub struct SentPacket {
     /// Bytes in flight once this packet is on its way, itself included: sent, and neither
     /// acknowledged nor declared lost.
     pub in_flight: u64,
-    /// Bytes unacknowledged, this packet included. Unlike `in_flight` it keeps what was declared
-    /// lost: a connection is idle when nothing is unacknowledged.
+    /// Bytes unacknowledged, this packet included: what is in flight and what was declared lost and
+    /// has not been sent again. A connection is idle when nothing is unacknowledged.
     pub unacked: u64,
 }
 
 /// Whether the application has more for the network after the packet just sent.
 ///
-/// This says nothing about the pacer or the window: a sender that waits for either is not
-/// application-limited. The sampler draws that conclusion itself.
+/// This says nothing about the pacer or the windows, the congestion window and the receiver's: a
+/// sender that waits for any of them is not application-limited. The sampler draws that conclusion
+/// itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppState {
     /// New data, or data to retransmit, waits to be sent.
@@ -28,7 +29,9 @@ pub enum AppState {
 }
 
 /// What a controller wants to know again about a packet once its fate is known. The host stores it
-/// beside the packet and hands it back in [`Acked`] or [`Lost`]; there is no second packet table.
+/// beside the packet and hands it back in [`Acked`] or [`Lost`]; there is no second packet table. A
+/// host that keeps packets for a while after declaring them lost keeps their tokens too, for
+/// [`crate::Controller::on_spurious`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// When the packet left.
@@ -108,7 +111,8 @@ pub struct Lost {
 /// A round-trip time measured by this feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
-    /// The sample: now minus the departure of the newest packet acknowledged.
+    /// The sample: now minus the departure of the newest packet acknowledged, whatever the peer says
+    /// of its own delay.
     pub latest: TimeDelta,
     /// RFC 6298 SRTT (RFC 9002 smoothed_rtt), this sample included.
     pub smoothed: TimeDelta,
@@ -122,7 +126,8 @@ pub struct RttSample {
 /// that declares packets lost gives a feedback with nothing acknowledged.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback<'a> {
-    /// Packets acknowledged, in the order of their transmission.
+    /// Packets acknowledged, in the order of their transmission; one that had been declared lost is
+    /// among them when it turns out to have arrived.
     pub acked: &'a [Acked],
     /// Packets declared lost, in the order of their transmission.
     pub lost: &'a [Lost],
@@ -132,7 +137,7 @@ pub struct Feedback<'a> {
     pub ce_packets: u32,
     /// Bytes in flight after this feedback.
     pub in_flight: u64,
-    /// Bytes unacknowledged after this feedback.
+    /// Bytes unacknowledged after this feedback, counted as in [`SentPacket::unacked`].
     pub unacked: u64,
     /// Whether the oldest unacknowledged packet was among those acknowledged (TCP: SND.UNA
     /// advanced). RFC 9937 lets the sender catch up only on such ACKs.
@@ -141,7 +146,8 @@ pub struct Feedback<'a> {
     /// acknowledged nor declared lost); [`Time::NEVER`] when there is none. TCP repairs losses until
     /// this passes the time of the first of them.
     pub oldest_sent: Time,
-    /// Whether a tail-loss probe repaired a loss that was never declared (RFC 8985 §7.4.2).
+    /// Whether a tail-loss probe repaired a loss that was never declared (RFC 8985 §7.4.2). Never in
+    /// QUIC, whose probes have packet numbers of their own, so that the loss is declared.
     pub repaired_by_probe: bool,
 }
 
@@ -163,7 +169,7 @@ impl Feedback<'_> {
 pub enum Timeout {
     /// A probe timeout (RFC 8985 §7, RFC 9002 §6.2): a probe is sent, nothing is concluded.
     Probe,
-    /// A retransmission timeout (RFC 6298): what is in flight is presumed lost.
+    /// TCP's retransmission timeout (RFC 6298): what is in flight is presumed lost. QUIC has none.
     Retransmission,
     /// Persistent congestion (RFC 9002 §7.6).
     Persistent,
@@ -177,6 +183,7 @@ pub enum PathEvent {
         /// Sender maximum segment size, in bytes.
         mss: u32,
     },
-    /// The connection moved to another path: all that was learned is void.
+    /// The connection moved to another path: all that was learned is void. What becomes of packets
+    /// that left on the old path is not reported any more (RFC 9000 §9.4).
     Migrated,
 }

@@ -3,7 +3,7 @@
 use uncork_units::{Time, TimeDelta};
 
 use crate::controller::{Control, Settings, Snapshot};
-use crate::event::{Feedback, SentPacket, Token};
+use crate::event::{Feedback, Lost, SentPacket, Token};
 use crate::prr::Prr;
 use crate::recovery::{RecoveryChange, RecoveryEpisode};
 use crate::round::RoundCounter;
@@ -121,6 +121,7 @@ impl LossWindow {
             return Step::Congestion(self.congestion(feedback));
         }
         if !self.prr.is_active() {
+            self.follow_timeout(feedback);
             return self.growth(feedback);
         }
         if change == RecoveryChange::Exited {
@@ -150,7 +151,7 @@ impl LossWindow {
         }
         let is_new = change != RecoveryChange::Entered && self.counts(feedback);
         if is_new {
-            self.recovery.enter(now, 0);
+            self.recovery.enter(now);
         }
         self.recovery.confirm();
         if is_new { RecoveryChange::Entered } else { change }
@@ -195,11 +196,25 @@ impl LossWindow {
         self.cwnd = self.prr.on_feedback(feedback, self.ssthresh, self.mss());
     }
 
+    /// A retransmission timeout need not declare lost what left just before it (RFC 8985 §6.3); the
+    /// one segment to be sent again goes on top of that. It would otherwise wait for the next
+    /// timeout. Persistent congestion leaves two segments, whatever is in flight.
+    fn follow_timeout(&mut self, feedback: &Feedback<'_>) {
+        let is_its_news = feedback.acked.is_empty() && !feedback.lost.is_empty();
+        if self.is_after_timeout() && is_its_news && self.cwnd <= self.mss() {
+            self.cwnd = feedback.in_flight.saturating_add(self.mss());
+        }
+    }
+
+    /// Whether nothing has been heard of what was sent since a timeout.
+    fn is_after_timeout(&self) -> bool {
+        self.recovery.is_active() && !self.prr.is_active()
+    }
+
     /// What a timeout meets; `None` when it repeats one that nothing was heard since, which takes
     /// no more from ssthresh (RFC 5681 §3.1).
     pub(crate) fn timeout(&self) -> Option<Congestion> {
-        let repeats = self.recovery.is_active() && !self.prr.is_active();
-        (!repeats).then(|| self.congestion_at(self.in_flight))
+        (!self.is_after_timeout()).then(|| self.congestion_at(self.in_flight))
     }
 
     /// A timeout: slow start again, from `segments` segments. `reduction` is what
@@ -214,7 +229,7 @@ impl LossWindow {
             Some((event, ssthresh)) => {
                 self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
                 self.ssthresh = ssthresh.max(2 * self.mss());
-                self.recovery.enter(now, 0);
+                self.recovery.enter(now);
             }
             None => self.recovery.extend(now),
         }
@@ -245,8 +260,8 @@ impl LossWindow {
     }
 
     /// `packets` that were declared lost had been delivered. True when that undoes the congestion
-    /// event of the current episode (RFC 9438 §4.9.2).
-    pub(crate) fn on_spurious(&mut self, packets: u32) -> bool {
+    /// event of the current episode (RFC 9438 §4.9).
+    pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         if !self.recovery.on_spurious(packets) {
             return false;
         }

@@ -42,7 +42,7 @@ impl NewReno {
         }
     }
 
-    /// RFC 5681 §3.1 and §5: one segment after a retransmission timeout; RFC 9002 §7.6.2: two on
+    /// RFC 5681 §3.1: one segment after a retransmission timeout; RFC 9002 §7.6.2: two on
     /// persistent congestion.
     fn collapse(&mut self, now: Time, segments: u64) {
         self.acked = 0;
@@ -68,7 +68,7 @@ impl Controller for NewReno {
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        self.window.on_spurious(packets.len() as u32);
+        self.window.on_spurious(packets);
     }
 
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
@@ -314,6 +314,18 @@ mod tests {
     }
 
     #[test]
+    fn what_a_timeout_leaves_in_flight_does_not_hold_the_retransmission_up() {
+        let mut host = avoiding(16);
+        host.cc.on_timeout(host.now, Timeout::Retransmission);
+        host.feedback(Report { lost: 13, ..Report::default() });
+        assert_eq!(host.cwnd(), segments(4));
+        assert_eq!(host.fill(), 1);
+        // A timer finds the rest lost: the window stays.
+        host.feedback(Report { lost: 3, ..Report::default() });
+        assert_eq!(host.cwnd(), segments(4));
+    }
+
+    #[test]
     fn a_repeated_timeout_takes_no_more() {
         let mut host = avoiding(16);
         host.time_out();
@@ -339,6 +351,14 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
         host.cc.on_spurious(host.now, &host.missing());
         assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
+    }
+
+    #[test]
+    fn persistent_congestion_leaves_two_segments_whatever_is_in_flight() {
+        let mut host = avoiding(16);
+        host.cc.on_timeout(host.now, Timeout::Persistent);
+        host.feedback(Report { lost: 3, ..Report::default() });
+        assert_eq!(host.cwnd(), segments(2));
     }
 
     #[test]
@@ -381,7 +401,11 @@ mod tests {
         // The retransmission is declared lost, and arrives.
         host.lose(1);
         assert!(host.cc.snapshot().ssthresh < Some(segments(16)));
-        host.cc.on_spurious(host.now, &host.missing()[..1]);
+        let missing = host.missing();
+        let (retransmission, real) = missing.split_last().expect("it is missing");
+        host.cc.on_spurious(host.now, &real[..1]);
+        assert!(host.cc.snapshot().ssthresh < Some(segments(16)), "that was the first episode's");
+        host.cc.on_spurious(host.now, &[*retransmission]);
         assert_eq!(host.cwnd(), segments(16));
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }

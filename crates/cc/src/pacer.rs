@@ -15,7 +15,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// When the next packet of `bytes` may leave: now, or later.
+    /// When the next packet may leave: now, or later.
     pub fn release(&mut self, now: Time, control: &Control) -> Time {
         if control.pacing_rate.is_none() || self.left > 0 {
             return now;

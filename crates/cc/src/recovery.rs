@@ -2,16 +2,22 @@
 
 use uncork_units::Time;
 
-use crate::event::Feedback;
+use crate::event::{Feedback, Lost};
 
 /// From the first loss until the first packet sent after it is acknowledged (RFC 9002 §7.3.2): one
 /// episode is one congestion event, however many packets it lost.
+///
+/// A packet belongs to the episode that its own loss began or would have begun: the one whose start
+/// is the first after the packet left. A packet of an older flight says nothing about this one,
+/// whenever it is declared lost or found to have arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecoveryEpisode {
-    /// Packets that left before this belong to the episode.
+    /// Packets that left before this belonged to earlier episodes.
+    since: Time,
+    /// Packets that left from `since` until before this belong to the episode.
     started: Time,
     active: bool,
-    /// Packets declared lost in this episode and not (yet) found to have been delivered.
+    /// Packets of this episode declared lost and not (yet) found to have been delivered.
     lost: u32,
     /// Whether the episode may still turn out to be spurious.
     undoable: bool,
@@ -36,10 +42,11 @@ impl RecoveryEpisode {
         let newest_acked = feedback.acked.last().map(|packet| packet.token.send_time);
         let newest_lost = feedback.lost.last().map(|packet| packet.token.send_time);
         if newest_lost.is_some_and(|sent| sent >= self.started) {
-            self.enter(now, feedback.lost.len() as u32);
+            self.enter(now);
+            self.lost = self.count(feedback.lost);
             return RecoveryChange::Entered;
         }
-        self.lost = self.lost.saturating_add(feedback.lost.len() as u32);
+        self.lost = self.lost.saturating_add(self.count(feedback.lost));
         if self.active && newest_acked.is_some_and(|sent| sent >= self.started) {
             self.active = false;
             return RecoveryChange::Exited;
@@ -48,8 +55,14 @@ impl RecoveryEpisode {
     }
 
     /// Starts an episode: by loss, by a timeout or by a CE mark.
-    pub(crate) fn enter(&mut self, now: Time, lost: u32) {
-        *self = Self { started: now, active: true, lost, undoable: true };
+    pub(crate) fn enter(&mut self, now: Time) {
+        *self = Self { since: self.started, started: now, active: true, lost: 0, undoable: true };
+    }
+
+    /// How many of `packets` belong to the episode. All of them were declared lost, so none left
+    /// after it started.
+    fn count(&self, packets: &[Lost]) -> u32 {
+        packets.iter().filter(|packet| packet.token.send_time >= self.since).count() as u32
     }
 
     /// A repeated timeout: the same episode, now of all that left until `now`.
@@ -60,7 +73,7 @@ impl RecoveryEpisode {
 
     /// Packets that left before `now` are of no consequence any more.
     pub(crate) fn forget(&mut self, now: Time) {
-        *self = Self { started: now, ..Self::default() };
+        *self = Self { since: now, started: now, ..Self::default() };
     }
 
     /// Whether a packet that left at `sent` did so before the latest episode began: its fate adds
@@ -69,11 +82,11 @@ impl RecoveryEpisode {
         sent < self.started
     }
 
-    /// Packets of the episode were delivered after all. True when that makes the whole episode
-    /// spurious: every packet that was declared lost in it arrived.
-    pub(crate) fn on_spurious(&mut self, packets: u32) -> bool {
+    /// Packets that were declared lost had been delivered. True when that makes the whole episode
+    /// spurious: every packet lost in it arrived.
+    pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         let lost_any = self.lost > 0;
-        self.lost = self.lost.saturating_sub(packets);
+        self.lost = self.lost.saturating_sub(self.count(packets));
         let spurious = self.undoable && lost_any && self.lost == 0;
         if spurious {
             self.undoable = false;
@@ -90,43 +103,112 @@ impl RecoveryEpisode {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
     use uncork_units::TimeDelta;
 
     use super::*;
+    use crate::event::{Acked, Token};
 
     fn at(ms: u64) -> Time {
         Time::ZERO + TimeDelta::from_millis(ms)
     }
 
+    fn token(sent: Time) -> Token {
+        Token::new(sent, (0, Time::ZERO, TimeDelta::ZERO, 0), 0, false)
+    }
+
+    /// Packets that left at these times, in milliseconds.
+    fn lost(sent: &[u64]) -> Vec<Lost> {
+        let packet = |&ms| Lost { token: token(at(ms)), bytes: 1_000, contiguous: false };
+        sent.iter().map(packet).collect()
+    }
+
+    /// At `now`, one packet is acknowledged that left at `acked`, and those that left at `lost` are
+    /// declared lost.
+    fn report(
+        episode: &mut RecoveryEpisode,
+        now: u64,
+        acked: u64,
+        missing: &[u64],
+    ) -> RecoveryChange {
+        let feedback = Feedback {
+            acked: &[Acked { token: token(at(acked)), bytes: 1_000 }],
+            lost: &lost(missing),
+            rtt: None,
+            ce_packets: 0,
+            in_flight: 0,
+            unacked: 0,
+            una_advanced: false,
+            oldest_sent: Time::NEVER,
+            repaired_by_probe: false,
+        };
+        episode.on_feedback(at(now), &feedback)
+    }
+
     #[test]
     fn an_episode_without_losses_is_not_spurious() {
         let mut episode = RecoveryEpisode::default();
-        episode.enter(at(1), 0);
-        assert!(!episode.on_spurious(1));
-        episode.enter(at(2), 1);
-        assert!(episode.on_spurious(1));
-        assert!(!episode.on_spurious(1), "once is enough");
+        episode.enter(at(1));
+        assert!(!episode.on_spurious(&lost(&[0])));
+        assert_eq!(report(&mut episode, 20, 6, &[5]), RecoveryChange::Entered);
+        assert!(episode.on_spurious(&lost(&[5])));
+        assert!(!episode.on_spurious(&lost(&[5])), "once is enough");
     }
 
     #[test]
     fn an_episode_covers_what_left_before_it() {
         let mut episode = RecoveryEpisode::default();
         assert!(!episode.covers(Time::ZERO));
-        episode.enter(at(10), 1);
+        report(&mut episode, 10, 2, &[1]);
         assert!(episode.covers(at(9)));
         assert!(!episode.covers(at(10)));
         episode.extend(at(20));
         assert!(episode.covers(at(19)));
-        assert!(episode.on_spurious(1), "it is still the episode of one loss");
+        assert!(episode.on_spurious(&lost(&[1])), "it is still the episode of one loss");
+    }
+
+    #[test]
+    fn an_episode_ends_with_a_packet_sent_in_it() {
+        let mut episode = RecoveryEpisode::default();
+        report(&mut episode, 10, 2, &[1]);
+        assert_eq!(report(&mut episode, 12, 9, &[4]), RecoveryChange::None);
+        assert_eq!(report(&mut episode, 20, 10, &[]), RecoveryChange::Exited);
+        assert!(!episode.is_active());
+    }
+
+    #[test]
+    fn packets_of_an_older_episode_do_not_make_the_next_one_spurious() {
+        let mut episode = RecoveryEpisode::default();
+        report(&mut episode, 10, 4, &[1, 2]);
+        // What recovery sent is lost too, and with it a straggler of the first flight.
+        assert_eq!(report(&mut episode, 20, 13, &[3, 11, 12]), RecoveryChange::Entered);
+        assert!(!episode.on_spurious(&lost(&[1, 2, 3])));
+        assert!(!episode.on_spurious(&lost(&[11])), "one of two may still be lost");
+        assert!(episode.on_spurious(&lost(&[12])));
+    }
+
+    #[test]
+    fn a_straggler_of_an_older_flight_does_not_keep_an_episode_real() {
+        let mut episode = RecoveryEpisode::default();
+        report(&mut episode, 10, 4, &[1]);
+        report(&mut episode, 20, 13, &[11]);
+        assert_eq!(report(&mut episode, 21, 14, &[3]), RecoveryChange::None);
+        assert!(episode.on_spurious(&lost(&[11])));
     }
 
     #[test]
     fn a_forgotten_episode_is_over() {
         let mut episode = RecoveryEpisode::default();
-        episode.enter(at(10), 1);
+        report(&mut episode, 10, 2, &[1]);
         episode.forget(at(20));
         assert!(!episode.is_active());
-        assert!(!episode.on_spurious(1));
+        assert!(!episode.on_spurious(&lost(&[1])));
         assert!(episode.covers(at(19)));
+        // Nothing from before counts for the next one.
+        assert_eq!(report(&mut episode, 30, 25, &[15, 22]), RecoveryChange::Entered);
+        assert!(episode.on_spurious(&lost(&[22])));
     }
 }

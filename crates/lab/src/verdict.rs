@@ -152,7 +152,7 @@ fn alone(column: &Contender, measure: Measure) -> String {
     };
     match (measure, quantile(per_seed, 0.5)) {
         (Measure::Completion, Some(seconds)) if seconds.is_finite() => {
-            format!("{name} finishes in {seconds:.2} s ({seeds}).")
+            format!("{name} finishes in {} ({seeds}).", span(seconds))
         }
         (Measure::Goodput, Some(bps)) => {
             format!("{name} delivers {:.2} Mbit/s ({seeds}).", bps / 1e6)
@@ -272,7 +272,10 @@ fn share(mix: &str, (first, other): (&str, &str), ratio: Option<Ratio>) -> Strin
     };
     let (value, evidence) = (times(ratio.value), ratio.evidence());
     if ratio.is_open() {
-        format!("In {mix}, {first} and {other} share alike: ratio of goodputs {value} {evidence}.")
+        format!(
+            "In {mix}, {first} and {other} are not distinguishable: ratio of goodputs {value} \
+             {evidence}."
+        )
     } else if ratio.is_alike() {
         format!("In {mix}, a {first} flow gets within 1 % of a {other} flow {evidence}.")
     } else {
@@ -291,6 +294,15 @@ fn decimals(ratio: f64) -> usize {
         _ if ratio < 2.0 => 2,
         _ if ratio < 100.0 => 1,
         _ => 0,
+    }
+}
+
+/// A span of time to three digits or so, however short.
+fn span(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 1e-3 => format!("{:.1} µs", seconds * 1e6),
+        _ if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
     }
 }
 

@@ -7,6 +7,7 @@ use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::segments::{Ack, MSS_BYTES, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
+use crate::timer::Timer;
 
 /// RFC 6298 §2.1: a SYN/ACK unanswered for so long is sent again.
 const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
@@ -43,9 +44,8 @@ pub(crate) struct Flow {
     pub(crate) downstream: DelayLine<Downstream>,
     pub(crate) upstream: DelayLine<Upstream>,
     pub(crate) loss: Loss,
-    /// The earliest entry for each of the flow's timers in the schedule.
-    pub(crate) sender_timer: Time,
-    pub(crate) receiver_timer: Time,
+    pub(crate) sender_timer: Timer,
+    pub(crate) receiver_timer: Timer,
     pub(crate) rtts: Distribution,
     pub(crate) queueing: Distribution,
     pub(crate) dropped_by_queue: u64,
@@ -85,8 +85,8 @@ impl Flow {
             downstream: DelayLine::new(one_way),
             upstream: DelayLine::new(one_way),
             loss: Loss::new(run.path.loss, run.seed, LOSS_STREAM + u64::from(index)),
-            sender_timer: Time::NEVER,
-            receiver_timer: Time::NEVER,
+            sender_timer: Timer::default(),
+            receiver_timer: Timer::default(),
             rtts: Distribution::new(),
             queueing: Distribution::new(),
             dropped_by_queue: 0,
@@ -141,7 +141,7 @@ impl Flow {
         }
     }
 
-    /// Whether the flow has sent all that it will.
+    /// Whether the client has all it asked for, or its time is up.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         match self.spec.workload {
             Workload::Transfer(_) => self.client.complete().is_some(),
@@ -162,7 +162,7 @@ impl Flow {
             pacing_bps: control.pacing_rate.map(Rate::bits_per_sec),
             max_bw_bps: inside.max_bw.map(Rate::bits_per_sec),
             min_rtt_ns: inside.min_rtt.map(TimeDelta::as_nanos),
-            rtt_ns: sender.latest_rtt().map(TimeDelta::as_nanos),
+            rtt_ns: Some(sender.latest_rtt().as_nanos()),
             queue_bytes,
             delivered_bytes: self.client.delivered_bytes(),
             lost_bytes: sender.counters().bytes_lost,

@@ -10,6 +10,7 @@ mod run;
 mod schedule;
 mod segments;
 mod spec;
+mod timer;
 
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};

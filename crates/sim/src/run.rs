@@ -6,7 +6,7 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Server, Upstream};
 use crate::schedule::{Schedule, Source};
-use crate::segments::{HEADER_BYTES, PACKET_BYTES, Reply};
+use crate::segments::{HEADER_BYTES, PACKET_BYTES, Reply, Segment};
 use crate::spec::RunSpec;
 
 /// What a run leaves.
@@ -125,8 +125,7 @@ impl<'a> Simulation<'a> {
                 self.pump(index);
             }
             (Upstream::Ack(ack), Server::Established { sender, .. }) => {
-                sender.on_ack(self.now, &ack);
-                if let Some(rtt) = sender.latest_rtt() {
+                if let Some(rtt) = sender.on_ack(self.now, &ack) {
                     flow.rtts.record(rtt.as_nanos());
                 }
                 self.pump(index);
@@ -200,17 +199,23 @@ impl<'a> Simulation<'a> {
         let Some(arrived) = arrived else { return };
         match arrived {
             Downstream::SynAck(sent) => self.reply(index, Upstream::Request(sent)),
-            Downstream::Data(segment) => {
-                let was_over = flow.client.complete().is_some();
-                let reply = flow.client.on_segment(self.now, segment);
-                if flow.client.complete().is_some() && !was_over {
-                    self.unfinished -= 1;
-                }
-                match reply {
-                    Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
-                    Reply::Later => self.arm_receiver(index),
-                }
-            }
+            Downstream::Data(segment) => self.on_data(index, segment),
+        }
+    }
+
+    /// What arrives when the flow is over counts for nothing.
+    fn on_data(&mut self, index: u32, segment: Segment) {
+        let flow = &mut self.flows[index as usize];
+        if flow.is_over(self.now) {
+            return;
+        }
+        let reply = flow.client.on_segment(self.now, segment);
+        if flow.client.complete().is_some() {
+            self.unfinished -= 1;
+        }
+        match reply {
+            Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
+            Reply::Later => self.arm_receiver(index),
         }
     }
 
@@ -226,10 +231,7 @@ impl<'a> Simulation<'a> {
     fn on_sender_timer(&mut self, index: u32) {
         self.schedule.done();
         let flow = &mut self.flows[index as usize];
-        if flow.sender_timer != self.now {
-            return; // an earlier deadline took its place
-        }
-        flow.sender_timer = Time::NEVER;
+        flow.sender_timer.on_entry();
         match &mut flow.server {
             Server::Listening => {}
             Server::Handshake { retry, retries, .. } if *retry <= self.now => {
@@ -247,23 +249,17 @@ impl<'a> Simulation<'a> {
     fn on_receiver_timer(&mut self, index: u32) {
         self.schedule.done();
         let flow = &mut self.flows[index as usize];
-        if flow.receiver_timer != self.now {
-            return;
-        }
-        flow.receiver_timer = Time::NEVER;
+        flow.receiver_timer.on_entry();
         match flow.client.on_timer(self.now) {
             Some(ack) => self.reply(index, Upstream::Ack(ack)),
             None => self.arm_receiver(index),
         }
     }
 
-    /// Deadlines move with every ACK, mostly later. Only an earlier one needs an entry now; a later
-    /// one is looked at again when the entry for the old one comes up.
     fn arm_sender(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         let deadline = flow.next_sender_timer().max(self.now);
-        if deadline < flow.sender_timer && !flow.is_over(self.now) {
-            flow.sender_timer = deadline;
+        if !flow.is_over(self.now) && flow.sender_timer.needs_entry(deadline) {
             self.schedule.at(deadline, Source::SenderTimer(index));
         }
     }
@@ -271,8 +267,7 @@ impl<'a> Simulation<'a> {
     fn arm_receiver(&mut self, index: u32) {
         let flow = &mut self.flows[index as usize];
         let deadline = flow.client.next_timer().max(self.now);
-        if deadline < flow.receiver_timer {
-            flow.receiver_timer = deadline;
+        if flow.receiver_timer.needs_entry(deadline) {
             self.schedule.at(deadline, Source::ReceiverTimer(index));
         }
     }

@@ -210,7 +210,7 @@ impl Controller for Bbr1 {
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        if !packets.is_empty() && self.recovery.on_spurious(packets.len() as u32) {
+        if self.recovery.on_spurious(packets) {
             self.full_pipe.restart();
             self.policer.reset();
             self.undo_recovery();
@@ -222,7 +222,7 @@ impl Controller for Bbr1 {
             return;
         }
         self.save_cwnd();
-        self.recovery.enter(now, 0);
+        self.recovery.enter(now);
         if timeout == Timeout::Persistent {
             self.recovery.confirm();
         }

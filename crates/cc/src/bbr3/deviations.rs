@@ -8,7 +8,7 @@ pub(super) enum Deviation {
     AckFlight,
     /// (b) A lost packet is judged by a sample of its own.
     LossSample,
-    /// (h) State for an undo is saved once per recovery episode, not once per round.
+    /// (h) State for an undo is saved once per recovery episode, not once per round or timeout.
     UndoPerEpisode,
     /// (i) The first RTT sample replaces the pacing rate that was guessed without one.
     PacingFromFirstRtt,

@@ -3,6 +3,7 @@
 use uncork_units::{Ratio, Time};
 
 use super::Bbr3;
+use super::deviations::Deviation;
 use super::state::State;
 use crate::controller::Settings;
 
@@ -10,7 +11,6 @@ impl Bbr3 {
     /// HandleRestartFromIdle(), §5.4.1.
     pub(super) fn handle_restart_from_idle(&mut self, now: Time) {
         self.idle_restart = true;
-        self.recovery.confirm();
         self.aggregation.restart_interval(now);
         if self.state.is_probe_bw() {
             self.set_pacing_rate(Ratio::ONE);
@@ -20,10 +20,16 @@ impl Bbr3 {
         }
     }
 
-    /// OnEnterRTO(), §5.6.4.4. The draft's `C.inflight + 1` means one packet, not one byte.
+    /// OnEnterRTO(), §5.6.4.4. The draft's `C.inflight + 1` means one packet, not one byte. A timeout
+    /// of what a timeout sent continues the episode: what the first one lost is what an undo restores.
     pub(super) fn on_enter_rto(&mut self, now: Time) {
-        self.save_state_upon_loss(self.recovery.is_active());
-        self.recovery.enter(now, 0);
+        let repeats = self.timed_out && self.recovery.is_active();
+        if repeats && self.deviations.has(Deviation::UndoPerEpisode) {
+            self.recovery.extend(now);
+        } else {
+            self.save_state_upon_loss(self.recovery.is_active());
+            self.recovery.enter(now);
+        }
         self.timed_out = true;
         self.cwnd = self.sampler.in_flight().saturating_add(self.mss);
     }
@@ -39,7 +45,7 @@ impl Bbr3 {
     /// RFC 9002 §7.6.2 goes to the minimum window; BBR's is BBR.MinPipeCwnd. The draft has no rule.
     /// Nothing that was learned before restores the window: it grows with what is delivered.
     pub(super) fn on_persistent_congestion(&mut self, now: Time) {
-        self.recovery.enter(now, 0);
+        self.recovery.enter(now);
         self.recovery.confirm();
         self.cwnd = self.cwnd.min(self.min_pipe_cwnd());
         self.undo.prior_cwnd = self.min_pipe_cwnd();

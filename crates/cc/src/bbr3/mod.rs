@@ -41,7 +41,7 @@ use full_pipe::FullPipe;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
 use probe_bw::ProbeCycle;
-use probe_rtt::ProbeRtt;
+use probe_rtt::Hold;
 use state::State;
 use undo::Undo;
 
@@ -67,7 +67,8 @@ pub struct Bbr3 {
 
     state: State,
     cycle: ProbeCycle,
-    probe_rtt: ProbeRtt,
+    /// How far a ProbeRTT has come; `None` while inflight comes down.
+    probe_rtt_hold: Option<Hold>,
     /// BBR.drain_start_round.
     drain_start_round: u64,
     /// BBR.idle_restart.
@@ -108,6 +109,7 @@ impl Bbr3 {
     fn with_deviations(settings: &Settings, deviations: Deviations) -> Self {
         let &Settings { initial_rtt, now, .. } = settings;
         let mss = u64::from(settings.mss.max(1));
+        // A window without room for a packet would stay closed for ever.
         let initial_window = settings.initial_window.max(params::MIN_PIPE_PACKETS * mss);
         let mut bbr = Self {
             deviations,
@@ -121,7 +123,7 @@ impl Bbr3 {
             undo: Undo::NOTHING,
             state: State::Startup,
             cycle: ProbeCycle::new(now),
-            probe_rtt: ProbeRtt::default(),
+            probe_rtt_hold: None,
             drain_start_round: 0,
             idle_restart: false,
             max_bw: MaxBwFilter::default(),
@@ -160,6 +162,10 @@ impl Controller for Bbr3 {
         self.sampler.check_app_limited(now, self.has_room(in_flight_before));
         if in_flight_before == 0 && self.sampler.is_app_limited() {
             self.handle_restart_from_idle(now);
+            if packet.unacked == packet.in_flight {
+                // All losses are repaired, and time has passed: nothing is worth restoring.
+                self.recovery.confirm();
+            }
         }
         if !self.has_room(packet.in_flight) {
             self.cwnd_usage.on_full(self.sampler.delivered());
@@ -189,7 +195,7 @@ impl Controller for Bbr3 {
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
-        if self.recovery.on_spurious(packets.len() as u32) {
+        if self.recovery.on_spurious(packets) {
             self.handle_spurious_loss_detection();
         }
     }

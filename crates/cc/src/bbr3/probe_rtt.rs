@@ -7,11 +7,11 @@ use super::params::PROBE_RTT_DURATION;
 use super::state::{AckPhase, State};
 use crate::sampler::RateSample;
 
-/// How far a ProbeRTT has come.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct ProbeRtt {
-    /// BBR.probe_rtt_done_stamp, once inflight has come down.
-    done: Option<Time>,
+/// A ProbeRTT whose inflight has come down.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hold {
+    /// BBR.probe_rtt_done_stamp.
+    done: Time,
     /// BBR.probe_rtt_round_done.
     round_done: bool,
 }
@@ -35,7 +35,7 @@ impl Bbr3 {
     fn enter_probe_rtt(&mut self) {
         self.save_cwnd(self.recovery.is_active());
         self.transition(State::ProbeRtt);
-        self.probe_rtt = ProbeRtt::default();
+        self.probe_rtt_hold = None;
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.start_round();
     }
@@ -43,20 +43,20 @@ impl Bbr3 {
     /// HandleProbeRTT().
     fn handle_probe_rtt(&mut self, now: Time) {
         self.sampler.mark_app_limited();
-        if self.probe_rtt.done.is_some() {
-            self.probe_rtt.round_done |= self.round.started();
-            if self.probe_rtt.round_done {
+        if let Some(hold) = &mut self.probe_rtt_hold {
+            hold.round_done |= self.round.started();
+            if hold.round_done {
                 self.check_probe_rtt_done(now);
             }
         } else if self.sampler.in_flight() <= self.probe_rtt_cwnd() {
-            self.probe_rtt = ProbeRtt { done: Some(now + PROBE_RTT_DURATION), round_done: false };
+            self.probe_rtt_hold = Some(Hold { done: now + PROBE_RTT_DURATION, round_done: false });
             self.start_round();
         }
     }
 
     /// CheckProbeRTTDone().
     pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
-        if self.probe_rtt.done.is_some_and(|done| now > done) {
+        if self.probe_rtt_hold.is_some_and(|hold| now > hold.done) {
             self.min_rtt.schedule_probe(now);
             self.restore_cwnd();
             self.exit_probe_rtt(now);

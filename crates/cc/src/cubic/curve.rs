@@ -22,7 +22,7 @@ pub(super) struct Curve {
     remainder: u64,
 }
 
-/// What a congestion event that turns out to be spurious must give back (RFC 9438 §4.9.2).
+/// What a congestion event that turns out to be spurious must give back (RFC 9438 §4.9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     /// W_max: the plateau of the curve.

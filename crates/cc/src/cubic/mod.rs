@@ -29,8 +29,8 @@ pub struct Cubic {
     /// W_est grows as RFC 8312 and Linux have it: [`Curve::keep_alpha`].
     rfc8312: bool,
     phase: Phase,
-    /// The epoch before the latest congestion event; `None` if that met slow start.
-    undo: Option<Epoch>,
+    /// The epoch that the latest congestion event met.
+    undo: Epoch,
     /// The smoothed RTT in microseconds, which §4.2 looks ahead by.
     rtt_us: u32,
 }
@@ -57,16 +57,16 @@ impl Cubic {
             window: LossWindow::new(settings),
             rfc8312,
             phase: Phase::SLOW_START,
-            undo: None,
+            undo: Curve::plateau(settings.now, settings.initial_window).epoch(),
             rtt_us: settings.initial_rtt.map_or(0, micros),
         }
     }
 
-    /// The epoch under way.
-    fn epoch(&self) -> Option<Epoch> {
+    /// The epoch under way, or the one that would begin if slow start ended now.
+    fn epoch(&self, now: Time) -> Epoch {
         match self.phase {
-            Phase::SlowStart(..) => None,
-            Phase::Avoidance(curve) => Some(curve.epoch()),
+            Phase::SlowStart(..) => Curve::plateau(now, self.window.cwnd()).epoch(),
+            Phase::Avoidance(curve) => curve.epoch(),
         }
     }
 
@@ -78,12 +78,12 @@ impl Cubic {
         self.phase = Phase::Avoidance(curve);
     }
 
-    fn on_congestion(&mut self, event: Congestion, feedback: &Feedback<'_>) {
+    fn on_congestion(&mut self, now: Time, event: Congestion, feedback: &Feedback<'_>) {
         let last_w_max = match self.phase {
             Phase::SlowStart(..) => 0,
             Phase::Avoidance(curve) => curve.w_max(),
         };
-        self.undo = self.epoch();
+        self.undo = self.epoch(now);
         self.avoid(Curve::after_congestion(event.cwnd, last_w_max));
         self.window.reduce(event, BETA.of(event.used), feedback);
     }
@@ -118,7 +118,7 @@ impl Cubic {
     fn collapse(&mut self, now: Time, segments: u64) {
         let reduction = self.window.timeout().map(|event| (event, BETA.of(event.used)));
         if reduction.is_some() {
-            self.undo = self.epoch();
+            self.undo = self.epoch(now);
         }
         self.phase = Phase::SLOW_START;
         self.window.collapse(now, reduction, segments);
@@ -146,7 +146,7 @@ impl Controller for Cubic {
             self.rtt_us = micros(rtt.smoothed);
         }
         match (self.window.on_feedback(now, feedback), &mut self.phase) {
-            (Step::Congestion(event), _) => self.on_congestion(event, feedback),
+            (Step::Congestion(event), _) => self.on_congestion(now, event, feedback),
             (Step::Grow(acked), _) => self.grow(now, acked, feedback.rtt),
             (Step::Recovered, Phase::Avoidance(curve)) => {
                 curve.begin(now, self.window.cwnd(), self.window.mss());
@@ -157,11 +157,12 @@ impl Controller for Cubic {
     }
 
     fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
-        if self.window.on_spurious(packets.len() as u32) {
-            self.phase = match self.undo {
-                None => Phase::SLOW_START,
-                Some(epoch) => Phase::Avoidance(Curve::resumed(epoch, now)),
-            };
+        if self.window.on_spurious(packets) {
+            if self.window.in_slow_start() {
+                self.phase = Phase::SLOW_START;
+            } else {
+                self.avoid(Curve::resumed(self.undo, now));
+            }
         }
     }
 

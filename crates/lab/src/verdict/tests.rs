@@ -125,6 +125,10 @@ fn alone_a_column_states_its_own_figure() {
         alone(&contender("bbr3", &[4.625]), Measure::Completion),
         "bbr3 finishes in 4.62 s (1 seed)."
     );
+    for (seconds, text) in [(0.2254, "225.4 ms"), (0.000_045, "45.0 µs")] {
+        let line = alone(&contender("bbr3", &[seconds]), Measure::Completion);
+        assert_eq!(line, format!("bbr3 finishes in {text} (1 seed)."));
+    }
     assert_eq!(
         alone(&contender("bbr3", &[18e6, 19e6]), Measure::Goodput),
         "bbr3 delivers 18.50 Mbit/s (median of 2 seeds)."
@@ -151,7 +155,7 @@ fn shares_of_a_mix() {
     );
     assert!(
         line.starts_with(
-            "In bbr3+cubic, bbr3 and cubic share alike: ratio of goodputs 1.00 (95 % CI"
+            "In bbr3+cubic, bbr3 and cubic are not distinguishable: ratio of goodputs 1.00 (95 % CI"
         ),
         "{line}"
     );

@@ -1,21 +1,23 @@
 //! What a receiver tells.
 
+use super::Segment;
 use super::ranges::Range;
 
-/// SACK blocks that fit beside a timestamp option (RFC 2018 §3).
-pub(crate) const SACK_BLOCKS: usize = 3;
+/// SACK blocks of an ACK: one fewer than fit beside a timestamp option (RFC 2018 §3).
+pub(crate) const SACK_BLOCKS: usize = 2;
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ack {
     /// Every segment below this has arrived.
     pub(crate) cumulative: u64,
-    /// Ranges above it that have arrived, the most recently changed one first.
+    /// Ranges above it that have arrived: the most recently changed one, then the highest.
     pub(crate) sack: [Range; SACK_BLOCKS],
     /// How many of `sack` count.
     pub(crate) blocks: u8,
-    /// The segment whose arrival sent this ACK, and its transmission number (the timestamp echo).
-    pub(crate) trigger: (u64, u64),
+    /// The segment whose arrival sent this ACK. That tells its transmissions apart, as the echo of
+    /// its timestamp does in TCP.
+    pub(crate) trigger: Segment,
     /// Whether that segment had arrived before (RFC 2883 D-SACK).
     pub(crate) duplicate: bool,
 }

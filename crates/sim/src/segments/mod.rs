@@ -4,6 +4,8 @@
 //! (RFC 9293 §3.8.6.3, Linux's 40 ms), pacing, the receive window, and the three-way handshake.
 //! What is not: Nagle, window autotuning, segmentation offload, middleboxes.
 
+use uncork_units::Time;
+
 mod ack;
 mod rack;
 mod ranges;
@@ -28,8 +30,10 @@ pub const PACKET_BYTES: u32 = MSS_BYTES + HEADER_BYTES;
 pub(crate) struct Segment {
     /// Number of the segment.
     pub(crate) seq: u64,
-    /// Number of the transmission: what a timestamp option tells, without its granularity.
+    /// Number of the transmission.
     pub(crate) tx: u64,
+    /// When it left (the timestamp option, without its granularity).
+    pub(crate) sent: Time,
     /// Payload bytes.
     pub(crate) bytes: u32,
 }

@@ -38,17 +38,15 @@ impl Rack {
     }
 
     /// Steps 1 to 3: which transmission delivered left last, and whether any was overtaken.
-    pub(crate) fn on_delivered(&mut self, now: Time, segment: &Delivered, min_rtt: TimeDelta) {
+    pub(crate) fn on_delivered(&mut self, now: Time, segment: &Delivered) {
         if self.highest_seq.is_some_and(|highest| segment.seq < highest) && !segment.retransmitted {
             self.reordering_seen = true;
         }
         self.highest_seq = self.highest_seq.max(Some(segment.seq));
-        let rtt = now.since(segment.acked.token.send_time());
-        // Faster than possible: an earlier transmission was acknowledged (step 2).
-        let ambiguous = segment.retransmitted && rtt < min_rtt;
-        if !ambiguous && self.newest_tx.is_none_or(|newest| segment.tx > newest) {
+        // Step 2: if an earlier transmission was acknowledged, nothing is known of the newest one.
+        if !segment.ambiguous && self.newest_tx.is_none_or(|newest| segment.tx > newest) {
             self.newest_tx = Some(segment.tx);
-            self.rtt = rtt;
+            self.rtt = now.since(segment.acked.token.send_time());
         }
     }
 
@@ -77,11 +75,17 @@ impl Rack {
         self.deadline = deadline;
     }
 
-    /// §6.3: after a retransmission timeout whatever is a round trip old is lost, and the oldest
-    /// segment in any case.
-    pub(crate) fn on_timeout(&mut self, now: Time, board: &mut Scoreboard, lost: &mut Vec<Lost>) {
+    /// §6.3: after a retransmission timeout whatever is a round trip and a reordering window old is
+    /// lost, and the transmission that left first in any case.
+    pub(crate) fn on_timeout(
+        &mut self,
+        now: Time,
+        board: &mut Scoreboard,
+        (in_recovery, min_rtt): (bool, TimeDelta),
+        lost: &mut Vec<Lost>,
+    ) {
         self.deadline = Time::NEVER;
-        let patience = self.rtt;
+        let patience = self.rtt + self.reordering_window(board, in_recovery, min_rtt);
         let mut first = true;
         board.declare_lost(lost, |_, sent| std::mem::take(&mut first) || sent + patience <= now);
     }

@@ -6,9 +6,8 @@ use super::Segment;
 use super::ack::{Ack, SACK_BLOCKS};
 use super::ranges::{Range, RangeSet};
 
-/// Acknowledge at least every second segment (RFC 9293 §3.8.6.3) ...
-const SEGMENTS_PER_ACK: u32 = 2;
-/// ... and no later than this: Linux's smallest delayed-ACK timeout.
+/// Every second segment is acknowledged at once (RFC 9293 §3.8.6.3), one alone after this time:
+/// Linux's smallest delayed-ACK timeout.
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
 /// Linux acknowledges each of the first segments at once, to help the server's slow start.
 const QUICK_ACKS: u32 = 16;
@@ -20,10 +19,8 @@ pub(crate) struct Receiver {
     next: u64,
     above: RangeSet,
     delivered_bytes: u64,
-    /// Segments received and not yet acknowledged, and what the ACK would tell of the newest.
-    pending: u32,
-    trigger: (u64, u64),
-    delayed_ack: Time,
+    /// The segment whose ACK is delayed, and until when.
+    delayed: Option<(Segment, Time)>,
     quick_acks: u32,
     first_byte: Option<Time>,
     complete: Option<Time>,
@@ -44,9 +41,7 @@ impl Receiver {
             next: 0,
             above: RangeSet::default(),
             delivered_bytes: 0,
-            pending: 0,
-            trigger: (0, 0),
-            delayed_ack: Time::NEVER,
+            delayed: None,
             quick_acks: QUICK_ACKS,
             first_byte: None,
             complete: None,
@@ -70,38 +65,37 @@ impl Receiver {
 
     /// When the delayed-ACK timer expires.
     pub(crate) fn next_timer(&self) -> Time {
-        self.delayed_ack
+        self.delayed.map_or(Time::NEVER, |(_, due)| due)
     }
 
     pub(crate) fn on_segment(&mut self, now: Time, segment: Segment) -> Reply {
         let seq = segment.seq;
         let had_hole = self.above.first().is_some();
         let duplicate = seq < self.next || self.above.containing(seq).is_some();
-        self.trigger = (seq, segment.tx);
-        self.pending += 1;
         if !duplicate {
             self.take(now, segment);
         }
         // RFC 5681 §4.2: out-of-order segments, and those that fill a hole, are acknowledged at once.
-        let out_of_order = duplicate || had_hole || self.above.first().is_some();
-        if out_of_order || self.pending >= SEGMENTS_PER_ACK || self.is_quick(seq) {
-            return Reply::Now(self.ack(duplicate));
+        let in_order = !duplicate && !had_hole && self.above.first().is_none();
+        if in_order && self.delayed.is_none() && self.may_delay(seq) {
+            self.delayed = Some((segment, now + DELAYED_ACK));
+            return Reply::Later;
         }
-        if self.delayed_ack == Time::NEVER {
-            self.delayed_ack = now + DELAYED_ACK;
-        }
-        Reply::Later
+        Reply::Now(self.ack(segment, duplicate))
     }
 
     /// The delayed-ACK timer expired.
     pub(crate) fn on_timer(&mut self, now: Time) -> Option<Ack> {
-        (self.delayed_ack <= now).then(|| self.ack(false))
+        let (segment, _) = self.delayed.filter(|(_, due)| *due <= now)?;
+        Some(self.ack(segment, false))
     }
 
-    fn is_quick(&mut self, seq: u64) -> bool {
-        let quick = self.quick_acks > 0;
-        self.quick_acks = self.quick_acks.saturating_sub(1);
-        quick || self.last_seq == Some(seq)
+    fn may_delay(&mut self, seq: u64) -> bool {
+        if self.quick_acks > 0 {
+            self.quick_acks -= 1;
+            return false;
+        }
+        self.last_seq != Some(seq)
     }
 
     fn take(&mut self, now: Time, segment: Segment) {
@@ -121,24 +115,117 @@ impl Receiver {
         }
     }
 
-    fn ack(&mut self, duplicate: bool) -> Ack {
-        self.pending = 0;
-        self.delayed_ack = Time::NEVER;
+    fn ack(&mut self, trigger: Segment, duplicate: bool) -> Ack {
+        self.delayed = None;
         let mut ack = Ack {
             cumulative: self.next,
             sack: [Range::default(); SACK_BLOCKS],
             blocks: 0,
-            trigger: self.trigger,
+            trigger,
             duplicate,
         };
         // RFC 2018 §4: first the block with the newest segment. The highest block repeats what an
         // earlier ACK told, which guards against lost ACKs.
-        let newest = self.above.containing(self.trigger.0);
+        let newest = self.above.containing(trigger.seq);
         let highest = self.above.last().filter(|range| Some(*range) != newest);
         for block in [newest, highest].into_iter().flatten() {
             ack.sack[usize::from(ack.blocks)] = block;
             ack.blocks += 1;
         }
         ack
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    fn segment(seq: u64) -> Segment {
+        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000 }
+    }
+
+    /// A receiver of `segments` that has got the first 16 and no longer answers each at once.
+    fn past_quick_acks(segments: Option<u64>) -> Receiver {
+        let mut receiver = Receiver::new(segments);
+        for seq in 0..u64::from(QUICK_ACKS) {
+            let Reply::Now(ack) = receiver.on_segment(at(0), segment(seq)) else {
+                panic!("segment {seq} is answered at once")
+            };
+            assert_eq!((ack.cumulative, ack.blocks), (seq + 1, 0));
+        }
+        receiver
+    }
+
+    fn answer(receiver: &mut Receiver, seq: u64) -> Ack {
+        match receiver.on_segment(at(1), segment(seq)) {
+            Reply::Now(ack) => ack,
+            Reply::Later => panic!("segment {seq} is not answered"),
+        }
+    }
+
+    #[test]
+    fn every_second_segment_is_acknowledged_and_one_alone_after_40_ms() {
+        let mut receiver = past_quick_acks(None);
+        assert_eq!(receiver.on_segment(at(1), segment(16)), Reply::Later);
+        assert_eq!(answer(&mut receiver, 17).cumulative, 18);
+        assert_eq!(receiver.next_timer(), Time::NEVER);
+        assert_eq!(receiver.on_segment(at(10), segment(18)), Reply::Later);
+        assert_eq!(receiver.next_timer(), at(50));
+        assert_eq!(receiver.on_timer(at(49)), None);
+        let ack = receiver.on_timer(at(50)).expect("due");
+        assert_eq!((ack.cumulative, ack.trigger), (19, segment(18)));
+        assert_eq!(receiver.on_timer(at(90)), None);
+    }
+
+    #[test]
+    fn holes_are_told_at_once_until_they_are_filled() {
+        let mut receiver = past_quick_acks(None);
+        let range = |start, end| Range { start, end };
+        assert_eq!(answer(&mut receiver, 17).sack_blocks(), [range(17, 18)]);
+        assert_eq!(answer(&mut receiver, 20).sack_blocks(), [range(20, 21)]);
+        assert_eq!(answer(&mut receiver, 18).sack_blocks(), [range(17, 19), range(20, 21)]);
+        let filled = answer(&mut receiver, 16);
+        assert_eq!((filled.cumulative, filled.sack_blocks()), (19, &[range(20, 21)][..]));
+        assert_eq!(answer(&mut receiver, 19).cumulative, 21);
+        assert_eq!(receiver.on_segment(at(1), segment(21)), Reply::Later, "no hole is left");
+        assert_eq!(receiver.delivered_bytes(), 22_000);
+    }
+
+    #[test]
+    fn what_arrives_twice_is_answered_at_once_and_counted_once() {
+        let mut receiver = past_quick_acks(None);
+        answer(&mut receiver, 18);
+        for seq in [3, 18] {
+            let ack = answer(&mut receiver, seq);
+            assert!(ack.duplicate);
+            assert_eq!((ack.cumulative, ack.trigger.seq), (16, seq));
+        }
+        assert_eq!(receiver.delivered_bytes(), 17_000);
+    }
+
+    #[test]
+    fn the_last_segment_is_answered_at_once_and_completes_when_nothing_is_missing() {
+        let mut receiver = past_quick_acks(Some(18));
+        let ack = answer(&mut receiver, 17);
+        assert_eq!((ack.cumulative, receiver.complete()), (16, None));
+        assert_eq!(receiver.on_segment(at(7), segment(16)), Reply::Now(answer_of_all(18)));
+        assert_eq!((receiver.first_byte(), receiver.complete()), (Some(at(0)), Some(at(7))));
+        let mut in_order = past_quick_acks(Some(17));
+        assert_eq!(answer(&mut in_order, 16).cumulative, 17);
+    }
+
+    /// The ACK of `count` segments of which the last but one came last.
+    fn answer_of_all(count: u64) -> Ack {
+        Ack {
+            cumulative: count,
+            sack: [Range::default(); SACK_BLOCKS],
+            blocks: 0,
+            trigger: segment(count - 2),
+            duplicate: false,
+        }
     }
 }

@@ -6,48 +6,37 @@ use uncork_units::TimeDelta;
 /// Linux's bounds: RFC 6298 §2.4 asks for 1 s, which no deployed stack keeps.
 const MIN_RTO: TimeDelta = TimeDelta::from_millis(200);
 const MAX_RTO: TimeDelta = TimeDelta::from_secs(120);
-/// RFC 6298 §2.1.
-const INITIAL_RTO: TimeDelta = TimeDelta::from_secs(1);
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttEstimator {
-    latest: Option<TimeDelta>,
+    latest: TimeDelta,
     smoothed: TimeDelta,
     variation: TimeDelta,
     min: TimeDelta,
 }
 
 impl RttEstimator {
-    pub(crate) fn new() -> Self {
-        Self {
-            latest: None,
-            smoothed: TimeDelta::ZERO,
-            variation: TimeDelta::ZERO,
-            min: TimeDelta::MAX,
-        }
+    /// RFC 6298 §2.2: after the first sample, that of the handshake.
+    pub(crate) fn new(first: TimeDelta) -> Self {
+        Self { latest: first, smoothed: first, variation: first.divided_by(2), min: first }
     }
 
-    /// RFC 6298 §2.2 and §2.3.
+    /// RFC 6298 §2.3.
     pub(crate) fn update(&mut self, sample: TimeDelta) -> RttSample {
-        if self.latest.is_none() {
-            self.smoothed = sample;
-            self.variation = sample.divided_by(2);
-        } else {
-            let deviation = (sample - self.smoothed).max(self.smoothed - sample);
-            self.variation = (self.variation.times(3) + deviation).divided_by(4);
-            self.smoothed = (self.smoothed.times(7) + sample).divided_by(8);
-        }
-        self.latest = Some(sample);
+        let deviation = (sample - self.smoothed).max(self.smoothed - sample);
+        self.variation = (self.variation.times(3) + deviation).divided_by(4);
+        self.smoothed = (self.smoothed.times(7) + sample).divided_by(8);
+        self.latest = sample;
         self.min = self.min.min(sample);
         RttSample { latest: sample, smoothed: self.smoothed, min: self.min }
     }
 
-    pub(crate) fn latest(&self) -> Option<TimeDelta> {
+    pub(crate) fn latest(&self) -> TimeDelta {
         self.latest
     }
 
-    pub(crate) fn smoothed(&self) -> Option<TimeDelta> {
-        self.latest.map(|_| self.smoothed)
+    pub(crate) fn smoothed(&self) -> TimeDelta {
+        self.smoothed
     }
 
     pub(crate) fn min(&self) -> TimeDelta {
@@ -57,10 +46,7 @@ impl RttEstimator {
     /// RTO after `backoffs` expiries in a row: §2.3, doubled for each (§5.5). Linux bounds the
     /// variance term, not the sum, from below.
     pub(crate) fn rto(&self, backoffs: u32) -> TimeDelta {
-        let base = match self.latest {
-            Some(_) => self.smoothed + self.variation.times(4).max(MIN_RTO),
-            None => INITIAL_RTO,
-        };
+        let base = self.smoothed + self.variation.times(4).max(MIN_RTO);
         base.times(1 << backoffs.min(16)).min(MAX_RTO)
     }
 }
@@ -71,10 +57,8 @@ mod tests {
 
     #[test]
     fn follows_rfc_6298() {
-        let mut rtt = RttEstimator::new();
-        assert_eq!(rtt.rto(0), TimeDelta::from_secs(1));
-        let first = rtt.update(TimeDelta::from_millis(800));
-        assert_eq!(first.smoothed, TimeDelta::from_millis(800));
+        let mut rtt = RttEstimator::new(TimeDelta::from_millis(800));
+        assert_eq!(rtt.smoothed(), TimeDelta::from_millis(800));
         assert_eq!(rtt.rto(0), TimeDelta::from_millis(800 + 4 * 400));
         let second = rtt.update(TimeDelta::from_millis(400));
         // RTTVAR = 3/4 · 400 + 1/4 · 400, SRTT = 7/8 · 800 + 1/8 · 400.
@@ -87,7 +71,7 @@ mod tests {
 
     #[test]
     fn steady_rtts_still_wait_for_delayed_acks() {
-        let mut rtt = RttEstimator::new();
+        let mut rtt = RttEstimator::new(TimeDelta::from_millis(50));
         for _ in 0..100 {
             rtt.update(TimeDelta::from_millis(50));
         }

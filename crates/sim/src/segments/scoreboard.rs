@@ -35,6 +35,8 @@ struct Entry {
     bytes: u32,
     fate: Fate,
     retransmitted: bool,
+    /// Whether any of its transmissions was declared lost; a probe repeats what was not.
+    declared_lost: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +61,9 @@ pub(crate) struct Delivered {
     /// Newest transmission of the segment.
     pub(crate) tx: u64,
     pub(crate) retransmitted: bool,
-    /// Whether it had been declared lost although an earlier transmission arrived.
+    /// Whether it may be another transmission than the newest that arrived (Karn's question).
+    pub(crate) ambiguous: bool,
+    /// Whether a transmission arrived that had been declared lost.
     pub(crate) spurious: bool,
 }
 
@@ -131,12 +135,14 @@ impl Scoreboard {
         let tx = self.next_tx;
         self.next_tx += 1;
         self.sent.push_back(Sent { tx, seq, time: token.send_time() });
-        let (fate, first_sent) = (Fate::InFlight, token.send_time());
-        let sent = Entry { token, first_sent, tx, bytes, fate, retransmitted: false };
+        let fate = Fate::InFlight;
         if seq == self.next() {
-            self.entries.push_back(sent);
+            let (retransmitted, declared_lost) = (false, false);
+            let first_sent = token.send_time();
+            let entry = Entry { token, first_sent, tx, bytes, fate, retransmitted, declared_lost };
+            self.entries.push_back(entry);
         } else if let Some(entry) = self.entry_mut(seq) {
-            *entry = Entry { retransmitted: true, first_sent: entry.first_sent, ..sent };
+            *entry = Entry { token, tx, fate, retransmitted: true, ..*entry };
         }
     }
 
@@ -184,15 +190,16 @@ impl Scoreboard {
             self.in_flight -= u64::from(entry.bytes);
         }
         self.unacked -= u64::from(entry.bytes);
-        // An earlier transmission arrived: the one that was declared lost (Eifel, RFC 3522, by the
-        // timestamp echo).
-        let earlier_arrived = ack.trigger.0 == seq && ack.trigger.1 < entry.tx;
+        let is_trigger = ack.trigger.seq == seq;
+        // Eifel (RFC 3522): the echo is older than the newest transmission.
+        let earlier_arrived = is_trigger && ack.trigger.tx < entry.tx;
         Delivered {
             acked: Acked { token: entry.token, bytes: entry.bytes },
             seq,
             tx: entry.tx,
             retransmitted: entry.retransmitted,
-            spurious: entry.fate == Fate::Lost || (entry.retransmitted && earlier_arrived),
+            ambiguous: entry.retransmitted && (!is_trigger || earlier_arrived),
+            spurious: entry.fate == Fate::Lost || (entry.declared_lost && earlier_arrived),
         }
     }
 
@@ -222,6 +229,7 @@ impl Scoreboard {
         let index = (seq - self.una) as usize;
         let entry = &mut self.entries[index];
         entry.fate = Fate::Lost;
+        entry.declared_lost = true;
         let (token, bytes) = (entry.token, entry.bytes);
         self.in_flight -= u64::from(bytes);
         self.lost.push_back(seq);
@@ -236,5 +244,124 @@ impl Scoreboard {
 
     fn entry_mut(&mut self, seq: u64) -> Option<&mut Entry> {
         self.entries.get_mut(seq.checked_sub(self.una)? as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_cc::{AppState, CcSpec, Controller, SentPacket, Settings};
+    use uncork_units::TimeDelta;
+
+    use super::*;
+    use crate::segments::Segment;
+    use crate::segments::ack::SACK_BLOCKS;
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    /// What a controller gives for a packet that leaves at `now`.
+    fn token(now: Time) -> Token {
+        let cc: CcSpec = "reno".parse().expect("a controller");
+        let settings =
+            Settings { mss: 1000, initial_window: 10_000, initial_rtt: None, seed: 1, now };
+        let packet = SentPacket { bytes: 1000, in_flight: 1000, unacked: 1000 };
+        cc.build(&settings).on_sent(now, packet, AppState::Backlogged)
+    }
+
+    /// Segments 0 to `count` - 1 in flight, a millisecond apart.
+    fn sent(count: u64) -> Scoreboard {
+        let mut board = Scoreboard::default();
+        for seq in 0..count {
+            board.on_sent(seq, 1000, token(at(seq)));
+        }
+        board
+    }
+
+    /// The ACK that transmission `tx` of `seq` sends off.
+    fn ack(cumulative: u64, sack: Option<Range>, (seq, tx): (u64, u64)) -> Ack {
+        let trigger = Segment { seq, tx, sent: Time::ZERO, bytes: 1000 };
+        let blocks = u8::from(sack.is_some());
+        let sack = [sack.unwrap_or_default(); SACK_BLOCKS];
+        Ack { cumulative, sack, blocks, trigger, duplicate: false }
+    }
+
+    fn deliver(board: &mut Scoreboard, ack: &Ack) -> Vec<Delivered> {
+        let mut delivered = Vec::new();
+        board.on_ack(ack, &mut delivered);
+        delivered
+    }
+
+    /// Declares all that left before `tx` lost and gives the segments to send again.
+    fn lose_before(board: &mut Scoreboard, tx: u64) -> Vec<u64> {
+        board.declare_lost(&mut Vec::new(), |sent, _| sent < tx);
+        board.lost.iter().copied().collect()
+    }
+
+    #[test]
+    fn bytes_are_in_flight_until_delivered_or_lost_and_unacked_until_delivered() {
+        let mut board = sent(4);
+        assert_eq!((board.in_flight(), board.unacked()), (4000, 4000));
+        let sack = Range { start: 2, end: 4 };
+        assert_eq!(deliver(&mut board, &ack(0, Some(sack), (3, 3))).len(), 2);
+        assert_eq!((board.in_flight(), board.unacked(), board.sacked_segments()), (2000, 2000, 2));
+        assert_eq!(lose_before(&mut board, 2), [0, 1]);
+        assert_eq!((board.in_flight(), board.unacked()), (0, 2000));
+        assert_eq!(board.next_lost(), Some((0, 1000)));
+        board.on_sent(0, 1000, token(at(50)));
+        assert_eq!((board.in_flight(), board.unacked()), (1000, 2000));
+        assert_eq!(board.next_lost(), Some((1, 1000)));
+        assert_eq!(deliver(&mut board, &ack(4, None, (0, 4))).len(), 2);
+        assert_eq!((board.in_flight(), board.unacked(), board.sacked_segments()), (0, 0, 0));
+        assert_eq!((board.una(), board.next(), board.next_lost()), (4, 4, None));
+        assert_eq!(board.oldest_sent(), Time::NEVER);
+    }
+
+    #[test]
+    fn the_echo_tells_which_transmission_arrived() {
+        for (tx, ambiguous) in [(0, true), (1, false)] {
+            let mut board = sent(1);
+            assert_eq!(lose_before(&mut board, 1), [0]);
+            board.on_sent(0, 1000, token(at(50)));
+            let delivered = deliver(&mut board, &ack(1, None, (0, tx)));
+            assert!(delivered[0].retransmitted);
+            assert_eq!((delivered[0].ambiguous, delivered[0].spurious), (ambiguous, ambiguous));
+        }
+    }
+
+    #[test]
+    fn a_probe_repeats_what_nobody_declared_lost() {
+        let mut board = sent(1);
+        board.on_sent(0, 1000, token(at(50)));
+        assert_eq!((board.in_flight(), board.unacked()), (1000, 1000));
+        let delivered = deliver(&mut board, &ack(1, None, (0, 0)));
+        assert!(delivered[0].ambiguous && !delivered[0].spurious);
+    }
+
+    #[test]
+    fn what_was_lost_and_arrives_after_all_is_not_sent_again() {
+        let mut board = sent(3);
+        assert_eq!(lose_before(&mut board, 2), [0, 1]);
+        let delivered = deliver(&mut board, &ack(1, None, (0, 0)));
+        assert!(delivered[0].spurious && !delivered[0].ambiguous);
+        assert_eq!(board.next_lost(), Some((1, 1000)));
+    }
+
+    #[test]
+    fn runs_of_losses_are_told_apart() {
+        let mut board = sent(5);
+        deliver(&mut board, &ack(0, Some(Range { start: 2, end: 3 }), (2, 2)));
+        let mut lost = Vec::new();
+        board.declare_lost(&mut lost, |tx, _| tx < 5);
+        let contiguous: Vec<bool> = lost.iter().map(|lost| lost.contiguous).collect();
+        assert_eq!(contiguous, [false, true, false, true], "segments 0, 1, 3 and 4");
+    }
+
+    #[test]
+    fn acks_of_what_was_never_sent_deliver_what_was() {
+        let mut board = sent(2);
+        let beyond = Range { start: 7, end: u64::MAX };
+        assert_eq!(deliver(&mut board, &ack(u64::MAX, Some(beyond), (9, 9))).len(), 2);
+        assert_eq!((board.una(), board.next(), board.in_flight()), (2, 2, 0));
     }
 }

@@ -77,8 +77,6 @@ impl Sender {
         receive_window: u64,
         (handshake_rtt, seed): (TimeDelta, u64),
     ) -> Self {
-        let mut rtt = RttEstimator::new();
-        rtt.update(handshake_rtt);
         let controller = cc.build(&Settings {
             mss: MSS_BYTES,
             initial_window: INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES),
@@ -93,7 +91,7 @@ impl Sender {
             board: Scoreboard::default(),
             size,
             receive_window,
-            rtt,
+            rtt: RttEstimator::new(handshake_rtt),
             rack: Rack::new(),
             recovery_point: None,
             probe: Probe::default(),
@@ -124,7 +122,7 @@ impl Sender {
         self.board.in_flight()
     }
 
-    pub(crate) fn latest_rtt(&self) -> Option<TimeDelta> {
+    pub(crate) fn latest_rtt(&self) -> TimeDelta {
         self.rtt.latest()
     }
 
@@ -179,7 +177,12 @@ impl Sender {
         let tx = self.board.next_tx();
         let retransmission = seq < self.board.next();
         let (in_flight, unacked) = self.board.after_sending(seq, bytes);
-        let app = self.app_state_after(seq);
+        // What is unacknowledged and not in flight was lost and waits to be sent again.
+        let app = if unacked > in_flight || self.has_new_data_after(seq) {
+            AppState::Backlogged
+        } else {
+            AppState::Drained
+        };
         let token = self.controller.on_sent(now, SentPacket { bytes, in_flight, unacked }, app);
         self.board.on_sent(seq, bytes, token);
         self.control = self.controller.control();
@@ -196,27 +199,23 @@ impl Sender {
             self.rto_at = now + self.rtt.rto(self.backoffs);
         }
         self.arm_probe(now);
-        Segment { seq, tx, bytes }
+        Segment { seq, tx, sent: now, bytes }
     }
 
-    /// Whether anything is left to send once `seq` is on its way.
-    fn app_state_after(&mut self, seq: u64) -> AppState {
-        let more_lost = self.board.next_lost().is_some_and(|(lost, _)| lost != seq);
-        let next = self.board.next().max(seq + 1);
-        let more_new = next.saturating_mul(u64::from(MSS_BYTES)) < self.size;
-        if more_lost || more_new { AppState::Backlogged } else { AppState::Drained }
+    fn has_new_data_after(&self, seq: u64) -> bool {
+        self.board.next().max(seq + 1).saturating_mul(u64::from(MSS_BYTES)) < self.size
     }
 
-    /// An ACK arrives.
-    pub(crate) fn on_ack(&mut self, now: Time, ack: &Ack) {
+    /// An ACK arrives. Gives the round-trip time that it measured, if it did.
+    pub(crate) fn on_ack(&mut self, now: Time, ack: &Ack) -> Option<TimeDelta> {
         self.delivered.clear();
         let una_advanced = self.board.on_ack(ack, &mut self.delivered);
         let repaired_by_probe = self.probe_outcome(ack);
         if self.delivered.is_empty() {
-            return;
+            return None;
         }
         for segment in &self.delivered {
-            self.rack.on_delivered(now, segment, self.rtt.min());
+            self.rack.on_delivered(now, segment);
         }
         let rtt = self.sample_rtt(now, ack);
         self.note_delivered(now);
@@ -228,6 +227,7 @@ impl Sender {
         self.detect_losses(now);
         self.give_feedback(now, rtt, una_advanced, repaired_by_probe);
         self.arm_probe(now);
+        rtt.map(|sample| sample.latest)
     }
 
     fn note_delivered(&mut self, now: Time) {
@@ -244,12 +244,11 @@ impl Sender {
         self.counters.last_ack = now;
     }
 
-    /// Karn's rule, with the timestamp echo: a segment sent more than once counts only when the
-    /// transmission that arrived is known.
+    /// RFC 7323 §4.1: the echo tells which transmission arrived, so that segments sent more than
+    /// once count as well, which Karn's rule leaves out. Without them a sender whose timeout is
+    /// shorter than the round trip, and that therefore sends everything twice, would never learn it.
     fn sample_rtt(&mut self, now: Time, ack: &Ack) -> Option<RttSample> {
-        let newest = self.delivered.last()?;
-        let unambiguous = !newest.retransmitted || ack.trigger == (newest.seq, newest.tx);
-        unambiguous.then(|| self.rtt.update(now.since(newest.acked.token.send_time())))
+        (!ack.duplicate).then(|| self.rtt.update(now.since(ack.trigger.sent)))
     }
 
     /// RFC 6298 §5.2 and §5.3: the timer runs while something is unacknowledged, anew with each
@@ -334,8 +333,11 @@ impl Sender {
         self.probe = Probe::default();
         self.controller.on_timeout(now, Timeout::Retransmission);
         self.lost.clear();
-        self.rack.on_timeout(now, &mut self.board, &mut self.lost);
+        let context = (self.recovery_point.is_some(), self.rtt.min());
+        self.rack.on_timeout(now, &mut self.board, context, &mut self.lost);
         self.note_lost();
+        // All that was sent must be repaired before reordering is given time again (RFC 6582 §3.2, step 4).
+        self.recovery_point = Some(self.board.next());
         self.acked.clear();
         self.give_feedback(now, None, false, false);
     }
@@ -356,14 +358,10 @@ impl Sender {
             || self.board.sacked_segments() > 0
             || self.probe.outstanding.is_some()
             || self.backoffs > 0;
-        self.probe.at = match self.rtt.smoothed() {
-            Some(smoothed) if !quiet => {
-                let alone = self.board.in_flight() <= u64::from(MSS_BYTES);
-                let delay = if alone { MAX_ACK_DELAY } else { TimeDelta::ZERO };
-                Some((now + smoothed.times(2) + delay).min(self.rto_at))
-            }
-            _ => None,
-        };
+        let alone = self.board.in_flight() <= u64::from(MSS_BYTES);
+        let delay = if alone { MAX_ACK_DELAY } else { TimeDelta::ZERO };
+        let timeout = now + self.rtt.smoothed().times(2) + delay;
+        self.probe.at = (!quiet).then(|| timeout.min(self.rto_at));
     }
 
     /// RFC 8985 §7.4: what the ACK says of the probe. True when the probe repaired a loss that no
@@ -372,10 +370,13 @@ impl Sender {
         let Some((tx, repeats, end)) = self.probe.outstanding else {
             return false;
         };
-        let answered = ack.trigger.1 == tx;
+        let answered = ack.trigger.tx == tx;
         if answered || ack.cumulative >= end {
             self.probe.outstanding = None;
         }
         answered && repeats && !ack.duplicate
     }
 }
+
+#[cfg(test)]
+mod tests;

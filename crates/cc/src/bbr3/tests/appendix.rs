@@ -313,6 +313,20 @@ fn spurious_timeout_restores_window_and_bounds() {
 }
 
 #[test]
+fn spurious_timeouts_in_up_resume_the_probe() {
+    let mut flow = roomy();
+    flow.reach(State::ProbeBwUp);
+    flow.run_for(ms(20));
+    let before = flow.cc.bounds;
+    flow.path.loss_ppm = 1_000_000;
+    assert!(flow.run_until(secs(60), |flow| flow.stats.timeouts == 2));
+    assert_eq!(flow.cc.state, State::ProbeBwDown);
+    let lost = core::mem::take(&mut flow.lost_packets);
+    flow.cc.on_spurious(flow.now, &lost);
+    assert_eq!((flow.cc.bounds, flow.cc.state), (before, State::ProbeBwRefill));
+}
+
+#[test]
 fn probe_rtt_in_startup_returns_to_startup() {
     let mut flow = roomy();
     flow.run_for(ms(60));

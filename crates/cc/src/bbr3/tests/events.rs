@@ -27,6 +27,19 @@ fn timeout_lets_one_packet_leave() {
 }
 
 #[test]
+fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
+    let mut script = loaded();
+    script.ack(9).send_as(9, AppState::Drained);
+    let before = script.bbr.cwnd;
+    script.wait(ms(500)).time_out(Timeout::Retransmission).lose(10);
+    let retransmission = crate::SentPacket { bytes: MSS, in_flight: MSS64, unacked: 10 * MSS64 };
+    script.bbr.on_sent(script.now, retransmission, AppState::Drained);
+    assert!(script.bbr.idle_restart, "nothing was in flight");
+    script.bbr.on_spurious(script.now, &script.lost);
+    assert_eq!(script.bbr.cwnd, before);
+}
+
+#[test]
 fn probe_timeout_concludes_nothing() {
     let mut script = loaded();
     let before = script.bbr.control();
@@ -66,6 +79,16 @@ fn a_larger_packet_raises_the_floor() {
     script.bbr.on_path(script.now, PathEvent::MtuChanged { mss: 9_000 });
     assert_eq!(script.bbr.control().cwnd, 36_000);
     assert!(script.bbr.control().send_quantum >= 18_000);
+}
+
+#[test]
+fn a_new_connection_may_send_a_packet_whatever_its_settings() {
+    let settings = Settings { initial_window: 0, ..settings() };
+    let mut bbr = Bbr3::new(&settings, false);
+    assert_eq!(bbr.control().cwnd, MSS64);
+    bbr.on_path(Time::ZERO, PathEvent::MtuChanged { mss: 9_000 });
+    bbr.on_path(Time::ZERO, PathEvent::Migrated);
+    assert_eq!(bbr.control().cwnd, 9_000);
 }
 
 #[test]

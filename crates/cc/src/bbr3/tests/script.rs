@@ -16,6 +16,8 @@ pub(super) struct Script {
     pub(super) bbr: Bbr3,
     pub(super) now: Time,
     flight: Vec<Token>,
+    /// Every packet that was declared lost.
+    pub(super) lost: Vec<Lost>,
     /// Whether RTT samples go with ACKs.
     pub(super) measures_rtt: bool,
 }
@@ -23,7 +25,7 @@ pub(super) struct Script {
 impl Script {
     pub(super) fn new(deviations: Deviations) -> Self {
         let bbr = super::bbr(deviations);
-        Self { bbr, now: Time::ZERO, flight: Vec::new(), measures_rtt: true }
+        Self { bbr, now: Time::ZERO, flight: Vec::new(), lost: Vec::new(), measures_rtt: true }
     }
 
     pub(super) fn wait(&mut self, span: TimeDelta) -> &mut Self {
@@ -70,6 +72,7 @@ impl Script {
             .collect();
         let acked: Vec<Acked> =
             self.flight.drain(..acked).map(|token| Acked { token, bytes: MSS }).collect();
+        self.lost.extend(&lost);
         self.report(&acked, &lost)
     }
 

@@ -1,0 +1,75 @@
+//! The documentation's commands, run as they stand; where their output is shown, it must be that.
+//! `UPDATE_DOCS=1 cargo test -p uncork --test readme` writes the pages anew.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn page(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+/// A command of a page's `console` blocks, with the lines shown below it.
+struct Shown {
+    command: String,
+    output: String,
+}
+
+fn commands(name: &str) -> Vec<Shown> {
+    let text = std::fs::read_to_string(page(name)).expect("the page exists");
+    let mut commands: Vec<Shown> = Vec::new();
+    let mut in_block = false;
+    for line in text.lines() {
+        match (in_block, line) {
+            (false, _) => in_block = line == "```console",
+            (true, "```") => in_block = false,
+            (true, _) => match (line.strip_prefix("$ "), commands.last_mut()) {
+                (Some(command), _) => {
+                    commands.push(Shown { command: command.to_owned(), output: String::new() });
+                }
+                (None, Some(shown)) => shown.output.extend([line, "\n"]),
+                (None, None) => panic!("{name} shows output without a command: {line}"),
+            },
+        }
+    }
+    commands
+}
+
+/// What the command prints; `None` when it is not ours to run here.
+fn run(command: &str) -> Option<String> {
+    let ours = ["cargo run --release -- ", "uncork "];
+    let arguments = ours.iter().find_map(|prefix| command.strip_prefix(prefix))?;
+    let mut uncork = Command::new(env!("CARGO_BIN_EXE_uncork"));
+    let output = uncork.args(arguments.split_whitespace()).output().expect("runs");
+    assert!(output.status.success(), "{command}");
+    Some(String::from_utf8(output.stdout).expect("text"))
+}
+
+fn update(name: &str, shown: &str, printed: &str) {
+    let text = std::fs::read_to_string(page(name)).expect("the page exists");
+    std::fs::write(page(name), text.replacen(shown, printed, 1)).expect("the page can be written");
+}
+
+#[test]
+fn the_documentation_shows_what_happens() {
+    let is_update = std::env::var_os("UPDATE_DOCS").is_some();
+    for name in ["README.md", "docs/fidelity.md"] {
+        let commands = commands(name);
+        assert!(!commands.is_empty(), "{name}");
+        for Shown { command, output } in commands {
+            let Some(printed) = run(&command) else { continue };
+            assert!(!printed.is_empty(), "{name}: {command}");
+            if is_update && !output.is_empty() {
+                update(name, &output, &printed);
+            } else if !output.is_empty() {
+                assert_eq!(printed, output, "{name}: {command}");
+            }
+        }
+    }
+}
+
+/// `.ci/run` runs the README's own test command.
+#[test]
+fn the_readme_tells_how_to_test() {
+    let is_test = |shown: &Shown| shown.command == "cargo test --workspace";
+    assert!(commands("README.md").iter().any(is_test));
+}

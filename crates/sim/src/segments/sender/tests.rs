@@ -1,0 +1,108 @@
+use super::*;
+use crate::segments::ack::SACK_BLOCKS;
+use crate::segments::ranges::Range;
+
+const RTT: TimeDelta = TimeDelta::from_millis(50);
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + TimeDelta::from_millis(millis)
+}
+
+/// A Reno sender of `segments`, 50 ms from its receiver, that has sent its initial window at once.
+fn sender(segments: u64) -> (Sender, Vec<Segment>) {
+    let cc = "reno".parse().expect("a controller");
+    let size = segments * u64::from(MSS_BYTES);
+    let mut sender = Sender::new(at(0), cc, size, u64::MAX, (RTT, 1));
+    let sent = burst(&mut sender, at(0));
+    (sender, sent)
+}
+
+/// All that may leave now.
+fn burst(sender: &mut Sender, now: Time) -> Vec<Segment> {
+    std::iter::from_fn(|| sender.poll_segment(now)).collect()
+}
+
+fn numbers(segments: &[Segment]) -> Vec<u64> {
+    segments.iter().map(|segment| segment.seq).collect()
+}
+
+/// What a receiver with everything below `cumulative` and from there up to `trigger` but for one
+/// hole says; without a hole when `trigger` is below.
+fn ack(cumulative: u64, trigger: Segment) -> Ack {
+    let hole = trigger.seq > cumulative;
+    let block = Range { start: cumulative + 1, end: trigger.seq + 1 };
+    let sack = [if hole { block } else { Range::default() }; SACK_BLOCKS];
+    Ack { cumulative, sack, blocks: u8::from(hole), trigger, duplicate: false }
+}
+
+#[test]
+fn three_segments_above_a_hole_are_enough_to_repair_it() {
+    let (mut sender, sent) = sender(10);
+    assert_eq!(numbers(&sent), (0..10).collect::<Vec<_>>());
+    for segment in &sent[1..3] {
+        sender.on_ack(at(50), &ack(0, *segment));
+        assert_eq!((burst(&mut sender, at(50)), sender.counters.packets_lost), (Vec::new(), 0));
+    }
+    sender.on_ack(at(50), &ack(0, sent[3]));
+    assert_eq!(sender.counters.packets_lost, 1);
+    assert_eq!(sender.poll_segment(at(50)).map(|segment| (segment.seq, segment.tx)), Some((0, 10)));
+    assert_eq!(sender.recovery_point, Some(10));
+}
+
+/// Two segments above the hole leave a quarter of the shortest RTT for reordering (RFC 8985 §6.2).
+#[test]
+fn fewer_leave_time_for_reordering() {
+    let (mut sender, sent) = sender(10);
+    sender.on_ack(at(50), &ack(0, sent[2]));
+    let due = at(50) + RTT.divided_by(4);
+    assert_eq!(sender.next_timer(), due);
+    sender.on_timer(due);
+    assert_eq!(sender.counters.packets_lost, 1);
+    assert_eq!(sender.poll_segment(due).map(|segment| segment.seq), Some(0));
+}
+
+#[test]
+fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
+    let (mut sender, _) = sender(3);
+    let probe_at = sender.next_timer();
+    assert_eq!(probe_at, at(100), "two round trips");
+    sender.on_timer(probe_at);
+    let probe = burst(&mut sender, probe_at);
+    assert_eq!(numbers(&probe), [2]);
+    assert_eq!((sender.in_flight(), sender.counters.timeouts), (3 * u64::from(MSS_BYTES), 0));
+    let rto_at = sender.next_timer();
+    assert_eq!(rto_at, probe_at + sender.rtt.rto(0));
+    sender.on_timer(rto_at);
+    assert_eq!((sender.counters.timeouts, sender.in_flight()), (1, 0));
+    assert_eq!(numbers(&burst(&mut sender, rto_at)), [0], "a window of one segment");
+    assert_eq!(sender.next_timer(), rto_at + sender.rtt.rto(1), "backed off");
+}
+
+/// The original arrives after all: the probe was needless, and no loss was declared that could be
+/// found spurious.
+#[test]
+fn a_needless_probe_changes_nothing() {
+    let (mut sender, sent) = sender(3);
+    let window = sender.control().cwnd;
+    sender.on_timer(at(100));
+    assert_eq!(numbers(&burst(&mut sender, at(100))), [2]);
+    let rtt = sender.on_ack(at(120), &ack(3, sent[2]));
+    assert_eq!(rtt, Some(TimeDelta::from_millis(120)), "of the transmission that arrived");
+    assert!(sender.spurious.is_empty());
+    assert!(sender.control().cwnd >= window);
+    assert_eq!((sender.in_flight(), sender.next_timer()), (0, Time::NEVER));
+}
+
+#[test]
+fn a_timeout_makes_recovery_last_until_all_that_was_sent_is_repaired() {
+    let (mut sender, sent) = sender(100);
+    for segment in &sent[1..8] {
+        sender.on_ack(at(50), &ack(0, *segment));
+        burst(&mut sender, at(50));
+    }
+    let next = sender.board.next();
+    assert!(sender.recovery_point < Some(next), "new data left in recovery");
+    sender.on_timer(sender.rto_at);
+    assert_eq!(sender.counters.timeouts, 1);
+    assert_eq!(sender.recovery_point, Some(next));
+}
