@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use uncork_lab::{Column, CompareSpec, Workload, parse_buffer, print_buffer};
+use uncork_lab::{Column, CompareSpec, Workload};
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
@@ -62,7 +62,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
     loss_position: Place,
     /// Drop-tail queue of the bottleneck: 1bdp, 100kB, 83p (packets)
-    #[arg(long, default_value = "1bdp", value_name = "SIZE", value_parser = parse_buffer)]
+    #[arg(long, default_value = "1bdp", value_name = "SIZE")]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     buffer: Buffer,
     /// Each flow transfers so many bytes
@@ -169,7 +169,7 @@ impl CompareArgs {
             Some(duration) => format!("--duration {duration}"),
             None => format!("--size {}", self.size),
         };
-        let buffer = print_buffer(self.buffer);
+        let buffer = self.buffer;
         let columns: Vec<String> = self.cc.iter().map(Column::to_string).collect();
         let columns = columns.join(",");
         format!(

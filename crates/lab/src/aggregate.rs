@@ -1,4 +1,4 @@
-//! From flow records to the result document.
+//! From flow records to the figures of a column.
 //!
 //! A figure of a column is the median over its seeds, except where a total says more: completion
 //! times lie over all transfers of all seeds, the part sent again is taken of all bytes of all
@@ -6,43 +6,11 @@
 //! are medians, over flows and seeds, of each flow's own minimum, median and 95th percentile.
 
 use uncork_flow::{FlowRecord, Quantiles, jain_index, quantile};
-use uncork_path::{LossPosition, LossSpec, PathSpec};
-use uncork_report::{
-    ColumnResult, CompareDocument, EngineFigures, FlowResult, PathFigures, QueueDelay, Spread,
-};
-use uncork_sim::{MSS_BYTES, PACKET_BYTES};
+use uncork_report::{ColumnResult, FlowResult, QueueDelay, Spread};
 
 use crate::compare::{CompareSpec, Workload};
 use crate::figures::RunFigures;
-use crate::run::{ColumnRuns, Outcome};
-use crate::verdict::verdict;
-
-/// The document of `outcome`, which `spec` led to. `command` repeats it; `engine` is what it cost.
-pub fn document(
-    spec: &CompareSpec,
-    outcome: &Outcome,
-    command: String,
-    engine: EngineFigures,
-) -> CompareDocument {
-    let columns: Vec<ColumnFigures> =
-        outcome.columns.iter().map(|column| ColumnFigures::of(column, spec)).collect();
-    CompareDocument {
-        schema: CompareDocument::SCHEMA.into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        command,
-        path: path_figures(&spec.path),
-        workload: match spec.workload {
-            Workload::Transfer(size) => uncork_report::Workload::Size { size_bytes: size.as_u64() },
-            Workload::Duration(duration) => {
-                uncork_report::Workload::Duration { duration_s: duration.as_secs_f64() }
-            }
-        },
-        seeds: u64::from(spec.seeds),
-        verdict: verdict(spec, &columns),
-        results: columns.into_iter().map(|column| column.result).collect(),
-        engine,
-    }
-}
+use crate::run::ColumnRuns;
 
 /// A column's result, and the runs behind it.
 #[derive(Debug)]
@@ -83,27 +51,6 @@ fn result(column: &ColumnRuns, runs: &[RunFigures], workload: Workload) -> Colum
         timeouts: total(|flow| flow.timeouts),
         jain: median(runs.iter().filter_map(jain)),
         per_flow: per_flow(column, runs),
-    }
-}
-
-fn path_figures(path: &PathSpec) -> PathFigures {
-    let buffer_bytes = path.buffer_bytes(PACKET_BYTES);
-    PathFigures {
-        rate_bps: path.rate.bits_per_sec(),
-        rtt_ms: path.rtt.as_millis_f64(),
-        loss: match path.loss {
-            LossSpec::Bernoulli(probability) => probability.as_f64(),
-            LossSpec::EveryNth(n) => 1.0 / n.max(1) as f64,
-        },
-        loss_position: match path.loss_position {
-            LossPosition::Before => uncork_report::LossPosition::Before,
-            LossPosition::After => uncork_report::LossPosition::After,
-        },
-        buffer_bytes,
-        buffer_packets: buffer_bytes / u64::from(PACKET_BYTES),
-        buffer_bdp: buffer_bytes as f64 / path.bdp_bytes().max(1) as f64,
-        mss_bytes: MSS_BYTES,
-        packet_bytes: PACKET_BYTES,
     }
 }
 
@@ -152,10 +99,6 @@ mod tests {
     use super::*;
     use crate::compare::example;
     use crate::figures::record;
-
-    fn engine() -> EngineFigures {
-        EngineFigures { packets: 1, wall_s: 0.5, packets_per_s: 2 }
-    }
 
     /// The result of one column with these runs.
     fn result_of(name: &str, runs: Vec<Vec<FlowRecord>>, spec: &CompareSpec) -> ColumnResult {
@@ -211,32 +154,5 @@ mod tests {
         assert_eq!(result.completion_s, Some(Spread { p10: 2.0, p50: 2.0, p90: 2.0 }));
         let none = result_of("cubic", vec![vec![record(0, None, 0)]], &example(&["cubic"]));
         assert_eq!((none.completion_s, none.goodput_bps), (None, 0));
-    }
-
-    #[test]
-    fn the_path_in_figures() {
-        let spec = example(&["cubic"]);
-        let outcome = crate::run(&spec, 1, &|_| {}).unwrap();
-        let document = document(&spec, &outcome, "uncork compare".into(), engine());
-        assert_eq!(
-            document.path,
-            PathFigures {
-                rate_bps: 20_000_000,
-                rtt_ms: 50.0,
-                loss: 0.01,
-                loss_position: uncork_report::LossPosition::After,
-                buffer_bytes: 125_000,
-                buffer_packets: 83,
-                buffer_bdp: 1.0,
-                mss_bytes: 1448,
-                packet_bytes: 1500,
-            }
-        );
-        assert_eq!(document.workload, uncork_report::Workload::Size { size_bytes: 100_000 });
-        assert_eq!((document.seeds, document.results.len()), (3, 1));
-        assert_eq!(
-            CompareDocument::from_json(&document.to_json()).unwrap().schema,
-            document.schema
-        );
     }
 }

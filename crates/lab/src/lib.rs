@@ -7,18 +7,17 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
-mod buffer;
 mod column;
 mod compare;
+mod document;
 mod figures;
 mod files;
 mod parallel;
 mod run;
 mod verdict;
 
-pub use aggregate::document;
-pub use buffer::{BufferError, parse_buffer, print_buffer};
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};
+pub use document::document;
 pub use files::{FILE_NAMES, files};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod bottleneck;
+mod buffer;
 mod delay;
 mod loss;
 mod packet;
@@ -12,8 +13,9 @@ mod queue;
 mod spec;
 
 pub use bottleneck::{Bottleneck, Departure, RateStep};
+pub use buffer::{Buffer, BufferError};
 pub use delay::DelayLine;
 pub use loss::{Loss, LossSpec};
 pub use packet::Packet;
 pub use queue::DropTail;
-pub use spec::{Buffer, LossPosition, PathSpec, PathSpecError};
+pub use spec::{LossPosition, PathSpec, PathSpecError};

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use uncork_units::{ByteCount, Rate, Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
-use crate::{Bottleneck, DropTail, LossSpec, RateStep};
+use crate::{Bottleneck, Buffer, DropTail, LossSpec, RateStep};
 
 /// A path with one bottleneck.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,17 +21,6 @@ pub struct PathSpec {
     pub loss: LossSpec,
     /// Where that loss strikes.
     pub loss_position: LossPosition,
-}
-
-/// The size of a queue, in the unit that it was thought in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Buffer {
-    /// Bytes on the wire.
-    Bytes(ByteCount),
-    /// Full-sized packets.
-    Packets(u64),
-    /// Thousandths of the path's bandwidth-delay product (its first rate times its RTT).
-    MilliBdp(u64),
 }
 
 /// Where random loss strikes, relative to the bottleneck. It decides where BBR's cliff lies: after

@@ -1,6 +1,7 @@
 //! What was sent and what became of it.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use uncork_cc::{Acked, Lost, Token};
 use uncork_units::Time;
@@ -19,8 +20,8 @@ pub(crate) struct Scoreboard {
     /// Transmissions by departure; those that no longer count are skipped when they come up.
     sent: VecDeque<Sent>,
     next_tx: u64,
-    /// Segments declared lost and not sent again yet, in the order of that declaration.
-    lost: VecDeque<u64>,
+    /// Segments declared lost and not sent again yet, the lowest first: it holds SND.UNA back.
+    lost: BinaryHeap<Reverse<u64>>,
     last_lost_tx: Option<u64>,
     in_flight: u64,
     unacked: u64,
@@ -100,10 +101,10 @@ impl Scoreboard {
 
     /// The next segment to send again, and its size.
     pub(crate) fn next_lost(&mut self) -> Option<(u64, u32)> {
-        while let Some(&seq) = self.lost.front() {
+        while let Some(&Reverse(seq)) = self.lost.peek() {
             match self.entry(seq) {
                 Some(entry) if entry.fate == Fate::Lost => return Some((seq, entry.bytes)),
-                _ => self.lost.pop_front(),
+                _ => self.lost.pop(),
             };
         }
         None
@@ -232,7 +233,7 @@ impl Scoreboard {
         entry.declared_lost = true;
         let (token, bytes) = (entry.token, entry.bytes);
         self.in_flight -= u64::from(bytes);
-        self.lost.push_back(seq);
+        self.lost.push(Reverse(seq));
         let contiguous = self.last_lost_tx.is_some_and(|last| last + 1 == tx);
         self.last_lost_tx = Some(tx);
         Lost { token, bytes, contiguous }
@@ -295,7 +296,9 @@ mod tests {
     /// Declares all that left before `tx` lost and gives the segments to send again.
     fn lose_before(board: &mut Scoreboard, tx: u64) -> Vec<u64> {
         board.declare_lost(&mut Vec::new(), |sent, _| sent < tx);
-        board.lost.iter().copied().collect()
+        let mut lost: Vec<u64> = board.lost.iter().map(|Reverse(seq)| *seq).collect();
+        lost.sort_unstable();
+        lost
     }
 
     #[test]

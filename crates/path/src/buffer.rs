@@ -1,35 +1,53 @@
-//! How people write the size of a queue.
+//! The size of a queue, and how people write it.
 
 use std::fmt;
+use std::str::FromStr;
 
-use uncork_path::Buffer;
+use uncork_units::ByteCount;
+
+/// The size of a queue, in the unit that it was thought in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// Bytes on the wire.
+    Bytes(ByteCount),
+    /// Full-sized packets.
+    Packets(u64),
+    /// Thousandths of the path's bandwidth-delay product (its first rate times its RTT).
+    MilliBdp(u64),
+}
 
 /// A text that is no size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BufferError;
 
 /// Reads `1bdp`, `0.5bdp`, `83p` or a number of bytes such as `100kB`.
-pub fn parse_buffer(text: &str) -> Result<Buffer, BufferError> {
-    let text = text.trim();
-    let lower = text.to_ascii_lowercase();
-    if let Some(number) = lower.strip_suffix("bdp") {
-        return thousandths(number.trim_end()).map(Buffer::MilliBdp).ok_or(BufferError);
+impl FromStr for Buffer {
+    type Err = BufferError;
+
+    fn from_str(text: &str) -> Result<Self, BufferError> {
+        let text = text.trim();
+        let lower = text.to_ascii_lowercase();
+        if let Some(number) = lower.strip_suffix("bdp") {
+            return thousandths(number.trim_end()).map(Self::MilliBdp).ok_or(BufferError);
+        }
+        let packets = ["packets", "packet", "p"].iter().find_map(|unit| lower.strip_suffix(unit));
+        if let Some(number) = packets {
+            return whole(number.trim_end()).map(Self::Packets).ok_or(BufferError);
+        }
+        text.parse().map(Self::Bytes).map_err(|_| BufferError)
     }
-    let packets = ["packets", "packet", "p"].iter().find_map(|unit| lower.strip_suffix(unit));
-    if let Some(number) = packets {
-        return whole(number.trim_end()).map(Buffer::Packets).ok_or(BufferError);
-    }
-    text.parse().map(Buffer::Bytes).map_err(|_| BufferError)
 }
 
-/// Writes what [`parse_buffer`] reads.
-pub fn print_buffer(buffer: Buffer) -> String {
-    match buffer {
-        Buffer::Bytes(bytes) => bytes.to_string(),
-        Buffer::Packets(packets) => format!("{packets}p"),
-        Buffer::MilliBdp(n) => {
-            let decimal = format!("{}.{:03}", n / 1000, n % 1000);
-            format!("{}bdp", decimal.trim_end_matches('0').trim_end_matches('.'))
+/// Writes what [`Buffer::from_str`] reads.
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Packets(packets) => write!(f, "{packets}p"),
+            Self::MilliBdp(n) => {
+                let decimal = format!("{}.{:03}", n / 1000, n % 1000);
+                write!(f, "{}bdp", decimal.trim_end_matches('0').trim_end_matches('.'))
+            }
         }
     }
 }
@@ -74,7 +92,7 @@ mod tests {
             ("100kB", Buffer::Bytes("100kB".parse().unwrap())),
             ("64KiB", Buffer::Bytes("64KiB".parse().unwrap())),
         ] {
-            assert_eq!(parse_buffer(text), Ok(buffer), "{text}");
+            assert_eq!(text.parse(), Ok(buffer), "{text}");
         }
     }
 
@@ -83,14 +101,17 @@ mod tests {
         let texts = "100 64k -1bdp +1p 1.5p 1.2345bdp bdp p .bdp 1.bdpx 99999999999999999999p \
                      18446744073709551615bdp 1e3p 5mbit ٣p";
         for text in texts.split_whitespace().chain([""]) {
-            assert_eq!(parse_buffer(text), Err(BufferError), "{text}");
+            assert_eq!(text.parse::<Buffer>(), Err(BufferError), "{text}");
         }
     }
 
     #[test]
     fn prints_what_reads_back() {
         for text in ["1bdp", "0.5bdp", "0.05bdp", "12.345bdp", "83p", "100kB", "0bdp"] {
-            assert_eq!(print_buffer(parse_buffer(text).unwrap()), text);
+            assert_eq!(
+                text.parse::<Buffer>().map(|buffer| buffer.to_string()),
+                Ok(text.to_owned())
+            );
         }
     }
 }
