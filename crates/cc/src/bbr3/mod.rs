@@ -109,7 +109,7 @@ impl Bbr3 {
     fn with_deviations(settings: &Settings, deviations: Deviations) -> Self {
         let &Settings { initial_rtt, now, .. } = settings;
         let mss = u64::from(settings.mss.max(1));
-        // A window without room for a packet would stay closed for ever.
+        // SetCwnd()'s floor from the start: a window without room for a packet would stay closed.
         let initial_window = settings.initial_window.max(params::MIN_PIPE_PACKETS * mss);
         let mut bbr = Self {
             deviations,

@@ -82,13 +82,13 @@ fn a_larger_packet_raises_the_floor() {
 }
 
 #[test]
-fn a_new_connection_may_send_a_packet_whatever_its_settings() {
+fn a_new_connection_has_the_smallest_window_whatever_its_settings() {
     let settings = Settings { initial_window: 0, ..settings() };
     let mut bbr = Bbr3::new(&settings, false);
-    assert_eq!(bbr.control().cwnd, MSS64);
+    assert_eq!(bbr.control().cwnd, 4 * MSS64);
     bbr.on_path(Time::ZERO, PathEvent::MtuChanged { mss: 9_000 });
     bbr.on_path(Time::ZERO, PathEvent::Migrated);
-    assert_eq!(bbr.control().cwnd, 9_000);
+    assert_eq!(bbr.control().cwnd, 36_000);
 }
 
 #[test]
