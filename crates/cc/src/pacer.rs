@@ -41,3 +41,82 @@ impl Pacer {
         self.left = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uncork_units::{Rate, TimeDelta};
+
+    use super::*;
+
+    /// 1 MB/s in bursts of 2000 bytes: 2 ms each.
+    const CONTROL: Control = Control {
+        cwnd: u64::MAX,
+        pacing_rate: Some(Rate::from_bytes_per_sec(1_000_000)),
+        send_quantum: 2_000,
+    };
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(n)
+    }
+
+    /// Sends packets of 1000 bytes as soon as the pacer lets them go, and says when the last left.
+    fn send(pacer: &mut Pacer, packets: usize, mut now: Time) -> Time {
+        for _ in 0..packets {
+            now = pacer.release(now, &CONTROL);
+            assert_eq!(pacer.release(now, &CONTROL), now);
+            pacer.on_sent(now, 1_000, &CONTROL);
+        }
+        now
+    }
+
+    #[test]
+    fn a_quantum_leaves_at_once_and_the_next_when_it_is_due() {
+        let mut pacer = Pacer::default();
+        assert_eq!(send(&mut pacer, 2, ms(5)), ms(5));
+        assert_eq!(pacer.release(ms(5), &CONTROL), ms(7));
+        assert_eq!(pacer.release(ms(7), &CONTROL), ms(7));
+    }
+
+    #[test]
+    fn the_average_is_the_pacing_rate() {
+        let mut pacer = Pacer::default();
+        assert_eq!(send(&mut pacer, 1_000, ms(0)), ms(998));
+    }
+
+    #[test]
+    fn a_host_that_is_late_gets_no_credit() {
+        let mut pacer = Pacer::default();
+        send(&mut pacer, 2, ms(0));
+        assert_eq!(send(&mut pacer, 2, ms(100)), ms(100));
+        assert_eq!(pacer.release(ms(100), &CONTROL), ms(102));
+    }
+
+    #[test]
+    fn an_interrupted_burst_is_not_made_up_for() {
+        let mut pacer = Pacer::default();
+        send(&mut pacer, 1, ms(0));
+        pacer.end_burst();
+        assert_eq!(pacer.release(ms(0), &CONTROL), ms(1), "the one packet takes 1 ms");
+    }
+
+    #[test]
+    fn without_a_rate_everything_leaves_at_once() {
+        let unpaced = Control { pacing_rate: None, ..CONTROL };
+        let mut pacer = Pacer::default();
+        for _ in 0..10 {
+            assert_eq!(pacer.release(ms(3), &unpaced), ms(3));
+            pacer.on_sent(ms(3), 1_000, &unpaced);
+        }
+        assert_eq!(pacer.release(ms(3), &CONTROL), ms(3), "and nothing is owed");
+    }
+
+    #[test]
+    fn a_rate_of_almost_nothing_and_a_quantum_of_nothing_saturate() {
+        let slow =
+            Control { pacing_rate: Some(Rate::from_bytes_per_sec(1)), send_quantum: 0, ..CONTROL };
+        let mut pacer = Pacer::default();
+        assert_eq!(pacer.release(ms(0), &slow), ms(0), "a packet at a time");
+        pacer.on_sent(ms(0), u64::MAX, &slow);
+        assert_eq!(pacer.release(ms(0), &slow), Time::NEVER);
+    }
+}

@@ -41,3 +41,37 @@ impl RoundCounter {
         self.started
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_ends_with_a_packet_that_left_after_it_began() {
+        let mut round = RoundCounter::default();
+        assert!(round.update(0, 1_000), "the first delivery ends the round of the handshake");
+        assert!(!round.update(0, 2_000), "left before 1000 bytes were delivered");
+        assert!(!round.update(999, 3_000));
+        assert_eq!((round.count(), round.started()), (1, false));
+        assert!(round.update(1_000, 4_000));
+        assert_eq!((round.count(), round.started()), (2, true));
+        assert!(!round.update(3_999, 5_000));
+    }
+
+    #[test]
+    fn a_restarted_round_waits_for_a_packet_sent_from_now_on() {
+        let mut round = RoundCounter::default();
+        round.update(0, 1_000);
+        round.restart(5_000);
+        assert!(!round.update(4_999, 6_000));
+        assert!(round.update(5_000, 6_000));
+    }
+
+    #[test]
+    fn a_feedback_without_delivery_begins_no_round() {
+        let mut round = RoundCounter::default();
+        round.update(0, 1_000);
+        round.clear_start();
+        assert_eq!((round.count(), round.started()), (1, false));
+    }
+}

@@ -193,3 +193,231 @@ impl DeliverySampler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::event::{Acked, Lost, RttSample};
+
+    const BYTES: u32 = 1_000;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + ms_delta(ms)
+    }
+
+    fn ms_delta(ms: u64) -> TimeDelta {
+        TimeDelta::from_millis(ms)
+    }
+
+    /// A sender of packets of 1000 bytes with all the room it wants.
+    struct Flow {
+        sampler: DeliverySampler,
+        in_flight: u64,
+        pacing_rate: Option<Rate>,
+    }
+
+    impl Flow {
+        fn new() -> Self {
+            let sampler = DeliverySampler::new(Time::ZERO, Some(ms_delta(100)));
+            Self { sampler, in_flight: 0, pacing_rate: None }
+        }
+
+        fn send(&mut self, ms: u64, app: AppState) -> Token {
+            self.sampler.check_app_limited(at(ms), true);
+            self.in_flight += u64::from(BYTES);
+            let in_flight = self.in_flight;
+            let packet = SentPacket { bytes: BYTES, in_flight, unacked: in_flight };
+            self.sampler.on_sent(at(ms), packet, app, self.pacing_rate)
+        }
+
+        /// Sends `n` packets, one per millisecond.
+        fn send_train(&mut self, from_ms: u64, n: u64) -> Vec<Token> {
+            (from_ms..from_ms + n).map(|ms| self.send(ms, AppState::Backlogged)).collect()
+        }
+
+        fn feedback(&mut self, ms: u64, acked: &[Token], lost: &[Token]) -> RateSample {
+            self.in_flight -= (acked.len() + lost.len()) as u64 * u64::from(BYTES);
+            let acked: Vec<Acked> =
+                acked.iter().map(|&token| Acked { token, bytes: BYTES }).collect();
+            let lost: Vec<Lost> =
+                lost.iter().map(|&token| Lost { token, bytes: BYTES, contiguous: false }).collect();
+            let rtt = acked.last().map(|newest| at(ms).since(newest.token.send_time));
+            let feedback = Feedback {
+                acked: &acked,
+                lost: &lost,
+                rtt: rtt.map(|rtt| RttSample { latest: rtt, smoothed: rtt, min: rtt }),
+                ce_packets: 0,
+                in_flight: self.in_flight,
+                unacked: self.in_flight,
+                una_advanced: true,
+                oldest_sent: Time::NEVER,
+                repaired_by_probe: false,
+            };
+            self.sampler.check_app_limited(at(ms), true);
+            self.sampler.on_feedback(at(ms), &feedback)
+        }
+
+        fn ack(&mut self, ms: u64, token: Token) -> RateSample {
+            self.feedback(ms, &[token], &[])
+        }
+    }
+
+    fn bytes_per_sec(sample: RateSample) -> u64 {
+        sample.delivery_rate.bytes_per_sec()
+    }
+
+    /// 60 packets in flight over a path that delivers one per 2 ms: twenty of them queue.
+    #[test]
+    fn the_rate_is_the_bottlenecks() {
+        let mut flow = Flow::new();
+        let mut flight = flow.send_train(0, 60);
+        let mut rates = Vec::new();
+        for round in 0..3 {
+            let arrivals = (100 + 120 * round..).step_by(2);
+            flight = arrivals
+                .zip(flight)
+                .map(|(ms, packet)| {
+                    rates.push(bytes_per_sec(flow.ack(ms, packet)));
+                    flow.send(ms, AppState::Backlogged)
+                })
+                .collect();
+        }
+        assert_eq!(rates[0], 10_000, "1000 bytes in 100 ms");
+        assert_eq!(rates[59], 60_000 * 1_000 / 218);
+        assert!(rates[120..].iter().all(|rate| *rate == 500_000), "{:?}", &rates[120..]);
+    }
+
+    /// What took 150 ms to send arrives, all at once, 100 ms after the last delivery.
+    #[test]
+    fn compressed_acks_do_not_exceed_the_sending_rate() {
+        let mut flow = Flow::new();
+        let train = flow.send_train(0, 100);
+        flow.ack(150, train[0]);
+        let last = flow.send(150, AppState::Backlogged);
+        let sample = flow.feedback(250, &[&train[1..], &[last]].concat(), &[]);
+        assert_eq!(sample.delivered, 100_000);
+        assert_eq!(bytes_per_sec(sample), 100_000 * 1_000 / 150);
+    }
+
+    #[test]
+    fn an_interval_below_the_shortest_round_trip_gives_no_rate() {
+        let mut flow = Flow::new();
+        let first = flow.send(0, AppState::Backlogged);
+        flow.ack(100, first);
+        let again = flow.send(150, AppState::Backlogged);
+        // 99 ms: it is an earlier transmission of those bytes that arrived.
+        let early = flow.sampler.measured(at(249), again);
+        assert!(early.has_data && !early.is_valid());
+        assert_eq!(bytes_per_sec(flow.sampler.measured(at(250), again)), 10_000);
+    }
+
+    impl DeliverySampler {
+        /// The sample of a packet that arrives `now`, whose RTT was not taken.
+        fn measured(&self, now: Time, token: Token) -> RateSample {
+            let feedback = Feedback {
+                acked: &[Acked { token, bytes: BYTES }],
+                lost: &[],
+                rtt: None,
+                ce_packets: 0,
+                in_flight: 0,
+                unacked: 0,
+                una_advanced: true,
+                oldest_sent: Time::NEVER,
+                repaired_by_probe: false,
+            };
+            self.clone().on_feedback(now, &feedback)
+        }
+    }
+
+    #[test]
+    fn the_first_packet_after_an_idle_time_starts_a_new_interval() {
+        let mut flow = Flow::new();
+        let first = flow.send(0, AppState::Backlogged);
+        flow.ack(100, first);
+        let after = flow.send(5_000, AppState::Backlogged);
+        let sample = flow.ack(5_100, after);
+        assert_eq!(bytes_per_sec(sample), 10_000, "1000 bytes in 100 ms, not in 5 s");
+    }
+
+    #[test]
+    fn a_sample_tells_what_was_in_flight_and_what_was_lost_since() {
+        let mut flow = Flow::new();
+        let flight = flow.send_train(0, 5);
+        flow.feedback(100, &flight[..1], &flight[1..3]);
+        let sample = flow.ack(103, flight[3]);
+        assert_eq!(sample.tx_in_flight, 4_000);
+        assert_eq!(sample.lost, 2_000);
+        assert_eq!((sample.newly_acked, sample.newly_lost), (1_000, 0));
+        assert_eq!((flow.sampler.delivered(), flow.sampler.lost()), (2_000, 2_000));
+        let next = flow.send(104, AppState::Backlogged);
+        assert_eq!(flow.ack(204, next).lost, 0, "lost before it left");
+    }
+
+    #[test]
+    fn losses_alone_are_no_sample() {
+        let mut flow = Flow::new();
+        let flight = flow.send_train(0, 3);
+        let sample = flow.feedback(300, &[], &flight);
+        assert!(!sample.has_data && !sample.is_valid());
+        assert_eq!((sample.newly_lost, flow.sampler.lost()), (3_000, 3_000));
+        assert_eq!(flow.sampler.in_flight(), 0);
+    }
+
+    #[test]
+    fn a_sender_that_ran_dry_is_application_limited_until_its_flight_has_arrived() {
+        let mut flow = Flow::new();
+        let last = flow.send(0, AppState::Drained);
+        assert!(!last.is_app_limited(), "it left when there was data");
+        let first = flow.send(10, AppState::Backlogged);
+        assert!(first.is_app_limited());
+        assert!(!flow.ack(100, last).is_app_limited);
+        assert!(flow.sampler.is_app_limited());
+        assert!(flow.ack(110, first).is_app_limited);
+        assert!(!flow.sampler.is_app_limited());
+        assert!(!flow.send(111, AppState::Backlogged).is_app_limited());
+    }
+
+    #[test]
+    fn a_paced_sender_is_not_application_limited() {
+        let mut flow = Flow::new();
+        flow.pacing_rate = Some(Rate::from_bytes_per_sec(100_000));
+        flow.send(0, AppState::Drained);
+        // The pacer holds the next packet for 10 ms, and the application is back before that.
+        assert!(!flow.send(10, AppState::Drained).is_app_limited());
+        assert!(flow.send(21, AppState::Drained).is_app_limited());
+    }
+
+    #[test]
+    fn a_sender_whose_window_is_full_is_not_application_limited() {
+        let mut flow = Flow::new();
+        flow.send(0, AppState::Drained);
+        flow.sampler.check_app_limited(at(50), false);
+        assert!(!flow.sampler.is_app_limited());
+        flow.sampler.check_app_limited(at(50), true);
+        assert!(flow.sampler.is_app_limited());
+    }
+
+    #[test]
+    fn packets_of_another_path_are_delivered_but_measure_nothing() {
+        let mut flow = Flow::new();
+        let old = flow.send_train(0, 3);
+        flow.sampler = DeliverySampler::new(at(50), None);
+        let new = flow.send(60, AppState::Backlogged);
+        let sample = flow.feedback(110, &old, &[]);
+        assert!(sample.has_data && !sample.is_valid());
+        assert_eq!(sample.newly_acked, 3_000);
+        assert!(flow.ack(160, new).is_valid());
+    }
+
+    #[test]
+    fn marked_bytes_count_as_lost() {
+        let mut flow = Flow::new();
+        let flight = flow.send_train(0, 2);
+        flow.sampler.count_marked(1_000);
+        assert_eq!(flow.ack(100, flight[0]).lost, 1_000);
+    }
+}

@@ -123,3 +123,47 @@ impl fmt::Display for SpecError {
 }
 
 impl core::error::Error for SpecError {}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for text in ["reno", "cubic", "cubic:rfc8312", "bbr1", "bbr3", "bbr3:strict_draft"] {
+            let spec: CcSpec = text.parse().expect("a controller of this crate");
+            assert_eq!(spec.to_string(), text);
+            assert_eq!(spec.has_option(), text.contains(':'));
+            assert_eq!(spec.algorithm().name(), text.split(':').next().expect("a name"));
+        }
+    }
+
+    #[test]
+    fn a_name_alone_is_the_algorithm_with_its_defaults() {
+        for algorithm in Algorithm::ALL {
+            assert_eq!(algorithm.name().parse(), Ok(CcSpec::new(algorithm)));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_which_are_known() {
+        for text in ["", "bbr", "BBR3", "bbr3 ", ":strict_draft"] {
+            let error = text.parse::<CcSpec>().expect_err("no such controller");
+            assert_eq!(error, SpecError::UnknownAlgorithm, "{text:?}");
+        }
+        let message = SpecError::UnknownAlgorithm.to_string();
+        assert!(Algorithm::ALL.iter().all(|algorithm| message.contains(algorithm.name())));
+    }
+
+    #[test]
+    fn an_unknown_option_is_told_which_there_is() {
+        let message = |text: &str| text.parse::<CcSpec>().expect_err("no such option").to_string();
+        assert_eq!(message("bbr3:fast"), "unknown option; bbr3 takes strict_draft");
+        assert_eq!(message("cubic:"), "unknown option; cubic takes rfc8312");
+        assert_eq!(message("bbr1:strict_draft"), "unknown option; bbr1 takes none");
+    }
+}
