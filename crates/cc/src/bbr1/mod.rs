@@ -222,7 +222,13 @@ impl Controller for Bbr1 {
             return;
         }
         self.save_cwnd();
-        self.recovery.enter(now);
+        // What the first of several timeouts declared lost still counts when it comes to an undo.
+        let repeats = matches!(self.repair, Repair::TimedOut | Repair::Timeout);
+        if repeats && self.recovery.is_active() {
+            self.recovery.extend(now);
+        } else {
+            self.recovery.enter(now);
+        }
         if timeout == Timeout::Persistent {
             self.recovery.confirm();
         }

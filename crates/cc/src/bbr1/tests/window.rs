@@ -134,6 +134,18 @@ fn a_second_timeout_does_not_forget_the_window_of_before() {
     assert!(host.cwnd() >= segments(20));
 }
 
+#[test]
+fn one_late_retransmission_does_not_undo_two_timeouts() {
+    let mut host = host();
+    host.time_out();
+    host.fill();
+    next_rtt(&mut host);
+    let retransmission = host.time_out();
+    assert_eq!(retransmission.len(), 1);
+    host.cc.on_spurious(host.now, &retransmission);
+    assert!(host.cc.snapshot().in_recovery);
+}
+
 /// QUIC finds persistent congestion by an ACK, whose feedback tells the losses and the delivery.
 #[test]
 fn persistent_congestion_found_by_an_ack_ends_too() {
