@@ -113,15 +113,7 @@ mod tests {
     /// A host in congestion avoidance with a full window of `window` segments.
     fn avoiding(window: u64) -> Host<NewReno> {
         let mut host = host(2 * window);
-        host.fill();
-        host.advance(host.rtt);
-        host.lose(1);
-        host.advance(host.rtt);
-        while host.cc.snapshot().in_recovery {
-            host.fill();
-            host.ack(1);
-        }
-        host.fill();
+        host.lose_one_and_recover();
         assert_eq!(host.cwnd(), segments(window));
         assert_eq!(host.in_flight(), window as usize);
         host.advance(TimeDelta::from_millis(1));

@@ -127,6 +127,20 @@ impl<C: Controller> Host<C> {
         self.feedback(Report { lost, acked: 1, ..Report::default() });
     }
 
+    /// Fills the window, loses one packet of it, and goes on until that is repaired and the window
+    /// is full again.
+    pub(crate) fn lose_one_and_recover(&mut self) {
+        self.fill();
+        self.advance(self.rtt);
+        self.lose(1);
+        self.advance(self.rtt);
+        while self.cc.snapshot().in_recovery {
+            self.fill();
+            self.ack(1);
+        }
+        self.fill();
+    }
+
     /// A round trip passes in which the window is filled and every packet of it is acknowledged,
     /// each by an ACK of its own that lets new packets out.
     pub(crate) fn round(&mut self) {

@@ -11,15 +11,7 @@ fn host(initial_window: u64) -> Host<Cubic> {
 /// `window` / 0.7.
 fn avoiding(window: u64) -> Host<Cubic> {
     let mut host = host(window * 10 / 7);
-    host.fill();
-    host.advance(host.rtt);
-    host.lose(1);
-    host.advance(host.rtt);
-    while host.cc.snapshot().in_recovery {
-        host.fill();
-        host.ack(1);
-    }
-    host.fill();
+    host.lose_one_and_recover();
     assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
     assert_eq!(host.cwnd(), segments(window));
     host.advance(TimeDelta::from_millis(1));

@@ -55,12 +55,12 @@ impl Rack {
         &mut self,
         now: Time,
         board: &mut Scoreboard,
-        (in_recovery, min_rtt): (bool, TimeDelta),
+        context: (bool, TimeDelta),
         lost: &mut Vec<Lost>,
     ) {
         self.deadline = Time::NEVER;
         let Some(newest) = self.newest_tx else { return };
-        let patience = self.rtt + self.reordering_window(board, in_recovery, min_rtt);
+        let patience = self.patience(board, context);
         let mut deadline = Time::NEVER;
         board.declare_lost(lost, |tx, sent| {
             if tx > newest {
@@ -81,22 +81,21 @@ impl Rack {
         &mut self,
         now: Time,
         board: &mut Scoreboard,
-        (in_recovery, min_rtt): (bool, TimeDelta),
+        context: (bool, TimeDelta),
         lost: &mut Vec<Lost>,
     ) {
         self.deadline = Time::NEVER;
-        let patience = self.rtt + self.reordering_window(board, in_recovery, min_rtt);
+        let patience = self.patience(board, context);
         let mut first = true;
         board.declare_lost(lost, |_, sent| std::mem::take(&mut first) || sent + patience <= now);
     }
 
-    fn reordering_window(
-        &self,
-        board: &Scoreboard,
-        in_recovery: bool,
-        min_rtt: TimeDelta,
-    ) -> TimeDelta {
+    /// How long after its departure a transmission is lost, if a later one was delivered: a round
+    /// trip and the reordering window, which is nothing once there is no doubt (step 4).
+    fn patience(&self, board: &Scoreboard, (in_recovery, min_rtt): (bool, TimeDelta)) -> TimeDelta {
         let certain = in_recovery || board.sacked_segments() >= DUP_THRESHOLD;
-        if !self.reordering_seen && certain { TimeDelta::ZERO } else { min_rtt.divided_by(4) }
+        let window =
+            if !self.reordering_seen && certain { TimeDelta::ZERO } else { min_rtt.divided_by(4) };
+        self.rtt + window
     }
 }
