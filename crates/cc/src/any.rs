@@ -28,9 +28,9 @@ impl CcSpec {
     pub fn build(&self, settings: &Settings) -> AnyController {
         match self.algorithm() {
             Algorithm::Reno => AnyController::Reno(NewReno::new(settings)),
-            Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings, self.has_option())),
+            Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings, self.has("rfc8312"))),
             Algorithm::Bbr1 => AnyController::Bbr1(Bbr1::new(settings)),
-            Algorithm::Bbr3 => AnyController::Bbr3(Bbr3::new(settings, self.has_option())),
+            Algorithm::Bbr3 => AnyController::Bbr3(Bbr3::new(settings, self.has("strict_draft"))),
         }
     }
 }

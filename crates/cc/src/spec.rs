@@ -30,25 +30,27 @@ impl Algorithm {
         }
     }
 
-    /// The option it takes, if any.
+    /// The options it takes.
     ///
     /// `cubic:rfc8312` keeps W_est growing as RFC 8312 and Linux do, without the step to Reno's pace
     /// that RFC 9438 §4.3 added. `bbr3:strict_draft` keeps the defects of the draft, to show what
     /// each one costs.
-    pub const fn option(self) -> Option<&'static str> {
+    pub const fn options(self) -> &'static [&'static str] {
         match self {
-            Self::Cubic => Some("rfc8312"),
-            Self::Bbr3 => Some("strict_draft"),
-            Self::Reno | Self::Bbr1 => None,
+            Self::Cubic => &["rfc8312"],
+            Self::Bbr3 => &["strict_draft"],
+            Self::Reno | Self::Bbr1 => &[],
         }
     }
 }
 
-/// Which controller to build: an algorithm and its options, written `NAME` or `NAME:OPTION`.
+/// Which controller to build: an algorithm and its options, written `NAME`, `NAME:OPTION` or
+/// `NAME:OPTION:OPTION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CcSpec {
     algorithm: Algorithm,
-    has_option: bool,
+    /// One bit for each of [`Algorithm::options`].
+    chosen: u8,
 }
 
 /// Why a text names no controller.
@@ -64,7 +66,7 @@ pub enum SpecError {
 impl CcSpec {
     /// `algorithm` with its defaults.
     pub const fn new(algorithm: Algorithm) -> Self {
-        Self { algorithm, has_option: false }
+        Self { algorithm, chosen: 0 }
     }
 
     /// The algorithm.
@@ -72,9 +74,22 @@ impl CcSpec {
         self.algorithm
     }
 
-    /// Whether the algorithm's option ([`Algorithm::option`]) is chosen.
-    pub const fn has_option(&self) -> bool {
-        self.has_option
+    /// The options chosen, in the order of [`Algorithm::options`].
+    pub fn chosen(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let Self { algorithm, chosen } = *self;
+        let named = algorithm.options().iter().enumerate();
+        named.filter(move |(bit, _)| chosen & (1 << bit) != 0).map(|(_, name)| *name)
+    }
+
+    /// Whether `option` is chosen.
+    pub fn has(&self, option: &str) -> bool {
+        self.chosen().any(|name| name == option)
+    }
+
+    fn choose(&mut self, option: &str) -> Result<(), SpecError> {
+        let known = self.algorithm.options().iter().position(|name| *name == option);
+        self.chosen |= 1 << known.ok_or(SpecError::UnknownOption(self.algorithm))?;
+        Ok(())
     }
 }
 
@@ -82,29 +97,26 @@ impl FromStr for CcSpec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
-        let (name, option) = match text.split_once(':') {
-            Some((name, option)) => (name, Some(option)),
+        let (name, options) = match text.split_once(':') {
+            Some((name, options)) => (name, Some(options)),
             None => (text, None),
         };
         let algorithm = Algorithm::ALL
             .into_iter()
             .find(|algorithm| algorithm.name() == name)
             .ok_or(SpecError::UnknownAlgorithm)?;
-        match option {
-            None => Ok(Self::new(algorithm)),
-            Some(_) if option == algorithm.option() => Ok(Self { algorithm, has_option: true }),
-            Some(_) => Err(SpecError::UnknownOption(algorithm)),
+        let mut spec = Self::new(algorithm);
+        for option in options.into_iter().flat_map(|options| options.split(':')) {
+            spec.choose(option)?;
         }
+        Ok(spec)
     }
 }
 
 impl fmt::Display for CcSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.algorithm.name())?;
-        match self.algorithm.option() {
-            Some(option) if self.has_option => write!(f, ":{option}"),
-            _ => Ok(()),
-        }
+        self.chosen().try_for_each(|option| write!(f, ":{option}"))
     }
 }
 
@@ -114,10 +126,12 @@ impl fmt::Display for SpecError {
             Self::UnknownAlgorithm => {
                 f.write_str("unknown controller; known are reno, cubic, bbr1 and bbr3")
             }
-            Self::UnknownOption(algorithm) => match algorithm.option() {
-                Some(option) => write!(f, "unknown option; {} takes {option}", algorithm.name()),
-                None => write!(f, "unknown option; {} takes none", algorithm.name()),
-            },
+            Self::UnknownOption(algorithm) => {
+                write!(f, "unknown option; {} takes ", algorithm.name())?;
+                let [first, rest @ ..] = algorithm.options() else { return f.write_str("none") };
+                f.write_str(first)?;
+                rest.iter().try_for_each(|option| write!(f, ", {option}"))
+            }
         }
     }
 }
@@ -137,7 +151,7 @@ mod tests {
         for text in ["reno", "cubic", "cubic:rfc8312", "bbr1", "bbr3", "bbr3:strict_draft"] {
             let spec: CcSpec = text.parse().expect("a controller of this crate");
             assert_eq!(spec.to_string(), text);
-            assert_eq!(spec.has_option(), text.contains(':'));
+            assert_eq!(spec.chosen().next(), text.split_once(':').map(|(_, option)| option));
             assert_eq!(spec.algorithm().name(), text.split(':').next().expect("a name"));
         }
     }

@@ -268,12 +268,14 @@ fn play(
     Ok(())
 }
 
-/// Every algorithm, without and with its option.
+/// Every algorithm, without options and with each of them.
 fn specs() -> impl Iterator<Item = CcSpec> {
     let plain = Algorithm::ALL.map(CcSpec::new);
-    let options = Algorithm::ALL.into_iter().filter_map(|algorithm| {
-        let text = format!("{}:{}", algorithm.name(), algorithm.option()?);
-        Some(text.parse().expect("the option that the algorithm names"))
+    let options = Algorithm::ALL.into_iter().flat_map(|algorithm| {
+        algorithm.options().iter().map(move |option| {
+            let text = format!("{}:{option}", algorithm.name());
+            text.parse().expect("an option that the algorithm names")
+        })
     });
     plain.into_iter().chain(options)
 }
