@@ -1,7 +1,7 @@
 //! What was sent and what became of it.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use uncork_cc::{Acked, Lost, Token};
 use uncork_units::Time;
@@ -22,6 +22,9 @@ pub(crate) struct Scoreboard {
     next_tx: u64,
     /// Segments declared lost and not sent again yet, the lowest first: it holds SND.UNA back.
     lost: BinaryHeap<Reverse<u64>>,
+    /// Tokens of transmissions, by segment and number, that were declared lost and followed by
+    /// another of the same segment: they may have arrived all the same.
+    superseded: BTreeMap<(u64, u64), Token>,
     last_lost_tx: Option<u64>,
     in_flight: u64,
     unacked: u64,
@@ -64,8 +67,8 @@ pub(crate) struct Delivered {
     pub(crate) retransmitted: bool,
     /// Whether it may be another transmission than the newest that arrived (Karn's question).
     pub(crate) ambiguous: bool,
-    /// Whether a transmission arrived that had been declared lost.
-    pub(crate) spurious: bool,
+    /// The transmission that arrived, where it had been declared lost.
+    pub(crate) spurious: Option<Token>,
 }
 
 impl Scoreboard {
@@ -142,8 +145,12 @@ impl Scoreboard {
             let first_sent = token.send_time();
             let entry = Entry { token, first_sent, tx, bytes, fate, retransmitted, declared_lost };
             self.entries.push_back(entry);
-        } else if let Some(entry) = self.entry_mut(seq) {
-            *entry = Entry { token, tx, fate, retransmitted: true, ..*entry };
+        } else if let Some(&old) = self.entry(seq) {
+            if old.fate == Fate::Lost {
+                self.superseded.insert((seq, old.tx), old.token);
+            }
+            let index = (seq - self.una) as usize;
+            self.entries[index] = Entry { token, tx, fate, retransmitted: true, ..old };
         }
     }
 
@@ -200,8 +207,30 @@ impl Scoreboard {
             tx: entry.tx,
             retransmitted: entry.retransmitted,
             ambiguous: entry.retransmitted && (!is_trigger || earlier_arrived),
-            spurious: entry.fate == Fate::Lost || (entry.declared_lost && earlier_arrived),
+            spurious: self.arrived_after_all(
+                seq,
+                &entry,
+                earlier_arrived.then_some(ack.trigger.tx),
+            ),
         }
+    }
+
+    /// The transmission of a segment, now delivered, that had been declared lost and arrived: the
+    /// `earlier` one that the echo names, or the newest when it was not sent again.
+    fn arrived_after_all(
+        &mut self,
+        seq: u64,
+        entry: &Entry,
+        earlier: Option<u64>,
+    ) -> Option<Token> {
+        if !entry.declared_lost {
+            return None;
+        }
+        let named = earlier.and_then(|tx| self.superseded.remove(&(seq, tx)));
+        while let Some((&key, _)) = self.superseded.range((seq, 0)..=(seq, u64::MAX)).next() {
+            self.superseded.remove(&key);
+        }
+        named.or((entry.fate == Fate::Lost).then_some(entry.token))
     }
 
     /// Goes through the transmissions in flight, oldest first: `judge` gets the number and the
@@ -241,10 +270,6 @@ impl Scoreboard {
 
     fn entry(&self, seq: u64) -> Option<&Entry> {
         self.entries.get(seq.checked_sub(self.una)? as usize)
-    }
-
-    fn entry_mut(&mut self, seq: u64) -> Option<&mut Entry> {
-        self.entries.get_mut(seq.checked_sub(self.una)? as usize)
     }
 }
 
@@ -328,7 +353,11 @@ mod tests {
             board.on_sent(0, 1000, token(at(50)));
             let delivered = deliver(&mut board, &ack(1, None, (0, tx)));
             assert!(delivered[0].retransmitted);
-            assert_eq!((delivered[0].ambiguous, delivered[0].spurious), (ambiguous, ambiguous));
+            assert_eq!(delivered[0].ambiguous, ambiguous);
+            // The token is that of the transmission that was declared lost, not of the newest.
+            let arrived = delivered[0].spurious.map(|token| token.send_time());
+            assert_eq!(arrived, ambiguous.then_some(at(0)));
+            assert!(board.superseded.is_empty());
         }
     }
 
@@ -338,7 +367,7 @@ mod tests {
         board.on_sent(0, 1000, token(at(50)));
         assert_eq!((board.in_flight(), board.unacked()), (1000, 1000));
         let delivered = deliver(&mut board, &ack(1, None, (0, 0)));
-        assert!(delivered[0].ambiguous && !delivered[0].spurious);
+        assert!(delivered[0].ambiguous && delivered[0].spurious.is_none());
     }
 
     #[test]
@@ -346,7 +375,7 @@ mod tests {
         let mut board = sent(3);
         assert_eq!(lose_before(&mut board, 2), [0, 1]);
         let delivered = deliver(&mut board, &ack(1, None, (0, 0)));
-        assert!(delivered[0].spurious && !delivered[0].ambiguous);
+        assert!(delivered[0].spurious.is_some() && !delivered[0].ambiguous);
         assert_eq!(board.next_lost(), Some((1, 1000)));
     }
 

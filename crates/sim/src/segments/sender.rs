@@ -236,8 +236,8 @@ impl Sender {
         for segment in &self.delivered {
             self.acked.push(segment.acked);
             self.counters.bytes_acked += u64::from(segment.acked.bytes);
-            if segment.spurious {
-                let Acked { token, bytes } = segment.acked;
+            if let Some(token) = segment.spurious {
+                let bytes = segment.acked.bytes;
                 self.spurious.push(Lost { token, bytes, contiguous: false });
             }
         }
