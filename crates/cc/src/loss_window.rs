@@ -237,7 +237,14 @@ impl LossWindow {
         self.cwnd = segments * self.mss();
     }
 
-    /// Persistent congestion (RFC 9002 §7.6) cannot be a mistake.
+    /// What persistent congestion meets; `None` within an episode. It takes the window to the
+    /// minimum (RFC 9002 §7.6.2); ssthresh is what the losses' one congestion event makes of it
+    /// (RFC 9002 Appendix B.8: `OnCongestionEvent()` does nothing in recovery).
+    pub(crate) fn persistent_congestion(&self) -> Option<Congestion> {
+        (!self.recovery.is_active()).then(|| self.congestion_at(self.in_flight))
+    }
+
+    /// Persistent congestion cannot be a mistake.
     pub(crate) fn confirm(&mut self) {
         self.recovery.confirm();
     }

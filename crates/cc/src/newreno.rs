@@ -4,7 +4,7 @@ use uncork_units::Time;
 
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
-use crate::loss_window::{LossWindow, Step};
+use crate::loss_window::{Congestion, LossWindow, Step};
 
 /// NewReno: slow start, a segment per round trip, half the window per congestion event.
 ///
@@ -42,11 +42,9 @@ impl NewReno {
         }
     }
 
-    /// RFC 5681 §3.1: one segment after a retransmission timeout; RFC 9002 §7.6.2: two on
-    /// persistent congestion.
-    fn collapse(&mut self, now: Time, segments: u64) {
+    fn collapse(&mut self, now: Time, event: Option<Congestion>, segments: u64) {
         self.acked = 0;
-        let reduction = self.window.timeout().map(|event| (event, event.used / 2));
+        let reduction = event.map(|event| (event, event.used / 2));
         self.window.collapse(now, reduction, segments);
     }
 }
@@ -74,9 +72,11 @@ impl Controller for NewReno {
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
         match timeout {
             Timeout::Probe => {}
-            Timeout::Retransmission => self.collapse(now, 1),
+            // RFC 5681 §3.1: one segment.
+            Timeout::Retransmission => self.collapse(now, self.window.timeout(), 1),
+            // RFC 9002 §7.6.2: the minimum window, which §7.2 says is two.
             Timeout::Persistent => {
-                self.collapse(now, 2);
+                self.collapse(now, self.window.persistent_congestion(), 2);
                 self.window.confirm();
             }
         }
@@ -341,6 +341,21 @@ mod tests {
         host.lose(3);
         assert_eq!(host.cwnd(), segments(2));
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
+        host.cc.on_spurious(host.now, &host.missing());
+        assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
+    }
+
+    /// RFC 9002 Appendix B.8: one reduction of ssthresh for each recovery period.
+    #[test]
+    fn persistent_congestion_in_recovery_takes_no_more_from_ssthresh() {
+        let mut host = avoiding(32);
+        host.lose(1);
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
+        host.advance(TimeDelta::from_secs(1));
+        host.cc.on_timeout(host.now, Timeout::Persistent);
+        host.lose(10);
+        assert_eq!(host.cwnd(), segments(2));
+        assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
         host.cc.on_spurious(host.now, &host.missing());
         assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
     }

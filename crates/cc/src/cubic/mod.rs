@@ -115,8 +115,8 @@ impl Cubic {
     }
 
     /// §4.8: like Reno, but with CUBIC's own factor.
-    fn collapse(&mut self, now: Time, segments: u64) {
-        let reduction = self.window.timeout().map(|event| (event, BETA.of(event.used)));
+    fn collapse(&mut self, now: Time, event: Option<Congestion>, segments: u64) {
+        let reduction = event.map(|event| (event, BETA.of(event.used)));
         if reduction.is_some() {
             self.undo = self.epoch(now);
         }
@@ -169,9 +169,9 @@ impl Controller for Cubic {
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
         match timeout {
             Timeout::Probe => {}
-            Timeout::Retransmission => self.collapse(now, 1),
+            Timeout::Retransmission => self.collapse(now, self.window.timeout(), 1),
             Timeout::Persistent => {
-                self.collapse(now, 2);
+                self.collapse(now, self.window.persistent_congestion(), 2);
                 self.window.confirm();
             }
         }
