@@ -152,6 +152,26 @@ pub struct Feedback<'a> {
 }
 
 impl Feedback<'_> {
+    /// Whether it tells of packets that left before `since`.
+    pub(crate) fn reaches_back_before(&self, since: Time) -> bool {
+        let acked = self.acked.first().map(|packet| packet.token.send_time);
+        let lost = self.lost.first().map(|packet| packet.token.send_time);
+        acked.is_some_and(|sent| sent < since) || lost.is_some_and(|sent| sent < since)
+    }
+
+    /// What it tells of packets that left at `since` or later. Without an acknowledgement of such a
+    /// packet neither the round-trip time nor the marks are theirs.
+    pub(crate) fn since(&self, since: Time) -> Self {
+        let acked = self.acked.partition_point(|packet| packet.token.send_time < since);
+        let lost = self.lost.partition_point(|packet| packet.token.send_time < since);
+        let mut rest = Self { acked: &self.acked[acked..], lost: &self.lost[lost..], ..*self };
+        if rest.acked.is_empty() {
+            rest.rtt = None;
+            rest.ce_packets = 0;
+        }
+        rest
+    }
+
     /// Bytes newly acknowledged.
     pub fn acked_bytes(&self) -> u64 {
         self.acked.iter().map(|packet| u64::from(packet.bytes)).sum()
@@ -184,6 +204,7 @@ pub enum PathEvent {
         mss: u32,
     },
     /// The connection moved to another path: all that was learned is void. What becomes of packets
-    /// that left on the old path is not reported any more (RFC 9000 §9.4).
+    /// that left on the old path says nothing about the new one (RFC 9000 §9.4): a host need not
+    /// report it, and where it does, a token from before this event is ignored.
     Migrated,
 }

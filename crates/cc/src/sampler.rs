@@ -80,6 +80,11 @@ impl DeliverySampler {
         }
     }
 
+    /// When this path was taken: what left earlier is of no consequence.
+    pub(crate) fn path_since(&self) -> Time {
+        self.path_since
+    }
+
     /// C.delivered, in bytes.
     pub(crate) fn delivered(&self) -> u64 {
         self.delivered

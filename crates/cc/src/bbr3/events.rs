@@ -68,5 +68,6 @@ impl Bbr3 {
             now,
         };
         *self = Self::with_deviations(&settings, self.deviations);
+        self.recovery.forget(now);
     }
 }

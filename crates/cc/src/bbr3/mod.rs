@@ -154,6 +154,28 @@ impl Bbr3 {
     fn has_room(&self, in_flight: u64) -> bool {
         in_flight.saturating_add(self.mss) <= self.cwnd
     }
+
+    /// A feedback about packets of this path.
+    fn take_in(&mut self, now: Time, feedback: &Feedback<'_>) {
+        self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
+        self.sampler.count_marked(u64::from(feedback.ce_packets).saturating_mul(self.mss));
+        let mut sample = self.sampler.on_feedback(now, feedback);
+        if !self.deviations.has(Deviation::AckFlight) {
+            sample.tx_in_flight = 0;
+            sample.lost = 0;
+        }
+        self.update_recovery(now, feedback);
+        self.handle_losses(now, feedback, &mut sample);
+        if sample.has_data {
+            self.cwnd_usage.on_ack(sample.prior_delivered);
+            self.init_pacing_from_first_rtt(feedback.rtt);
+            self.update_model_and_state(now, &sample);
+            self.update_control_parameters(&sample);
+        } else {
+            self.round.clear_start();
+            self.bound_cwnd_after_timeout();
+        }
+    }
 }
 
 impl Controller for Bbr3 {
@@ -174,24 +196,11 @@ impl Controller for Bbr3 {
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
-        self.sampler.count_marked(u64::from(feedback.ce_packets).saturating_mul(self.mss));
-        let mut sample = self.sampler.on_feedback(now, feedback);
-        if !self.deviations.has(Deviation::AckFlight) {
-            sample.tx_in_flight = 0;
-            sample.lost = 0;
+        let path_since = self.sampler.path_since();
+        if feedback.reaches_back_before(path_since) {
+            return self.take_in(now, &feedback.since(path_since));
         }
-        self.update_recovery(now, feedback);
-        self.handle_losses(now, feedback, &mut sample);
-        if sample.has_data {
-            self.cwnd_usage.on_ack(sample.prior_delivered);
-            self.init_pacing_from_first_rtt(feedback.rtt);
-            self.update_model_and_state(now, &sample);
-            self.update_control_parameters(&sample);
-        } else {
-            self.round.clear_start();
-            self.bound_cwnd_after_timeout();
-        }
+        self.take_in(now, feedback);
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {

@@ -103,6 +103,25 @@ fn another_path_is_learned_from_the_start() {
     assert!(is_close(flow.max_bw(), 12_500_000, 2));
 }
 
+/// A host that goes on reporting the old path's packets, lost and delivered, spoils nothing.
+#[test]
+fn late_news_of_the_old_path_is_ignored() {
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(2).wait(ms(1));
+    script.bbr.on_path(script.now, PathEvent::Migrated);
+    let fresh = script.bbr.snapshot();
+    script.wait(ms(1)).ack_and_lose(3, &[false, true, false]);
+    assert_eq!(script.bbr.snapshot(), fresh);
+    assert_eq!(script.bbr.sampler.lost(), 0);
+    // A loss on the new path is not undone by a packet of the old one that arrived.
+    let old = script.lost[0];
+    script.ack(2).send(5).wait(ms(40)).ack_and_lose(1, &[false]);
+    assert!(script.bbr.snapshot().in_recovery);
+    script.bbr.on_spurious(script.now, &[old]);
+    assert!(script.bbr.snapshot().in_recovery);
+    assert!(script.bbr.min_rtt.get() == Some(ms(40)));
+}
+
 #[test]
 fn marks_in_cruise_lower_the_short_term_bounds() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
