@@ -150,7 +150,8 @@ impl Bbr1 {
         if ack.sample.newly_lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.sample.newly_lost).max(self.mss);
         }
-        let is_repaired = ack.oldest_sent >= self.last_loss;
+        let is_repaired = ack.oldest_sent >= self.last_loss
+            && self.sampler.delivered() >= self.timeout_repaired_at;
         match self.repair {
             Repair::Entering => {
                 self.repair = Repair::Recovery;
@@ -188,8 +189,14 @@ impl Bbr1 {
         self.prior_cwnd = if is_whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// A retransmission timeout: one packet may leave.
+    /// A retransmission timeout: one packet may leave. What was in flight must be delivered, at last
+    /// or again, before the window of before is restored. In TCP that is so once the oldest data
+    /// outstanding is younger than the timeout; a host with packet numbers of their own has nothing
+    /// older outstanding at once, and after one round trip would send a window into a path that has
+    /// shown no more than a packet.
     pub(super) fn enter_timeout(&mut self, now: Time) {
+        let repaired_at = self.sampler.delivered().saturating_add(self.sampler.in_flight());
+        self.timeout_repaired_at = self.timeout_repaired_at.max(repaired_at);
         self.repair = Repair::TimedOut;
         self.last_loss = now;
         self.packet_conservation = false;

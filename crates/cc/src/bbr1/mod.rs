@@ -62,6 +62,8 @@ pub struct Bbr1 {
     repair: Repair,
     /// When losses were declared last: what left before is repaired or will be.
     last_loss: Time,
+    /// C.delivered once as much has arrived as was in flight when a timeout expired.
+    timeout_repaired_at: u64,
     /// First round of recovery: one byte may leave for each byte that arrives.
     packet_conservation: bool,
     /// When the pacer lets the next packet go.
@@ -120,6 +122,7 @@ impl Bbr1 {
             has_seen_rtt: false,
             repair: Repair::None,
             last_loss: settings.now,
+            timeout_repaired_at: 0,
             packet_conservation: false,
             next_departure: settings.now,
         };
@@ -179,6 +182,24 @@ impl Bbr1 {
             now,
         };
         *self = Self::new(&settings);
+        self.recovery.forget(now);
+    }
+
+    /// A feedback about packets of this path.
+    fn take_in(&mut self, now: Time, feedback: &Feedback<'_>) {
+        self.sampler.check_app_limited(now, self.has_room());
+        let ack = self.digest(now, feedback);
+        self.recovery.on_feedback(now, feedback);
+        if !feedback.lost.is_empty() {
+            self.note_losses(now);
+        }
+        if ack.sample.has_data {
+            self.init_pacing_from_first_rtt(feedback);
+            self.update_model(&ack);
+            self.update_control(&ack);
+        } else {
+            self.follow_timeout(ack.in_flight);
+        }
     }
 }
 
@@ -194,19 +215,11 @@ impl Controller for Bbr1 {
     }
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        self.sampler.check_app_limited(now, self.has_room());
-        let ack = self.digest(now, feedback);
-        self.recovery.on_feedback(now, feedback);
-        if !feedback.lost.is_empty() {
-            self.note_losses(now);
+        let path_since = self.sampler.path_since();
+        if feedback.reaches_back_before(path_since) {
+            return self.take_in(now, &feedback.since(path_since));
         }
-        if ack.sample.has_data {
-            self.init_pacing_from_first_rtt(feedback);
-            self.update_model(&ack);
-            self.update_control(&ack);
-        } else {
-            self.follow_timeout(ack.in_flight);
-        }
+        self.take_in(now, feedback);
     }
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
@@ -229,10 +242,14 @@ impl Controller for Bbr1 {
         } else {
             self.recovery.enter(now);
         }
-        if timeout == Timeout::Persistent {
-            self.recovery.confirm();
-        }
         self.enter_timeout(now);
+        if timeout == Timeout::Persistent {
+            // RFC 9002 §7.6.2, as after a retransmission timeout; Linux has no such event. What was
+            // learned before restores nothing: the window grows with what is delivered.
+            self.recovery.confirm();
+            self.prior_cwnd = 0;
+            self.timeout_repaired_at = 0;
+        }
         self.full_pipe.forget_bw();
         self.sample_policer_on_timeout(now);
     }
