@@ -87,6 +87,7 @@ mod controller;
 mod cubic;
 mod event;
 mod filter;
+mod full_pipe;
 mod hystart;
 #[cfg(test)]
 mod link;

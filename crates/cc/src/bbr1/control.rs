@@ -74,7 +74,7 @@ impl Bbr1 {
     /// Until the pipe is full the rate only rises: early samples are low.
     fn set_pacing_rate(&mut self, bw: Rate, gain: Ratio) {
         let rate = bw.scaled(gain).scaled(PACING_MARGIN);
-        let is_known = self.full_pipe.is_reached() && !rate.is_zero();
+        let is_known = self.full_pipe.reached() && !rate.is_zero();
         if is_known || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -114,7 +114,7 @@ impl Bbr1 {
 
     /// Up to the target by what is delivered; down to it at once, but not before the pipe is full.
     fn grow_cwnd(&mut self, acked: u64) {
-        let extra = if self.full_pipe.is_reached() {
+        let extra = if self.full_pipe.reached() {
             self.aggregation.extra_acked().min(self.bw().bytes_in(EXTRA_ACKED_MAX))
         } else {
             0
@@ -122,7 +122,7 @@ impl Bbr1 {
         let target = self.bdp(self.bw(), self.cwnd_gain()).saturating_add(extra);
         let target = self.quantized(target);
         let grown = self.cwnd.saturating_add(acked);
-        if self.full_pipe.is_reached() {
+        if self.full_pipe.reached() {
             self.cwnd = grown.min(target);
         } else if self.cwnd < target || self.sampler.delivered() < self.initial_window {
             self.cwnd = grown;

@@ -20,6 +20,7 @@ use uncork_units::{Rate, Rng, Time};
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::filter::WindowedMax;
+use crate::full_pipe::FullPipe;
 use crate::recovery::RecoveryEpisode;
 use crate::round::RoundCounter;
 use crate::sampler::{DeliverySampler, RateSample};
@@ -30,7 +31,6 @@ use self::params::MIN_PIPE_PACKETS;
 use self::policer::Policer;
 use self::probe_bw::GainCycle;
 use self::probe_rtt::{MinRtt, ProbeRtt};
-use self::startup::FullPipe;
 
 /// BBR version 1, as in mainline Linux.
 #[derive(Clone, Debug)]
@@ -224,7 +224,7 @@ impl Controller for Bbr1 {
 
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
         if self.recovery.on_spurious(packets) {
-            self.full_pipe.restart();
+            self.full_pipe.restart(Rate::ZERO);
             self.policer.reset();
             self.undo_recovery();
         }
@@ -250,7 +250,8 @@ impl Controller for Bbr1 {
             self.prior_cwnd = 0;
             self.timeout_repaired_at = 0;
         }
-        self.full_pipe.forget_bw();
+        // Linux forgets the bandwidth only; what is delivered next counts as growth in any case.
+        self.full_pipe.restart(Rate::ZERO);
         self.sample_policer_on_timeout(now);
     }
 

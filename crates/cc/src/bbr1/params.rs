@@ -24,11 +24,6 @@ pub(super) const PACING_MARGIN: Ratio = Ratio::new(99, 100);
 /// Length of the max_bw filter in rounds: one cycle and two to spare.
 pub(super) const MAX_BW_WINDOW_ROUNDS: u64 = CYCLE_PHASES + 2;
 
-/// Growth of max_bw per round below which Startup counts a plateau (draft-00 §4.3.2.2).
-pub(super) const FULL_BW_GROWTH: Ratio = Ratio::new(5, 4);
-/// Rounds of plateau after which the pipe is full.
-pub(super) const FULL_BW_ROUNDS: u32 = 3;
-
 /// Life of a min_rtt estimate (draft-00 §4.3.5).
 pub(super) const MIN_RTT_WINDOW: TimeDelta = TimeDelta::from_secs(10);
 /// How long ProbeRTT holds the window down, unless a round takes longer.

@@ -84,7 +84,7 @@ impl Bbr1 {
         }
         self.min_rtt.stamp = now;
         self.cwnd = self.cwnd.max(self.prior_cwnd);
-        if self.full_pipe.is_reached() {
+        if self.full_pipe.reached() {
             self.enter_probe_bw(now);
         } else {
             self.mode = Mode::Startup;

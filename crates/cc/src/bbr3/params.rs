@@ -32,8 +32,6 @@ pub(super) const HEADROOM: Ratio = Ratio::new(15, 100);
 /// BBR.MinPipeCwnd in packets.
 pub(super) const MIN_PIPE_PACKETS: u64 = 4;
 
-/// Rounds without growth after which the pipe counts as full (§5.3.1.2).
-pub(super) const FULL_BW_ROUNDS: u8 = 3;
 /// Rounds after which Drain ends whatever is in flight (§5.3.2).
 pub(super) const DRAIN_ROUNDS: u64 = 3;
 

@@ -1,12 +1,14 @@
-//! The full-pipe estimator: draft-ietf-ccwg-bbr-06 §5.3.1.2.
+//! The full-pipe estimator of both versions of BBR: draft-ietf-ccwg-bbr-06 §5.3.1.2,
+//! draft-cardwell-iccrg-bbr-congestion-control-00 §4.3.2.2.
 
 use uncork_units::Rate;
 
-use super::params::FULL_BW_ROUNDS;
+/// Rounds without growth after which the pipe counts as full.
+const FULL_BW_ROUNDS: u8 = 3;
 
 /// Looks for a plateau of the delivery rate while the sender accelerates.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct FullPipe {
+pub(crate) struct FullPipe {
     /// BBR.full_bw: the rate from which growth is counted.
     baseline: Rate,
     /// BBR.full_bw_count: rounds since without 25 % growth.
@@ -19,33 +21,34 @@ pub(super) struct FullPipe {
 
 impl FullPipe {
     /// BBR.full_bw_now.
-    pub(super) fn is_full_now(&self) -> bool {
+    pub(crate) fn is_full_now(&self) -> bool {
         self.now
     }
 
     /// BBR.full_bw_reached.
-    pub(super) fn reached(&self) -> bool {
+    pub(crate) fn reached(&self) -> bool {
         self.reached
     }
 
     /// ResetFullBW(), with growth counted from `baseline`.
-    pub(super) fn restart(&mut self, baseline: Rate) {
+    pub(crate) fn restart(&mut self, baseline: Rate) {
         *self = Self { baseline, reached: self.reached, ..Self::default() };
     }
 
     /// Packet loss says that the pipe is full (§5.3.1.3). Appendix A.2 expects both flags.
-    pub(super) fn declare_full(&mut self) {
+    pub(crate) fn declare_full(&mut self) {
         self.now = true;
         self.reached = true;
     }
 
     /// That loss was spurious: the pipe was never full.
-    pub(super) fn retract(&mut self) {
+    pub(crate) fn retract(&mut self) {
         *self = Self::default();
     }
 
-    /// CheckFullBWReached() at the start of a round whose sample is not application-limited.
-    pub(super) fn on_round(&mut self, rate: Rate) {
+    /// CheckFullBWReached() at the start of a round whose sample is not application-limited. `rate` is
+    /// what the round delivered; in BBRv1, the most that any round did.
+    pub(crate) fn on_round(&mut self, rate: Rate) {
         if self.now {
             return;
         }
