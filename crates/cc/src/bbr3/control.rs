@@ -16,26 +16,26 @@ use crate::sampler::RateSample;
 /// C.is_cwnd_limited: whether the window was fully used at any point in the last packet-timed round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CwndUsage {
-    /// C.delivered when the window was last full.
-    full_at: u64,
-    limited: bool,
+    /// One more than C.delivered when the window was last full; 0 once a round has passed since.
+    full_until: u64,
 }
 
 impl CwndUsage {
-    pub(super) fn is_limited(&self) -> bool {
-        self.limited
+    pub(super) fn is_limited(self) -> bool {
+        self.full_until != 0
     }
 
     /// The window has no room for another packet.
     pub(super) fn on_full(&mut self, delivered: u64) {
-        self.full_at = delivered;
-        self.limited = true;
+        self.full_until = delivered.saturating_add(1);
     }
 
     /// A packet that left when `prior_delivered` was C.delivered is acknowledged: if that is later
     /// than the last time the window was full, a round has passed since.
     pub(super) fn on_ack(&mut self, prior_delivered: u64) {
-        self.limited &= prior_delivered <= self.full_at;
+        if prior_delivered >= self.full_until {
+            self.full_until = 0;
+        }
     }
 }
 

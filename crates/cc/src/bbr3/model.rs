@@ -18,8 +18,8 @@ impl Bbr3 {
         self.check_startup_done(sample);
         self.check_drain_done(now);
         self.update_probe_bw_cycle_phase(now, sample);
-        self.min_rtt.update(now, sample.rtt);
-        self.check_probe_rtt(now, sample);
+        let probe_rtt_expired = self.min_rtt.update(now, sample.rtt);
+        self.check_probe_rtt(now, sample, probe_rtt_expired);
         self.signals.advance_latest(sample);
         self.bound_bw_for_model();
     }
@@ -36,7 +36,8 @@ impl Bbr3 {
     /// UpdateRound(), §5.5.1.
     fn update_round(&mut self, sample: &RateSample) {
         if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
-            self.cycle.rounds_since_up += 1;
+            let rounds = &mut self.cycle.rounds_since_up;
+            *rounds = rounds.saturating_add(1);
         }
     }
 

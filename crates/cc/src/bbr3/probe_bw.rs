@@ -30,12 +30,10 @@ pub(super) struct ProbeCycle {
     up_acked: u64,
     /// BBR.probe_up_acked_per_inc.
     up_acked_per_inc: u64,
-    /// BBR.rounds_since_probe_up.
-    pub(super) rounds_since_up: u64,
-    /// BBR.bw_probe_wait.
-    wait: TimeDelta,
-    /// BBR.cycle_stamp.
-    stamp: Time,
+    /// BBR.rounds_since_probe_up, as far as it matters: [`RENO_ROUNDS`] and more are one.
+    pub(super) rounds_since_up: u8,
+    /// BBR.cycle_stamp and BBR.bw_probe_wait after it.
+    probe_after: Time,
 }
 
 impl ProbeCycle {
@@ -50,8 +48,7 @@ impl ProbeCycle {
             up_acked: 0,
             up_acked_per_inc: UNBOUNDED,
             rounds_since_up: 0,
-            wait: TimeDelta::ZERO,
-            stamp: now,
+            probe_after: now,
         }
     }
 
@@ -75,8 +72,7 @@ impl Bbr3 {
     pub(super) fn start_probe_bw_down(&mut self, now: Time) {
         self.signals.reset();
         self.cycle.up_acked_per_inc = UNBOUNDED;
-        self.pick_probe_wait();
-        self.cycle.stamp = now;
+        self.pick_probe_wait(now);
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.start_round();
         self.transition(State::ProbeBwDown);
@@ -110,10 +106,10 @@ impl Bbr3 {
     }
 
     /// PickProbeWait(), §5.3.3.8.3: random, so that flows do not probe in step.
-    fn pick_probe_wait(&mut self) {
-        self.cycle.rounds_since_up = self.rng.below(2);
+    fn pick_probe_wait(&mut self, now: Time) {
+        self.cycle.rounds_since_up = u8::from(self.rng.below(2) != 0);
         let extra = self.rng.below(PROBE_WAIT_RANGE.as_nanos());
-        self.cycle.wait = PROBE_WAIT_MIN + TimeDelta::from_nanos(extra);
+        self.cycle.probe_after = now + PROBE_WAIT_MIN + TimeDelta::from_nanos(extra);
     }
 
     /// UpdateProbeBWCyclePhase().
@@ -146,8 +142,8 @@ impl Bbr3 {
     /// IsTimeToProbeBW(): the wall clock, or the number of rounds after which a Reno flow would have
     /// filled the same pipe, whichever is first.
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
-        let rounds = self.cycle.rounds_since_up;
-        now > self.cycle.stamp + self.cycle.wait
+        let rounds = u64::from(self.cycle.rounds_since_up);
+        now > self.cycle.probe_after
             || rounds >= RENO_ROUNDS
             || rounds.saturating_mul(self.mss) >= self.target_inflight()
     }
