@@ -2,10 +2,14 @@
 
 use uncork_units::TimeDelta;
 
-const MIN_RTT_THRESH: TimeDelta = TimeDelta::from_millis(4);
-const MAX_RTT_THRESH: TimeDelta = TimeDelta::from_millis(16);
-const MIN_RTT_DIVISOR: u64 = 8;
-const N_RTT_SAMPLE: u32 = 8;
+/// Microseconds; [`INFINITY`] is the RFC's infinity.
+type Micros = u32;
+
+const INFINITY: Micros = Micros::MAX;
+const MIN_RTT_THRESH: Micros = 4_000;
+const MAX_RTT_THRESH: Micros = 16_000;
+const MIN_RTT_DIVISOR: Micros = 8;
+const N_RTT_SAMPLE: u8 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u8 = 5;
 
@@ -14,14 +18,14 @@ const CSS_ROUNDS: u8 = 5;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HyStart {
     round: u64,
-    /// lastRoundMinRTT; [`TimeDelta::MAX`] stands for the RFC's infinity.
-    last_round_min_rtt: TimeDelta,
+    /// lastRoundMinRTT.
+    last_round_min_rtt: Micros,
     /// currentRoundMinRTT.
-    current_round_min_rtt: TimeDelta,
+    current_round_min_rtt: Micros,
     /// cssBaselineMinRtt; infinite outside CSS.
-    css_baseline_min_rtt: TimeDelta,
-    /// rttSampleCount.
-    samples: u32,
+    css_baseline_min_rtt: Micros,
+    /// rttSampleCount, as far as it matters.
+    samples: u8,
     /// Rounds of CSS completed, the one it began in included.
     css_rounds: u8,
 }
@@ -30,9 +34,9 @@ impl HyStart {
     pub(crate) const fn new() -> Self {
         Self {
             round: 0,
-            last_round_min_rtt: TimeDelta::MAX,
-            current_round_min_rtt: TimeDelta::MAX,
-            css_baseline_min_rtt: TimeDelta::MAX,
+            last_round_min_rtt: INFINITY,
+            current_round_min_rtt: INFINITY,
+            css_baseline_min_rtt: INFINITY,
             samples: 0,
             css_rounds: 0,
         }
@@ -40,7 +44,7 @@ impl HyStart {
 
     /// Whether this is Conservative Slow Start.
     pub(crate) fn in_css(&self) -> bool {
-        self.css_baseline_min_rtt != TimeDelta::MAX
+        self.css_baseline_min_rtt != INFINITY
     }
 
     /// What to divide the growth of slow start by.
@@ -55,6 +59,7 @@ impl HyStart {
             self.start_round(round);
         }
         if let Some(rtt) = rtt {
+            let rtt = Micros::try_from(rtt.as_micros()).unwrap_or(INFINITY);
             self.current_round_min_rtt = self.current_round_min_rtt.min(rtt);
             self.samples = self.samples.saturating_add(1);
             self.judge();
@@ -65,7 +70,7 @@ impl HyStart {
     fn start_round(&mut self, round: u64) {
         self.round = round;
         self.last_round_min_rtt = self.current_round_min_rtt;
-        self.current_round_min_rtt = TimeDelta::MAX;
+        self.current_round_min_rtt = INFINITY;
         self.samples = 0;
         if self.in_css() {
             self.css_rounds += 1;
@@ -80,18 +85,19 @@ impl HyStart {
         }
         if self.in_css() {
             if self.current_round_min_rtt < self.css_baseline_min_rtt {
-                self.css_baseline_min_rtt = TimeDelta::MAX;
+                self.css_baseline_min_rtt = INFINITY;
                 self.css_rounds = 0;
             }
-        } else if self.last_round_min_rtt != TimeDelta::MAX
-            && self.current_round_min_rtt >= self.last_round_min_rtt + self.rtt_thresh()
+        } else if self.last_round_min_rtt != INFINITY
+            && self.current_round_min_rtt
+                >= self.last_round_min_rtt.saturating_add(self.rtt_thresh())
         {
             self.css_baseline_min_rtt = self.current_round_min_rtt;
         }
     }
 
-    fn rtt_thresh(&self) -> TimeDelta {
-        self.last_round_min_rtt.divided_by(MIN_RTT_DIVISOR).max(MIN_RTT_THRESH).min(MAX_RTT_THRESH)
+    fn rtt_thresh(&self) -> Micros {
+        (self.last_round_min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
     }
 }
 

@@ -31,10 +31,19 @@ pub(super) struct Epoch {
     cwnd_prior: u64,
     /// W_est: the window that Reno would have.
     w_est: u64,
-    /// K: when the curve reaches W_max, in ticks since the epoch began.
-    k: u64,
     /// t_epoch, moved forward by the time that did not count.
     start: Time,
+    /// K: when the curve reaches W_max, in ticks since the epoch began; an hour stands for more.
+    k: u32,
+    /// RFC 8312 §4.2, and Linux: alpha stays what it is, however large W_est grows.
+    fixed_alpha: bool,
+}
+
+impl Epoch {
+    /// The plateau is `cwnd`, and has been reached.
+    fn level(cwnd: u64, start: Time) -> Self {
+        Self { w_max: cwnd, cwnd_prior: cwnd, w_est: cwnd, start, k: 0, fixed_alpha: false }
+    }
 }
 
 impl Curve {
@@ -43,15 +52,13 @@ impl Curve {
     pub(super) fn after_congestion(cwnd: u64, last_w_max: u64) -> Self {
         // Fast convergence, §4.7: a flow whose plateau sinks makes room for others.
         let w_max = if cwnd < last_w_max { cwnd / 20 * 17 + cwnd % 20 * 17 / 20 } else { cwnd };
-        let epoch = Epoch { w_max, cwnd_prior: cwnd, w_est: 0, k: 0, start: Time::ZERO };
-        Self::resumed(epoch, Time::ZERO)
+        Self::resumed(Epoch { w_max, w_est: 0, ..Epoch::level(cwnd, Time::ZERO) }, Time::ZERO)
     }
 
     /// After a slow start that ended without loss, or that followed a timeout (§4.8, §4.10): the
     /// plateau is `cwnd`, and K is 0.
     pub(super) fn plateau(now: Time, cwnd: u64) -> Self {
-        let epoch = Epoch { w_max: cwnd, cwnd_prior: cwnd, w_est: cwnd, k: 0, start: now };
-        Self::resumed(epoch, now)
+        Self::resumed(Epoch::level(cwnd, now), now)
     }
 
     /// An epoch that a spurious congestion event had cut short.
@@ -59,9 +66,9 @@ impl Curve {
         Self { epoch, seen: now, est_remainder: 0, remainder: 0 }
     }
 
-    /// RFC 8312 §4.2, and Linux: alpha stays what it is, however large W_est grows.
+    /// From here on alpha stays what it is, as in RFC 8312.
     pub(super) fn keep_alpha(&mut self) {
-        self.epoch.cwnd_prior = u64::MAX;
+        self.epoch.fixed_alpha = true;
     }
 
     pub(super) fn epoch(&self) -> Epoch {
@@ -79,7 +86,7 @@ impl Curve {
         let epoch = &mut self.epoch;
         epoch.w_max = epoch.w_max.max(cwnd);
         let below = u128::from(epoch.w_max - cwnd) << (3 * TICK_BITS);
-        epoch.k = cbrt(below * 5 / (2 * u128::from(mss)));
+        epoch.k = u32::try_from(cbrt(below * 5 / (2 * u128::from(mss)))).unwrap_or(u32::MAX);
         epoch.w_est = cwnd;
         epoch.start = now;
         *self = Self::resumed(self.epoch, now);
@@ -117,7 +124,8 @@ impl Curve {
     /// §4.3: alpha segments per window acknowledged, where alpha = 3 (1 - beta) / (1 + beta) =
     /// 9/17 makes up for giving back less than Reno does, until W_est is back where it was.
     fn grow_w_est(&mut self, acked: u64, cwnd: u64, mss: u64) {
-        let alpha = if self.epoch.w_est < self.epoch.cwnd_prior { 9 } else { 17 };
+        let is_slower = self.epoch.fixed_alpha || self.epoch.w_est < self.epoch.cwnd_prior;
+        let alpha = if is_slower { 9 } else { 17 };
         let growth = acked.saturating_mul(mss * alpha).saturating_add(self.est_remainder);
         let unit = cwnd.saturating_mul(17);
         self.est_remainder = growth % unit;
@@ -126,11 +134,11 @@ impl Curve {
 
     /// W_cubic(t) = C (t - K)^3 + W_max.
     fn w_cubic(&self, t: TimeDelta, mss: u64) -> u64 {
-        let t = ticks(t);
-        let distance = u128::from(t.abs_diff(self.epoch.k).min(MAX_TICKS));
+        let (t, k) = (ticks(t), u64::from(self.epoch.k));
+        let distance = u128::from(t.abs_diff(k).min(MAX_TICKS));
         let height = (distance * distance * distance * u128::from(2 * mss)) >> (3 * TICK_BITS);
         let height = u64::try_from(height).unwrap_or(u64::MAX) / 5;
-        if t < self.epoch.k {
+        if t < k {
             self.epoch.w_max.saturating_sub(height)
         } else {
             self.epoch.w_max.saturating_add(height)
