@@ -3,6 +3,7 @@
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+use crate::resume::ResumePhase;
 
 /// What a connection knows before its first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +59,8 @@ pub struct Snapshot {
     pub inflight_shortterm: Option<u64>,
     /// BBR.inflight_longterm in bytes, where it binds.
     pub inflight_longterm: Option<u64>,
+    /// How far a careful resume has come, while there is one.
+    pub resume: Option<ResumePhase>,
     /// Packet-timed round trips so far.
     pub round_count: u64,
 }
@@ -77,6 +80,7 @@ impl Snapshot {
             bw_shortterm: None,
             inflight_shortterm: None,
             inflight_longterm: None,
+            resume: None,
             round_count: 0,
         }
     }

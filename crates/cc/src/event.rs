@@ -2,6 +2,8 @@
 
 use uncork_units::{Time, TimeDelta};
 
+use crate::resume::ResumeHint;
+
 /// A packet that leaves now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPacket {
@@ -207,4 +209,8 @@ pub enum PathEvent {
     /// that left on the old path says nothing about the new one (RFC 9000 §9.4): a host need not
     /// report it, and where it does, a token from before this event is ignored.
     Migrated,
+    /// An earlier connection over the same path observed this (RFC 9959). Given before the first
+    /// packet, it may let the window jump once the initial window is acknowledged; at a time when
+    /// congestion has been met, or Startup left, it is ignored.
+    Resume(ResumeHint),
 }

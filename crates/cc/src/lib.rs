@@ -95,6 +95,7 @@ mod loss_window;
 mod newreno;
 mod prr;
 mod recovery;
+mod resume;
 mod round;
 mod sampler;
 #[cfg(test)]
@@ -108,4 +109,5 @@ pub use controller::{Control, Controller, Settings, Snapshot};
 pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token,
 };
+pub use resume::{ResumeHint, ResumePhase};
 pub use spec::{Algorithm, CcSpec, SpecError};

@@ -1,11 +1,15 @@
 //! What NewReno and CUBIC share: the window, slow start, and the response to a congestion event.
 
+mod resume;
+
 use uncork_units::{Time, TimeDelta};
 
 use crate::controller::{Control, Settings, Snapshot};
 use crate::event::{Feedback, Lost, SentPacket, Token};
 use crate::prr::Prr;
 use crate::recovery::{RecoveryChange, RecoveryEpisode};
+use crate::resume::trial::Trial;
+use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
 
 /// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3).
@@ -23,12 +27,27 @@ pub(crate) struct LossWindow {
     delivered: u64,
     rounds: RoundCounter,
     recovery: RecoveryEpisode,
-    prr: Prr,
+    rule: Rule,
     /// What the congestion event of this episode took, should it turn out to be spurious.
     undo: Undo,
     mss: u32,
     /// Whether the window was full at some time in this round, and in the last.
     full: [bool; 2],
+    /// Whether it was once taken over from an earlier connection.
+    has_jumped: bool,
+}
+
+/// What the window follows.
+#[derive(Clone, Copy, Debug)]
+enum Rule {
+    /// The algorithm's growth.
+    Growth,
+    /// The same; a hint waits until so much has been delivered and the path confirms it.
+    Reconnaissance(Reconnaissance, u64),
+    /// A careful resume: slow start, but for how the window is bounded.
+    Trial(Trial),
+    /// Loss recovery.
+    Recovery(Prr),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,10 +92,11 @@ impl LossWindow {
             delivered: 0,
             rounds: RoundCounter::default(),
             recovery: RecoveryEpisode::default(),
-            prr: Prr::default(),
+            rule: Rule::Growth,
             undo: Undo::default(),
             mss,
             full: [false; 2],
+            has_jumped: false,
         }
     }
 
@@ -104,12 +124,25 @@ impl LossWindow {
         self.ssthresh == u64::MAX
     }
 
+    /// Whether the window was once taken over from an earlier connection: what leaves of it is
+    /// spread over the round trip ever after.
+    pub(crate) fn has_jumped(&self) -> bool {
+        self.has_jumped
+    }
+
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
         self.in_flight = packet.in_flight;
-        if self.prr.is_active() {
-            self.prr.on_sent(packet.bytes);
+        let is_full = packet.in_flight.saturating_add(self.mss()) > self.cwnd;
+        self.full[0] |= is_full;
+        match &mut self.rule {
+            Rule::Recovery(prr) => prr.on_sent(packet.bytes),
+            Rule::Trial(trial) if trial.phase() == ResumePhase::Unvalidated => {
+                if is_full || trial.is_overdue(now) {
+                    self.end_unvalidated(now);
+                }
+            }
+            _ => {}
         }
-        self.full[0] |= packet.in_flight.saturating_add(self.mss()) > self.cwnd;
         Token::new(now, (self.delivered, now, TimeDelta::ZERO, 0), packet.in_flight, false)
     }
 
@@ -117,20 +150,35 @@ impl LossWindow {
         self.in_flight = feedback.in_flight;
         self.count_round(feedback);
         let change = self.update_episode(now, feedback);
+        if let Rule::Trial(trial) = self.rule {
+            let is_new = change == RecoveryChange::Entered;
+            if !(is_new && trial.phase() == ResumePhase::SafeRetreat) {
+                return self.follow_trial(now, trial, is_new, feedback);
+            }
+        }
         if change == RecoveryChange::Entered {
             return Step::Congestion(self.congestion(feedback));
         }
-        if !self.prr.is_active() {
-            self.follow_timeout(feedback);
-            return self.growth(feedback);
+        let (ssthresh, mss) = (self.ssthresh, self.mss());
+        match &mut self.rule {
+            Rule::Recovery(_) if change == RecoveryChange::Exited => {
+                self.rule = Rule::Growth;
+                self.cwnd = ssthresh;
+                Step::Recovered
+            }
+            Rule::Recovery(prr) => {
+                self.cwnd = prr.on_feedback(feedback, ssthresh, mss);
+                Step::Hold
+            }
+            _ => {
+                self.follow_timeout(feedback);
+                let step = self.growth(feedback);
+                match self.confirms_path(step) {
+                    Some(hint) if self.jump(now, hint, feedback) => Step::Hold,
+                    _ => step,
+                }
+            }
         }
-        if change == RecoveryChange::Exited {
-            self.prr = Prr::default();
-            self.cwnd = self.ssthresh;
-            return Step::Recovered;
-        }
-        self.cwnd = self.prr.on_feedback(feedback, self.ssthresh, self.mss());
-        Step::Hold
     }
 
     fn count_round(&mut self, feedback: &Feedback<'_>) {
@@ -182,7 +230,12 @@ impl LossWindow {
     /// A congestion event that met `flight` bytes in flight. In recovery the window is what PRR
     /// lets out at the moment; what the algorithm decided on is ssthresh.
     fn congestion_at(&self, flight: u64) -> Congestion {
-        let cwnd = if self.prr.is_active() { self.ssthresh } else { self.cwnd };
+        let cwnd = if self.is_repairing() { self.ssthresh } else { self.cwnd };
+        // A window on trial counts for no more than what it has proved (RFC 9959 §3.5).
+        let flight = match self.rule {
+            Rule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
+            _ => flight,
+        };
         // Less than a segment of room is a full window: a host sends whole segments.
         let is_full = flight.saturating_add(self.mss()) > cwnd;
         Congestion { cwnd, used: if is_full { cwnd } else { flight } }
@@ -192,8 +245,9 @@ impl LossWindow {
     pub(crate) fn reduce(&mut self, event: Congestion, ssthresh: u64, feedback: &Feedback<'_>) {
         self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
         self.ssthresh = ssthresh.max(2 * self.mss());
-        self.prr = Prr::start(feedback.unacked.saturating_add(feedback.acked_bytes()));
-        self.cwnd = self.prr.on_feedback(feedback, self.ssthresh, self.mss());
+        let mut prr = Prr::start(feedback.unacked.saturating_add(feedback.acked_bytes()));
+        self.cwnd = prr.on_feedback(feedback, self.ssthresh, self.mss());
+        self.rule = Rule::Recovery(prr);
     }
 
     /// A retransmission timeout need not declare lost what left just before it (RFC 8985 §6.3); the
@@ -208,7 +262,7 @@ impl LossWindow {
 
     /// Whether nothing has been heard of what was sent since a timeout.
     fn is_after_timeout(&self) -> bool {
-        self.recovery.is_active() && !self.prr.is_active()
+        self.recovery.is_active() && !matches!(self.rule, Rule::Recovery(_) | Rule::Trial(_))
     }
 
     /// What a timeout meets; `None` when it repeats one that nothing was heard since, which takes
@@ -233,7 +287,7 @@ impl LossWindow {
             }
             None => self.recovery.extend(now),
         }
-        self.prr = Prr::default();
+        self.rule = Rule::Growth;
         self.cwnd = segments * self.mss();
     }
 
@@ -272,9 +326,9 @@ impl LossWindow {
         if !self.recovery.on_spurious(packets) {
             return false;
         }
-        let is_reduced = self.prr.is_active() || self.cwnd < self.undo.cwnd;
+        let is_reduced = self.is_repairing() || self.cwnd < self.undo.cwnd;
         if is_reduced {
-            self.prr = Prr::default();
+            self.rule = Rule::Growth;
             self.cwnd = self.undo.cwnd.max(self.cwnd);
             self.ssthresh = self.undo.ssthresh.max(2 * self.mss());
         }
@@ -292,23 +346,45 @@ impl LossWindow {
     pub(crate) fn on_migration(&mut self, now: Time) {
         self.cwnd = self.initial_window.max(self.mss());
         self.ssthresh = u64::MAX;
-        self.prr = Prr::default();
+        self.rule = Rule::Growth;
         self.recovery.forget(now);
         self.full = [false; 2];
+        self.has_jumped = false;
     }
 
-    /// ACKs alone clock a loss-based sender.
+    fn is_repairing(&self) -> bool {
+        matches!(self.rule, Rule::Recovery(_))
+    }
+
+    /// ACKs alone clock a loss-based sender, but for what it sends on trust.
     pub(crate) fn control(&self) -> Control {
-        Control { cwnd: self.cwnd, pacing_rate: None, send_quantum: self.cwnd }
+        let cwnd = self.cwnd;
+        if let Rule::Trial(trial) = self.rule
+            && let Some(rate) = trial.pacing_rate(cwnd)
+        {
+            return Control { cwnd, pacing_rate: Some(rate), send_quantum: 2 * self.mss() };
+        }
+        Control { cwnd, pacing_rate: None, send_quantum: cwnd }
+    }
+
+    fn resume_phase(&self) -> Option<ResumePhase> {
+        match self.rule {
+            Rule::Reconnaissance(..) => Some(ResumePhase::Reconnaissance),
+            Rule::Trial(trial) => Some(trial.phase()),
+            Rule::Growth | Rule::Recovery(_) => None,
+        }
     }
 
     /// `state` unless losses are being repaired.
     pub(crate) fn snapshot(&self, state: &'static str) -> Snapshot {
+        let resume = self.resume_phase();
+        let repairing = self.is_repairing() || resume == Some(ResumePhase::SafeRetreat);
         Snapshot {
             in_recovery: self.recovery.is_active(),
             ssthresh: (!self.is_initial()).then_some(self.ssthresh),
+            resume,
             round_count: self.round(),
-            ..Snapshot::of_state(if self.prr.is_active() { "Recovery" } else { state })
+            ..Snapshot::of_state(if repairing { "Recovery" } else { state })
         }
     }
 }

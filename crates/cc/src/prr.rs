@@ -4,11 +4,9 @@ use crate::event::Feedback;
 
 /// Regulates what is sent while losses are repaired, so that the flight shrinks to ssthresh in step
 /// with what the network delivers, instead of by a silence followed by a burst.
-///
-/// Inactive until [`Prr::start`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
-    /// RecoverFS: bytes outstanding when recovery began; 0 while inactive.
+    /// RecoverFS: bytes outstanding when recovery began.
     recover_fs: u64,
     /// prr_delivered: bytes delivered since recovery began.
     delivered: u64,
@@ -20,10 +18,6 @@ impl Prr {
     /// Begins with `recover_fs` bytes outstanding before the feedback that began recovery.
     pub(crate) fn start(recover_fs: u64) -> Self {
         Self { recover_fs: recover_fs.max(1), delivered: 0, out: 0 }
-    }
-
-    pub(crate) fn is_active(&self) -> bool {
-        self.recover_fs != 0
     }
 
     /// Something was sent, new or again.

@@ -71,6 +71,11 @@ impl RecoveryEpisode {
         self.active = true;
     }
 
+    /// Its repair is over, by a rule other than the first packet sent after it.
+    pub(crate) fn end(&mut self) {
+        self.active = false;
+    }
+
     /// Packets that left before `now` are of no consequence any more.
     pub(crate) fn forget(&mut self, now: Time) {
         *self = Self { since: now, started: now, ..Self::default() };

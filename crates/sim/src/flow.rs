@@ -113,7 +113,10 @@ impl Flow {
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
         let rtt = now.since(syn_ack);
         let window = self.spec.receive_window;
-        let sender = Box::new(Sender::new(now, self.spec.cc, size, window, (rtt, seed)));
+        let mut sender = Box::new(Sender::new(now, self.spec.cc, size, window, (rtt, seed)));
+        if let Some(hint) = self.spec.resume {
+            sender.resume(now, hint);
+        }
         self.server = Server::Established { since: now, sender };
     }
 

@@ -1,6 +1,6 @@
 //! What to simulate.
 
-use uncork_cc::CcSpec;
+use uncork_cc::{CcSpec, ResumeHint};
 use uncork_path::PathSpec;
 use uncork_units::{Time, TimeDelta};
 
@@ -32,6 +32,8 @@ pub struct FlowSpec {
     pub workload: Workload,
     /// The client's receive window in bytes.
     pub receive_window: u64,
+    /// What the server remembers of the path from an earlier connection.
+    pub resume: Option<ResumeHint>,
 }
 
 /// What a flow sends.
@@ -49,6 +51,7 @@ impl FlowSpec {
 
     /// A flow that starts at once over the path's own RTT, never held back by its receiver.
     pub const fn new(cc: CcSpec, workload: Workload) -> Self {
-        Self { cc, start: Time::ZERO, rtt: None, workload, receive_window: Self::WIDE_OPEN }
+        let receive_window = Self::WIDE_OPEN;
+        Self { cc, start: Time::ZERO, rtt: None, workload, receive_window, resume: None }
     }
 }

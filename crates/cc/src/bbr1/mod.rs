@@ -11,6 +11,7 @@ mod params;
 mod policer;
 mod probe_bw;
 mod probe_rtt;
+mod resume;
 mod startup;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Tok
 use crate::filter::WindowedMax;
 use crate::full_pipe::FullPipe;
 use crate::recovery::RecoveryEpisode;
+use crate::resume::bbr::BbrResume;
 use crate::round::RoundCounter;
 use crate::sampler::{DeliverySampler, RateSample};
 
@@ -46,6 +48,7 @@ pub struct Bbr1 {
     max_bw: WindowedMax,
     min_rtt: MinRtt,
     full_pipe: FullPipe,
+    resume: BbrResume,
     cycle: GainCycle,
     probe_rtt: ProbeRtt,
     policer: Policer,
@@ -111,6 +114,7 @@ impl Bbr1 {
             max_bw: WindowedMax::default(),
             min_rtt: MinRtt::new(settings.now, settings.initial_rtt),
             full_pipe: FullPipe::default(),
+            resume: BbrResume::Off,
             cycle: GainCycle::new(settings.now),
             probe_rtt: ProbeRtt::default(),
             policer: Policer::default(),
@@ -188,15 +192,21 @@ impl Bbr1 {
     /// A feedback about packets of this path.
     fn take_in(&mut self, now: Time, feedback: &Feedback<'_>) {
         self.sampler.check_app_limited(now, self.has_room());
-        let ack = self.digest(now, feedback);
+        let mut ack = self.digest(now, feedback);
         self.recovery.on_feedback(now, feedback);
         if !feedback.lost.is_empty() {
             self.note_losses(now);
+        }
+        if !self.resume.is_off() {
+            self.check_resume(feedback, &mut ack.sample);
         }
         if ack.sample.has_data {
             self.init_pacing_from_first_rtt(feedback);
             self.update_model(&ack);
             self.update_control(&ack);
+            if !self.resume.is_off() {
+                self.update_resume(feedback, &ack.sample);
+            }
         } else {
             self.follow_timeout(ack.in_flight);
         }
@@ -263,6 +273,7 @@ impl Controller for Bbr1 {
                 self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
             }
             PathEvent::Migrated => self.migrate(now),
+            PathEvent::Resume(hint) => self.offer(hint),
         }
     }
 
@@ -282,6 +293,7 @@ impl Controller for Bbr1 {
             min_rtt: self.min_rtt.get(),
             pacing_gain: Some(self.pacing_gain()),
             cwnd_gain: Some(self.cwnd_gain()),
+            resume: self.resume.phase(),
             round_count: self.round.count(),
             ..Snapshot::of_state(match self.mode {
                 Mode::Startup => "Startup",

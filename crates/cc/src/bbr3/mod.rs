@@ -18,6 +18,7 @@ mod model;
 mod params;
 mod probe_bw;
 mod probe_rtt;
+mod resume;
 mod startup;
 mod state;
 #[cfg(test)]
@@ -30,6 +31,7 @@ use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::full_pipe::FullPipe;
 use crate::recovery::RecoveryEpisode;
+use crate::resume::bbr::BbrResume;
 use crate::round::RoundCounter;
 use crate::sampler::DeliverySampler;
 use ack_aggregation::AckAggregation;
@@ -80,6 +82,7 @@ pub struct Bbr3 {
     /// BBR.bdp; 0 without a BBR.min_rtt.
     bdp: u64,
     full_pipe: FullPipe,
+    resume: BbrResume,
     aggregation: AckAggregation,
     signals: CongestionSignals,
     bounds: Bounds,
@@ -130,6 +133,7 @@ impl Bbr3 {
             bw: Rate::ZERO,
             bdp: 0,
             full_pipe: FullPipe::default(),
+            resume: BbrResume::Off,
             aggregation: AckAggregation::new(now),
             signals: CongestionSignals::default(),
             bounds: Bounds::NONE,
@@ -165,11 +169,17 @@ impl Bbr3 {
         }
         self.update_recovery(now, feedback);
         self.handle_losses(now, feedback, &mut sample);
+        if !self.resume.is_off() {
+            self.check_resume(feedback, &mut sample);
+        }
         if sample.has_data {
             self.cwnd_usage.on_ack(sample.prior_delivered);
             self.init_pacing_from_first_rtt(feedback.rtt);
             self.update_model_and_state(now, &sample);
             self.update_control_parameters(&sample);
+            if !self.resume.is_off() {
+                self.update_resume(feedback, &sample);
+            }
         } else {
             self.round.clear_start();
             self.bound_cwnd_after_timeout();
@@ -220,6 +230,7 @@ impl Controller for Bbr3 {
         match event {
             PathEvent::MtuChanged { mss } => self.change_mss(mss),
             PathEvent::Migrated => self.start_over(now),
+            PathEvent::Resume(hint) => self.offer(hint),
         }
     }
 
@@ -244,6 +255,7 @@ impl Controller for Bbr3 {
             bw_shortterm: Some(bounds.bw_shortterm).filter(|rate| *rate != Rate::MAX),
             inflight_shortterm: Some(bounds.inflight_shortterm).filter(is_bound),
             inflight_longterm: Some(bounds.inflight_longterm).filter(is_bound),
+            resume: self.resume.phase(),
             round_count: self.round.count(),
             ..Snapshot::of_state(self.state.name())
         }

@@ -96,7 +96,9 @@ impl Cubic {
                 let (round, cwnd) = (window.round(), window.cwnd());
                 if window.is_initial() {
                     let is_late = hystart.on_ack(round, rtt.map(|rtt| rtt.latest));
-                    let is_long = rtt.is_some_and(|rtt| train.on_ack(now, round, rtt.min));
+                    // What was paced over a round trip comes back as a train of that length.
+                    let is_long = !window.has_jumped()
+                        && rtt.is_some_and(|rtt| train.on_ack(now, round, rtt.min));
                     let is_large = cwnd >= ACK_TRAIN_MIN_SEGMENTS * window.mss();
                     if is_late || (is_long && is_large) {
                         window.end_slow_start();
@@ -190,6 +192,7 @@ impl Controller for Cubic {
                 self.window.on_migration(now);
                 self.phase = Phase::SLOW_START;
             }
+            PathEvent::Resume(hint) => self.window.offer(hint),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use uncork_cc::pacer::Pacer;
 use uncork_cc::{
-    Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, RttSample,
-    SentPacket, Settings, Timeout,
+    Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, PathEvent,
+    ResumeHint, RttSample, SentPacket, Settings, Timeout,
 };
 use uncork_units::{Time, TimeDelta};
 
@@ -104,6 +104,11 @@ impl Sender {
             lost: Vec::new(),
             spurious: Vec::new(),
         }
+    }
+
+    /// The controller learns what an earlier connection had observed of the path.
+    pub(crate) fn resume(&mut self, now: Time, hint: ResumeHint) {
+        self.controller.on_path(now, PathEvent::Resume(hint));
     }
 
     pub(crate) fn control(&self) -> Control {

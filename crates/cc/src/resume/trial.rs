@@ -1,0 +1,84 @@
+//! A window on trial: the Unvalidated, Validating and Safe Retreat phases of RFC 9959 §3.3 to §3.5.
+
+use uncork_units::{Rate, Time, TimeDelta};
+
+use super::ResumePhase;
+use crate::event::Feedback;
+
+/// A window that was taken over from an earlier connection and is yet to prove itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trial {
+    phase: ResumePhase,
+    /// What had been delivered when the trial began, less what was in flight: PipeSize is what is
+    /// delivered now, less this. It may be below zero, and wraps.
+    pipe_base: u64,
+    /// Unvalidated: when the phase began. Afterwards: no unvalidated packet left later.
+    mark: Time,
+    /// The current round-trip time.
+    rtt_us: u32,
+}
+
+impl Trial {
+    /// The window jumps `now`. `flight` bytes are in flight, and `delivered` have arrived so far.
+    pub(crate) fn begin(now: Time, flight: u64, delivered: u64, rtt: TimeDelta) -> Self {
+        let pipe_base = delivered.wrapping_sub(flight);
+        let rtt_us = micros(rtt);
+        Self { phase: ResumePhase::Unvalidated, pipe_base, mark: now, rtt_us }
+    }
+
+    pub(crate) fn phase(&self) -> ResumePhase {
+        self.phase
+    }
+
+    /// PipeSize: what was in flight before the jump, and all that was delivered since.
+    pub(crate) fn pipe_size(&self, delivered: u64) -> u64 {
+        delivered.wrapping_sub(self.pipe_base)
+    }
+
+    /// The rate that spreads `cwnd` over the current round-trip time: all unvalidated packets are
+    /// paced (§3.3).
+    pub(crate) fn pacing_rate(&self, cwnd: u64) -> Option<Rate> {
+        let rate = Rate::of(cwnd, self.rtt()).max(Rate::from_bytes_per_sec(1));
+        (self.phase == ResumePhase::Unvalidated).then_some(rate)
+    }
+
+    /// A round-trip time was measured.
+    pub(crate) fn update_rtt(&mut self, rtt: TimeDelta) {
+        self.rtt_us = micros(rtt);
+    }
+
+    fn rtt(&self) -> TimeDelta {
+        TimeDelta::from_micros(u64::from(self.rtt_us))
+    }
+
+    /// Whether a round trip has passed since the jump (§3.3, "Limiting time").
+    pub(crate) fn is_overdue(&self, now: Time) -> bool {
+        now.since(self.mark) > self.rtt()
+    }
+
+    /// Whether `feedback` acknowledges a packet that left after the mark: the first unvalidated one
+    /// (§3.3), or the last one (§3.4, §3.5). When nothing is in flight any more, it was among those.
+    pub(crate) fn has_passed(&self, feedback: &Feedback<'_>) -> bool {
+        let newest = feedback.acked.last().map(|packet| packet.token.send_time());
+        newest.is_some_and(|sent| sent >= self.mark || feedback.in_flight == 0)
+    }
+
+    /// No more unvalidated packets leave: those there are must prove the window.
+    pub(crate) fn validate(&mut self, now: Time) {
+        self.phase = ResumePhase::Validating;
+        self.mark = now;
+    }
+
+    /// A packet of the trial was lost or marked.
+    pub(crate) fn retreat(&mut self, now: Time) {
+        if self.phase == ResumePhase::Unvalidated {
+            self.mark = now;
+        }
+        self.phase = ResumePhase::SafeRetreat;
+    }
+}
+
+/// Whole microseconds; more than an hour counts as the most that fits.
+fn micros(span: TimeDelta) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX).max(1)
+}
