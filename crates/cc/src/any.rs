@@ -2,6 +2,7 @@
 
 use uncork_units::Time;
 
+use crate::ack_frequency::AckFrequency;
 use crate::bbr1::Bbr1;
 use crate::bbr3::Bbr3;
 use crate::controller::{Control, Controller, Settings, Snapshot};
@@ -69,6 +70,10 @@ impl Controller for AnyController {
 
     fn control(&self) -> Control {
         dispatch!(self, controller => controller.control())
+    }
+
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        dispatch!(self, controller => controller.ack_frequency())
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -2,6 +2,7 @@
 
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
+use crate::ack_frequency::AckFrequency;
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::resume::ResumePhase;
 
@@ -117,6 +118,13 @@ pub trait Controller {
 
     /// How the host may send from now on.
     fn control(&self) -> Control;
+
+    /// How often the receiver should acknowledge, in the controller's present state; `None` leaves it
+    /// to the transport's rules (RFC 5681 §4.2, RFC 9000 §13.2.2). A query of its own, for hosts that
+    /// can ask their peer: once a round trip is often enough.
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        None
+    }
 
     /// The inside, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;

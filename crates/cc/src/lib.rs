@@ -79,6 +79,7 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
+mod ack_frequency;
 mod ack_train;
 mod any;
 mod bbr1;
@@ -104,6 +105,7 @@ mod spec;
 
 pub mod pacer;
 
+pub use ack_frequency::AckFrequency;
 pub use any::AnyController;
 pub use controller::{Control, Controller, Settings, Snapshot};
 pub use event::{

@@ -5,6 +5,7 @@
 //! `DEVIATIONS.md`.
 
 mod ack_aggregation;
+mod ack_frequency;
 mod bounds;
 mod congestion;
 mod control;
@@ -27,6 +28,7 @@ mod undo;
 
 use uncork_units::{Rate, Rng, Time};
 
+use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::full_pipe::FullPipe;
@@ -240,6 +242,10 @@ impl Controller for Bbr3 {
             pacing_rate: Some(self.pacing_rate),
             send_quantum: self.send_quantum,
         }
+    }
+
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        self.wanted_ack_frequency()
     }
 
     fn snapshot(&self) -> Snapshot {

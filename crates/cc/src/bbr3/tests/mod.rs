@@ -2,6 +2,7 @@
 
 extern crate std;
 
+mod ack_frequency;
 mod appendix;
 mod deviations;
 mod events;

@@ -1,0 +1,91 @@
+//! What BBRv3 asks of the receiver in each state: draft-ietf-ccwg-bbr-06 §4.1.3.3.
+
+use super::*;
+use crate::{AckFrequency, Controller};
+
+fn wish(flow: &Loop<Bbr3>) -> AckFrequency {
+    flow.cc.ack_frequency().expect("there is a round-trip time")
+}
+
+/// ACKs per round trip at the least, of packets of the BDP.
+fn acks_per_round_trip(flow: &Loop<Bbr3>) -> u64 {
+    let wish = wish(flow);
+    let packets = flow.cc.bdp / u64::from(MSS);
+    let by_count = packets / (u64::from(wish.ack_eliciting_threshold) + 1);
+    let min_rtt = flow.cc.min_rtt.get().expect("it is measured");
+    let by_time = min_rtt.as_nanos() / wish.max_ack_delay.as_nanos();
+    by_count.min(by_time)
+}
+
+fn flow_in(state: State) -> Loop<Bbr3> {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(state);
+    flow
+}
+
+#[test]
+fn nothing_is_asked_for_without_a_round_trip_time() {
+    assert_eq!(bbr(Deviations::ALL).ack_frequency(), None);
+}
+
+/// "SHOULD request parameters that yield at least 4 acknowledgments per round trip"; REFILL has them
+/// from its beginning, whatever CRUISE had asked for.
+#[test]
+fn startup_refill_and_up_want_four_acks_per_round_trip() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.run_for(ms(200));
+    assert_eq!(flow.cc.state, State::Startup);
+    assert!(acks_per_round_trip(&flow) >= 4);
+    for state in [State::ProbeBwRefill, State::ProbeBwUp] {
+        flow.reach(state);
+        assert!(acks_per_round_trip(&flow) >= 4, "{state:?}: {:?}", wish(&flow));
+        assert!(!wish(&flow).immediate_ack);
+    }
+}
+
+/// "MAY request an ACK delay of up to 0.5 * C.srtt and an ACK threshold of up to roughly a quarter of
+/// the current congestion window."
+#[test]
+fn down_and_cruise_bear_half_a_round_trip_and_a_quarter_of_the_window() {
+    for state in [State::ProbeBwDown, State::ProbeBwCruise] {
+        let mut flow = flow_in(state);
+        assert!(flow.run_until(secs(60), |flow| !flow.cc.cwnd_usage.is_limited()));
+        assert!(matches!(flow.cc.state, State::ProbeBwDown | State::ProbeBwCruise));
+        let wish = wish(&flow);
+        let packets = flow.cc.cwnd / u64::from(MSS);
+        assert_eq!(u64::from(wish.ack_eliciting_threshold) + 1, packets / 4);
+        let min_rtt = flow.cc.min_rtt.get().expect("it is measured");
+        assert_eq!(wish.max_ack_delay, min_rtt.divided_by(2));
+        assert!(!wish.immediate_ack);
+    }
+}
+
+/// "If a sender that has requested reduced ACK frequency observes that it frequently exhausts C.cwnd
+/// before the next ACK arrives, it SHOULD increase the requested ACK frequency."
+#[test]
+fn a_window_that_runs_out_in_cruise_wants_more_acks() {
+    let mut flow = flow_in(State::ProbeBwCruise);
+    assert!(flow.run_until(secs(60), |flow| !flow.cc.cwnd_usage.is_limited()));
+    let sparse = wish(&flow);
+    flow.cc.cwnd_usage.on_full(flow.cc.sampler.delivered());
+    assert!(wish(&flow).ack_eliciting_threshold < sparse.ack_eliciting_threshold);
+    assert!(wish(&flow).max_ack_delay < sparse.max_ack_delay);
+    assert!(acks_per_round_trip(&flow) >= 4);
+}
+
+/// "SHOULD solicit a prompt acknowledgment … on the last packet of each flight of data."
+#[test]
+fn probe_rtt_wants_the_last_packet_acknowledged_at_once() {
+    let flow = flow_in(State::ProbeRtt);
+    assert!(wish(&flow).immediate_ack);
+    assert!(wish(&flow).max_ack_delay.times(4) <= flow.path.rtt.times(2));
+}
+
+#[test]
+fn the_others_leave_it_to_the_transport() {
+    for name in ["reno", "cubic", "bbr1"] {
+        let spec: crate::CcSpec = name.parse().expect("a controller");
+        let known = Settings { initial_rtt: Some(ms(40)), ..settings() };
+        assert_eq!(spec.build(&known).ack_frequency(), None, "{name}");
+    }
+}
