@@ -16,6 +16,10 @@ use crate::round::RoundCounter;
 const L: u64 = 8;
 
 /// A congestion window that shrinks on loss.
+///
+/// It does not grow while it is not used (RFC 9002 §7.8), and idle time leaves it as it is: RFC 9002 has
+/// no restart, RFC 5681 §4.1 wants one after an RTO, which controllers are not told. What keeps such
+/// a window from leaving as one burst is the host's pacing, of [`crate::Control::pacing_rate`].
 #[derive(Clone, Debug)]
 pub(crate) struct LossWindow {
     cwnd: u64,
@@ -136,10 +140,8 @@ impl LossWindow {
         self.full[0] |= is_full;
         match &mut self.rule {
             Rule::Recovery(prr) => prr.on_sent(packet.bytes),
-            Rule::Trial(trial) if trial.phase() == ResumePhase::Unvalidated => {
-                if is_full || trial.is_overdue(now) {
-                    self.end_unvalidated(now);
-                }
+            Rule::Trial(trial) if trial.ends_with_departure(now, is_full) => {
+                self.end_unvalidated(now);
             }
             _ => {}
         }
@@ -241,7 +243,9 @@ impl LossWindow {
         Congestion { cwnd, used: if is_full { cwnd } else { flight } }
     }
 
-    /// The answer to [`Step::Congestion`]: the window goes to `ssthresh` by way of PRR.
+    /// The answer to [`Step::Congestion`]: the window goes to `ssthresh` by way of PRR, to two segments
+    /// at least. RFC 9438 §4.6 and RFC 3168 let marks take it to one; RFC 9002 §7.2 does not, and a
+    /// host cannot tell this window which of them it is.
     pub(crate) fn reduce(&mut self, event: Congestion, ssthresh: u64, feedback: &Feedback<'_>) {
         self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
         self.ssthresh = ssthresh.max(2 * self.mss());

@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use uncork_cc::{
     Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, PathEvent,
-    RttSample, SentPacket, Settings, Timeout, Token,
+    ResumeHint, ResumePhase, RttSample, SentPacket, Settings, Timeout, Token,
 };
 use uncork_units::{Time, TimeDelta};
 
@@ -55,6 +55,10 @@ fn event() -> impl Strategy<Value = Event> {
         .prop_map(Event::Timeout),
         1 => mss.prop_map(|mss| Event::Path(PathEvent::MtuChanged { mss })),
         1 => Just(Event::Path(PathEvent::Migrated)),
+        1 => (any::<u64>(), any::<u64>()).prop_map(|(saved_cwnd, saved_rtt)| {
+            let saved_rtt = TimeDelta::from_nanos(saved_rtt >> (saved_cwnd % 64));
+            Event::Path(PathEvent::Resume(ResumeHint { saved_cwnd, saved_rtt }))
+        }),
     ]
 }
 
@@ -134,7 +138,8 @@ proptest! {
             }
             let control = one.apply(now, event);
             prop_assert!(control.cwnd >= u64::from(mss), "{control:?} after {event:?}");
-            prop_assert!(control.pacing_rate.is_none());
+            let is_on_trust = one.controller.snapshot().resume == Some(ResumePhase::Unvalidated);
+            prop_assert_eq!(control.pacing_rate.is_some(), is_on_trust);
             prop_assert_eq!(control, other.apply(now, event));
             let ssthresh = one.controller.snapshot().ssthresh;
             prop_assert!(ssthresh.is_none_or(|ssthresh| ssthresh >= 2 * u64::from(mss)));

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use uncork_cc::{
     Acked, Algorithm, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost,
-    PathEvent, RttSample, SentPacket, Settings, Timeout, Token,
+    PathEvent, ResumeHint, RttSample, SentPacket, Settings, Timeout, Token,
 };
 use uncork_units::{Time, TimeDelta};
 
@@ -85,7 +85,11 @@ fn operation() -> impl Strategy<Value = Operation> {
     let timeouts = vec![Timeout::Probe, Timeout::Retransmission, Timeout::Persistent];
     let path = prop_oneof![
         Just(PathEvent::Migrated),
-        packet_size().prop_map(|mss| PathEvent::MtuChanged { mss })
+        packet_size().prop_map(|mss| PathEvent::MtuChanged { mss }),
+        (0_u32..64, 0_u32..40).prop_map(|(cwnd, rtt)| {
+            let saved_rtt = TimeDelta::from_nanos(1 << rtt);
+            PathEvent::Resume(ResumeHint { saved_cwnd: 1 << cwnd, saved_rtt })
+        }),
     ];
     prop_oneof![
         4 => (1..20_u8, 1..40_u8, 1_000_000..200_000_000_u64)

@@ -4,6 +4,7 @@ mod common;
 
 use common::spec;
 use proptest::prelude::*;
+use uncork_cc::ResumeHint;
 use uncork_flow::FlowRecord;
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload, run};
@@ -31,13 +32,23 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
 fn any_flow() -> impl Strategy<Value = FlowSpec> {
     let size = prop_oneof![1_u64..20_000, 1_u64..500_000];
     let window = prop_oneof![Just(FlowSpec::WIDE_OPEN), 1_448_u64..50_000];
-    (0..CONTROLLERS.len(), size, 0_u64..2_000_000_000, window).prop_map(
-        |(cc, size, start, receive_window)| FlowSpec {
+    (0..CONTROLLERS.len(), size, 0_u64..2_000_000_000, window, any_hint()).prop_map(
+        |(cc, size, start, receive_window, resume)| FlowSpec {
             start: Time::from_nanos(start),
             receive_window,
+            resume,
             ..FlowSpec::new(spec(CONTROLLERS[cc]), Workload::Transfer(size))
         },
     )
+}
+
+/// None, or what may be right, wrong or absurd.
+fn any_hint() -> impl Strategy<Value = Option<ResumeHint>> {
+    let hint = (0_u32..64, 0_u32..64).prop_map(|(cwnd, rtt)| ResumeHint {
+        saved_cwnd: 1 << cwnd,
+        saved_rtt: TimeDelta::from_nanos(1 << rtt),
+    });
+    proptest::option::of(hint)
 }
 
 fn any_run() -> impl Strategy<Value = RunSpec> {

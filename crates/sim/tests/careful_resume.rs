@@ -15,9 +15,9 @@ fn path() -> Case {
 }
 
 /// The path's own BDP, times `tenths` / 10.
-fn hint(tenths: u64) -> Option<ResumeHint> {
+fn hint(tenths: u64) -> ResumeHint {
     let saved_rtt = TimeDelta::from_millis(100);
-    Some(ResumeHint { saved_cwnd: 125_000 * tenths, saved_rtt })
+    ResumeHint { saved_cwnd: 125_000 * tenths, saved_rtt }
 }
 
 fn download(cc: &str, resume: Option<ResumeHint>) -> Run {
@@ -40,7 +40,7 @@ fn outcome(cc: &str, resume: Option<ResumeHint>) -> (f64, u64) {
 fn a_right_hint_saves_more_than_a_round_trip() {
     for cc in CONTROLLERS {
         let (without, _) = outcome(cc, None);
-        let (with, _) = outcome(cc, hint(10));
+        let (with, _) = outcome(cc, Some(hint(10)));
         println!("{cc:5} {without:.3} s without a hint, {with:.3} s with it");
         assert!(with <= without - 0.15, "{cc}: {with} s, {without} s without");
     }
@@ -53,7 +53,7 @@ fn a_right_hint_saves_more_than_a_round_trip() {
 fn a_right_hint_costs_reno_and_bbr_little() {
     for (cc, more) in [("reno", 10), ("bbr1", 250), ("bbr3", 200)] {
         let (_, without) = outcome(cc, None);
-        let (_, with) = outcome(cc, hint(10));
+        let (_, with) = outcome(cc, Some(hint(10)));
         println!("{cc:5} {without} packets lost without a hint, {with} with it");
         assert!(with <= without + more, "{cc}: {with}, {without} without");
     }
@@ -65,7 +65,7 @@ fn a_right_hint_costs_reno_and_bbr_little() {
 fn a_hint_ten_times_too_large_costs_one_flight() {
     for cc in CONTROLLERS {
         let (without, _) = outcome(cc, None);
-        let (with, lost) = outcome(cc, hint(100));
+        let (with, lost) = outcome(cc, Some(hint(100)));
         println!("{cc:5} {with:.3} s and {lost} packets lost, {without:.3} s without a hint");
         assert!(with <= without, "{cc}: {with} s, {without} s without");
         // 6.25 MB in a round trip are 4316 packets; BBR's window lets a tenth more out.

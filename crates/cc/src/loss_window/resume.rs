@@ -96,7 +96,9 @@ impl LossWindow {
         let Rule::Trial(mut trial) = self.rule else { return };
         let pipe_size = trial.pipe_size(self.delivered);
         if self.in_flight < self.initial_window || self.in_flight <= pipe_size {
-            self.cwnd = pipe_size.clamp(self.initial_window.min(self.cwnd), self.cwnd);
+            // Neither below the initial window nor below a packet that has grown since.
+            let least = self.initial_window.max(self.mss());
+            self.cwnd = pipe_size.min(self.cwnd).max(least);
             self.rule = Rule::Growth;
             return;
         }

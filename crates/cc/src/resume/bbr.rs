@@ -89,14 +89,15 @@ impl BbrResume {
                 *self = jump.map_or(Self::Off, |_| Self::Resuming { rounds: ROUNDS });
                 return jump.map(|jump| jump.rate);
             }
-            (Self::Resuming { rounds: 1 }, Stage::Round { .. }) => *self = Self::Off,
-            (Self::Resuming { rounds }, Stage::Round { .. }) => {
+            (Self::Resuming { rounds }, Stage::Round { .. }) if rounds > 1 => {
                 *self = Self::Resuming { rounds: rounds - 1 };
             }
             // Entered with packets of the trial unaccounted for, Drain is a retreat, whatever the
             // reason.
             (Self::Resuming { .. }, Stage::Drain) => *self = Self::SafeRetreat,
-            (Self::Reconnaissance(_), Stage::Drain) | (_, Stage::Later) => *self = Self::Off,
+            (Self::Resuming { .. }, Stage::Round { .. })
+            | (Self::Reconnaissance(_), Stage::Drain)
+            | (_, Stage::Later) => *self = Self::Off,
             _ => {}
         }
         None

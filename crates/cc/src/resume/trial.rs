@@ -51,6 +51,12 @@ impl Trial {
         TimeDelta::from_micros(u64::from(self.rtt_us))
     }
 
+    /// Whether the packet that leaves is the last unvalidated one: it fills the window, or a round
+    /// trip has passed since the jump (§3.3).
+    pub(crate) fn ends_with_departure(&self, now: Time, is_full: bool) -> bool {
+        self.phase == ResumePhase::Unvalidated && (is_full || self.is_overdue(now))
+    }
+
     /// Whether a round trip has passed since the jump (§3.3, "Limiting time").
     pub(crate) fn is_overdue(&self, now: Time) -> bool {
         now.since(self.mark) > self.rtt()

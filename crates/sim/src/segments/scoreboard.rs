@@ -1,7 +1,7 @@
 //! What was sent and what became of it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use uncork_cc::{Acked, Lost, Token};
 use uncork_units::Time;
@@ -22,9 +22,9 @@ pub(crate) struct Scoreboard {
     next_tx: u64,
     /// Segments declared lost and not sent again yet, the lowest first: it holds SND.UNA back.
     lost: BinaryHeap<Reverse<u64>>,
-    /// Tokens of transmissions, by segment and number, that were declared lost and followed by
-    /// another of the same segment: they may have arrived all the same.
-    superseded: BTreeMap<(u64, u64), Token>,
+    /// Transmissions, by number, that were declared lost and followed by another of the same segment:
+    /// they may have arrived all the same. Never iterated over.
+    superseded: HashMap<u64, Superseded>,
     last_lost_tx: Option<u64>,
     in_flight: u64,
     unacked: u64,
@@ -39,8 +39,16 @@ struct Entry {
     bytes: u32,
     fate: Fate,
     retransmitted: bool,
-    /// Whether any of its transmissions was declared lost; a probe repeats what was not.
-    declared_lost: bool,
+    /// Number of the newest transmission, but for the newest of all, that was declared lost; a probe
+    /// repeats what was not.
+    superseded: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Superseded {
+    token: Token,
+    /// The one before it of the same segment.
+    before: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,16 +149,19 @@ impl Scoreboard {
         self.sent.push_back(Sent { tx, seq, time: token.send_time() });
         let fate = Fate::InFlight;
         if seq == self.next() {
-            let (retransmitted, declared_lost) = (false, false);
+            let (retransmitted, superseded) = (false, None);
             let first_sent = token.send_time();
-            let entry = Entry { token, first_sent, tx, bytes, fate, retransmitted, declared_lost };
+            let entry = Entry { token, first_sent, tx, bytes, fate, retransmitted, superseded };
             self.entries.push_back(entry);
         } else if let Some(&old) = self.entry(seq) {
+            let mut entry = Entry { token, tx, fate, retransmitted: true, ..old };
             if old.fate == Fate::Lost {
-                self.superseded.insert((seq, old.tx), old.token);
+                let lost = Superseded { token: old.token, before: old.superseded };
+                self.superseded.insert(old.tx, lost);
+                entry.superseded = Some(old.tx);
             }
             let index = (seq - self.una) as usize;
-            self.entries[index] = Entry { token, tx, fate, retransmitted: true, ..old };
+            self.entries[index] = entry;
         }
     }
 
@@ -207,30 +218,22 @@ impl Scoreboard {
             tx: entry.tx,
             retransmitted: entry.retransmitted,
             ambiguous: entry.retransmitted && (!is_trigger || earlier_arrived),
-            spurious: self.arrived_after_all(
-                seq,
-                &entry,
-                earlier_arrived.then_some(ack.trigger.tx),
-            ),
+            spurious: self.arrived_after_all(&entry, earlier_arrived.then_some(ack.trigger.tx)),
         }
     }
 
     /// The transmission of a segment, now delivered, that had been declared lost and arrived: the
     /// `earlier` one that the echo names, or the newest when it was not sent again.
-    fn arrived_after_all(
-        &mut self,
-        seq: u64,
-        entry: &Entry,
-        earlier: Option<u64>,
-    ) -> Option<Token> {
-        if !entry.declared_lost {
-            return None;
+    fn arrived_after_all(&mut self, entry: &Entry, earlier: Option<u64>) -> Option<Token> {
+        let mut named = None;
+        let mut next = entry.superseded;
+        while let Some(tx) = next {
+            let Some(Superseded { token, before }) = self.superseded.remove(&tx) else { break };
+            named = named.or((earlier == Some(tx)).then_some(token));
+            next = before;
         }
-        let named = earlier.and_then(|tx| self.superseded.remove(&(seq, tx)));
-        while let Some((&key, _)) = self.superseded.range((seq, 0)..=(seq, u64::MAX)).next() {
-            self.superseded.remove(&key);
-        }
-        named.or((entry.fate == Fate::Lost).then_some(entry.token))
+        let is_newest = earlier.is_none() && entry.fate == Fate::Lost;
+        named.or(is_newest.then_some(entry.token))
     }
 
     /// Goes through the transmissions in flight, oldest first: `judge` gets the number and the
@@ -259,7 +262,6 @@ impl Scoreboard {
         let index = (seq - self.una) as usize;
         let entry = &mut self.entries[index];
         entry.fate = Fate::Lost;
-        entry.declared_lost = true;
         let (token, bytes) = (entry.token, entry.bytes);
         self.in_flight -= u64::from(bytes);
         self.lost.push(Reverse(seq));
