@@ -19,7 +19,7 @@ pub enum AnyController {
     Cubic(Cubic),
     /// BBR version 1.
     Bbr1(Bbr1),
-    /// BBR version 3.
+    /// BBR version 3, or 2.
     Bbr3(Bbr3),
 }
 
@@ -30,6 +30,7 @@ impl CcSpec {
             Algorithm::Reno => AnyController::Reno(NewReno::new(settings)),
             Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings, self.has("rfc8312"))),
             Algorithm::Bbr1 => AnyController::Bbr1(Bbr1::new(settings)),
+            Algorithm::Bbr2 => AnyController::Bbr3(Bbr3::v2(settings)),
             Algorithm::Bbr3 => AnyController::Bbr3(Bbr3::new(settings, self.has("strict_draft"))),
         }
     }

@@ -12,13 +12,15 @@ pub enum Algorithm {
     Cubic,
     /// BBR version 1, as in mainline Linux.
     Bbr1,
+    /// BBR version 2, as in Linux's branch `v2alpha`.
+    Bbr2,
     /// BBR version 3: draft-ietf-ccwg-bbr-06.
     Bbr3,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr3];
+    pub const ALL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3];
 
     /// The name by which it is asked for.
     pub const fn name(self) -> &'static str {
@@ -26,6 +28,7 @@ impl Algorithm {
             Self::Reno => "reno",
             Self::Cubic => "cubic",
             Self::Bbr1 => "bbr1",
+            Self::Bbr2 => "bbr2",
             Self::Bbr3 => "bbr3",
         }
     }
@@ -39,7 +42,7 @@ impl Algorithm {
         match self {
             Self::Cubic => &["rfc8312"],
             Self::Bbr3 => &["strict_draft"],
-            Self::Reno | Self::Bbr1 => &[],
+            Self::Reno | Self::Bbr1 | Self::Bbr2 => &[],
         }
     }
 }
@@ -124,7 +127,7 @@ impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownAlgorithm => {
-                f.write_str("unknown controller; known are reno, cubic, bbr1 and bbr3")
+                f.write_str("unknown controller; known are reno, cubic, bbr1, bbr2 and bbr3")
             }
             Self::UnknownOption(algorithm) => {
                 write!(f, "unknown option; {} takes ", algorithm.name())?;
@@ -148,7 +151,8 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        for text in ["reno", "cubic", "cubic:rfc8312", "bbr1", "bbr3", "bbr3:strict_draft"] {
+        for text in ["reno", "cubic", "cubic:rfc8312", "bbr1", "bbr2", "bbr3", "bbr3:strict_draft"]
+        {
             let spec: CcSpec = text.parse().expect("a controller of this crate");
             assert_eq!(spec.to_string(), text);
             assert_eq!(spec.chosen().next(), text.split_once(':').map(|(_, option)| option));
@@ -179,5 +183,6 @@ mod tests {
         assert_eq!(message("bbr3:fast"), "unknown option; bbr3 takes strict_draft");
         assert_eq!(message("cubic:"), "unknown option; cubic takes rfc8312");
         assert_eq!(message("bbr1:strict_draft"), "unknown option; bbr1 takes none");
+        assert_eq!(message("bbr2:strict_draft"), "unknown option; bbr2 takes none");
     }
 }

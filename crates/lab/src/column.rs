@@ -155,14 +155,14 @@ mod tests {
 
     #[test]
     fn suggests_what_was_meant() {
-        let known = "known are reno, cubic, bbr1, bbr3, and mixes such as bbr3+cubic";
+        let known = "known are reno, cubic, bbr1, bbr2, bbr3, and mixes such as bbr3+cubic";
         assert_eq!(
             error("cubci"),
             format!("unknown controller 'cubci', did you mean cubic? {known}")
         );
         assert_eq!(
             error("bbr"),
-            format!("unknown controller 'bbr', did you mean bbr1 or bbr3? {known}")
+            format!("unknown controller 'bbr', did you mean bbr1 or bbr2 or bbr3? {known}")
         );
         assert_eq!(
             error("BBRv3"),

@@ -7,8 +7,9 @@ use super::bounds::UNBOUNDED;
 use super::deviations::Deviation;
 use super::params::{
     EXTRA_ACKED_MAX, MIN_PIPE_PACKETS, NOMINAL_RTT, PACING_MARGIN, PROBE_RTT_CWND_GAIN,
-    SEND_QUANTUM_MAX, SEND_QUANTUM_TIME, STARTUP_PACING_GAIN,
+    SEND_QUANTUM_MAX, SEND_QUANTUM_TIME,
 };
+use super::profile::Profile;
 use super::state::State;
 use crate::event::RttSample;
 use crate::sampler::RateSample;
@@ -40,17 +41,21 @@ impl CwndUsage {
 }
 
 /// InitPacingRate(): the initial window over the round-trip time, or over a nominal one.
-pub(super) fn init_pacing_rate(initial_window: u64, rtt: Option<TimeDelta>) -> Rate {
+pub(super) fn init_pacing_rate(
+    profile: Profile,
+    initial_window: u64,
+    rtt: Option<TimeDelta>,
+) -> Rate {
     let nominal = Rate::of(initial_window, NOMINAL_RTT);
     let rate = rtt.map_or(nominal, |rtt| Rate::of(initial_window, rtt));
     let rate = if rate.is_zero() { nominal } else { rate };
-    rate.scaled(STARTUP_PACING_GAIN).max(Rate::from_bytes_per_sec(1))
+    rate.scaled(profile.startup_pacing_gain()).max(Rate::from_bytes_per_sec(1))
 }
 
 impl Bbr3 {
     /// UpdateControlParameters().
     pub(super) fn update_control_parameters(&mut self, sample: &RateSample) {
-        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_pacing_rate(self.state.pacing_gain(self.profile));
         self.set_send_quantum();
         self.set_cwnd(sample.newly_acked);
     }
@@ -62,7 +67,8 @@ impl Bbr3 {
             return;
         };
         if !self.has_seen_rtt && self.deviations.has(Deviation::PacingFromFirstRtt) {
-            self.pacing_rate = init_pacing_rate(self.initial_window, Some(rtt.smoothed));
+            let rtt = Some(rtt.smoothed);
+            self.pacing_rate = init_pacing_rate(self.profile, self.initial_window, rtt);
         }
         self.has_seen_rtt = true;
     }
@@ -111,7 +117,7 @@ impl Bbr3 {
 
     /// UpdateMaxInflight(), §5.6.4.2.
     pub(super) fn max_inflight(&self) -> u64 {
-        let bdp = self.bdp_multiple(self.state.cwnd_gain());
+        let bdp = self.bdp_multiple(self.state.cwnd_gain(self.profile));
         self.quantization_budget(bdp.saturating_add(self.extra_acked()))
     }
 
@@ -148,10 +154,10 @@ impl Bbr3 {
         self.quantization_budget(self.bdp_multiple(gain))
     }
 
-    /// Inflight(BBR.max_bw, 1.0).
-    pub(super) fn inflight_at_max_bw(&self) -> u64 {
+    /// Inflight(BBR.max_bw, gain).
+    pub(super) fn inflight_at_max_bw(&self, gain: Ratio) -> u64 {
         let bdp = match self.min_rtt.get() {
-            Some(min_rtt) => self.max_bw.get().bytes_in(min_rtt),
+            Some(min_rtt) => gain.of(self.max_bw.get().bytes_in(min_rtt)),
             None => self.initial_window,
         };
         self.quantization_budget(bdp)

@@ -25,6 +25,9 @@ impl Bbr3 {
 
     /// The prose gives Drain three rounds; the pseudocode's `>` waits for a fourth.
     fn is_drain_overdue(&self) -> bool {
+        if !self.profile.limits_drain() {
+            return false;
+        }
         let rounds = self.round.count() - self.drain_start_round;
         let limit = DRAIN_ROUNDS + u64::from(!self.deviations.has(Deviation::DrainThreeRounds));
         rounds >= limit

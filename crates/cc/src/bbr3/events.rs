@@ -67,6 +67,6 @@ impl Bbr3 {
             seed: self.rng.next_u64(),
             now,
         };
-        *self = Self::with_deviations(&settings, self.deviations);
+        *self = Self::with(&settings, self.profile, self.deviations);
     }
 }

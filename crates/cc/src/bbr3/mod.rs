@@ -1,4 +1,4 @@
-//! BBR version 3: draft-ietf-ccwg-bbr-06.
+//! BBR version 3: draft-ietf-ccwg-bbr-06, and version 2 as a profile of it (`profile.rs`).
 //!
 //! Functions bear the draft's names; §5.2 of the draft says how they hang together, `model.rs` in
 //! which order an ACK runs them. What is done otherwise than the draft says, and why, is in
@@ -19,6 +19,7 @@ mod model;
 mod params;
 mod probe_bw;
 mod probe_rtt;
+mod profile;
 mod startup;
 mod state;
 #[cfg(test)]
@@ -42,15 +43,17 @@ use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
 use probe_bw::ProbeCycle;
 use probe_rtt::Hold;
+use profile::Profile;
 use state::State;
 use undo::Undo;
 
 /// Tells this consumer of the connection's seed from others.
 const RNG_STREAM: u64 = 0x6262_7233;
 
-/// BBR version 3: draft-ietf-ccwg-bbr-06.
+/// BBR version 3: draft-ietf-ccwg-bbr-06; or version 2, as Linux had it.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
+    profile: Profile,
     deviations: Deviations,
     rng: Rng,
     /// C.SMSS in bytes.
@@ -102,16 +105,22 @@ impl Bbr3 {
     /// `DEVIATIONS.md` lists, to show what each one costs.
     pub fn new(settings: &Settings, strict_draft: bool) -> Self {
         let deviations = if strict_draft { Deviations::NONE } else { Deviations::ALL };
-        Self::with_deviations(settings, deviations)
+        Self::with(settings, Profile::V3, deviations)
+    }
+
+    /// Version 2. It does not know of losses that a tail-loss probe repaired (`profile.rs`).
+    pub fn v2(settings: &Settings) -> Self {
+        Self::with(settings, Profile::V2, Deviations::ALL.without(Deviation::ProbeRepair))
     }
 
     /// OnInit(), §5.2.1.
-    fn with_deviations(settings: &Settings, deviations: Deviations) -> Self {
+    fn with(settings: &Settings, profile: Profile, deviations: Deviations) -> Self {
         let &Settings { initial_rtt, now, .. } = settings;
         let mss = u64::from(settings.mss.max(1));
         // SetCwnd()'s floor from the start: a window without room for a packet would stay closed.
         let initial_window = settings.initial_window.max(params::MIN_PIPE_PACKETS * mss);
         let mut bbr = Self {
+            profile,
             deviations,
             rng: Rng::new(settings.seed, RNG_STREAM),
             mss,
@@ -137,7 +146,7 @@ impl Bbr3 {
             has_seen_rtt: initial_rtt.is_some(),
             cwnd_usage: CwndUsage::default(),
             cwnd: initial_window,
-            pacing_rate: control::init_pacing_rate(initial_window, initial_rtt),
+            pacing_rate: control::init_pacing_rate(profile, initial_window, initial_rtt),
             send_quantum: 0,
         };
         bbr.set_send_quantum();
@@ -231,8 +240,8 @@ impl Controller for Bbr3 {
             max_bw: Some(self.max_bw.get()).filter(|rate| !rate.is_zero()),
             bw: Some(self.bw).filter(|rate| !rate.is_zero()),
             min_rtt: self.min_rtt.get(),
-            pacing_gain: Some(self.state.pacing_gain()),
-            cwnd_gain: Some(self.state.cwnd_gain()),
+            pacing_gain: Some(self.state.pacing_gain(self.profile)),
+            cwnd_gain: Some(self.state.cwnd_gain(self.profile)),
             bw_shortterm: Some(bounds.bw_shortterm).filter(|rate| *rate != Rate::MAX),
             inflight_shortterm: Some(bounds.inflight_shortterm).filter(is_bound),
             inflight_longterm: Some(bounds.inflight_longterm).filter(is_bound),

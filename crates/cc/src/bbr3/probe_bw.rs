@@ -1,12 +1,15 @@
 //! The bandwidth-probing cycle: draft-ietf-ccwg-bbr-06 §5.3.3.
 
-use uncork_units::{Rate, Time, TimeDelta};
+use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::Bbr3;
 use super::bounds::UNBOUNDED;
 use super::deviations::Deviation;
 use super::loss::LossSample;
-use super::params::{PROBE_UP_ROUNDS_MAX, PROBE_WAIT_MIN, PROBE_WAIT_RANGE, RENO_ROUNDS};
+use super::params::{
+    PROBE_UP_ROUNDS_MAX, PROBE_WAIT_MIN, PROBE_WAIT_RANGE, RENO_ROUNDS, UP_PACING_GAIN,
+};
+use super::profile::Profile;
 use super::state::{AckPhase, State};
 use crate::sampler::RateSample;
 
@@ -101,7 +104,8 @@ impl Bbr3 {
     }
 
     /// StartProbeBW_UP().
-    fn start_probe_bw_up(&mut self, rate: Rate) {
+    fn start_probe_bw_up(&mut self, now: Time, rate: Rate) {
+        self.cycle.stamp = now;
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.start_round();
         self.full_pipe.restart(rate);
@@ -129,7 +133,7 @@ impl Bbr3 {
             State::ProbeBwDown if self.is_time_to_cruise() => self.start_probe_bw_cruise(),
             State::ProbeBwRefill if self.round.started() => {
                 self.cycle.is_bw_probe_sample = true;
-                self.start_probe_bw_up(sample.delivery_rate);
+                self.start_probe_bw_up(now, sample.delivery_rate);
             }
             State::ProbeBwUp => self.check_probe_up_done(now, sample),
             _ => {}
@@ -137,7 +141,7 @@ impl Bbr3 {
     }
 
     fn check_probe_up_done(&mut self, now: Time, sample: &RateSample) {
-        if self.is_time_to_go_down(sample) {
+        if self.is_time_to_go_down(now, sample) {
             self.cycle.prev_probe_too_high = false;
             self.start_probe_bw_down(now);
         }
@@ -155,15 +159,33 @@ impl Bbr3 {
     /// IsTimeToCruise().
     fn is_time_to_cruise(&self) -> bool {
         let in_flight = self.sampler.in_flight();
-        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight_at_max_bw()
+        in_flight <= self.inflight_with_headroom()
+            && in_flight <= self.inflight_at_max_bw(Ratio::ONE)
     }
 
     /// IsTimeToGoDown().
-    fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
-        if self.cycle.prev_probe_too_high && self.has_reached_longterm(sample) {
+    fn is_time_to_go_down(&mut self, now: Time, sample: &RateSample) -> bool {
+        let longterm = self.bounds.inflight_longterm;
+        if self.cycle.prev_probe_too_high && self.has_come_up_to(longterm, sample) {
             self.cycle.prev_probe_precautionary = true;
             return true;
         }
+        match self.profile {
+            Profile::V2 => self.has_built_queue(now, sample),
+            Profile::V3 => self.has_filled_pipe(sample),
+        }
+    }
+
+    /// BBRv2 has probed enough once a round of probing has put a queue of a quarter BDP into the
+    /// network (draft-cardwell-iccrg-bbr-congestion-control-02 §4.3.3.4).
+    fn has_built_queue(&self, now: Time, sample: &RateSample) -> bool {
+        let round = self.min_rtt.get().unwrap_or_default();
+        now > self.cycle.stamp + round
+            && self.has_come_up_to(self.inflight_at_max_bw(UP_PACING_GAIN), sample)
+    }
+
+    /// Whether the delivery rate has ceased to grow, unless BBR.inflight_longterm keeps it from that.
+    fn has_filled_pipe(&mut self, sample: &RateSample) -> bool {
         if self.is_held_by_longterm() {
             self.full_pipe.restart(sample.delivery_rate);
             return false;
@@ -171,16 +193,15 @@ impl Bbr3 {
         self.full_pipe.is_full_now()
     }
 
-    /// Whether inflight has come up to BBR.inflight_longterm, to within a packet. The window is not
-    /// above that bound, so what an ACK leaves in flight never is at it; what was in flight before
-    /// the ACK is.
-    fn has_reached_longterm(&self, sample: &RateSample) -> bool {
+    /// Whether inflight has come up to `volume`, to within a packet. Where the window is not above
+    /// that volume, what an ACK leaves in flight never is at it; what was in flight before the ACK is.
+    fn has_come_up_to(&self, volume: u64, sample: &RateSample) -> bool {
         let mut in_flight = self.sampler.in_flight();
         if self.deviations.has(Deviation::InflightBeforeAck) {
             let gone = sample.newly_acked.saturating_add(sample.newly_lost);
             in_flight = in_flight.saturating_add(gone).saturating_add(self.mss - 1);
         }
-        in_flight >= self.bounds.inflight_longterm
+        in_flight >= volume
     }
 
     /// Whether BBR.inflight_longterm, not the path, limits what is in flight.

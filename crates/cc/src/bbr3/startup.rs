@@ -1,9 +1,11 @@
 //! Startup: draft-ietf-ccwg-bbr-06 §5.3.1.
 
+use uncork_units::Ratio;
+
 use super::Bbr3;
 use super::deviations::Deviation;
 use super::loss::LossSample;
-use super::params::STARTUP_FULL_LOSS_COUNT;
+use super::profile::Profile;
 use super::state::State;
 use crate::sampler::RateSample;
 
@@ -14,7 +16,10 @@ impl Bbr3 {
             return;
         }
         if sample.is_valid() || !self.deviations.has(Deviation::SkipInvalid) {
-            self.full_pipe.on_round(sample.delivery_rate);
+            self.full_pipe.on_round(match self.profile {
+                Profile::V2 => self.max_bw.get(),
+                Profile::V3 => sample.delivery_rate,
+            });
         }
     }
 
@@ -37,12 +42,15 @@ impl Bbr3 {
     fn check_startup_high_loss(&mut self, sample: &RateSample) {
         if !self.full_pipe.reached()
             && self.signals.loss_round_start
-            && self.signals.lost_ranges >= STARTUP_FULL_LOSS_COUNT
+            && self.signals.lost_ranges >= self.profile.startup_full_loss_count()
             && LossSample::from(sample).is_inflight_too_high()
         {
             self.undo.state = Some(State::Startup);
             self.full_pipe.declare_full();
-            self.bounds.inflight_longterm = self.bdp.max(self.signals.inflight_latest);
+            self.bounds.inflight_longterm = match self.profile {
+                Profile::V2 => self.inflight_at_max_bw(Ratio::ONE),
+                Profile::V3 => self.bdp.max(self.signals.inflight_latest),
+            };
         }
     }
 }

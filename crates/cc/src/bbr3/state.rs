@@ -2,10 +2,8 @@
 
 use uncork_units::Ratio;
 
-use super::params::{
-    DEFAULT_CWND_GAIN, DOWN_PACING_GAIN, DRAIN_PACING_GAIN, PROBE_RTT_CWND_GAIN,
-    STARTUP_PACING_GAIN, UP_CWND_GAIN, UP_PACING_GAIN,
-};
+use super::params::{DEFAULT_CWND_GAIN, PROBE_RTT_CWND_GAIN, UP_PACING_GAIN};
+use super::profile::Profile;
 
 /// BBR.state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,23 +39,24 @@ impl State {
     }
 
     /// BBR.pacing_gain. The draft's pseudocode assigns gains in some states only; the table of
-    /// §5.6.1 has them all, so they are a function of the state.
-    pub(super) const fn pacing_gain(self) -> Ratio {
+    /// §5.6.1 has them all, so they are a function of the state, and of the version.
+    pub(super) const fn pacing_gain(self, profile: Profile) -> Ratio {
         match self {
-            Self::Startup => STARTUP_PACING_GAIN,
-            Self::Drain => DRAIN_PACING_GAIN,
-            Self::ProbeBwDown => DOWN_PACING_GAIN,
+            Self::Startup => profile.startup_pacing_gain(),
+            Self::Drain => profile.drain_pacing_gain(),
+            Self::ProbeBwDown => profile.down_pacing_gain(),
             Self::ProbeBwUp => UP_PACING_GAIN,
             Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeRtt => Ratio::ONE,
         }
     }
 
     /// BBR.cwnd_gain.
-    pub(super) const fn cwnd_gain(self) -> Ratio {
+    pub(super) const fn cwnd_gain(self, profile: Profile) -> Ratio {
         match self {
-            Self::ProbeBwUp => UP_CWND_GAIN,
+            Self::Startup | Self::Drain => profile.startup_cwnd_gain(),
+            Self::ProbeBwUp => profile.up_cwnd_gain(),
             Self::ProbeRtt => PROBE_RTT_CWND_GAIN,
-            _ => DEFAULT_CWND_GAIN,
+            Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill => DEFAULT_CWND_GAIN,
         }
     }
 
@@ -122,10 +121,15 @@ mod tests {
     #[test]
     fn gains_are_those_of_the_summary_table() {
         let percent = |gain: Ratio| gain.of(100);
-        let gains = ALL.map(|state| (percent(state.pacing_gain()), percent(state.cwnd_gain())));
-        let table =
-            [(277, 200), (50, 200), (90, 200), (100, 200), (100, 200), (125, 225), (100, 50)];
-        assert_eq!(gains, table);
+        let gains = |profile| {
+            ALL.map(|state| {
+                (percent(state.pacing_gain(profile)), percent(state.cwnd_gain(profile)))
+            })
+        };
+        let v3 = [(277, 200), (50, 200), (90, 200), (100, 200), (100, 200), (125, 225), (100, 50)];
+        assert_eq!(gains(Profile::V3), v3);
+        let v2 = [(288, 288), (34, 288), (75, 200), (100, 200), (100, 200), (125, 200), (100, 50)];
+        assert_eq!(gains(Profile::V2), v2);
     }
 
     #[test]

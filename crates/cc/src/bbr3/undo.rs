@@ -72,7 +72,8 @@ impl Bbr3 {
         self.signals.is_loss_in_round = false;
         self.full_pipe.restart(Rate::ZERO);
         self.bounds.widen_to(&self.undo.bounds);
-        match self.undo.state.take() {
+        let ended = self.undo.state.take().filter(|_| self.profile.resumes_state());
+        match ended {
             Some(State::Startup) if self.state != State::Startup => self.resume_startup(),
             Some(State::ProbeBwUp) if self.state != State::ProbeBwUp => self.resume_probe(),
             _ => {}

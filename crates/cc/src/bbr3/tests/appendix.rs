@@ -3,6 +3,7 @@
 use super::super::bounds::UNBOUNDED;
 use super::*;
 use crate::Controller;
+use uncork_units::Ratio;
 
 const RATE: u64 = 12_500_000; // 100 Mbit/s in bytes per second
 
@@ -132,7 +133,7 @@ fn down_ends_when_inflight_leaves_headroom() {
     assert!(flow.in_flight() > flow.cc.inflight_with_headroom());
     flow.reach(State::ProbeBwCruise);
     assert!(flow.in_flight() <= flow.cc.inflight_with_headroom());
-    assert!(flow.in_flight() <= flow.cc.inflight_at_max_bw());
+    assert!(flow.in_flight() <= flow.cc.inflight_at_max_bw(Ratio::ONE));
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn trace(buffer_millibdp: u64, deviations: Deviations) -> std::vec::Vec<(State, 
     // With a handshake's RTT, without which (i) matters.
     let settings = Settings { initial_rtt: Some(ms(40)), ..settings() };
     let path = Path::new(Rate::from_mbit(50), ms(40), buffer_millibdp);
-    let mut flow = Loop::new(Bbr3::with_deviations(&settings, deviations), path, 1);
+    let mut flow = Loop::new(Bbr3::with(&settings, Profile::V3, deviations), path, 1);
     let mut trace = std::vec::Vec::new();
     flow.run(secs(10), |flow| trace.push((flow.cc.state, flow.cc.cwnd, flow.cc.pacing_rate)));
     trace

@@ -5,6 +5,7 @@ extern crate std;
 mod appendix;
 mod deviations;
 mod events;
+mod profile;
 mod properties;
 mod rules;
 mod script;
@@ -13,6 +14,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 
 use super::Bbr3;
 use super::deviations::Deviations;
+use super::profile::Profile;
 use super::state::State;
 use crate::Settings;
 use crate::link::{Loop, MSS, Path};
@@ -28,7 +30,7 @@ fn settings() -> Settings {
 }
 
 fn bbr(deviations: Deviations) -> Bbr3 {
-    Bbr3::with_deviations(&settings(), deviations)
+    Bbr3::with(&settings(), Profile::V3, deviations)
 }
 
 fn secs(n: u64) -> Time {
