@@ -31,7 +31,11 @@ impl CcSpec {
             Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings, self.has("rfc8312"))),
             Algorithm::Bbr1 => AnyController::Bbr1(Bbr1::new(settings)),
             Algorithm::Bbr2 => AnyController::Bbr3(Bbr3::v2(settings)),
-            Algorithm::Bbr3 => AnyController::Bbr3(Bbr3::new(settings, self.has("strict_draft"))),
+            Algorithm::Bbr3 => {
+                let bbr = Bbr3::new(settings, self.has("strict_draft"));
+                let tolerant = self.has("loss_floor");
+                AnyController::Bbr3(if tolerant { bbr.with_loss_floor() } else { bbr })
+            }
         }
     }
 }

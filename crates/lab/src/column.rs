@@ -180,7 +180,10 @@ mod tests {
     #[test]
     fn an_option_that_is_not_there_is_named() {
         assert_eq!(error("reno:fast"), "'reno:fast': unknown option; reno takes none");
-        assert_eq!(error("bbr1+bbr3:x"), "'bbr3:x': unknown option; bbr3 takes strict_draft");
+        assert_eq!(
+            error("bbr1+bbr3:x"),
+            "'bbr3:x': unknown option; bbr3 takes strict_draft, loss_floor"
+        );
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) struct AckArrival {
     /// BBR.round_count.
     pub(super) round: u64,
     /// Rounds to remember.
-    pub(super) window: u64,
+    pub(super) window: u32,
 }
 
 impl AckAggregation {
@@ -57,7 +57,7 @@ impl AckAggregation {
         }
         self.delivered = self.delivered.saturating_add(ack.newly_acked);
         let extra = self.delivered.saturating_sub(expected).min(ack.cwnd);
-        self.filter.update(ack.window, ack.round, extra);
+        self.filter.update(ack.window, ack.round as u32, extra);
     }
 }
 

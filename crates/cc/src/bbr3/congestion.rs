@@ -13,6 +13,8 @@ use crate::sampler::RateSample;
 pub(super) struct CongestionSignals {
     /// BBR.is_loss_in_round.
     pub(super) is_loss_in_round: bool,
+    /// Whether a CE mark is among the losses of this loss round.
+    pub(super) is_marked_in_round: bool,
     /// BBR.loss_round_start: this ACK ends a loss round.
     pub(super) loss_round_start: bool,
     /// Discontiguous ranges lost in this loss round.
@@ -73,8 +75,10 @@ impl Bbr3 {
     pub(super) fn update_congestion_signals(&mut self, sample: &RateSample) {
         self.update_max_bw(sample);
         if self.signals.loss_round_start {
+            self.judge_loss_round();
             self.adapt_lower_bounds_from_congestion();
             self.signals.is_loss_in_round = false;
+            self.signals.is_marked_in_round = false;
         }
     }
 

@@ -15,28 +15,32 @@ use crate::event::RttSample;
 use crate::sampler::RateSample;
 
 /// C.is_cwnd_limited: whether the window was fully used at any point in the last packet-timed round.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct CwndUsage {
-    /// C.delivered when the window was last full.
+    /// C.delivered when the window was last full; [`Self::NEVER`] if that is a round ago.
     full_at: u64,
-    limited: bool,
 }
 
 impl CwndUsage {
-    pub(super) fn is_limited(&self) -> bool {
-        self.limited
+    const NEVER: u64 = u64::MAX;
+
+    pub(super) const UNUSED: Self = Self { full_at: Self::NEVER };
+
+    pub(super) fn is_limited(self) -> bool {
+        self.full_at != Self::NEVER
     }
 
     /// The window has no room for another packet.
     pub(super) fn on_full(&mut self, delivered: u64) {
-        self.full_at = delivered;
-        self.limited = true;
+        self.full_at = delivered.min(Self::NEVER - 1);
     }
 
     /// A packet that left when `prior_delivered` was C.delivered is acknowledged: if that is later
     /// than the last time the window was full, a round has passed since.
     pub(super) fn on_ack(&mut self, prior_delivered: u64) {
-        self.limited &= prior_delivered <= self.full_at;
+        if prior_delivered > self.full_at {
+            *self = Self::UNUSED;
+        }
     }
 }
 
@@ -68,7 +72,7 @@ impl Bbr3 {
         };
         if !self.has_seen_rtt && self.deviations.has(Deviation::PacingFromFirstRtt) {
             let rtt = Some(rtt.smoothed);
-            self.pacing_rate = init_pacing_rate(self.profile, self.initial_window, rtt);
+            self.pacing_rate = init_pacing_rate(self.profile, self.initial_window(), rtt);
         }
         self.has_seen_rtt = true;
     }
@@ -94,7 +98,7 @@ impl Bbr3 {
         let grown = self.cwnd.saturating_add(newly_acked);
         if self.full_pipe.reached() {
             self.cwnd = grown.min(max_inflight);
-        } else if self.cwnd < max_inflight || self.sampler.delivered() < self.initial_window {
+        } else if self.cwnd < max_inflight || self.sampler.delivered() < self.initial_window() {
             self.cwnd = grown;
         }
         self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
@@ -134,7 +138,7 @@ impl Bbr3 {
     /// BDPMultiple() with BBR.bw.
     fn bdp_multiple(&self, gain: Ratio) -> u64 {
         if self.min_rtt.get().is_none() {
-            return self.initial_window;
+            return self.initial_window();
         }
         gain.of(self.bdp)
     }
@@ -158,7 +162,7 @@ impl Bbr3 {
     pub(super) fn inflight_at_max_bw(&self, gain: Ratio) -> u64 {
         let bdp = match self.min_rtt.get() {
             Some(min_rtt) => gain.of(self.max_bw.get().bytes_in(min_rtt)),
-            None => self.initial_window,
+            None => self.initial_window(),
         };
         self.quantization_budget(bdp)
     }

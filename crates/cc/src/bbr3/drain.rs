@@ -11,7 +11,7 @@ impl Bbr3 {
     /// EnterDrain().
     pub(super) fn enter_drain(&mut self) {
         self.transition(State::Drain);
-        self.drain_start_round = self.round.count();
+        self.drain_start_round = self.round.count() as u8;
     }
 
     /// CheckDrainDone().
@@ -28,8 +28,8 @@ impl Bbr3 {
         if !self.profile.limits_drain() {
             return false;
         }
-        let rounds = self.round.count() - self.drain_start_round;
-        let limit = DRAIN_ROUNDS + u64::from(!self.deviations.has(Deviation::DrainThreeRounds));
+        let rounds = (self.round.count() as u8).wrapping_sub(self.drain_start_round);
+        let limit = DRAIN_ROUNDS + u8::from(!self.deviations.has(Deviation::DrainThreeRounds));
         rounds >= limit
     }
 }

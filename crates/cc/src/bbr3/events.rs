@@ -62,11 +62,12 @@ impl Bbr3 {
     pub(super) fn start_over(&mut self, now: Time) {
         let settings = Settings {
             mss: self.mss as u32,
-            initial_window: self.initial_window,
+            initial_window: self.initial_window(),
             initial_rtt: None,
             seed: self.rng.next_u64(),
             now,
         };
-        *self = Self::with(&settings, self.profile, self.deviations);
+        let loss_floor = self.loss_floor.restarted();
+        *self = Self { loss_floor, ..Self::with(&settings, self.profile, self.deviations) };
     }
 }

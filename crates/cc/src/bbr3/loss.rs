@@ -86,7 +86,7 @@ impl Bbr3 {
             lost: lost.saturating_sub(token.lost),
             is_app_limited: token.is_app_limited(),
         };
-        let too_high = flight.is_inflight_too_high();
+        let too_high = self.is_inflight_too_high(&flight);
         if too_high {
             flight.tx_in_flight = flight.inflight_at_loss(u64::from(packet.bytes));
         }
@@ -122,6 +122,7 @@ impl Bbr3 {
     fn handle_ce(&mut self, now: Time, packets: u32, sample: &RateSample) {
         self.note_loss();
         self.signals.count_ranges(packets);
+        self.signals.is_marked_in_round = true;
         self.recovery.confirm();
         let flight = LossSample::from(sample);
         if self.cycle.is_bw_probe_sample && flight.is_inflight_too_high() {

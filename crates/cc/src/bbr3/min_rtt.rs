@@ -16,21 +16,13 @@ pub(super) struct MinRtt {
     probe_min_delay: TimeDelta,
     /// BBR.probe_rtt_min_stamp.
     probe_min_stamp: Time,
-    /// BBR.probe_rtt_expired.
-    probe_expired: bool,
 }
 
 impl MinRtt {
     /// The draft's OnInit() leaves the ProbeRTT half unset; both halves start from what is known.
     pub(super) fn new(now: Time, initial_rtt: Option<TimeDelta>) -> Self {
         let rtt = initial_rtt.unwrap_or(TimeDelta::MAX);
-        Self {
-            estimate: rtt,
-            stamp: now,
-            probe_min_delay: rtt,
-            probe_min_stamp: now,
-            probe_expired: false,
-        }
+        Self { estimate: rtt, stamp: now, probe_min_delay: rtt, probe_min_stamp: now }
     }
 
     /// BBR.min_rtt, once there is one.
@@ -38,21 +30,16 @@ impl MinRtt {
         (self.estimate != TimeDelta::MAX).then_some(self.estimate)
     }
 
-    /// BBR.probe_rtt_expired: a ProbeRTT, or an idle time, is due.
-    pub(super) fn probe_expired(&self) -> bool {
-        self.probe_expired
-    }
-
     /// A ProbeRTT is done: the next one is due an interval from now.
     pub(super) fn schedule_probe(&mut self, now: Time) {
         self.probe_min_stamp = now;
     }
 
-    /// UpdateMinRTT().
-    pub(super) fn update(&mut self, now: Time, rtt: Option<TimeDelta>) {
-        self.probe_expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
+    /// UpdateMinRTT(). Returns BBR.probe_rtt_expired: a ProbeRTT, or an idle time, is due.
+    pub(super) fn update(&mut self, now: Time, rtt: Option<TimeDelta>) -> bool {
+        let probe_expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = rtt
-            && (rtt < self.probe_min_delay || self.probe_expired)
+            && (rtt < self.probe_min_delay || probe_expired)
         {
             self.probe_min_delay = rtt;
             self.probe_min_stamp = now;
@@ -62,6 +49,7 @@ impl MinRtt {
             self.estimate = self.probe_min_delay;
             self.stamp = self.probe_min_stamp;
         }
+        probe_expired
     }
 }
 
@@ -81,10 +69,8 @@ mod tests {
     fn probe_is_due_after_five_seconds_without_a_new_minimum() {
         let mut min = MinRtt::new(at(0), None);
         min.update(at(1), Some(ms(40)));
-        min.update(at(6), Some(ms(50)));
-        assert!(!min.probe_expired());
-        min.update(at(7), Some(ms(50)));
-        assert!(min.probe_expired());
+        assert!(!min.update(at(6), Some(ms(50))));
+        assert!(min.update(at(7), Some(ms(50))));
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod drain;
 mod events;
 mod full_pipe;
 mod loss;
+mod loss_floor;
 mod max_bw;
 mod min_rtt;
 mod model;
@@ -39,6 +40,7 @@ use congestion::CongestionSignals;
 use control::CwndUsage;
 use deviations::{Deviation, Deviations};
 use full_pipe::FullPipe;
+use loss_floor::LossFloor;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
 use probe_bw::ProbeCycle;
@@ -59,7 +61,7 @@ pub struct Bbr3 {
     /// C.SMSS in bytes.
     mss: u64,
     /// C.InitialCwnd in bytes.
-    initial_window: u64,
+    initial_window: u32,
 
     sampler: DeliverySampler,
     round: RoundCounter,
@@ -72,8 +74,8 @@ pub struct Bbr3 {
     cycle: ProbeCycle,
     /// How far a ProbeRTT has come; `None` while inflight comes down.
     probe_rtt_hold: Option<Hold>,
-    /// BBR.drain_start_round.
-    drain_start_round: u64,
+    /// BBR.drain_start_round, of which the low byte is enough.
+    drain_start_round: u8,
     /// BBR.idle_restart.
     idle_restart: bool,
 
@@ -86,6 +88,7 @@ pub struct Bbr3 {
     full_pipe: FullPipe,
     aggregation: AckAggregation,
     signals: CongestionSignals,
+    loss_floor: LossFloor,
     bounds: Bounds,
 
     has_seen_rtt: bool,
@@ -94,7 +97,7 @@ pub struct Bbr3 {
     cwnd: u64,
     /// C.pacing_rate.
     pacing_rate: Rate,
-    /// C.send_quantum.
+    /// C.send_quantum in bytes.
     send_quantum: u64,
 }
 
@@ -113,6 +116,12 @@ impl Bbr3 {
         Self::with(settings, Profile::V2, Deviations::ALL.without(Deviation::ProbeRepair))
     }
 
+    /// With the option `loss_floor`.
+    pub fn with_loss_floor(mut self) -> Self {
+        self.loss_floor.turn_on();
+        self
+    }
+
     /// OnInit(), §5.2.1.
     fn with(settings: &Settings, profile: Profile, deviations: Deviations) -> Self {
         let &Settings { initial_rtt, now, .. } = settings;
@@ -124,7 +133,7 @@ impl Bbr3 {
             deviations,
             rng: Rng::new(settings.seed, RNG_STREAM),
             mss,
-            initial_window,
+            initial_window: u32::try_from(initial_window).unwrap_or(u32::MAX),
             sampler: DeliverySampler::new(now, initial_rtt),
             round: RoundCounter::default(),
             recovery: RecoveryEpisode::default(),
@@ -142,9 +151,10 @@ impl Bbr3 {
             full_pipe: FullPipe::default(),
             aggregation: AckAggregation::new(now),
             signals: CongestionSignals::default(),
+            loss_floor: LossFloor::default(),
             bounds: Bounds::NONE,
             has_seen_rtt: initial_rtt.is_some(),
-            cwnd_usage: CwndUsage::default(),
+            cwnd_usage: CwndUsage::UNUSED,
             cwnd: initial_window,
             pacing_rate: control::init_pacing_rate(profile, initial_window, initial_rtt),
             send_quantum: 0,
@@ -157,6 +167,11 @@ impl Bbr3 {
     fn transition(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
         self.state = next;
+    }
+
+    /// C.InitialCwnd in bytes.
+    fn initial_window(&self) -> u64 {
+        u64::from(self.initial_window)
     }
 
     /// Whether the window has room for another packet when `in_flight` bytes are in flight.
@@ -190,6 +205,7 @@ impl Controller for Bbr3 {
             sample.tx_in_flight = 0;
             sample.lost = 0;
         }
+        self.watch_loss_floor(feedback);
         self.update_recovery(now, feedback);
         self.handle_losses(now, feedback, &mut sample);
         if sample.has_data {

@@ -18,8 +18,8 @@ impl Bbr3 {
         self.check_startup_done(sample);
         self.check_drain_done(now);
         self.update_probe_bw_cycle_phase(now, sample);
-        self.min_rtt.update(now, sample.rtt);
-        self.check_probe_rtt(now, sample);
+        let expired = self.min_rtt.update(now, sample.rtt);
+        self.check_probe_rtt(now, sample, expired);
         self.signals.advance_latest(sample);
         self.bound_bw_for_model();
     }

@@ -35,7 +35,7 @@ pub(super) const MIN_PIPE_PACKETS: u64 = 4;
 /// Rounds without growth after which the pipe counts as full (§5.3.1.2).
 pub(super) const FULL_BW_ROUNDS: u8 = 3;
 /// Rounds after which Drain ends whatever is in flight (§5.3.2).
-pub(super) const DRAIN_ROUNDS: u64 = 3;
+pub(super) const DRAIN_ROUNDS: u8 = 3;
 
 /// T_bbr lies between this and [`PROBE_WAIT_RANGE`] more (§5.3.3.8.2).
 pub(super) const PROBE_WAIT_MIN: TimeDelta = TimeDelta::from_secs(2);
@@ -54,9 +54,9 @@ pub(super) const PROBE_RTT_INTERVAL: TimeDelta = TimeDelta::from_secs(5);
 pub(super) const PROBE_RTT_DURATION: TimeDelta = TimeDelta::from_millis(200);
 
 /// BBR.ExtraAckedFilterLen in rounds.
-pub(super) const EXTRA_ACKED_FILTER_LEN: u64 = 10;
+pub(super) const EXTRA_ACKED_FILTER_LEN: u32 = 10;
 /// The same while the pipe is not known to be full.
-pub(super) const EXTRA_ACKED_STARTUP_LEN: u64 = 1;
+pub(super) const EXTRA_ACKED_STARTUP_LEN: u32 = 1;
 /// BBR.extra_acked is at most what BBR.bw delivers in this time.
 pub(super) const EXTRA_ACKED_MAX: TimeDelta = TimeDelta::from_millis(100);
 

@@ -214,7 +214,7 @@ impl Bbr3 {
         if self.round.started() && self.advance_ack_phase(sample) {
             return true;
         }
-        let is_safe = !LossSample::from(sample).is_inflight_too_high();
+        let is_safe = !self.is_inflight_too_high(&LossSample::from(sample));
         if is_safe && self.bounds.inflight_longterm != UNBOUNDED {
             self.raise_inflight_longterm(sample);
         }
@@ -276,6 +276,7 @@ impl Bbr3 {
         let forced = self.deviations.has(Deviation::AdvanceEveryCycle);
         if !(forced && self.cycle.has_advanced_max_bw) {
             self.max_bw.advance();
+            self.loss_floor.end_cycle();
         }
         self.cycle.has_advanced_max_bw = true;
     }

@@ -17,9 +17,9 @@ pub(super) struct Hold {
 }
 
 impl Bbr3 {
-    /// CheckProbeRTT().
-    pub(super) fn check_probe_rtt(&mut self, now: Time, sample: &RateSample) {
-        if self.state != State::ProbeRtt && self.min_rtt.probe_expired() && !self.idle_restart {
+    /// CheckProbeRTT(). `expired` is BBR.probe_rtt_expired.
+    pub(super) fn check_probe_rtt(&mut self, now: Time, sample: &RateSample, expired: bool) {
+        if self.state != State::ProbeRtt && expired && !self.idle_restart {
             self.enter_probe_rtt();
         }
         if self.state == State::ProbeRtt {

@@ -43,7 +43,7 @@ impl Bbr3 {
         if !self.full_pipe.reached()
             && self.signals.loss_round_start
             && self.signals.lost_ranges >= self.profile.startup_full_loss_count()
-            && LossSample::from(sample).is_inflight_too_high()
+            && self.is_inflight_too_high(&LossSample::from(sample))
         {
             self.undo.state = Some(State::Startup);
             self.full_pipe.declare_full();

@@ -184,7 +184,7 @@ fn the_first_window_grows_whatever_the_first_samples_say() {
 
 #[test]
 fn window_counts_as_used_for_one_round() {
-    let mut usage = super::super::control::CwndUsage::default();
+    let mut usage = super::super::control::CwndUsage::UNUSED;
     usage.on_full(1_000);
     usage.on_ack(500);
     usage.on_ack(1_000);
