@@ -7,6 +7,7 @@ mod deviations;
 mod events;
 mod profile;
 mod properties;
+mod random_loss;
 mod rules;
 mod script;
 
