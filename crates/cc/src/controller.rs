@@ -9,7 +9,7 @@ use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Tok
 pub struct Settings {
     /// Sender maximum segment size in bytes.
     pub mss: u32,
-    /// Initial window in bytes; RFC 6928 suggests ten segments.
+    /// Initial window in bytes.
     pub initial_window: u64,
     /// Round-trip time of the handshake, where one was measured.
     pub initial_rtt: Option<TimeDelta>,
@@ -17,6 +17,16 @@ pub struct Settings {
     pub seed: u64,
     /// The time now.
     pub now: Time,
+}
+
+impl Settings {
+    /// A connection that has measured nothing yet, with the initial window of RFC 6928. Give each
+    /// connection a seed of its own, so that connections do not probe in step.
+    pub fn new(mss: u32, seed: u64, now: Time) -> Self {
+        let segment = u64::from(mss);
+        let initial_window = (10 * segment).min((2 * segment).max(14_600));
+        Self { mss, initial_window, initial_rtt: None, seed, now }
+    }
 }
 
 /// How the host may send.
@@ -95,6 +105,9 @@ impl Snapshot {
 ///   because of it. Persistent congestion is found by an ACK: its [`Self::on_feedback`] comes after.
 ///
 /// Each of them may change what [`Self::control`] says. Times never go back.
+///
+/// A wrapper may implement this too, by passing the calls on: [`Token`]s come only from the
+/// controllers of this crate.
 pub trait Controller {
     /// A packet leaves. The token is stored beside it and comes back with its fate.
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token;
@@ -116,4 +129,19 @@ pub trait Controller {
 
     /// The inside, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_initial_window_is_that_of_rfc_6928() {
+        let window = |mss| Settings::new(mss, 1, Time::ZERO).initial_window;
+        assert_eq!(window(1_200), 12_000);
+        assert_eq!(window(1_460), 14_600);
+        assert_eq!(window(1_500), 14_600);
+        assert_eq!(window(8_960), 17_920);
+        assert_eq!(window(u32::MAX), 2 * u64::from(u32::MAX));
+    }
 }

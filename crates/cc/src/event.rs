@@ -151,7 +151,25 @@ pub struct Feedback<'a> {
     pub repaired_by_probe: bool,
 }
 
-impl Feedback<'_> {
+impl<'a> Feedback<'a> {
+    /// A feedback without round-trip time and CE marks, as a QUIC host has it: nothing is
+    /// unacknowledged but what is in flight, and no probe repairs a loss unseen. The oldest packet
+    /// counts as acknowledged when no packet that is left went before the first of `acked`.
+    pub fn new(acked: &'a [Acked], lost: &'a [Lost], in_flight: u64, oldest_sent: Time) -> Self {
+        let first = acked.first().map(|packet| packet.token.send_time);
+        Self {
+            acked,
+            lost,
+            rtt: None,
+            ce_packets: 0,
+            in_flight,
+            unacked: in_flight,
+            una_advanced: first.is_some_and(|sent| sent <= oldest_sent),
+            oldest_sent,
+            repaired_by_probe: false,
+        }
+    }
+
     /// Bytes newly acknowledged.
     pub fn acked_bytes(&self) -> u64 {
         self.acked.iter().map(|packet| u64::from(packet.bytes)).sum()
@@ -186,4 +204,26 @@ pub enum PathEvent {
     /// The connection moved to another path: all that was learned is void. What becomes of packets
     /// that left on the old path is not reported any more (RFC 9000 §9.4).
     Migrated,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acked(ms: u64) -> Acked {
+        let sent = Time::ZERO + TimeDelta::from_millis(ms);
+        Acked { token: Token::new(sent, (0, sent, TimeDelta::ZERO, 0), 0, false), bytes: 1 }
+    }
+
+    #[test]
+    fn the_oldest_packet_is_acknowledged_when_none_before_it_is_left() {
+        let advances =
+            |acked: &[Acked], oldest: Time| Feedback::new(acked, &[], 1, oldest).una_advanced;
+        let at = |ms| acked(ms).token.send_time();
+        assert!(advances(&[acked(1), acked(4)], at(2)));
+        assert!(advances(&[acked(1)], at(1)), "packets of one batch");
+        assert!(advances(&[acked(1)], Time::NEVER), "nothing is left");
+        assert!(!advances(&[acked(3), acked(4)], at(2)));
+        assert!(!advances(&[], Time::NEVER), "a timer");
+    }
 }
