@@ -152,9 +152,9 @@ pub struct Feedback<'a> {
 }
 
 impl<'a> Feedback<'a> {
-    /// A feedback without round-trip time and CE marks, as a QUIC host has it: nothing is
-    /// unacknowledged but what is in flight, and no probe repairs a loss unseen. The oldest packet
-    /// counts as acknowledged when no packet that is left went before the first of `acked`.
+    /// A feedback without round-trip time and CE marks, of a host that repairs each loss with a
+    /// packet of its own: what is lost now waits to be sent again, and nothing that was lost before
+    /// does. The oldest packet counts as acknowledged when none that is left went before `acked`.
     pub fn new(acked: &'a [Acked], lost: &'a [Lost], in_flight: u64, oldest_sent: Time) -> Self {
         let first = acked.first().map(|packet| packet.token.send_time);
         Self {
@@ -163,7 +163,7 @@ impl<'a> Feedback<'a> {
             rtt: None,
             ce_packets: 0,
             in_flight,
-            unacked: in_flight,
+            unacked: in_flight.saturating_add(lost_bytes(lost)),
             una_advanced: first.is_some_and(|sent| sent <= oldest_sent),
             oldest_sent,
             repaired_by_probe: false,
@@ -177,8 +177,12 @@ impl<'a> Feedback<'a> {
 
     /// Bytes newly declared lost.
     pub fn lost_bytes(&self) -> u64 {
-        self.lost.iter().map(|packet| u64::from(packet.bytes)).sum()
+        lost_bytes(self.lost)
     }
+}
+
+fn lost_bytes(lost: &[Lost]) -> u64 {
+    lost.iter().map(|packet| u64::from(packet.bytes)).sum()
 }
 
 /// A timer expired for want of acknowledgements. It is reported before the feedback with the
@@ -213,6 +217,13 @@ mod tests {
     fn acked(ms: u64) -> Acked {
         let sent = Time::ZERO + TimeDelta::from_millis(ms);
         Acked { token: Token::new(sent, (0, sent, TimeDelta::ZERO, 0), 0, false), bytes: 1 }
+    }
+
+    #[test]
+    fn what_is_lost_now_is_unacknowledged() {
+        let Acked { token, bytes } = acked(1);
+        let lost = [Lost { token, bytes, contiguous: false }; 2];
+        assert_eq!(Feedback::new(&[], &lost, 5, Time::NEVER).unacked, 7);
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //!
 //! A host has four duties: to stay within [`Control`], to keep the [`Token`] of each packet in
 //! flight, to tell what becomes of it, and to report timeouts; [`Controller`] says in which order.
-//! Here is one that sends without end over a path that loses nothing. `examples/udp.rs` has all
+//! Here is one that sends without end over a path that loses nothing. `examples/udp` has all
 //! four, on sockets.
 //!
 //! ```
