@@ -68,6 +68,7 @@ impl Subject for Ours {
             AnyController::Cubic(controller) => size_of_val(controller),
             AnyController::Bbr1(controller) => size_of_val(controller),
             AnyController::Bbr3(controller) => size_of_val(controller),
+            any => size_of_val(any),
         };
         size as u64
     }

@@ -12,6 +12,7 @@ use crate::spec::{Algorithm, CcSpec};
 
 /// Any controller of this crate, by value.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum AnyController {
     /// NewReno.
     Reno(NewReno),

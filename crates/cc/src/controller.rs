@@ -31,6 +31,7 @@ impl Settings {
 
 /// How the host may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Control {
     /// Congestion window: the most bytes that may be in flight. Probes after a timeout may exceed it
     /// (RFC 9002 §7.5).
@@ -45,6 +46,7 @@ pub struct Control {
 /// The inside of a controller, for logs, plots and tests. `None` where an algorithm has no such
 /// notion, or has not measured it yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// State by the specification's name, such as `ProbeBW_UP` or `SlowStart`.
     pub state: &'static str,

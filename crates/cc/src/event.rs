@@ -188,6 +188,7 @@ fn lost_bytes(lost: &[Lost]) -> u64 {
 /// A timer expired for want of acknowledgements. It is reported before the feedback with the
 /// packets that are declared lost because of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Timeout {
     /// A probe timeout (RFC 8985 §7, RFC 9002 §6.2): a probe is sent, nothing is concluded.
     Probe,
@@ -199,6 +200,7 @@ pub enum Timeout {
 
 /// Something happened to the path or to the connection's use of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathEvent {
     /// The largest packet is now this many bytes.
     MtuChanged {

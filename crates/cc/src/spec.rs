@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 /// The algorithms of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// NewReno: RFC 5681, RFC 6582, RFC 9002 §7.
     Reno,

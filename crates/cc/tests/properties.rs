@@ -232,6 +232,7 @@ fn states(algorithm: Algorithm) -> &'static [&'static str] {
             "ProbeBW_UP",
             "ProbeRTT",
         ],
+        other => panic!("{other:?} has no list of states"),
     }
 }
 
