@@ -16,7 +16,7 @@ const THINKING: u64 = 5_000_000;
 /// What the host sends.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// The most packets in flight, which is what the path holds without a queue.
+    /// Packets that the path holds without a queue. The host sends half as many again.
     pub flight: usize,
     /// Packets acknowledged one by one before the host sends again.
     pub burst: usize,
@@ -35,6 +35,11 @@ impl Load {
     /// An application that writes `burst` packets at a time on a path that holds `flight`.
     pub const fn app_limited(flight: usize, burst: usize) -> Self {
         Self { flight, burst, packets_per_ack: 1, app_limited: true }
+    }
+
+    /// Half as much again as the path holds: enough for BBR to end its probes.
+    const fn most_in_flight(&self) -> usize {
+        self.flight + self.flight / 2
     }
 
     /// Nanoseconds that the bottleneck takes for a packet.
@@ -83,9 +88,9 @@ impl<S: Subject> Connection<S> {
             last_ack: 0,
             next_loss: RTT.times(40).as_nanos(),
             next_number: 0,
-            flight: Vec::with_capacity(load.flight + load.burst),
-            sent_at: Vec::with_capacity(load.flight + load.burst),
-            calls: Vec::with_capacity(load.flight + load.burst),
+            flight: Vec::with_capacity(2 * load.flight),
+            sent_at: Vec::with_capacity(2 * load.flight),
+            calls: Vec::with_capacity(2 * load.flight),
         }
     }
 
@@ -166,7 +171,7 @@ impl<S: Subject> Connection<S> {
         if self.load.app_limited {
             self.now += THINKING;
         }
-        let most = if self.load.app_limited { self.load.burst } else { self.load.flight };
+        let most = if self.load.app_limited { self.load.burst } else { self.load.most_in_flight() };
         let wanted = most.saturating_sub(self.flight.len());
         self.calls.clear();
         for batch in 0..wanted.div_ceil(BATCH) as u64 {
@@ -223,7 +228,7 @@ mod tests {
             let mut costs = Costs::default();
             connection.run(150, Timer::calibrated(), &mut costs);
             assert!(connection.subject().is_settled(), "{}", algorithm.name());
-            assert!((4..=128).contains(&connection.in_flight()), "{}", algorithm.name());
+            assert!((4..=192).contains(&connection.in_flight()), "{}", algorithm.name());
         }
     }
 

@@ -1,10 +1,10 @@
 //! What congestion controllers cost, measured alike.
 //!
 //! Every controller is the [`Subject`] of the same closed loop ([`Connection`]): 20 ms of round-trip
-//! time, a bottleneck that holds [`Load::flight`] packets, one packet lost now and then. The loop
-//! keeps to the controller's window and makes the calls that the controller's own stack makes, in
-//! its order. Each call is told the same constant round-trip time: the estimators of the other
-//! stacks cannot be fed from outside.
+//! time, a bottleneck, one packet lost now and then. The loop keeps to the controller's window, but
+//! not to its pacing rate, and has a limit of its own ([`Load`]). It makes the calls that the
+//! controller's own stack makes, in its order. Each call is told the same constant round-trip time:
+//! the estimators of the other stacks cannot be fed from outside.
 //!
 //! What is timed is the calls and, for a packet sent, the question for the window before it; not
 //! the bookkeeping of the loop. Controllers that a stack reaches through a `Box<dyn Controller>` are
