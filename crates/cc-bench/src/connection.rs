@@ -27,9 +27,9 @@ pub struct Load {
 }
 
 impl Load {
-    /// A sender with enough to send, that hears of a quarter of its flight before it sends again.
+    /// A sender with enough to send, that hears of half of its flight before it sends again.
     pub const fn backlogged(flight: usize, packets_per_ack: usize) -> Self {
-        Self { flight, burst: flight / 4, packets_per_ack, app_limited: false }
+        Self { flight, burst: flight * 3 / 4, packets_per_ack, app_limited: false }
     }
 
     /// An application that writes `burst` packets at a time on a path that holds `flight`.
@@ -37,7 +37,8 @@ impl Load {
         Self { flight, burst, packets_per_ack: 1, app_limited: true }
     }
 
-    /// Half as much again as the path holds: enough for BBR to end its probes.
+    /// Half as much again as the path holds. Between that and the half of it BBR comes to the end of
+    /// each of its phases.
     const fn most_in_flight(&self) -> usize {
         self.flight + self.flight / 2
     }
