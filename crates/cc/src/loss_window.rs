@@ -305,3 +305,29 @@ impl LossWindow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Controller;
+    use crate::newreno::NewReno;
+    use crate::script::{Host, segments, settings};
+
+    #[test]
+    fn an_undo_that_comes_too_late_changes_nothing() {
+        let mut host = Host::new(NewReno::new(&settings(20)));
+        host.fill();
+        host.advance(host.rtt);
+        host.lose(2);
+        let missing = host.missing();
+        host.advance(host.rtt);
+        while host.cc.snapshot().in_recovery {
+            host.fill();
+            host.ack(1);
+        }
+        (0..12).for_each(|_| host.round());
+        let (cwnd, ssthresh) = (host.cwnd(), host.cc.snapshot().ssthresh);
+        assert!(cwnd > segments(20), "{cwnd}");
+        host.cc.on_spurious(host.now, &missing);
+        assert_eq!((host.cwnd(), host.cc.snapshot().ssthresh), (cwnd, ssthresh));
+    }
+}

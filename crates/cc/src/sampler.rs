@@ -357,6 +357,31 @@ mod tests {
         assert_eq!(flow.ack(204, next).lost, 0, "lost before it left");
     }
 
+    /// QUIC's copies have numbers of their own, so both of them may arrive.
+    #[test]
+    fn what_was_sent_again_for_nothing_counts_twice() {
+        let mut flow = Flow::new();
+        let flight = flow.send_train(0, 4);
+        flow.feedback(100, &flight[1..], &flight[..1]);
+        let again = flow.send(101, AppState::Backlogged);
+        flow.in_flight += u64::from(BYTES); // what was lost turns up, and leaves nothing in flight
+        flow.ack(102, flight[0]);
+        flow.ack(201, again);
+        assert_eq!((flow.sampler.delivered(), flow.sampler.lost()), (5_000, 1_000));
+    }
+
+    #[test]
+    fn reordering_does_not_change_what_was_delivered() {
+        let mut flow = Flow::new();
+        let flight = flow.send_train(0, 4);
+        let samples = [0, 2, 1, 3].map(|i| flow.ack(100 + i as u64, flight[i]));
+        // Each sample spans all that arrived since its packet left.
+        assert_eq!(samples.map(|sample| sample.prior_delivered), [0; 4]);
+        let times = [100, 102, 101, 103];
+        assert_eq!(flow.sampler.delivered(), 4_000, "{times:?}");
+        assert_eq!(samples.map(|sample| sample.delivered), [1_000, 2_000, 3_000, 4_000]);
+    }
+
     #[test]
     fn losses_alone_are_no_sample() {
         let mut flow = Flow::new();

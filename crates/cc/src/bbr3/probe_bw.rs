@@ -290,3 +290,34 @@ impl Bbr3 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::deviations::Deviations;
+    use super::super::profile::Profile;
+    use super::*;
+    use crate::Settings;
+
+    #[test]
+    fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
+        let settings = Settings {
+            mss: 1_452,
+            initial_window: 14_520,
+            initial_rtt: None,
+            seed: 1,
+            now: Time::ZERO,
+        };
+        let mut bbr = Bbr3::with(&settings, Profile::V3, Deviations::ALL);
+        let mut tenths = [0_u32; 10];
+        let mut ahead = [0_u32; 2];
+        for _ in 0..10_000 {
+            bbr.pick_probe_wait();
+            let beyond = bbr.cycle.wait.as_nanos() - PROBE_WAIT_MIN.as_nanos();
+            assert!(beyond < PROBE_WAIT_RANGE.as_nanos());
+            tenths[(beyond / 100_000_000) as usize] += 1;
+            ahead[bbr.cycle.rounds_since_up as usize] += 1;
+        }
+        assert!(tenths.iter().all(|count| (850..1_150).contains(count)), "{tenths:?}");
+        assert!(ahead.iter().all(|count| (4_700..5_300).contains(count)), "{ahead:?}");
+    }
+}

@@ -3,6 +3,8 @@
 extern crate std;
 
 mod appendix;
+mod control;
+mod cycle;
 mod deviations;
 mod events;
 mod profile;

@@ -36,6 +36,21 @@ fn ack(cumulative: u64, trigger: Segment) -> Ack {
 }
 
 #[test]
+fn no_more_is_in_flight_than_the_window_holds() {
+    let (mut sender, sent) = sender(100);
+    let mss = u64::from(MSS_BYTES);
+    assert_eq!((sent.len(), sender.control().cwnd), (10, 10 * mss));
+    for cumulative in 1..=10 {
+        let window = sender.control().cwnd;
+        sender.on_ack(at(50), &ack(cumulative, sent[cumulative as usize - 1]));
+        assert_eq!(sender.control().cwnd, window + mss);
+        burst(&mut sender, at(50));
+        let in_flight = sender.in_flight();
+        assert!(in_flight <= sender.control().cwnd && in_flight + mss > sender.control().cwnd);
+    }
+}
+
+#[test]
 fn three_segments_above_a_hole_are_enough_to_repair_it() {
     let (mut sender, sent) = sender(10);
     assert_eq!(numbers(&sent), (0..10).collect::<Vec<_>>());
