@@ -75,6 +75,38 @@ fn b_a_lost_packet_leaves_the_sample_of_the_ack_alone() {
     assert!(sample.tx_in_flight <= 30_000 && sample.is_app_limited);
 }
 
+/// A probe without growth, each ACK of which also tells of a loss: of a packet that had left when
+/// the application had run dry for a moment, one of two hundred, which is safe. Ends when the probe
+/// does, after four rounds at the latest.
+fn state_after_a_plateau_with_losses(deviations: Deviations) -> State {
+    let mut script = Script::new(deviations);
+    probe_without_growth(&mut script);
+    for _ in 0..8 {
+        if script.bbr.state == State::ProbeBwUp {
+            script.wait(ms(40)).ack_and_lose(99, &[false]).send_limited().send(99);
+        }
+    }
+    script.bbr.state
+}
+
+/// In ProbeBW_UP, with 200 packets in flight.
+pub(super) fn probe_without_growth(script: &mut Script) {
+    script.send(10).wait(ms(40)).ack(10).send(100).send_limited().send(99).wait(ms(40)).ack(100);
+    script.send_limited().send(99);
+    script.bbr.full_pipe.declare_full();
+    script.bbr.full_pipe.restart(Rate::from_mbit(100));
+    script.bbr.state = State::ProbeBwUp;
+    script.bbr.cycle.is_bw_probe_sample = true;
+}
+
+#[test]
+fn b_a_lost_packet_does_not_make_the_round_application_limited() {
+    let state = state_after_a_plateau_with_losses(Deviations::ALL);
+    assert_eq!(state, State::ProbeBwDown);
+    let state = state_after_a_plateau_with_losses(without(Deviation::LossSample));
+    assert_eq!(state, State::ProbeBwUp, "the plateau goes unnoticed");
+}
+
 /// Losses in Startup, the first at the start of a loss round and the others during it, up to the
 /// first ACK of a packet sent since.
 fn startup_after_losses(contiguity: &[bool]) -> Script {
@@ -99,6 +131,16 @@ fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
 #[test]
 fn g_five_ranges_do_not() {
     assert_eq!(startup_after_losses(&[false; 5]).bbr.state, State::Startup);
+}
+
+/// Six ranges in a full round of recovery, of a flight so large that they are less than 2 % of it.
+#[test]
+fn g_six_ranges_of_two_percent_do_not() {
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(10).send(400).wait(ms(40)).ack_and_lose(3, &[false]);
+    script.send(20).wait(ms(40)).ack_and_lose(391, &[false; 5]).ack(1);
+    assert!(script.bbr.signals.loss_round_start, "the round is over");
+    assert_eq!(script.bbr.state, State::Startup);
 }
 
 #[test]
@@ -166,6 +208,31 @@ fn j_unreliable_samples_are_no_plateau() {
     assert_eq!(state_after_unreliable_samples(Deviations::ALL), State::Startup);
     let state = state_after_unreliable_samples(without(Deviation::SkipInvalid));
     assert_ne!(state, State::Startup);
+}
+
+/// The latest signals before and after the ACK of an earlier transmission, a millisecond after its
+/// packet left.
+fn signals_around_an_unreliable_sample(deviations: Deviations) -> [(Rate, u64); 2] {
+    let mut script = Script::new(deviations);
+    script.send(10).wait(ms(40)).ack(10).send(10).wait(ms(40)).ack(10).send(10).wait(ms(40)).ack(9);
+    let signals = |script: &Script| {
+        let signals = &script.bbr.signals;
+        (signals.bw_latest, signals.inflight_latest)
+    };
+    let before = signals(&script);
+    script.measures_rtt = false;
+    script.ack(1).send(1).wait(ms(1)).ack(1);
+    [before, signals(&script)]
+}
+
+/// The zero of such a sample would stand for the delivery of the whole round, to which the
+/// short-term bounds fall.
+#[test]
+fn j_unreliable_samples_leave_the_latest_signals_alone() {
+    let [before, after] = signals_around_an_unreliable_sample(Deviations::ALL);
+    assert!(!before.0.is_zero() && after.0 >= before.0 && after.1 >= before.1);
+    let [before, after] = signals_around_an_unreliable_sample(without(Deviation::SkipInvalid));
+    assert!(!before.0.is_zero() && after.0.is_zero(), "{before:?} {after:?}");
 }
 
 /// A flow whose BDP is 34 packets, so that one loss is more than 2 %, in ProbeBW_UP.

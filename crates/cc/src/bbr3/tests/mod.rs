@@ -6,6 +6,7 @@ mod appendix;
 mod control;
 mod cycle;
 mod deviations;
+mod differences;
 mod events;
 mod profile;
 mod properties;
