@@ -30,6 +30,7 @@ impl Settings {
 }
 
 /// How the host may send.
+//= bbr-06 2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Control {

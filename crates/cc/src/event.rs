@@ -3,6 +3,7 @@
 use uncork_units::{Time, TimeDelta};
 
 /// A packet that leaves now.
+//= bbr-06 2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPacket {
     /// Size in bytes.
@@ -20,6 +21,7 @@ pub struct SentPacket {
 /// This says nothing about the pacer or the windows, the congestion window and the receiver's: a
 /// sender that waits for any of them is not application-limited. The sampler draws that conclusion
 /// itself.
+//= bbr-06 4.1.1.3-4 4.1.2.4-4
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppState {
     /// New data, or data to retransmit, waits to be sent.
@@ -32,6 +34,7 @@ pub enum AppState {
 /// beside the packet and hands it back in [`Acked`] or [`Lost`]; there is no second packet table. A
 /// host that keeps packets for a while after declaring them lost keeps their tokens too, for
 /// [`crate::Controller::on_spurious`].
+//= bbr-06 4.1.2.2-2 4.2-1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// When the packet left.
@@ -109,6 +112,7 @@ pub struct Lost {
 }
 
 /// A round-trip time measured by this feedback.
+//= bbr-06 5.5.7.1-1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
     /// The sample: now minus the departure of the newest packet acknowledged, whatever the peer says

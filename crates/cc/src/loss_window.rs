@@ -9,6 +9,7 @@ use crate::recovery::{RecoveryChange, RecoveryEpisode};
 use crate::round::RoundCounter;
 
 /// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3).
+//= rfc9406 4.3-1
 const L: u64 = 8;
 
 /// A congestion window that shrinks on loss.
@@ -62,6 +63,8 @@ pub(crate) struct Congestion {
 }
 
 impl LossWindow {
+    //= rfc5681 3.1-2
+    //= rfc9002 7.3.1-1
     pub(crate) fn new(settings: &Settings) -> Self {
         let mss = settings.mss.max(1);
         let initial_window = settings.initial_window.max(u64::from(mss));
@@ -95,6 +98,8 @@ impl LossWindow {
         self.rounds.count()
     }
 
+    //= rfc5681 3.1-3
+    //= rfc9438 4.10-1
     pub(crate) fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -113,6 +118,9 @@ impl LossWindow {
         Token::new(now, (self.delivered, now, TimeDelta::ZERO, 0), packet.in_flight, false)
     }
 
+    //= rfc5681 3.2-3
+    //= rfc9002 7.3.1-2 7.3.2-2
+    //= rfc9937 6.4-1
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> Step {
         self.in_flight = feedback.in_flight;
         self.count_round(feedback);
@@ -144,6 +152,7 @@ impl LossWindow {
     /// Losses begin an episode; so do a CE mark and a loss that only a probe revealed, unless the
     /// packet belongs to the flight that the current episode is about (RFC 9002 §7.1, RFC 8985
     /// §7.4.2). Those two are real congestion: what they took is not given back.
+    //= rfc9002 7.1-1 7.3.2-4
     fn update_episode(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
         let change = self.recovery.on_feedback(now, feedback);
         if feedback.ce_packets == 0 && !feedback.repaired_by_probe {
@@ -164,6 +173,8 @@ impl LossWindow {
 
     /// Acknowledgements of packets that left before the latest congestion event do not let the
     /// window grow (RFC 9002 §7.3.2), nor do those of a sender that does not use it (§7.8).
+    //= rfc9002 7.8-1
+    //= rfc9438 4.6-3 4.6-4 5.8-1
     fn growth(&self, feedback: &Feedback<'_>) -> Step {
         if !self.counts(feedback) {
             Step::Hold
@@ -181,6 +192,8 @@ impl LossWindow {
 
     /// A congestion event that met `flight` bytes in flight. In recovery the window is what PRR
     /// lets out at the moment; what the algorithm decided on is ssthresh.
+    //= rfc9002 7.8-3
+    //= rfc9438 4.6-3
     fn congestion_at(&self, flight: u64) -> Congestion {
         let cwnd = if self.prr.is_active() { self.ssthresh } else { self.cwnd };
         // Less than a segment of room is a full window: a host sends whole segments.
@@ -189,6 +202,10 @@ impl LossWindow {
     }
 
     /// The answer to [`Step::Congestion`]: the window goes to `ssthresh` by way of PRR.
+    //= rfc5681 3.2-1
+    //= rfc9002 7.2-4 7.3.2-3
+    //= rfc9438 4.6-5 4.9.2-2
+    //= rfc9937 5-1 6.1-1 6.1-2
     pub(crate) fn reduce(&mut self, event: Congestion, ssthresh: u64, feedback: &Feedback<'_>) {
         self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
         self.ssthresh = ssthresh.max(2 * self.mss());
@@ -213,12 +230,15 @@ impl LossWindow {
 
     /// What a timeout meets; `None` when it repeats one that nothing was heard since, which takes
     /// no more from ssthresh (RFC 5681 §3.1).
+    //= rfc5681 3.1-8
     pub(crate) fn timeout(&self) -> Option<Congestion> {
         (!self.is_after_timeout()).then(|| self.congestion_at(self.in_flight))
     }
 
     /// A timeout: slow start again, from `segments` segments. `reduction` is what
     /// [`Self::timeout`] returned, with the ssthresh that the algorithm draws from it.
+    //= rfc5681 3.1-7 6582-3.2-3
+    //= rfc9002 7.2-4
     pub(crate) fn collapse(
         &mut self,
         now: Time,
@@ -244,12 +264,15 @@ impl LossWindow {
 
     /// Slow start: what was acknowledged on top, limited as appropriate byte counting wants it (RFC
     /// 3465), divided by `divisor`, and up to ssthresh.
+    //= rfc9002 7.3.1-1
+    //= rfc9406 4.2-3 4.2-7
     pub(crate) fn slow_start(&mut self, acked: u64, divisor: u64) {
         let grown = self.cwnd.saturating_add(acked.min(L * self.mss()) / divisor);
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }
 
     /// Ends slow start without a loss.
+    //= rfc9406 4.2-9
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd;
     }
@@ -261,6 +284,7 @@ impl LossWindow {
 
     /// `packets` that were declared lost had been delivered. True when that undoes the congestion
     /// event of the current episode (RFC 9438 §4.9).
+    //= rfc9438 4.9.1-1 4.9.1-2 4.9.2-3 4.9.2-4
     pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         if !self.recovery.on_spurious(packets) {
             return false;
@@ -312,6 +336,7 @@ mod tests {
     use crate::newreno::NewReno;
     use crate::script::{Host, segments, settings};
 
+    //= rfc9438 4.9.2-4 test
     #[test]
     fn an_undo_that_comes_too_late_changes_nothing() {
         let mut host = Host::new(NewReno::new(&settings(20)));

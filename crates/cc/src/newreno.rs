@@ -9,6 +9,7 @@ use crate::loss_window::{LossWindow, Step};
 /// NewReno: slow start, a segment per round trip, half the window per congestion event.
 ///
 /// Slow start is the classic one, as in the kernel's Reno: it ends with a loss.
+//= rfc9002 7-1
 #[derive(Clone, Debug)]
 pub struct NewReno {
     window: LossWindow,
@@ -24,6 +25,7 @@ impl NewReno {
         Self { window: LossWindow::new(settings), acked: 0 }
     }
 
+    //= rfc5681 3.1-3
     fn grow(&mut self, bytes: u64) {
         if self.window.in_slow_start() {
             self.window.slow_start(bytes, 1);
@@ -33,6 +35,8 @@ impl NewReno {
     }
 
     /// A segment per window acknowledged, counted in bytes (RFC 5681 §3.1, RFC 3465 §2.1).
+    //= rfc5681 3.1-5 3.1-6
+    //= rfc9002 7.3.3-1
     fn avoid_congestion(&mut self, bytes: u64) {
         let cwnd = self.window.cwnd();
         self.acked = self.acked.saturating_add(bytes);
@@ -44,6 +48,8 @@ impl NewReno {
 
     /// RFC 5681 §3.1: one segment after a retransmission timeout; RFC 9002 §7.6.2: two on
     /// persistent congestion.
+    //= rfc5681 3.1-7 3.1-9
+    //= rfc9002 7.6.2-5
     fn collapse(&mut self, now: Time, segments: u64) {
         self.acked = 0;
         let reduction = self.window.timeout().map(|event| (event, event.used / 2));
@@ -56,6 +62,8 @@ impl Controller for NewReno {
         self.window.on_sent(now, packet)
     }
 
+    //= rfc5681 3.2-1
+    //= rfc9002 7.3.2-1
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         match self.window.on_feedback(now, feedback) {
             Step::Congestion(event) => {
@@ -71,6 +79,7 @@ impl Controller for NewReno {
         self.window.on_spurious(packets);
     }
 
+    //= rfc9002 7.5-1 7.6.2-5
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
         match timeout {
             Timeout::Probe => {}
@@ -120,6 +129,8 @@ mod tests {
         host
     }
 
+    //= rfc9406 4.2-3 test
+    //= rfc9002 7.3.1-1 test
     #[test]
     fn slow_start_doubles_the_window_each_round() {
         let mut host = host(10);
@@ -131,6 +142,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, None);
     }
 
+    //= rfc9002 7.8-1 test
+    //= rfc9406 4.2-3 4.3-1 test
     #[test]
     fn one_ack_counts_for_eight_segments_at_most() {
         let mut host = host(10);
@@ -139,6 +152,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(18));
     }
 
+    //= rfc5681 3.2-1 3.2-3 test
+    //= rfc9438 4.6-3 4.6-4 test
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let mut host = host(10);
@@ -156,6 +171,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(11));
     }
 
+    //= rfc9937 5-1 6.1-1 6.4-1 test
+    //= rfc9002 7-1 7.3.1-2 7.3.2-1 7.3.2-2 7.3.2-3 test
     #[test]
     fn a_loss_halves_the_window_by_way_of_prr() {
         let mut host = host(20);
@@ -182,6 +199,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(10));
     }
 
+    //= rfc9937 6.1-2 test
     #[test]
     fn recover_fs_is_all_that_was_outstanding() {
         let mut host = host(40);
@@ -197,6 +215,7 @@ mod tests {
         assert_eq!(sent, 5);
     }
 
+    //= rfc5681 6582-3.2-1 test
     #[test]
     fn a_window_without_room_for_a_segment_is_full() {
         let mut settings = settings(10);
@@ -208,6 +227,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(5) + 350));
     }
 
+    //= rfc5681 4.3-1 test
+    //= rfc9002 7.3.2-4 test
     #[test]
     fn an_episode_is_one_congestion_event() {
         let mut host = host(32);
@@ -219,6 +240,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
+    //= rfc9937 6.1-1 test
+    //= rfc9002 7.2-4 test
     #[test]
     fn a_loss_of_what_recovery_sent_is_another() {
         let mut host = avoiding(32);
@@ -238,6 +261,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
     }
 
+    //= rfc9002 7.3.3-1 test
+    //= rfc5681 3.1-5 test
     #[test]
     fn congestion_avoidance_adds_a_segment_a_round() {
         let mut host = avoiding(10);
@@ -247,6 +272,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(12));
     }
 
+    //= rfc9002 7.3.3-1 test
+    //= rfc5681 3.1-6 test
     #[test]
     fn a_stretch_ack_counts_for_all_it_acknowledges() {
         let mut host = avoiding(10);
@@ -257,6 +284,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(11));
     }
 
+    //= rfc5681 3.1-6 test
     #[test]
     fn what_is_left_of_a_stretch_ack_is_kept() {
         let mut host = avoiding(10);
@@ -292,6 +320,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(10));
     }
 
+    //= rfc5681 3.1-3 3.1-7 3.1-9 test
     #[test]
     fn a_timeout_leaves_one_segment() {
         let mut host = avoiding(16);
@@ -317,6 +346,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(4));
     }
 
+    //= rfc9438 4.6-5 test
+    //= rfc5681 3.1-7 3.1-8 6582-3.2-3 test
     #[test]
     fn a_repeated_timeout_takes_no_more() {
         let mut host = avoiding(16);
@@ -334,6 +365,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
     }
 
+    //= rfc9002 7.2-4 7.6.2-5 test
     #[test]
     fn persistent_congestion_leaves_two_segments() {
         let mut host = avoiding(16);
@@ -345,6 +377,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
     }
 
+    //= rfc9002 7.6.2-5 test
     #[test]
     fn persistent_congestion_leaves_two_segments_whatever_is_in_flight() {
         let mut host = avoiding(16);
@@ -353,6 +386,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(2));
     }
 
+    //= rfc9002 7.5-1 test
     #[test]
     fn a_probe_timeout_proves_nothing() {
         let mut host = avoiding(16);
@@ -402,6 +436,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
+    //= rfc9438 4.9.1-1 4.9.1-2 test
     #[test]
     fn a_spurious_timeout_is_undone() {
         let mut host = avoiding(16);
@@ -412,6 +447,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
+    //= rfc9002 7.1-1 7.3.2-4 test
     #[test]
     fn ce_marks_are_one_congestion_event_per_round() {
         let mut host = avoiding(16);
@@ -435,6 +471,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
     }
 
+    //= rfc5681 3.2-1 test
     #[test]
     fn a_loss_that_a_probe_repaired_counts() {
         let mut host = avoiding(16);
@@ -442,6 +479,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
     }
 
+    //= rfc9438 4.6-3 test
+    //= rfc9002 7.8-3 test
     #[test]
     fn an_unused_window_is_not_what_is_halved() {
         let mut host = host(40);
@@ -473,6 +512,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, None);
     }
 
+    //= rfc5681 3.1-2 test
     #[test]
     fn acks_alone_clock_it() {
         let control = host(10).cc.control();

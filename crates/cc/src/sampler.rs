@@ -108,6 +108,7 @@ impl DeliverySampler {
 
     /// MarkConnectionAppLimited(), §4.1.2.4: samples of what is in flight now say less than the path
     /// could do.
+    //= bbr-06 4.1.1.3-3 4.1.2.4-5
     pub(crate) fn mark_app_limited(&mut self) {
         self.app_limited_until = self.delivered.saturating_add(self.in_flight).max(1);
     }
@@ -115,6 +116,8 @@ impl DeliverySampler {
     /// CheckIfApplicationLimited(), §4.1.2.4. `room` says that the window would have let another
     /// packet go. A sender that ran dry but whose pacer had not yet let the next packet go has lost
     /// nothing: it is paced, not application-limited.
+    //= bbr-06 4.1.1.3-1 4.1.1.3-2 4.1.2.4-4
+    //= rfc9002 7.8-2
     pub(crate) fn check_app_limited(&mut self, now: Time, room: bool) {
         if room && now > self.pacing_release {
             self.mark_app_limited();
@@ -123,6 +126,7 @@ impl DeliverySampler {
 
     /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` tells until
     /// when the pacer holds the packet after this one.
+    //= bbr-06 4.1.2.2-1 4.1.2.2-2
     pub(crate) fn on_sent(
         &mut self,
         now: Time,
@@ -150,6 +154,7 @@ impl DeliverySampler {
     }
 
     /// UpdateRateSample() for every packet acknowledged, then GenerateRateSample(): §4.1.2.3.
+    //= bbr-06 2.2-8 2.2-11 2.3-1 4.1-1 4.1.2.1-3 4.1.2.3-1 4.1.2.3-2 4.1.2.3-3 4.1.2.3-5 4.1.3.4-1
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> RateSample {
         let mut sample = RateSample {
             newly_acked: feedback.acked_bytes(),
@@ -176,6 +181,7 @@ impl DeliverySampler {
         sample
     }
 
+    //= bbr-06 2.3-2 2.3-3 4.1.1.2-1 4.1.1.2-2 4.1.1.2-3 4.1.2.3-6 4.1.2.3-7 4.1.2.3-8 4.1.3.5-1
     fn measure(&self, newest: &Token, sample: &mut RateSample) {
         sample.has_data = true;
         sample.prior_delivered = newest.delivered;
@@ -271,6 +277,7 @@ mod tests {
     }
 
     /// 60 packets in flight over a path that delivers one per 2 ms: twenty of them queue.
+    //= bbr-06 2-2 4.1.1.2-1 4.1.2.2-2 4.1.2.3-6 4.1.2.3-8 test
     #[test]
     fn the_rate_is_the_bottlenecks() {
         let mut flow = Flow::new();
@@ -292,6 +299,7 @@ mod tests {
     }
 
     /// What took 150 ms to send arrives, all at once, 100 ms after the last delivery.
+    //= bbr-06 4.1.1.2-2 4.1.1.2-3 4.1.2.3-2 4.1.2.3-3 4.1.2.3-6 test
     #[test]
     fn compressed_acks_do_not_exceed_the_sending_rate() {
         let mut flow = Flow::new();
@@ -303,6 +311,7 @@ mod tests {
         assert_eq!(bytes_per_sec(sample), 100_000 * 1_000 / 150);
     }
 
+    //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
     #[test]
     fn an_interval_below_the_shortest_round_trip_gives_no_rate() {
         let mut flow = Flow::new();
@@ -333,6 +342,7 @@ mod tests {
         }
     }
 
+    //= bbr-06 4.1.2.2-1 test
     #[test]
     fn the_first_packet_after_an_idle_time_starts_a_new_interval() {
         let mut flow = Flow::new();
@@ -343,6 +353,7 @@ mod tests {
         assert_eq!(bytes_per_sec(sample), 10_000, "1000 bytes in 100 ms, not in 5 s");
     }
 
+    //= bbr-06 2.3-1 2.3-2 2.3-3 4.1.2.2-2 4.1.2.3-2 test
     #[test]
     fn a_sample_tells_what_was_in_flight_and_what_was_lost_since() {
         let mut flow = Flow::new();
@@ -358,6 +369,7 @@ mod tests {
     }
 
     /// QUIC's copies have numbers of their own, so both of them may arrive.
+    //= bbr-06 2.2-8 test
     #[test]
     fn what_was_sent_again_for_nothing_counts_twice() {
         let mut flow = Flow::new();
@@ -370,6 +382,7 @@ mod tests {
         assert_eq!((flow.sampler.delivered(), flow.sampler.lost()), (5_000, 1_000));
     }
 
+    //= bbr-06 4.1.3.4-1 test
     #[test]
     fn reordering_does_not_change_what_was_delivered() {
         let mut flow = Flow::new();
@@ -382,6 +395,7 @@ mod tests {
         assert_eq!(samples.map(|sample| sample.delivered), [1_000, 2_000, 3_000, 4_000]);
     }
 
+    //= bbr-06 2.2-11 4.1-1 4.1.2.3-1 test
     #[test]
     fn losses_alone_are_no_sample() {
         let mut flow = Flow::new();
@@ -392,6 +406,7 @@ mod tests {
         assert_eq!(flow.sampler.in_flight(), 0);
     }
 
+    //= bbr-06 4.1.1.3-1 4.1.1.3-3 4.1.2.3-5 4.1.2.4-1 4.1.2.4-4 4.1.2.4-5 test
     #[test]
     fn a_sender_that_ran_dry_is_application_limited_until_its_flight_has_arrived() {
         let mut flow = Flow::new();
@@ -406,6 +421,8 @@ mod tests {
         assert!(!flow.send(111, AppState::Backlogged).is_app_limited());
     }
 
+    //= rfc9002 7.8-2 test
+    //= bbr-06 4.1.1.3-2 test
     #[test]
     fn a_paced_sender_is_not_application_limited() {
         let mut flow = Flow::new();
@@ -416,6 +433,7 @@ mod tests {
         assert!(flow.send(21, AppState::Drained).is_app_limited());
     }
 
+    //= bbr-06 4.1.1.3-2 4.1.2.4-4 test
     #[test]
     fn a_sender_whose_window_is_full_is_not_application_limited() {
         let mut flow = Flow::new();

@@ -15,6 +15,7 @@ use crate::event::RttSample;
 use crate::sampler::RateSample;
 
 /// C.is_cwnd_limited: whether the window was fully used at any point in the last packet-timed round.
+//= bbr-06 2.2-12
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CwndUsage {
     /// C.delivered when the window was last full; [`Self::NEVER`] if that is a round ago.
@@ -45,6 +46,7 @@ impl CwndUsage {
 }
 
 /// InitPacingRate(): the initial window over the round-trip time, or over a nominal one.
+//= bbr-06 5.6.2-2
 pub(super) fn init_pacing_rate(
     profile: Profile,
     initial_window: u64,
@@ -58,6 +60,7 @@ pub(super) fn init_pacing_rate(
 
 impl Bbr3 {
     /// UpdateControlParameters().
+    //= bbr-06 5.2.3-3 5.6.2-4
     pub(super) fn update_control_parameters(&mut self, sample: &RateSample) {
         self.set_pacing_rate(self.state.pacing_gain(self.profile));
         self.set_send_quantum();
@@ -78,6 +81,7 @@ impl Bbr3 {
     }
 
     /// SetPacingRateWithGain().
+    //= bbr-06 5.6.2-3 5.6.2-5
     pub(super) fn set_pacing_rate(&mut self, gain: Ratio) {
         let rate = self.bw.scaled(gain).scaled(PACING_MARGIN);
         let is_known = self.full_pipe.reached() && !rate.is_zero();
@@ -87,12 +91,14 @@ impl Bbr3 {
     }
 
     /// SetSendQuantum().
+    //= bbr-06 5.6.3-1 5.6.3-3
     pub(super) fn set_send_quantum(&mut self) {
         let quantum = self.pacing_rate.bytes_in(SEND_QUANTUM_TIME);
         self.send_quantum = quantum.min(SEND_QUANTUM_MAX).max(2 * self.mss);
     }
 
     /// SetCwnd(), §5.6.4.6.
+    //= bbr-06 5.6.4.5-2 5.6.4.6-1 5.6.4.6-2 5.6.4.6-3 5.6.4.6-4
     fn set_cwnd(&mut self, newly_acked: u64) {
         let max_inflight = self.max_inflight();
         let grown = self.cwnd.saturating_add(newly_acked);
@@ -109,6 +115,7 @@ impl Bbr3 {
     }
 
     /// BoundCwndForModel(), §5.6.4.7.
+    //= bbr-06 5.3.3.3-4 5.6.1-3 5.6.4.7-1 5.6.4.7-2
     fn bound_cwnd_for_model(&mut self) {
         let cap = match self.state {
             State::Startup | State::Drain => UNBOUNDED,
@@ -120,6 +127,7 @@ impl Bbr3 {
     }
 
     /// UpdateMaxInflight(), §5.6.4.2.
+    //= bbr-06 5.5.9-5 5.6.4.2-4
     pub(super) fn max_inflight(&self) -> u64 {
         let bdp = self.bdp_multiple(self.state.cwnd_gain(self.profile));
         self.quantization_budget(bdp.saturating_add(self.extra_acked()))
@@ -136,6 +144,7 @@ impl Bbr3 {
     }
 
     /// BDPMultiple() with BBR.bw.
+    //= bbr-06 5.6.4.2-1
     fn bdp_multiple(&self, gain: Ratio) -> u64 {
         if self.min_rtt.get().is_none() {
             return self.initial_window();
@@ -148,17 +157,20 @@ impl Bbr3 {
     /// its queueing discipline and segmentation engine, which are below this interface; late ACKs are
     /// BBR.extra_acked's business. A quantum is 1 ms of the rate: where the round-trip time is 1 ms
     /// too, three of them would be a standing queue of two BDP.
+    //= bbr-06 5.5.8.2-1 5.6.4.2-2 5.6.4.3-1
     fn quantization_budget(&self, inflight_cap: u64) -> u64 {
         let cap = inflight_cap.max(self.send_quantum).max(self.min_pipe_cwnd());
         if self.state == State::ProbeBwUp { cap.saturating_add(2 * self.mss) } else { cap }
     }
 
     /// Inflight(BBR.bw, gain).
+    //= bbr-06 5.6.4.2-3
     pub(super) fn inflight(&self, gain: Ratio) -> u64 {
         self.quantization_budget(self.bdp_multiple(gain))
     }
 
     /// Inflight(BBR.max_bw, gain).
+    //= bbr-06 5.6.4.2-3
     pub(super) fn inflight_at_max_bw(&self, gain: Ratio) -> u64 {
         let bdp = match self.min_rtt.get() {
             Some(min_rtt) => gain.of(self.max_bw.get().bytes_in(min_rtt)),
@@ -173,16 +185,19 @@ impl Bbr3 {
     }
 
     /// TargetInflight(), §5.3.3.8.3: the BDP, unless congestion has cut the window below it.
+    //= bbr-06 5.3.3.8.3-4
     pub(super) fn target_inflight(&self) -> u64 {
         self.bdp_multiple(Ratio::ONE).min(self.cwnd)
     }
 
     /// ProbeRTTCwnd(), §5.6.4.5.
+    //= bbr-06 5.6.4.5-1
     pub(super) fn probe_rtt_cwnd(&self) -> u64 {
         self.bdp_multiple(PROBE_RTT_CWND_GAIN).max(self.min_pipe_cwnd())
     }
 
     /// BBR.MinPipeCwnd in bytes.
+    //= bbr-06 2.8-4
     pub(super) fn min_pipe_cwnd(&self) -> u64 {
         MIN_PIPE_PACKETS * self.mss
     }

@@ -29,6 +29,7 @@ impl FullPipe {
     }
 
     /// ResetFullBW(), with growth counted from `baseline`.
+    //= bbr-06 5.3.1.2-1
     pub(super) fn restart(&mut self, baseline: Rate) {
         *self = Self { baseline, reached: self.reached, ..Self::default() };
     }
@@ -45,6 +46,7 @@ impl FullPipe {
     }
 
     /// CheckFullBWReached() at the start of a round whose sample is not application-limited.
+    //= bbr-06 5.3.1.2-3 5.3.1.2-4
     pub(super) fn on_round(&mut self, rate: Rate) {
         if self.now {
             return;
@@ -69,6 +71,7 @@ mod tests {
         Rate::from_mbit(n)
     }
 
+    //= bbr-06 5.3.1.2-4 test
     #[test]
     fn three_rounds_below_a_quarter_of_growth_mean_full() {
         let mut pipe = FullPipe::default();
@@ -80,6 +83,7 @@ mod tests {
         assert!(pipe.is_full_now() && pipe.reached());
     }
 
+    //= bbr-06 5.3.1.2-3 test
     #[test]
     fn exactly_a_quarter_of_growth_starts_the_count_anew() {
         let mut pipe = FullPipe::default();
@@ -89,6 +93,7 @@ mod tests {
         assert!(!pipe.is_full_now());
     }
 
+    //= bbr-06 5.3.1.2-1 test
     #[test]
     fn restart_forgets_now_but_not_ever() {
         let mut pipe = FullPipe::default();

@@ -53,6 +53,7 @@ use undo::Undo;
 const RNG_STREAM: u64 = 0x6262_7233;
 
 /// BBR version 3: draft-ietf-ccwg-bbr-06; or version 2, as Linux had it.
+//= bbr-06 5.1-1
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     profile: Profile,
@@ -123,6 +124,7 @@ impl Bbr3 {
     }
 
     /// OnInit(), §5.2.1.
+    //= bbr-06 5.2.1-1 5.6.4.1-1
     fn with(settings: &Settings, profile: Profile, deviations: Deviations) -> Self {
         let &Settings { initial_rtt, now, .. } = settings;
         let mss = u64::from(settings.mss.max(1));
@@ -164,6 +166,7 @@ impl Bbr3 {
     }
 
     /// Every change of BBR.state passes through here.
+    //= bbr-06 5.1.1-1
     fn transition(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
         self.state = next;
@@ -181,6 +184,7 @@ impl Bbr3 {
 }
 
 impl Controller for Bbr3 {
+    //= bbr-06 4.1.2.4-1 4.1.2.4-3 5.2.2-1 5.4.1-1
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
         let in_flight_before = packet.in_flight.saturating_sub(u64::from(packet.bytes));
         self.sampler.check_app_limited(now, self.has_room(in_flight_before));
@@ -197,6 +201,7 @@ impl Controller for Bbr3 {
         self.sampler.on_sent(now, packet, app, Some(self.pacing_rate))
     }
 
+    //= bbr-06 4.1.2.4-2 4.1.2.4-3 5.2.3-1
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
         self.sampler.count_marked(u64::from(feedback.ce_packets).saturating_mul(self.mss));
@@ -219,6 +224,7 @@ impl Controller for Bbr3 {
         }
     }
 
+    //= bbr-06 5.2.5-1
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
         if self.recovery.on_spurious(packets) {
             self.handle_spurious_loss_detection();
@@ -240,6 +246,7 @@ impl Controller for Bbr3 {
         }
     }
 
+    //= bbr-06 3.5-1
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,

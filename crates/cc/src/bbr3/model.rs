@@ -10,6 +10,7 @@ use crate::sampler::RateSample;
 
 impl Bbr3 {
     /// UpdateModelAndState(): the order is the draft's, and matters.
+    //= bbr-06 5.2.3-2
     pub(super) fn update_model_and_state(&mut self, now: Time, sample: &RateSample) {
         self.update_latest_delivery_signals(sample);
         self.update_congestion_signals(sample);
@@ -25,6 +26,7 @@ impl Bbr3 {
     }
 
     /// UpdateMaxBw(), §5.5.5.
+    //= bbr-06 5.5.4-1 5.5.5-1
     pub(super) fn update_max_bw(&mut self, sample: &RateSample) {
         self.update_round(sample);
         let rate = sample.delivery_rate;
@@ -34,6 +36,7 @@ impl Bbr3 {
     }
 
     /// UpdateRound(), §5.5.1.
+    //= bbr-06 5.5.1-3
     fn update_round(&mut self, sample: &RateSample) {
         if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
             self.cycle.rounds_since_up += 1;
@@ -45,6 +48,7 @@ impl Bbr3 {
         self.round.restart(self.sampler.delivered());
     }
 
+    //= bbr-06 5.5.9-4
     fn update_ack_aggregation(&mut self, now: Time, sample: &RateSample) {
         let reached = self.full_pipe.reached();
         self.aggregation.update(AckArrival {
@@ -58,6 +62,7 @@ impl Bbr3 {
     }
 
     /// BoundBWForModel(), and BBR.bdp from the result.
+    //= bbr-06 5.5.10.3-9 5.6.1-2
     pub(super) fn bound_bw_for_model(&mut self) {
         self.bw = self.max_bw.get().min(self.bounds.bw_shortterm);
         self.bdp = self.min_rtt.get().map_or(0, |min_rtt| self.bw.bytes_in(min_rtt));

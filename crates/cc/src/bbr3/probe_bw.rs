@@ -59,12 +59,14 @@ impl ProbeCycle {
     }
 
     /// RaiseInflightLongtermSlope(): the growth per round doubles every round.
+    //= bbr-06 5.3.3.5-3 5.3.3.9-13
     fn raise_slope(&mut self, cwnd: u64, mss: u64) {
         self.up_acked_per_inc = (cwnd >> self.up_rounds).max(mss);
         self.up_rounds = (self.up_rounds + 1).min(PROBE_UP_ROUNDS_MAX);
     }
 
     /// How many packets `newly_acked` bytes add to BBR.inflight_longterm.
+    //= bbr-06 5.3.3.5-3
     fn growth(&mut self, newly_acked: u64) -> u64 {
         self.up_acked = self.up_acked.saturating_add(newly_acked);
         let packets = self.up_acked / self.up_acked_per_inc;
@@ -75,6 +77,7 @@ impl ProbeCycle {
 
 impl Bbr3 {
     /// StartProbeBW_DOWN().
+    //= bbr-06 5.3.3.9-2
     pub(super) fn start_probe_bw_down(&mut self, now: Time) {
         self.signals.reset();
         self.cycle.up_acked_per_inc = UNBOUNDED;
@@ -86,12 +89,14 @@ impl Bbr3 {
     }
 
     /// StartProbeBW_CRUISE().
+    //= bbr-06 5.3.3.9-3
     pub(super) fn start_probe_bw_cruise(&mut self) {
         self.finish_probe();
         self.transition(State::ProbeBwCruise);
     }
 
     /// StartProbeBW_REFILL().
+    //= bbr-06 5.3.3.3-1 5.3.3.6-4 5.3.3.9-4
     pub(super) fn start_probe_bw_refill(&mut self) {
         self.bounds.reset_short_term();
         self.cycle.up_rounds = 0;
@@ -104,6 +109,7 @@ impl Bbr3 {
     }
 
     /// StartProbeBW_UP().
+    //= bbr-06 5.3.3.9-5
     fn start_probe_bw_up(&mut self, now: Time, rate: Rate) {
         self.cycle.stamp = now;
         self.cycle.ack_phase = AckPhase::ProbeStarting;
@@ -114,6 +120,7 @@ impl Bbr3 {
     }
 
     /// PickProbeWait(), §5.3.3.8.3: random, so that flows do not probe in step.
+    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2
     fn pick_probe_wait(&mut self) {
         self.cycle.rounds_since_up = self.rng.below(2);
         let extra = self.rng.below(PROBE_WAIT_RANGE.as_nanos());
@@ -121,6 +128,7 @@ impl Bbr3 {
     }
 
     /// UpdateProbeBWCyclePhase().
+    //= bbr-06 5.3.3.2-3 5.3.3.3-3 5.3.3.9-6 5.3.3.9-7
     pub(super) fn update_probe_bw_cycle_phase(&mut self, now: Time, sample: &RateSample) {
         if !self.full_pipe.reached() || self.adapt_long_term_model(sample) {
             return;
@@ -140,6 +148,7 @@ impl Bbr3 {
         }
     }
 
+    //= bbr-06 5.3.3.6-4 5.3.3.9-8
     fn check_probe_up_done(&mut self, now: Time, sample: &RateSample) {
         if self.is_time_to_go_down(now, sample) {
             self.cycle.prev_probe_too_high = false;
@@ -149,6 +158,7 @@ impl Bbr3 {
 
     /// IsTimeToProbeBW(): the wall clock, or the number of rounds after which a Reno flow would have
     /// filled the same pipe, whichever is first.
+    //= bbr-06 5.3.3.8.2-2 5.3.3.8.2-3 5.3.3.8.3-1 5.3.3.8.3-3
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
         let rounds = self.cycle.rounds_since_up;
         now > self.cycle.stamp + self.cycle.wait
@@ -157,6 +167,7 @@ impl Bbr3 {
     }
 
     /// IsTimeToCruise().
+    //= bbr-06 5.3.3.1-2 5.3.3.1-3 5.3.3.9-9
     fn is_time_to_cruise(&self) -> bool {
         let in_flight = self.sampler.in_flight();
         in_flight <= self.inflight_with_headroom()
@@ -164,6 +175,7 @@ impl Bbr3 {
     }
 
     /// IsTimeToGoDown().
+    //= bbr-06 5.3.3.5-2 5.3.3.6-1 5.3.3.6-2 5.3.3.7-4 5.3.3.9-10
     fn is_time_to_go_down(&mut self, now: Time, sample: &RateSample) -> bool {
         let longterm = self.bounds.inflight_longterm;
         if self.cycle.prev_probe_too_high && self.has_come_up_to(longterm, sample) {
@@ -185,6 +197,7 @@ impl Bbr3 {
     }
 
     /// Whether the delivery rate has ceased to grow, unless BBR.inflight_longterm keeps it from that.
+    //= bbr-06 5.3.3.7-1 5.3.3.7-2
     fn has_filled_pipe(&mut self, sample: &RateSample) -> bool {
         if self.is_held_by_longterm() {
             self.full_pipe.restart(sample.delivery_rate);
@@ -195,6 +208,7 @@ impl Bbr3 {
 
     /// Whether inflight has come up to `volume`, to within a packet. Where the window is not above
     /// that volume, what an ACK leaves in flight never is at it; what was in flight before the ACK is.
+    //= bbr-06 5.3.3.6-1
     fn has_come_up_to(&self, volume: u64, sample: &RateSample) -> bool {
         let mut in_flight = self.sampler.in_flight();
         if self.deviations.has(Deviation::InflightBeforeAck) {
@@ -205,6 +219,7 @@ impl Bbr3 {
     }
 
     /// Whether BBR.inflight_longterm, not the path, limits what is in flight.
+    //= bbr-06 5.3.3.7-2
     fn is_held_by_longterm(&self) -> bool {
         self.cwnd_usage.is_limited() && self.cwnd >= self.bounds.inflight_longterm
     }
@@ -222,6 +237,7 @@ impl Bbr3 {
     }
 
     /// The part of AdaptLongTermModel() that happens once a round.
+    //= bbr-06 5.3.3.9-15
     fn advance_ack_phase(&mut self, sample: &RateSample) -> bool {
         match self.cycle.ack_phase {
             AckPhase::ProbeStarting => self.cycle.ack_phase = AckPhase::ProbeFeedback,
@@ -233,6 +249,7 @@ impl Bbr3 {
 
     /// The last ACKs of a probe are in. If it was cut short out of caution and proved safe, probe
     /// again at once, this time in earnest (§5.3.3.6).
+    //= bbr-06 5.3.3.6-3 5.3.3.9-16
     fn end_probe_feedback(&mut self, sample: &RateSample) -> bool {
         self.cycle.is_bw_probe_sample = false;
         self.cycle.ack_phase = AckPhase::Init;
@@ -251,6 +268,7 @@ impl Bbr3 {
     }
 
     /// A flight at this level was safe: raise the bound to it, and further while probing.
+    //= bbr-06 5.3.3.9-17
     fn raise_inflight_longterm(&mut self, sample: &RateSample) {
         self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(sample.tx_in_flight);
         if self.state == State::ProbeBwUp {
@@ -259,6 +277,7 @@ impl Bbr3 {
     }
 
     /// ProbeInflightLongtermUpward().
+    //= bbr-06 5.3.3.9-14
     fn probe_inflight_longterm_upward(&mut self, sample: &RateSample) {
         if !self.is_held_by_longterm() {
             return;
@@ -272,6 +291,7 @@ impl Bbr3 {
     }
 
     /// AdvanceMaxBwFilter(), at most once for each probe.
+    //= bbr-06 5.5.6-1
     fn advance_max_bw_filter(&mut self) {
         let forced = self.deviations.has(Deviation::AdvanceEveryCycle);
         if !(forced && self.cycle.has_advanced_max_bw) {
@@ -298,6 +318,7 @@ mod tests {
     use super::*;
     use crate::Settings;
 
+    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
     #[test]
     fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
         let settings = Settings {

@@ -18,6 +18,7 @@ pub(super) struct Hold {
 
 impl Bbr3 {
     /// CheckProbeRTT(). `expired` is BBR.probe_rtt_expired.
+    //= bbr-06 5.3.4.1-2 5.3.4.2-2 5.3.4.3-4
     pub(super) fn check_probe_rtt(&mut self, now: Time, sample: &RateSample, expired: bool) {
         if self.state != State::ProbeRtt && expired && !self.idle_restart {
             self.enter_probe_rtt();
@@ -32,6 +33,7 @@ impl Bbr3 {
 
     /// EnterProbeRTT() and what follows it. The window is saved before the state changes: SaveCwnd()
     /// would otherwise take it for one that ProbeRTT has already cut.
+    //= bbr-06 5.3.4.3-3 5.3.4.3-5
     fn enter_probe_rtt(&mut self) {
         self.save_cwnd(self.recovery.is_active());
         self.transition(State::ProbeRtt);
@@ -41,6 +43,7 @@ impl Bbr3 {
     }
 
     /// HandleProbeRTT().
+    //= bbr-06 5.3.4.1-3 5.3.4.3-6 5.3.4.3-7
     fn handle_probe_rtt(&mut self, now: Time) {
         self.sampler.mark_app_limited();
         if let Some(hold) = &mut self.probe_rtt_hold {
@@ -55,6 +58,7 @@ impl Bbr3 {
     }
 
     /// CheckProbeRTTDone().
+    //= bbr-06 5.3.4.3-8
     pub(super) fn check_probe_rtt_done(&mut self, now: Time) {
         if self.probe_rtt_hold.is_some_and(|hold| now > hold.done) {
             self.min_rtt.schedule_probe(now);
@@ -64,6 +68,7 @@ impl Bbr3 {
     }
 
     /// ExitProbeRTT(), §5.3.4.4.
+    //= bbr-06 5.3.4.1-4 5.3.4.4-1 5.3.4.4-2
     fn exit_probe_rtt(&mut self, now: Time) {
         self.bounds.reset_short_term();
         if self.full_pipe.reached() {

@@ -11,6 +11,7 @@ use crate::sampler::RateSample;
 
 impl Bbr3 {
     /// CheckFullBWReached(), §5.3.1.2.
+    //= bbr-06 5.3.1.2-2
     pub(super) fn check_full_bw_reached(&mut self, sample: &RateSample) {
         if !self.round.started() || sample.is_app_limited {
             return;
@@ -24,6 +25,7 @@ impl Bbr3 {
     }
 
     /// CheckStartupDone().
+    //= bbr-06 5.3.1.1-2 5.5.10.1-1
     pub(super) fn check_startup_done(&mut self, sample: &RateSample) {
         if self.state != State::Startup {
             return;
@@ -39,6 +41,7 @@ impl Bbr3 {
     /// A loss round runs from the first loss to the ACK of a packet sent after it: at its end the
     /// connection has been in recovery for one full round. The ACK's sample covers the same round,
     /// so its losses are the round's.
+    //= bbr-06 5.3.1.3-1 5.3.1.3-2 5.3.1.3-3 5.3.1.3-5 5.3.1.3-6
     fn check_startup_high_loss(&mut self, sample: &RateSample) {
         if !self.full_pipe.reached()
             && self.signals.loss_round_start

@@ -40,6 +40,7 @@ impl State {
 
     /// BBR.pacing_gain. The draft's pseudocode assigns gains in some states only; the table of
     /// §5.6.1 has them all, so they are a function of the state, and of the version.
+    //= bbr-06 5.3.1.1-1 5.3.3.2-1 5.3.3.3-2 5.6.1-1
     pub(super) const fn pacing_gain(self, profile: Profile) -> Ratio {
         match self {
             Self::Startup => profile.startup_pacing_gain(),
@@ -51,6 +52,7 @@ impl State {
     }
 
     /// BBR.cwnd_gain.
+    //= bbr-06 5.3.1.1-1 5.6.1-1
     pub(super) const fn cwnd_gain(self, profile: Profile) -> Ratio {
         match self {
             Self::Startup | Self::Drain => profile.startup_cwnd_gain(),
@@ -69,11 +71,13 @@ impl State {
     }
 
     /// IsProbingBW(): whether the state accelerates, so that loss is an answer, not a surprise.
+    //= bbr-06 5.3.3.9-11
     pub(super) const fn is_probing_bw(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 
     /// Whether the diagram of §5.1.1, or an undo (§5.5.11.2), leads from here to `next`.
+    //= bbr-06 5.1.1-1
     pub(super) const fn may_become(self, next: Self) -> bool {
         match next {
             Self::ProbeRtt => !matches!(self, Self::ProbeRtt),
@@ -118,6 +122,8 @@ mod tests {
         State::ProbeRtt,
     ];
 
+    //= bbr-06 2.5-1 2.5-2 2.6-1 2.16-2 5.3.1.1-1 5.3.3.1-1 5.3.3.3-2 5.3.3.5-1 5.3.4.3-5 test
+    //= bbr-06 5.6.1-1 test
     #[test]
     fn gains_are_those_of_the_summary_table() {
         let percent = |gain: Ratio| gain.of(100);
@@ -132,6 +138,7 @@ mod tests {
         assert_eq!(gains(Profile::V2), v2);
     }
 
+    //= bbr-06 5.1.1-1 test
     #[test]
     fn the_cycle_turns_one_way() {
         use State::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, ProbeRtt, Startup};

@@ -23,6 +23,7 @@ pub(super) struct Curve {
 }
 
 /// What a congestion event that turns out to be spurious must give back (RFC 9438 §4.9).
+//= rfc9438 4.9.2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     /// W_max: the plateau of the curve.
@@ -40,6 +41,7 @@ pub(super) struct Epoch {
 impl Curve {
     /// After a congestion event that met `cwnd`, when the plateau had been `last_w_max`. Call
     /// [`Self::begin`] when the losses are repaired.
+    //= rfc9438 4.7-1
     pub(super) fn after_congestion(cwnd: u64, last_w_max: u64) -> Self {
         // Fast convergence, §4.7: a flow whose plateau sinks makes room for others.
         let w_max = if cwnd < last_w_max { cwnd / 20 * 17 + cwnd % 20 * 17 / 20 } else { cwnd };
@@ -49,6 +51,7 @@ impl Curve {
 
     /// After a slow start that ended without loss, or that followed a timeout (§4.8, §4.10): the
     /// plateau is `cwnd`, and K is 0.
+    //= rfc9438 4.8-2 4.8-3 4.10-4
     pub(super) fn plateau(now: Time, cwnd: u64) -> Self {
         let epoch = Epoch { w_max: cwnd, cwnd_prior: cwnd, w_est: cwnd, k: 0, start: now };
         Self::resumed(epoch, now)
@@ -75,6 +78,7 @@ impl Curve {
 
     /// Congestion avoidance begins with `cwnd`: K = cbrt((W_max - cwnd) / C), in segments and
     /// seconds, with C = 2/5.
+    //= rfc9438 4.2-2 4.3-2
     pub(super) fn begin(&mut self, now: Time, cwnd: u64, mss: u64) {
         let epoch = &mut self.epoch;
         epoch.w_max = epoch.w_max.max(cwnd);
@@ -87,12 +91,14 @@ impl Curve {
 
     /// The time since the last ACK does not count: the application had left the window unused
     /// (§4.2, §5.8).
+    //= rfc9438 4.2-4
     pub(super) fn skip(&mut self, now: Time) {
         self.epoch.start += now.since(self.seen);
         self.seen = now;
     }
 
     /// The window after `acked` bytes more, coming from `cwnd`. `rtt` is the smoothed RTT.
+    //= rfc9438 4.2-3 4.2-5 4.3-1 4.4-1 4.5-1
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -116,6 +122,7 @@ impl Curve {
 
     /// §4.3: alpha segments per window acknowledged, where alpha = 3 (1 - beta) / (1 + beta) =
     /// 9/17 makes up for giving back less than Reno does, until W_est is back where it was.
+    //= rfc9438 4.3-2 4.3-3 4.3-4
     fn grow_w_est(&mut self, acked: u64, cwnd: u64, mss: u64) {
         let alpha = if self.epoch.w_est < self.epoch.cwnd_prior { 9 } else { 17 };
         let growth = acked.saturating_mul(mss * alpha).saturating_add(self.est_remainder);
@@ -125,6 +132,7 @@ impl Curve {
     }
 
     /// W_cubic(t) = C (t - K)^3 + W_max.
+    //= rfc9438 4.2-1 5.1-1 5.1-2
     fn w_cubic(&self, t: TimeDelta, mss: u64) -> u64 {
         let t = ticks(t);
         let distance = u128::from(t.abs_diff(self.epoch.k).min(MAX_TICKS));
@@ -171,6 +179,7 @@ mod tests {
 
     /// Half a window above where the congestion event met it: Reno's pace by RFC 9438, 9/17 of it by
     /// RFC 8312.
+    //= rfc9438 4.3-4 test
     #[test]
     fn alpha_rises_to_reno_s_pace_by_rfc_9438_only() {
         let growth = |rfc8312: bool| {
@@ -187,6 +196,7 @@ mod tests {
         assert_eq!(growth(true), MSS * 9 / 17);
     }
 
+    //= rfc9438 4.2-1 5.1-1 5.1-2 test
     #[test]
     fn the_curve_is_the_rfcs() {
         for w_max in [10_u32, 100, 1_000, 100_000] {
@@ -205,6 +215,7 @@ mod tests {
         }
     }
 
+    //= rfc9438 4.2-2 test
     #[test]
     fn the_plateau_is_where_the_loss_was() {
         // K = cbrt(100 * 0.3 / 0.4) = 4.217 s.
@@ -223,6 +234,7 @@ mod tests {
         assert_eq!(curve.w_cubic(secs(10.0), MSS), 520 * MSS);
     }
 
+    //= rfc9438 4.7-1 test
     #[test]
     fn fast_convergence_lowers_a_sinking_plateau() {
         assert_eq!(Curve::after_congestion(100_000, 0).w_max(), 100_000);
@@ -243,6 +255,7 @@ mod tests {
         cwnd
     }
 
+    //= rfc9438 4.2-3 4.4-1 4.5-1 test
     #[test]
     fn the_window_follows_the_curve() {
         let rtt = TimeDelta::from_millis(100);
@@ -254,6 +267,7 @@ mod tests {
         }
     }
 
+    //= rfc9438 4.2-5 4.3-1 4.3-2 test
     #[test]
     fn w_est_grows_by_nine_seventeenths_and_then_by_one() {
         let rtt = TimeDelta::from_millis(1);
@@ -266,6 +280,7 @@ mod tests {
         assert!((cwnd - 130.0).abs() < 1.0, "{cwnd}");
     }
 
+    //= rfc9438 4.2-3 test
     #[test]
     fn the_window_grows_by_half_per_round_at_most() {
         let mut curve = after_loss_at(10);
@@ -274,6 +289,7 @@ mod tests {
         assert_eq!(cwnd, 7 * MSS * 3 / 2);
     }
 
+    //= rfc9438 4.2-4 test
     #[test]
     fn time_that_is_skipped_does_not_count() {
         let rtt = TimeDelta::from_millis(50);
@@ -287,6 +303,7 @@ mod tests {
         assert_eq!(paused, steady.on_ack(at(100), rtt, MSS, 70 * MSS, MSS));
     }
 
+    //= rfc9438 4.3-3 test
     #[test]
     fn growth_adds_up_whatever_the_segment_size() {
         // The same flow, acknowledged in segments and byte by byte of a tenth of one.

@@ -167,6 +167,7 @@ mod tests {
         }
     }
 
+    //= bbr-06 5.5.7.1-1 test
     #[test]
     fn every_second_segment_is_acknowledged_and_one_alone_after_40_ms() {
         let mut receiver = past_quick_acks(None);

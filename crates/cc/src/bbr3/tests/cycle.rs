@@ -16,6 +16,7 @@ fn reached(state: State) -> Loop<Bbr3> {
     flow
 }
 
+//= bbr-06 5.2.1-1 5.3.3.9-6 5.6.4.1-1 test
 #[test]
 fn a_new_connection_is_in_startup_and_unbounded() {
     let bbr = bbr(Deviations::ALL);
@@ -27,6 +28,7 @@ fn a_new_connection_is_in_startup_and_unbounded() {
     assert_eq!((bbr.undo.prior_cwnd, bbr.undo.state), (0, None));
 }
 
+//= bbr-06 5.2.3-1 5.2.3-2 5.2.3-3 5.6.2-4 test
 #[test]
 fn the_ack_that_ends_startup_is_paced_as_drain() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -38,6 +40,7 @@ fn the_ack_that_ends_startup_is_paced_as_drain() {
     assert_eq!(flow.cc.send_quantum, quantum);
 }
 
+//= bbr-06 5.3.3.3-3 5.3.3.9-4 5.3.3.9-6 5.3.3.9-7 test
 #[test]
 fn refill_lasts_one_round() {
     let mut flow = reached(State::ProbeBwRefill);
@@ -51,6 +54,7 @@ fn refill_lasts_one_round() {
     assert!(flow.cc.cycle.is_bw_probe_sample);
 }
 
+//= bbr-06 5.3.3.5-2 test
 #[test]
 fn up_raises_inflight_to_a_quarter_above_the_bdp() {
     let mut flow = reached(State::ProbeBwUp);
@@ -64,6 +68,7 @@ fn up_raises_inflight_to_a_quarter_above_the_bdp() {
     assert!(most * 4 >= bdp * 5, "{most} of {bdp}");
 }
 
+//= bbr-06 5.5.10.3-3 test
 #[test]
 fn a_probe_ends_with_fresh_congestion_signals() {
     let mut flow = reached(State::ProbeBwUp);
@@ -76,6 +81,7 @@ fn a_probe_ends_with_fresh_congestion_signals() {
     assert_eq!(signals.inflight_latest, 0);
 }
 
+//= bbr-06 5.3.3.9-11 5.5.10.3-5 test
 #[test]
 fn loss_while_probing_leaves_the_short_term_bounds() {
     for state in [State::ProbeBwRefill, State::ProbeBwUp] {
@@ -104,6 +110,7 @@ fn sample(prior_delivered: u64, delivered: u64, mbit: u64) -> RateSample {
     }
 }
 
+//= bbr-06 5.5.10.3-1 5.5.10.3-2 test
 #[test]
 fn latest_signals_are_maxima_of_a_loss_round() {
     let mut bbr = bbr(Deviations::ALL);
@@ -121,6 +128,7 @@ fn latest_signals_are_maxima_of_a_loss_round() {
     assert_eq!(ack(sample(0, 7_000, 40)), (Rate::from_mbit(40), 7_000, true));
 }
 
+//= bbr-06 5.5.9-4 test
 #[test]
 fn startup_remembers_aggregation_for_one_round() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -142,6 +150,7 @@ fn startup_remembers_aggregation_for_one_round() {
     assert!(flow.cc.aggregation.extra_acked() < burst / 2);
 }
 
+//= bbr-06 5.5.10.2-4 test
 #[test]
 fn a_loss_of_an_application_limited_flight_sets_no_bound() {
     let mut script = Script::new(Deviations::ALL);
@@ -156,6 +165,7 @@ fn a_loss_of_an_application_limited_flight_sets_no_bound() {
     assert_eq!(script.bbr.snapshot().inflight_longterm, None);
 }
 
+//= bbr-06 5.5.11.2-7 test
 #[test]
 fn an_undo_in_probe_rtt_restores_the_bounds_and_stays() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -175,6 +185,7 @@ fn an_undo_in_probe_rtt_restores_the_bounds_and_stays() {
     assert_eq!((flow.cc.state, flow.cc.bounds), (State::ProbeRtt, before));
 }
 
+//= bbr-06 5.3.4.3-6 test
 #[test]
 fn probe_rtt_marks_its_samples_application_limited() {
     let mut flow = reached(State::ProbeRtt);
@@ -184,6 +195,7 @@ fn probe_rtt_marks_its_samples_application_limited() {
     }
 }
 
+//= bbr-06 5.4.1-4 test
 #[test]
 fn idle_time_can_complete_a_probe_rtt() {
     let mut flow = reached(State::ProbeRtt);
@@ -197,6 +209,7 @@ fn idle_time_can_complete_a_probe_rtt() {
     assert_eq!(flow.cc.cwnd, saved);
 }
 
+//= bbr-06 5.4.1-3 test
 #[test]
 fn a_restart_from_idle_keeps_the_window_and_paces_at_the_bandwidth() {
     let mut flow = reached(State::ProbeBwUp);

@@ -21,12 +21,14 @@ fn trace(buffer_millibdp: u64, deviations: Deviations) -> std::vec::Vec<(State, 
     trace
 }
 
+//= bbr-06 5.1-1 test
 #[test]
 fn without_loss_the_draft_is_followed_to_the_letter() {
     assert!(trace(2_000, Deviations::ALL) == trace(2_000, Deviations::NONE));
     assert!(trace(200, Deviations::ALL) != trace(200, Deviations::NONE));
 }
 
+//= bbr-06 2.3-2 2.3-3 test
 #[test]
 fn a_startup_sees_loss_in_a_shallow_buffer() {
     let lost_by_drain = |deviations| {
@@ -99,6 +101,7 @@ pub(super) fn probe_without_growth(script: &mut Script) {
     script.bbr.cycle.is_bw_probe_sample = true;
 }
 
+//= bbr-06 5.5.10.2-8 test
 #[test]
 fn b_a_lost_packet_does_not_make_the_round_application_limited() {
     let state = state_after_a_plateau_with_losses(Deviations::ALL);
@@ -119,6 +122,7 @@ fn startup_after_losses(contiguity: &[bool]) -> Script {
     script
 }
 
+//= bbr-06 5.3.1.3-1 5.3.1.3-6 5.5.10.2-6 test
 #[test]
 fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
     let script = startup_after_losses(&[false; 6]);
@@ -128,12 +132,14 @@ fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
     assert!(longterm >= script.bbr.bdp.max(50 * u64::from(MSS)), "{longterm}");
 }
 
+//= bbr-06 5.3.1.3-3 test
 #[test]
 fn g_five_ranges_do_not() {
     assert_eq!(startup_after_losses(&[false; 5]).bbr.state, State::Startup);
 }
 
 /// Six ranges in a full round of recovery, of a flight so large that they are less than 2 % of it.
+//= bbr-06 5.3.1.3-2 test
 #[test]
 fn g_six_ranges_of_two_percent_do_not() {
     let mut script = Script::new(Deviations::ALL);
@@ -143,6 +149,7 @@ fn g_six_ranges_of_two_percent_do_not() {
     assert_eq!(script.bbr.state, State::Startup);
 }
 
+//= bbr-06 5.3.1.3-3 test
 #[test]
 fn g_one_long_range_does_not() {
     let mut contiguity = [true; 20];
@@ -168,6 +175,7 @@ fn undo_of_many_losses(deviations: Deviations) -> (u64, u64, State) {
     (before, flow.cc.bounds.inflight_longterm, flow.cc.state)
 }
 
+//= bbr-06 5.5.10.2-7 5.5.11.1-1 5.6.4.4-2 test
 #[test]
 fn h_an_undo_reaches_back_to_the_start_of_the_episode() {
     let (before, after, state) = undo_of_many_losses(Deviations::ALL);
@@ -184,6 +192,7 @@ fn pacing_after_first_rtt(deviations: Deviations) -> u64 {
     script.bbr.pacing_rate.bytes_per_sec()
 }
 
+//= bbr-06 5.6.2-2 test
 #[test]
 fn i_the_first_rtt_sample_replaces_the_nominal_pacing_rate() {
     // 2.77 * 10 packets over 100 ms, or over 1 ms.
@@ -203,6 +212,7 @@ fn state_after_unreliable_samples(deviations: Deviations) -> State {
     script.bbr.state
 }
 
+//= bbr-06 4.1.2.3-7 test
 #[test]
 fn j_unreliable_samples_are_no_plateau() {
     assert_eq!(state_after_unreliable_samples(Deviations::ALL), State::Startup);
@@ -227,6 +237,7 @@ fn signals_around_an_unreliable_sample(deviations: Deviations) -> [(Rate, u64); 
 
 /// The zero of such a sample would stand for the delivery of the whole round, to which the
 /// short-term bounds fall.
+//= bbr-06 5.5.5-1 test
 #[test]
 fn j_unreliable_samples_leave_the_latest_signals_alone() {
     let [before, after] = signals_around_an_unreliable_sample(Deviations::ALL);
@@ -284,6 +295,7 @@ fn rounds_of_overlong_drain(deviations: Deviations) -> u64 {
     flow.cc.round.count() - round
 }
 
+//= bbr-06 5.3.2-3 test
 #[test]
 fn m_drain_lasts_three_rounds() {
     assert_eq!(rounds_of_overlong_drain(Deviations::ALL), 3);
@@ -319,6 +331,7 @@ fn cautious_probe(deviations: Deviations) -> (TimeDelta, Loop<Bbr3>) {
     (flow.now.since(began), flow)
 }
 
+//= bbr-06 5.3.3.6-1 5.3.3.6-2 5.3.3.6-3 5.3.3.6-4 5.3.3.7-4 5.3.3.9-8 5.3.3.9-10 test
 #[test]
 fn o_a_cautious_probe_stops_at_the_bound_and_is_repeated_in_earnest() {
     let (lasted, mut flow) = cautious_probe(Deviations::ALL);

@@ -13,6 +13,7 @@ fn loaded() -> Script {
     script
 }
 
+//= bbr-06 5.6.4.4-1 test
 #[test]
 fn timeout_lets_one_packet_leave() {
     let mut script = loaded();
@@ -26,6 +27,7 @@ fn timeout_lets_one_packet_leave() {
     assert!(before > 4 * MSS64, "recovery is over, but the window grows back, it does not jump");
 }
 
+//= bbr-06 4.1.2.1-2 4.1.2.4-3 test
 #[test]
 fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
     let mut script = loaded();
@@ -47,6 +49,7 @@ fn probe_timeout_concludes_nothing() {
     assert_eq!(script.bbr.control(), before);
 }
 
+//= rfc9002 7.6.2-5 test
 #[test]
 fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
     let mut script = loaded();
@@ -62,6 +65,7 @@ fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
     assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
 }
 
+//= bbr-06 5.2.4-1 5.5.10.2-6 test
 #[test]
 fn losses_without_acks_are_noted_and_run_no_model() {
     let mut script = loaded();
@@ -103,6 +107,7 @@ fn another_path_is_learned_from_the_start() {
     assert!(is_close(flow.max_bw(), 12_500_000, 2));
 }
 
+//= bbr-06 3.7-1 test
 #[test]
 fn marks_in_cruise_lower_the_short_term_bounds() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -113,6 +118,7 @@ fn marks_in_cruise_lower_the_short_term_bounds() {
     assert_eq!(flow.stats.lost, 0);
 }
 
+//= bbr-06 3.7-1 test
 #[test]
 fn more_than_two_percent_of_marks_end_a_probe() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -127,6 +133,7 @@ fn more_than_two_percent_of_marks_end_a_probe() {
     assert!(flow.snapshot().inflight_longterm.is_some());
 }
 
+//= bbr-06 5.6.4.4-2 5.6.4.4-3 test
 #[test]
 fn window_is_restored_after_recovery_and_bounded_by_the_model() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -140,6 +147,7 @@ fn window_is_restored_after_recovery_and_bounded_by_the_model() {
     assert!(flow.cc.cwnd >= before.min(bound));
 }
 
+//= bbr-06 5.3.4.3-3 5.6.4.4-4 test
 #[test]
 fn probe_rtt_saves_the_window_it_finds() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -149,6 +157,8 @@ fn probe_rtt_saves_the_window_it_finds() {
     assert!(flow.cc.undo.prior_cwnd < 3 * flow.path.bdp());
 }
 
+//= rfc9002 7.8-2 test
+//= bbr-06 4.1.1.3-2 4.1.2.4-1 test
 #[test]
 fn pacing_limited_sender_is_not_application_limited() {
     let mut script = Script::new(Deviations::ALL);
@@ -161,6 +171,7 @@ fn pacing_limited_sender_is_not_application_limited() {
     assert!(script.bbr.sampler.is_app_limited());
 }
 
+//= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.3-3 test
 #[test]
 fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
     let mut flow = flow(10, 2_000, Deviations::ALL);
@@ -171,6 +182,7 @@ fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
     assert!(flow.cc.cycle.rounds_since_up <= packets + 1);
 }
 
+//= bbr-06 5.3.3.8.3-2 test
 #[test]
 fn equal_seeds_give_equal_runs_and_others_do_not() {
     let probes = |seed| {

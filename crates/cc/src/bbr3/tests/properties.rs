@@ -138,6 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     /// No input panics (transitions are asserted), stops the sender or lets it run unpaced.
+    //= bbr-06 5.1.1-1 5.5.10.3-9 test
     #[test]
     fn any_host_leaves_the_controller_usable(
         which in 0..3_usize,

@@ -35,6 +35,8 @@ fn ack(cumulative: u64, trigger: Segment) -> Ack {
     Ack { cumulative, sack, blocks: u8::from(hole), trigger, duplicate: false }
 }
 
+//= rfc9002 7-3 test
+//= bbr-06 2.4-1 test
 #[test]
 fn no_more_is_in_flight_than_the_window_holds() {
     let (mut sender, sent) = sender(100);
@@ -76,6 +78,7 @@ fn fewer_leave_time_for_reordering() {
     assert_eq!(sender.poll_segment(due).map(|segment| segment.seq), Some(0));
 }
 
+//= rfc9002 7.5-1 7.5-2 test
 #[test]
 fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     let (mut sender, _) = sender(3);
