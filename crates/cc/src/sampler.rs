@@ -421,6 +421,17 @@ mod tests {
         assert!(!flow.send(111, AppState::Backlogged).is_app_limited());
     }
 
+    /// More to send is new data or losses that wait to be sent again.
+    //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
+    #[test]
+    fn a_sender_with_more_to_send_is_not_application_limited() {
+        let mut flow = Flow::new();
+        flow.send(0, AppState::Backlogged);
+        assert!(!flow.send(500, AppState::Backlogged).is_app_limited());
+        flow.sampler.check_app_limited(at(1_000), true);
+        assert!(!flow.sampler.is_app_limited());
+    }
+
     //= rfc9002 7.8-2 test
     //= bbr-06 4.1.1.3-2 test
     #[test]

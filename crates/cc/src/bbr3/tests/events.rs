@@ -27,7 +27,7 @@ fn timeout_lets_one_packet_leave() {
     assert!(before > 4 * MSS64, "recovery is over, but the window grows back, it does not jump");
 }
 
-//= bbr-06 4.1.2.1-2 4.1.2.4-3 test
+//= bbr-06 4.1.2.4-3 test
 #[test]
 fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
     let mut script = loaded();
