@@ -185,6 +185,22 @@ fn an_undo_in_probe_rtt_restores_the_bounds_and_stays() {
     assert_eq!((flow.cc.state, flow.cc.bounds), (State::ProbeRtt, before));
 }
 
+//= bbr-06 5.3.4.3-3 test
+#[test]
+fn probe_rtt_is_the_end_of_a_probe() {
+    let mut flow = reached(State::ProbeRtt);
+    flow.reach(State::ProbeBwUp);
+    flow.cc.min_rtt.schedule_probe(Time::ZERO);
+    assert_eq!(flow.cc.cycle.ack_phase, AckPhase::ProbeStarting);
+    flow.reach(State::ProbeRtt);
+    assert_eq!(flow.cc.cycle.ack_phase, AckPhase::ProbeStopping);
+    assert!(flow.cc.probe_rtt_hold.is_none(), "inflight has yet to come down");
+    // A round later the last of its ACKs are in.
+    flow.run_for(ms(100));
+    assert_eq!(flow.cc.cycle.ack_phase, AckPhase::Init);
+    assert!(!flow.cc.cycle.is_bw_probe_sample && flow.cc.probe_rtt_hold.is_some());
+}
+
 //= bbr-06 5.3.4.3-6 test
 #[test]
 fn probe_rtt_marks_its_samples_application_limited() {
