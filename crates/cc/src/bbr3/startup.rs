@@ -43,8 +43,7 @@ impl Bbr3 {
     /// so its losses are the round's.
     //= bbr-06 5.3.1.3-1 5.3.1.3-2 5.3.1.3-3 5.3.1.3-5 5.3.1.3-6
     fn check_startup_high_loss(&mut self, sample: &RateSample) {
-        if !self.full_pipe.reached()
-            && self.signals.loss_round_start
+        if self.signals.loss_round_start
             && self.signals.lost_ranges >= self.profile.startup_full_loss_count()
             && self.is_inflight_too_high(&LossSample::from(sample))
         {

@@ -112,12 +112,17 @@ fn b_a_lost_packet_does_not_make_the_round_application_limited() {
 
 /// Losses in Startup, the first at the start of a loss round and the others during it, up to the
 /// first ACK of a packet sent since.
-fn startup_after_losses(contiguity: &[bool]) -> Script {
+fn startup_until_the_last_ack(contiguity: &[bool]) -> Script {
     let (first, rest) = contiguity.split_at(1);
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(60).wait(ms(40)).ack_and_lose(3, first);
     script.send(20).wait(ms(40)).ack_and_lose(56 - rest.len(), rest);
     assert_eq!(script.bbr.state, State::Startup, "the round is not over");
+    script
+}
+
+fn startup_after_losses(contiguity: &[bool]) -> Script {
+    let mut script = startup_until_the_last_ack(contiguity);
     script.ack(1);
     script
 }
@@ -133,6 +138,17 @@ fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
 }
 
 //= bbr-06 5.3.1.3-3 test
+#[test]
+fn g_losses_count_although_the_plateau_is_seen_at_the_same_ack() {
+    let mut script = startup_until_the_last_ack(&[false; 6]);
+    for mbit in [1_000, 1, 1] {
+        script.bbr.full_pipe.on_round(Rate::from_mbit(mbit));
+    }
+    script.ack(1);
+    assert_ne!(script.bbr.state, State::Startup);
+    assert_ne!(script.bbr.bounds.inflight_longterm, u64::MAX);
+}
+
 #[test]
 fn g_five_ranges_do_not() {
     assert_eq!(startup_after_losses(&[false; 5]).bbr.state, State::Startup);
