@@ -50,6 +50,8 @@ pub(crate) struct RateSample {
     pub(crate) tx_in_flight: u64,
     /// RS.lost: bytes declared lost since that packet had left; cf. DEVIATIONS.md (a).
     pub(crate) lost: u64,
+    /// Bytes in flight before this feedback.
+    pub(crate) prior_in_flight: u64,
     /// RS.newly_acked: bytes this feedback acknowledged.
     pub(crate) newly_acked: u64,
     /// RS.newly_lost: bytes this feedback declared lost.
@@ -157,6 +159,7 @@ impl DeliverySampler {
     //= bbr-06 2.2-8 2.2-11 2.3-1 4.1-1 4.1.2.1-3 4.1.2.3-1 4.1.2.3-2 4.1.2.3-3 4.1.2.3-5 4.1.3.4-1
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> RateSample {
         let mut sample = RateSample {
+            prior_in_flight: self.in_flight,
             newly_acked: feedback.acked_bytes(),
             newly_lost: feedback.lost_bytes(),
             rtt: feedback.rtt.map(|rtt| rtt.latest),
@@ -312,6 +315,16 @@ mod tests {
     }
 
     //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
+    #[test]
+    fn a_late_arrival_was_not_in_flight_before_its_ack() {
+        let mut flow = Flow::new();
+        let train = flow.send_train(0, 3);
+        flow.feedback(100, &[train[1]], &[train[0]]);
+        flow.in_flight += u64::from(BYTES); // that of the packet which left the flight as lost
+        let sample = flow.feedback(110, &[train[0]], &[]);
+        assert_eq!((sample.newly_acked, sample.prior_in_flight), (1_000, 1_000));
+    }
+
     #[test]
     fn an_interval_below_the_shortest_round_trip_gives_no_rate() {
         let mut flow = Flow::new();

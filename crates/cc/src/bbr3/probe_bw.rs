@@ -210,11 +210,11 @@ impl Bbr3 {
     /// that volume, what an ACK leaves in flight never is at it; what was in flight before the ACK is.
     //= bbr-06 5.3.3.6-1
     fn has_come_up_to(&self, volume: u64, sample: &RateSample) -> bool {
-        let mut in_flight = self.sampler.in_flight();
-        if self.deviations.has(Deviation::InflightBeforeAck) {
-            let gone = sample.newly_acked.saturating_add(sample.newly_lost);
-            in_flight = in_flight.saturating_add(gone).saturating_add(self.mss - 1);
-        }
+        let in_flight = if self.deviations.has(Deviation::InflightBeforeAck) {
+            sample.prior_in_flight.saturating_add(self.mss - 1)
+        } else {
+            self.sampler.in_flight()
+        };
         in_flight >= volume
     }
 

@@ -128,7 +128,7 @@ fn v2_probes_for_a_round_at_least() {
     let mut flow = flow_of(Profile::V2, 100, 4_000);
     flow.reach(State::ProbeBwUp);
     let (began, min_rtt) = (flow.now, flow.cc.min_rtt.get().expect("measured"));
-    let sample = RateSample { newly_acked: 10 * flow.cc.bdp, ..Default::default() };
+    let sample = RateSample { prior_in_flight: 10 * flow.cc.bdp, ..Default::default() };
     flow.cc.update_probe_bw_cycle_phase(began + min_rtt, &sample);
     assert_eq!(flow.cc.state, State::ProbeBwUp);
     flow.cc.update_probe_bw_cycle_phase(began + min_rtt + TimeDelta::from_nanos(1), &sample);
