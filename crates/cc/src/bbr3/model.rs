@@ -19,7 +19,11 @@ impl Bbr3 {
         self.check_startup_done(sample);
         self.check_drain_done(now);
         self.update_probe_bw_cycle_phase(now, sample);
+        let known = self.min_rtt.get();
         let expired = self.min_rtt.update(now, sample.rtt);
+        if self.min_rtt.get() != known {
+            self.update_bdp();
+        }
         self.check_probe_rtt(now, sample, expired);
         self.signals.advance_latest(sample);
         self.bound_bw_for_model();
@@ -61,10 +65,15 @@ impl Bbr3 {
         });
     }
 
-    /// BoundBWForModel(), and BBR.bdp from the result.
+    /// BoundBWForModel().
     //= bbr-06 5.5.10.3-9 5.6.1-2
     pub(super) fn bound_bw_for_model(&mut self) {
         self.bw = self.max_bw.get().min(self.bounds.bw_shortterm);
+        self.update_bdp();
+    }
+
+    /// BBR.bdp follows BBR.bw and BBR.min_rtt.
+    fn update_bdp(&mut self) {
         self.bdp = self.min_rtt.get().map_or(0, |min_rtt| self.bw.bytes_in(min_rtt));
     }
 }

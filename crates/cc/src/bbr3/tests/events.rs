@@ -160,6 +160,16 @@ fn probe_rtt_saves_the_window_it_finds() {
 //= rfc9002 7.8-2 test
 //= bbr-06 4.1.1.3-2 4.1.2.4-1 test
 #[test]
+fn probe_rtt_holds_inflight_against_the_min_rtt_of_the_same_ack() {
+    let mut script = loaded();
+    // After 12 s without an ACK both minima have expired, and nine packets are less than half of
+    // what the renewed min_rtt makes of the bandwidth.
+    script.wait(ms(12_000)).ack(1);
+    assert_eq!(script.bbr.state, State::ProbeRtt);
+    assert!(script.bbr.probe_rtt_hold.is_some());
+}
+
+#[test]
 fn pacing_limited_sender_is_not_application_limited() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10);
