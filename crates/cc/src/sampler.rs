@@ -28,7 +28,7 @@ pub(crate) struct DeliverySampler {
     /// Bytes in flight as last reported.
     in_flight: u64,
     /// When the pacer would have let the packet after the last one go, had there been one; never
-    /// while the application has more.
+    /// while the application has more or lost data waits to be sent again.
     pacing_release: Time,
 }
 
@@ -126,6 +126,11 @@ impl DeliverySampler {
         }
     }
 
+    /// Lost data waits to be sent again (C.lost_out > C.retrans_out): the sender has not run dry.
+    pub(crate) fn lost_data_waits(&mut self) {
+        self.pacing_release = Time::NEVER;
+    }
+
     /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` tells until
     /// when the pacer holds the packet after this one.
     //= bbr-06 4.1.2.2-1 4.1.2.2-2
@@ -166,6 +171,9 @@ impl DeliverySampler {
             ..RateSample::default()
         };
         self.in_flight = feedback.in_flight;
+        if feedback.unacked > feedback.in_flight {
+            self.lost_data_waits();
+        }
         self.lost = self.lost.saturating_add(sample.newly_lost);
         if let Some(rtt) = feedback.rtt {
             self.min_rtt = self.min_rtt.min(rtt.latest);
@@ -323,6 +331,29 @@ mod tests {
         flow.in_flight += u64::from(BYTES); // that of the packet which left the flight as lost
         let sample = flow.feedback(110, &[train[0]], &[]);
         assert_eq!((sample.newly_acked, sample.prior_in_flight), (1_000, 1_000));
+    }
+
+    #[test]
+    fn a_sender_with_lost_data_to_send_again_is_not_application_limited() {
+        for waiting in [0, 1_000] {
+            let mut sampler = DeliverySampler::new(Time::ZERO, None);
+            let packet = SentPacket { bytes: BYTES, in_flight: 1_000, unacked: 1_000 };
+            let token = sampler.on_sent(at(0), packet, AppState::Drained, None);
+            let feedback = Feedback {
+                acked: &[],
+                lost: &[Lost { token, bytes: BYTES, contiguous: false }],
+                rtt: None,
+                ce_packets: 0,
+                in_flight: 0,
+                unacked: waiting,
+                una_advanced: false,
+                oldest_sent: Time::NEVER,
+                repaired_by_probe: false,
+            };
+            sampler.on_feedback(at(100), &feedback);
+            sampler.check_app_limited(at(100), true);
+            assert_eq!(sampler.is_app_limited(), waiting == 0, "{waiting} bytes wait");
+        }
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl Bbr3 {
             self.recovery.enter(now);
         }
         self.timed_out = true;
+        self.sampler.lost_data_waits();
         self.cwnd = self.sampler.in_flight().saturating_add(self.mss);
     }
 

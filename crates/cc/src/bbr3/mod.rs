@@ -232,6 +232,7 @@ impl Controller for Bbr3 {
     }
 
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+        self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
         match timeout {
             Timeout::Probe => {}
             Timeout::Retransmission => self.on_enter_rto(now),

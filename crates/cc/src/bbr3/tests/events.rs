@@ -170,6 +170,16 @@ fn probe_rtt_holds_inflight_against_the_min_rtt_of_the_same_ack() {
 }
 
 #[test]
+fn a_timeout_of_a_full_window_is_not_application_limited() {
+    let mut script = loaded();
+    let room = ((script.bbr.cwnd - script.in_flight()) / MSS64) as usize;
+    script.send(room - 1).send_as(1, AppState::Drained).wait(ms(500));
+    let flight = (script.in_flight() / MSS64) as usize;
+    script.time_out(Timeout::Retransmission).lose(flight);
+    assert!(!script.bbr.sampler.is_app_limited());
+}
+
+#[test]
 fn pacing_limited_sender_is_not_application_limited() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10);
