@@ -13,6 +13,7 @@ use crate::spec::{Algorithm, CcSpec};
 
 /// Any controller of this crate, by value.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum AnyController {
     /// NewReno.
     Reno(NewReno),
@@ -20,7 +21,7 @@ pub enum AnyController {
     Cubic(Cubic),
     /// BBR version 1.
     Bbr1(Bbr1),
-    /// BBR version 3.
+    /// BBR version 3, or 2.
     Bbr3(Bbr3),
 }
 
@@ -31,7 +32,12 @@ impl CcSpec {
             Algorithm::Reno => AnyController::Reno(NewReno::new(settings)),
             Algorithm::Cubic => AnyController::Cubic(Cubic::new(settings, self.has("rfc8312"))),
             Algorithm::Bbr1 => AnyController::Bbr1(Bbr1::new(settings)),
-            Algorithm::Bbr3 => AnyController::Bbr3(Bbr3::new(settings, self.has("strict_draft"))),
+            Algorithm::Bbr2 => AnyController::Bbr3(Bbr3::v2(settings)),
+            Algorithm::Bbr3 => {
+                let bbr = Bbr3::new(settings, self.has("strict_draft"));
+                let tolerant = self.has("loss_floor");
+                AnyController::Bbr3(if tolerant { bbr.with_loss_floor() } else { bbr })
+            }
         }
     }
 }

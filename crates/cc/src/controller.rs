@@ -11,7 +11,7 @@ use crate::resume::ResumePhase;
 pub struct Settings {
     /// Sender maximum segment size in bytes.
     pub mss: u32,
-    /// Initial window in bytes; RFC 6928 suggests ten segments.
+    /// Initial window in bytes.
     pub initial_window: u64,
     /// Round-trip time of the handshake, where one was measured.
     pub initial_rtt: Option<TimeDelta>,
@@ -21,8 +21,20 @@ pub struct Settings {
     pub now: Time,
 }
 
+impl Settings {
+    /// A connection that has measured nothing yet, with the initial window of RFC 6928. Give each
+    /// connection a seed of its own, so that connections do not probe in step.
+    pub fn new(mss: u32, seed: u64, now: Time) -> Self {
+        let segment = u64::from(mss);
+        let initial_window = (10 * segment).min((2 * segment).max(14_600));
+        Self { mss, initial_window, initial_rtt: None, seed, now }
+    }
+}
+
 /// How the host may send.
+//= bbr-06 2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Control {
     /// Congestion window: the most bytes that may be in flight. Probes after a timeout may exceed it
     /// (RFC 9002 §7.5).
@@ -37,6 +49,7 @@ pub struct Control {
 /// The inside of a controller, for logs, plots and tests. `None` where an algorithm has no such
 /// notion, or has not measured it yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// State by the specification's name, such as `ProbeBW_UP` or `SlowStart`.
     pub state: &'static str,
@@ -100,6 +113,9 @@ impl Snapshot {
 ///   because of it. Persistent congestion is found by an ACK: its [`Self::on_feedback`] comes after.
 ///
 /// Each of them may change what [`Self::control`] says. Times never go back.
+///
+/// A wrapper may implement this too, by passing the calls on: [`Token`]s come only from the
+/// controllers of this crate.
 pub trait Controller {
     /// A packet leaves. The token is stored beside it and comes back with its fate.
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token;
@@ -128,4 +144,19 @@ pub trait Controller {
 
     /// The inside, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_initial_window_is_that_of_rfc_6928() {
+        let window = |mss| Settings::new(mss, 1, Time::ZERO).initial_window;
+        assert_eq!(window(1_200), 12_000);
+        assert_eq!(window(1_460), 14_600);
+        assert_eq!(window(1_500), 14_600);
+        assert_eq!(window(8_960), 17_920);
+        assert_eq!(window(u32::MAX), 2 * u64::from(u32::MAX));
+    }
 }

@@ -5,6 +5,7 @@ use uncork_units::{Time, TimeDelta};
 use crate::resume::ResumeHint;
 
 /// A packet that leaves now.
+//= bbr-06 2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPacket {
     /// Size in bytes.
@@ -22,6 +23,7 @@ pub struct SentPacket {
 /// This says nothing about the pacer or the windows, the congestion window and the receiver's: a
 /// sender that waits for any of them is not application-limited. The sampler draws that conclusion
 /// itself.
+//= bbr-06 4.1.1.3-4 4.1.2.4-4
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppState {
     /// New data, or data to retransmit, waits to be sent.
@@ -34,6 +36,7 @@ pub enum AppState {
 /// beside the packet and hands it back in [`Acked`] or [`Lost`]; there is no second packet table. A
 /// host that keeps packets for a while after declaring them lost keeps their tokens too, for
 /// [`crate::Controller::on_spurious`].
+//= bbr-06 4.1.2.2-2 4.2-1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// When the packet left.
@@ -111,6 +114,7 @@ pub struct Lost {
 }
 
 /// A round-trip time measured by this feedback.
+//= bbr-06 5.5.7.1-1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
     /// The sample: now minus the departure of the newest packet acknowledged, whatever the peer says
@@ -153,7 +157,25 @@ pub struct Feedback<'a> {
     pub repaired_by_probe: bool,
 }
 
-impl Feedback<'_> {
+impl<'a> Feedback<'a> {
+    /// A feedback without round-trip time and CE marks, of a host that repairs each loss with a
+    /// packet of its own: what is lost now waits to be sent again, and nothing that was lost before
+    /// does. The oldest packet counts as acknowledged when none that is left went before `acked`.
+    pub fn new(acked: &'a [Acked], lost: &'a [Lost], in_flight: u64, oldest_sent: Time) -> Self {
+        let first = acked.first().map(|packet| packet.token.send_time);
+        Self {
+            acked,
+            lost,
+            rtt: None,
+            ce_packets: 0,
+            in_flight,
+            unacked: in_flight.saturating_add(lost_bytes(lost)),
+            una_advanced: first.is_some_and(|sent| sent <= oldest_sent),
+            oldest_sent,
+            repaired_by_probe: false,
+        }
+    }
+
     /// Whether it tells of packets that left before `since`.
     pub(crate) fn reaches_back_before(&self, since: Time) -> bool {
         let acked = self.acked.first().map(|packet| packet.token.send_time);
@@ -181,13 +203,18 @@ impl Feedback<'_> {
 
     /// Bytes newly declared lost.
     pub fn lost_bytes(&self) -> u64 {
-        self.lost.iter().map(|packet| u64::from(packet.bytes)).sum()
+        lost_bytes(self.lost)
     }
+}
+
+fn lost_bytes(lost: &[Lost]) -> u64 {
+    lost.iter().map(|packet| u64::from(packet.bytes)).sum()
 }
 
 /// A timer expired for want of acknowledgements. It is reported before the feedback with the
 /// packets that are declared lost because of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Timeout {
     /// A probe timeout (RFC 8985 §7, RFC 9002 §6.2): a probe is sent, nothing is concluded.
     Probe,
@@ -199,6 +226,7 @@ pub enum Timeout {
 
 /// Something happened to the path or to the connection's use of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathEvent {
     /// The largest packet is now this many bytes.
     MtuChanged {
@@ -213,4 +241,33 @@ pub enum PathEvent {
     /// packet, it may let the window jump once the initial window is acknowledged; at a time when
     /// congestion has been met, or Startup left, it is ignored.
     Resume(ResumeHint),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acked(ms: u64) -> Acked {
+        let sent = Time::ZERO + TimeDelta::from_millis(ms);
+        Acked { token: Token::new(sent, (0, sent, TimeDelta::ZERO, 0), 0, false), bytes: 1 }
+    }
+
+    #[test]
+    fn what_is_lost_now_is_unacknowledged() {
+        let Acked { token, bytes } = acked(1);
+        let lost = [Lost { token, bytes, contiguous: false }; 2];
+        assert_eq!(Feedback::new(&[], &lost, 5, Time::NEVER).unacked, 7);
+    }
+
+    #[test]
+    fn the_oldest_packet_is_acknowledged_when_none_before_it_is_left() {
+        let advances =
+            |acked: &[Acked], oldest: Time| Feedback::new(acked, &[], 1, oldest).una_advanced;
+        let at = |ms| acked(ms).token.send_time();
+        assert!(advances(&[acked(1), acked(4)], at(2)));
+        assert!(advances(&[acked(1)], at(1)), "packets of one batch");
+        assert!(advances(&[acked(1)], Time::NEVER), "nothing is left");
+        assert!(!advances(&[acked(3), acked(4)], at(2)));
+        assert!(!advances(&[], Time::NEVER), "a timer");
+    }
 }

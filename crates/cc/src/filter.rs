@@ -1,61 +1,67 @@
 //! Windowed maxima.
 
 /// The maximum over a sliding window, in constant space: Kathleen Nichols' algorithm (the best,
-/// second best and third best sample of the window), with any monotonic `u64` as time.
+/// second best and third best sample of the window). Time is a count that may wrap, such as rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowedMax {
-    best: [Sample; 3],
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Sample {
-    time: u64,
-    value: u64,
+    values: [u64; 3],
+    times: [u32; 3],
 }
 
 impl WindowedMax {
     /// The maximum of the window, as of the last update.
     pub(crate) fn get(&self) -> u64 {
-        self.best[0].value
+        self.values[0]
     }
 
     /// Forgets everything but `value`.
-    pub(crate) fn reset(&mut self, time: u64, value: u64) {
-        self.best = [Sample { time, value }; 3];
+    pub(crate) fn reset(&mut self, time: u32, value: u64) {
+        *self = Self { values: [value; 3], times: [time; 3] };
     }
 
     /// Takes in a sample and returns the maximum of the last `window` time units.
-    pub(crate) fn update(&mut self, window: u64, time: u64, value: u64) -> u64 {
-        let sample = Sample { time, value };
-        let third_expired = time.saturating_sub(self.best[2].time) > window;
-        if value >= self.best[0].value || third_expired {
+    pub(crate) fn update(&mut self, window: u32, time: u32, value: u64) -> u64 {
+        if value >= self.values[0] || self.age(2, time) > window {
             self.reset(time, value);
-            return value;
+        } else if value >= self.values[1] {
+            self.replace_from(1, time, value);
+        } else if value >= self.values[2] {
+            self.replace_from(2, time, value);
         }
-        if value >= self.best[1].value {
-            self.best[1] = sample;
-            self.best[2] = sample;
-        } else if value >= self.best[2].value {
-            self.best[2] = sample;
-        }
-        self.expire(window, sample);
+        self.expire(window, time, value);
         self.get()
+    }
+
+    /// How long ago the sample of this rank was taken.
+    fn age(&self, rank: usize, now: u32) -> u32 {
+        now.wrapping_sub(self.times[rank])
+    }
+
+    /// The sample takes this rank and those after it.
+    fn replace_from(&mut self, rank: usize, time: u32, value: u64) {
+        self.values[rank..].fill(value);
+        self.times[rank..].fill(time);
+    }
+
+    /// The best leaves, the others move up, and the sample comes last.
+    fn drop_best(&mut self, time: u32, value: u64) {
+        self.values = [self.values[1], self.values[2], value];
+        self.times = [self.times[1], self.times[2], time];
     }
 
     /// Lets go of a best that has left the window, and refreshes a second and third best that are no
     /// later than the first: they could not replace it when it goes.
-    fn expire(&mut self, window: u64, sample: Sample) {
-        let age = sample.time.saturating_sub(self.best[0].time);
+    fn expire(&mut self, window: u32, time: u32, value: u64) {
+        let age = self.age(0, time);
         if age > window {
-            self.best = [self.best[1], self.best[2], sample];
-            if sample.time.saturating_sub(self.best[0].time) > window {
-                self.best = [self.best[1], self.best[2], sample];
+            self.drop_best(time, value);
+            if self.age(0, time) > window {
+                self.drop_best(time, value);
             }
-        } else if self.best[1].time == self.best[0].time && age > window / 4 {
-            self.best[1] = sample;
-            self.best[2] = sample;
-        } else if self.best[2].time == self.best[1].time && age > window / 2 {
-            self.best[2] = sample;
+        } else if self.times[1] == self.times[0] && age > window / 4 {
+            self.replace_from(1, time, value);
+        } else if self.times[2] == self.times[1] && age > window / 2 {
+            self.replace_from(2, time, value);
         }
     }
 }
@@ -70,9 +76,9 @@ mod tests {
 
     use super::*;
 
-    const WINDOW: u64 = 10;
+    const WINDOW: u32 = 10;
 
-    fn filter(samples: &[(u64, u64)]) -> WindowedMax {
+    fn filter(samples: &[(u32, u64)]) -> WindowedMax {
         let mut filter = WindowedMax::default();
         for &(time, value) in samples {
             filter.update(WINDOW, time, value);
@@ -87,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_maximum_lasts_for_the_window_and_no_longer() {
-        let falling: Vec<_> = (0..=WINDOW).map(|time| (time, 100 - time)).collect();
+        let falling: Vec<_> = (0..=WINDOW).map(|time| (time, 100 - u64::from(time))).collect();
         assert_eq!(filter(&falling).get(), 100);
         let mut filter = filter(&falling);
         assert!(filter.update(WINDOW, WINDOW + 1, 1) < 100);
@@ -116,19 +122,19 @@ mod tests {
         /// sample of the window, and none since the last of equal or greater value exceeds it.
         #[test]
         fn the_maximum_is_a_recent_sample(
-            steps in proptest::collection::vec((0..6_u64, 0..100_u64), 1..60),
-            start in prop_oneof![Just(0), any::<u64>()],
+            steps in proptest::collection::vec((0..6_u32, 0..100_u64), 1..60),
+            start in prop_oneof![Just(0), any::<u32>()],
         ) {
             let mut filter = WindowedMax::default();
             filter.reset(start, 0);
             let (mut time, mut seen) = (start, Vec::from([(start, 0)]));
             for (step, value) in steps {
-                time = time.saturating_add(step);
+                time = time.wrapping_add(step);
                 seen.push((time, value));
                 let max = filter.update(WINDOW, time, value);
                 prop_assert_eq!(max, filter.get());
                 prop_assert!(max >= value);
-                let mut window = seen.iter().filter(|(at, _)| time - at <= WINDOW);
+                let mut window = seen.iter().filter(|(at, _)| time.wrapping_sub(*at) <= WINDOW);
                 prop_assert!(window.any(|(_, value)| *value == max), "{max} of {seen:?}");
             }
         }

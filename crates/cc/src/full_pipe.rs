@@ -4,6 +4,7 @@
 use uncork_units::Rate;
 
 /// Rounds without growth after which the pipe counts as full.
+//= bbr-06 5.3.1.2-4
 const FULL_BW_ROUNDS: u8 = 3;
 
 /// Looks for a plateau of the delivery rate while the sender accelerates.
@@ -31,6 +32,7 @@ impl FullPipe {
     }
 
     /// ResetFullBW(), with growth counted from `baseline`.
+    //= bbr-06 5.3.1.2-1
     pub(crate) fn restart(&mut self, baseline: Rate) {
         *self = Self { baseline, reached: self.reached, ..Self::default() };
     }
@@ -48,6 +50,7 @@ impl FullPipe {
 
     /// CheckFullBWReached() at the start of a round whose sample is not application-limited. `rate` is
     /// what the round delivered; in BBRv1, the most that any round did.
+    //= bbr-06 5.3.1.2-3 5.3.1.2-4
     pub(crate) fn on_round(&mut self, rate: Rate) {
         if self.now {
             return;
@@ -72,6 +75,7 @@ mod tests {
         Rate::from_mbit(n)
     }
 
+    //= bbr-06 5.3.1.2-4 test
     #[test]
     fn three_rounds_below_a_quarter_of_growth_mean_full() {
         let mut pipe = FullPipe::default();
@@ -83,6 +87,7 @@ mod tests {
         assert!(pipe.is_full_now() && pipe.reached());
     }
 
+    //= bbr-06 5.3.1.2-3 test
     #[test]
     fn exactly_a_quarter_of_growth_starts_the_count_anew() {
         let mut pipe = FullPipe::default();
@@ -92,6 +97,7 @@ mod tests {
         assert!(!pipe.is_full_now());
     }
 
+    //= bbr-06 5.3.1.2-1 test
     #[test]
     fn restart_forgets_now_but_not_ever() {
         let mut pipe = FullPipe::default();

@@ -6,10 +6,12 @@ use uncork_units::TimeDelta;
 type Micros = u32;
 
 const INFINITY: Micros = Micros::MAX;
+//= rfc9406 4.3-1
 const MIN_RTT_THRESH: Micros = 4_000;
 const MAX_RTT_THRESH: Micros = 16_000;
 const MIN_RTT_DIVISOR: Micros = 8;
 const N_RTT_SAMPLE: u8 = 8;
+//= rfc9406 4.3-5
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u8 = 5;
 
@@ -48,12 +50,14 @@ impl HyStart {
     }
 
     /// What to divide the growth of slow start by.
+    //= rfc9406 4.2-7
     pub(crate) fn growth_divisor(&self) -> u64 {
         if self.in_css() { CSS_GROWTH_DIVISOR } else { 1 }
     }
 
     /// An ACK arrived in packet-timed round `round`, with or without an RTT sample. True when slow
     /// start is over.
+    //= rfc9406 4.2-1 4.2-4
     pub(crate) fn on_ack(&mut self, round: u64, rtt: Option<TimeDelta>) -> bool {
         if round != self.round {
             self.start_round(round);
@@ -67,6 +71,7 @@ impl HyStart {
         self.css_rounds >= CSS_ROUNDS
     }
 
+    //= rfc9406 4.2-2 4.2-6
     fn start_round(&mut self, round: u64) {
         self.round = round;
         self.last_round_min_rtt = self.current_round_min_rtt;
@@ -79,6 +84,7 @@ impl HyStart {
 
     /// Into CSS when the round's RTT is above the last round's, and back when it falls below what
     /// it was on the way in.
+    //= rfc9406 4.2-5 4.2-8
     fn judge(&mut self) {
         if self.samples < N_RTT_SAMPLE {
             return;
@@ -96,6 +102,7 @@ impl HyStart {
         }
     }
 
+    //= rfc9406 4.2-5
     fn rtt_thresh(&self) -> Micros {
         (self.last_round_min_rtt / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH)
     }
@@ -122,12 +129,14 @@ mod tests {
         hystart.in_css()
     }
 
+    //= rfc9406 4.2-5 test
     #[test]
     fn a_rise_by_an_eighth_leads_to_css() {
         assert!(!detects(80_000, 89_999));
         assert!(detects(80_000, 90_000));
     }
 
+    //= rfc9406 4.2-5 4.3-1 test
     #[test]
     fn the_threshold_is_4_to_16_ms() {
         assert!(!detects(8_000, 11_999));
@@ -136,6 +145,7 @@ mod tests {
         assert!(detects(400_000, 416_000));
     }
 
+    //= rfc9406 4.2-2 4.2-4 4.3-1 test
     #[test]
     fn seven_samples_prove_nothing() {
         let mut hystart = HyStart::new();
@@ -150,6 +160,7 @@ mod tests {
         assert!(hystart.in_css());
     }
 
+    //= rfc9406 4.2-2 4.2-4 test
     #[test]
     fn the_smallest_sample_of_a_round_decides() {
         let mut hystart = HyStart::new();
@@ -159,6 +170,7 @@ mod tests {
         assert!(!hystart.in_css());
     }
 
+    //= rfc9406 4.2-6 4.2-7 4.3-1 4.3-5 test
     #[test]
     fn css_grows_by_a_quarter_and_ends_after_five_rounds() {
         let mut hystart = HyStart::new();
@@ -173,6 +185,7 @@ mod tests {
         assert!(round(&mut hystart, 7, 60_000));
     }
 
+    //= rfc9406 4.2-8 test
     #[test]
     fn a_fall_below_the_baseline_takes_css_back() {
         let mut hystart = HyStart::new();

@@ -1,9 +1,10 @@
 //! Congestion control as pure state machines.
 //!
-//! A host (a QUIC stack, a TCP, a simulator) tells a [`Controller`] what happened and asks it for a
-//! window, a pacing rate and a burst size. A controller never reads a clock, opens a socket or
-//! allocates; time and the seed of its randomness are arguments, so equal inputs give equal
-//! decisions on every machine.
+//! A host (a QUIC stack, a TCP, a game's protocol over UDP, a simulator) tells a [`Controller`] what
+//! happened and asks it for a window, a pacing rate and a burst size. A controller never reads a
+//! clock, opens a socket or allocates; time and the seed of its randomness are arguments, so equal
+//! inputs give equal decisions on every machine. The crate is `no_std` without `alloc`, has no
+//! unsafe code and needs Rust 1.93.
 //!
 //! Byte counts are `u64` bytes of transport payload (or of whole packets: the host chooses one and
 //! keeps to it). Times and rates are those of `uncork_units`.
@@ -12,69 +13,69 @@
 //!
 //! A host has four duties: to stay within [`Control`], to keep the [`Token`] of each packet in
 //! flight, to tell what becomes of it, and to report timeouts; [`Controller`] says in which order.
-//! Here is one that sends without end over a path that loses nothing:
+//! Here is one that sends without end over a path that loses nothing. `examples/udp` has all
+//! four, on sockets.
 //!
 //! ```
 //! use std::collections::VecDeque;
 //! use uncork_cc::pacer::Pacer;
-//! use uncork_cc::{
-//!     Acked, AppState, CcSpec, Controller, Feedback, RttSample, SentPacket, Settings, Token,
-//! };
+//! use uncork_cc::{Acked, AppState, CcSpec, Controller, Feedback, RttSample, SentPacket};
+//! use uncork_cc::{Settings, Token};
 //! use uncork_units::{Time, TimeDelta};
 //!
 //! const MSS: u32 = 1_200;
-//! let bytes = u64::from(MSS);
-//! let rtt = TimeDelta::from_millis(20);
+//! const RTT: TimeDelta = TimeDelta::from_millis(20);
 //! let mut now = Time::ZERO;
-//!
-//! let spec: CcSpec = "bbr3".parse().expect("a known controller");
-//! let initial_rtt = Some(rtt);
-//! let mut cc =
-//!     spec.build(&Settings { mss: MSS, initial_window: 10 * bytes, initial_rtt, seed: 1, now });
+//! let spec: CcSpec = "bbr3".parse()?;
+//! let mut cc = spec.build(&Settings::new(MSS, 1, now));
 //! let mut pacer = Pacer::default();
 //! let mut flight: VecDeque<Token> = VecDeque::new();
-//! let mut in_flight = 0;
 //!
-//! while now < Time::ZERO + rtt.times(5) {
+//! while now < Time::ZERO + RTT.times(5) {
 //!     // A packet leaves if the window and the pacer let it.
 //!     let control = cc.control();
-//!     let release = if in_flight + bytes <= control.cwnd {
-//!         pacer.release(now, &control)
-//!     } else {
-//!         pacer.end_burst();
-//!         Time::NEVER
-//!     };
-//!     if release == now {
-//!         in_flight += bytes;
+//!     let in_flight = (flight.len() as u64 + 1) * u64::from(MSS);
+//!     let has_room = in_flight <= control.cwnd;
+//!     if has_room && pacer.release(now, &control) == now {
 //!         let packet = SentPacket { bytes: MSS, in_flight, unacked: in_flight };
 //!         flight.push_back(cc.on_sent(now, packet, AppState::Backlogged));
-//!         pacer.on_sent(now, bytes, &control);
+//!         pacer.on_sent(now, u64::from(MSS), &control);
 //!         continue;
 //!     }
-//!     // Otherwise the pacer or an ACK is next.
-//!     let ack = flight.front().map_or(Time::NEVER, |oldest| oldest.send_time() + rtt);
+//!     // Otherwise the pacer or the ACK of the oldest packet is next.
+//!     let release = if has_room { pacer.release(now, &control) } else { Time::NEVER };
+//!     let ack = flight.front().map_or(Time::NEVER, |oldest| oldest.send_time() + RTT);
 //!     now = release.min(ack);
 //!     if now == ack && let Some(token) = flight.pop_front() {
-//!         in_flight -= bytes;
-//!         cc.on_feedback(
-//!             now,
-//!             &Feedback {
-//!                 acked: &[Acked { token, bytes: MSS }],
-//!                 lost: &[],
-//!                 rtt: Some(RttSample { latest: rtt, smoothed: rtt, min: rtt }),
-//!                 ce_packets: 0,
-//!                 in_flight,
-//!                 unacked: in_flight,
-//!                 una_advanced: true,
-//!                 oldest_sent: flight.front().map_or(Time::NEVER, Token::send_time),
-//!                 repaired_by_probe: false,
-//!             },
-//!         );
+//!         let acked = [Acked { token, bytes: MSS }];
+//!         let oldest = flight.front().map_or(Time::NEVER, Token::send_time);
+//!         let in_flight = flight.len() as u64 * u64::from(MSS);
+//!         let mut feedback = Feedback::new(&acked, &[], in_flight, oldest);
+//!         feedback.rtt = Some(RttSample { latest: RTT, smoothed: RTT, min: RTT });
+//!         cc.on_feedback(now, &feedback);
 //!     }
 //! }
 //! assert_eq!(cc.snapshot().state, "Startup");
-//! assert!(cc.control().cwnd > 40 * bytes, "the window has doubled twice and more");
+//! assert!(cc.control().cwnd > 40 * u64::from(MSS), "the window has doubled twice and more");
+//! # Ok::<(), uncork_cc::SpecError>(())
 //! ```
+//!
+//! # What a host can get wrong
+//!
+//! No input makes a controller panic, but some make it decide badly:
+//!
+//! - **A feedback for each packet of an ACK** instead of one for the ACK: losses arrive after the
+//!   rate sample they belong to.
+//! - **[`AppState::Drained`] because the pacer or the window holds data back**: every sample then
+//!   counts as application-limited, and BBR never learns the bandwidth.
+//! - **[`AppState::Backlogged`] with nothing left to send**: what the application did not send
+//!   counts as what the path did not deliver.
+//! - **[`Control::pacing_rate`] ignored**: BBR's model supposes that the host paces. Use
+//!   [`pacer::Pacer`] or the socket's (`SO_MAX_PACING_RATE`, `SO_TXTIME`).
+//! - **Pure ACKs reported as sent**: they are never acknowledged, so they stay in flight.
+//! - **One seed for all connections**: they probe for bandwidth at the same times.
+//! - **A round-trip time with the peer's delay taken off** as [`RttSample::latest`]: the delay is
+//!   part of what a window must cover.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

@@ -1,6 +1,7 @@
 //! What NewReno and CUBIC share: the window, slow start, and the response to a congestion event.
 
 mod resume;
+mod timeout;
 
 use uncork_units::{Time, TimeDelta};
 
@@ -13,6 +14,7 @@ use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
 
 /// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3).
+//= rfc9406 4.3-1
 const L: u64 = 8;
 
 /// A congestion window that shrinks on loss.
@@ -85,6 +87,8 @@ pub(crate) struct Congestion {
 }
 
 impl LossWindow {
+    //= rfc5681 3.1-2
+    //= rfc9002 7.3.1-1
     pub(crate) fn new(settings: &Settings) -> Self {
         let mss = settings.mss.max(1);
         let initial_window = settings.initial_window.max(u64::from(mss));
@@ -119,6 +123,8 @@ impl LossWindow {
         self.rounds.count()
     }
 
+    //= rfc5681 3.1-3
+    //= rfc9438 4.10-1
     pub(crate) fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
@@ -148,6 +154,9 @@ impl LossWindow {
         Token::new(now, (self.delivered, now, TimeDelta::ZERO, 0), packet.in_flight, false)
     }
 
+    //= rfc5681 3.2-3
+    //= rfc9002 7.3.1-2 7.3.2-2
+    //= rfc9937 6.4-1
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> Step {
         self.in_flight = feedback.in_flight;
         self.count_round(feedback);
@@ -194,6 +203,8 @@ impl LossWindow {
     /// Losses begin an episode; so do a CE mark and a loss that only a probe revealed, unless the
     /// packet belongs to the flight that the current episode is about (RFC 9002 §7.1, RFC 8985
     /// §7.4.2). Those two are real congestion: what they took is not given back.
+    //= rfc9002 7.1-1 7.3.2-4
+    //= rfc9959 3.2-2
     fn update_episode(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
         let change = self.recovery.on_feedback(now, feedback);
         if feedback.ce_packets == 0 && !feedback.repaired_by_probe {
@@ -214,6 +225,8 @@ impl LossWindow {
 
     /// Acknowledgements of packets that left before the latest congestion event do not let the
     /// window grow (RFC 9002 §7.3.2), nor do those of a sender that does not use it (§7.8).
+    //= rfc9002 7.8-1
+    //= rfc9438 4.6-3 4.6-4 5.8-1
     fn growth(&self, feedback: &Feedback<'_>) -> Step {
         if !self.counts(feedback) {
             Step::Hold
@@ -231,6 +244,8 @@ impl LossWindow {
 
     /// A congestion event that met `flight` bytes in flight. In recovery the window is what PRR
     /// lets out at the moment; what the algorithm decided on is ssthresh.
+    //= rfc9002 7.8-3
+    //= rfc9438 4.6-3
     fn congestion_at(&self, flight: u64) -> Congestion {
         let cwnd = if self.is_repairing() { self.ssthresh } else { self.cwnd };
         // A window on trial counts for no more than what it has proved (RFC 9959 §3.5).
@@ -246,6 +261,10 @@ impl LossWindow {
     /// The answer to [`Step::Congestion`]: the window goes to `ssthresh` by way of PRR, to two segments
     /// at least. RFC 9438 §4.6 and RFC 3168 let marks take it to one; RFC 9002 §7.2 does not, and a
     /// host cannot tell this window which of them it is.
+    //= rfc5681 3.2-1
+    //= rfc9002 7.2-4 7.3.2-3
+    //= rfc9438 4.6-5 4.9.2-2
+    //= rfc9937 5-1 6.1-1 6.1-2
     pub(crate) fn reduce(&mut self, event: Congestion, ssthresh: u64, feedback: &Feedback<'_>) {
         self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
         self.ssthresh = ssthresh.max(2 * self.mss());
@@ -254,67 +273,17 @@ impl LossWindow {
         self.rule = Rule::Recovery(prr);
     }
 
-    /// A retransmission timeout need not declare lost what left just before it (RFC 8985 §6.3); the
-    /// one segment to be sent again goes on top of that. It would otherwise wait for the next
-    /// timeout. Persistent congestion leaves two segments, whatever is in flight.
-    fn follow_timeout(&mut self, feedback: &Feedback<'_>) {
-        let is_its_news = feedback.acked.is_empty() && !feedback.lost.is_empty();
-        if self.is_after_timeout() && is_its_news && self.cwnd <= self.mss() {
-            self.cwnd = feedback.in_flight.saturating_add(self.mss());
-        }
-    }
-
-    /// Whether nothing has been heard of what was sent since a timeout.
-    fn is_after_timeout(&self) -> bool {
-        self.recovery.is_active() && !matches!(self.rule, Rule::Recovery(_) | Rule::Trial(_))
-    }
-
-    /// What a timeout meets; `None` when it repeats one that nothing was heard since, which takes
-    /// no more from ssthresh (RFC 5681 §3.1).
-    pub(crate) fn timeout(&self) -> Option<Congestion> {
-        (!self.is_after_timeout()).then(|| self.congestion_at(self.in_flight))
-    }
-
-    /// A timeout: slow start again, from `segments` segments. `reduction` is what
-    /// [`Self::timeout`] returned, with the ssthresh that the algorithm draws from it.
-    pub(crate) fn collapse(
-        &mut self,
-        now: Time,
-        reduction: Option<(Congestion, u64)>,
-        segments: u64,
-    ) {
-        match reduction {
-            Some((event, ssthresh)) => {
-                self.undo = Undo { cwnd: event.cwnd, ssthresh: self.ssthresh };
-                self.ssthresh = ssthresh.max(2 * self.mss());
-                self.recovery.enter(now);
-            }
-            None => self.recovery.extend(now),
-        }
-        self.rule = Rule::Growth;
-        self.cwnd = segments * self.mss();
-    }
-
-    /// What persistent congestion meets; `None` within an episode. It takes the window to the
-    /// minimum (RFC 9002 §7.6.2); ssthresh is what the losses' one congestion event makes of it
-    /// (RFC 9002 Appendix B.8: `OnCongestionEvent()` does nothing in recovery).
-    pub(crate) fn persistent_congestion(&self) -> Option<Congestion> {
-        (!self.recovery.is_active()).then(|| self.congestion_at(self.in_flight))
-    }
-
-    /// Persistent congestion cannot be a mistake.
-    pub(crate) fn confirm(&mut self) {
-        self.recovery.confirm();
-    }
-
     /// Slow start: what was acknowledged on top, limited as appropriate byte counting wants it (RFC
     /// 3465), divided by `divisor`, and up to ssthresh.
+    //= rfc9002 7.3.1-1
+    //= rfc9406 4.2-3 4.2-7
     pub(crate) fn slow_start(&mut self, acked: u64, divisor: u64) {
         let grown = self.cwnd.saturating_add(acked.min(L * self.mss()) / divisor);
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }
 
     /// Ends slow start without a loss.
+    //= rfc9406 4.2-9
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd;
     }
@@ -326,6 +295,7 @@ impl LossWindow {
 
     /// `packets` that were declared lost had been delivered. True when that undoes the congestion
     /// event of the current episode (RFC 9438 §4.9).
+    //= rfc9438 4.9.1-1 4.9.1-2 4.9.2-3 4.9.2-4
     pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         if !self.recovery.on_spurious(packets) {
             return false;
@@ -347,6 +317,7 @@ impl LossWindow {
 
     /// Another path: the window begins anew, and what is in flight on the old path says nothing
     /// about it (RFC 9000 §9.4).
+    //= rfc9959 3.2-4
     pub(crate) fn on_migration(&mut self, now: Time) {
         self.cwnd = self.initial_window.max(self.mss());
         self.ssthresh = u64::MAX;
@@ -361,6 +332,7 @@ impl LossWindow {
     }
 
     /// ACKs alone clock a loss-based sender, but for what it sends on trust.
+    //= rfc9959 4.3.2-1
     pub(crate) fn control(&self) -> Control {
         let cwnd = self.cwnd;
         if let Rule::Trial(trial) = self.rule
@@ -390,5 +362,32 @@ impl LossWindow {
             round_count: self.round(),
             ..Snapshot::of_state(if repairing { "Recovery" } else { state })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Controller;
+    use crate::newreno::NewReno;
+    use crate::script::{Host, segments, settings};
+
+    //= rfc9438 4.9.2-4 test
+    #[test]
+    fn an_undo_that_comes_too_late_changes_nothing() {
+        let mut host = Host::new(NewReno::new(&settings(20)));
+        host.fill();
+        host.advance(host.rtt);
+        host.lose(2);
+        let missing = host.missing();
+        host.advance(host.rtt);
+        while host.cc.snapshot().in_recovery {
+            host.fill();
+            host.ack(1);
+        }
+        (0..12).for_each(|_| host.round());
+        let (cwnd, ssthresh) = (host.cwnd(), host.cc.snapshot().ssthresh);
+        assert!(cwnd > segments(20), "{cwnd}");
+        host.cc.on_spurious(host.now, &missing);
+        assert_eq!((host.cwnd(), host.cc.snapshot().ssthresh), (cwnd, ssthresh));
     }
 }

@@ -9,6 +9,7 @@ use crate::loss_window::{Congestion, LossWindow, Step};
 /// NewReno: slow start, a segment per round trip, half the window per congestion event.
 ///
 /// Slow start is the classic one, as in the kernel's Reno: it ends with a loss.
+//= rfc9002 7-1
 #[derive(Clone, Debug)]
 pub struct NewReno {
     window: LossWindow,
@@ -24,6 +25,7 @@ impl NewReno {
         Self { window: LossWindow::new(settings), acked: 0 }
     }
 
+    //= rfc5681 3.1-3
     fn grow(&mut self, bytes: u64) {
         if self.window.in_slow_start() {
             self.window.slow_start(bytes, 1);
@@ -33,6 +35,8 @@ impl NewReno {
     }
 
     /// A segment per window acknowledged, counted in bytes (RFC 5681 §3.1, RFC 3465 §2.1).
+    //= rfc5681 3.1-5 3.1-6
+    //= rfc9002 7.3.3-1
     fn avoid_congestion(&mut self, bytes: u64) {
         let cwnd = self.window.cwnd();
         self.acked = self.acked.saturating_add(bytes);
@@ -42,6 +46,8 @@ impl NewReno {
         }
     }
 
+    //= rfc5681 3.1-7 3.1-9
+    //= rfc9002 7.6.2-5
     fn collapse(&mut self, now: Time, event: Option<Congestion>, segments: u64) {
         self.acked = 0;
         let reduction = event.map(|event| (event, event.used / 2));
@@ -54,6 +60,8 @@ impl Controller for NewReno {
         self.window.on_sent(now, packet)
     }
 
+    //= rfc5681 3.2-1
+    //= rfc9002 7.3.2-1
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         match self.window.on_feedback(now, feedback) {
             Step::Congestion(event) => {
@@ -69,6 +77,7 @@ impl Controller for NewReno {
         self.window.on_spurious(packets);
     }
 
+    //= rfc9002 7.5-1 7.6.2-5
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
         match timeout {
             Timeout::Probe => {}
@@ -121,6 +130,8 @@ mod tests {
         host
     }
 
+    //= rfc9406 4.2-3 test
+    //= rfc9002 7.3.1-1 test
     #[test]
     fn slow_start_doubles_the_window_each_round() {
         let mut host = host(10);
@@ -132,6 +143,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, None);
     }
 
+    //= rfc9002 7.8-1 test
+    //= rfc9406 4.2-3 4.3-1 test
     #[test]
     fn one_ack_counts_for_eight_segments_at_most() {
         let mut host = host(10);
@@ -140,6 +153,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(18));
     }
 
+    //= rfc5681 3.2-1 3.2-3 test
+    //= rfc9438 4.6-3 4.6-4 test
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let mut host = host(10);
@@ -157,6 +172,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(11));
     }
 
+    //= rfc9937 5-1 6.1-1 6.4-1 test
+    //= rfc9002 7-1 7.3.1-2 7.3.2-1 7.3.2-2 7.3.2-3 test
     #[test]
     fn a_loss_halves_the_window_by_way_of_prr() {
         let mut host = host(20);
@@ -183,6 +200,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(10));
     }
 
+    //= rfc9937 6.1-2 test
     #[test]
     fn recover_fs_is_all_that_was_outstanding() {
         let mut host = host(40);
@@ -198,6 +216,7 @@ mod tests {
         assert_eq!(sent, 5);
     }
 
+    //= rfc5681 6582-3.2-1 test
     #[test]
     fn a_window_without_room_for_a_segment_is_full() {
         let mut settings = settings(10);
@@ -209,6 +228,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(5) + 350));
     }
 
+    //= rfc5681 4.3-1 test
+    //= rfc9002 7.3.2-4 test
     #[test]
     fn an_episode_is_one_congestion_event() {
         let mut host = host(32);
@@ -220,6 +241,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
+    //= rfc9937 6.1-1 test
+    //= rfc9002 7.2-4 test
     #[test]
     fn a_loss_of_what_recovery_sent_is_another() {
         let mut host = avoiding(32);
@@ -239,6 +262,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
     }
 
+    //= rfc9002 7.3.3-1 test
+    //= rfc5681 3.1-5 test
     #[test]
     fn congestion_avoidance_adds_a_segment_a_round() {
         let mut host = avoiding(10);
@@ -248,6 +273,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(12));
     }
 
+    //= rfc9002 7.3.3-1 test
+    //= rfc5681 3.1-6 test
     #[test]
     fn a_stretch_ack_counts_for_all_it_acknowledges() {
         let mut host = avoiding(10);
@@ -258,6 +285,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(11));
     }
 
+    //= rfc5681 3.1-6 test
     #[test]
     fn what_is_left_of_a_stretch_ack_is_kept() {
         let mut host = avoiding(10);
@@ -293,6 +321,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(10));
     }
 
+    //= rfc5681 3.1-3 3.1-7 3.1-9 test
     #[test]
     fn a_timeout_leaves_one_segment() {
         let mut host = avoiding(16);
@@ -318,6 +347,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(4));
     }
 
+    //= rfc9438 4.6-5 test
+    //= rfc5681 3.1-7 3.1-8 6582-3.2-3 test
     #[test]
     fn a_repeated_timeout_takes_no_more() {
         let mut host = avoiding(16);
@@ -335,6 +366,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
     }
 
+    //= rfc9002 7.2-4 7.6.2-5 test
     #[test]
     fn persistent_congestion_leaves_two_segments() {
         let mut host = avoiding(16);
@@ -361,6 +393,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
     }
 
+    //= rfc9002 7.6.2-5 test
     #[test]
     fn persistent_congestion_leaves_two_segments_whatever_is_in_flight() {
         let mut host = avoiding(16);
@@ -369,6 +402,7 @@ mod tests {
         assert_eq!(host.cwnd(), segments(2));
     }
 
+    //= rfc9002 7.5-1 test
     #[test]
     fn a_probe_timeout_proves_nothing() {
         let mut host = avoiding(16);
@@ -418,6 +452,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
+    //= rfc9438 4.9.1-1 4.9.1-2 test
     #[test]
     fn a_spurious_timeout_is_undone() {
         let mut host = avoiding(16);
@@ -428,6 +463,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
+    //= rfc9002 7.1-1 7.3.2-4 test
     #[test]
     fn ce_marks_are_one_congestion_event_per_round() {
         let mut host = avoiding(16);
@@ -451,6 +487,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
     }
 
+    //= rfc5681 3.2-1 test
     #[test]
     fn a_loss_that_a_probe_repaired_counts() {
         let mut host = avoiding(16);
@@ -458,6 +495,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
     }
 
+    //= rfc9438 4.6-3 test
+    //= rfc9002 7.8-3 test
     #[test]
     fn an_unused_window_is_not_what_is_halved() {
         let mut host = host(40);
@@ -489,6 +528,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, None);
     }
 
+    //= rfc5681 3.1-2 test
     #[test]
     fn acks_alone_clock_it() {
         let control = host(10).cc.control();

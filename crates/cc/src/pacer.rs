@@ -28,6 +28,7 @@ impl Pacer {
     }
 
     /// A packet of `bytes` left; call after [`Self::release`] returned `now`.
+    //= bbr-06 5.6.2-1
     pub fn on_sent(&mut self, now: Time, bytes: u64, control: &Control) {
         let Some(rate) = control.pacing_rate else {
             return;
@@ -77,12 +78,14 @@ mod tests {
         assert_eq!(pacer.release(ms(7), &CONTROL), ms(7));
     }
 
+    //= bbr-06 5.6.2-1 test
     #[test]
     fn the_average_is_the_pacing_rate() {
         let mut pacer = Pacer::default();
         assert_eq!(send(&mut pacer, 1_000, ms(0)), ms(998));
     }
 
+    //= bbr-06 5.6.2-1 test
     #[test]
     fn a_host_that_is_late_gets_no_credit() {
         let mut pacer = Pacer::default();

@@ -16,11 +16,13 @@ pub(crate) struct Prr {
 
 impl Prr {
     /// Begins with `recover_fs` bytes outstanding before the feedback that began recovery.
+    //= rfc9937 6.1-1
     pub(crate) fn start(recover_fs: u64) -> Self {
         Self { recover_fs: recover_fs.max(1), delivered: 0, out: 0 }
     }
 
     /// Something was sent, new or again.
+    //= rfc9937 6.3-1
     pub(crate) fn on_sent(&mut self, bytes: u32) {
         self.out = self.out.saturating_add(u64::from(bytes));
     }
@@ -31,6 +33,7 @@ impl Prr {
     /// The RFC skips ACKs that deliver nothing. Such a feedback may still declare losses (a timer
     /// did), and the window must then not replace what they took out of flight; the same formulas
     /// with nothing delivered say what is still due.
+    //= rfc9937 5-2 6.2-1 6.2-5 6.2-9 6.2-10 6.2-11
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>, ssthresh: u64, mss: u64) -> u64 {
         let delivered = feedback.acked_bytes();
         self.delivered = self.delivered.saturating_add(delivered);
@@ -49,12 +52,14 @@ impl Prr {
     }
 
     /// The share of prr_delivered that brings the flight to `ssthresh` at the end of recovery.
+    //= rfc9937 6.2-6
     fn proportional(&self, ssthresh: u64) -> u64 {
         self.delivered.saturating_mul(ssthresh).div_ceil(self.recover_fs).saturating_sub(self.out)
     }
 
     /// Losses alone brought the flight to ssthresh or below: send no more than was delivered
     /// (PRR-CRB), and a segment more on an ACK that shows progress without further loss (PRR-SSRB).
+    //= rfc9937 6.2-7 6.2-8
     fn reduction_bound(&self, delivered: u64, is_safe: bool, mss: u64) -> u64 {
         let conservation = self.delivered.saturating_sub(self.out).max(delivered);
         conservation.saturating_add(if is_safe { mss } else { 0 })
@@ -117,6 +122,7 @@ mod tests {
         }
     }
 
+    //= rfc9937 6.2-1 6.2-6 6.2-10 6.2-11 6.3-1 test
     #[test]
     fn one_loss_halves_the_flight_evenly() {
         // The standard example: 20 segments, the first is lost, the window is to be halved. The
@@ -129,6 +135,7 @@ mod tests {
         assert_eq!(sender.in_flight, 10);
     }
 
+    //= rfc9937 6.2-6 test
     #[test]
     fn three_quarters_go_out_when_a_quarter_is_to_go() {
         let mut sender = Sender::new(40, 40, 30);
@@ -141,6 +148,7 @@ mod tests {
         assert_eq!(sender.in_flight, 30);
     }
 
+    //= rfc9937 6.2-6 test
     #[test]
     fn the_share_is_rounded_up() {
         let mut sender = Sender::new(6, 6, 2);
@@ -151,6 +159,7 @@ mod tests {
         assert_eq!(sender.prr.proportional(2_000), 334);
     }
 
+    //= rfc9937 6.2-5 6.2-7 6.2-8 6.2-9 test
     #[test]
     fn heavy_loss_is_met_by_packet_conservation() {
         // 15 of 20 segments are lost at once: the flight is below ssthresh from the first ACK.
@@ -167,6 +176,7 @@ mod tests {
         assert_eq!(sender.in_flight, 10);
     }
 
+    //= rfc9937 6.2-5 test
     #[test]
     fn an_ack_that_declares_losses_is_not_safe() {
         let mut sender = Sender::new(20, 20, 10);
@@ -175,6 +185,7 @@ mod tests {
         assert_eq!(sender.on_ack(1, 0, true), 2);
     }
 
+    //= rfc9937 5-2 6.2-10 test
     #[test]
     fn a_timer_that_finds_the_loss_lets_one_segment_out() {
         let mut sender = Sender::new(20, 20, 10);

@@ -38,6 +38,8 @@ impl RecoveryEpisode {
 
     /// Takes in a feedback: acknowledgements may end an episode, losses of packets sent after its
     /// start begin the next one.
+    //= rfc5681 6582-3.2-1 4.3-1
+    //= rfc9002 7.3.2-4 7.3.2-5
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
         let newest_acked = feedback.acked.last().map(|packet| packet.token.send_time);
         let newest_lost = feedback.lost.last().map(|packet| packet.token.send_time);
@@ -89,6 +91,7 @@ impl RecoveryEpisode {
 
     /// Packets that were declared lost had been delivered. True when that makes the whole episode
     /// spurious: every packet lost in it arrived.
+    //= bbr-06 5.5.11.2-1
     pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         let lost_any = self.lost > 0;
         self.lost = self.lost.saturating_sub(self.count(packets));
@@ -175,6 +178,7 @@ mod tests {
         assert!(episode.on_spurious(&lost(&[1])), "it is still the episode of one loss");
     }
 
+    //= rfc9002 7.3.2-5 test
     #[test]
     fn an_episode_ends_with_a_packet_sent_in_it() {
         let mut episode = RecoveryEpisode::default();
@@ -184,6 +188,7 @@ mod tests {
         assert!(!episode.is_active());
     }
 
+    //= bbr-06 5.5.11.2-1 test
     #[test]
     fn packets_of_an_older_episode_do_not_make_the_next_one_spurious() {
         let mut episode = RecoveryEpisode::default();

@@ -1,6 +1,7 @@
 //! Packet-timed round trips: draft-ietf-ccwg-bbr-06 §5.5.1.
 
 /// Counts rounds: a round ends when a packet is delivered that left after the round began.
+//= bbr-06 5.5.1-1
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundCounter {
     next_round_delivered: u64,
@@ -21,6 +22,7 @@ impl RoundCounter {
 
     /// StartRound(): let the next round end only with a packet sent from now on. `delivered` is
     /// C.delivered.
+    //= bbr-06 5.5.1-4
     pub(crate) fn restart(&mut self, delivered: u64) {
         self.next_round_delivered = delivered;
     }
@@ -32,6 +34,8 @@ impl RoundCounter {
 
     /// UpdateRound(): `prior_delivered` is C.delivered at the departure of the newest packet
     /// delivered now, `delivered` is C.delivered now. True when a round began.
+    //= bbr-06 5.5.1-2
+    //= rfc9406 4.2-1
     pub(crate) fn update(&mut self, prior_delivered: u64, delivered: u64) -> bool {
         self.started = prior_delivered >= self.next_round_delivered;
         if self.started {
@@ -46,6 +50,8 @@ impl RoundCounter {
 mod tests {
     use super::*;
 
+    //= rfc9406 4.2-1 test
+    //= bbr-06 5.5.1-1 5.5.1-2 test
     #[test]
     fn a_round_ends_with_a_packet_that_left_after_it_began() {
         let mut round = RoundCounter::default();
@@ -58,6 +64,7 @@ mod tests {
         assert!(!round.update(3_999, 5_000));
     }
 
+    //= bbr-06 5.5.1-4 test
     #[test]
     fn a_restarted_round_waits_for_a_packet_sent_from_now_on() {
         let mut round = RoundCounter::default();

@@ -28,7 +28,7 @@ pub(crate) struct DeliverySampler {
     /// Bytes in flight as last reported.
     in_flight: u64,
     /// When the pacer would have let the packet after the last one go, had there been one; never
-    /// while the application has more.
+    /// while the application has more or lost data waits to be sent again.
     pacing_release: Time,
 }
 
@@ -50,6 +50,8 @@ pub(crate) struct RateSample {
     pub(crate) tx_in_flight: u64,
     /// RS.lost: bytes declared lost since that packet had left; cf. DEVIATIONS.md (a).
     pub(crate) lost: u64,
+    /// Bytes in flight before this feedback.
+    pub(crate) prior_in_flight: u64,
     /// RS.newly_acked: bytes this feedback acknowledged.
     pub(crate) newly_acked: u64,
     /// RS.newly_lost: bytes this feedback declared lost.
@@ -113,6 +115,7 @@ impl DeliverySampler {
 
     /// MarkConnectionAppLimited(), §4.1.2.4: samples of what is in flight now say less than the path
     /// could do.
+    //= bbr-06 4.1.1.3-3 4.1.2.4-5
     pub(crate) fn mark_app_limited(&mut self) {
         self.app_limited_until = self.delivered.saturating_add(self.in_flight).max(1);
     }
@@ -120,14 +123,22 @@ impl DeliverySampler {
     /// CheckIfApplicationLimited(), §4.1.2.4. `room` says that the window would have let another
     /// packet go. A sender that ran dry but whose pacer had not yet let the next packet go has lost
     /// nothing: it is paced, not application-limited.
+    //= bbr-06 4.1.1.3-1 4.1.1.3-2 4.1.2.4-4
+    //= rfc9002 7.8-2
     pub(crate) fn check_app_limited(&mut self, now: Time, room: bool) {
         if room && now > self.pacing_release {
             self.mark_app_limited();
         }
     }
 
+    /// Lost data waits to be sent again (C.lost_out > C.retrans_out): the sender has not run dry.
+    pub(crate) fn lost_data_waits(&mut self) {
+        self.pacing_release = Time::NEVER;
+    }
+
     /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` tells until
     /// when the pacer holds the packet after this one.
+    //= bbr-06 4.1.2.2-1 4.1.2.2-2
     pub(crate) fn on_sent(
         &mut self,
         now: Time,
@@ -155,14 +166,19 @@ impl DeliverySampler {
     }
 
     /// UpdateRateSample() for every packet acknowledged, then GenerateRateSample(): §4.1.2.3.
+    //= bbr-06 2.2-8 2.2-11 2.3-1 4.1-1 4.1.2.1-3 4.1.2.3-1 4.1.2.3-2 4.1.2.3-3 4.1.2.3-5 4.1.3.4-1
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> RateSample {
         let mut sample = RateSample {
+            prior_in_flight: self.in_flight,
             newly_acked: feedback.acked_bytes(),
             newly_lost: feedback.lost_bytes(),
             rtt: feedback.rtt.map(|rtt| rtt.latest),
             ..RateSample::default()
         };
         self.in_flight = feedback.in_flight;
+        if feedback.unacked > feedback.in_flight {
+            self.lost_data_waits();
+        }
         self.lost = self.lost.saturating_add(sample.newly_lost);
         if let Some(rtt) = feedback.rtt {
             self.min_rtt = self.min_rtt.min(rtt.latest);
@@ -181,6 +197,7 @@ impl DeliverySampler {
         sample
     }
 
+    //= bbr-06 2.3-2 2.3-3 4.1.1.2-1 4.1.1.2-2 4.1.1.2-3 4.1.2.3-6 4.1.2.3-7 4.1.2.3-8 4.1.3.5-1
     fn measure(&self, newest: &Token, sample: &mut RateSample) {
         sample.has_data = true;
         sample.prior_delivered = newest.delivered;
@@ -276,6 +293,7 @@ mod tests {
     }
 
     /// 60 packets in flight over a path that delivers one per 2 ms: twenty of them queue.
+    //= bbr-06 2-2 4.1.1.2-1 4.1.2.2-2 4.1.2.3-6 4.1.2.3-8 test
     #[test]
     fn the_rate_is_the_bottlenecks() {
         let mut flow = Flow::new();
@@ -297,6 +315,7 @@ mod tests {
     }
 
     /// What took 150 ms to send arrives, all at once, 100 ms after the last delivery.
+    //= bbr-06 4.1.1.2-2 4.1.1.2-3 4.1.2.3-2 4.1.2.3-3 4.1.2.3-6 test
     #[test]
     fn compressed_acks_do_not_exceed_the_sending_rate() {
         let mut flow = Flow::new();
@@ -306,6 +325,40 @@ mod tests {
         let sample = flow.feedback(250, &[&train[1..], &[last]].concat(), &[]);
         assert_eq!(sample.delivered, 100_000);
         assert_eq!(bytes_per_sec(sample), 100_000 * 1_000 / 150);
+    }
+
+    //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
+    #[test]
+    fn a_late_arrival_was_not_in_flight_before_its_ack() {
+        let mut flow = Flow::new();
+        let train = flow.send_train(0, 3);
+        flow.feedback(100, &[train[1]], &[train[0]]);
+        flow.in_flight += u64::from(BYTES); // that of the packet which left the flight as lost
+        let sample = flow.feedback(110, &[train[0]], &[]);
+        assert_eq!((sample.newly_acked, sample.prior_in_flight), (1_000, 1_000));
+    }
+
+    #[test]
+    fn a_sender_with_lost_data_to_send_again_is_not_application_limited() {
+        for waiting in [0, 1_000] {
+            let mut sampler = DeliverySampler::new(Time::ZERO, None);
+            let packet = SentPacket { bytes: BYTES, in_flight: 1_000, unacked: 1_000 };
+            let token = sampler.on_sent(at(0), packet, AppState::Drained, None);
+            let feedback = Feedback {
+                acked: &[],
+                lost: &[Lost { token, bytes: BYTES, contiguous: false }],
+                rtt: None,
+                ce_packets: 0,
+                in_flight: 0,
+                unacked: waiting,
+                una_advanced: false,
+                oldest_sent: Time::NEVER,
+                repaired_by_probe: false,
+            };
+            sampler.on_feedback(at(100), &feedback);
+            sampler.check_app_limited(at(100), true);
+            assert_eq!(sampler.is_app_limited(), waiting == 0, "{waiting} bytes wait");
+        }
     }
 
     #[test]
@@ -338,6 +391,7 @@ mod tests {
         }
     }
 
+    //= bbr-06 4.1.2.2-1 test
     #[test]
     fn the_first_packet_after_an_idle_time_starts_a_new_interval() {
         let mut flow = Flow::new();
@@ -348,6 +402,7 @@ mod tests {
         assert_eq!(bytes_per_sec(sample), 10_000, "1000 bytes in 100 ms, not in 5 s");
     }
 
+    //= bbr-06 2.3-1 2.3-2 2.3-3 4.1.2.2-2 4.1.2.3-2 test
     #[test]
     fn a_sample_tells_what_was_in_flight_and_what_was_lost_since() {
         let mut flow = Flow::new();
@@ -362,6 +417,34 @@ mod tests {
         assert_eq!(flow.ack(204, next).lost, 0, "lost before it left");
     }
 
+    /// QUIC's copies have numbers of their own, so both of them may arrive.
+    //= bbr-06 2.2-8 test
+    #[test]
+    fn what_was_sent_again_for_nothing_counts_twice() {
+        let mut flow = Flow::new();
+        let flight = flow.send_train(0, 4);
+        flow.feedback(100, &flight[1..], &flight[..1]);
+        let again = flow.send(101, AppState::Backlogged);
+        flow.in_flight += u64::from(BYTES); // what was lost turns up, and leaves nothing in flight
+        flow.ack(102, flight[0]);
+        flow.ack(201, again);
+        assert_eq!((flow.sampler.delivered(), flow.sampler.lost()), (5_000, 1_000));
+    }
+
+    //= bbr-06 4.1.3.4-1 test
+    #[test]
+    fn reordering_does_not_change_what_was_delivered() {
+        let mut flow = Flow::new();
+        let flight = flow.send_train(0, 4);
+        let samples = [0, 2, 1, 3].map(|i| flow.ack(100 + i as u64, flight[i]));
+        // Each sample spans all that arrived since its packet left.
+        assert_eq!(samples.map(|sample| sample.prior_delivered), [0; 4]);
+        let times = [100, 102, 101, 103];
+        assert_eq!(flow.sampler.delivered(), 4_000, "{times:?}");
+        assert_eq!(samples.map(|sample| sample.delivered), [1_000, 2_000, 3_000, 4_000]);
+    }
+
+    //= bbr-06 2.2-11 4.1-1 4.1.2.3-1 test
     #[test]
     fn losses_alone_are_no_sample() {
         let mut flow = Flow::new();
@@ -372,6 +455,7 @@ mod tests {
         assert_eq!(flow.sampler.in_flight(), 0);
     }
 
+    //= bbr-06 4.1.1.3-1 4.1.1.3-3 4.1.2.3-5 4.1.2.4-1 4.1.2.4-4 4.1.2.4-5 test
     #[test]
     fn a_sender_that_ran_dry_is_application_limited_until_its_flight_has_arrived() {
         let mut flow = Flow::new();
@@ -386,6 +470,19 @@ mod tests {
         assert!(!flow.send(111, AppState::Backlogged).is_app_limited());
     }
 
+    /// More to send is new data or losses that wait to be sent again.
+    //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
+    #[test]
+    fn a_sender_with_more_to_send_is_not_application_limited() {
+        let mut flow = Flow::new();
+        flow.send(0, AppState::Backlogged);
+        assert!(!flow.send(500, AppState::Backlogged).is_app_limited());
+        flow.sampler.check_app_limited(at(1_000), true);
+        assert!(!flow.sampler.is_app_limited());
+    }
+
+    //= rfc9002 7.8-2 test
+    //= bbr-06 4.1.1.3-2 test
     #[test]
     fn a_paced_sender_is_not_application_limited() {
         let mut flow = Flow::new();
@@ -396,6 +493,7 @@ mod tests {
         assert!(flow.send(21, AppState::Drained).is_app_limited());
     }
 
+    //= bbr-06 4.1.1.3-2 4.1.2.4-4 test
     #[test]
     fn a_sender_whose_window_is_full_is_not_application_limited() {
         let mut flow = Flow::new();

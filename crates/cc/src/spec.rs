@@ -5,6 +5,7 @@ use core::str::FromStr;
 
 /// The algorithms of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// NewReno: RFC 5681, RFC 6582, RFC 9002 §7.
     Reno,
@@ -12,13 +13,15 @@ pub enum Algorithm {
     Cubic,
     /// BBR version 1, as in mainline Linux.
     Bbr1,
+    /// BBR version 2, as in Linux's branch `v2alpha`.
+    Bbr2,
     /// BBR version 3: draft-ietf-ccwg-bbr-06.
     Bbr3,
 }
 
 impl Algorithm {
     /// Every algorithm.
-    pub const ALL: [Self; 4] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr3];
+    pub const ALL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3];
 
     /// The name by which it is asked for.
     pub const fn name(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Algorithm {
             Self::Reno => "reno",
             Self::Cubic => "cubic",
             Self::Bbr1 => "bbr1",
+            Self::Bbr2 => "bbr2",
             Self::Bbr3 => "bbr3",
         }
     }
@@ -34,12 +38,12 @@ impl Algorithm {
     ///
     /// `cubic:rfc8312` keeps W_est growing as RFC 8312 and Linux do, without the step to Reno's pace
     /// that RFC 9438 §4.3 added. `bbr3:strict_draft` keeps the defects of the draft, to show what
-    /// each one costs.
+    /// each one costs; `bbr3:loss_floor` tells random loss from congestion.
     pub const fn options(self) -> &'static [&'static str] {
         match self {
             Self::Cubic => &["rfc8312"],
-            Self::Bbr3 => &["strict_draft"],
-            Self::Reno | Self::Bbr1 => &[],
+            Self::Bbr3 => &["strict_draft", "loss_floor"],
+            Self::Reno | Self::Bbr1 | Self::Bbr2 => &[],
         }
     }
 }
@@ -124,7 +128,7 @@ impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownAlgorithm => {
-                f.write_str("unknown controller; known are reno, cubic, bbr1 and bbr3")
+                f.write_str("unknown controller; known are reno, cubic, bbr1, bbr2 and bbr3")
             }
             Self::UnknownOption(algorithm) => {
                 write!(f, "unknown option; {} takes ", algorithm.name())?;
@@ -148,12 +152,28 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back() {
-        for text in ["reno", "cubic", "cubic:rfc8312", "bbr1", "bbr3", "bbr3:strict_draft"] {
+        for text in [
+            "reno",
+            "cubic",
+            "cubic:rfc8312",
+            "bbr1",
+            "bbr2",
+            "bbr3",
+            "bbr3:strict_draft",
+            "bbr3:loss_floor",
+        ] {
             let spec: CcSpec = text.parse().expect("a controller of this crate");
             assert_eq!(spec.to_string(), text);
             assert_eq!(spec.chosen().next(), text.split_once(':').map(|(_, option)| option));
             assert_eq!(spec.algorithm().name(), text.split(':').next().expect("a name"));
         }
+    }
+
+    #[test]
+    fn options_add_up() {
+        let spec: CcSpec = "bbr3:loss_floor:strict_draft".parse().expect("two options");
+        assert!(spec.has("loss_floor") && spec.has("strict_draft"));
+        assert_eq!(spec.to_string(), "bbr3:strict_draft:loss_floor");
     }
 
     #[test]
@@ -176,8 +196,9 @@ mod tests {
     #[test]
     fn an_unknown_option_is_told_which_there_is() {
         let message = |text: &str| text.parse::<CcSpec>().expect_err("no such option").to_string();
-        assert_eq!(message("bbr3:fast"), "unknown option; bbr3 takes strict_draft");
+        assert_eq!(message("bbr3:fast"), "unknown option; bbr3 takes strict_draft, loss_floor");
         assert_eq!(message("cubic:"), "unknown option; cubic takes rfc8312");
         assert_eq!(message("bbr1:strict_draft"), "unknown option; bbr1 takes none");
+        assert_eq!(message("bbr2:strict_draft"), "unknown option; bbr2 takes none");
     }
 }

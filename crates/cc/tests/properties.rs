@@ -227,7 +227,7 @@ fn states(algorithm: Algorithm) -> &'static [&'static str] {
         Algorithm::Reno => &["SlowStart", "CongestionAvoidance", "Recovery"],
         Algorithm::Cubic => &["SlowStart", "CSS", "CongestionAvoidance", "Recovery"],
         Algorithm::Bbr1 => &["Startup", "Drain", "ProbeBW", "ProbeRTT"],
-        Algorithm::Bbr3 => &[
+        Algorithm::Bbr2 | Algorithm::Bbr3 => &[
             "Startup",
             "Drain",
             "ProbeBW_DOWN",
@@ -236,6 +236,7 @@ fn states(algorithm: Algorithm) -> &'static [&'static str] {
             "ProbeBW_UP",
             "ProbeRTT",
         ],
+        other => panic!("{other:?} has no list of states"),
     }
 }
 
@@ -246,7 +247,7 @@ fn invariants(algorithm: Algorithm, host: &Host) -> Result<Control, TestCaseErro
     prop_assert!(control.cwnd >= mss, "{control:?} with packets of {mss}");
     prop_assert!(control.send_quantum >= 1, "{control:?}");
     prop_assert!(states(algorithm).contains(&snapshot.state), "{}", snapshot.state);
-    if matches!(algorithm, Algorithm::Bbr1 | Algorithm::Bbr3) {
+    if matches!(algorithm, Algorithm::Bbr1 | Algorithm::Bbr2 | Algorithm::Bbr3) {
         // Recovery begins with what is in flight, and after a timeout that is one packet.
         prop_assert!(snapshot.in_recovery || control.cwnd >= 4 * mss, "{control:?}, {snapshot:?}");
         prop_assert!(control.pacing_rate.is_some_and(|rate| !rate.is_zero()), "{control:?}");

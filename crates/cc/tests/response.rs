@@ -142,6 +142,7 @@ fn assert_near(cc: &str, rtt_ms: u64, n: u64, expected: f64, tolerance: f64) {
     assert!(error.abs() <= tolerance, "{mean:.1} segments, expected {expected:.1}");
 }
 
+//= rfc9438 5.1-1 test
 #[test]
 fn cubic_at_100_ms() {
     assert_near("cubic", 100, 100, 12.0, 0.15);
@@ -150,6 +151,7 @@ fn cubic_at_100_ms() {
     assert_near("cubic", 100, 100_000, 1054.0, 0.10);
 }
 
+//= rfc9438 4.3-1 test
 #[test]
 fn cubic_at_10_ms_is_reno_until_the_window_is_large() {
     assert_near("cubic", 10, 100, 12.0, 0.15);

@@ -76,7 +76,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
     #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
     flows: u32,
-    /// reno, cubic, bbr1, bbr3, one by one; or a mix that shares the path: bbr3+cubic
+    /// reno, cubic, bbr1, bbr2, bbr3, one by one; or a mix that shares the path: bbr3+cubic
     #[arg(long, default_value = "cubic,bbr1,bbr3", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
     cc: Vec<Column>,

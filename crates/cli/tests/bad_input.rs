@@ -113,13 +113,13 @@ fn sizes_and_durations() {
 
 #[test]
 fn controllers() {
-    let known = "known are reno, cubic, bbr1, bbr3, and mixes such as bbr3+cubic";
+    let known = "known are reno, cubic, bbr1, bbr2, bbr3, and mixes such as bbr3+cubic";
     for (cc, value, words) in [
         ("cubci", "cubci", format!("unknown controller 'cubci', did you mean cubic? {known}")),
         (
             "cubic,bbr",
             "bbr",
-            format!("unknown controller 'bbr', did you mean bbr1 or bbr3? {known}"),
+            format!("unknown controller 'bbr', did you mean bbr1 or bbr2 or bbr3? {known}"),
         ),
         ("bbr3+westwood", "bbr3+westwood", format!("unknown controller 'westwood'; {known}")),
         ("cubic,", "", format!("a controller is missing; {known}")),

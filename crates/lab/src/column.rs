@@ -155,14 +155,14 @@ mod tests {
 
     #[test]
     fn suggests_what_was_meant() {
-        let known = "known are reno, cubic, bbr1, bbr3, and mixes such as bbr3+cubic";
+        let known = "known are reno, cubic, bbr1, bbr2, bbr3, and mixes such as bbr3+cubic";
         assert_eq!(
             error("cubci"),
             format!("unknown controller 'cubci', did you mean cubic? {known}")
         );
         assert_eq!(
             error("bbr"),
-            format!("unknown controller 'bbr', did you mean bbr1 or bbr3? {known}")
+            format!("unknown controller 'bbr', did you mean bbr1 or bbr2 or bbr3? {known}")
         );
         assert_eq!(
             error("BBRv3"),
@@ -180,7 +180,10 @@ mod tests {
     #[test]
     fn an_option_that_is_not_there_is_named() {
         assert_eq!(error("reno:fast"), "'reno:fast': unknown option; reno takes none");
-        assert_eq!(error("bbr1+bbr3:x"), "'bbr3:x': unknown option; bbr3 takes strict_draft");
+        assert_eq!(
+            error("bbr1+bbr3:x"),
+            "'bbr3:x': unknown option; bbr3 takes strict_draft, loss_floor"
+        );
     }
 
     #[test]

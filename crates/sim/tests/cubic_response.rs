@@ -15,6 +15,7 @@ fn mean_window(rtt_ms: u64, n: u64, secs: u64) -> f64 {
     window
 }
 
+//= rfc9438 5.1-1 test
 #[test]
 fn follows_the_rfc_table() {
     let table = [

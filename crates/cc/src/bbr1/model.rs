@@ -32,7 +32,11 @@ impl Bbr1 {
         // An application that sends little says little of the path, unless it got more than was
         // thought possible (draft-00 §4.1.1.4).
         if !sample.is_app_limited || rate >= self.max_bw() {
-            self.max_bw.update(MAX_BW_WINDOW_ROUNDS, self.round.count(), rate.bytes_per_sec());
+            self.max_bw.update(
+                MAX_BW_WINDOW_ROUNDS,
+                self.round.count() as u32,
+                rate.bytes_per_sec(),
+            );
         }
     }
 

@@ -22,7 +22,7 @@ pub(super) const CYCLE_PHASES: u64 = 8;
 /// Pace slightly below the estimate, so that queues tend to drain (Linux tcp_bbr.c).
 pub(super) const PACING_MARGIN: Ratio = Ratio::new(99, 100);
 /// Length of the max_bw filter in rounds: one cycle and two to spare.
-pub(super) const MAX_BW_WINDOW_ROUNDS: u64 = CYCLE_PHASES + 2;
+pub(super) const MAX_BW_WINDOW_ROUNDS: u32 = CYCLE_PHASES as u32 + 2;
 
 /// Life of a min_rtt estimate (draft-00 §4.3.5).
 pub(super) const MIN_RTT_WINDOW: TimeDelta = TimeDelta::from_secs(10);

@@ -55,15 +55,15 @@ impl Bbr1 {
         let min_rtt = self.min_rtt.get();
         let is_full_length =
             min_rtt.is_none_or(|min_rtt| ack.now.since(self.cycle.since) > min_rtt);
-        let in_network = self.in_network_at_departure(ack.now, ack.prior_in_flight);
+        let in_network = || self.in_network_at_departure(ack.now, ack.prior_in_flight);
         let gain = self.pacing_gain();
         if gain == Ratio::ONE {
             is_full_length
         } else if gain == PROBE_UP_GAIN {
             let has_losses = ack.sample.newly_lost > 0;
-            is_full_length && (has_losses || in_network >= self.inflight(self.max_bw(), gain))
+            is_full_length && (has_losses || in_network() >= self.inflight(self.max_bw(), gain))
         } else {
-            is_full_length || in_network <= self.inflight(self.max_bw(), Ratio::ONE)
+            is_full_length || in_network() <= self.inflight(self.max_bw(), Ratio::ONE)
         }
     }
 }

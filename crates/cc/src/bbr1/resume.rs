@@ -10,6 +10,7 @@ use crate::sampler::RateSample;
 
 impl Bbr1 {
     /// A hint is worth something in Startup, as long as nothing was lost there.
+    //= rfc9959 C-1
     pub(super) fn offer(&mut self, hint: ResumeHint) {
         if self.mode == Mode::Startup && !self.full_pipe.reached() && self.sampler.lost() == 0 {
             self.resume = BbrResume::offer(hint);
@@ -26,6 +27,7 @@ impl Bbr1 {
 
     /// After the control parameters have been set. A jump paces at the larger of what Startup has
     /// come to and what the hint amounts to, and opens the window for it.
+    //= rfc9959 C-2 C-4
     pub(super) fn update_resume(&mut self, feedback: &Feedback<'_>, sample: &RateSample) {
         let stage = match self.mode {
             Mode::Startup if self.round.started() => Stage::Round {

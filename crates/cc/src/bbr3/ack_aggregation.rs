@@ -29,7 +29,7 @@ pub(super) struct AckArrival {
     /// BBR.round_count.
     pub(super) round: u64,
     /// Rounds to remember.
-    pub(super) window: u64,
+    pub(super) window: u32,
 }
 
 impl AckAggregation {
@@ -43,11 +43,13 @@ impl AckAggregation {
     }
 
     /// The connection restarts from idle: silence is no aggregation (§5.4.1).
+    //= bbr-06 5.4.1-2
     pub(super) fn restart_interval(&mut self, now: Time) {
         self.interval_start = now;
     }
 
     /// UpdateACKAggregation().
+    //= bbr-06 5.5.9-1 5.5.9-2 5.5.9-3
     pub(super) fn update(&mut self, ack: AckArrival) {
         let mut expected = ack.bw.bytes_in(ack.now.since(self.interval_start));
         if self.delivered <= expected {
@@ -57,7 +59,7 @@ impl AckAggregation {
         }
         self.delivered = self.delivered.saturating_add(ack.newly_acked);
         let extra = self.delivered.saturating_sub(expected).min(ack.cwnd);
-        self.filter.update(ack.window, ack.round, extra);
+        self.filter.update(ack.window, ack.round as u32, extra);
     }
 }
 
@@ -76,6 +78,7 @@ mod tests {
         Time::ZERO + TimeDelta::from_millis(millis)
     }
 
+    //= bbr-06 5.5.9-1 test
     #[test]
     fn a_burst_of_acks_is_measured_against_the_bandwidth() {
         let mut aggregation = AckAggregation::new(ms(0));
@@ -85,6 +88,7 @@ mod tests {
         assert_eq!(aggregation.extra_acked(), 19_000);
     }
 
+    //= bbr-06 5.5.9-2 test
     #[test]
     fn smooth_acks_leave_one_ack_of_surplus() {
         let mut aggregation = AckAggregation::new(ms(0));
@@ -94,6 +98,7 @@ mod tests {
         assert_eq!(aggregation.extra_acked(), 1_000);
     }
 
+    //= bbr-06 5.5.9-3 test
     #[test]
     fn no_sample_exceeds_the_window() {
         let mut aggregation = AckAggregation::new(ms(0));
@@ -101,6 +106,7 @@ mod tests {
         assert_eq!(aggregation.extra_acked(), 100_000);
     }
 
+    //= bbr-06 2.12-1 5.5.9-4 test
     #[test]
     fn a_burst_is_forgotten_after_ten_rounds() {
         let mut aggregation = AckAggregation::new(ms(0));

@@ -9,6 +9,7 @@ impl Bbr3 {
     /// shows that the queue is gone, and so wants to hear of it. Nothing is asked for before there is
     /// a round-trip time. BBR.min_rtt stands for C.srtt, which is as much or more: a shorter delay
     /// than the draft allows is within what it allows.
+    //= bbr-06 4.1.3.3-1 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 4.1.3.3-6 4.1.3.3-7 4.1.3.3-8 4.1.3.3-9
     pub(super) fn wanted_ack_frequency(&self) -> Option<AckFrequency> {
         let rtt = self.min_rtt.get()?;
         Some(match self.state {

@@ -40,12 +40,14 @@ impl Bounds {
     };
 
     /// ResetShortTermModel().
+    //= bbr-06 5.5.10.3-8
     pub(super) fn reset_short_term(&mut self) {
         *self = Self { inflight_longterm: self.inflight_longterm, ..Self::NONE };
     }
 
     /// InitLowerBounds() and LossLowerBounds(), §5.5.10.3: after a round with loss, fall to what was
     /// delivered, but by no more than Beta.
+    //= bbr-06 5.5.10.3-6 5.5.10.3-7
     pub(super) fn reduce_short_term(&mut self, round: LossRound) {
         let bw = if self.bw_shortterm == Rate::MAX { round.max_bw } else { self.bw_shortterm };
         let inflight = match self.inflight_shortterm {
@@ -57,6 +59,7 @@ impl Bounds {
     }
 
     /// InflightWithHeadroom(), §5.3.3.9: room for others below the long-term bound.
+    //= bbr-06 5.3.3.9-12
     pub(super) fn inflight_with_headroom(&self, mss: u64, min_pipe: u64) -> u64 {
         if self.inflight_longterm == UNBOUNDED {
             return UNBOUNDED;
@@ -66,6 +69,7 @@ impl Bounds {
     }
 
     /// Takes the wider of both in each bound.
+    //= bbr-06 5.5.11.2-4
     pub(super) fn widen_to(&mut self, other: &Self) {
         self.bw_shortterm = self.bw_shortterm.max(other.bw_shortterm);
         self.inflight_shortterm = self.inflight_shortterm.max(other.inflight_shortterm);
@@ -84,6 +88,7 @@ mod tests {
         inflight_latest: 50_000,
     };
 
+    //= bbr-06 2.8-2 5.5.10.3-6 5.5.10.3-7 test
     #[test]
     fn bounds_fall_to_what_was_delivered_but_not_below_beta() {
         let mut bounds = Bounds::NONE;
@@ -95,6 +100,7 @@ mod tests {
         assert_eq!(bounds.inflight_shortterm, 50_000);
     }
 
+    //= bbr-06 2.8-3 5.3.3.9-12 test
     #[test]
     fn headroom_is_fifteen_percent_and_at_least_a_packet() {
         let of = |inflight_longterm| {
@@ -106,6 +112,7 @@ mod tests {
         assert_eq!(of(UNBOUNDED), UNBOUNDED);
     }
 
+    //= bbr-06 5.5.10.3-8 test
     #[test]
     fn short_term_reset_keeps_the_long_term_bound() {
         let mut bounds = Bounds { inflight_longterm: 9, ..Bounds::NONE };

@@ -13,6 +13,8 @@ use crate::sampler::RateSample;
 pub(super) struct CongestionSignals {
     /// BBR.is_loss_in_round.
     pub(super) is_loss_in_round: bool,
+    /// Whether a CE mark is among the losses of this loss round.
+    pub(super) is_marked_in_round: bool,
     /// BBR.loss_round_start: this ACK ends a loss round.
     pub(super) loss_round_start: bool,
     /// Discontiguous ranges lost in this loss round.
@@ -27,6 +29,7 @@ pub(super) struct CongestionSignals {
 
 impl CongestionSignals {
     /// ResetCongestionSignals().
+    //= bbr-06 5.5.10.3-3
     pub(super) fn reset(&mut self) {
         self.is_loss_in_round = false;
         self.bw_latest = Rate::ZERO;
@@ -40,6 +43,7 @@ impl CongestionSignals {
     }
 
     /// UpdateLatestDeliverySignals(). `delivered` is C.delivered.
+    //= bbr-06 5.5.10.3-1
     fn update_latest(&mut self, sample: &RateSample, delivered: u64) {
         self.bw_latest = self.bw_latest.max(sample.delivery_rate);
         self.inflight_latest = self.inflight_latest.max(sample.delivered);
@@ -50,6 +54,7 @@ impl CongestionSignals {
     }
 
     /// AdvanceLatestDeliverySignals().
+    //= bbr-06 5.5.10.3-2
     pub(super) fn advance_latest(&mut self, sample: &RateSample) {
         if self.loss_round_start {
             self.bw_latest = sample.delivery_rate;
@@ -70,15 +75,19 @@ impl Bbr3 {
     }
 
     /// UpdateCongestionSignals().
+    //= bbr-06 5.5.10.3-4
     pub(super) fn update_congestion_signals(&mut self, sample: &RateSample) {
         self.update_max_bw(sample);
         if self.signals.loss_round_start {
+            self.judge_loss_round();
             self.adapt_lower_bounds_from_congestion();
             self.signals.is_loss_in_round = false;
+            self.signals.is_marked_in_round = false;
         }
     }
 
     /// AdaptLowerBoundsFromCongestion().
+    //= bbr-06 5.3.3.2-2 5.5.10.3-5
     fn adapt_lower_bounds_from_congestion(&mut self) {
         if self.signals.is_loss_in_round && !self.state.is_probing_bw() {
             self.bounds.reduce_short_term(LossRound {
@@ -91,6 +100,7 @@ impl Bbr3 {
     }
 
     /// NoteLoss(): the loss round runs from the first loss, to see a full round of it.
+    //= bbr-06 5.5.10.2-6
     pub(super) fn note_loss(&mut self) {
         if !self.signals.is_loss_in_round {
             self.signals.loss_round_delivered = self.sampler.delivered();

@@ -7,50 +7,62 @@ use super::bounds::UNBOUNDED;
 use super::deviations::Deviation;
 use super::params::{
     EXTRA_ACKED_MAX, MIN_PIPE_PACKETS, NOMINAL_RTT, PACING_MARGIN, PROBE_RTT_CWND_GAIN,
-    SEND_QUANTUM_MAX, SEND_QUANTUM_TIME, STARTUP_PACING_GAIN,
+    SEND_QUANTUM_MAX, SEND_QUANTUM_TIME,
 };
+use super::profile::Profile;
 use super::state::State;
 use crate::event::RttSample;
 use crate::sampler::RateSample;
 
 /// C.is_cwnd_limited: whether the window was fully used at any point in the last packet-timed round.
-#[derive(Clone, Copy, Debug, Default)]
+//= bbr-06 2.2-12
+#[derive(Clone, Copy, Debug)]
 pub(super) struct CwndUsage {
-    /// One more than C.delivered when the window was last full; 0 once a round has passed since.
-    full_until: u64,
+    /// C.delivered when the window was last full; [`Self::NEVER`] if that is a round ago.
+    full_at: u64,
 }
 
 impl CwndUsage {
+    const NEVER: u64 = u64::MAX;
+
+    pub(super) const UNUSED: Self = Self { full_at: Self::NEVER };
+
     pub(super) fn is_limited(self) -> bool {
-        self.full_until != 0
+        self.full_at != Self::NEVER
     }
 
     /// The window has no room for another packet.
     pub(super) fn on_full(&mut self, delivered: u64) {
-        self.full_until = delivered.saturating_add(1);
+        self.full_at = delivered.min(Self::NEVER - 1);
     }
 
     /// A packet that left when `prior_delivered` was C.delivered is acknowledged: if that is later
     /// than the last time the window was full, a round has passed since.
     pub(super) fn on_ack(&mut self, prior_delivered: u64) {
-        if prior_delivered >= self.full_until {
-            self.full_until = 0;
+        if prior_delivered > self.full_at {
+            *self = Self::UNUSED;
         }
     }
 }
 
 /// InitPacingRate(): the initial window over the round-trip time, or over a nominal one.
-pub(super) fn init_pacing_rate(initial_window: u64, rtt: Option<TimeDelta>) -> Rate {
+//= bbr-06 5.6.2-2
+pub(super) fn init_pacing_rate(
+    profile: Profile,
+    initial_window: u64,
+    rtt: Option<TimeDelta>,
+) -> Rate {
     let nominal = Rate::of(initial_window, NOMINAL_RTT);
     let rate = rtt.map_or(nominal, |rtt| Rate::of(initial_window, rtt));
     let rate = if rate.is_zero() { nominal } else { rate };
-    rate.scaled(STARTUP_PACING_GAIN).max(Rate::from_bytes_per_sec(1))
+    rate.scaled(profile.startup_pacing_gain()).max(Rate::from_bytes_per_sec(1))
 }
 
 impl Bbr3 {
     /// UpdateControlParameters().
+    //= bbr-06 5.2.3-3 5.6.2-4
     pub(super) fn update_control_parameters(&mut self, sample: &RateSample) {
-        self.set_pacing_rate(self.state.pacing_gain());
+        self.set_pacing_rate(self.state.pacing_gain(self.profile));
         self.set_send_quantum();
         self.set_cwnd(sample.newly_acked);
     }
@@ -62,12 +74,14 @@ impl Bbr3 {
             return;
         };
         if !self.has_seen_rtt && self.deviations.has(Deviation::PacingFromFirstRtt) {
-            self.pacing_rate = init_pacing_rate(self.initial_window, Some(rtt.smoothed));
+            let rtt = Some(rtt.smoothed);
+            self.pacing_rate = init_pacing_rate(self.profile, self.initial_window(), rtt);
         }
         self.has_seen_rtt = true;
     }
 
     /// SetPacingRateWithGain().
+    //= bbr-06 5.6.2-3 5.6.2-5
     pub(super) fn set_pacing_rate(&mut self, gain: Ratio) {
         let rate = self.bw.scaled(gain).scaled(PACING_MARGIN);
         let is_known = self.full_pipe.reached() && !rate.is_zero();
@@ -77,18 +91,20 @@ impl Bbr3 {
     }
 
     /// SetSendQuantum().
+    //= bbr-06 5.6.3-1 5.6.3-3
     pub(super) fn set_send_quantum(&mut self) {
         let quantum = self.pacing_rate.bytes_in(SEND_QUANTUM_TIME);
         self.send_quantum = quantum.min(SEND_QUANTUM_MAX).max(2 * self.mss);
     }
 
     /// SetCwnd(), §5.6.4.6.
+    //= bbr-06 5.6.4.5-2 5.6.4.6-1 5.6.4.6-2 5.6.4.6-3 5.6.4.6-4
     fn set_cwnd(&mut self, newly_acked: u64) {
         let max_inflight = self.max_inflight();
         let grown = self.cwnd.saturating_add(newly_acked);
         if self.full_pipe.reached() {
             self.cwnd = grown.min(max_inflight);
-        } else if self.cwnd < max_inflight || self.sampler.delivered() < self.initial_window {
+        } else if self.cwnd < max_inflight || self.sampler.delivered() < self.initial_window() {
             self.cwnd = grown;
         }
         self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
@@ -99,6 +115,7 @@ impl Bbr3 {
     }
 
     /// BoundCwndForModel(), §5.6.4.7.
+    //= bbr-06 5.3.3.3-4 5.6.1-3 5.6.4.7-1 5.6.4.7-2
     fn bound_cwnd_for_model(&mut self) {
         let cap = match self.state {
             State::Startup | State::Drain => UNBOUNDED,
@@ -110,8 +127,9 @@ impl Bbr3 {
     }
 
     /// UpdateMaxInflight(), §5.6.4.2.
+    //= bbr-06 5.5.9-5 5.6.4.2-4
     pub(super) fn max_inflight(&self) -> u64 {
-        let bdp = self.bdp_multiple(self.state.cwnd_gain());
+        let bdp = self.bdp_multiple(self.state.cwnd_gain(self.profile));
         self.quantization_budget(bdp.saturating_add(self.extra_acked()))
     }
 
@@ -126,9 +144,10 @@ impl Bbr3 {
     }
 
     /// BDPMultiple() with BBR.bw.
+    //= bbr-06 5.6.4.2-1
     fn bdp_multiple(&self, gain: Ratio) -> u64 {
         if self.min_rtt.get().is_none() {
-            return self.initial_window;
+            return self.initial_window();
         }
         gain.of(self.bdp)
     }
@@ -138,21 +157,24 @@ impl Bbr3 {
     /// its queueing discipline and segmentation engine, which are below this interface; late ACKs are
     /// BBR.extra_acked's business. A quantum is 1 ms of the rate: where the round-trip time is 1 ms
     /// too, three of them would be a standing queue of two BDP.
+    //= bbr-06 5.5.8.2-1 5.6.4.2-2 5.6.4.3-1
     fn quantization_budget(&self, inflight_cap: u64) -> u64 {
         let cap = inflight_cap.max(self.send_quantum).max(self.min_pipe_cwnd());
         if self.state == State::ProbeBwUp { cap.saturating_add(2 * self.mss) } else { cap }
     }
 
     /// Inflight(BBR.bw, gain).
+    //= bbr-06 5.6.4.2-3
     pub(super) fn inflight(&self, gain: Ratio) -> u64 {
         self.quantization_budget(self.bdp_multiple(gain))
     }
 
-    /// Inflight(BBR.max_bw, 1.0).
-    pub(super) fn inflight_at_max_bw(&self) -> u64 {
+    /// Inflight(BBR.max_bw, gain).
+    //= bbr-06 5.6.4.2-3
+    pub(super) fn inflight_at_max_bw(&self, gain: Ratio) -> u64 {
         let bdp = match self.min_rtt.get() {
-            Some(min_rtt) => self.max_bw.get().bytes_in(min_rtt),
-            None => self.initial_window,
+            Some(min_rtt) => gain.of(self.max_bw.get().bytes_in(min_rtt)),
+            None => self.initial_window(),
         };
         self.quantization_budget(bdp)
     }
@@ -163,16 +185,19 @@ impl Bbr3 {
     }
 
     /// TargetInflight(), §5.3.3.8.3: the BDP, unless congestion has cut the window below it.
+    //= bbr-06 5.3.3.8.3-4
     pub(super) fn target_inflight(&self) -> u64 {
         self.bdp_multiple(Ratio::ONE).min(self.cwnd)
     }
 
     /// ProbeRTTCwnd(), §5.6.4.5.
+    //= bbr-06 5.6.4.5-1
     pub(super) fn probe_rtt_cwnd(&self) -> u64 {
         self.bdp_multiple(PROBE_RTT_CWND_GAIN).max(self.min_pipe_cwnd())
     }
 
     /// BBR.MinPipeCwnd in bytes.
+    //= bbr-06 2.8-4
     pub(super) fn min_pipe_cwnd(&self) -> u64 {
         MIN_PIPE_PACKETS * self.mss
     }

@@ -40,8 +40,7 @@ impl Deviations {
         self.0 & (1 << deviation as u8) != 0
     }
 
-    /// All but one, to see what that one does.
-    #[cfg(test)]
+    /// All of these but one.
     pub(super) const fn without(self, deviation: Deviation) -> Self {
         Self(self.0 & !(1 << deviation as u8))
     }

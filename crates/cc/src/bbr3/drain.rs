@@ -9,12 +9,14 @@ use super::state::State;
 
 impl Bbr3 {
     /// EnterDrain().
+    //= bbr-06 5.3.2-1
     pub(super) fn enter_drain(&mut self) {
         self.transition(State::Drain);
-        self.drain_start_round = self.round.count();
+        self.drain_start_round = self.round.count() as u8;
     }
 
     /// CheckDrainDone().
+    //= bbr-06 5.3.2-2 5.3.3.9-1
     pub(super) fn check_drain_done(&mut self, now: Time) {
         if self.state == State::Drain
             && (self.sampler.in_flight() <= self.inflight(Ratio::ONE) || self.is_drain_overdue())
@@ -24,9 +26,13 @@ impl Bbr3 {
     }
 
     /// The prose gives Drain three rounds; the pseudocode's `>` waits for a fourth.
+    //= bbr-06 5.3.2-3
     fn is_drain_overdue(&self) -> bool {
-        let rounds = self.round.count() - self.drain_start_round;
-        let limit = DRAIN_ROUNDS + u64::from(!self.deviations.has(Deviation::DrainThreeRounds));
+        if !self.profile.limits_drain() {
+            return false;
+        }
+        let rounds = (self.round.count() as u8).wrapping_sub(self.drain_start_round);
+        let limit = DRAIN_ROUNDS + u8::from(!self.deviations.has(Deviation::DrainThreeRounds));
         rounds >= limit
     }
 }

@@ -9,6 +9,7 @@ use crate::controller::Settings;
 
 impl Bbr3 {
     /// HandleRestartFromIdle(), §5.4.1.
+    //= bbr-06 5.4.1-2 5.4.1-3 5.4.1-4
     pub(super) fn handle_restart_from_idle(&mut self, now: Time) {
         self.idle_restart = true;
         self.aggregation.restart_interval(now);
@@ -22,6 +23,7 @@ impl Bbr3 {
 
     /// OnEnterRTO(), §5.6.4.4. The draft's `C.inflight + 1` means one packet, not one byte. A timeout
     /// of what a timeout sent continues the episode: what the first one lost is what an undo restores.
+    //= bbr-06 5.6.4.4-1
     pub(super) fn on_enter_rto(&mut self, now: Time) {
         let repeats = self.timed_out && self.recovery.is_active();
         if repeats && self.deviations.has(Deviation::UndoPerEpisode) {
@@ -31,11 +33,13 @@ impl Bbr3 {
             self.recovery.enter(now);
         }
         self.timed_out = true;
+        self.sampler.lost_data_waits();
         self.cwnd = self.sampler.in_flight().saturating_add(self.mss);
     }
 
     /// The timeout came before the news of what it declared lost: the one packet that may leave is
     /// counted from what is in flight after that.
+    //= bbr-06 5.6.4.4-1
     pub(super) fn bound_cwnd_after_timeout(&mut self) {
         if self.timed_out {
             self.cwnd = self.cwnd.min(self.sampler.in_flight().saturating_add(self.mss));
@@ -62,12 +66,13 @@ impl Bbr3 {
     pub(super) fn start_over(&mut self, now: Time) {
         let settings = Settings {
             mss: self.mss as u32,
-            initial_window: self.initial_window,
+            initial_window: self.initial_window(),
             initial_rtt: None,
             seed: self.rng.next_u64(),
             now,
         };
-        *self = Self::with_deviations(&settings, self.deviations);
+        let loss_floor = self.loss_floor.restarted();
+        *self = Self { loss_floor, ..Self::with(&settings, self.profile, self.deviations) };
         self.recovery.forget(now);
     }
 }

@@ -32,12 +32,14 @@ impl From<&RateSample> for LossSample {
 
 impl LossSample {
     /// IsInflightTooHigh(): more than LossThresh of the flight was lost.
+    //= bbr-06 5.5.10.2-1
     pub(super) fn is_inflight_too_high(&self) -> bool {
         self.lost.saturating_mul(100) > self.tx_in_flight.saturating_mul(LOSS_THRESH_PERCENT)
     }
 
     /// InflightAtLoss(): how much was in flight when losses crossed LossThresh, which may be in the
     /// midst of the last packet, of `size` bytes, if that is an offload burst.
+    //= bbr-06 5.5.10.2-9
     fn inflight_at_loss(&self, size: u64) -> u64 {
         let inflight_prev = self.tx_in_flight.saturating_sub(size);
         let lost_prev = self.lost.saturating_sub(size);
@@ -51,6 +53,7 @@ impl LossSample {
 impl Bbr3 {
     /// Takes in every sign of congestion of a feedback, before the model is updated, so that C.lost
     /// and the rate sample mean the same ACK.
+    //= bbr-06 5.2.4-1
     pub(super) fn handle_losses(
         &mut self,
         now: Time,
@@ -74,6 +77,7 @@ impl Bbr3 {
 
     /// HandleLostPacket(). The draft puts the packet's numbers into the RS of the ACK, which the
     /// model then reads as if they were the ACK's; here they are the packet's own.
+    //= bbr-06 5.5.10.2-8
     fn handle_lost_packet(&mut self, now: Time, packet: &Lost, lost: u64, sample: &mut RateSample) {
         self.note_loss();
         self.signals.count_ranges(u32::from(!packet.contiguous));
@@ -86,7 +90,7 @@ impl Bbr3 {
             lost: lost.saturating_sub(token.lost),
             is_app_limited: token.is_app_limited(),
         };
-        let too_high = flight.is_inflight_too_high();
+        let too_high = self.is_inflight_too_high(&flight);
         if too_high {
             flight.tx_in_flight = flight.inflight_at_loss(u64::from(packet.bytes));
         }
@@ -119,9 +123,11 @@ impl Bbr3 {
     /// A mark counts as the loss of the packet that carries it (§3.7: CE MUST be treated as
     /// congestion). The marked bytes are part of C.lost, so the ACK's own sample has the rate of
     /// marks over the flight. No spurious loss takes a mark back.
+    //= bbr-06 3.7-1
     fn handle_ce(&mut self, now: Time, packets: u32, sample: &RateSample) {
         self.note_loss();
         self.signals.count_ranges(packets);
+        self.signals.is_marked_in_round = true;
         self.recovery.confirm();
         let flight = LossSample::from(sample);
         if self.cycle.is_bw_probe_sample && flight.is_inflight_too_high() {
@@ -130,6 +136,7 @@ impl Bbr3 {
     }
 
     /// HandleInflightTooHigh(): once per bandwidth probe.
+    //= bbr-06 5.3.3.7-3 5.5.10.2-3 5.5.10.2-4 5.5.10.2-5
     fn handle_inflight_too_high(&mut self, now: Time, flight: LossSample) {
         self.cycle.prev_probe_too_high = true;
         self.cycle.is_bw_probe_sample = false;
@@ -152,12 +159,14 @@ mod tests {
         LossSample { tx_in_flight, lost, is_app_limited: false }
     }
 
+    //= bbr-06 2.8-1 5.5.10.2-1 test
     #[test]
     fn two_percent_is_safe_and_more_is_not() {
         assert!(!flight(100_000, 2_000).is_inflight_too_high());
         assert!(flight(100_000, 2_001).is_inflight_too_high());
     }
 
+    //= bbr-06 5.5.10.2-9 test
     #[test]
     fn losses_crossed_the_threshold_within_the_last_burst() {
         // 90 000 in flight before a burst of 10 000 that is lost whole: 2 % of x is lost when
@@ -165,6 +174,7 @@ mod tests {
         assert_eq!(flight(100_000, 10_000).inflight_at_loss(10_000), 91_836);
     }
 
+    //= bbr-06 5.5.10.2-9 test
     #[test]
     fn losses_crossed_the_threshold_before_the_last_packet() {
         assert_eq!(flight(100_000, 9_000).inflight_at_loss(1_000), 99_000);

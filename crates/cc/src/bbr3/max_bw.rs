@@ -5,6 +5,7 @@ use uncork_units::Rate;
 /// BBR.max_bw_filter: the largest delivery rate of this bandwidth-probing cycle and the one before.
 ///
 /// MaxBwFilterLen is two cycles, so two slots are the whole window.
+//= bbr-06 2.11-1 5.5.3-1
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxBwFilter {
     previous: Rate,
@@ -24,6 +25,7 @@ impl MaxBwFilter {
 
     /// AdvanceMaxBwFilter(): a cycle is over. A cycle without a single sample (the application had
     /// nothing to send) says nothing about the path and ages nothing.
+    //= bbr-06 3.8-1 5.5.6-1
     pub(super) fn advance(&mut self) {
         if !self.current.is_zero() {
             self.previous = self.current;
@@ -36,6 +38,7 @@ impl MaxBwFilter {
 mod tests {
     use super::*;
 
+    //= bbr-06 2.11-1 5.5.3-1 5.5.6-1 test
     #[test]
     fn remembers_this_cycle_and_the_previous_one() {
         let mut filter = MaxBwFilter::default();
@@ -47,6 +50,7 @@ mod tests {
         assert_eq!(filter.get(), Rate::from_mbit(10));
     }
 
+    //= bbr-06 3.8-1 test
     #[test]
     fn empty_cycles_do_not_age_it() {
         let mut filter = MaxBwFilter::default();

@@ -20,6 +20,7 @@ pub(super) struct MinRtt {
 
 impl MinRtt {
     /// The draft's OnInit() leaves the ProbeRTT half unset; both halves start from what is known.
+    //= bbr-06 5.2.1-2
     pub(super) fn new(now: Time, initial_rtt: Option<TimeDelta>) -> Self {
         let rtt = initial_rtt.unwrap_or(TimeDelta::MAX);
         Self { estimate: rtt, stamp: now, probe_min_delay: rtt, probe_min_stamp: now }
@@ -35,7 +36,8 @@ impl MinRtt {
         self.probe_min_stamp = now;
     }
 
-    /// UpdateMinRTT(). Gives BBR.probe_rtt_expired: a ProbeRTT, or an idle time, is due.
+    /// UpdateMinRTT(). Returns BBR.probe_rtt_expired: a ProbeRTT, or an idle time, is due.
+    //= bbr-06 5.3.4.1-1 5.3.4.3-1 5.3.4.3-2 5.5.7.2-1
     pub(super) fn update(&mut self, now: Time, rtt: Option<TimeDelta>) -> bool {
         let probe_expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
         if let Some(rtt) = rtt
@@ -65,6 +67,7 @@ mod tests {
         TimeDelta::from_millis(millis)
     }
 
+    //= bbr-06 2.16-4 5.3.4.2-1 5.3.4.3-1 test
     #[test]
     fn probe_is_due_after_five_seconds_without_a_new_minimum() {
         let mut min = MinRtt::new(at(0), None);
@@ -73,6 +76,7 @@ mod tests {
         assert!(min.update(at(7), Some(ms(50))));
     }
 
+    //= bbr-06 2.16-1 5.3.4.1-1 5.3.4.3-2 5.5.7.2-1 test
     #[test]
     fn estimate_outlives_one_probe_but_not_two() {
         let mut min = MinRtt::new(at(0), None);
@@ -83,6 +87,7 @@ mod tests {
         assert_eq!(min.get(), Some(ms(60)));
     }
 
+    //= bbr-06 5.2.1-2 test
     #[test]
     fn handshake_rtt_counts() {
         let mut min = MinRtt::new(at(0), Some(ms(30)));

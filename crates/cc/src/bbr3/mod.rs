@@ -1,4 +1,4 @@
-//! BBR version 3: draft-ietf-ccwg-bbr-06.
+//! BBR version 3: draft-ietf-ccwg-bbr-06, and version 2 as a profile of it (`profile.rs`).
 //!
 //! Functions bear the draft's names; §5.2 of the draft says how they hang together, `model.rs` in
 //! which order an ACK runs them. What is done otherwise than the draft says, and why, is in
@@ -13,12 +13,14 @@ mod deviations;
 mod drain;
 mod events;
 mod loss;
+mod loss_floor;
 mod max_bw;
 mod min_rtt;
 mod model;
 mod params;
 mod probe_bw;
 mod probe_rtt;
+mod profile;
 mod resume;
 mod startup;
 mod state;
@@ -41,25 +43,29 @@ use bounds::{Bounds, UNBOUNDED};
 use congestion::CongestionSignals;
 use control::CwndUsage;
 use deviations::{Deviation, Deviations};
+use loss_floor::LossFloor;
 use max_bw::MaxBwFilter;
 use min_rtt::MinRtt;
 use probe_bw::ProbeCycle;
-use probe_rtt::Hold;
+use profile::Profile;
 use state::State;
 use undo::Undo;
 
 /// Tells this consumer of the connection's seed from others.
 const RNG_STREAM: u64 = 0x6262_7233;
 
-/// BBR version 3: draft-ietf-ccwg-bbr-06.
+/// BBR version 3: draft-ietf-ccwg-bbr-06; or version 2, as Linux had it.
+//= bbr-06 5.1-1
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "the draft's state variables, one by one")]
 pub struct Bbr3 {
+    profile: Profile,
     deviations: Deviations,
     rng: Rng,
     /// C.SMSS in bytes.
     mss: u64,
     /// C.InitialCwnd in bytes.
-    initial_window: u64,
+    initial_window: u32,
 
     sampler: DeliverySampler,
     round: RoundCounter,
@@ -70,10 +76,12 @@ pub struct Bbr3 {
 
     state: State,
     cycle: ProbeCycle,
-    /// How far a ProbeRTT has come; `None` while inflight comes down.
-    probe_rtt_hold: Option<Hold>,
-    /// BBR.drain_start_round.
-    drain_start_round: u64,
+    /// BBR.probe_rtt_done_stamp; never while inflight comes down.
+    probe_rtt_done_stamp: Time,
+    /// BBR.probe_rtt_round_done.
+    probe_rtt_round_done: bool,
+    /// BBR.drain_start_round, of which the low byte is enough.
+    drain_start_round: u8,
     /// BBR.idle_restart.
     idle_restart: bool,
 
@@ -87,6 +95,7 @@ pub struct Bbr3 {
     resume: BbrResume,
     aggregation: AckAggregation,
     signals: CongestionSignals,
+    loss_floor: LossFloor,
     bounds: Bounds,
 
     has_seen_rtt: bool,
@@ -95,7 +104,7 @@ pub struct Bbr3 {
     cwnd: u64,
     /// C.pacing_rate.
     pacing_rate: Rate,
-    /// C.send_quantum.
+    /// C.send_quantum in bytes.
     send_quantum: u64,
 }
 
@@ -106,20 +115,33 @@ impl Bbr3 {
     /// `DEVIATIONS.md` lists, to show what each one costs.
     pub fn new(settings: &Settings, strict_draft: bool) -> Self {
         let deviations = if strict_draft { Deviations::NONE } else { Deviations::ALL };
-        Self::with_deviations(settings, deviations)
+        Self::with(settings, Profile::V3, deviations)
+    }
+
+    /// Version 2. It does not know of losses that a tail-loss probe repaired (`profile.rs`).
+    pub fn v2(settings: &Settings) -> Self {
+        Self::with(settings, Profile::V2, Deviations::ALL.without(Deviation::ProbeRepair))
+    }
+
+    /// With the option `loss_floor`.
+    pub fn with_loss_floor(mut self) -> Self {
+        self.loss_floor.turn_on();
+        self
     }
 
     /// OnInit(), §5.2.1.
-    fn with_deviations(settings: &Settings, deviations: Deviations) -> Self {
+    //= bbr-06 5.2.1-1 5.6.4.1-1
+    fn with(settings: &Settings, profile: Profile, deviations: Deviations) -> Self {
         let &Settings { initial_rtt, now, .. } = settings;
         let mss = u64::from(settings.mss.max(1));
         // SetCwnd()'s floor from the start: a window without room for a packet would stay closed.
         let initial_window = settings.initial_window.max(params::MIN_PIPE_PACKETS * mss);
         let mut bbr = Self {
+            profile,
             deviations,
             rng: Rng::new(settings.seed, RNG_STREAM),
             mss,
-            initial_window,
+            initial_window: u32::try_from(initial_window).unwrap_or(u32::MAX),
             sampler: DeliverySampler::new(now, initial_rtt),
             round: RoundCounter::default(),
             recovery: RecoveryEpisode::default(),
@@ -127,7 +149,8 @@ impl Bbr3 {
             undo: Undo::NOTHING,
             state: State::Startup,
             cycle: ProbeCycle::new(now),
-            probe_rtt_hold: None,
+            probe_rtt_done_stamp: Time::NEVER,
+            probe_rtt_round_done: false,
             drain_start_round: 0,
             idle_restart: false,
             max_bw: MaxBwFilter::default(),
@@ -138,11 +161,12 @@ impl Bbr3 {
             resume: BbrResume::Off,
             aggregation: AckAggregation::new(now),
             signals: CongestionSignals::default(),
+            loss_floor: LossFloor::default(),
             bounds: Bounds::NONE,
             has_seen_rtt: initial_rtt.is_some(),
-            cwnd_usage: CwndUsage::default(),
+            cwnd_usage: CwndUsage::UNUSED,
             cwnd: initial_window,
-            pacing_rate: control::init_pacing_rate(initial_window, initial_rtt),
+            pacing_rate: control::init_pacing_rate(profile, initial_window, initial_rtt),
             send_quantum: 0,
         };
         bbr.set_send_quantum();
@@ -150,9 +174,15 @@ impl Bbr3 {
     }
 
     /// Every change of BBR.state passes through here.
+    //= bbr-06 5.1.1-1
     fn transition(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
         self.state = next;
+    }
+
+    /// C.InitialCwnd in bytes.
+    fn initial_window(&self) -> u64 {
+        u64::from(self.initial_window)
     }
 
     /// Whether the window has room for another packet when `in_flight` bytes are in flight.
@@ -169,6 +199,7 @@ impl Bbr3 {
             sample.tx_in_flight = 0;
             sample.lost = 0;
         }
+        self.watch_loss_floor(feedback);
         self.update_recovery(now, feedback);
         self.handle_losses(now, feedback, &mut sample);
         if !self.resume.is_off() {
@@ -190,6 +221,7 @@ impl Bbr3 {
 }
 
 impl Controller for Bbr3 {
+    //= bbr-06 4.1.2.4-1 4.1.2.4-3 5.2.2-1 5.4.1-1
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
         let in_flight_before = packet.in_flight.saturating_sub(u64::from(packet.bytes));
         self.sampler.check_app_limited(now, self.has_room(in_flight_before));
@@ -206,6 +238,7 @@ impl Controller for Bbr3 {
         self.sampler.on_sent(now, packet, app, Some(self.pacing_rate))
     }
 
+    //= bbr-06 4.1.2.4-2 4.1.2.4-3 5.2.3-1
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         let path_since = self.sampler.path_since();
         if feedback.reaches_back_before(path_since) {
@@ -214,6 +247,7 @@ impl Controller for Bbr3 {
         self.take_in(now, feedback);
     }
 
+    //= bbr-06 5.2.5-1
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
         if self.recovery.on_spurious(packets) {
             self.handle_spurious_loss_detection();
@@ -221,6 +255,7 @@ impl Controller for Bbr3 {
     }
 
     fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+        self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
         match timeout {
             Timeout::Probe => {}
             Timeout::Retransmission => self.on_enter_rto(now),
@@ -236,6 +271,7 @@ impl Controller for Bbr3 {
         }
     }
 
+    //= bbr-06 3.5-1
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,
@@ -256,8 +292,8 @@ impl Controller for Bbr3 {
             max_bw: Some(self.max_bw.get()).filter(|rate| !rate.is_zero()),
             bw: Some(self.bw).filter(|rate| !rate.is_zero()),
             min_rtt: self.min_rtt.get(),
-            pacing_gain: Some(self.state.pacing_gain()),
-            cwnd_gain: Some(self.state.cwnd_gain()),
+            pacing_gain: Some(self.state.pacing_gain(self.profile)),
+            cwnd_gain: Some(self.state.cwnd_gain(self.profile)),
             bw_shortterm: Some(bounds.bw_shortterm).filter(|rate| *rate != Rate::MAX),
             inflight_shortterm: Some(bounds.inflight_shortterm).filter(is_bound),
             inflight_longterm: Some(bounds.inflight_longterm).filter(is_bound),

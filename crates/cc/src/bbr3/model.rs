@@ -10,6 +10,7 @@ use crate::sampler::RateSample;
 
 impl Bbr3 {
     /// UpdateModelAndState(): the order is the draft's, and matters.
+    //= bbr-06 5.2.3-2
     pub(super) fn update_model_and_state(&mut self, now: Time, sample: &RateSample) {
         self.update_latest_delivery_signals(sample);
         self.update_congestion_signals(sample);
@@ -18,13 +19,18 @@ impl Bbr3 {
         self.check_startup_done(sample);
         self.check_drain_done(now);
         self.update_probe_bw_cycle_phase(now, sample);
-        let probe_rtt_expired = self.min_rtt.update(now, sample.rtt);
-        self.check_probe_rtt(now, sample, probe_rtt_expired);
+        let known = self.min_rtt.get();
+        let expired = self.min_rtt.update(now, sample.rtt);
+        if self.min_rtt.get() != known {
+            self.update_bdp();
+        }
+        self.check_probe_rtt(now, sample, expired);
         self.signals.advance_latest(sample);
         self.bound_bw_for_model();
     }
 
     /// UpdateMaxBw(), §5.5.5.
+    //= bbr-06 5.5.4-1 5.5.5-1
     pub(super) fn update_max_bw(&mut self, sample: &RateSample) {
         self.update_round(sample);
         let rate = sample.delivery_rate;
@@ -34,6 +40,7 @@ impl Bbr3 {
     }
 
     /// UpdateRound(), §5.5.1.
+    //= bbr-06 5.5.1-3
     fn update_round(&mut self, sample: &RateSample) {
         if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
             let rounds = &mut self.cycle.rounds_since_up;
@@ -46,6 +53,7 @@ impl Bbr3 {
         self.round.restart(self.sampler.delivered());
     }
 
+    //= bbr-06 5.5.9-4
     fn update_ack_aggregation(&mut self, now: Time, sample: &RateSample) {
         let reached = self.full_pipe.reached();
         self.aggregation.update(AckArrival {
@@ -58,9 +66,15 @@ impl Bbr3 {
         });
     }
 
-    /// BoundBWForModel(), and BBR.bdp from the result.
+    /// BoundBWForModel().
+    //= bbr-06 5.5.10.3-9 5.6.1-2
     pub(super) fn bound_bw_for_model(&mut self) {
         self.bw = self.max_bw.get().min(self.bounds.bw_shortterm);
+        self.update_bdp();
+    }
+
+    /// BBR.bdp follows BBR.bw and BBR.min_rtt.
+    fn update_bdp(&mut self) {
         self.bdp = self.min_rtt.get().map_or(0, |min_rtt| self.bw.bytes_in(min_rtt));
     }
 }

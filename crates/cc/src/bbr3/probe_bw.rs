@@ -1,12 +1,15 @@
 //! The bandwidth-probing cycle: draft-ietf-ccwg-bbr-06 §5.3.3.
 
-use uncork_units::{Rate, Time, TimeDelta};
+use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::Bbr3;
 use super::bounds::UNBOUNDED;
 use super::deviations::Deviation;
 use super::loss::LossSample;
-use super::params::{PROBE_UP_ROUNDS_MAX, PROBE_WAIT_MIN, PROBE_WAIT_RANGE, RENO_ROUNDS};
+use super::params::{
+    PROBE_UP_ROUNDS_MAX, PROBE_WAIT_MIN, PROBE_WAIT_RANGE, RENO_ROUNDS, UP_PACING_GAIN,
+};
+use super::profile::Profile;
 use super::state::{AckPhase, State};
 use crate::sampler::RateSample;
 
@@ -32,8 +35,10 @@ pub(super) struct ProbeCycle {
     up_acked_per_inc: u64,
     /// BBR.rounds_since_probe_up, as far as it matters: [`RENO_ROUNDS`] and more are one.
     pub(super) rounds_since_up: u8,
-    /// BBR.cycle_stamp and BBR.bw_probe_wait after it.
-    probe_after: Time,
+    /// BBR.bw_probe_wait.
+    wait: TimeDelta,
+    /// BBR.cycle_stamp.
+    stamp: Time,
 }
 
 impl ProbeCycle {
@@ -48,17 +53,20 @@ impl ProbeCycle {
             up_acked: 0,
             up_acked_per_inc: UNBOUNDED,
             rounds_since_up: 0,
-            probe_after: now,
+            wait: TimeDelta::ZERO,
+            stamp: now,
         }
     }
 
     /// RaiseInflightLongtermSlope(): the growth per round doubles every round.
+    //= bbr-06 5.3.3.5-3 5.3.3.9-13
     fn raise_slope(&mut self, cwnd: u64, mss: u64) {
         self.up_acked_per_inc = (cwnd >> self.up_rounds).max(mss);
         self.up_rounds = (self.up_rounds + 1).min(PROBE_UP_ROUNDS_MAX);
     }
 
     /// How many packets `newly_acked` bytes add to BBR.inflight_longterm.
+    //= bbr-06 5.3.3.5-3
     fn growth(&mut self, newly_acked: u64) -> u64 {
         self.up_acked = self.up_acked.saturating_add(newly_acked);
         let packets = self.up_acked / self.up_acked_per_inc;
@@ -69,22 +77,26 @@ impl ProbeCycle {
 
 impl Bbr3 {
     /// StartProbeBW_DOWN().
+    //= bbr-06 5.3.3.9-2
     pub(super) fn start_probe_bw_down(&mut self, now: Time) {
         self.signals.reset();
         self.cycle.up_acked_per_inc = UNBOUNDED;
-        self.pick_probe_wait(now);
+        self.pick_probe_wait();
+        self.cycle.stamp = now;
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.start_round();
         self.transition(State::ProbeBwDown);
     }
 
     /// StartProbeBW_CRUISE().
+    //= bbr-06 5.3.3.9-3
     pub(super) fn start_probe_bw_cruise(&mut self) {
         self.finish_probe();
         self.transition(State::ProbeBwCruise);
     }
 
     /// StartProbeBW_REFILL().
+    //= bbr-06 5.3.3.3-1 5.3.3.6-4 5.3.3.9-4
     pub(super) fn start_probe_bw_refill(&mut self) {
         self.bounds.reset_short_term();
         self.cycle.up_rounds = 0;
@@ -97,7 +109,9 @@ impl Bbr3 {
     }
 
     /// StartProbeBW_UP().
-    fn start_probe_bw_up(&mut self, rate: Rate) {
+    //= bbr-06 5.3.3.9-5
+    fn start_probe_bw_up(&mut self, now: Time, rate: Rate) {
+        self.cycle.stamp = now;
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.start_round();
         self.full_pipe.restart(rate);
@@ -106,13 +120,15 @@ impl Bbr3 {
     }
 
     /// PickProbeWait(), §5.3.3.8.3: random, so that flows do not probe in step.
-    fn pick_probe_wait(&mut self, now: Time) {
+    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2
+    fn pick_probe_wait(&mut self) {
         self.cycle.rounds_since_up = u8::from(self.rng.below(2) != 0);
         let extra = self.rng.below(PROBE_WAIT_RANGE.as_nanos());
-        self.cycle.probe_after = now + PROBE_WAIT_MIN + TimeDelta::from_nanos(extra);
+        self.cycle.wait = PROBE_WAIT_MIN + TimeDelta::from_nanos(extra);
     }
 
     /// UpdateProbeBWCyclePhase().
+    //= bbr-06 5.3.3.2-3 5.3.3.3-3 5.3.3.9-6 5.3.3.9-7
     pub(super) fn update_probe_bw_cycle_phase(&mut self, now: Time, sample: &RateSample) {
         if !self.full_pipe.reached() || self.adapt_long_term_model(sample) {
             return;
@@ -125,15 +141,16 @@ impl Bbr3 {
             State::ProbeBwDown if self.is_time_to_cruise() => self.start_probe_bw_cruise(),
             State::ProbeBwRefill if self.round.started() => {
                 self.cycle.is_bw_probe_sample = true;
-                self.start_probe_bw_up(sample.delivery_rate);
+                self.start_probe_bw_up(now, sample.delivery_rate);
             }
             State::ProbeBwUp => self.check_probe_up_done(now, sample),
             _ => {}
         }
     }
 
+    //= bbr-06 5.3.3.6-4 5.3.3.9-8
     fn check_probe_up_done(&mut self, now: Time, sample: &RateSample) {
-        if self.is_time_to_go_down(sample) {
+        if self.is_time_to_go_down(now, sample) {
             self.cycle.prev_probe_too_high = false;
             self.start_probe_bw_down(now);
         }
@@ -141,25 +158,47 @@ impl Bbr3 {
 
     /// IsTimeToProbeBW(): the wall clock, or the number of rounds after which a Reno flow would have
     /// filled the same pipe, whichever is first.
+    //= bbr-06 5.3.3.8.2-2 5.3.3.8.2-3 5.3.3.8.3-1 5.3.3.8.3-3
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
         let rounds = u64::from(self.cycle.rounds_since_up);
-        now > self.cycle.probe_after
+        now > self.cycle.stamp + self.cycle.wait
             || rounds >= RENO_ROUNDS
             || rounds.saturating_mul(self.mss) >= self.target_inflight()
     }
 
     /// IsTimeToCruise().
+    //= bbr-06 5.3.3.1-2 5.3.3.1-3 5.3.3.9-9
     fn is_time_to_cruise(&self) -> bool {
         let in_flight = self.sampler.in_flight();
-        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight_at_max_bw()
+        in_flight <= self.inflight_with_headroom()
+            && in_flight <= self.inflight_at_max_bw(Ratio::ONE)
     }
 
     /// IsTimeToGoDown().
-    fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
-        if self.cycle.prev_probe_too_high && self.has_reached_longterm(sample) {
+    //= bbr-06 5.3.3.5-2 5.3.3.6-1 5.3.3.6-2 5.3.3.7-4 5.3.3.9-10
+    fn is_time_to_go_down(&mut self, now: Time, sample: &RateSample) -> bool {
+        let longterm = self.bounds.inflight_longterm;
+        if self.cycle.prev_probe_too_high && self.has_come_up_to(longterm, sample) {
             self.cycle.prev_probe_precautionary = true;
             return true;
         }
+        match self.profile {
+            Profile::V2 => self.has_built_queue(now, sample),
+            Profile::V3 => self.has_filled_pipe(sample),
+        }
+    }
+
+    /// BBRv2 has probed enough once a round of probing has put a queue of a quarter BDP into the
+    /// network (draft-cardwell-iccrg-bbr-congestion-control-02 §4.3.3.4).
+    fn has_built_queue(&self, now: Time, sample: &RateSample) -> bool {
+        let round = self.min_rtt.get().unwrap_or_default();
+        now > self.cycle.stamp + round
+            && self.has_come_up_to(self.inflight_at_max_bw(UP_PACING_GAIN), sample)
+    }
+
+    /// Whether the delivery rate has ceased to grow, unless BBR.inflight_longterm keeps it from that.
+    //= bbr-06 5.3.3.7-1 5.3.3.7-2
+    fn has_filled_pipe(&mut self, sample: &RateSample) -> bool {
         if self.is_held_by_longterm() {
             self.full_pipe.restart(sample.delivery_rate);
             return false;
@@ -167,19 +206,20 @@ impl Bbr3 {
         self.full_pipe.is_full_now()
     }
 
-    /// Whether inflight has come up to BBR.inflight_longterm, to within a packet. The window is not
-    /// above that bound, so what an ACK leaves in flight never is at it; what was in flight before
-    /// the ACK is.
-    fn has_reached_longterm(&self, sample: &RateSample) -> bool {
-        let mut in_flight = self.sampler.in_flight();
-        if self.deviations.has(Deviation::InflightBeforeAck) {
-            let gone = sample.newly_acked.saturating_add(sample.newly_lost);
-            in_flight = in_flight.saturating_add(gone).saturating_add(self.mss - 1);
-        }
-        in_flight >= self.bounds.inflight_longterm
+    /// Whether inflight has come up to `volume`, to within a packet. Where the window is not above
+    /// that volume, what an ACK leaves in flight never is at it; what was in flight before the ACK is.
+    //= bbr-06 5.3.3.6-1
+    fn has_come_up_to(&self, volume: u64, sample: &RateSample) -> bool {
+        let in_flight = if self.deviations.has(Deviation::InflightBeforeAck) {
+            sample.prior_in_flight.saturating_add(self.mss - 1)
+        } else {
+            self.sampler.in_flight()
+        };
+        in_flight >= volume
     }
 
     /// Whether BBR.inflight_longterm, not the path, limits what is in flight.
+    //= bbr-06 5.3.3.7-2
     fn is_held_by_longterm(&self) -> bool {
         self.cwnd_usage.is_limited() && self.cwnd >= self.bounds.inflight_longterm
     }
@@ -189,7 +229,7 @@ impl Bbr3 {
         if self.round.started() && self.advance_ack_phase(sample) {
             return true;
         }
-        let is_safe = !LossSample::from(sample).is_inflight_too_high();
+        let is_safe = !self.is_inflight_too_high(&LossSample::from(sample));
         if is_safe && self.bounds.inflight_longterm != UNBOUNDED {
             self.raise_inflight_longterm(sample);
         }
@@ -197,6 +237,7 @@ impl Bbr3 {
     }
 
     /// The part of AdaptLongTermModel() that happens once a round.
+    //= bbr-06 5.3.3.9-15
     fn advance_ack_phase(&mut self, sample: &RateSample) -> bool {
         match self.cycle.ack_phase {
             AckPhase::ProbeStarting => self.cycle.ack_phase = AckPhase::ProbeFeedback,
@@ -208,6 +249,7 @@ impl Bbr3 {
 
     /// The last ACKs of a probe are in. If it was cut short out of caution and proved safe, probe
     /// again at once, this time in earnest (§5.3.3.6).
+    //= bbr-06 5.3.3.6-3 5.3.3.9-16
     fn end_probe_feedback(&mut self, sample: &RateSample) -> bool {
         self.cycle.is_bw_probe_sample = false;
         self.cycle.ack_phase = AckPhase::Init;
@@ -226,6 +268,7 @@ impl Bbr3 {
     }
 
     /// A flight at this level was safe: raise the bound to it, and further while probing.
+    //= bbr-06 5.3.3.9-17
     fn raise_inflight_longterm(&mut self, sample: &RateSample) {
         self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(sample.tx_in_flight);
         if self.state == State::ProbeBwUp {
@@ -234,6 +277,7 @@ impl Bbr3 {
     }
 
     /// ProbeInflightLongtermUpward().
+    //= bbr-06 5.3.3.9-14
     fn probe_inflight_longterm_upward(&mut self, sample: &RateSample) {
         if !self.is_held_by_longterm() {
             return;
@@ -247,10 +291,12 @@ impl Bbr3 {
     }
 
     /// AdvanceMaxBwFilter(), at most once for each probe.
+    //= bbr-06 5.5.6-1
     fn advance_max_bw_filter(&mut self) {
         let forced = self.deviations.has(Deviation::AdvanceEveryCycle);
         if !(forced && self.cycle.has_advanced_max_bw) {
             self.max_bw.advance();
+            self.loss_floor.end_cycle();
         }
         self.cycle.has_advanced_max_bw = true;
     }
@@ -262,5 +308,37 @@ impl Bbr3 {
         if self.deviations.has(Deviation::AdvanceEveryCycle) {
             self.advance_max_bw_filter();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::deviations::Deviations;
+    use super::super::profile::Profile;
+    use super::*;
+    use crate::Settings;
+
+    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
+    #[test]
+    fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
+        let settings = Settings {
+            mss: 1_452,
+            initial_window: 14_520,
+            initial_rtt: None,
+            seed: 1,
+            now: Time::ZERO,
+        };
+        let mut bbr = Bbr3::with(&settings, Profile::V3, Deviations::ALL);
+        let mut tenths = [0_u32; 10];
+        let mut ahead = [0_u32; 2];
+        for _ in 0..10_000 {
+            bbr.pick_probe_wait();
+            let beyond = bbr.cycle.wait.as_nanos() - PROBE_WAIT_MIN.as_nanos();
+            assert!(beyond < PROBE_WAIT_RANGE.as_nanos());
+            tenths[(beyond / 100_000_000) as usize] += 1;
+            ahead[bbr.cycle.rounds_since_up as usize] += 1;
+        }
+        assert!(tenths.iter().all(|count| (850..1_150).contains(count)), "{tenths:?}");
+        assert!(ahead.iter().all(|count| (4_700..5_300).contains(count)), "{ahead:?}");
     }
 }

@@ -11,6 +11,7 @@ use crate::sampler::RateSample;
 
 impl Bbr3 {
     /// A hint is worth something in Startup, as long as nothing was lost there.
+    //= rfc9959 C-1
     pub(super) fn offer(&mut self, hint: ResumeHint) {
         if self.state == State::Startup && !self.full_pipe.reached() && self.sampler.lost() == 0 {
             self.resume = BbrResume::offer(hint);
@@ -27,10 +28,11 @@ impl Bbr3 {
 
     /// After the control parameters have been set. A jump paces at the larger of what Startup has
     /// come to and what the hint amounts to, and opens the window for it.
+    //= rfc9959 C-2 C-4
     pub(super) fn update_resume(&mut self, feedback: &Feedback<'_>, sample: &RateSample) {
         let stage = match self.state {
             State::Startup if self.round.started() => Stage::Round {
-                is_confirmed: self.sampler.delivered() >= self.initial_window
+                is_confirmed: self.sampler.delivered() >= u64::from(self.initial_window)
                     && !sample.is_app_limited,
             },
             State::Startup => Stage::Startup,
@@ -41,7 +43,8 @@ impl Bbr3 {
             let min_rtt = self.min_rtt.get().unwrap_or(TimeDelta::ZERO);
             self.pacing_rate = self.pacing_rate.max(rate);
             self.set_send_quantum();
-            self.cwnd = self.cwnd.max(self.state.cwnd_gain().of(rate.bytes_in(min_rtt)));
+            self.cwnd =
+                self.cwnd.max(self.state.cwnd_gain(self.profile).of(rate.bytes_in(min_rtt)));
         }
     }
 }

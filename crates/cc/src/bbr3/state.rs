@@ -2,10 +2,8 @@
 
 use uncork_units::Ratio;
 
-use super::params::{
-    DEFAULT_CWND_GAIN, DOWN_PACING_GAIN, DRAIN_PACING_GAIN, PROBE_RTT_CWND_GAIN,
-    STARTUP_PACING_GAIN, UP_CWND_GAIN, UP_PACING_GAIN,
-};
+use super::params::{DEFAULT_CWND_GAIN, PROBE_RTT_CWND_GAIN, UP_PACING_GAIN};
+use super::profile::Profile;
 
 /// BBR.state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,23 +39,26 @@ impl State {
     }
 
     /// BBR.pacing_gain. The draft's pseudocode assigns gains in some states only; the table of
-    /// §5.6.1 has them all, so they are a function of the state.
-    pub(super) const fn pacing_gain(self) -> Ratio {
+    /// §5.6.1 has them all, so they are a function of the state, and of the version.
+    //= bbr-06 5.3.1.1-1 5.3.3.2-1 5.3.3.3-2 5.6.1-1
+    pub(super) const fn pacing_gain(self, profile: Profile) -> Ratio {
         match self {
-            Self::Startup => STARTUP_PACING_GAIN,
-            Self::Drain => DRAIN_PACING_GAIN,
-            Self::ProbeBwDown => DOWN_PACING_GAIN,
+            Self::Startup => profile.startup_pacing_gain(),
+            Self::Drain => profile.drain_pacing_gain(),
+            Self::ProbeBwDown => profile.down_pacing_gain(),
             Self::ProbeBwUp => UP_PACING_GAIN,
             Self::ProbeBwCruise | Self::ProbeBwRefill | Self::ProbeRtt => Ratio::ONE,
         }
     }
 
     /// BBR.cwnd_gain.
-    pub(super) const fn cwnd_gain(self) -> Ratio {
+    //= bbr-06 5.3.1.1-1 5.6.1-1
+    pub(super) const fn cwnd_gain(self, profile: Profile) -> Ratio {
         match self {
-            Self::ProbeBwUp => UP_CWND_GAIN,
+            Self::Startup | Self::Drain => profile.startup_cwnd_gain(),
+            Self::ProbeBwUp => profile.up_cwnd_gain(),
             Self::ProbeRtt => PROBE_RTT_CWND_GAIN,
-            _ => DEFAULT_CWND_GAIN,
+            Self::ProbeBwDown | Self::ProbeBwCruise | Self::ProbeBwRefill => DEFAULT_CWND_GAIN,
         }
     }
 
@@ -70,11 +71,13 @@ impl State {
     }
 
     /// IsProbingBW(): whether the state accelerates, so that loss is an answer, not a surprise.
+    //= bbr-06 5.3.3.9-11
     pub(super) const fn is_probing_bw(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 
     /// Whether the diagram of §5.1.1, or an undo (§5.5.11.2), leads from here to `next`.
+    //= bbr-06 5.1.1-1
     pub(super) const fn may_become(self, next: Self) -> bool {
         match next {
             Self::ProbeRtt => !matches!(self, Self::ProbeRtt),
@@ -119,15 +122,23 @@ mod tests {
         State::ProbeRtt,
     ];
 
+    //= bbr-06 2.5-1 2.5-2 2.6-1 2.16-2 5.3.1.1-1 5.3.3.1-1 5.3.3.3-2 5.3.3.5-1 5.3.4.3-5 test
+    //= bbr-06 5.6.1-1 test
     #[test]
     fn gains_are_those_of_the_summary_table() {
         let percent = |gain: Ratio| gain.of(100);
-        let gains = ALL.map(|state| (percent(state.pacing_gain()), percent(state.cwnd_gain())));
-        let table =
-            [(277, 200), (50, 200), (90, 200), (100, 200), (100, 200), (125, 225), (100, 50)];
-        assert_eq!(gains, table);
+        let gains = |profile| {
+            ALL.map(|state| {
+                (percent(state.pacing_gain(profile)), percent(state.cwnd_gain(profile)))
+            })
+        };
+        let v3 = [(277, 200), (50, 200), (90, 200), (100, 200), (100, 200), (125, 225), (100, 50)];
+        assert_eq!(gains(Profile::V3), v3);
+        let v2 = [(288, 288), (34, 288), (75, 200), (100, 200), (100, 200), (125, 200), (100, 50)];
+        assert_eq!(gains(Profile::V2), v2);
     }
 
+    //= bbr-06 5.1.1-1 test
     #[test]
     fn the_cycle_turns_one_way() {
         use State::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, ProbeRtt, Startup};

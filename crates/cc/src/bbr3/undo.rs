@@ -27,6 +27,7 @@ impl Undo {
 impl Bbr3 {
     /// OnEnterFastRecovery() and the exit from recovery. State is saved when an episode begins and
     /// before any of its losses has changed it.
+    //= bbr-06 5.5.10.2-7 5.6.4.4-2
     pub(super) fn update_recovery(&mut self, now: Time, feedback: &Feedback<'_>) {
         let was_active = self.recovery.is_active();
         match self.recovery.on_feedback(now, feedback) {
@@ -39,6 +40,7 @@ impl Bbr3 {
     /// After a timeout the window grows back with what is delivered. TCP leaves its loss recovery
     /// when all that was outstanding is repaired, and has regrown the window by then; here recovery
     /// ends with the first ACK of a retransmission, too early to restore it.
+    //= bbr-06 5.6.4.4-3
     fn exit_recovery(&mut self) {
         if !self.timed_out {
             self.restore_cwnd();
@@ -47,6 +49,7 @@ impl Bbr3 {
     }
 
     /// SaveStateUponLoss().
+    //= bbr-06 5.5.11.1-1
     pub(super) fn save_state_upon_loss(&mut self, was_in_recovery: bool) {
         self.save_cwnd(was_in_recovery);
         self.undo.state = None;
@@ -54,6 +57,7 @@ impl Bbr3 {
     }
 
     /// SaveCwnd(): the last window that neither recovery nor ProbeRTT had cut.
+    //= bbr-06 5.6.4.4-4
     pub(super) fn save_cwnd(&mut self, in_recovery: bool) {
         let is_cut = in_recovery || self.state == State::ProbeRtt;
         let at_least = if is_cut { self.undo.prior_cwnd } else { 0 };
@@ -61,24 +65,28 @@ impl Bbr3 {
     }
 
     /// RestoreCwnd().
+    //= bbr-06 5.6.4.4-5
     pub(super) fn restore_cwnd(&mut self) {
         self.cwnd = self.cwnd.max(self.undo.prior_cwnd);
     }
 
     /// HandleSpuriousLossDetection().
+    //= bbr-06 5.5.11.2-2 5.5.11.2-3
     pub(super) fn handle_spurious_loss_detection(&mut self) {
         self.timed_out = false;
         self.restore_cwnd();
         self.signals.is_loss_in_round = false;
         self.full_pipe.restart(Rate::ZERO);
         self.bounds.widen_to(&self.undo.bounds);
-        match self.undo.state.take() {
+        let ended = self.undo.state.take().filter(|_| self.profile.resumes_state());
+        match ended {
             Some(State::Startup) if self.state != State::Startup => self.resume_startup(),
             Some(State::ProbeBwUp) if self.state != State::ProbeBwUp => self.resume_probe(),
             _ => {}
         }
     }
 
+    //= bbr-06 5.5.11.2-5 5.5.11.2-7
     fn resume_startup(&mut self) {
         self.full_pipe.retract();
         if self.state != State::ProbeRtt {
@@ -86,6 +94,7 @@ impl Bbr3 {
         }
     }
 
+    //= bbr-06 5.5.11.2-6 5.5.11.2-7
     fn resume_probe(&mut self) {
         if self.state != State::ProbeRtt {
             self.start_probe_bw_refill();

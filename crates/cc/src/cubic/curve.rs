@@ -23,6 +23,7 @@ pub(super) struct Curve {
 }
 
 /// What a congestion event that turns out to be spurious must give back (RFC 9438 §4.9).
+//= rfc9438 4.9.2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     /// W_max: the plateau of the curve.
@@ -49,6 +50,7 @@ impl Epoch {
 impl Curve {
     /// After a congestion event that met `cwnd`, when the plateau had been `last_w_max`. Call
     /// [`Self::begin`] when the losses are repaired.
+    //= rfc9438 4.7-1
     pub(super) fn after_congestion(cwnd: u64, last_w_max: u64) -> Self {
         // Fast convergence, §4.7: a flow whose plateau sinks makes room for others.
         let w_max = if cwnd < last_w_max { cwnd / 20 * 17 + cwnd % 20 * 17 / 20 } else { cwnd };
@@ -57,6 +59,7 @@ impl Curve {
 
     /// After a slow start that ended without loss, or that followed a timeout (§4.8, §4.10): the
     /// plateau is `cwnd`, and K is 0.
+    //= rfc9438 4.8-2 4.8-3 4.10-4
     pub(super) fn plateau(now: Time, cwnd: u64) -> Self {
         Self::resumed(Epoch::level(cwnd, now), now)
     }
@@ -82,6 +85,7 @@ impl Curve {
 
     /// Congestion avoidance begins with `cwnd`: K = cbrt((W_max - cwnd) / C), in segments and
     /// seconds, with C = 2/5.
+    //= rfc9438 4.2-2 4.3-2
     pub(super) fn begin(&mut self, now: Time, cwnd: u64, mss: u64) {
         let epoch = &mut self.epoch;
         epoch.w_max = epoch.w_max.max(cwnd);
@@ -94,12 +98,14 @@ impl Curve {
 
     /// The time since the last ACK does not count: the application had left the window unused
     /// (§4.2, §5.8).
+    //= rfc9438 4.2-4
     pub(super) fn skip(&mut self, now: Time) {
         self.epoch.start += now.since(self.seen);
         self.seen = now;
     }
 
     /// The window after `acked` bytes more, coming from `cwnd`. `rtt` is the smoothed RTT.
+    //= rfc9438 4.2-3 4.2-5 4.3-1 4.4-1 4.5-1
     pub(super) fn on_ack(
         &mut self,
         now: Time,
@@ -123,6 +129,7 @@ impl Curve {
 
     /// §4.3: alpha segments per window acknowledged, where alpha = 3 (1 - beta) / (1 + beta) =
     /// 9/17 makes up for giving back less than Reno does, until W_est is back where it was.
+    //= rfc9438 4.3-2 4.3-3 4.3-4
     fn grow_w_est(&mut self, acked: u64, cwnd: u64, mss: u64) {
         let is_slower = self.epoch.fixed_alpha || self.epoch.w_est < self.epoch.cwnd_prior;
         let alpha = if is_slower { 9 } else { 17 };
@@ -133,6 +140,7 @@ impl Curve {
     }
 
     /// W_cubic(t) = C (t - K)^3 + W_max.
+    //= rfc9438 4.2-1 5.1-1 5.1-2
     fn w_cubic(&self, t: TimeDelta, mss: u64) -> u64 {
         let (t, k) = (ticks(t), u64::from(self.epoch.k));
         let distance = u128::from(t.abs_diff(k).min(MAX_TICKS));
@@ -179,6 +187,7 @@ mod tests {
 
     /// Half a window above where the congestion event met it: Reno's pace by RFC 9438, 9/17 of it by
     /// RFC 8312.
+    //= rfc9438 4.3-4 test
     #[test]
     fn alpha_rises_to_reno_s_pace_by_rfc_9438_only() {
         let growth = |rfc8312: bool| {
@@ -195,6 +204,7 @@ mod tests {
         assert_eq!(growth(true), MSS * 9 / 17);
     }
 
+    //= rfc9438 4.2-1 5.1-1 5.1-2 test
     #[test]
     fn the_curve_is_the_rfcs() {
         for w_max in [10_u32, 100, 1_000, 100_000] {
@@ -213,6 +223,7 @@ mod tests {
         }
     }
 
+    //= rfc9438 4.2-2 test
     #[test]
     fn the_plateau_is_where_the_loss_was() {
         // K = cbrt(100 * 0.3 / 0.4) = 4.217 s.
@@ -231,6 +242,7 @@ mod tests {
         assert_eq!(curve.w_cubic(secs(10.0), MSS), 520 * MSS);
     }
 
+    //= rfc9438 4.7-1 test
     #[test]
     fn fast_convergence_lowers_a_sinking_plateau() {
         assert_eq!(Curve::after_congestion(100_000, 0).w_max(), 100_000);
@@ -251,6 +263,7 @@ mod tests {
         cwnd
     }
 
+    //= rfc9438 4.2-3 4.4-1 4.5-1 test
     #[test]
     fn the_window_follows_the_curve() {
         let rtt = TimeDelta::from_millis(100);
@@ -262,6 +275,7 @@ mod tests {
         }
     }
 
+    //= rfc9438 4.2-5 4.3-1 4.3-2 test
     #[test]
     fn w_est_grows_by_nine_seventeenths_and_then_by_one() {
         let rtt = TimeDelta::from_millis(1);
@@ -274,6 +288,7 @@ mod tests {
         assert!((cwnd - 130.0).abs() < 1.0, "{cwnd}");
     }
 
+    //= rfc9438 4.2-3 test
     #[test]
     fn the_window_grows_by_half_per_round_at_most() {
         let mut curve = after_loss_at(10);
@@ -282,6 +297,7 @@ mod tests {
         assert_eq!(cwnd, 7 * MSS * 3 / 2);
     }
 
+    //= rfc9438 4.2-4 test
     #[test]
     fn time_that_is_skipped_does_not_count() {
         let rtt = TimeDelta::from_millis(50);
@@ -295,6 +311,7 @@ mod tests {
         assert_eq!(paused, steady.on_ack(at(100), rtt, MSS, 70 * MSS, MSS));
     }
 
+    //= rfc9438 4.3-3 test
     #[test]
     fn growth_adds_up_whatever_the_segment_size() {
         // The same flow, acknowledged in segments and byte by byte of a tenth of one.

@@ -13,6 +13,7 @@ use crate::loss_window::{Congestion, LossWindow, Step};
 use curve::{Curve, Epoch};
 
 /// What a congestion event leaves of the window (§4.6).
+//= rfc9438 4.6-2
 const BETA: Ratio = Ratio::new(7, 10);
 
 /// Below this many segments the initial slow start is left alone: an ACK train is too short to
@@ -78,6 +79,8 @@ impl Cubic {
         self.phase = Phase::Avoidance(curve);
     }
 
+    //= rfc9406 4.2-10
+    //= rfc9438 4.6-1 4.9.2-2
     fn on_congestion(&mut self, now: Time, event: Congestion, feedback: &Feedback<'_>) {
         let last_w_max = match self.phase {
             Phase::SlowStart(..) => 0,
@@ -88,6 +91,8 @@ impl Cubic {
         self.window.reduce(event, BETA.of(event.used), feedback);
     }
 
+    //= rfc9406 4.3-4 4.3-7
+    //= rfc9438 4.10-1 4.10-2 4.10-3
     fn grow(&mut self, now: Time, acked: u64, rtt: Option<RttSample>) {
         let window = &mut self.window;
         match &mut self.phase {
@@ -117,6 +122,7 @@ impl Cubic {
     }
 
     /// §4.8: like Reno, but with CUBIC's own factor.
+    //= rfc9438 4.8-1
     fn collapse(&mut self, now: Time, event: Option<Congestion>, segments: u64) {
         let reduction = event.map(|event| (event, BETA.of(event.used)));
         if reduction.is_some() {
@@ -158,6 +164,7 @@ impl Controller for Cubic {
         }
     }
 
+    //= rfc9438 4.9.2-3
     fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
         if self.window.on_spurious(packets) {
             if self.window.in_slow_start() {

@@ -24,6 +24,8 @@ fn after_rounds(host: &mut Host<Cubic>, rounds: u64) -> u64 {
     host.cwnd() / segments(1)
 }
 
+//= rfc9937 5-1 test
+//= rfc9438 4.6-1 4.6-2 test
 #[test]
 fn a_loss_leaves_seven_tenths() {
     let mut host = host(20);
@@ -34,6 +36,7 @@ fn a_loss_leaves_seven_tenths() {
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(14)));
 }
 
+//= rfc9438 4.2-2 4.4-1 4.5-1 test
 #[test]
 fn the_window_returns_to_the_plateau_when_k_says() {
     // W_max = 300: K = cbrt(300 * 0.3 / 0.4) = 6.08 s, 61 rounds of 100 ms.
@@ -48,6 +51,8 @@ fn the_window_returns_to_the_plateau_when_k_says() {
     assert!((309..=312).contains(&beyond), "0.4 (9.1 - 6.08)^3 + 300 = 311.0, not {beyond}");
 }
 
+//= rfc9438 4.10-1 4.10-2 4.10-4 test
+//= rfc9406 4.2-1 4.2-7 4.2-9 4.3-4 test
 #[test]
 fn slow_start_ends_when_the_rtt_rises() {
     let mut host = host(10);
@@ -72,6 +77,7 @@ fn slow_start_ends_when_the_rtt_rises() {
     assert!(host.cwnd() < cwnd + segments(2));
 }
 
+//= rfc9406 4.2-8 test
 #[test]
 fn slow_start_goes_on_when_the_rise_was_jitter() {
     let mut host = host(10);
@@ -118,6 +124,7 @@ fn a_small_window_is_no_train() {
     assert_eq!(host.cwnd(), segments(12));
 }
 
+//= rfc9438 4.8-1 4.8-2 4.8-3 4.10-1 4.10-4 test
 #[test]
 fn a_timeout_starts_slowly_and_then_from_a_plateau() {
     let mut host = avoiding(70);
@@ -131,6 +138,8 @@ fn a_timeout_starts_slowly_and_then_from_a_plateau() {
     assert!((58..=60).contains(&window), "{window}");
 }
 
+//= rfc9438 4.10-3 test
+//= rfc9406 4.3-7 test
 #[test]
 fn a_slow_start_after_a_timeout_is_the_classic_one() {
     let mut host = avoiding(140);
@@ -142,6 +151,7 @@ fn a_slow_start_after_a_timeout_is_the_classic_one() {
     assert_eq!(host.cwnd(), segments(32));
 }
 
+//= rfc9438 4.9.2-2 4.9.2-3 test
 #[test]
 fn a_spurious_loss_gives_everything_back() {
     let mut host = avoiding(210);
@@ -175,6 +185,7 @@ fn a_spurious_loss_in_slow_start_leads_back_there() {
     assert_eq!(host.cwnd(), segments(20));
 }
 
+//= rfc9438 4.2-4 test
 #[test]
 fn idle_time_is_not_on_the_curve() {
     let (mut idle, mut steady) = (avoiding(210), avoiding(210));
@@ -189,6 +200,7 @@ fn idle_time_is_not_on_the_curve() {
     assert_eq!(after_rounds(&mut idle, 10), after_rounds(&mut steady, 10));
 }
 
+//= rfc9438 4.2-4 4.6-3 5.8-1 test
 #[test]
 fn an_unused_window_is_not_on_the_curve() {
     let mut host = avoiding(210);
@@ -206,6 +218,7 @@ fn an_unused_window_is_not_on_the_curve() {
     assert!((285..=291).contains(&window), "{window} segments, 3 s into the epoch");
 }
 
+//= rfc9002 7.1-1 test
 #[test]
 fn a_mark_counts_like_a_loss() {
     let mut host = avoiding(70);
@@ -225,6 +238,7 @@ fn a_larger_packet_goes_through_the_same_window() {
     assert!(host.cwnd() - cwnd < segments(1));
 }
 
+//= rfc9406 4.2-10 test
 #[test]
 fn another_path_starts_anew() {
     let mut host = avoiding(70);

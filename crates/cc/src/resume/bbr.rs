@@ -66,6 +66,7 @@ impl BbrResume {
 
     /// Before the model learns of a feedback. Congestion ends a careful resume, and Startup with it if
     /// the jump was made: true says so. What is measured in the retreat is discarded.
+    //= rfc9959 C-5 C-6
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>, sample: &mut RateSample) -> bool {
         let is_congested =
             !feedback.lost.is_empty() || feedback.ce_packets > 0 || feedback.repaired_by_probe;
@@ -82,6 +83,7 @@ impl BbrResume {
     }
 
     /// After the model has learned of an ACK. Gives the rate to send at when the path is confirmed.
+    //= rfc9959 C-3
     pub(crate) fn on_ack(&mut self, stage: Stage, rtt: Option<RttSample>) -> Option<Rate> {
         match (*self, stage) {
             (Self::Reconnaissance(hint), Stage::Round { is_confirmed: true }) => {
@@ -164,6 +166,7 @@ mod tests {
         assert_eq!(host.cc.snapshot().state, "Startup");
     }
 
+    //= rfc9959 C-1 C-2 C-4 test
     #[test]
     fn startup_paces_at_half_of_what_was_observed() {
         jumps(v1());
@@ -182,6 +185,7 @@ mod tests {
         assert_eq!(round(), None);
     }
 
+    //= rfc9959 C-3 test
     #[test]
     fn a_trial_lasts_two_rounds() {
         lasts_two_rounds(v1());
@@ -214,6 +218,7 @@ mod tests {
         assert!(host.cc.snapshot().state.starts_with("ProbeBW"), "{}", host.cc.snapshot().state);
     }
 
+    //= rfc9959 C-5 C-6 test
     #[test]
     fn congestion_on_trial_ends_startup_and_drain_measures_nothing() {
         retreats(v1());
@@ -236,6 +241,7 @@ mod tests {
         assert_eq!(phase(&host), None);
     }
 
+    //= rfc9959 3.2-2 3.2-6 3.2-7 test
     #[test]
     fn congestion_or_another_round_trip_time_ends_reconnaissance() {
         for (rtt_ms, lost) in [(100, 1), (50, 0), (1_001, 0)] {

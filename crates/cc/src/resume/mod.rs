@@ -68,6 +68,7 @@ pub(crate) struct Jump {
 }
 
 impl Reconnaissance {
+    //= rfc9959 3.3-2
     pub(crate) fn new(hint: ResumeHint) -> Self {
         Self {
             jump_cwnd: u32::try_from(hint.saved_cwnd / 2).unwrap_or(u32::MAX),
@@ -77,6 +78,7 @@ impl Reconnaissance {
 
     /// What the initial window's acknowledgements allow. The smallest RTT must be more than half of
     /// the saved one, and ten times it at most (§3.2, §4.2.1).
+    //= rfc9959 3.2-6 3.2-7
     pub(crate) fn conclude(self, rtt: RttSample) -> Option<Jump> {
         let saved_rtt = TimeDelta::from_micros(u64::from(self.saved_rtt_us));
         let fits = rtt.min > saved_rtt.divided_by(2) && rtt.min <= saved_rtt.times(10);
@@ -106,12 +108,14 @@ mod tests {
         assert_eq!((jump.cwnd, jump.rate), (500_000, Rate::from_bytes_per_sec(4_000_000)));
     }
 
+    //= rfc9959 3.2-6 test
     #[test]
     fn a_round_trip_of_half_the_saved_one_or_less_is_another_path() {
         assert_eq!(jump(ms(50), ms(50)), None);
         assert!(jump(ms(51), ms(51)).is_some());
     }
 
+    //= rfc9959 3.2-7 test
     #[test]
     fn a_round_trip_of_more_than_ten_times_the_saved_one_is_another_path() {
         assert!(jump(ms(1_000), ms(1_000)).is_some());

@@ -20,6 +20,7 @@ pub(crate) struct Trial {
 
 impl Trial {
     /// The window jumps `now`. `flight` bytes are in flight, and `delivered` have arrived so far.
+    //= rfc9959 3.3-1
     pub(crate) fn begin(now: Time, flight: u64, delivered: u64, rtt: TimeDelta) -> Self {
         let pipe_base = delivered.wrapping_sub(flight);
         let rtt_us = micros(rtt);
@@ -31,12 +32,14 @@ impl Trial {
     }
 
     /// PipeSize: what was in flight before the jump, and all that was delivered since.
+    //= rfc9959 3.3-4
     pub(crate) fn pipe_size(&self, delivered: u64) -> u64 {
         delivered.wrapping_sub(self.pipe_base)
     }
 
     /// The rate that spreads `cwnd` over the current round-trip time: all unvalidated packets are
     /// paced (§3.3).
+    //= rfc9959 3.3-3
     pub(crate) fn pacing_rate(&self, cwnd: u64) -> Option<Rate> {
         let rate = Rate::of(cwnd, self.rtt()).max(Rate::from_bytes_per_sec(1));
         (self.phase == ResumePhase::Unvalidated).then_some(rate)
@@ -53,17 +56,20 @@ impl Trial {
 
     /// Whether the packet that leaves is the last unvalidated one: it fills the window, or a round
     /// trip has passed since the jump (§3.3).
+    //= rfc9959 3.3-7
     pub(crate) fn ends_with_departure(&self, now: Time, is_full: bool) -> bool {
         self.phase == ResumePhase::Unvalidated && (is_full || self.is_overdue(now))
     }
 
     /// Whether a round trip has passed since the jump (§3.3, "Limiting time").
+    //= rfc9959 3.3-9
     pub(crate) fn is_overdue(&self, now: Time) -> bool {
         now.since(self.mark) > self.rtt()
     }
 
     /// Whether `feedback` acknowledges a packet that left after the mark: the first unvalidated one
     /// (§3.3), or the last one (§3.4, §3.5). When nothing is in flight any more, it was among those.
+    //= rfc9959 3.3-8 3.4-3 3.5-4
     pub(crate) fn has_passed(&self, feedback: &Feedback<'_>) -> bool {
         let newest = feedback.acked.last().map(|packet| packet.token.send_time());
         newest.is_some_and(|sent| sent >= self.mark || feedback.in_flight == 0)

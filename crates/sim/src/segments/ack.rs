@@ -7,6 +7,7 @@ use super::ranges::Range;
 pub(crate) const SACK_BLOCKS: usize = 2;
 
 /// An acknowledgement.
+//= bbr-06 4.1.3.5-3
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ack {
     /// Every segment below this has arrived.

@@ -167,11 +167,13 @@ mod tests {
         }
     }
 
+    //= bbr-06 5.5.7.1-1 test
     #[test]
     fn every_second_segment_is_acknowledged_and_one_alone_after_40_ms() {
         let mut receiver = past_quick_acks(None);
         assert_eq!(receiver.on_segment(at(1), segment(16)), Reply::Later);
-        assert_eq!(answer(&mut receiver, 17).cumulative, 18);
+        let both = answer(&mut receiver, 17);
+        assert_eq!((both.cumulative, both.trigger), (18, segment(17)));
         assert_eq!(receiver.next_timer(), Time::NEVER);
         assert_eq!(receiver.on_segment(at(10), segment(18)), Reply::Later);
         assert_eq!(receiver.next_timer(), at(50));

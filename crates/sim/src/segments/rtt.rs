@@ -22,6 +22,7 @@ impl RttEstimator {
     }
 
     /// RFC 6298 §2.3.
+    //= bbr-06 4.1.2.1-4
     pub(crate) fn update(&mut self, sample: TimeDelta) -> RttSample {
         let deviation = (sample - self.smoothed).max(self.smoothed - sample);
         self.variation = (self.variation.times(3) + deviation).divided_by(4);
@@ -55,6 +56,7 @@ impl RttEstimator {
 mod tests {
     use super::*;
 
+    //= bbr-06 4.1.2.1-4 test
     #[test]
     fn follows_rfc_6298() {
         let mut rtt = RttEstimator::new(TimeDelta::from_millis(800));

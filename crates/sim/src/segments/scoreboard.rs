@@ -91,6 +91,8 @@ impl Scoreboard {
     }
 
     /// Bytes in flight: neither delivered nor declared lost.
+    //= bbr-06 2.2-10
+    //= rfc9937 6.2-3
     pub(crate) fn in_flight(&self) -> u64 {
         self.in_flight
     }
@@ -204,6 +206,7 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
+    //= rfc9438 4.9.1-1 4.9.2-1
     fn deliver(&mut self, seq: u64, entry: Entry, ack: &Ack) -> Delivered {
         if entry.fate == Fate::InFlight {
             self.in_flight -= u64::from(entry.bytes);
@@ -328,6 +331,8 @@ mod tests {
         lost
     }
 
+    //= rfc9937 6.2-3 test
+    //= bbr-06 2.2-10 test
     #[test]
     fn bytes_are_in_flight_until_delivered_or_lost_and_unacked_until_delivered() {
         let mut board = sent(4);
@@ -347,6 +352,7 @@ mod tests {
         assert_eq!(board.oldest_sent(), Time::NEVER);
     }
 
+    //= bbr-06 4.1.3.5-3 4.2-1 4.2-2 test
     #[test]
     fn the_echo_tells_which_transmission_arrived() {
         for (tx, ambiguous) in [(0, true), (1, false)] {
@@ -372,6 +378,7 @@ mod tests {
         assert!(delivered[0].ambiguous && delivered[0].spurious.is_none());
     }
 
+    //= rfc9438 4.9.1-1 4.9.2-1 test
     #[test]
     fn what_was_lost_and_arrives_after_all_is_not_sent_again() {
         let mut board = sent(3);

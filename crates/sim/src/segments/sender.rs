@@ -138,6 +138,8 @@ impl Sender {
     }
 
     /// The segment that leaves now, if one may. Ask until there is none.
+    //= bbr-06 2.4-1
+    //= rfc9002 7-3 7.5-1
     pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
         self.pace_at = Time::NEVER;
         let is_probe = std::mem::take(&mut self.probe.due);
@@ -178,6 +180,8 @@ impl Sender {
         self.new_segment().or_else(|| self.board.last())
     }
 
+    //= bbr-06 4.1.2.1-2
+    //= rfc9002 7.5-2
     fn send(&mut self, now: Time, seq: u64, bytes: u32, is_probe: bool) -> Segment {
         let tx = self.board.next_tx();
         let retransmission = seq < self.board.next();
@@ -207,6 +211,7 @@ impl Sender {
         Segment { seq, tx, sent: now, bytes }
     }
 
+    //= bbr-06 4.1.1.3-4
     fn has_new_data_after(&self, seq: u64) -> bool {
         self.board.next().max(seq + 1).saturating_mul(u64::from(MSS_BYTES)) < self.size
     }
@@ -252,6 +257,8 @@ impl Sender {
     /// RFC 7323 §4.1: the echo tells which transmission arrived, so that segments sent more than
     /// once count as well, which Karn's rule leaves out. Without them a sender whose timeout is
     /// shorter than the round trip, and that therefore sends everything twice, would never learn it.
+    //= bbr-06 4.2-2 4.2-3 5.5.7.1-1
+    //= rfc9406 4.3-3 4.3-4
     fn sample_rtt(&mut self, now: Time, ack: &Ack) -> Option<RttSample> {
         (!ack.duplicate).then(|| self.rtt.update(now.since(ack.trigger.sent)))
     }

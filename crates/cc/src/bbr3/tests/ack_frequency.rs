@@ -30,6 +30,7 @@ fn nothing_is_asked_for_without_a_round_trip_time() {
 
 /// "SHOULD request parameters that yield at least 4 acknowledgments per round trip"; REFILL has them
 /// from its beginning, whatever CRUISE had asked for.
+//= bbr-06 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 test
 #[test]
 fn startup_refill_and_up_want_four_acks_per_round_trip() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -45,6 +46,7 @@ fn startup_refill_and_up_want_four_acks_per_round_trip() {
 
 /// "MAY request an ACK delay of up to 0.5 * C.srtt and an ACK threshold of up to roughly a quarter of
 /// the current congestion window."
+//= bbr-06 4.1.3.3-2 4.1.3.3-6 4.1.3.3-7 test
 #[test]
 fn down_and_cruise_bear_half_a_round_trip_and_a_quarter_of_the_window() {
     for state in [State::ProbeBwDown, State::ProbeBwCruise] {
@@ -62,6 +64,7 @@ fn down_and_cruise_bear_half_a_round_trip_and_a_quarter_of_the_window() {
 
 /// "If a sender that has requested reduced ACK frequency observes that it frequently exhausts C.cwnd
 /// before the next ACK arrives, it SHOULD increase the requested ACK frequency."
+//= bbr-06 4.1.3.3-1 test
 #[test]
 fn a_window_that_runs_out_in_cruise_wants_more_acks() {
     let mut flow = flow_in(State::ProbeBwCruise);
@@ -74,6 +77,7 @@ fn a_window_that_runs_out_in_cruise_wants_more_acks() {
 }
 
 /// "SHOULD solicit a prompt acknowledgment … on the last packet of each flight of data."
+//= bbr-06 4.1.3.3-8 4.1.3.3-9 test
 #[test]
 fn probe_rtt_wants_the_last_packet_acknowledged_at_once() {
     let flow = flow_in(State::ProbeRtt);

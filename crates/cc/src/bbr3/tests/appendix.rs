@@ -3,6 +3,7 @@
 use super::super::bounds::UNBOUNDED;
 use super::*;
 use crate::Controller;
+use uncork_units::Ratio;
 
 const RATE: u64 = 12_500_000; // 100 Mbit/s in bytes per second
 
@@ -20,6 +21,7 @@ fn trickle(flow: &mut Loop<Bbr3>, span: TimeDelta) {
     }
 }
 
+//= bbr-06 5.3.1.1-2 5.3.1.2-4 test
 #[test]
 fn startup_ends_after_three_rounds_of_plateau() {
     let mut flow = roomy();
@@ -43,6 +45,7 @@ fn startup_ends_after_three_rounds_of_plateau() {
     assert_eq!(flow.stats.lost, 0);
 }
 
+//= bbr-06 5.3.1.1-2 5.3.1.3-5 5.5.10.1-1 test
 #[test]
 fn startup_ends_on_loss_when_application_limited() {
     let mut flow = roomy();
@@ -56,6 +59,7 @@ fn startup_ends_on_loss_when_application_limited() {
     assert_ne!(flow.cc.bounds.inflight_longterm, UNBOUNDED);
 }
 
+//= bbr-06 5.3.2-1 5.3.2-2 5.3.3.9-1 5.6.4.2-3 test
 #[test]
 fn drain_ends_when_inflight_is_one_bdp() {
     let mut flow = roomy();
@@ -72,6 +76,7 @@ fn drain_ends_when_inflight_is_one_bdp() {
     assert!(flow.cc.round.count() - round <= 3);
 }
 
+//= bbr-06 5.3.2-3 test
 #[test]
 fn drain_ends_after_three_rounds_whatever_is_in_flight() {
     let mut flow = roomy();
@@ -83,6 +88,7 @@ fn drain_ends_after_three_rounds_whatever_is_in_flight() {
     assert!(flow.in_flight() > flow.cc.bdp);
 }
 
+//= bbr-06 5.3.3.7-1 5.3.3.9-5 5.3.3.9-10 test
 #[test]
 fn up_ends_on_a_plateau_of_three_rounds() {
     let mut flow = roomy();
@@ -94,6 +100,7 @@ fn up_ends_on_a_plateau_of_three_rounds() {
     assert_eq!(flow.stats.lost, 0);
 }
 
+//= bbr-06 5.3.3.7-3 test
 #[test]
 fn up_ends_on_loss_when_application_limited() {
     let mut flow = roomy();
@@ -106,6 +113,7 @@ fn up_ends_on_loss_when_application_limited() {
     assert!(flow.cc.cycle.prev_probe_too_high);
 }
 
+//= bbr-06 4.1.2.4-2 5.3.1.2-2 test
 #[test]
 fn startup_lasts_while_application_limited_without_loss() {
     let mut flow = roomy();
@@ -115,6 +123,7 @@ fn startup_lasts_while_application_limited_without_loss() {
     assert!(!flow.cc.full_pipe.reached());
 }
 
+//= bbr-06 5.3.1.2-2 test
 #[test]
 fn up_lasts_while_application_limited_without_loss() {
     let mut flow = roomy();
@@ -123,6 +132,7 @@ fn up_lasts_while_application_limited_without_loss() {
     assert_eq!(flow.cc.state, State::ProbeBwUp);
 }
 
+//= bbr-06 5.3.3.1-1 5.3.3.1-2 5.3.3.1-3 5.3.3.9-3 5.3.3.9-9 test
 #[test]
 fn down_ends_when_inflight_leaves_headroom() {
     let mut flow = flow(100, 300, Deviations::ALL);
@@ -132,9 +142,10 @@ fn down_ends_when_inflight_leaves_headroom() {
     assert!(flow.in_flight() > flow.cc.inflight_with_headroom());
     flow.reach(State::ProbeBwCruise);
     assert!(flow.in_flight() <= flow.cc.inflight_with_headroom());
-    assert!(flow.in_flight() <= flow.cc.inflight_at_max_bw());
+    assert!(flow.in_flight() <= flow.cc.inflight_at_max_bw(Ratio::ONE));
 }
 
+//= bbr-06 5.3.3.8.2-3 5.3.3.8.3-1 test
 #[test]
 fn down_ends_when_it_is_time_to_probe_again() {
     let mut flow = roomy();
@@ -149,6 +160,7 @@ fn down_ends_when_it_is_time_to_probe_again() {
     assert!(lasted >= ms(1_900) && lasted <= ms(3_100), "{lasted:?}");
 }
 
+//= bbr-06 2.16-3 5.3.4.1-3 5.3.4.1-4 5.3.4.3-5 5.3.4.3-7 5.3.4.3-8 5.3.4.4-2 test
 #[test]
 fn probe_rtt_lasts_200_ms_and_returns_to_probe_bw() {
     let mut flow = roomy();
@@ -162,6 +174,7 @@ fn probe_rtt_lasts_200_ms_and_returns_to_probe_bw() {
     assert!(flow.cc.cwnd > flow.path.bdp(), "the window is restored");
 }
 
+//= bbr-06 5.2.2-1 5.3.4.2-2 5.3.4.3-4 5.4.1-1 5.4.1-3 test
 #[test]
 fn probe_rtt_is_skipped_after_idle_time() {
     let mut flow = roomy();
@@ -187,6 +200,7 @@ fn aggregated() -> Loop<Bbr3> {
     Loop::new(bbr(Deviations::ALL), path, 1)
 }
 
+//= bbr-06 5.5.9-5 test
 #[test]
 fn startup_finds_the_bandwidth_behind_aggregation() {
     let mut flow = aggregated();
@@ -196,6 +210,7 @@ fn startup_finds_the_bandwidth_behind_aggregation() {
     assert!(flow.cc.cwnd > 2 * flow.path.bdp());
 }
 
+//= bbr-06 5.5.9-5 test
 #[test]
 fn cruise_keeps_the_link_busy_behind_aggregation() {
     let mut flow = aggregated();
@@ -206,6 +221,7 @@ fn cruise_keeps_the_link_busy_behind_aggregation() {
     assert!(utilisation >= 95, "{utilisation} %");
 }
 
+//= bbr-06 2.8-4 5.6.4.3-1 5.6.4.6-4 test
 #[test]
 fn window_floor_is_four_packets_below_one_packet_of_bdp() {
     let mut path = Path::new(Rate::from_bits_per_sec(1_000_000), ms(5), 0);
@@ -231,6 +247,7 @@ fn ten_times_the_bandwidth_is_found_within_20_round_trips_of_probing() {
     assert!(lasted <= ms(20 * 40), "{lasted:?}");
 }
 
+//= bbr-06 5.3.3.5-3 5.3.3.7-2 5.3.3.9-13 5.3.3.9-14 test
 #[test]
 fn longterm_bound_grows_twice_as_fast_each_round() {
     let mut flow = flow(100, 400, Deviations::ALL);
@@ -255,6 +272,7 @@ fn longterm_bound_grows_twice_as_fast_each_round() {
     assert!(doubled.count() >= 4, "{growth:?}");
 }
 
+//= bbr-06 5.3.3.9-16 test
 #[test]
 fn a_tenth_of_the_bandwidth_is_learned_within_20_seconds() {
     let mut flow = flow(100, 1_000, Deviations::ALL);
@@ -263,6 +281,7 @@ fn a_tenth_of_the_bandwidth_is_learned_within_20_seconds() {
     assert!(is_close(flow.max_bw(), RATE / 10, 2), "max_bw {}", flow.max_bw());
 }
 
+//= bbr-06 5.3.3.2-2 5.3.3.3-1 5.3.3.9-4 5.5.10.3-4 test
 #[test]
 fn loss_in_cruise_sets_the_short_term_bounds_and_refill_lifts_them() {
     let mut flow = roomy();
@@ -278,6 +297,7 @@ fn loss_in_cruise_sets_the_short_term_bounds_and_refill_lifts_them() {
     assert_eq!(flow.snapshot().bw_shortterm, None);
 }
 
+//= bbr-06 5.2.5-1 5.5.10.2-5 5.5.11.2-4 5.5.11.2-6 test
 #[test]
 fn spurious_loss_in_up_resumes_the_probe() {
     let mut flow = roomy();
@@ -293,6 +313,7 @@ fn spurious_loss_in_up_resumes_the_probe() {
     assert_eq!(flow.cc.state, State::ProbeBwRefill);
 }
 
+//= bbr-06 5.5.11.1-1 5.5.11.2-2 5.6.4.4-5 test
 #[test]
 fn spurious_timeout_restores_window_and_bounds() {
     let mut flow = roomy();
@@ -312,6 +333,7 @@ fn spurious_timeout_restores_window_and_bounds() {
     assert_eq!((flow.cc.cwnd, flow.cc.bounds), before);
 }
 
+//= bbr-06 5.6.4.4-4 test
 #[test]
 fn spurious_timeouts_in_up_resume_the_probe() {
     let mut flow = roomy();
@@ -326,6 +348,7 @@ fn spurious_timeouts_in_up_resume_the_probe() {
     assert_eq!((flow.cc.bounds, flow.cc.state), (before, State::ProbeBwRefill));
 }
 
+//= bbr-06 5.3.4.1-2 5.3.4.1-4 5.3.4.4-2 test
 #[test]
 fn probe_rtt_in_startup_returns_to_startup() {
     let mut flow = roomy();
@@ -348,6 +371,7 @@ impl Loop<Bbr3> {
     }
 }
 
+//= bbr-06 5.3.3.7-3 test
 #[test]
 fn loss_in_up_lowers_the_longterm_bound_and_ends_the_probe() {
     let mut flow = flow(100, 400, Deviations::ALL);
@@ -361,6 +385,7 @@ fn loss_in_up_lowers_the_longterm_bound_and_ends_the_probe() {
     assert!(flow.cc.bounds.inflight_longterm >= flow.path.bdp() * 7 / 10);
 }
 
+//= bbr-06 5.5.4-1 test
 #[test]
 fn application_limited_refill_does_not_lower_max_bw() {
     let mut flow = roomy();

@@ -15,18 +15,20 @@ fn trace(buffer_millibdp: u64, deviations: Deviations) -> std::vec::Vec<(State, 
     // With a handshake's RTT, without which (i) matters.
     let settings = Settings { initial_rtt: Some(ms(40)), ..settings() };
     let path = Path::new(Rate::from_mbit(50), ms(40), buffer_millibdp);
-    let mut flow = Loop::new(Bbr3::with_deviations(&settings, deviations), path, 1);
+    let mut flow = Loop::new(Bbr3::with(&settings, Profile::V3, deviations), path, 1);
     let mut trace = std::vec::Vec::new();
     flow.run(secs(10), |flow| trace.push((flow.cc.state, flow.cc.cwnd, flow.cc.pacing_rate)));
     trace
 }
 
+//= bbr-06 5.1-1 test
 #[test]
 fn without_loss_the_draft_is_followed_to_the_letter() {
     assert!(trace(2_000, Deviations::ALL) == trace(2_000, Deviations::NONE));
     assert!(trace(200, Deviations::ALL) != trace(200, Deviations::NONE));
 }
 
+//= bbr-06 2.3-2 2.3-3 test
 #[test]
 fn a_startup_sees_loss_in_a_shallow_buffer() {
     let lost_by_drain = |deviations| {
@@ -75,18 +77,57 @@ fn b_a_lost_packet_leaves_the_sample_of_the_ack_alone() {
     assert!(sample.tx_in_flight <= 30_000 && sample.is_app_limited);
 }
 
+/// A probe without growth, each ACK of which also tells of a loss: of a packet that had left when
+/// the application had run dry for a moment, one of two hundred, which is safe. Ends when the probe
+/// does, after four rounds at the latest.
+fn state_after_a_plateau_with_losses(deviations: Deviations) -> State {
+    let mut script = Script::new(deviations);
+    probe_without_growth(&mut script);
+    for _ in 0..8 {
+        if script.bbr.state == State::ProbeBwUp {
+            script.wait(ms(40)).ack_and_lose(99, &[false]).send_limited().send(99);
+        }
+    }
+    script.bbr.state
+}
+
+/// In ProbeBW_UP, with 200 packets in flight.
+pub(super) fn probe_without_growth(script: &mut Script) {
+    script.send(10).wait(ms(40)).ack(10).send(100).send_limited().send(99).wait(ms(40)).ack(100);
+    script.send_limited().send(99);
+    script.bbr.full_pipe.declare_full();
+    script.bbr.full_pipe.restart(Rate::from_mbit(100));
+    script.bbr.state = State::ProbeBwUp;
+    script.bbr.cycle.is_bw_probe_sample = true;
+}
+
+//= bbr-06 5.5.10.2-8 test
+#[test]
+fn b_a_lost_packet_does_not_make_the_round_application_limited() {
+    let state = state_after_a_plateau_with_losses(Deviations::ALL);
+    assert_eq!(state, State::ProbeBwDown);
+    let state = state_after_a_plateau_with_losses(without(Deviation::LossSample));
+    assert_eq!(state, State::ProbeBwUp, "the plateau goes unnoticed");
+}
+
 /// Losses in Startup, the first at the start of a loss round and the others during it, up to the
 /// first ACK of a packet sent since.
-fn startup_after_losses(contiguity: &[bool]) -> Script {
+fn startup_until_the_last_ack(contiguity: &[bool]) -> Script {
     let (first, rest) = contiguity.split_at(1);
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(60).wait(ms(40)).ack_and_lose(3, first);
     script.send(20).wait(ms(40)).ack_and_lose(56 - rest.len(), rest);
     assert_eq!(script.bbr.state, State::Startup, "the round is not over");
+    script
+}
+
+fn startup_after_losses(contiguity: &[bool]) -> Script {
+    let mut script = startup_until_the_last_ack(contiguity);
     script.ack(1);
     script
 }
 
+//= bbr-06 5.3.1.3-1 5.3.1.3-6 5.5.10.2-6 test
 #[test]
 fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
     let script = startup_after_losses(&[false; 6]);
@@ -96,11 +137,35 @@ fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
     assert!(longterm >= script.bbr.bdp.max(50 * u64::from(MSS)), "{longterm}");
 }
 
+//= bbr-06 5.3.1.3-3 test
+#[test]
+fn g_losses_count_although_the_plateau_is_seen_at_the_same_ack() {
+    let mut script = startup_until_the_last_ack(&[false; 6]);
+    for mbit in [1_000, 1, 1] {
+        script.bbr.full_pipe.on_round(Rate::from_mbit(mbit));
+    }
+    script.ack(1);
+    assert_ne!(script.bbr.state, State::Startup);
+    assert_ne!(script.bbr.bounds.inflight_longterm, u64::MAX);
+}
+
 #[test]
 fn g_five_ranges_do_not() {
     assert_eq!(startup_after_losses(&[false; 5]).bbr.state, State::Startup);
 }
 
+/// Six ranges in a full round of recovery, of a flight so large that they are less than 2 % of it.
+//= bbr-06 5.3.1.3-2 test
+#[test]
+fn g_six_ranges_of_two_percent_do_not() {
+    let mut script = Script::new(Deviations::ALL);
+    script.send(10).wait(ms(40)).ack(10).send(400).wait(ms(40)).ack_and_lose(3, &[false]);
+    script.send(20).wait(ms(40)).ack_and_lose(391, &[false; 5]).ack(1);
+    assert!(script.bbr.signals.loss_round_start, "the round is over");
+    assert_eq!(script.bbr.state, State::Startup);
+}
+
+//= bbr-06 5.3.1.3-3 test
 #[test]
 fn g_one_long_range_does_not() {
     let mut contiguity = [true; 20];
@@ -126,6 +191,7 @@ fn undo_of_many_losses(deviations: Deviations) -> (u64, u64, State) {
     (before, flow.cc.bounds.inflight_longterm, flow.cc.state)
 }
 
+//= bbr-06 5.5.10.2-7 5.5.11.1-1 5.6.4.4-2 test
 #[test]
 fn h_an_undo_reaches_back_to_the_start_of_the_episode() {
     let (before, after, state) = undo_of_many_losses(Deviations::ALL);
@@ -142,6 +208,7 @@ fn pacing_after_first_rtt(deviations: Deviations) -> u64 {
     script.bbr.pacing_rate.bytes_per_sec()
 }
 
+//= bbr-06 5.6.2-2 test
 #[test]
 fn i_the_first_rtt_sample_replaces_the_nominal_pacing_rate() {
     // 2.77 * 10 packets over 100 ms, or over 1 ms.
@@ -161,11 +228,38 @@ fn state_after_unreliable_samples(deviations: Deviations) -> State {
     script.bbr.state
 }
 
+//= bbr-06 4.1.2.3-7 test
 #[test]
 fn j_unreliable_samples_are_no_plateau() {
     assert_eq!(state_after_unreliable_samples(Deviations::ALL), State::Startup);
     let state = state_after_unreliable_samples(without(Deviation::SkipInvalid));
     assert_ne!(state, State::Startup);
+}
+
+/// The latest signals before and after the ACK of an earlier transmission, a millisecond after its
+/// packet left.
+fn signals_around_an_unreliable_sample(deviations: Deviations) -> [(Rate, u64); 2] {
+    let mut script = Script::new(deviations);
+    script.send(10).wait(ms(40)).ack(10).send(10).wait(ms(40)).ack(10).send(10).wait(ms(40)).ack(9);
+    let signals = |script: &Script| {
+        let signals = &script.bbr.signals;
+        (signals.bw_latest, signals.inflight_latest)
+    };
+    let before = signals(&script);
+    script.measures_rtt = false;
+    script.ack(1).send(1).wait(ms(1)).ack(1);
+    [before, signals(&script)]
+}
+
+/// The zero of such a sample would stand for the delivery of the whole round, to which the
+/// short-term bounds fall.
+//= bbr-06 5.5.5-1 test
+#[test]
+fn j_unreliable_samples_leave_the_latest_signals_alone() {
+    let [before, after] = signals_around_an_unreliable_sample(Deviations::ALL);
+    assert!(!before.0.is_zero() && after.0 >= before.0 && after.1 >= before.1);
+    let [before, after] = signals_around_an_unreliable_sample(without(Deviation::SkipInvalid));
+    assert!(!before.0.is_zero() && after.0.is_zero(), "{before:?} {after:?}");
 }
 
 /// A flow whose BDP is 34 packets, so that one loss is more than 2 %, in ProbeBW_UP.
@@ -217,6 +311,7 @@ fn rounds_of_overlong_drain(deviations: Deviations) -> u64 {
     flow.cc.round.count() - round
 }
 
+//= bbr-06 5.3.2-3 test
 #[test]
 fn m_drain_lasts_three_rounds() {
     assert_eq!(rounds_of_overlong_drain(Deviations::ALL), 3);
@@ -252,6 +347,7 @@ fn cautious_probe(deviations: Deviations) -> (TimeDelta, Loop<Bbr3>) {
     (flow.now.since(began), flow)
 }
 
+//= bbr-06 5.3.3.6-1 5.3.3.6-2 5.3.3.6-3 5.3.3.6-4 5.3.3.7-4 5.3.3.9-8 5.3.3.9-10 test
 #[test]
 fn o_a_cautious_probe_stops_at_the_bound_and_is_repeated_in_earnest() {
     let (lasted, mut flow) = cautious_probe(Deviations::ALL);

@@ -13,6 +13,7 @@ fn loaded() -> Script {
     script
 }
 
+//= bbr-06 5.6.4.4-1 test
 #[test]
 fn timeout_lets_one_packet_leave() {
     let mut script = loaded();
@@ -26,6 +27,7 @@ fn timeout_lets_one_packet_leave() {
     assert!(before > 4 * MSS64, "recovery is over, but the window grows back, it does not jump");
 }
 
+//= bbr-06 4.1.2.4-3 test
 #[test]
 fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
     let mut script = loaded();
@@ -47,6 +49,7 @@ fn probe_timeout_concludes_nothing() {
     assert_eq!(script.bbr.control(), before);
 }
 
+//= rfc9002 7.6.2-5 test
 #[test]
 fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
     let mut script = loaded();
@@ -62,6 +65,7 @@ fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
     assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
 }
 
+//= bbr-06 5.2.4-1 5.5.10.2-6 test
 #[test]
 fn losses_without_acks_are_noted_and_run_no_model() {
     let mut script = loaded();
@@ -122,6 +126,7 @@ fn late_news_of_the_old_path_is_ignored() {
     assert!(script.bbr.min_rtt.get() == Some(ms(40)));
 }
 
+//= bbr-06 3.7-1 test
 #[test]
 fn marks_in_cruise_lower_the_short_term_bounds() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -132,6 +137,7 @@ fn marks_in_cruise_lower_the_short_term_bounds() {
     assert_eq!(flow.stats.lost, 0);
 }
 
+//= bbr-06 3.7-1 test
 #[test]
 fn more_than_two_percent_of_marks_end_a_probe() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -146,6 +152,7 @@ fn more_than_two_percent_of_marks_end_a_probe() {
     assert!(flow.snapshot().inflight_longterm.is_some());
 }
 
+//= bbr-06 5.6.4.4-2 5.6.4.4-3 test
 #[test]
 fn window_is_restored_after_recovery_and_bounded_by_the_model() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -159,6 +166,7 @@ fn window_is_restored_after_recovery_and_bounded_by_the_model() {
     assert!(flow.cc.cwnd >= before.min(bound));
 }
 
+//= bbr-06 5.3.4.3-3 5.6.4.4-4 test
 #[test]
 fn probe_rtt_saves_the_window_it_finds() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
@@ -166,6 +174,28 @@ fn probe_rtt_saves_the_window_it_finds() {
     flow.cc.undo.prior_cwnd = 1 << 40;
     flow.reach(State::ProbeRtt);
     assert!(flow.cc.undo.prior_cwnd < 3 * flow.path.bdp());
+}
+
+//= rfc9002 7.8-2 test
+//= bbr-06 4.1.1.3-2 4.1.2.4-1 test
+#[test]
+fn probe_rtt_holds_inflight_against_the_min_rtt_of_the_same_ack() {
+    let mut script = loaded();
+    // After 12 s without an ACK both minima have expired, and nine packets are less than half of
+    // what the renewed min_rtt makes of the bandwidth.
+    script.wait(ms(12_000)).ack(1);
+    assert_eq!(script.bbr.state, State::ProbeRtt);
+    assert!(script.bbr.probe_rtt_done_stamp != Time::NEVER);
+}
+
+#[test]
+fn a_timeout_of_a_full_window_is_not_application_limited() {
+    let mut script = loaded();
+    let room = ((script.bbr.cwnd - script.in_flight()) / MSS64) as usize;
+    script.send(room - 1).send_as(1, AppState::Drained).wait(ms(500));
+    let flight = (script.in_flight() / MSS64) as usize;
+    script.time_out(Timeout::Retransmission).lose(flight);
+    assert!(!script.bbr.sampler.is_app_limited());
 }
 
 #[test]
@@ -180,6 +210,7 @@ fn pacing_limited_sender_is_not_application_limited() {
     assert!(script.bbr.sampler.is_app_limited());
 }
 
+//= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.3-3 test
 #[test]
 fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
     let mut flow = flow(10, 2_000, Deviations::ALL);
@@ -190,6 +221,7 @@ fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
     assert!(packets < 40 && (packets..=packets + 1).contains(&rounds), "{rounds}");
 }
 
+//= bbr-06 5.3.3.8.3-2 test
 #[test]
 fn equal_seeds_give_equal_runs_and_others_do_not() {
     let probes = |seed| {

@@ -4,9 +4,14 @@ extern crate std;
 
 mod ack_frequency;
 mod appendix;
+mod control;
+mod cycle;
 mod deviations;
+mod differences;
 mod events;
+mod profile;
 mod properties;
+mod random_loss;
 mod rules;
 mod script;
 
@@ -14,6 +19,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 
 use super::Bbr3;
 use super::deviations::Deviations;
+use super::profile::Profile;
 use super::state::State;
 use crate::Settings;
 use crate::link::{Loop, MSS, Path};
@@ -29,7 +35,7 @@ fn settings() -> Settings {
 }
 
 fn bbr(deviations: Deviations) -> Bbr3 {
-    Bbr3::with_deviations(&settings(), deviations)
+    Bbr3::with(&settings(), Profile::V3, deviations)
 }
 
 fn secs(n: u64) -> Time {

@@ -51,6 +51,18 @@ impl Script {
         self
     }
 
+    /// Sends a packet that counts as application-limited, though those after it do not.
+    pub(super) fn send_limited(&mut self) -> &mut Self {
+        let mut aside = self.bbr.clone();
+        self.send(1);
+        aside.sampler.mark_app_limited();
+        let in_flight = self.in_flight();
+        let packet = SentPacket { bytes: MSS, in_flight, unacked: in_flight };
+        self.flight.pop();
+        self.flight.push(aside.sampler.on_sent(self.now, packet, AppState::Backlogged, None));
+        self
+    }
+
     /// Acknowledges the `n` oldest packets at once.
     pub(super) fn ack(&mut self, n: usize) -> &mut Self {
         self.ack_and_lose(n, &[])

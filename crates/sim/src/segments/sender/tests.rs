@@ -35,6 +35,23 @@ fn ack(cumulative: u64, trigger: Segment) -> Ack {
     Ack { cumulative, sack, blocks: u8::from(hole), trigger, duplicate: false }
 }
 
+//= rfc9002 7-3 test
+//= bbr-06 2.4-1 test
+#[test]
+fn no_more_is_in_flight_than_the_window_holds() {
+    let (mut sender, sent) = sender(100);
+    let mss = u64::from(MSS_BYTES);
+    assert_eq!((sent.len(), sender.control().cwnd), (10, 10 * mss));
+    for cumulative in 1..=10 {
+        let window = sender.control().cwnd;
+        sender.on_ack(at(50), &ack(cumulative, sent[cumulative as usize - 1]));
+        assert_eq!(sender.control().cwnd, window + mss);
+        burst(&mut sender, at(50));
+        let in_flight = sender.in_flight();
+        assert!(in_flight <= sender.control().cwnd && in_flight + mss > sender.control().cwnd);
+    }
+}
+
 #[test]
 fn three_segments_above_a_hole_are_enough_to_repair_it() {
     let (mut sender, sent) = sender(10);
@@ -61,6 +78,7 @@ fn fewer_leave_time_for_reordering() {
     assert_eq!(sender.poll_segment(due).map(|segment| segment.seq), Some(0));
 }
 
+//= rfc9002 7.5-1 7.5-2 test
 #[test]
 fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     let (mut sender, _) = sender(3);

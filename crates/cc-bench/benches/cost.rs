@@ -1,0 +1,57 @@
+//! Prints what each controller costs: nanoseconds per call, and bytes of state.
+//!
+//! `cargo bench -p uncork-cc-bench` for those of `uncork-cc`; with `--features others` those of
+//! `noq-proto` and `quinn-proto` beside them.
+
+use uncork_cc::{Algorithm, Token};
+use uncork_cc_bench::{Candidate, Ours, Row, Timer, candidate, measure};
+
+/// Packets that the path holds.
+const FLIGHTS: [usize; 2] = [128, 1_024];
+
+fn main() {
+    // `cargo test --benches` runs it too.
+    if !std::env::args().any(|argument| argument == "--bench") {
+        return;
+    }
+    let timer = Timer::calibrated();
+    println!("ns per call, medians; a send includes asking for the window.");
+    let token = size_of::<Token>();
+    println!("Hosts of uncork-cc keep {token} bytes more for each packet in flight.");
+    for flight in FLIGHTS {
+        println!("\n{}", Row::HEAD);
+        let rows = measure(candidates(flight, timer), timer);
+        for row in &rows {
+            println!("{row}");
+        }
+        compare(&rows);
+    }
+}
+
+fn candidates(flight: usize, timer: Timer) -> Vec<Box<dyn Candidate>> {
+    let ours = |algorithm: Algorithm| {
+        candidate(algorithm.name(), flight, timer, move || Ours::new(algorithm))
+    };
+    let candidates = Algorithm::ALL.map(ours).into_iter();
+    #[cfg(feature = "others")]
+    let candidates = {
+        use uncork_cc_bench::{Noq, Quinn};
+        candidates.chain([
+            candidate("noq-proto reno", flight, timer, Noq::reno),
+            candidate("noq-proto cubic", flight, timer, Noq::cubic),
+            candidate("noq-proto bbr3", flight, timer, Noq::bbr3),
+            candidate("quinn-proto reno", flight, timer, Quinn::reno),
+            candidate("quinn-proto cubic", flight, timer, Quinn::cubic),
+            candidate("quinn-proto bbr", flight, timer, Quinn::bbr),
+        ])
+    };
+    candidates.collect()
+}
+
+/// How often BBRv3's ACK of one packet fits into that of each other BBR.
+fn compare(rows: &[Row]) {
+    let Some(ours) = rows.iter().find(|row| row.name == "bbr3") else { return };
+    for other in rows.iter().filter(|row| row.name.contains("-proto bbr")) {
+        println!("an ACK of one packet: {} / bbr3 = {:.2}", other.name, other.ack[0] / ours.ack[0]);
+    }
+}

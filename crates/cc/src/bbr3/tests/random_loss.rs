@@ -1,0 +1,164 @@
+//! Which of the draft's rules costs BBRv3 its throughput where packets are lost at random, and what
+//! the option `loss_floor` makes of it.
+//!
+//! Figures: `cargo test -p uncork-cc random_loss -- --nocapture`.
+
+use std::println;
+
+use super::super::bounds::UNBOUNDED;
+use super::*;
+use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+use crate::{Control, Controller, Snapshot};
+
+/// The rules by which loss slows BBRv3 down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// §5.5.10.3: each round with loss lowers the short-term bounds.
+    ShortTerm,
+    /// §5.5.10.2: a flight that lost more than 2 % ends the probe and sets the long-term bound.
+    LongTerm,
+    /// §5.3.1.3: six ranges and 2 % lost in a round end Startup.
+    StartupExit,
+}
+
+use Rule::{LongTerm, ShortTerm, StartupExit};
+
+/// BBRv3 with some of its rules out of force.
+struct Without {
+    bbr: Bbr3,
+    rules: &'static [Rule],
+}
+
+impl Controller for Without {
+    fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
+        self.bbr.on_sent(now, packet, app)
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
+        let Self { bbr, rules } = self;
+        if rules.contains(&LongTerm) {
+            bbr.cycle.is_bw_probe_sample = false;
+            bbr.bounds.inflight_longterm = UNBOUNDED;
+        }
+        if rules.contains(&StartupExit) {
+            bbr.signals.lost_ranges = 0;
+        }
+        bbr.on_feedback(now, feedback);
+        if rules.contains(&ShortTerm) {
+            bbr.signals.is_loss_in_round = false;
+        }
+    }
+
+    fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
+        self.bbr.on_spurious(now, packets);
+    }
+
+    fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+        self.bbr.on_timeout(now, timeout);
+    }
+
+    fn on_path(&mut self, now: Time, event: PathEvent) {
+        self.bbr.on_path(now, event);
+    }
+
+    fn control(&self) -> Control {
+        self.bbr.control()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.bbr.snapshot()
+    }
+}
+
+/// Percent of the link used from 5 s to 20 s, mean of three seeds.
+fn percent_used(cc: impl Fn() -> Without, mbit: u64, loss_ppm: u64) -> u64 {
+    let used = |seed| {
+        let mut path = Path::new(Rate::from_mbit(mbit), ms(40), 1_000);
+        path.loss_ppm = loss_ppm;
+        let all = path.rate.bytes_in(TimeDelta::from_secs(15));
+        let mut flow = Loop::new(cc(), path, seed);
+        flow.run(secs(5), |_| {});
+        let before = flow.stats.acked_bytes;
+        flow.run(secs(20), |_| {});
+        (flow.stats.acked_bytes - before) * 100 / all
+    };
+    (1..=3).map(used).sum::<u64>() / 3
+}
+
+fn draft_without(rules: &'static [Rule]) -> impl Fn() -> Without {
+    move || Without { bbr: bbr(Deviations::ALL), rules }
+}
+
+#[test]
+fn each_rule_about_loss_has_its_share_in_the_fall() {
+    const VARIANTS: [(&str, &[Rule]); 6] = [
+        ("all rules", &[]),
+        ("without short-term bounds", &[ShortTerm]),
+        ("without the long-term bound", &[LongTerm]),
+        ("without Startup's exit", &[StartupExit]),
+        ("without either bound", &[ShortTerm, LongTerm]),
+        ("without any", &[ShortTerm, LongTerm, StartupExit]),
+    ];
+    const LOSS_PPM: [u64; 5] = [0, 5_000, 10_000, 20_000, 30_000];
+    let mut used = [[[0; LOSS_PPM.len()]; VARIANTS.len()]; 2];
+    for (table, mbit) in used.iter_mut().zip([10, 100]) {
+        for (row, (name, rules)) in table.iter_mut().zip(VARIANTS) {
+            *row = LOSS_PPM.map(|loss| percent_used(draft_without(rules), mbit, loss));
+            println!("{mbit:3} Mbit/s, 40 ms, {name:28} {row:2?} % used at 0, 0.5, 1, 2, 3 % loss");
+        }
+    }
+    for [all, short, long, startup, bounds, _] in used {
+        assert!(all[4] * 2 < bounds[4] && bounds[4] >= 90, "at 3 % the two bounds cost half");
+        assert!(short[4] < 75 && long[4] < 90, "and each of them alone costs much");
+        assert!(startup[4] < 50, "Startup's exit explains little");
+    }
+    let [[_, small_short, small_long, ..], [_, large_short, large_long, ..]] = used;
+    assert!(small_long[3] > small_short[3], "where one loss is 3 %, the long-term bound more");
+    assert!(large_short[2] > large_long[2], "where 1 % is three losses, the short-term bounds");
+}
+
+#[test]
+fn with_the_loss_floor_most_of_the_link_is_used_up_to_three_percent_of_loss() {
+    for mbit in [10, 100] {
+        let floor = || Without { bbr: bbr(Deviations::ALL).with_loss_floor(), rules: &[] };
+        let none = draft_without(&[ShortTerm, LongTerm, StartupExit]);
+        for loss_ppm in [5_000, 10_000, 20_000, 30_000] {
+            let (with, free) =
+                (percent_used(floor, mbit, loss_ppm), percent_used(&none, mbit, loss_ppm));
+            println!("{mbit:3} Mbit/s, {loss_ppm:5} ppm: {with} %, without any rule {free} %");
+            assert!(with + 5 >= free, "{mbit} Mbit/s, {loss_ppm} ppm: {with} %, {free} %");
+        }
+    }
+}
+
+/// Where nothing is lost but by an overflowing queue the option changes nothing.
+#[test]
+fn without_loss_at_rest_the_loss_floor_decides_as_the_draft() {
+    for buffer in [100, 500, 2_000] {
+        let mut draft = flow(50, buffer, Deviations::ALL);
+        let mut floor = flow(50, buffer, Deviations::ALL);
+        // Startup's own overflow is the one exception: it knows no floor yet.
+        draft.reach(State::ProbeBwCruise);
+        floor.reach(State::ProbeBwCruise);
+        floor.cc = floor.cc.clone().with_loss_floor();
+        for _ in 0..2_000 {
+            draft.run_for(ms(10));
+            floor.run_for(ms(10));
+            assert_eq!(draft.snapshot(), floor.snapshot(), "{buffer}");
+        }
+        assert_eq!(draft.stats.lost, floor.stats.lost);
+    }
+}
+
+#[test]
+fn a_mark_is_congestion_whatever_the_floor() {
+    let mut flow = flow(50, 2_000, Deviations::ALL);
+    flow.cc = flow.cc.clone().with_loss_floor();
+    flow.path.loss_ppm = 20_000;
+    flow.run(secs(20), |_| {});
+    flow.reach(State::ProbeBwCruise);
+    assert_eq!(flow.cc.bounds.bw_shortterm, Rate::MAX, "losses are the floor's");
+    flow.marks = 1;
+    flow.run_for(ms(120));
+    assert_ne!(flow.cc.bounds.bw_shortterm, Rate::MAX);
+}

@@ -1,0 +1,65 @@
+//! What the extractor says of mistakes.
+
+use super::{Spec, Tag, problems};
+
+const SPEC: &str =
+    "title: A spec\n\n§ 1 Section\n1-1 MUST Do it.\n1-2 SHOULD Do that.\n  host: does\n";
+
+fn spec(text: &str) -> Spec {
+    Spec::parse("a", text).expect("well-formed")
+}
+
+/// The tags of one source file, and what is wrong with them beside [`SPEC`].
+fn check(source: &str) -> Vec<String> {
+    problems(&[spec(SPEC)], &Tag::scan("f.rs", source).expect("well-formed"))
+}
+
+const BOTH: &str = "//= a 1-1\npub(super) const fn f() {}\n//= a 1-1 test\n#[test]\nfn t() {}\n";
+
+#[test]
+fn code_and_a_test_are_enough() {
+    assert_eq!(check(BOTH), [""; 0]);
+    let tags = Tag::scan("f.rs", BOTH).expect("well-formed");
+    let items: Vec<_> = tags.iter().map(|tag| (tag.item.as_str(), tag.is_test)).collect();
+    assert_eq!(items, [("f", false), ("t", true)]);
+}
+
+#[test]
+fn a_rule_without_test_or_code_is_told() {
+    assert_eq!(check("//= a 1-1\nfn f() {}\n"), ["a 1-1 MUST has code, but no test"]);
+    let only_test = "//= a 1-1 test\n#[test]\nfn t() {}\n";
+    assert_eq!(check(only_test), ["a 1-1 MUST has a test, but no code"]);
+    assert_eq!(check(""), ["a 1-1 MUST has neither code nor test nor a reason"]);
+}
+
+#[test]
+fn a_reason_beside_a_tag_is_told() {
+    let told = check(&format!("{BOTH}//= a 1-2\nstruct S;\n"));
+    assert_eq!(told, ["a 1-2 SHOULD has a reason to have none, and a tag"]);
+}
+
+#[test]
+fn an_unknown_rule_is_told() {
+    let told = check(&format!("{BOTH}//= a 9-9\nconst C: u8 = 1;\n//= b 1-1\nenum E {{}}\n"));
+    let expected = ["f.rs: C claims a 9-9", "f.rs: E claims b 1-1"];
+    assert_eq!(told, expected.map(|claim| format!("{claim}, which is no known rule")));
+}
+
+#[test]
+fn tags_in_the_wrong_place_are_told() {
+    let error = |source| Tag::scan("f.rs", source).expect_err("a mistake");
+    let misplaced = "f.rs:1: `test` at the end belongs to tags above tests, and to no others";
+    assert_eq!(error("//= a 1-1 test\nfn f() {}\n"), misplaced);
+    assert_eq!(error("//= a 1-1\n/// Docs.\n#[test]\nfn t() {}\n"), misplaced);
+    assert_eq!(error("\n//= a 1-1\n\nfn f() {}\n"), "f.rs:2: a tag above nothing that has a name");
+}
+
+#[test]
+fn mistakes_in_the_rules_are_told() {
+    let error = |text: &str| Spec::parse("a", text).expect_err("a mistake");
+    assert_eq!(error(&format!("{SPEC}1-1 MAY Do it.\n")), "a.txt:7: 1-1 is there twice");
+    assert_eq!(error("§ 1 S\n1-1 must Do it.\n"), "a.txt:2: 1-1 has no level");
+    assert_eq!(error("1-1 MUST Do it.\n"), "a.txt:1: a rule outside a section");
+    assert_eq!(error("§ 1 S\n  host: does\n"), "a.txt:2: a reason without a rule");
+    assert_eq!(error("§ 1 S\n1-1\n"), "a.txt:2: no rule: 1-1");
+}
