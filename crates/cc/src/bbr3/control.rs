@@ -1,5 +1,7 @@
 //! Pacing rate, send quantum and window: draft-ietf-ccwg-bbr-06 §5.6.
 
+use core::mem;
+
 use uncork_units::{Rate, Ratio, TimeDelta};
 
 use super::Bbr3;
@@ -62,8 +64,10 @@ impl Bbr3 {
     /// UpdateControlParameters().
     //= bbr-06 5.2.3-3 5.6.2-4
     pub(super) fn update_control_parameters(&mut self, sample: &RateSample) {
-        self.set_pacing_rate(self.state.pacing_gain(self.profile));
-        self.set_send_quantum();
+        if mem::take(&mut self.is_pacing_due) {
+            self.set_pacing_rate(self.state.pacing_gain(self.profile));
+            self.set_send_quantum();
+        }
         self.set_cwnd(sample.newly_acked);
     }
 
@@ -73,11 +77,11 @@ impl Bbr3 {
         let Some(rtt) = rtt else {
             return;
         };
-        if !self.has_seen_rtt && self.deviations.has(Deviation::PacingFromFirstRtt) {
+        let is_first = self.min_rtt.get().is_none();
+        if is_first && self.deviations.has(Deviation::PacingFromFirstRtt) {
             let rtt = Some(rtt.smoothed);
             self.pacing_rate = init_pacing_rate(self.profile, self.initial_window(), rtt);
         }
-        self.has_seen_rtt = true;
     }
 
     /// SetPacingRateWithGain().

@@ -15,6 +15,7 @@ impl Bbr3 {
         self.aggregation.restart_interval(now);
         if self.state.is_probe_bw() {
             self.set_pacing_rate(Ratio::ONE);
+            self.is_pacing_due = true;
         } else if self.state == State::ProbeRtt {
             self.check_probe_rtt_done(now);
             self.bound_bw_for_model();

@@ -98,7 +98,8 @@ pub struct Bbr3 {
     loss_floor: LossFloor,
     bounds: Bounds,
 
-    has_seen_rtt: bool,
+    /// Whether BBR.bw or the state has changed since the pacing rate was set.
+    is_pacing_due: bool,
     cwnd_usage: CwndUsage,
     /// C.cwnd.
     cwnd: u64,
@@ -163,7 +164,7 @@ impl Bbr3 {
             signals: CongestionSignals::default(),
             loss_floor: LossFloor::default(),
             bounds: Bounds::NONE,
-            has_seen_rtt: initial_rtt.is_some(),
+            is_pacing_due: true,
             cwnd_usage: CwndUsage::UNUSED,
             cwnd: initial_window,
             pacing_rate: control::init_pacing_rate(profile, initial_window, initial_rtt),
@@ -178,6 +179,7 @@ impl Bbr3 {
     fn transition(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
         self.state = next;
+        self.is_pacing_due = true;
     }
 
     /// C.InitialCwnd in bytes.

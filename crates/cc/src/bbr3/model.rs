@@ -69,8 +69,12 @@ impl Bbr3 {
     /// BoundBWForModel().
     //= bbr-06 5.5.10.3-9 5.6.1-2
     pub(super) fn bound_bw_for_model(&mut self) {
-        self.bw = self.max_bw.get().min(self.bounds.bw_shortterm);
-        self.update_bdp();
+        let bw = self.max_bw.get().min(self.bounds.bw_shortterm);
+        if bw != self.bw {
+            self.bw = bw;
+            self.is_pacing_due = true;
+            self.update_bdp();
+        }
     }
 
     /// BBR.bdp follows BBR.bw and BBR.min_rtt.

@@ -161,7 +161,7 @@ fn i_shows_first_at_the_first_rtt_sample() {
     let flow = |deviations| flow(10, 2_000, deviations);
     let mut pair = Pair::new(Deviation::PacingFromFirstRtt, flow);
     let before = pair.until_they_differ();
-    assert!(!before.has_seen_rtt && pair.cured.cc.has_seen_rtt);
+    assert!(before.min_rtt.get().is_none() && pair.cured.cc.min_rtt.get().is_some());
     assert!(pair.cured.cc.pacing_rate < pair.literal.cc.pacing_rate);
 }
 
