@@ -20,6 +20,7 @@ pub(crate) fn case(mbit: u64, rtt_ms: u64, milli_bdp: u64) -> Case {
             rate: Rate::from_mbit(mbit),
             rate_steps: Vec::new(),
             rtt: TimeDelta::from_millis(rtt_ms),
+            policer: None,
             buffer: Buffer::MilliBdp(milli_bdp),
             loss: LossSpec::Bernoulli(percent("0%")),
             loss_position: LossPosition::After,
@@ -42,6 +43,12 @@ impl Case {
 
     pub(crate) fn packets(mut self, packets: u64) -> Self {
         self.path.buffer = Buffer::Packets(packets);
+        self
+    }
+
+    /// Behind a policer such as `"5mbit:50kB"`.
+    pub(crate) fn policed(mut self, text: &str) -> Self {
+        self.path.policer = Some(text.parse().expect("a policer"));
         self
     }
 
