@@ -89,6 +89,12 @@ impl Case {
     }
 }
 
+/// Whether the complete versions of the tests are asked for, which take minutes:
+/// `UNCORK_GRID=full cargo test --release -p uncork-sim -- --nocapture`.
+pub(crate) fn is_complete() -> bool {
+    std::env::var_os("UNCORK_GRID").is_some_and(|grid| grid == "full")
+}
+
 pub(crate) fn spec(cc: &str) -> CcSpec {
     cc.parse().expect("a controller of this crate")
 }
