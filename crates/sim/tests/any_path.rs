@@ -9,7 +9,8 @@ use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec, PolicerSpec};
 use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload, run};
 use uncork_units::{ByteCount, Rate, Time, TimeDelta};
 
-const CONTROLLERS: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:strict_draft"];
+const CONTROLLERS: [&str; 7] =
+    ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:strict_draft", "bbr3:rtt_fair"];
 
 fn any_path() -> impl Strategy<Value = PathSpec> {
     let rate = (3_u32..36, 1_000_u64..2_000).prop_map(|(octave, more)| (more << octave) / 1_000);

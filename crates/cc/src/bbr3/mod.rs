@@ -21,6 +21,7 @@ mod params;
 mod probe_bw;
 mod probe_rtt;
 mod profile;
+mod rtt_fair;
 mod startup;
 mod state;
 #[cfg(test)]

@@ -43,7 +43,7 @@ impl Bbr3 {
     //= bbr-06 5.5.1-3
     fn update_round(&mut self, sample: &RateSample) {
         if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
-            self.cycle.rounds_since_up += 1;
+            self.cycle.rounds_since_up = self.cycle.rounds_since_up.saturating_add(1);
         }
     }
 

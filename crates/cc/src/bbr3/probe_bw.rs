@@ -10,6 +10,7 @@ use super::params::{
     PROBE_UP_ROUNDS_MAX, PROBE_WAIT_MIN, PROBE_WAIT_RANGE, RENO_ROUNDS, UP_PACING_GAIN,
 };
 use super::profile::Profile;
+use super::rtt_fair::{self, Horizon};
 use super::state::{AckPhase, State};
 use crate::sampler::RateSample;
 
@@ -27,6 +28,8 @@ pub(super) struct ProbeCycle {
     prev_probe_precautionary: bool,
     /// Whether the max_bw filter has advanced since the latest probe began.
     has_advanced_max_bw: bool,
+    /// What bounds the window and the memory of max_bw between probes.
+    pub(super) horizon: Horizon,
     /// BBR.bw_probe_up_rounds.
     up_rounds: u8,
     /// BBR.bw_probe_up_acked.
@@ -34,7 +37,9 @@ pub(super) struct ProbeCycle {
     /// BBR.probe_up_acked_per_inc.
     up_acked_per_inc: u64,
     /// BBR.rounds_since_probe_up.
-    pub(super) rounds_since_up: u64,
+    pub(super) rounds_since_up: u32,
+    /// The second in which the cycle began after which the max_bw filter last advanced.
+    pub(super) advanced_second: u32,
     /// BBR.bw_probe_wait.
     wait: TimeDelta,
     /// BBR.cycle_stamp.
@@ -49,10 +54,12 @@ impl ProbeCycle {
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
             has_advanced_max_bw: false,
+            horizon: Horizon::RoundTrips,
             up_rounds: 0,
             up_acked: 0,
             up_acked_per_inc: UNBOUNDED,
             rounds_since_up: 0,
+            advanced_second: 0,
             wait: TimeDelta::ZERO,
             stamp: now,
         }
@@ -122,7 +129,7 @@ impl Bbr3 {
     /// PickProbeWait(), §5.3.3.8.3: random, so that flows do not probe in step.
     //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2
     fn pick_probe_wait(&mut self) {
-        self.cycle.rounds_since_up = self.rng.below(2);
+        self.cycle.rounds_since_up = self.rng.below(2) as u32;
         let extra = self.rng.below(PROBE_WAIT_RANGE.as_nanos());
         self.cycle.wait = PROBE_WAIT_MIN + TimeDelta::from_nanos(extra);
     }
@@ -160,7 +167,7 @@ impl Bbr3 {
     /// filled the same pipe, whichever is first.
     //= bbr-06 5.3.3.8.2-2 5.3.3.8.2-3 5.3.3.8.3-1 5.3.3.8.3-3
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
-        let rounds = self.cycle.rounds_since_up;
+        let rounds = u64::from(self.cycle.rounds_since_up);
         now > self.cycle.stamp + self.cycle.wait
             || rounds >= RENO_ROUNDS
             || rounds.saturating_mul(self.mss) >= self.target_inflight()
@@ -295,6 +302,10 @@ impl Bbr3 {
     fn advance_max_bw_filter(&mut self) {
         let forced = self.deviations.has(Deviation::AdvanceEveryCycle);
         if !(forced && self.cycle.has_advanced_max_bw) {
+            if self.keeps_max_bw(self.cycle.stamp) {
+                return;
+            }
+            self.cycle.advanced_second = rtt_fair::second(self.cycle.stamp);
             self.max_bw.advance();
             self.loss_floor.end_cycle();
         }

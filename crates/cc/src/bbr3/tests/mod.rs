@@ -11,6 +11,7 @@ mod events;
 mod profile;
 mod properties;
 mod random_loss;
+mod rtt_fair;
 mod rules;
 mod script;
 
