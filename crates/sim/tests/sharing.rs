@@ -3,7 +3,7 @@ mod common;
 
 use common::{Case, case, is_complete, mean, spec};
 use uncork_sim::{FlowSpec, Workload};
-use uncork_units::{Rng, Time, TimeDelta};
+use uncork_units::{Rng, Time};
 
 /// Linux's nsperf `coexist`: one BBRv3 and one CUBIC flow, 50 Mbit/s, 30 ms, 30 s to 180 s.
 #[test]
@@ -79,25 +79,11 @@ fn a_late_joiner_gets_its_share() {
     for (mbit, rtt_ms, milli_bdp) in
         [(50, 30, 1000), (50, 30, 2000), (100, 40, 500), (100, 40, 2000)]
     {
-        let times: Vec<f64> =
-            (1..=seeds).map(|seed| joined(case(mbit, rtt_ms, milli_bdp), "bbr3", seed)).collect();
+        let times: Vec<f64> = (1..=seeds)
+            .map(|seed| case(mbit, rtt_ms, milli_bdp).late_joiner("bbr3", seed))
+            .collect();
         let within = times.iter().filter(|seconds| **seconds <= 90.0).count();
         println!("{mbit} Mbit/s {rtt_ms} ms {} BDP: {times:.0?} s", milli_bdp as f64 / 1e3);
         assert!(within * 5 >= seeds as usize * 4, "{milli_bdp}: {times:.0?}");
     }
-}
-
-/// Seconds until the newcomer has had 80 % of its fair share for 10 s.
-fn joined(mut case: Case, cc: &str, seed: u64) -> f64 {
-    case.sample_every = TimeDelta::from_millis(100);
-    let (join, span) = (20.0, 120.0);
-    let at = |secs: f64| Time::from_nanos((secs * 1e9) as u64);
-    let join = join + Rng::new(seed, 1).below(3_000) as f64 / 1e3;
-    let first = FlowSpec::new(spec(cc), Workload::Until(at(join + span)));
-    let flows = vec![first, FlowSpec { start: at(join), ..first }];
-    let run = case.run(flows, seed, at(join + span));
-    let halves = (20..=2 * span as u32).map(|half| f64::from(half) / 2.0);
-    let mut ends = halves.map(|half| (half, join + half));
-    let fair = ends.find(|(_, end)| run.share(1, end - 10.0, *end) >= 0.4);
-    fair.map_or(f64::INFINITY, |(seconds, _)| seconds)
 }
