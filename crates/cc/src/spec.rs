@@ -38,11 +38,12 @@ impl Algorithm {
     ///
     /// `cubic:rfc8312` keeps W_est growing as RFC 8312 and Linux do, without the step to Reno's pace
     /// that RFC 9438 §4.3 added. `bbr3:strict_draft` keeps the defects of the draft, to show what
-    /// each one costs; `bbr3:loss_floor` tells random loss from congestion.
+    /// each one costs; `bbr3:loss_floor` tells random loss from congestion; `bbr3:rtt_fair` lets
+    /// flows of different round-trip times share a queue more evenly.
     pub const fn options(self) -> &'static [&'static str] {
         match self {
             Self::Cubic => &["rfc8312"],
-            Self::Bbr3 => &["strict_draft", "loss_floor"],
+            Self::Bbr3 => &["strict_draft", "loss_floor", "rtt_fair"],
             Self::Reno | Self::Bbr1 | Self::Bbr2 => &[],
         }
     }
@@ -161,6 +162,7 @@ mod tests {
             "bbr3",
             "bbr3:strict_draft",
             "bbr3:loss_floor",
+            "bbr3:rtt_fair",
         ] {
             let spec: CcSpec = text.parse().expect("a controller of this crate");
             assert_eq!(spec.to_string(), text);
@@ -196,7 +198,10 @@ mod tests {
     #[test]
     fn an_unknown_option_is_told_which_there_is() {
         let message = |text: &str| text.parse::<CcSpec>().expect_err("no such option").to_string();
-        assert_eq!(message("bbr3:fast"), "unknown option; bbr3 takes strict_draft, loss_floor");
+        assert_eq!(
+            message("bbr3:fast"),
+            "unknown option; bbr3 takes strict_draft, loss_floor, rtt_fair"
+        );
         assert_eq!(message("cubic:"), "unknown option; cubic takes rfc8312");
         assert_eq!(message("bbr1:strict_draft"), "unknown option; bbr1 takes none");
         assert_eq!(message("bbr2:strict_draft"), "unknown option; bbr2 takes none");

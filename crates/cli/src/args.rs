@@ -139,6 +139,7 @@ impl CompareArgs {
                 rate: self.rate,
                 rate_steps: Vec::new(),
                 rtt: self.rtt,
+                policer: None,
                 buffer: self.buffer,
                 loss: LossSpec::Bernoulli(self.loss),
                 loss_position: match self.loss_position {

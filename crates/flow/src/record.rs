@@ -41,6 +41,8 @@ pub struct FlowRecord {
     pub packets_lost: u64,
     /// Packets dropped by the bottleneck's queue.
     pub packets_dropped_queue: u64,
+    /// Packets dropped by a policer.
+    pub packets_dropped_policer: u64,
     /// Packets lost at random.
     pub packets_dropped_random: u64,
     /// Retransmission timeouts.

@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(error("reno:fast"), "'reno:fast': unknown option; reno takes none");
         assert_eq!(
             error("bbr1+bbr3:x"),
-            "'bbr3:x': unknown option; bbr3 takes strict_draft, loss_floor"
+            "'bbr3:x': unknown option; bbr3 takes strict_draft, loss_floor, rtt_fair"
         );
     }
 

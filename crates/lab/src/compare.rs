@@ -272,6 +272,7 @@ pub(crate) fn example(columns: &[&str]) -> CompareSpec {
             rate: uncork_units::Rate::from_mbit(20),
             rate_steps: Vec::new(),
             rtt: TimeDelta::from_millis(50),
+            policer: None,
             buffer: uncork_path::Buffer::MilliBdp(1000),
             loss: LossSpec::Bernoulli("1%".parse().unwrap()),
             loss_position: uncork_path::LossPosition::After,

@@ -94,6 +94,7 @@ pub(crate) fn record(start_ms: u64, completion_ms: Option<u64>, delivered: u64) 
         packets_sent: 0,
         packets_lost: 0,
         packets_dropped_queue: 0,
+        packets_dropped_policer: 0,
         packets_dropped_random: 0,
         timeouts: 0,
         rtt_ms: quantiles(50.0),

@@ -9,6 +9,7 @@ mod buffer;
 mod delay;
 mod loss;
 mod packet;
+mod policer;
 mod queue;
 mod spec;
 
@@ -17,5 +18,6 @@ pub use buffer::{Buffer, BufferError};
 pub use delay::DelayLine;
 pub use loss::{Loss, LossSpec};
 pub use packet::Packet;
+pub use policer::{Policer, PolicerError, PolicerSpec};
 pub use queue::DropTail;
 pub use spec::{LossPosition, PathSpec, PathSpecError};

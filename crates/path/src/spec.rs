@@ -4,7 +4,7 @@ use std::fmt;
 
 use uncork_units::{Rate, Time, TimeDelta};
 
-use crate::{Bottleneck, Buffer, DropTail, LossSpec, RateStep};
+use crate::{Bottleneck, Buffer, DropTail, LossSpec, PolicerSpec, RateStep};
 
 /// A path with one bottleneck.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct PathSpec {
     pub rate_steps: Vec<RateStep>,
     /// Round-trip propagation time; half of it in each direction.
     pub rtt: TimeDelta,
+    /// A policer in front of the bottleneck, for all flows together.
+    pub policer: Option<PolicerSpec>,
     /// Size of the bottleneck's drop-tail queue.
     pub buffer: Buffer,
     /// Random loss on the way to the receiver.
@@ -50,6 +52,13 @@ pub enum PathSpecError {
     },
     /// The buffer is absurdly large.
     BufferTooLarge(u64),
+    /// The policer's burst holds no packet of this many bytes, or is absurdly large.
+    Burst {
+        /// What the bucket holds.
+        bytes: u64,
+        /// What it would have to.
+        packet_bytes: u32,
+    },
 }
 
 impl PathSpec {
@@ -80,13 +89,21 @@ impl PathSpec {
     /// Checks that the path can be built for packets of `packet_bytes` on the wire.
     pub fn check(&self, packet_bytes: u32) -> Result<(), PathSpecError> {
         let (slowest, fastest) = Self::RATES;
-        let mut rates = self.rate_steps.iter().map(|step| step.rate).chain([self.rate]);
+        let policed = self.policer.map(|policer| policer.rate);
+        let steps = self.rate_steps.iter().map(|step| step.rate);
+        let mut rates = steps.chain([self.rate]).chain(policed);
         if let Some(rate) = rates.find(|rate| *rate < slowest || *rate > fastest) {
             return Err(PathSpecError::Rate(rate));
         }
         let (shortest, longest) = Self::RTTS;
         if self.rtt < shortest || self.rtt > longest {
             return Err(PathSpecError::Rtt(self.rtt));
+        }
+        if let Some(policer) = self.policer {
+            let bytes = policer.burst.as_u64();
+            if !(u64::from(packet_bytes)..=Self::MAX_BUFFER).contains(&bytes) {
+                return Err(PathSpecError::Burst { bytes, packet_bytes });
+            }
         }
         match self.buffer_bytes(packet_bytes) {
             bytes if bytes < u64::from(packet_bytes) => {
@@ -131,6 +148,14 @@ impl fmt::Display for PathSpecError {
             Self::BufferTooLarge(bytes) => {
                 write!(f, "a buffer of {bytes} B is too large; at most {} B", PathSpec::MAX_BUFFER)
             }
+            Self::Burst { bytes, packet_bytes } => {
+                write!(
+                    f,
+                    "a policer's burst of {bytes} B is not simulated; {packet_bytes} B, which is \
+                     one packet, to {} B are",
+                    PathSpec::MAX_BUFFER
+                )
+            }
         }
     }
 }
@@ -146,6 +171,7 @@ mod tests {
             rate: Rate::from_mbit(20),
             rate_steps: Vec::new(),
             rtt: TimeDelta::from_millis(50),
+            policer: None,
             buffer: Buffer::MilliBdp(1000),
             loss: LossSpec::Bernoulli("1%".parse().expect("a percentage")),
             loss_position: LossPosition::After,
@@ -182,6 +208,19 @@ mod tests {
             path.rate_steps.push(RateStep { at: Time::ZERO, rate: Rate::ZERO });
         };
         assert!(refused(step).contains("a rate of 0"));
+    }
+
+    #[test]
+    fn a_policer_that_lets_nothing_through_is_refused() {
+        let check = |text: &str| {
+            let policer = Some(text.parse().expect("a policer"));
+            PathSpec { policer, ..path() }.check(1500)
+        };
+        assert_eq!(check("5mbit:1500B"), Ok(()));
+        let refused = |text| check(text).expect_err("refused").to_string();
+        assert!(refused("0mbit:50kB").contains("a rate of 0"));
+        assert!(refused("5mbit:1499B").contains("a policer's burst of 1499 B is not simulated"));
+        assert!(refused("5mbit:1TB").contains("a policer's burst of 1000000000000 B"));
     }
 
     #[test]

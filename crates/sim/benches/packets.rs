@@ -14,6 +14,7 @@ fn spec(cc: &str, flows: usize, loss: &str, secs: u64) -> RunSpec {
             rate: Rate::from_mbit(1000),
             rate_steps: Vec::new(),
             rtt: TimeDelta::from_millis(20),
+            policer: None,
             buffer: Buffer::MilliBdp(1000),
             loss: LossSpec::Bernoulli(loss.parse().expect("a percentage")),
             loss_position: LossPosition::After,

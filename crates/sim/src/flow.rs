@@ -49,6 +49,7 @@ pub(crate) struct Flow {
     pub(crate) rtts: Distribution,
     pub(crate) queueing: Distribution,
     pub(crate) dropped_by_queue: u64,
+    pub(crate) dropped_by_policer: u64,
     pub(crate) dropped_at_random: u64,
 }
 
@@ -90,6 +91,7 @@ impl Flow {
             rtts: Distribution::new(),
             queueing: Distribution::new(),
             dropped_by_queue: 0,
+            dropped_by_policer: 0,
             dropped_at_random: 0,
         }
     }
@@ -203,6 +205,7 @@ impl Flow {
             packets_sent: counters.packets_sent,
             packets_lost: counters.packets_lost,
             packets_dropped_queue: self.dropped_by_queue,
+            packets_dropped_policer: self.dropped_by_policer,
             packets_dropped_random: self.dropped_at_random,
             timeouts: counters.timeouts,
             rtt_ms: self.rtts.quantiles(),

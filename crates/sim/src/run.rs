@@ -1,7 +1,7 @@
 //! The event loop.
 
 use uncork_flow::{FlowRecord, SeriesPoint};
-use uncork_path::{Bottleneck, LossPosition, Packet};
+use uncork_path::{Bottleneck, LossPosition, Packet, Policer};
 use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Server, Upstream};
@@ -33,6 +33,7 @@ pub struct Simulation<'a> {
     spec: &'a RunSpec,
     now: Time,
     schedule: Schedule,
+    policer: Option<Policer>,
     bottleneck: Bottleneck<Downstream>,
     flows: Vec<Flow>,
     unfinished: usize,
@@ -54,6 +55,7 @@ impl<'a> Simulation<'a> {
             spec,
             now: Time::ZERO,
             schedule,
+            policer: spec.path.policer.map(Policer::new),
             bottleneck: spec.path.bottleneck(PACKET_BYTES),
             flows: (0..spec.flows.len() as u32).map(|index| Flow::new(spec, index)).collect(),
             unfinished: spec.flows.len(),
@@ -165,6 +167,10 @@ impl<'a> Simulation<'a> {
         let flow = &mut self.flows[packet.flow as usize];
         if self.spec.path.loss_position == LossPosition::Before && flow.loss.strikes() {
             flow.dropped_at_random += 1;
+            return;
+        }
+        if self.policer.as_mut().is_some_and(|policer| !policer.admits(self.now, packet.bytes)) {
+            flow.dropped_by_policer += 1;
             return;
         }
         if !self.bottleneck.offer(self.now, packet) {

@@ -6,26 +6,35 @@ use common::spec;
 use proptest::prelude::*;
 use uncork_cc::ResumeHint;
 use uncork_flow::FlowRecord;
-use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
+use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec, PolicerSpec};
 use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload, run};
 use uncork_units::{ByteCount, Rate, Time, TimeDelta};
 
-const CONTROLLERS: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:strict_draft"];
+const CONTROLLERS: [&str; 7] =
+    ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:strict_draft", "bbr3:rtt_fair"];
 
 fn any_path() -> impl Strategy<Value = PathSpec> {
     let rate = (3_u32..36, 1_000_u64..2_000).prop_map(|(octave, more)| (more << octave) / 1_000);
     let rtt_us = (3_u32..24, 1_000_u64..2_000).prop_map(|(octave, more)| (more << octave) / 1_000);
     let buffer = prop_oneof![(1_u64..6).prop_map(|n| n * 1_500), 1_500_u64..3_000_000];
-    (rate, rtt_us, buffer, 0_u64..=60, any::<bool>()).prop_map(
-        |(rate, rtt, buffer, loss, after)| PathSpec {
+    (rate, rtt_us, any_policer(), buffer, 0_u64..=60, any::<bool>()).prop_map(
+        |(rate, rtt, policer, buffer, loss, after)| PathSpec {
             rate: Rate::from_bits_per_sec((rate * 8).max(8_000)),
             rate_steps: Vec::new(),
             rtt: TimeDelta::from_micros(rtt.max(10)),
+            policer,
             buffer: Buffer::Bytes(ByteCount::new(buffer)),
             loss: LossSpec::Bernoulli(format!("{loss}%").parse().expect("a percentage")),
             loss_position: if after { LossPosition::After } else { LossPosition::Before },
         },
     )
+}
+
+fn any_policer() -> impl Strategy<Value = Option<PolicerSpec>> {
+    let policer = (1_000_u64..1_000_000, 1_500_u64..200_000).prop_map(|(rate, burst)| {
+        PolicerSpec { rate: Rate::from_bytes_per_sec(rate), burst: ByteCount::new(burst) }
+    });
+    prop_oneof![3 => Just(None), 1 => policer.prop_map(Some)]
 }
 
 /// Flows of a few segments to a few hundred, some with a small receive window of their own.

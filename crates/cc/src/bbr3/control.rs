@@ -133,8 +133,8 @@ impl Bbr3 {
     /// UpdateMaxInflight(), §5.6.4.2.
     //= bbr-06 5.5.9-5 5.6.4.2-4
     pub(super) fn max_inflight(&self) -> u64 {
-        let bdp = self.bdp_multiple(self.state.cwnd_gain(self.profile));
-        self.quantization_budget(bdp.saturating_add(self.extra_acked()))
+        let target = self.window_target();
+        self.quantization_budget(target.saturating_add(self.extra_acked()))
     }
 
     /// BBR.extra_acked. Without a bound one long stall of ACKs would license a window's worth of
@@ -149,7 +149,7 @@ impl Bbr3 {
 
     /// BDPMultiple() with BBR.bw.
     //= bbr-06 5.6.4.2-1
-    fn bdp_multiple(&self, gain: Ratio) -> u64 {
+    pub(super) fn bdp_multiple(&self, gain: Ratio) -> u64 {
         if self.min_rtt.get().is_none() {
             return self.initial_window();
         }

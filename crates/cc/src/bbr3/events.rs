@@ -72,8 +72,9 @@ impl Bbr3 {
             seed: self.rng.next_u64(),
             now,
         };
-        let loss_floor = self.loss_floor.restarted();
+        let (loss_floor, horizon) = (self.loss_floor.restarted(), self.cycle.horizon);
         *self = Self { loss_floor, ..Self::with(&settings, self.profile, self.deviations) };
         self.recovery.forget(now);
+        self.cycle.horizon = horizon;
     }
 }

@@ -145,7 +145,7 @@ impl Bbr3 {
                 flight.tx_in_flight.max(BETA.of(self.target_inflight()));
         }
         if self.state == State::ProbeBwUp {
-            self.undo.state = Some(State::ProbeBwUp);
+            self.undo_state = Some(State::ProbeBwUp);
             self.start_probe_bw_down(now);
         }
     }

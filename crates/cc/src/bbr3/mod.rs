@@ -22,6 +22,7 @@ mod probe_bw;
 mod probe_rtt;
 mod profile;
 mod resume;
+mod rtt_fair;
 mod startup;
 mod state;
 #[cfg(test)]
@@ -73,6 +74,8 @@ pub struct Bbr3 {
     /// Whether the recovery began with a retransmission timeout.
     timed_out: bool,
     undo: Undo,
+    /// BBR.undo_state: the state that loss ended.
+    undo_state: Option<State>,
 
     state: State,
     cycle: ProbeCycle,
@@ -148,6 +151,7 @@ impl Bbr3 {
             recovery: RecoveryEpisode::default(),
             timed_out: false,
             undo: Undo::NOTHING,
+            undo_state: None,
             state: State::Startup,
             cycle: ProbeCycle::new(now),
             probe_rtt_done_stamp: Time::NEVER,

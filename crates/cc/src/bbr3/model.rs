@@ -43,8 +43,7 @@ impl Bbr3 {
     //= bbr-06 5.5.1-3
     fn update_round(&mut self, sample: &RateSample) {
         if self.round.update(sample.prior_delivered, self.sampler.delivered()) {
-            let rounds = &mut self.cycle.rounds_since_up;
-            *rounds = rounds.saturating_add(1);
+            self.cycle.rounds_since_up = self.cycle.rounds_since_up.saturating_add(1);
         }
     }
 

@@ -10,6 +10,7 @@ use super::params::{
     PROBE_UP_ROUNDS_MAX, PROBE_WAIT_MIN, PROBE_WAIT_RANGE, RENO_ROUNDS, UP_PACING_GAIN,
 };
 use super::profile::Profile;
+use super::rtt_fair::{self, Horizon};
 use super::state::{AckPhase, State};
 use crate::sampler::RateSample;
 
@@ -27,6 +28,8 @@ pub(super) struct ProbeCycle {
     prev_probe_precautionary: bool,
     /// Whether the max_bw filter has advanced since the latest probe began.
     has_advanced_max_bw: bool,
+    /// What bounds the window and the memory of max_bw between probes.
+    pub(super) horizon: Horizon,
     /// BBR.bw_probe_up_rounds.
     up_rounds: u8,
     /// BBR.bw_probe_up_acked.
@@ -35,6 +38,8 @@ pub(super) struct ProbeCycle {
     up_acked_per_inc: u64,
     /// BBR.rounds_since_probe_up, as far as it matters: [`RENO_ROUNDS`] and more are one.
     pub(super) rounds_since_up: u8,
+    /// The second in which the cycle began after which the max_bw filter last advanced.
+    pub(super) advanced_second: u32,
     /// BBR.bw_probe_wait.
     wait: TimeDelta,
     /// BBR.cycle_stamp.
@@ -49,10 +54,12 @@ impl ProbeCycle {
             prev_probe_too_high: false,
             prev_probe_precautionary: false,
             has_advanced_max_bw: false,
+            horizon: Horizon::RoundTrips,
             up_rounds: 0,
             up_acked: 0,
             up_acked_per_inc: UNBOUNDED,
             rounds_since_up: 0,
+            advanced_second: 0,
             wait: TimeDelta::ZERO,
             stamp: now,
         }
@@ -295,6 +302,10 @@ impl Bbr3 {
     fn advance_max_bw_filter(&mut self) {
         let forced = self.deviations.has(Deviation::AdvanceEveryCycle);
         if !(forced && self.cycle.has_advanced_max_bw) {
+            if self.keeps_max_bw(self.cycle.stamp) {
+                return;
+            }
+            self.cycle.advanced_second = rtt_fair::second(self.cycle.stamp);
             self.max_bw.advance();
             self.loss_floor.end_cycle();
         }

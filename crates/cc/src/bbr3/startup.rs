@@ -47,7 +47,7 @@ impl Bbr3 {
             && self.signals.lost_ranges >= self.profile.startup_full_loss_count()
             && self.is_inflight_too_high(&LossSample::from(sample))
         {
-            self.undo.state = Some(State::Startup);
+            self.undo_state = Some(State::Startup);
             self.full_pipe.declare_full();
             self.bounds.inflight_longterm = match self.profile {
                 Profile::V2 => self.inflight_at_max_bw(Ratio::ONE),

@@ -14,14 +14,12 @@ use crate::recovery::RecoveryChange;
 pub(super) struct Undo {
     /// BBR.prior_cwnd.
     pub(super) prior_cwnd: u64,
-    /// BBR.undo_state: the state that loss ended.
-    pub(super) state: Option<State>,
     /// BBR.undo_bw_shortterm, undo_inflight_shortterm and undo_inflight_longterm.
     bounds: Bounds,
 }
 
 impl Undo {
-    pub(super) const NOTHING: Self = Self { prior_cwnd: 0, state: None, bounds: Bounds::NONE };
+    pub(super) const NOTHING: Self = Self { prior_cwnd: 0, bounds: Bounds::NONE };
 }
 
 impl Bbr3 {
@@ -52,7 +50,7 @@ impl Bbr3 {
     //= bbr-06 5.5.11.1-1
     pub(super) fn save_state_upon_loss(&mut self, was_in_recovery: bool) {
         self.save_cwnd(was_in_recovery);
-        self.undo.state = None;
+        self.undo_state = None;
         self.undo.bounds = self.bounds;
     }
 
@@ -78,7 +76,7 @@ impl Bbr3 {
         self.signals.is_loss_in_round = false;
         self.full_pipe.restart(Rate::ZERO);
         self.bounds.widen_to(&self.undo.bounds);
-        let ended = self.undo.state.take().filter(|_| self.profile.resumes_state());
+        let ended = self.undo_state.take().filter(|_| self.profile.resumes_state());
         match ended {
             Some(State::Startup) if self.state != State::Startup => self.resume_startup(),
             Some(State::ProbeBwUp) if self.state != State::ProbeBwUp => self.resume_probe(),

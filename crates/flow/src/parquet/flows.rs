@@ -11,7 +11,7 @@ use crate::record::{FlowRecord, Quantiles};
 /// Rows of one row group: what a reader takes into memory at once.
 const GROUP_ROWS: usize = 100_000;
 
-const COLUMNS: [Column<FlowRecord>; 25] = [
+const COLUMNS: [Column<FlowRecord>; 26] = [
     Column { name: "engine", cells: Text(|flow| &flow.engine) },
     Column { name: "group", cells: Text(|flow| &flow.group) },
     Column { name: "cc", cells: Text(|flow| &flow.cc) },
@@ -29,6 +29,7 @@ const COLUMNS: [Column<FlowRecord>; 25] = [
     Column { name: "packets_sent", cells: Count(|flow| flow.packets_sent) },
     Column { name: "packets_lost", cells: Count(|flow| flow.packets_lost) },
     Column { name: "packets_dropped_queue", cells: Count(|flow| flow.packets_dropped_queue) },
+    Column { name: "packets_dropped_policer", cells: Count(|flow| flow.packets_dropped_policer) },
     Column { name: "packets_dropped_random", cells: Count(|flow| flow.packets_dropped_random) },
     Column { name: "timeouts", cells: Count(|flow| flow.timeouts) },
     Column { name: "rtt_min_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.min)) },
@@ -80,6 +81,7 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
         packets_sent: row.count("packets_sent")?,
         packets_lost: row.count("packets_lost")?,
         packets_dropped_queue: row.count("packets_dropped_queue")?,
+        packets_dropped_policer: row.count("packets_dropped_policer")?,
         packets_dropped_random: row.count("packets_dropped_random")?,
         timeouts: row.count("timeouts")?,
         rtt_ms: quantiles(row, ["rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms"])?,

@@ -20,6 +20,7 @@ pub(crate) fn case(mbit: u64, rtt_ms: u64, milli_bdp: u64) -> Case {
             rate: Rate::from_mbit(mbit),
             rate_steps: Vec::new(),
             rtt: TimeDelta::from_millis(rtt_ms),
+            policer: None,
             buffer: Buffer::MilliBdp(milli_bdp),
             loss: LossSpec::Bernoulli(percent("0%")),
             loss_position: LossPosition::After,
@@ -42,6 +43,12 @@ impl Case {
 
     pub(crate) fn packets(mut self, packets: u64) -> Self {
         self.path.buffer = Buffer::Packets(packets);
+        self
+    }
+
+    /// Behind a policer such as `"5mbit:50kB"`.
+    pub(crate) fn policed(mut self, text: &str) -> Self {
+        self.path.policer = Some(text.parse().expect("a policer"));
         self
     }
 
@@ -75,11 +82,31 @@ impl Case {
         completion.map_or(f64::INFINITY, |nanos| nanos as f64 / 1e9)
     }
 
+    /// A second flow joins after 20 s. Seconds until it has had four fifths of its fair share for 10 s.
+    pub(crate) fn late_joiner(mut self, cc: &str, seed: u64) -> f64 {
+        self.sample_every = TimeDelta::from_millis(100);
+        let span = 120.0;
+        let join = 20.0 + Rng::new(seed, 1).below(3_000) as f64 / 1e3;
+        let at = |secs: f64| Time::from_nanos((secs * 1e9) as u64);
+        let first = FlowSpec::new(spec(cc), Workload::Until(at(join + span)));
+        let flows = vec![first, FlowSpec { start: at(join), ..first }];
+        let run = self.run(flows, seed, at(join + span));
+        let mut waits = (20..=2 * span as u32).map(|half| f64::from(half) / 2.0);
+        let fair = waits.find(|wait| run.share(1, join + wait - 10.0, join + wait) >= 0.4);
+        fair.unwrap_or(f64::INFINITY)
+    }
+
     pub(crate) fn run(&self, flows: Vec<FlowSpec>, seed: u64, end: Time) -> Run {
         let sample_every = Some(self.sample_every);
         let result = run(&RunSpec { path: self.path.clone(), flows, seed, end, sample_every });
         Run { path: self.path.clone(), result }
     }
+}
+
+/// Whether the complete versions of the tests are asked for, which take minutes:
+/// `UNCORK_GRID=full cargo test --release -p uncork-sim -- --nocapture`.
+pub(crate) fn is_complete() -> bool {
+    std::env::var_os("UNCORK_GRID").is_some_and(|grid| grid == "full")
 }
 
 pub(crate) fn spec(cc: &str) -> CcSpec {

@@ -25,7 +25,7 @@ fn a_new_connection_is_in_startup_and_unbounded() {
     assert_eq!((bbr.bounds, bbr.cycle.ack_phase), (Bounds::NONE, AckPhase::Init));
     assert!(!bbr.full_pipe.reached() && !bbr.idle_restart && !bbr.cycle.is_bw_probe_sample);
     assert_eq!((bbr.cwnd, bbr.round.count()), (10 * MSS64, 0));
-    assert_eq!((bbr.undo.prior_cwnd, bbr.undo.state), (0, None));
+    assert_eq!((bbr.undo.prior_cwnd, bbr.undo_state), (0, None));
 }
 
 //= bbr-06 5.2.3-1 5.2.3-2 5.2.3-3 5.6.2-4 test

@@ -12,6 +12,7 @@ mod events;
 mod profile;
 mod properties;
 mod random_loss;
+mod rtt_fair;
 mod rules;
 mod script;
 

@@ -150,6 +150,20 @@ fn without_loss_at_rest_the_loss_floor_decides_as_the_draft() {
     }
 }
 
+/// What is lost at rest is asked anew in each probing cycle: a path that ceases to lose is taken at
+/// its word within a few of them.
+#[test]
+fn the_floor_follows_the_path() {
+    let mut flow = flow(50, 2_000, Deviations::ALL);
+    flow.cc = flow.cc.clone().with_loss_floor();
+    flow.path.loss_ppm = 20_000;
+    flow.run(secs(20), |_| {});
+    assert!(flow.cc.loss_floor.allowance(1_000, false) > 20);
+    flow.path.loss_ppm = 0;
+    flow.run(secs(50), |_| {});
+    assert!(flow.cc.loss_floor.allowance(1_000, false) < 3);
+}
+
 #[test]
 fn a_mark_is_congestion_whatever_the_floor() {
     let mut flow = flow(50, 2_000, Deviations::ALL);

@@ -1,0 +1,49 @@
+//! Flows behind a token-bucket policer.
+mod common;
+
+use common::{Run, case, is_complete, mean};
+
+/// Of a policer that admits a twentieth of the link, all losses are its own; what it admits arrives.
+#[test]
+fn drops_of_the_policer_are_counted_as_such() {
+    let run = case(100, 40, 2000).policed("5mbit:50kB").flow("cubic", 20, 1);
+    let record = &run.result.flows[0];
+    assert_eq!((record.packets_dropped_queue, record.packets_dropped_random), (0, 0));
+    assert!(record.packets_dropped_policer > 0);
+    let arrived = record.packets_sent - record.packets_dropped_policer;
+    let admitted = 50_000 + 625_000 * 20;
+    assert!(arrived * 1500 <= admitted, "{arrived} packets");
+}
+
+/// Mean share of the policed 5 Mbit/s that was used, and of the packets that were lost, once the
+/// bucket is empty.
+fn behind(policer: &str, rtt_ms: u64, cc: &str) -> (f64, f64) {
+    let (from, to) = (20.0, 120.0);
+    let case = case(100, rtt_ms, 1000).policed(policer);
+    let runs: Vec<Run> = (1..=3).map(|seed| case.flow(cc, to as u64, seed)).collect();
+    let goodput = |run: &Run| run.goodput(0, from, to);
+    let used = mean(runs.iter().map(|run| goodput(run) * 1500.0 / 1448.0 / 5e6));
+    let lost = mean(runs.iter().map(|run| {
+        let lost = run.lost_bytes(0, from, to) as f64 * 8.0 / (to - from);
+        lost / (lost + goodput(run))
+    }));
+    println!("{cc:6} {rtt_ms} ms, {policer}: uses {used:.3}, loses {:.1} %", 100.0 * lost);
+    (used, lost)
+}
+
+/// 5 Mbit/s of a link of 100, with bursts from two BDP of the policed rate to 1.6 s of it. The bucket
+/// of google/quiche's `SenderPoliced` test is 100 kB, and it allows 30 % of loss.
+#[test]
+fn bbr_lives_with_a_policer() {
+    let rtts: &[u64] = if is_complete() { &[10, 40, 100, 200] } else { &[40, 100] };
+    for rtt_ms in rtts {
+        for policer in ["5mbit:50kB", "5mbit:100kB", "5mbit:250kB", "5mbit:1MB"] {
+            for cc in ["bbr1", "bbr3"] {
+                let (used, lost) = behind(policer, *rtt_ms, cc);
+                assert!(lost <= 0.10 && used >= 0.90, "{cc}, {rtt_ms} ms, {policer}");
+            }
+            let (used, lost) = behind(policer, *rtt_ms, "cubic");
+            assert!(lost <= 0.05 && used >= 0.75, "cubic, {rtt_ms} ms, {policer}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The tables of `crates/cc/KNOWN_WEAKNESSES.md`, measured.
+//!
+//! `cargo test` measures the first row of each table anew, for some of the controllers; it must be
+//! what the page shows. `UPDATE_DOCS=1 cargo test --release -p uncork-sim --test weaknesses` measures
+//! everything and writes the tables.
+#[path = "../common/mod.rs"]
+mod common;
+mod tables;
+
+use std::path::{Path, PathBuf};
+
+use tables::{TABLES, Table};
+
+/// The columns of every table.
+const CONTROLLERS: [&str; 6] =
+    ["bbr3", "bbr3:rtt_fair", "bbr3:loss_floor", "bbr2", "bbr1", "cubic"];
+/// Those whose cells are measured in every run of the test.
+const SAMPLED: [&str; 2] = ["bbr3", "cubic"];
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cc/KNOWN_WEAKNESSES.md")
+}
+
+/// The lines of a table, between its marker and the next empty line.
+fn shown<'a>(text: &'a str, table: &Table) -> &'a str {
+    let marker = format!("<!-- table: {} -->\n", table.name);
+    let (_, rest) = text.split_once(&marker).unwrap_or_else(|| panic!("no {marker}"));
+    rest.split_once("\n\n").map_or(rest, |(lines, _)| lines)
+}
+
+fn line(cells: impl IntoIterator<Item = String>) -> String {
+    cells.into_iter().fold("|".to_owned(), |line, cell| line + " " + &cell + " |")
+}
+
+fn header(table: &Table) -> String {
+    let names = CONTROLLERS.map(|cc| format!("`{cc}`"));
+    line([table.what.to_owned()].into_iter().chain(names))
+}
+
+fn measured(table: &Table) -> String {
+    let rule = line(std::iter::repeat_n("---".to_owned(), CONTROLLERS.len() + 1));
+    let rows = table.rows.iter().map(|row| {
+        let cells = CONTROLLERS.map(|cc| (table.cell)(cc, *row));
+        line([row.label.to_owned()].into_iter().chain(cells))
+    });
+    let lines: Vec<String> = [header(table), rule].into_iter().chain(rows).collect();
+    lines.join("\n")
+}
+
+/// Whether the page's table has this header and these rows, and in its first row these cells.
+fn check(table: &Table, shown: &str) {
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines[0], header(table), "{}", table.name);
+    let rows: Vec<Vec<&str>> = lines[2..]
+        .iter()
+        .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+        .collect();
+    let labels: Vec<&str> = table.rows.iter().map(|row| row.label).collect();
+    assert_eq!(rows.iter().map(|cells| cells[0]).collect::<Vec<_>>(), labels, "{}", table.name);
+    for (cc, cell) in CONTROLLERS.iter().zip(&rows[0][1..]) {
+        if SAMPLED.contains(cc) {
+            assert_eq!((table.cell)(cc, table.rows[0]), *cell, "{}, {cc}", table.name);
+        }
+    }
+}
+
+#[test]
+fn the_page_shows_what_is_measured() {
+    let is_update = std::env::var_os("UPDATE_DOCS").is_some();
+    let mut text = std::fs::read_to_string(page()).expect("the page exists");
+    for table in &TABLES {
+        let shown = shown(&text, table).to_owned();
+        if is_update {
+            text = text.replacen(&shown, &measured(table), 1);
+            std::fs::write(page(), &text).expect("the page can be written");
+        } else {
+            check(table, &shown);
+        }
+    }
+}
