@@ -81,6 +81,7 @@ impl Bbr3 {
         if is_first && self.deviations.has(Deviation::PacingFromFirstRtt) {
             let rtt = Some(rtt.smoothed);
             self.pacing_rate = init_pacing_rate(self.profile, self.initial_window(), rtt);
+            self.is_pacing_due = true;
         }
     }
 

@@ -101,7 +101,7 @@ pub struct Bbr3 {
     loss_floor: LossFloor,
     bounds: Bounds,
 
-    /// Whether BBR.bw or the state has changed since the pacing rate was set.
+    /// Whether BBR.bw, the state or the RTT it starts from has changed since the pacing rate was set.
     is_pacing_due: bool,
     cwnd_usage: CwndUsage,
     /// C.cwnd.

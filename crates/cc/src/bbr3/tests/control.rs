@@ -150,3 +150,14 @@ fn the_window_is_capped_by_what_the_state_allows() {
     }
     assert_eq!(window(State::ProbeBwCruise, 0, 0), 4 * MSS64, "never below the floor");
 }
+
+#[test]
+fn the_burst_follows_the_first_rtt_sample_even_when_the_rate_was_known_before() {
+    let mut script = Script::new(Deviations::ALL);
+    script.measures_rtt = false;
+    script.send(10).wait(ms(100)).ack(5);
+    assert!(script.bbr.send_quantum > 20 * MSS64, "a millisecond of a made-up rate");
+    script.measures_rtt = true;
+    script.wait(ms(100)).ack(1);
+    assert_eq!(script.bbr.send_quantum, 2 * MSS64);
+}
