@@ -123,10 +123,11 @@ impl LossWindow {
         self.rounds.count()
     }
 
+    /// RFC 5681 §3.1. Without an ssthresh, which starts "arbitrarily high", no window is above it.
     //= rfc5681 3.1-3
     //= rfc9438 4.10-1
     pub(crate) fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
+        self.cwnd < self.ssthresh || self.is_initial()
     }
 
     /// Whether no congestion was ever met.

@@ -530,6 +530,13 @@ mod tests {
 
     //= rfc5681 3.1-2 test
     #[test]
+    fn another_path_starts_slowly_even_with_the_largest_window() {
+        let mut reno = NewReno::new(&Settings { initial_window: u64::MAX, ..settings(1) });
+        reno.on_path(Time::ZERO, PathEvent::Migrated);
+        assert_eq!(reno.snapshot().state, "SlowStart");
+    }
+
+    #[test]
     fn acks_alone_clock_it() {
         let control = host(10).cc.control();
         assert_eq!(control.pacing_rate, None);
