@@ -10,6 +10,12 @@ pub(crate) struct RoundCounter {
 }
 
 impl RoundCounter {
+    /// A connection that has seen so many rounds already.
+    #[cfg(test)]
+    pub(crate) fn starting_at(count: u64) -> Self {
+        Self { count, ..Self::default() }
+    }
+
     /// Rounds so far.
     pub(crate) fn count(&self) -> u64 {
         self.count

@@ -36,6 +36,13 @@ impl MaxBwFilter {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
+    use std::vec;
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     //= bbr-06 2.11-1 5.5.3-1 5.5.6-1 test
@@ -59,5 +66,30 @@ mod tests {
             filter.advance();
         }
         assert_eq!(filter.get(), Rate::from_mbit(100));
+    }
+
+    proptest! {
+        /// Samples, and every now and then (0) the end of a cycle.
+        #[test]
+        fn it_is_the_largest_sample_of_two_cycles(
+            script in proptest::collection::vec(prop_oneof![1 => Just(0), 3 => 1..1_000_u64], 0..60),
+        ) {
+            let mut filter = MaxBwFilter::default();
+            let mut cycles: Vec<Vec<u64>> = vec![vec![]];
+            for sample in script {
+                if sample > 0 {
+                    filter.update(Rate::from_bytes_per_sec(sample));
+                    cycles.last_mut().expect("a first cycle").push(sample);
+                } else {
+                    filter.advance();
+                    cycles.push(vec![]);
+                }
+                // A cycle counts if it has samples; the one under way may have none yet.
+                let (current, past) = cycles.split_last().expect("a first cycle");
+                let previous = past.iter().rev().find(|cycle| !cycle.is_empty());
+                let largest = previous.into_iter().chain([current]).flatten().max();
+                prop_assert_eq!(filter.get().bytes_per_sec(), *largest.unwrap_or(&0));
+            }
+        }
     }
 }

@@ -57,6 +57,12 @@ impl MinRtt {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
     use super::*;
 
     fn at(secs: u64) -> Time {
@@ -93,5 +99,29 @@ mod tests {
         let mut min = MinRtt::new(at(0), Some(ms(30)));
         min.update(at(1), Some(ms(40)));
         assert_eq!(min.get(), Some(ms(30)));
+    }
+
+    proptest! {
+        /// Milliseconds of waiting, and then of the round trip.
+        #[test]
+        fn it_is_a_sample_below_all_those_since(
+            script in proptest::collection::vec((0..4_000_u64, 1..500_u64), 1..60),
+        ) {
+            let mut min = MinRtt::new(at(0), None);
+            let mut now = at(0);
+            let mut samples: Vec<(Time, TimeDelta)> = Vec::new();
+            for (wait, rtt) in script {
+                now += ms(wait);
+                samples.push((now, ms(rtt)));
+                min.update(now, Some(ms(rtt)));
+                let estimate = min.get().expect("there are samples");
+                prop_assert!(samples.contains(&(min.stamp, estimate)));
+                let since = samples.iter().filter(|(sampled, _)| *sampled >= min.stamp);
+                prop_assert!(since.map(|(_, rtt)| *rtt).min() == Some(estimate));
+                // Neither half outlives its window.
+                prop_assert!(now.since(min.stamp) <= MIN_RTT_FILTER_LEN);
+                prop_assert!(now.since(min.probe_min_stamp) <= PROBE_RTT_INTERVAL);
+            }
+        }
     }
 }

@@ -1,0 +1,5 @@
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|script: &[u8]| uncork_cc_fuzz::adversary(script));

@@ -1,0 +1,184 @@
+//! A host that lies.
+
+use uncork_cc::{
+    Acked, AppState, Controller, Feedback, Lost, PathEvent, RttSample, SentPacket, Settings,
+};
+use uncork_units::{Time, TimeDelta};
+
+use super::{Digest, Script, Watched};
+
+/// Acts out the script; what the controller decided.
+///
+/// Packets are acknowledged twice, lost and acknowledged, out of order, under the token of another
+/// packet or of another connection. Volumes, sizes and round-trip times are anything; time stands
+/// still, leaps to its end and comes back.
+pub(crate) fn play(bytes: &[u8]) -> Digest {
+    let mut script = Script::new(bytes);
+    let mut host = Adversary::new(&mut script);
+    while let Some(operation) = script.operation(32) {
+        host.act(operation, &mut script);
+    }
+    host.cc.digest()
+}
+
+struct Adversary {
+    cc: Watched,
+    /// Another connection: its tokens get mixed up with this one's.
+    other: Watched,
+    now: Time,
+    mss: u32,
+    sent: Vec<Acked>,
+}
+
+impl Adversary {
+    fn new(script: &mut Script<'_>) -> Self {
+        let spec = script.spec();
+        let settings = Settings {
+            mss: packet_size(script),
+            initial_window: script.amount(),
+            initial_rtt: script.one_in(3).then(|| script.span()),
+            seed: u64::from(script.byte()),
+            now: script.time(),
+        };
+        let cc = Watched::new(spec, &settings);
+        Self { other: cc.clone(), cc, now: settings.now, mss: settings.mss, sent: Vec::new() }
+    }
+
+    fn act(&mut self, operation: u8, script: &mut Script<'_>) {
+        match operation {
+            0..=8 => self.send(script),
+            9..=20 => self.feedback(script),
+            21 | 22 => self.rounds(script),
+            23..=26 => self.now += script.span(),
+            27 => self.now = script.time(),
+            28 => {
+                let lost = self.lost(script);
+                self.cc.on_spurious(self.now, &lost);
+            }
+            29 => self.cc.on_timeout(self.now, script.timeout()),
+            30 => self.send_elsewhere(script),
+            _ => self.change_path(script),
+        }
+    }
+
+    fn send(&mut self, script: &mut Script<'_>) {
+        let bytes = packet_size(script);
+        let packet = SentPacket { bytes, in_flight: script.amount(), unacked: script.amount() };
+        let token = self.cc.on_sent(self.now, packet, script.app());
+        self.sent.push(Acked { token, bytes });
+    }
+
+    fn send_elsewhere(&mut self, script: &mut Script<'_>) {
+        let bytes = packet_size(script);
+        let packet = SentPacket { bytes, in_flight: script.amount(), unacked: script.amount() };
+        let token = self.other.on_sent(script.time(), packet, script.app());
+        self.sent.push(Acked { token, bytes });
+        let acked = [Acked { token, bytes: script.small_amount() }];
+        self.other.on_feedback(script.time(), &Feedback { acked: &acked, ..NOTHING });
+    }
+
+    fn feedback(&mut self, script: &mut Script<'_>) {
+        let (acked, lost) = (self.packets(script), self.lost(script));
+        let odd = script.byte();
+        let has = |bit: u8| odd & (1 << bit) != 0;
+        let rtt = has(0).then(|| {
+            let latest = script.span();
+            // Half of the time the three agree, as in most hosts' first sample.
+            let mut or_other = || if has(1) { script.span() } else { latest };
+            RttSample { latest, smoothed: or_other(), min: or_other() }
+        });
+        let feedback = Feedback {
+            acked: &acked,
+            lost: &lost,
+            rtt,
+            ce_packets: if has(2) && has(3) { script.small_amount() } else { 0 },
+            in_flight: script.amount(),
+            unacked: script.amount(),
+            una_advanced: has(4),
+            oldest_sent: if has(5) { script.time() } else { Time::NEVER },
+            repaired_by_probe: has(6) && has(7),
+        };
+        self.cc.on_feedback(self.now, &feedback);
+    }
+
+    /// Some round trips as they should be, to get somewhere before the next mischief.
+    fn rounds(&mut self, script: &mut Script<'_>) {
+        let (packets, rtt) = (u64::from(1 + script.below(32)), script.span());
+        (0..=script.below(8)).for_each(|_| self.round(packets, rtt));
+    }
+
+    fn round(&mut self, packets: u64, rtt: TimeDelta) {
+        let bytes = u64::from(self.mss);
+        let flight = self.sent.len();
+        for sent in 1..=packets {
+            let in_flight = sent * bytes;
+            let packet = SentPacket { bytes: self.mss, in_flight, unacked: in_flight };
+            let token = self.cc.on_sent(self.now, packet, AppState::Backlogged);
+            self.sent.push(Acked { token, bytes: self.mss });
+        }
+        self.now += rtt;
+        for (left, packet) in (0..packets).rev().zip(&self.sent[flight..]) {
+            let feedback = Feedback {
+                acked: &[*packet],
+                rtt: Some(RttSample { latest: rtt, smoothed: rtt, min: rtt }),
+                in_flight: left * bytes,
+                unacked: left * bytes,
+                una_advanced: true,
+                oldest_sent: if left > 0 { packet.token.send_time() } else { Time::NEVER },
+                ..NOTHING
+            };
+            self.cc.on_feedback(self.now, &feedback);
+        }
+        // Only what was sent lately is worth lying about.
+        let old = self.sent.len().saturating_sub(300);
+        self.sent.drain(..old);
+    }
+
+    fn change_path(&mut self, script: &mut Script<'_>) {
+        let event = match script.below(4) {
+            0 => PathEvent::Migrated,
+            1 => PathEvent::Resume(script.resume_hint()),
+            _ => {
+                self.mss = packet_size(script);
+                PathEvent::MtuChanged { mss: self.mss }
+            }
+        };
+        self.cc.on_path(self.now, event);
+    }
+
+    /// Up to seven packets of those sent lately, in any order.
+    fn packets(&self, script: &mut Script<'_>) -> Vec<Acked> {
+        let packet = |script: &mut Script<'_>| {
+            let back = usize::from(script.byte()) % self.sent.len().max(1);
+            let mut packet = *self.sent.iter().rev().nth(back)?;
+            if script.one_in(16) {
+                packet.bytes = script.small_amount();
+            }
+            Some(packet)
+        };
+        (0..script.below(8)).filter_map(|_| packet(script)).collect()
+    }
+
+    fn lost(&self, script: &mut Script<'_>) -> Vec<Lost> {
+        let packets = self.packets(script).into_iter();
+        packets
+            .map(|Acked { token, bytes }| Lost { token, bytes, contiguous: script.one_in(2) })
+            .collect()
+    }
+}
+
+const NOTHING: Feedback<'_> = Feedback {
+    acked: &[],
+    lost: &[],
+    rtt: None,
+    ce_packets: 0,
+    in_flight: 0,
+    unacked: 0,
+    una_advanced: false,
+    oldest_sent: Time::NEVER,
+    repaired_by_probe: false,
+};
+
+fn packet_size(script: &mut Script<'_>) -> u32 {
+    if script.one_in(4) { script.small_amount() } else { 1_448 }
+}

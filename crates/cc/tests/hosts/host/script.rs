@@ -1,0 +1,89 @@
+//! Bytes read as what a host does.
+
+use uncork_cc::{AppState, CcSpec, ResumeHint, Timeout};
+use uncork_units::{Time, TimeDelta};
+
+use super::specs;
+
+/// The rest of a script. Where bytes are missing it reads zeros, so every sequence is a script.
+#[derive(Clone, Debug)]
+pub(crate) struct Script<'a>(&'a [u8]);
+
+impl<'a> Script<'a> {
+    /// A script from its bytes.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// The next operation, as a number below `operations`; none at the end of the script.
+    pub(crate) fn operation(&mut self, operations: u8) -> Option<u8> {
+        (!self.0.is_empty()).then(|| self.below(operations))
+    }
+
+    /// Any byte.
+    pub(crate) fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    /// A number below `n`.
+    pub(crate) fn below(&mut self, n: u8) -> u8 {
+        self.byte() % n
+    }
+
+    /// True once in `n` times.
+    pub(crate) fn one_in(&mut self, n: u8) -> bool {
+        self.below(n) == 1
+    }
+
+    /// Mostly below 2^31, now and then anything up to the largest number there is.
+    pub(crate) fn amount(&mut self) -> u64 {
+        let (shift, digits) = (self.byte(), u64::from(self.byte()));
+        match shift {
+            255 => u64::MAX - digits,
+            224.. => digits << (2 * (shift - 224)),
+            _ => digits << (shift % 24),
+        }
+    }
+
+    /// The same for what has 32 bits.
+    pub(crate) fn small_amount(&mut self) -> u32 {
+        u32::try_from(self.amount()).unwrap_or(u32::MAX)
+    }
+
+    /// Mostly up to two seconds, now and then up to the end of time.
+    pub(crate) fn span(&mut self) -> TimeDelta {
+        TimeDelta::from_nanos(self.amount())
+    }
+
+    /// A point in time.
+    pub(crate) fn time(&mut self) -> Time {
+        Time::from_nanos(self.amount())
+    }
+
+    /// Which controller the script is for.
+    pub(crate) fn spec(&mut self) -> CcSpec {
+        let specs = specs();
+        specs[usize::from(self.byte()) % specs.len()]
+    }
+
+    /// What is remembered of an earlier connection.
+    pub(crate) fn resume_hint(&mut self) -> ResumeHint {
+        ResumeHint { saved_cwnd: self.amount(), saved_rtt: self.span() }
+    }
+
+    /// Whether the application has more.
+    pub(crate) fn app(&mut self) -> AppState {
+        if self.one_in(4) { AppState::Drained } else { AppState::Backlogged }
+    }
+
+    /// One of the timeouts.
+    pub(crate) fn timeout(&mut self) -> Timeout {
+        match self.below(3) {
+            0 => Timeout::Probe,
+            1 => Timeout::Retransmission,
+            _ => Timeout::Persistent,
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Whole connections through the public interface: every algorithm, honest hosts and liars.
+
+mod any_host;
+mod host;
