@@ -1,0 +1,58 @@
+//! Old connections decide like young ones: 2^33 bytes and 30 days without drift or overflow.
+
+use uncork_cc::{CcSpec, Controller, Settings, Snapshot};
+use uncork_units::{Rate, Time, TimeDelta};
+
+use crate::host::truthful::Truthful;
+use crate::host::{Watched, specs};
+
+/// As large as an IP datagram may be, so that bytes add up fast.
+const MSS: u32 = 65_000;
+const RTT: TimeDelta = TimeDelta::from_millis(100);
+/// A packet every 4 ms: 25 of them per round trip.
+const SPACING: TimeDelta = TimeDelta::from_millis(4);
+const DAYS: u64 = 30;
+const DAY: TimeDelta = TimeDelta::from_secs(24 * 3_600);
+const BYTES: u64 = 1 << 33;
+
+/// What a connection looks like at the end of each day's work, before it rests until the next.
+fn days(spec: CcSpec) -> Vec<(u64, Snapshot)> {
+    let settings = Settings {
+        mss: MSS,
+        initial_window: 10 * u64::from(MSS),
+        initial_rtt: None,
+        seed: 1,
+        now: Time::ZERO,
+    };
+    let mut host = Truthful::new(Watched::new(spec, &settings), &settings);
+    let mut evenings = Vec::new();
+    for day in 1..=DAYS {
+        host.round(RTT, SPACING);
+        host.lose(1, 1, 3);
+        while host.delivered() < BYTES / DAYS * day {
+            host.round(RTT, SPACING);
+        }
+        evenings.push((host.cc.control().cwnd, host.cc.snapshot()));
+        let morning = Time::ZERO + DAY.times(day);
+        assert!(host.now < morning, "a day's work takes no day");
+        host.finish(morning.since(host.now));
+    }
+    assert!(host.delivered() >= BYTES - DAYS && host.now == Time::ZERO + DAY.times(DAYS));
+    evenings
+}
+
+#[test]
+fn thirty_days_and_8_gib_later_nothing_has_drifted() {
+    let rate = Rate::of(u64::from(MSS), SPACING);
+    let bdp = rate.bytes_in(RTT);
+    for spec in specs() {
+        let days = days(spec);
+        // The first day begins with a loss of its own, in the initial slow start.
+        for (cwnd, snapshot) in &days[1..] {
+            assert!((bdp..=3 * bdp).contains(cwnd), "{spec}: {cwnd}, and a BDP of {bdp}");
+            assert_eq!(snapshot.ssthresh, days[1].1.ssthresh, "{spec}");
+            let model = snapshot.max_bw.zip(snapshot.min_rtt);
+            assert!(model.is_none_or(|model| model == (rate, RTT)), "{spec}: {model:?}");
+        }
+    }
+}
