@@ -173,6 +173,40 @@ fn a_spurious_loss_gives_everything_back() {
 }
 
 #[test]
+fn a_spurious_timeout_gives_everything_back() {
+    let mut host = avoiding(210);
+    after_rounds(&mut host, 20);
+    host.fill();
+    let (steady, cwnd) = (host.cc.clone(), host.cwnd());
+    host.advance(TimeDelta::from_millis(300));
+    let lost = host.time_out();
+    assert_eq!(host.cc.snapshot().state, "SlowStart");
+    // A second one continues the episode of the first.
+    host.send();
+    host.advance(TimeDelta::from_millis(600));
+    let more = host.time_out();
+    host.cc.on_spurious(host.now, &more);
+    assert_eq!(host.cwnd(), segments(1), "what the first timeout lost has not arrived");
+    host.cc.on_spurious(host.now, &lost);
+    assert_eq!(host.cwnd(), cwnd);
+    assert_eq!(host.cc.snapshot().ssthresh, steady.snapshot().ssthresh);
+    assert_eq!(host.cc.epoch(host.now), steady.epoch(host.now));
+}
+
+#[test]
+fn persistent_congestion_in_recovery_gives_nothing_back() {
+    let mut host = avoiding(210);
+    host.advance(host.rtt);
+    host.lose(2);
+    let w_max = host.cc.epoch(host.now);
+    host.cc.on_timeout(host.now, Timeout::Persistent);
+    let missing = host.missing();
+    host.cc.on_spurious(host.now, &missing);
+    assert_eq!(host.cwnd(), segments(2));
+    assert_ne!(host.cc.epoch(host.now), w_max);
+}
+
+#[test]
 fn a_spurious_loss_in_slow_start_leads_back_there() {
     let mut host = host(20);
     host.fill();

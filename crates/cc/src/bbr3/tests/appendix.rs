@@ -303,14 +303,19 @@ fn spurious_loss_in_up_resumes_the_probe() {
     let mut flow = roomy();
     flow.reach(State::ProbeBwUp);
     flow.run_for(ms(20));
-    let before = flow.cc.bounds;
+    let (before, cwnd) = (flow.cc.bounds, flow.cc.cwnd);
     flow.path.loss_ppm = 100_000;
     flow.reach(State::ProbeBwDown);
+    flow.path.loss_ppm = 0;
     assert_ne!(flow.cc.bounds, before);
     let lost = core::mem::take(&mut flow.lost_packets);
     flow.cc.on_spurious(flow.now, &lost);
     assert_eq!(flow.cc.bounds, before);
+    assert!(flow.cc.cwnd >= cwnd);
     assert_eq!(flow.cc.state, State::ProbeBwRefill);
+    let round = flow.cc.round.count();
+    flow.reach(State::ProbeBwUp);
+    assert_eq!(flow.cc.round.count() - round, 1);
 }
 
 //= bbr-06 5.5.11.1-1 5.5.11.2-2 5.6.4.4-5 test

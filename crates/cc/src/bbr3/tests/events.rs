@@ -67,6 +67,19 @@ fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
 
 //= bbr-06 5.2.4-1 5.5.10.2-6 test
 #[test]
+fn persistent_congestion_inside_an_episode_cancels_the_undo_of_a_probe() {
+    let mut flow = flow(100, 2_000, Deviations::ALL);
+    flow.reach(State::ProbeBwUp);
+    flow.path.loss_ppm = 100_000;
+    flow.reach(State::ProbeBwDown);
+    let bounds = flow.cc.bounds;
+    flow.cc.on_timeout(flow.now, Timeout::Persistent);
+    flow.cc.on_spurious(flow.now, &flow.lost_packets);
+    assert_eq!((flow.cc.bounds, flow.cc.state), (bounds, State::ProbeBwDown));
+    assert_eq!(flow.cc.cwnd, 4 * MSS64);
+}
+
+#[test]
 fn losses_without_acks_are_noted_and_run_no_model() {
     let mut script = loaded();
     let (round, cwnd) = (script.bbr.round.count(), script.bbr.cwnd);
