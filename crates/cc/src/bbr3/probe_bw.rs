@@ -259,7 +259,9 @@ impl Bbr3 {
     //= bbr-06 5.3.3.6-3 5.3.3.9-16
     fn end_probe_feedback(&mut self, sample: &RateSample) -> bool {
         self.cycle.is_bw_probe_sample = false;
-        self.cycle.ack_phase = AckPhase::Init;
+        if !cfg!(feature = "mutant-no-acks-init") {
+            self.cycle.ack_phase = AckPhase::Init;
+        }
         if !self.state.is_probe_bw() {
             return false;
         }

@@ -1,6 +1,8 @@
 //! Single rules of the draft that the closed loops alone would not miss.
 
 use super::super::ack_aggregation::AckAggregation;
+use super::super::bounds::Bounds;
+use super::super::deviations::Deviation;
 use super::script::Script;
 use super::*;
 use crate::sampler::RateSample;
@@ -113,7 +115,7 @@ fn spurious_loss_exit_from_startup_is_undone() {
     flow.cc.on_spurious(flow.now, &lost);
     assert_eq!(flow.cc.state, State::Startup);
     assert!(!flow.cc.full_pipe.reached() && !flow.cc.signals.is_loss_in_round);
-    assert_eq!(flow.snapshot().inflight_longterm, None);
+    assert_eq!(flow.cc.bounds, Bounds::NONE);
 }
 
 #[test]
@@ -157,6 +159,19 @@ fn a_probe_cut_short_advances_the_filter_on_the_way_out_of_probe_rtt() {
     filter.update(Rate::from_mbit(1));
     filter.advance();
     assert!(filter.get() < Rate::from_mbit(110), "200 Mbit/s was already the previous cycle's");
+}
+
+/// Without (n), which bounds the harm: the bug of draft-05 aged the filter in each round of CRUISE,
+/// whose rate is 1 % below max_bw.
+#[test]
+fn cruise_does_not_age_max_bw() {
+    let mut flow = flow(100, 2_000, Deviations::ALL.without(Deviation::AdvanceEveryCycle));
+    flow.reach(State::ProbeBwUp);
+    flow.reach(State::ProbeBwCruise);
+    let of_the_probe = flow.cc.max_bw.get();
+    flow.run_until(secs(60), |flow| flow.cc.state != State::ProbeBwCruise);
+    assert!(flow.cc.cycle.rounds_since_up > 20);
+    assert_eq!(flow.cc.max_bw.get(), of_the_probe);
 }
 
 //= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.2-3 5.5.1-3 test
