@@ -62,10 +62,10 @@ impl Bbr3 {
         self.undo.prior_cwnd = self.cwnd.max(at_least);
     }
 
-    /// RestoreCwnd().
+    /// RestoreCwnd(). The window was saved with the packet size of then, its floor is that of now.
     //= bbr-06 5.6.4.4-5
     pub(super) fn restore_cwnd(&mut self) {
-        self.cwnd = self.cwnd.max(self.undo.prior_cwnd);
+        self.cwnd = self.cwnd.max(self.undo.prior_cwnd).max(self.min_pipe_cwnd());
     }
 
     /// HandleSpuriousLossDetection().

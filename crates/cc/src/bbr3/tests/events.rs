@@ -99,6 +99,18 @@ fn a_larger_packet_raises_the_floor() {
 }
 
 #[test]
+fn a_window_that_is_restored_has_room_for_four_of_the_larger_packets() {
+    let mut script = loaded();
+    script.wait(ms(3_000)).time_out(Timeout::Persistent).lose(10).send(4);
+    script.wait(ms(500)).time_out(Timeout::Retransmission).lose(4);
+    script.bbr.on_path(script.now, PathEvent::MtuChanged { mss: 9_000 });
+    script.wait(ms(40)).lose(0);
+    assert_eq!(script.bbr.control().cwnd, 9_000);
+    script.bbr.on_spurious(script.now, &script.lost);
+    assert_eq!(script.bbr.control().cwnd, 36_000);
+}
+
+#[test]
 fn a_new_connection_has_the_smallest_window_whatever_its_settings() {
     let settings = Settings { initial_window: 0, ..settings() };
     let mut bbr = Bbr3::new(&settings, false);
