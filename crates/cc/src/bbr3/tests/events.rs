@@ -29,6 +29,17 @@ fn timeout_lets_one_packet_leave() {
 
 //= bbr-06 4.1.2.4-3 test
 #[test]
+fn a_timeout_in_recovery_does_not_forget_the_window_before_it() {
+    let mut script = loaded();
+    let before = script.bbr.cwnd;
+    script.wait(ms(40)).ack_and_lose(1, &[false]).send(2);
+    script.bbr.cwnd = 5 * MSS64; // as the bounds of a round with loss may leave it
+    script.wait(ms(500)).time_out(Timeout::Retransmission).lose(10);
+    script.bbr.on_spurious(script.now, &script.lost);
+    assert_eq!(script.bbr.cwnd, before);
+}
+
+#[test]
 fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
     let mut script = loaded();
     script.ack(9).send_as(9, AppState::Drained);
