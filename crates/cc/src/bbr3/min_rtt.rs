@@ -93,6 +93,15 @@ mod tests {
         assert_eq!(min.get(), Some(ms(60)));
     }
 
+    /// Flows that share a queue would otherwise confirm its delay to each other for ever.
+    #[test]
+    fn a_sample_that_equals_the_minimum_does_not_put_the_probe_off() {
+        let mut min = MinRtt::new(at(0), None);
+        min.update(at(1), Some(ms(40)));
+        min.update(at(4), Some(ms(40)));
+        assert!(min.update(at(7), Some(ms(40))));
+    }
+
     //= bbr-06 5.2.1-2 test
     #[test]
     fn handshake_rtt_counts() {
