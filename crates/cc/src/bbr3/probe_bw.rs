@@ -326,14 +326,13 @@ impl Bbr3 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::control::CwndUsage;
     use super::super::deviations::Deviations;
     use super::super::profile::Profile;
     use super::*;
     use crate::Settings;
 
-    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
-    #[test]
-    fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
+    fn bbr() -> Bbr3 {
         let settings = Settings {
             mss: 1_452,
             initial_window: 14_520,
@@ -341,7 +340,29 @@ mod tests {
             seed: 1,
             now: Time::ZERO,
         };
-        let mut bbr = Bbr3::with(&settings, Profile::V3, Deviations::ALL);
+        Bbr3::with(&settings, Profile::V3, Deviations::ALL)
+    }
+
+    #[test]
+    fn the_longterm_bound_holds_a_window_that_is_full_and_no_smaller() {
+        let held = |is_full: bool, inflight_longterm: u64| {
+            let mut bbr = bbr();
+            bbr.cwnd_usage = CwndUsage::UNUSED;
+            if is_full {
+                bbr.cwnd_usage.on_full(0);
+            }
+            bbr.bounds.inflight_longterm = inflight_longterm;
+            bbr.is_held_by_longterm()
+        };
+        assert!(held(true, 14_520));
+        assert!(!held(true, 14_521), "the window is smaller than the bound");
+        assert!(!held(false, 14_520), "the window is not full");
+    }
+
+    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
+    #[test]
+    fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
+        let mut bbr = bbr();
         let mut tenths = [0_u32; 10];
         let mut ahead = [0_u32; 2];
         for _ in 0..10_000 {
