@@ -279,6 +279,21 @@ fn k_a_loss_that_a_probe_repaired_counts() {
     assert_eq!(state, State::ProbeBwUp);
 }
 
+#[test]
+fn k_a_repaired_loss_is_judged_like_any_other() {
+    let after_repair = |mbit, state| {
+        let mut flow = flow(mbit, 2_000, Deviations::ALL);
+        flow.reach(state);
+        flow.run_for(ms(20));
+        flow.repaired = true;
+        flow.run_until(secs(60), |flow| !flow.repaired);
+        (flow.cc.state, flow.snapshot().inflight_longterm)
+    };
+    let (up, cruise) = (State::ProbeBwUp, State::ProbeBwCruise);
+    assert_eq!(after_repair(100, up), (up, None), "one of 344 packets is less than 2 %");
+    assert_eq!(after_repair(10, cruise), (cruise, None), "no probe is under way");
+}
+
 /// What the window grows by when 5 MB, 400 ms of the path's rate, are acknowledged at once.
 fn extra_after_a_stall(deviations: Deviations) -> u64 {
     let path = Path::new(Rate::from_mbit(100), ms(400), 2_000);
