@@ -102,6 +102,15 @@ mod tests {
         assert!(min.update(at(7), Some(ms(40))));
     }
 
+    #[test]
+    fn an_estimate_that_is_confirmed_expires_no_later() {
+        let mut min = MinRtt::new(at(0), None);
+        min.update(at(1), Some(ms(40)));
+        min.update(at(7), Some(ms(40)));
+        min.update(at(13), Some(ms(60)));
+        assert_eq!(min.get(), Some(ms(60)));
+    }
+
     //= bbr-06 5.2.1-2 test
     #[test]
     fn handshake_rtt_counts() {

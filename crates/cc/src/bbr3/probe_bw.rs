@@ -359,6 +359,15 @@ mod tests {
         assert!(!held(false, 14_520), "the window is not full");
     }
 
+    #[test]
+    fn inflight_has_come_up_to_a_volume_when_less_than_a_packet_is_missing() {
+        let reaches = |prior_in_flight| {
+            bbr().has_come_up_to(14_520, &RateSample { prior_in_flight, ..RateSample::default() })
+        };
+        assert!(reaches(14_520 - 1_451));
+        assert!(!reaches(14_520 - 1_452));
+    }
+
     //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
     #[test]
     fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
