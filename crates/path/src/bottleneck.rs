@@ -48,6 +48,12 @@ impl<T> Bottleneck<T> {
         Self { rate, steps, queue, on_wire: None }
     }
 
+    /// Another rate from now on, until the next of the steps. As with those, a packet on the wire
+    /// finishes at the old one.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.rate = rate;
+    }
+
     /// Bytes waiting in the queue.
     pub fn queued_bytes(&self) -> u64 {
         self.queue.bytes()
@@ -130,6 +136,17 @@ mod tests {
         let mut link = Bottleneck::new(Rate::from_mbit(12), vec![step], DropTail::new(100_000));
         link.offer(Time::ZERO, packet(0));
         link.offer(Time::ZERO, packet(1));
+        assert_eq!(link.next_departure(), at_micros(1000));
+        link.depart(at_micros(1000));
+        assert_eq!(link.next_departure(), at_micros(1100));
+    }
+
+    #[test]
+    fn a_new_rate_spares_the_packet_on_the_wire_too() {
+        let mut link = Bottleneck::new(Rate::from_mbit(12), Vec::new(), DropTail::new(100_000));
+        link.offer(Time::ZERO, packet(0));
+        link.offer(Time::ZERO, packet(1));
+        link.set_rate(Rate::from_mbit(120));
         assert_eq!(link.next_departure(), at_micros(1000));
         link.depart(at_micros(1000));
         assert_eq!(link.next_departure(), at_micros(1100));

@@ -25,6 +25,11 @@ impl Loss {
         Self { spec, rng: Rng::new(seed, stream), packets: 0 }
     }
 
+    /// Another process from now on, from the same stream.
+    pub fn change(&mut self, spec: LossSpec) {
+        self.spec = spec;
+    }
+
     /// Whether the packet that passes now is lost.
     pub fn strikes(&mut self) -> bool {
         self.packets += 1;
@@ -72,6 +77,14 @@ mod tests {
         let mut loss = Loss::new(LossSpec::EveryNth(3), 1, 0);
         let struck: Vec<bool> = (0..6).map(|_| loss.strikes()).collect();
         assert_eq!(struck, [false, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn a_process_may_change() {
+        let mut loss = Loss::new(LossSpec::EveryNth(1), 1, 0);
+        assert!(loss.strikes());
+        loss.change(LossSpec::EveryNth(0));
+        assert!((0..100).all(|_| !loss.strikes()));
     }
 
     #[test]

@@ -129,12 +129,16 @@ impl Flow {
         }
     }
 
-    /// The segment that the server sends now, if it may.
-    pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+    pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
         match &mut self.server {
-            Server::Established { sender, .. } => sender.poll_segment(now),
+            Server::Established { sender, .. } => Some(sender),
             _ => None,
         }
+    }
+
+    /// The segment that the server sends now, if it may.
+    pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
+        self.sender_mut()?.poll_segment(now)
     }
 
     /// When the server's end wants to be woken.

@@ -6,12 +6,15 @@
 #![forbid(unsafe_code)]
 
 mod flow;
+mod intervene;
 mod run;
 mod schedule;
 mod segments;
 mod spec;
 mod timer;
+mod view;
 
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 pub use spec::{FlowSpec, RunSpec, Workload};
+pub use view::FlowView;

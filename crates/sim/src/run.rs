@@ -31,11 +31,11 @@ pub fn run(spec: &RunSpec) -> RunResult {
 #[derive(Debug)]
 pub struct Simulation<'a> {
     spec: &'a RunSpec,
-    now: Time,
+    pub(crate) now: Time,
     schedule: Schedule,
     policer: Option<Policer>,
-    bottleneck: Bottleneck<Downstream>,
-    flows: Vec<Flow>,
+    pub(crate) bottleneck: Bottleneck<Downstream>,
+    pub(crate) flows: Vec<Flow>,
     unfinished: usize,
     series: Vec<SeriesPoint>,
     packets: u64,
@@ -76,15 +76,18 @@ impl<'a> Simulation<'a> {
 
     /// Handles one event. False when the run is over.
     pub fn step(&mut self) -> bool {
-        if self.unfinished == 0 {
-            return false;
-        }
-        let Some((time, source)) = self.schedule.next() else {
+        self.step_until(self.spec.end)
+    }
+
+    /// Handles the next event, if it comes by `until` and the run is not over. Otherwise it is
+    /// `until` now, and the answer is false.
+    pub fn step_until(&mut self, until: Time) -> bool {
+        let until = until.min(self.spec.end);
+        let next = self.schedule.next().filter(|(time, _)| *time <= until);
+        let Some((time, source)) = next.filter(|_| self.unfinished > 0) else {
+            self.now = self.now.max(until);
             return false;
         };
-        if time > self.spec.end {
-            return false;
-        }
         self.now = time;
         match source {
             Source::Start(flow) => self.on_start(flow),
@@ -147,7 +150,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Sends what the flow's server may send now.
-    fn pump(&mut self, index: u32) {
+    pub(crate) fn pump(&mut self, index: u32) {
         if self.flows[index as usize].is_over(self.now) {
             return;
         }

@@ -127,8 +127,21 @@ impl Sender {
         self.board.in_flight()
     }
 
+    pub(crate) fn smoothed_rtt(&self) -> TimeDelta {
+        self.rtt.smoothed()
+    }
+
     pub(crate) fn latest_rtt(&self) -> TimeDelta {
         self.rtt.latest()
+    }
+
+    /// The application writes. One that always had more has sent all it wrote up to now.
+    pub(crate) fn write(&mut self, segments: u64) {
+        let mss = u64::from(MSS_BYTES);
+        if self.size == u64::MAX {
+            self.size = self.board.next().saturating_mul(mss);
+        }
+        self.size = self.size.saturating_add(segments.saturating_mul(mss)).min(u64::MAX - 1);
     }
 
     /// When [`Self::on_timer`] wants to be called.

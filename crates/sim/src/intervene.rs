@@ -1,0 +1,125 @@
+//! Changing a run under way, at the moment that a flow's state suggests.
+
+use uncork_path::LossSpec;
+use uncork_units::{Rate, TimeDelta};
+
+use crate::run::Simulation;
+
+impl Simulation<'_> {
+    /// The bottleneck has another rate from now on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.bottleneck.set_rate(rate);
+    }
+
+    /// Random loss of another kind from now on, for all flows.
+    pub fn set_loss(&mut self, loss: LossSpec) {
+        for flow in &mut self.flows {
+            flow.loss.change(loss);
+        }
+    }
+
+    /// From now on ACKs reach the server in bunches, at multiples of `slot`; zero ends it.
+    pub fn aggregate_acks(&mut self, slot: TimeDelta) {
+        for flow in &mut self.flows {
+            flow.upstream.aggregate(slot);
+        }
+    }
+
+    /// The application of an established flow that lasts [`crate::Workload::Until`] writes
+    /// `segments` full segments. From the first call on the flow has nothing to send but what is
+    /// written; what it sent before counts as written.
+    pub fn write(&mut self, flow: u32, segments: u64) {
+        if let Some(sender) = self.flows[flow as usize].sender_mut() {
+            sender.write(segments);
+        }
+        self.pump(flow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_path::{Buffer, LossPosition, PathSpec};
+    use uncork_units::Time;
+
+    use super::*;
+    use crate::{FlowSpec, FlowView, MSS_BYTES, RunSpec, Workload};
+
+    /// One Reno flow over 12 Mbit/s, a packet each millisecond, and 20 ms.
+    fn spec() -> RunSpec {
+        let end = Time::ZERO + TimeDelta::from_secs(100);
+        let reno = "reno".parse().expect("a controller");
+        RunSpec {
+            path: PathSpec {
+                rate: Rate::from_mbit(12),
+                rate_steps: Vec::new(),
+                rtt: TimeDelta::from_millis(20),
+                policer: None,
+                buffer: Buffer::Packets(100),
+                loss: LossSpec::EveryNth(0),
+                loss_position: LossPosition::After,
+            },
+            flows: vec![FlowSpec::new(reno, Workload::Until(end))],
+            seed: 1,
+            end,
+            sample_every: None,
+        }
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    fn run_to(simulation: &mut Simulation<'_>, millis: u64) -> FlowView {
+        while simulation.step_until(at(millis)) {}
+        assert_eq!(simulation.now(), at(millis));
+        simulation.view(0).expect("established")
+    }
+
+    #[test]
+    fn a_flow_that_is_written_for_sends_that_and_no_more() {
+        let spec = spec();
+        let mut simulation = Simulation::new(&spec);
+        let begun = run_to(&mut simulation, 45);
+        assert_eq!(begun.in_flight, 10 * u64::from(MSS_BYTES), "the initial window");
+        simulation.write(0, 0);
+        let paused = run_to(&mut simulation, 1000);
+        assert_eq!((paused.in_flight, paused.delivered_bytes), (0, begun.in_flight));
+        simulation.write(0, 3);
+        let resumed = run_to(&mut simulation, 2000);
+        assert_eq!(resumed.delivered_bytes - paused.delivered_bytes, 3 * u64::from(MSS_BYTES));
+    }
+
+    #[test]
+    fn the_link_takes_its_new_rate_and_loss() {
+        let spec = spec();
+        let mut simulation = Simulation::new(&spec);
+        let before = run_to(&mut simulation, 2000);
+        simulation.set_rate(Rate::from_mbit(6));
+        let after = run_to(&mut simulation, 4000);
+        let packets = (after.delivered_bytes - before.delivered_bytes) / u64::from(MSS_BYTES);
+        assert!((990..=1010).contains(&packets), "{packets} packets in 2 s");
+        simulation.set_loss(LossSpec::EveryNth(1));
+        let dead = run_to(&mut simulation, 10_000);
+        assert!(dead.delivered_bytes - after.delivered_bytes <= 20 * u64::from(MSS_BYTES));
+        assert!(dead.timeouts > 0);
+    }
+
+    #[test]
+    fn aggregated_acks_let_windows_go_at_once() {
+        let spec = spec();
+        let mut simulation = Simulation::new(&spec);
+        simulation.aggregate_acks(TimeDelta::from_millis(50));
+        let mut changes = Vec::new();
+        let mut last = 0;
+        while simulation.step_until(at(1000)) {
+            let cwnd = simulation.view(0).map_or(0, |view| view.control.cwnd);
+            if cwnd > last && last > 0 {
+                changes.push(simulation.now());
+            }
+            last = cwnd;
+        }
+        assert!(changes.len() > 20);
+        let in_slots = |time: &Time| time.as_nanos().is_multiple_of(50_000_000);
+        assert!(changes.iter().all(in_slots), "{changes:?}");
+    }
+}

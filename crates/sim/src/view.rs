@@ -1,0 +1,43 @@
+//! Looking into a run under way.
+
+use uncork_cc::{Control, Controller, Snapshot};
+use uncork_units::TimeDelta;
+
+use crate::run::Simulation;
+
+/// The inside of a flow at one instant.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowView {
+    /// The inside of its controller.
+    pub snapshot: Snapshot,
+    /// How it may send.
+    pub control: Control,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// Smoothed round-trip time (RFC 6298).
+    pub smoothed_rtt: TimeDelta,
+    /// Payload bytes that its client has, each counted once.
+    pub delivered_bytes: u64,
+    /// Packets declared lost so far.
+    pub packets_lost: u64,
+    /// Retransmission timeouts so far.
+    pub timeouts: u64,
+}
+
+impl Simulation<'_> {
+    /// A flow as it is now; `None` before its connection is established.
+    pub fn view(&self, flow: u32) -> Option<FlowView> {
+        let flow = &self.flows[flow as usize];
+        let sender = flow.sender()?;
+        let counters = sender.counters();
+        Some(FlowView {
+            snapshot: sender.controller().snapshot(),
+            control: sender.control(),
+            in_flight: sender.in_flight(),
+            smoothed_rtt: sender.smoothed_rtt(),
+            delivered_bytes: flow.client.delivered_bytes(),
+            packets_lost: counters.packets_lost,
+            timeouts: counters.timeouts,
+        })
+    }
+}
