@@ -84,6 +84,8 @@ pub(crate) struct Loop<C> {
     next_id: u64,
     flight: VecDeque<InFlight>,
     in_flight: u64,
+    /// Bytes declared lost and not sent again yet.
+    unrepaired: u64,
     /// What waits at the bottleneck, the packet in transmission first.
     queue: VecDeque<u64>,
     arrived: Vec<u64>,
@@ -116,6 +118,7 @@ impl<C: Controller> Loop<C> {
             next_id: 1,
             flight: VecDeque::new(),
             in_flight: 0,
+            unrepaired: 0,
             queue: VecDeque::new(),
             arrived: Vec::new(),
             last_lost_id: 0,
@@ -235,8 +238,10 @@ impl<C: Controller> Loop<C> {
         let id = self.next_id;
         self.next_id += 1;
         self.in_flight += u64::from(MSS);
+        self.unrepaired = self.unrepaired.saturating_sub(u64::from(MSS));
         self.stats.sent += 1;
-        let packet = SentPacket { bytes: MSS, in_flight: self.in_flight, unacked: self.in_flight };
+        let (in_flight, unacked) = (self.in_flight, self.in_flight + self.unrepaired);
+        let packet = SentPacket { bytes: MSS, in_flight, unacked };
         let more = self.stats.acked_bytes + self.in_flight < self.limit;
         let app = if more { AppState::Backlogged } else { AppState::Drained };
         let token = self.cc.on_sent(self.now, packet, app);
@@ -331,6 +336,7 @@ impl<C: Controller> Loop<C> {
     fn report(&mut self, acked: &[Acked], lost: &[Lost], rtt: Option<RttSample>) {
         let gone = (acked.len() + lost.len()) as u64 * u64::from(MSS);
         self.in_flight -= gone;
+        self.unrepaired += lost.len() as u64 * u64::from(MSS);
         self.stats.lost += lost.len() as u64;
         self.stats.acked_bytes += acked.len() as u64 * u64::from(MSS);
         self.lost_packets.extend(lost);
@@ -342,7 +348,7 @@ impl<C: Controller> Loop<C> {
                 rtt,
                 ce_packets: core::mem::take(&mut self.marks),
                 in_flight: self.in_flight,
-                unacked: self.in_flight,
+                unacked: self.in_flight + self.unrepaired,
                 una_advanced: true,
                 oldest_sent: self
                     .flight
