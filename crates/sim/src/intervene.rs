@@ -25,9 +25,16 @@ impl Simulation<'_> {
         }
     }
 
-    /// The application of an established flow that lasts [`crate::Workload::Until`] writes
-    /// `segments` full segments. From the first call on the flow has nothing to send but what is
-    /// written; what it sent before counts as written.
+    /// The application of an established flow that lasts [`crate::Workload::Until`] has nothing more
+    /// to send than one last segment; losses are still repaired.
+    pub fn pause(&mut self, flow: u32) {
+        if let Some(sender) = self.flows[flow as usize].sender_mut() {
+            sender.pause();
+        }
+    }
+
+    /// The application of a paused flow writes so many full segments; with [`u64::MAX`] it is not
+    /// paused any more.
     pub fn write(&mut self, flow: u32, segments: u64) {
         if let Some(sender) = self.flows[flow as usize].sender_mut() {
             sender.write(segments);
@@ -81,9 +88,10 @@ mod tests {
         let mut simulation = Simulation::new(&spec);
         let begun = run_to(&mut simulation, 45);
         assert_eq!(begun.in_flight, 10 * u64::from(MSS_BYTES), "the initial window");
-        simulation.write(0, 0);
+        simulation.pause(0);
         let paused = run_to(&mut simulation, 1000);
-        assert_eq!((paused.in_flight, paused.delivered_bytes), (0, begun.in_flight));
+        let last = begun.in_flight + u64::from(MSS_BYTES);
+        assert_eq!((paused.in_flight, paused.delivered_bytes), (0, last));
         simulation.write(0, 3);
         let resumed = run_to(&mut simulation, 2000);
         assert_eq!(resumed.delivered_bytes - paused.delivered_bytes, 3 * u64::from(MSS_BYTES));

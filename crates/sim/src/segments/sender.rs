@@ -135,13 +135,15 @@ impl Sender {
         self.rtt.latest()
     }
 
-    /// The application writes. One that always had more has sent all it wrote up to now.
+    /// The application has no more than was sent and one segment: with that it tells the controller
+    /// that it has run dry.
+    pub(crate) fn pause(&mut self) {
+        self.size = (self.board.next() + 1).saturating_mul(u64::from(MSS_BYTES));
+    }
+
+    /// The application has so many full segments more.
     pub(crate) fn write(&mut self, segments: u64) {
-        let mss = u64::from(MSS_BYTES);
-        if self.size == u64::MAX {
-            self.size = self.board.next().saturating_mul(mss);
-        }
-        self.size = self.size.saturating_add(segments.saturating_mul(mss)).min(u64::MAX - 1);
+        self.size = self.size.saturating_add(segments.saturating_mul(u64::from(MSS_BYTES)));
     }
 
     /// When [`Self::on_timer`] wants to be called.
