@@ -1,0 +1,90 @@
+//! A.12 to A.14: aggregated ACKs, and paths that hold less than a packet.
+
+use uncork_sim::MSS_BYTES;
+use uncork_units::TimeDelta;
+
+use crate::grid::{Case, EVERYWHERE, Point, check};
+use crate::scene::{Scene, bdp, ensure, percent};
+
+/// Half a round trip of ACKs at once, up to the 100 ms that BBR.extra_acked may amount to.
+fn slot(point: &Point) -> TimeDelta {
+    point.rtt.divided_by(2).min(TimeDelta::from_millis(100))
+}
+
+//= bbr-06 5.5.9-5 test
+#[test]
+fn startup_finds_the_bandwidth_behind_aggregation() {
+    check(&Case {
+        name: "A.12 Achieving Expected STARTUP Bandwidth on a Link With Aggregation",
+        subject: EVERYWHERE,
+        buffer: 2_000,
+        run: startup,
+        exceptions: &[],
+    });
+}
+
+/// Bunched ACKs make the rate look higher: packets that leave between two ACKs of a bunch count the
+/// rest of the bunch as delivered in their time, one bunch too many in the four of a round trip with a full queue.
+/// The sending rate, which is the other bound on a sample, is above the link's in Startup.
+fn startup(scene: &mut Scene<'_>) -> Result<(), String> {
+    scene.aggregate_acks(slot(&scene.point));
+    let left = scene.leave_startup()?;
+    let percent = percent(&left, scene.point.payload_rate());
+    ensure((98.0..=130.0).contains(&percent), || format!("max_bw is {percent:.1} %"))?;
+    let (cwnd, bdp) = (left.control.cwnd, bdp(&left));
+    ensure(cwnd > 2 * bdp, || format!("cwnd {cwnd} B, BDP {bdp} B"))
+}
+
+//= bbr-06 5.5.9-5 test
+#[test]
+fn cruise_keeps_the_link_busy_behind_aggregation() {
+    check(&Case {
+        name: "A.13 Achieving Expected Cruise Bandwidth on a Link With Aggregation",
+        subject: EVERYWHERE,
+        buffer: 2_000,
+        run: cruise,
+        exceptions: &[],
+    });
+}
+
+/// What a flow alone gets in the long run over a path of this round-trip time: what the pacing margin
+/// and ProbeRTT leave, which lasts a round trip where that is longer than 200 ms.
+fn expected(rtt: TimeDelta) -> f64 {
+    f64::min(95.0, 97.0 - 13.0 * rtt.as_secs_f64())
+}
+
+fn cruise(scene: &mut Scene<'_>) -> Result<(), String> {
+    scene.reach("ProbeBW_CRUISE")?;
+    let slot = slot(&scene.point);
+    scene.aggregate_acks(slot);
+    scene.run_for(TimeDelta::from_secs(1) + scene.point.round().times(10));
+    let cruise = scene.reach("ProbeBW_CRUISE")?;
+    let (cwnd, bdp) = (cruise.control.cwnd, bdp(&cruise));
+    ensure(cwnd > 2 * bdp, || format!("cwnd {cwnd} B, BDP {bdp} B"))?;
+    let utilisation = scene.utilisation(TimeDelta::from_secs(10) + scene.point.round().times(20));
+    ensure(utilisation >= expected(scene.point.rtt + slot), || format!("{utilisation:.1} %"))
+}
+
+//= bbr-06 2.8-4 5.6.4.3-1 5.6.4.6-4 test
+#[test]
+fn four_packets_are_the_least_window() {
+    check(&Case {
+        name: "A.14 Correctly Managing Sub-Packet BDPs",
+        subject: |point| point.bdp_packets() < 4.0,
+        buffer: 2_000,
+        run: sub_packet,
+        exceptions: &[],
+    });
+}
+
+fn sub_packet(scene: &mut Scene<'_>) -> Result<(), String> {
+    scene.reach("ProbeBW_CRUISE")?;
+    let before = scene.view().delivered_bytes;
+    let span = TimeDelta::from_secs(20) + scene.point.round().times(60);
+    let floor = 4 * u64::from(MSS_BYTES);
+    let below = scene.run_until(span, |view| view.control.cwnd < floor);
+    ensure(below.is_none(), || "the window fell below four packets".into())?;
+    let capacity = scene.point.payload_rate().bytes_in(span) as f64;
+    let percent = (scene.view().delivered_bytes - before) as f64 * 100.0 / capacity;
+    ensure(percent >= expected(scene.point.rtt), || format!("{percent:.1} %"))
+}
