@@ -79,6 +79,10 @@ fn spurious_loss_in_up_resumes_the_probe() {
         let (after_loss, restored) = take_back(&mut flow);
         assert_ne!(after_loss, before, "{at}");
         assert_eq!((restored, flow.cc.state), (before, State::ProbeBwRefill), "{at}");
+        flow.path.loss_ppm = 0;
+        let round = flow.cc.round.count();
+        flow.reach(State::ProbeBwUp);
+        assert_eq!(flow.cc.round.count() - round, 1, "{at}");
     });
 }
 
