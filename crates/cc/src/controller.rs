@@ -8,6 +8,7 @@ use crate::resume::ResumePhase;
 
 /// What a connection knows before its first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Settings {
     /// Sender maximum segment size in bytes.
     pub mss: u32,

@@ -131,6 +131,7 @@ pub struct RttSample {
 /// A controller works through it in a fixed order: rate sample, losses, model, control. A timer
 /// that declares packets lost gives a feedback with nothing acknowledged.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Feedback<'a> {
     /// Packets acknowledged, in the order of their transmission; one that had been declared lost is
     /// among them when it turns out to have arrived.

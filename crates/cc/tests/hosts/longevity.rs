@@ -17,13 +17,7 @@ const BYTES: u64 = 1 << 33;
 
 /// What a connection looks like at the end of each day's work, before it rests until the next.
 fn days(spec: CcSpec) -> Vec<(u64, Snapshot)> {
-    let settings = Settings {
-        mss: MSS,
-        initial_window: 10 * u64::from(MSS),
-        initial_rtt: None,
-        seed: 1,
-        now: Time::ZERO,
-    };
+    let settings = Settings::new(MSS, 1, Time::ZERO);
     let mut host = Truthful::new(Watched::new(spec, &settings), &settings);
     let mut evenings = Vec::new();
     for day in 1..=DAYS {

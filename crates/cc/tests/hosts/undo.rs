@@ -13,13 +13,8 @@ const MSS: u32 = 1_448;
 /// acknowledged. It has met a loss some rounds ago, one packet that is still lost.
 fn hosts() -> impl Iterator<Item = (CcSpec, Truthful<Watched>)> {
     specs().into_iter().map(|spec| {
-        let settings = Settings {
-            mss: MSS,
-            initial_window: 20 * u64::from(MSS),
-            initial_rtt: None,
-            seed: 1,
-            now: Time::ZERO,
-        };
+        let mut settings = Settings::new(MSS, 1, Time::ZERO);
+        settings.initial_window = 20 * u64::from(MSS);
         let mut host = Truthful::new(Watched::new(spec, &settings), &settings);
         rounds(&mut host, 2);
         host.lose(1, 1, 3);

@@ -96,17 +96,12 @@ impl Pair {
         let lost: Vec<Lost> = lost
             .map(|&(p, contiguous)| Lost { token: p.token, bytes: p.bytes, contiguous })
             .collect();
-        let feedback = Feedback {
-            acked: &acked,
-            lost: &lost,
-            rtt: report.rtt,
-            ce_packets: report.ce_packets,
-            in_flight: report.in_flight,
-            unacked: report.unacked,
-            una_advanced: report.una_advanced,
-            oldest_sent: report.oldest_sent,
-            repaired_by_probe: report.repaired_by_probe,
-        };
+        let mut feedback = Feedback::new(&acked, &lost, report.in_flight, report.oldest_sent);
+        feedback.rtt = report.rtt;
+        feedback.ce_packets = report.ce_packets;
+        feedback.unacked = report.unacked;
+        feedback.una_advanced = report.una_advanced;
+        feedback.repaired_by_probe = report.repaired_by_probe;
         self.real.on_feedback(now, &feedback);
         let acked: Vec<Packet> = report.acked.iter().map(|p| p.model).collect();
         let lost: Vec<_> =

@@ -92,8 +92,9 @@ impl Host {
         let network = Network::new(Rng::new(seed, 2));
         let initial_rtt = (rng.below(2) == 0).then(|| TimeDelta::from_millis(1 + rng.below(400)));
         let now = Time::from_nanos(rng.below(1_000_000_000));
-        let initial_window = 10 * u64::from(mss);
-        let settings = Settings { mss, initial_window, initial_rtt, seed, now };
+        let mut settings = Settings::new(mss, seed, now);
+        settings.initial_window = 10 * u64::from(mss);
+        settings.initial_rtt = initial_rtt;
         Self {
             pair: Pair::new(spec, &settings, switches),
             rng,

@@ -372,13 +372,9 @@ impl Bbr {
                 self.note("migration");
                 let seed = self.rng.next_u64();
                 let reached = std::mem::take(&mut self.reached);
-                let settings = Settings {
-                    mss: self.c.smss as u32,
-                    initial_window: self.c.initial_cwnd as u64,
-                    initial_rtt: None,
-                    seed,
-                    now: Time::from_nanos(now as u64),
-                };
+                let now = Time::from_nanos(now as u64);
+                let mut settings = Settings::new(self.c.smss as u32, seed, now);
+                settings.initial_window = self.c.initial_cwnd as u64;
                 *self = Self { reached, ..Self::new(&settings, self.switches) };
             }
             other => panic!("not in the model: {other:?}"),

@@ -294,8 +294,7 @@ mod tests {
     /// What a controller gives for a packet that leaves at `now`.
     fn token(now: Time) -> Token {
         let cc: CcSpec = "reno".parse().expect("a controller");
-        let settings =
-            Settings { mss: 1000, initial_window: 10_000, initial_rtt: None, seed: 1, now };
+        let settings = Settings::new(1000, 1, now);
         let packet = SentPacket { bytes: 1000, in_flight: 1000, unacked: 1000 };
         cc.build(&settings).on_sent(now, packet, AppState::Backlogged)
     }

@@ -77,13 +77,10 @@ impl Sender {
         receive_window: u64,
         (handshake_rtt, seed): (TimeDelta, u64),
     ) -> Self {
-        let controller = cc.build(&Settings {
-            mss: MSS_BYTES,
-            initial_window: INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES),
-            initial_rtt: Some(handshake_rtt),
-            seed,
-            now,
-        });
+        let mut settings = Settings::new(MSS_BYTES, seed, now);
+        settings.initial_window = INITIAL_WINDOW_SEGMENTS * u64::from(MSS_BYTES);
+        settings.initial_rtt = Some(handshake_rtt);
+        let controller = cc.build(&settings);
         Self {
             control: controller.control(),
             controller,
@@ -317,20 +314,13 @@ impl Sender {
         una_advanced: bool,
         repaired_by_probe: bool,
     ) {
-        self.controller.on_feedback(
-            now,
-            &Feedback {
-                acked: &self.acked,
-                lost: &self.lost,
-                rtt,
-                ce_packets: 0,
-                in_flight: self.board.in_flight(),
-                unacked: self.board.unacked(),
-                una_advanced,
-                oldest_sent: self.board.oldest_sent(),
-                repaired_by_probe,
-            },
-        );
+        let (in_flight, oldest_sent) = (self.board.in_flight(), self.board.oldest_sent());
+        let mut feedback = Feedback::new(&self.acked, &self.lost, in_flight, oldest_sent);
+        feedback.rtt = rtt;
+        feedback.unacked = self.board.unacked();
+        feedback.una_advanced = una_advanced;
+        feedback.repaired_by_probe = repaired_by_probe;
+        self.controller.on_feedback(now, &feedback);
         self.control = self.controller.control();
     }
 

@@ -33,13 +33,11 @@ struct Adversary {
 impl Adversary {
     fn new(script: &mut Script<'_>) -> Self {
         let spec = script.spec();
-        let settings = Settings {
-            mss: packet_size(script),
-            initial_window: script.amount(),
-            initial_rtt: script.one_in(3).then(|| script.span()),
-            seed: u64::from(script.byte()),
-            now: script.time(),
-        };
+        let mut settings = Settings::new(packet_size(script), 0, Time::ZERO);
+        settings.initial_window = script.amount();
+        settings.initial_rtt = script.one_in(3).then(|| script.span());
+        settings.seed = u64::from(script.byte());
+        settings.now = script.time();
         let cc = Watched::new(spec, &settings);
         Self { other: cc.clone(), cc, now: settings.now, mss: settings.mss, sent: Vec::new() }
     }
@@ -74,7 +72,7 @@ impl Adversary {
         let token = self.other.on_sent(script.time(), packet, script.app());
         self.sent.push(Acked { token, bytes });
         let acked = [Acked { token, bytes: script.small_amount() }];
-        self.other.on_feedback(script.time(), &Feedback { acked: &acked, ..NOTHING });
+        self.other.on_feedback(script.time(), &Feedback::new(&acked, &[], 0, Time::NEVER));
     }
 
     fn feedback(&mut self, script: &mut Script<'_>) {
@@ -87,17 +85,14 @@ impl Adversary {
             let mut or_other = || if has(1) { script.span() } else { latest };
             RttSample { latest, smoothed: or_other(), min: or_other() }
         });
-        let feedback = Feedback {
-            acked: &acked,
-            lost: &lost,
-            rtt,
-            ce_packets: if has(2) && has(3) { script.small_amount() } else { 0 },
-            in_flight: script.amount(),
-            unacked: script.amount(),
-            una_advanced: has(4),
-            oldest_sent: if has(5) { script.time() } else { Time::NEVER },
-            repaired_by_probe: has(6) && has(7),
-        };
+        let mut feedback = Feedback::new(&acked, &lost, 0, Time::NEVER);
+        feedback.rtt = rtt;
+        feedback.ce_packets = if has(2) && has(3) { script.small_amount() } else { 0 };
+        feedback.in_flight = script.amount();
+        feedback.unacked = script.amount();
+        feedback.una_advanced = has(4);
+        feedback.oldest_sent = if has(5) { script.time() } else { Time::NEVER };
+        feedback.repaired_by_probe = has(6) && has(7);
         self.cc.on_feedback(self.now, &feedback);
     }
 
@@ -118,15 +113,10 @@ impl Adversary {
         }
         self.now += rtt;
         for (left, packet) in (0..packets).rev().zip(&self.sent[flight..]) {
-            let feedback = Feedback {
-                acked: &[*packet],
-                rtt: Some(RttSample { latest: rtt, smoothed: rtt, min: rtt }),
-                in_flight: left * bytes,
-                unacked: left * bytes,
-                una_advanced: true,
-                oldest_sent: if left > 0 { packet.token.send_time() } else { Time::NEVER },
-                ..NOTHING
-            };
+            let acked = [*packet];
+            let oldest = if left > 0 { packet.token.send_time() } else { Time::NEVER };
+            let mut feedback = Feedback::new(&acked, &[], left * bytes, oldest);
+            feedback.rtt = Some(RttSample { latest: rtt, smoothed: rtt, min: rtt });
             self.cc.on_feedback(self.now, &feedback);
         }
         // Only what was sent lately is worth lying about.
@@ -166,18 +156,6 @@ impl Adversary {
             .collect()
     }
 }
-
-const NOTHING: Feedback<'_> = Feedback {
-    acked: &[],
-    lost: &[],
-    rtt: None,
-    ce_packets: 0,
-    in_flight: 0,
-    unacked: 0,
-    una_advanced: false,
-    oldest_sent: Time::NEVER,
-    repaired_by_probe: false,
-};
 
 fn packet_size(script: &mut Script<'_>) -> u32 {
     if script.one_in(4) { script.small_amount() } else { 1_448 }

@@ -19,13 +19,11 @@ pub(crate) fn play(bytes: &[u8]) -> Digest {
     let mut script = Script::new(bytes);
     let spec = script.spec();
     let mss = 500 + 40 * u32::from(script.byte());
-    let settings = Settings {
-        mss,
-        initial_window: u64::from(mss) * u64::from(1 + script.below(32)),
-        initial_rtt: script.one_in(3).then(|| TimeDelta::from_micros(script.amount() >> 8)),
-        seed: u64::from(script.byte()),
-        now: Time::ZERO + script.span(),
-    };
+    let mut settings = Settings::new(mss, 0, Time::ZERO);
+    settings.initial_window = u64::from(mss) * u64::from(1 + script.below(32));
+    settings.initial_rtt = script.one_in(3).then(|| TimeDelta::from_micros(script.amount() >> 8));
+    settings.seed = u64::from(script.byte());
+    settings.now = Time::ZERO + script.span();
     let mut host = Truthful::new(Watched::new(spec, &settings), &settings);
     while let Some(operation) = script.operation(32) {
         host.act(operation, &mut script);
@@ -319,17 +317,13 @@ impl<C: Controller> Truthful<C> {
             })
             .collect();
         self.lost.extend(lost);
-        let feedback = Feedback {
-            acked: &acked,
-            lost: &told,
-            rtt,
-            ce_packets: std::mem::take(&mut self.marks),
-            in_flight: self.in_flight,
-            unacked: self.unacked(),
-            una_advanced,
-            oldest_sent: oldest.map_or(Time::NEVER, |data| data.first_sent),
-            repaired_by_probe,
-        };
+        let oldest_sent = oldest.map_or(Time::NEVER, |data| data.first_sent);
+        let mut feedback = Feedback::new(&acked, &told, self.in_flight, oldest_sent);
+        feedback.rtt = rtt;
+        feedback.ce_packets = std::mem::take(&mut self.marks);
+        feedback.unacked = self.unacked();
+        feedback.una_advanced = una_advanced;
+        feedback.repaired_by_probe = repaired_by_probe;
         self.delivered += feedback.acked_bytes();
         self.cc.on_feedback(self.now, &feedback);
     }
