@@ -10,6 +10,7 @@ use uncork_units::TimeDelta;
 /// change is worth a frame: of a wish that varies with the window, a host repeats what has moved by a
 /// quarter or so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AckFrequency {
     /// Ack-Eliciting Threshold: the most packets the receiver may leave unacknowledged. 0 asks for
     /// an ACK of every packet, 1 of every second.

@@ -35,9 +35,9 @@ impl CcSpec {
             Algorithm::Bbr2 => AnyController::Bbr3(Bbr3::v2(settings)),
             Algorithm::Bbr3 => {
                 let bbr = Bbr3::new(settings, self.has("strict_draft"))
-                    .with_rtt_fairness(self.has("rtt_fair"));
-                let tolerant = self.has("loss_floor");
-                AnyController::Bbr3(if tolerant { bbr.with_loss_floor() } else { bbr })
+                    .with_rtt_fairness(self.has("rtt_fair"))
+                    .with_loss_floor(self.has("loss_floor"));
+                AnyController::Bbr3(bbr)
             }
         }
     }

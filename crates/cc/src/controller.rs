@@ -66,7 +66,7 @@ pub struct Snapshot {
     pub min_rtt: Option<TimeDelta>,
     /// Current pacing gain.
     pub pacing_gain: Option<Ratio>,
-    /// Current window gain.
+    /// Current window gain by the specification; an option may go by another rule.
     pub cwnd_gain: Option<Ratio>,
     /// BBR.bw_shortterm, where it binds.
     pub bw_shortterm: Option<Rate>,
@@ -139,9 +139,7 @@ pub trait Controller {
     /// How often the receiver should acknowledge, in the controller's present state; `None` leaves it
     /// to the transport's rules (RFC 5681 §4.2, RFC 9000 §13.2.2). A query of its own, for hosts that
     /// can ask their peer: once a round trip is often enough.
-    fn ack_frequency(&self) -> Option<AckFrequency> {
-        None
-    }
+    fn ack_frequency(&self) -> Option<AckFrequency>;
 
     /// The inside, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;

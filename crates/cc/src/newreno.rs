@@ -2,6 +2,7 @@
 
 use uncork_units::Time;
 
+use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::loss_window::{Congestion, LossWindow, Step};
@@ -101,6 +102,10 @@ impl Controller for NewReno {
 
     fn control(&self) -> Control {
         self.window.control()
+    }
+
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        None
     }
 
     fn snapshot(&self) -> Snapshot {

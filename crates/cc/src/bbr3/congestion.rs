@@ -32,6 +32,7 @@ impl CongestionSignals {
     //= bbr-06 5.5.10.3-3
     pub(super) fn reset(&mut self) {
         self.is_loss_in_round = false;
+        self.is_marked_in_round = false;
         self.bw_latest = Rate::ZERO;
         self.inflight_latest = 0;
     }
@@ -84,6 +85,13 @@ impl Bbr3 {
             self.signals.is_loss_in_round = false;
             self.signals.is_marked_in_round = false;
         }
+    }
+
+    /// At the end of a loss round: whether its losses were congestion, or what the path loses at
+    /// rest. A CE mark always is congestion.
+    fn judge_loss_round(&mut self) {
+        let is_congested = self.loss_floor.end_round() || self.signals.is_marked_in_round;
+        self.signals.is_loss_in_round &= is_congested;
     }
 
     /// AdaptLowerBoundsFromCongestion().

@@ -33,9 +33,9 @@ pub(super) struct Deviations(u16);
 impl Deviations {
     /// All of them: what users get. The features bring historic bugs back, to test the tests.
     pub(super) const ALL: Self = Self(u16::MAX)
-        .except(cfg!(feature = "mutant-unassigned-tx-in-flight"), Deviation::AckFlight)
-        .except(cfg!(feature = "mutant-starved-max-bw"), Deviation::AdvanceEveryCycle)
-        .except(cfg!(feature = "mutant-undo-per-round"), Deviation::UndoPerEpisode);
+        .except(cfg!(all(test, feature = "mutant-unassigned-tx-in-flight")), Deviation::AckFlight)
+        .except(cfg!(all(test, feature = "mutant-starved-max-bw")), Deviation::AdvanceEveryCycle)
+        .except(cfg!(all(test, feature = "mutant-undo-per-round")), Deviation::UndoPerEpisode);
     /// None: the draft to the letter.
     pub(super) const NONE: Self = Self(0);
 

@@ -33,7 +33,7 @@ impl From<&RateSample> for LossSample {
 impl LossSample {
     /// IsInflightTooHigh(): more than LossThresh of the flight was lost.
     //= bbr-06 5.5.10.2-1
-    pub(super) fn is_inflight_too_high(&self) -> bool {
+    pub(super) fn exceeds_loss_thresh(&self) -> bool {
         self.lost.saturating_mul(100) > self.tx_in_flight.saturating_mul(LOSS_THRESH_PERCENT)
     }
 
@@ -115,7 +115,7 @@ impl Bbr3 {
             lost: self.mss,
             is_app_limited: sample.is_app_limited,
         };
-        if self.cycle.is_bw_probe_sample && flight.is_inflight_too_high() {
+        if self.cycle.is_bw_probe_sample && self.is_inflight_too_high(&flight) {
             self.handle_inflight_too_high(now, flight);
         }
     }
@@ -130,9 +130,20 @@ impl Bbr3 {
         self.signals.is_marked_in_round = true;
         self.recovery.confirm();
         let flight = LossSample::from(sample);
-        if self.cycle.is_bw_probe_sample && flight.is_inflight_too_high() {
+        if self.cycle.is_bw_probe_sample && self.is_inflight_too_high(&flight) {
             self.handle_inflight_too_high(now, flight);
         }
+    }
+
+    /// IsInflightTooHigh(), of the losses that the loss floor does not explain.
+    pub(super) fn is_inflight_too_high(&self, flight: &LossSample) -> bool {
+        if !flight.exceeds_loss_thresh() {
+            return false;
+        }
+        let packets = flight.tx_in_flight / self.mss;
+        let allowance = self.loss_floor.allowance(packets, !self.full_pipe.reached());
+        let lost = flight.lost.saturating_sub(allowance.saturating_mul(self.mss));
+        LossSample { lost, ..*flight }.exceeds_loss_thresh()
     }
 
     /// HandleInflightTooHigh(): once per bandwidth probe.
@@ -162,8 +173,8 @@ mod tests {
     //= bbr-06 2.8-1 5.5.10.2-1 test
     #[test]
     fn two_percent_is_safe_and_more_is_not() {
-        assert!(!flight(100_000, 2_000).is_inflight_too_high());
-        assert!(flight(100_000, 2_001).is_inflight_too_high());
+        assert!(!flight(100_000, 2_000).exceeds_loss_thresh());
+        assert!(flight(100_000, 2_001).exceeds_loss_thresh());
     }
 
     //= bbr-06 5.5.10.2-9 test

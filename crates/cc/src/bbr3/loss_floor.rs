@@ -11,15 +11,17 @@
 //! expected, and three standard deviations of that.
 //!
 //! Where nothing is lost at rest the floor is zero, and so is its deviation: every decision is then
-//! the draft's.
+//! the draft's, but for Startup, which allows for the most a floor can be.
+//!
+//! What drops without a queue, a policer or an AQM that keeps it short, looks like random loss. Up to
+//! the highest floor it is taken for that.
 
 use core::mem;
 
 use uncork_units::{Ratio, TimeDelta};
 
 use super::Bbr3;
-use super::loss::LossSample;
-use super::state::State;
+use super::state::{AckPhase, State};
 use crate::event::Feedback;
 
 /// The highest floor. A path that loses more is congested, whatever else it is; v1, which knows no
@@ -82,8 +84,8 @@ pub(super) struct LossFloor {
 }
 
 impl LossFloor {
-    pub(super) fn turn_on(&mut self) {
-        self.is_on = true;
+    pub(super) fn turn(&mut self, is_on: bool) {
+        self.is_on = is_on;
     }
 
     /// As on a new path, and on or off as before.
@@ -123,6 +125,19 @@ impl LossFloor {
     pub(super) fn end_cycle(&mut self) {
         self.rest = Tally { packets: self.rest.packets / 2, lost: self.rest.lost / 2 };
         self.rtt_max = [0, self.rtt_max[0]];
+    }
+
+    /// The loss round starts over: what it has seen belongs to a probe.
+    pub(super) fn restart_round(&mut self) {
+        self.round = Tally::default();
+        self.queued = Tally::default();
+    }
+
+    /// Packets that were declared lost had arrived. Which of the counts they are in is not known: the
+    /// floor gives way.
+    pub(super) fn on_spurious(&mut self, packets: usize) {
+        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        self.rest.lost = self.rest.lost.saturating_sub(packets);
     }
 
     /// A loss round ends. Whether it was a congested one.
@@ -168,31 +183,16 @@ impl Bbr3 {
             rtt: feedback.rtt.map(|rtt| rtt.latest),
             min_rtt: self.min_rtt.get(),
             acked: feedback.acked.len(),
-            lost: feedback.lost.len(),
+            lost: feedback.lost.len() + usize::from(feedback.repaired_by_probe),
             is_probe,
         });
     }
 
-    /// Whether what is acknowledged now left in Startup or in a bandwidth probe.
+    /// Whether what is acknowledged now may have left in Startup or in a bandwidth probe: until the
+    /// feedback of the probe is in, whatever has ended it.
     fn is_pressing(&self) -> bool {
-        !self.full_pipe.reached() || self.state == State::ProbeBwUp || self.cycle.is_bw_probe_sample
-    }
-
-    /// At the end of a loss round: whether its losses were congestion. A CE mark always is.
-    pub(super) fn judge_loss_round(&mut self) {
-        let is_congested = self.loss_floor.end_round() || self.signals.is_marked_in_round;
-        self.signals.is_loss_in_round &= is_congested;
-    }
-
-    /// IsInflightTooHigh(), §5.5.10.2, of the losses that the floor does not explain.
-    pub(super) fn is_inflight_too_high(&self, flight: &LossSample) -> bool {
-        if !flight.is_inflight_too_high() {
-            return false;
-        }
-        let packets = flight.tx_in_flight / self.mss;
-        let allowance = self.loss_floor.allowance(packets, !self.full_pipe.reached());
-        let lost = flight.lost.saturating_sub(allowance.saturating_mul(self.mss));
-        LossSample { lost, ..*flight }.is_inflight_too_high()
+        let awaits_feedback = !matches!(self.cycle.ack_phase, AckPhase::Init | AckPhase::Refilling);
+        !self.full_pipe.reached() || self.state == State::ProbeBwUp || awaits_feedback
     }
 }
 
@@ -204,7 +204,7 @@ mod tests {
 
     fn floor() -> LossFloor {
         let mut floor = LossFloor::default();
-        floor.turn_on();
+        floor.turn(true);
         // A probe has filled the queue to twice the RTT.
         floor.on_feedback(report(80, 0, 0, true));
         floor

@@ -127,9 +127,9 @@ impl Bbr3 {
         Self::with(settings, Profile::V2, Deviations::ALL.without(Deviation::ProbeRepair))
     }
 
-    /// With the option `loss_floor`.
-    pub fn with_loss_floor(mut self) -> Self {
-        self.loss_floor.turn_on();
+    /// The same controller with the option `loss_floor` on or off.
+    pub(crate) fn with_loss_floor(mut self, is_on: bool) -> Self {
+        self.loss_floor.turn(is_on);
         self
     }
 
@@ -255,6 +255,7 @@ impl Controller for Bbr3 {
 
     //= bbr-06 5.2.5-1
     fn on_spurious(&mut self, _now: Time, packets: &[Lost]) {
+        self.loss_floor.on_spurious(packets.len());
         if self.recovery.on_spurious(packets) {
             self.handle_spurious_loss_detection();
         }

@@ -59,7 +59,7 @@ impl ProbeCycle {
             up_acked: 0,
             up_acked_per_inc: UNBOUNDED,
             rounds_since_up: 0,
-            advanced_second: 0,
+            advanced_second: rtt_fair::second(now),
             wait: TimeDelta::ZERO,
             stamp: now,
         }
@@ -87,6 +87,7 @@ impl Bbr3 {
     //= bbr-06 5.3.3.9-2
     pub(super) fn start_probe_bw_down(&mut self, now: Time) {
         self.signals.reset();
+        self.loss_floor.restart_round();
         self.cycle.up_acked_per_inc = UNBOUNDED;
         self.pick_probe_wait();
         self.cycle.stamp = now;
@@ -259,7 +260,7 @@ impl Bbr3 {
     //= bbr-06 5.3.3.6-3 5.3.3.9-16
     fn end_probe_feedback(&mut self, sample: &RateSample) -> bool {
         self.cycle.is_bw_probe_sample = false;
-        if !cfg!(feature = "mutant-no-acks-init") {
+        if !cfg!(all(test, feature = "mutant-no-acks-init")) {
             self.cycle.ack_phase = AckPhase::Init;
         }
         if !self.state.is_probe_bw() {

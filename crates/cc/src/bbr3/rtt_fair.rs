@@ -36,7 +36,7 @@ pub(super) enum Horizon {
 impl Bbr3 {
     /// The same controller with the option on or off.
     #[must_use]
-    pub fn with_rtt_fairness(mut self, is_on: bool) -> Self {
+    pub(crate) fn with_rtt_fairness(mut self, is_on: bool) -> Self {
         self.cycle.horizon = if is_on { Horizon::Time } else { Horizon::RoundTrips };
         self
     }

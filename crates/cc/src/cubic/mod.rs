@@ -5,6 +5,7 @@ mod curve;
 
 use uncork_units::{Ratio, Time, TimeDelta};
 
+use crate::ack_frequency::AckFrequency;
 use crate::ack_train::AckTrain;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
@@ -205,6 +206,10 @@ impl Controller for Cubic {
 
     fn control(&self) -> Control {
         self.window.control()
+    }
+
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        None
     }
 
     fn snapshot(&self) -> Snapshot {

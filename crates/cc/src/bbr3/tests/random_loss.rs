@@ -8,7 +8,7 @@ use std::println;
 use super::super::bounds::UNBOUNDED;
 use super::*;
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
-use crate::{Control, Controller, Snapshot};
+use crate::{AckFrequency, Control, Controller, Snapshot};
 
 /// The rules by which loss slows BBRv3 down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,10 @@ impl Controller for Without {
 
     fn control(&self) -> Control {
         self.bbr.control()
+    }
+
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        self.bbr.ack_frequency()
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -120,7 +124,7 @@ fn each_rule_about_loss_has_its_share_in_the_fall() {
 #[test]
 fn with_the_loss_floor_most_of_the_link_is_used_up_to_three_percent_of_loss() {
     for mbit in [10, 100] {
-        let floor = || Without { bbr: bbr(Deviations::ALL).with_loss_floor(), rules: &[] };
+        let floor = || Without { bbr: bbr(Deviations::ALL).with_loss_floor(true), rules: &[] };
         let none = draft_without(&[ShortTerm, LongTerm, StartupExit]);
         for loss_ppm in [5_000, 10_000, 20_000, 30_000] {
             let (with, free) =
@@ -140,7 +144,7 @@ fn without_loss_at_rest_the_loss_floor_decides_as_the_draft() {
         // Startup's own overflow is the one exception: it knows no floor yet.
         draft.reach(State::ProbeBwCruise);
         floor.reach(State::ProbeBwCruise);
-        floor.cc = floor.cc.clone().with_loss_floor();
+        floor.cc = floor.cc.clone().with_loss_floor(true);
         for _ in 0..2_000 {
             draft.run_for(ms(10));
             floor.run_for(ms(10));
@@ -155,7 +159,7 @@ fn without_loss_at_rest_the_loss_floor_decides_as_the_draft() {
 #[test]
 fn the_floor_follows_the_path() {
     let mut flow = flow(50, 2_000, Deviations::ALL);
-    flow.cc = flow.cc.clone().with_loss_floor();
+    flow.cc = flow.cc.clone().with_loss_floor(true);
     flow.path.loss_ppm = 20_000;
     flow.run(secs(20), |_| {});
     assert!(flow.cc.loss_floor.allowance(1_000, false) > 20);
@@ -164,10 +168,37 @@ fn the_floor_follows_the_path() {
     assert!(flow.cc.loss_floor.allowance(1_000, false) < 3);
 }
 
+/// A buffer that shrinks to a tenth overflows in every probe. That is nothing the path loses at rest,
+/// though the last of a probe's losses are told when the queue is gone.
+#[test]
+fn what_a_probe_overflows_is_not_lost_at_rest() {
+    let mut flow = flow(50, 2_000, Deviations::ALL);
+    flow.cc = flow.cc.clone().with_loss_floor(true);
+    flow.run(secs(20), |_| {});
+    flow.path.buffer /= 20;
+    let mut most = 0;
+    flow.run(secs(60), |flow| most = most.max(flow.cc.loss_floor.allowance(1_000, false)));
+    assert!(flow.stats.lost > 100, "{}", flow.stats.lost);
+    assert!(most <= 1, "{most} of 1000 packets: at most one loss among all of these");
+}
+
+#[test]
+fn a_loss_that_a_probe_repaired_counts_for_the_floor() {
+    let mut flow = flow(50, 2_000, Deviations::ALL);
+    flow.cc = flow.cc.clone().with_loss_floor(true);
+    flow.reach(State::ProbeBwCruise);
+    flow.run_for(ms(200));
+    for _ in 0..20 {
+        flow.repaired = true;
+        flow.run_for(ms(20));
+    }
+    assert!(flow.cc.loss_floor.allowance(1_000, false) >= 10);
+}
+
 #[test]
 fn a_mark_is_congestion_whatever_the_floor() {
     let mut flow = flow(50, 2_000, Deviations::ALL);
-    flow.cc = flow.cc.clone().with_loss_floor();
+    flow.cc = flow.cc.clone().with_loss_floor(true);
     flow.path.loss_ppm = 20_000;
     flow.run(secs(20), |_| {});
     flow.reach(State::ProbeBwCruise);

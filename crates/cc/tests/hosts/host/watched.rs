@@ -1,8 +1,8 @@
 //! What holds for every controller after every call, whoever the host is.
 
 use uncork_cc::{
-    Algorithm, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, PathEvent,
-    ResumePhase, SentPacket, Settings, Snapshot, Timeout, Token,
+    AckFrequency, Algorithm, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost,
+    PathEvent, ResumePhase, SentPacket, Settings, Snapshot, Timeout, Token,
 };
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -139,6 +139,10 @@ impl Controller for Watched {
 
     fn control(&self) -> Control {
         self.cc.control()
+    }
+
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        self.cc.ack_frequency()
     }
 
     fn snapshot(&self) -> Snapshot {
