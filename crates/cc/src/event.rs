@@ -236,7 +236,8 @@ pub enum PathEvent {
     },
     /// The connection moved to another path: all that was learned is void. What becomes of packets
     /// that left on the old path says nothing about the new one (RFC 9000 §9.4): a host need not
-    /// report it, and where it does, a token from before this event is ignored.
+    /// report it, and where it does, a token from before this event is ignored. What leaves at the same
+    /// instant counts as sent on the new path.
     Migrated,
     /// An earlier connection over the same path observed this (RFC 9959). Given before the first
     /// packet, it may let the window jump once the initial window is acknowledged; at a time when
