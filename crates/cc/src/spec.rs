@@ -66,6 +66,10 @@ pub enum SpecError {
     UnknownAlgorithm,
     /// The algorithm has no such option.
     UnknownOption(Algorithm),
+    /// Nothing follows a colon.
+    MissingOption(Algorithm),
+    /// An option is there twice.
+    RepeatedOption(&'static str),
 }
 
 impl CcSpec {
@@ -92,8 +96,17 @@ impl CcSpec {
     }
 
     fn choose(&mut self, option: &str) -> Result<(), SpecError> {
-        let known = self.algorithm.options().iter().position(|name| *name == option);
-        self.chosen |= 1 << known.ok_or(SpecError::UnknownOption(self.algorithm))?;
+        if option.is_empty() {
+            return Err(SpecError::MissingOption(self.algorithm));
+        }
+        let mut options = self.algorithm.options().iter().enumerate();
+        let (bit, name) = options
+            .find(|(_, name)| **name == option)
+            .ok_or(SpecError::UnknownOption(self.algorithm))?;
+        if self.has(name) {
+            return Err(SpecError::RepeatedOption(name));
+        }
+        self.chosen |= 1 << bit;
         Ok(())
     }
 }
@@ -132,13 +145,23 @@ impl fmt::Display for SpecError {
                 f.write_str("unknown controller; known are reno, cubic, bbr1, bbr2 and bbr3")
             }
             Self::UnknownOption(algorithm) => {
-                write!(f, "unknown option; {} takes ", algorithm.name())?;
-                let [first, rest @ ..] = algorithm.options() else { return f.write_str("none") };
-                f.write_str(first)?;
-                rest.iter().try_for_each(|option| write!(f, ", {option}"))
+                f.write_str("unknown option; ")?;
+                write_options(f, *algorithm)
             }
+            Self::MissingOption(algorithm) => {
+                f.write_str("an option is missing after ':'; ")?;
+                write_options(f, *algorithm)
+            }
+            Self::RepeatedOption(option) => write!(f, "{option} is given twice; give it once"),
         }
     }
+}
+
+fn write_options(f: &mut fmt::Formatter<'_>, algorithm: Algorithm) -> fmt::Result {
+    write!(f, "{} takes ", algorithm.name())?;
+    let [first, rest @ ..] = algorithm.options() else { return f.write_str("none") };
+    f.write_str(first)?;
+    rest.iter().try_for_each(|option| write!(f, ", {option}"))
 }
 
 impl core::error::Error for SpecError {}
@@ -202,8 +225,28 @@ mod tests {
             message("bbr3:fast"),
             "unknown option; bbr3 takes strict_draft, loss_floor, rtt_fair"
         );
-        assert_eq!(message("cubic:"), "unknown option; cubic takes rfc8312");
         assert_eq!(message("bbr1:strict_draft"), "unknown option; bbr1 takes none");
         assert_eq!(message("bbr2:strict_draft"), "unknown option; bbr2 takes none");
+    }
+
+    #[test]
+    fn an_option_is_missing_after_a_colon_with_nothing_behind_it() {
+        for text in ["bbr3:", "bbr3::loss_floor", "bbr3:loss_floor:"] {
+            let error = text.parse::<CcSpec>().expect_err("no option");
+            assert_eq!(error, SpecError::MissingOption(Algorithm::Bbr3), "{text}");
+        }
+        assert_eq!(
+            SpecError::MissingOption(Algorithm::Cubic).to_string(),
+            "an option is missing after ':'; cubic takes rfc8312"
+        );
+    }
+
+    #[test]
+    fn an_option_given_twice_is_refused() {
+        for text in ["bbr3:loss_floor:loss_floor", "bbr3:loss_floor:rtt_fair:loss_floor"] {
+            let error = text.parse::<CcSpec>().expect_err("twice");
+            assert_eq!(error, SpecError::RepeatedOption("loss_floor"), "{text}");
+            assert_eq!(error.to_string(), "loss_floor is given twice; give it once");
+        }
     }
 }

@@ -123,7 +123,19 @@ fn controllers() {
         ),
         ("bbr3+westwood", "bbr3+westwood", format!("unknown controller 'westwood'; {known}")),
         ("cubic,", "", format!("a controller is missing; {known}")),
-        ("reno:fast", "reno:fast", "'reno:fast': unknown option; reno takes none".to_owned()),
+        ("reno:fast", "reno:fast", "reno has no option 'fast'; it takes none".to_owned()),
+        (
+            "bbr3:loss-floor",
+            "bbr3:loss-floor",
+            "bbr3 has no option 'loss-floor', did you mean loss_floor? It takes strict_draft, \
+             loss_floor, rtt_fair"
+                .to_owned(),
+        ),
+        (
+            "cubic:",
+            "cubic:",
+            "'cubic:': an option is missing after ':'; cubic takes rfc8312".to_owned(),
+        ),
         ("cubic,bbr1,cubic", "cubic,bbr1,cubic", "cubic is there twice; give it once".to_owned()),
     ] {
         let expected = format!("error: invalid value '{value}' for '--cc <CC>': {words}");

@@ -24,10 +24,19 @@ pub enum ColumnError {
         near: Vec<&'static str>,
     },
     /// A controller was given an option that it does not have.
+    UnknownOption {
+        /// The controller.
+        algorithm: Algorithm,
+        /// The option.
+        option: String,
+        /// The options of the controller that are closest to it.
+        near: Vec<&'static str>,
+    },
+    /// The options of a controller are not written as they should be.
     Option {
         /// The controller with its option, as written.
         text: String,
-        /// What it takes.
+        /// What is wrong.
         error: SpecError,
     },
 }
@@ -81,6 +90,18 @@ impl fmt::Display for ColumnError {
                 let near = near.join(" or ");
                 write!(f, "unknown controller '{name}', did you mean {near}? {}", known())
             }
+            Self::UnknownOption { algorithm, option, near } => {
+                let name = algorithm.name();
+                write!(f, "{name} has no option '{option}'")?;
+                match (near.as_slice(), algorithm.options()) {
+                    (_, []) => f.write_str("; it takes none"),
+                    ([], options) => write!(f, "; it takes {}", options.join(", ")),
+                    (near, options) => {
+                        let near = near.join(" or ");
+                        write!(f, ", did you mean {near}? It takes {}", options.join(", "))
+                    }
+                }
+            }
             Self::Option { text, error } => write!(f, "'{text}': {error}"),
         }
     }
@@ -96,8 +117,15 @@ fn member(text: &str) -> Result<CcSpec, ColumnError> {
     text.parse().map_err(|error| match error {
         SpecError::UnknownAlgorithm => {
             let name = text.split(':').next().unwrap_or(text).to_owned();
-            let near = nearest(&name.to_lowercase());
+            let near = nearest(&name.to_lowercase(), &Algorithm::ALL.map(Algorithm::name));
             ColumnError::Unknown { name, near }
+        }
+        SpecError::UnknownOption(algorithm) => {
+            let known = algorithm.options();
+            let mut options = text.split(':').skip(1);
+            let option = options.find(|option| !known.contains(option)).unwrap_or(text).to_owned();
+            let near = nearest(&option.to_lowercase().replace('-', "_"), known);
+            ColumnError::UnknownOption { algorithm, option, near }
         }
         error => ColumnError::Option { text: text.to_owned(), error },
     })
@@ -108,16 +136,15 @@ fn known() -> String {
     format!("known are {names}, and mixes such as bbr3+cubic")
 }
 
-/// The algorithms whose names take the fewest changes to get from `name`, if at most half of it
-/// has to change.
-fn nearest(name: &str) -> Vec<&'static str> {
-    let distances = Algorithm::ALL.map(|algorithm| (distance(name, algorithm.name()), algorithm));
-    let least = distances.iter().map(|(distance, _)| *distance).min().unwrap_or(usize::MAX);
+/// Those of `known` that take the fewest changes to get from `name`, if at most half of it has to
+/// change.
+fn nearest(name: &str, known: &[&'static str]) -> Vec<&'static str> {
+    let distances = known.iter().map(|known| (distance(name, known), *known));
+    let least = distances.clone().map(|(distance, _)| distance).min().unwrap_or(usize::MAX);
     if least > name.chars().count().div_ceil(2) {
         return Vec::new();
     }
-    let near = distances.iter().filter(|(distance, _)| *distance == least);
-    near.map(|(_, algorithm)| algorithm.name()).collect()
+    distances.filter(|(distance, _)| *distance == least).map(|(_, known)| known).collect()
 }
 
 /// How many characters must be inserted, removed or replaced to make `a` into `b` (Levenshtein).
@@ -179,10 +206,26 @@ mod tests {
 
     #[test]
     fn an_option_that_is_not_there_is_named() {
-        assert_eq!(error("reno:fast"), "'reno:fast': unknown option; reno takes none");
+        assert_eq!(error("reno:fast"), "reno has no option 'fast'; it takes none");
+        let takes = "t takes strict_draft, loss_floor, rtt_fair";
+        assert_eq!(error("bbr1+bbr3:x"), format!("bbr3 has no option 'x'; i{takes}"));
+        for option in ["loss-floor", "LossFloor", "loss_flor"] {
+            assert_eq!(
+                error(&format!("bbr3:rtt_fair:{option}")),
+                format!("bbr3 has no option '{option}', did you mean loss_floor? I{takes}")
+            );
+        }
+    }
+
+    #[test]
+    fn an_option_that_is_missing_or_there_twice_is_shown_in_its_place() {
         assert_eq!(
-            error("bbr1+bbr3:x"),
-            "'bbr3:x': unknown option; bbr3 takes strict_draft, loss_floor, rtt_fair"
+            error("bbr1+cubic:"),
+            "'cubic:': an option is missing after ':'; cubic takes rfc8312"
+        );
+        assert_eq!(
+            error("bbr3:rtt_fair:rtt_fair"),
+            "'bbr3:rtt_fair:rtt_fair': rtt_fair is given twice; give it once"
         );
     }
 
