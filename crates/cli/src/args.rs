@@ -76,7 +76,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
     #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
     flows: u32,
-    /// reno, cubic, bbr1, bbr2, bbr3, one by one; or a mix that shares the path: bbr3+cubic
+    /// reno, cubic, bbr1, bbr2, bbr3, one by one; or a mix that shares the path: bbr3+cubic.
+    /// Options follow a colon: cubic:rfc8312, bbr3:loss_floor, bbr3:rtt_fair, bbr3:strict_draft
     #[arg(long, default_value = "cubic,bbr1,bbr3", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Traffic")]
     cc: Vec<Column>,
@@ -224,6 +225,20 @@ mod tests {
         assert_eq!(shown("rtt"), "--rtt <TIME>");
         for id in ["rate", "buffer", "loss", "duration", "size", "cc", "flows", "seeds", "seed"] {
             assert!(shown(id).starts_with(&format!("--{id} <")), "{id}");
+        }
+    }
+
+    #[test]
+    fn the_help_names_every_controller_and_every_option() {
+        let mut root = Cli::command();
+        let compare = root.find_subcommand_mut("compare").expect("a command");
+        let help = compare.render_help().to_string();
+        for algorithm in uncork_cc::Algorithm::ALL {
+            let name = algorithm.name();
+            assert!(help.contains(name), "{name}");
+            for option in algorithm.options() {
+                assert!(help.contains(&format!("{name}:{option}")), "{name}:{option}");
+            }
         }
     }
 
