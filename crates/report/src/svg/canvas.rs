@@ -59,6 +59,15 @@ fn concat(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().concat()
 }
 
+/// `name`, or as much of it as `width` holds, with an ellipsis in place of the rest.
+pub(super) fn fitted(name: &str, width: f64) -> String {
+    let room = (width / CHAR) as usize;
+    if name.chars().count() <= room {
+        return name.to_owned();
+    }
+    name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
 /// The whole picture around `body`.
 pub(super) fn document(title: &str, description: &str, height: f64, body: &str) -> String {
     format!(
@@ -129,6 +138,14 @@ pub(super) fn legend(entries: &[(Ink, &str)], left: f64) -> (String, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_is_cut_ends_in_an_ellipsis() {
+        let room = 10.0 * CHAR + 0.1;
+        assert_eq!(fitted("bbr3+cubic", room), "bbr3+cubic");
+        assert_eq!(fitted("bbr3+cubic+reno", room), "bbr3+cubi…");
+        assert_eq!(fitted("bbr3", 0.0), "…");
+    }
 
     #[test]
     fn trails_are_relative_and_exact() {

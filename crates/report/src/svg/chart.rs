@@ -1,7 +1,7 @@
 //! Curves over an x axis.
 
 use super::axis::Axis;
-use super::canvas::{self, CHAR, Frame, WIDTH, px, trail};
+use super::canvas::{self, Frame, WIDTH, px, trail};
 use super::downsample::downsample;
 use super::palette::Ink;
 
@@ -113,9 +113,7 @@ impl Chart {
     fn rule(&self, frame: &Frame, rule: &Rule) -> String {
         let y = frame.y(&self.y, rule.y);
         let d = format!("M{} {}H{}", px(frame.left), px(y), px(frame.right));
-        let name = rule.name.as_str();
-        let room = (WIDTH / CHAR) as usize;
-        let name: String = name.chars().take(room).collect();
+        let name = canvas::fitted(&rule.name, WIDTH);
         let offset = match rule.side {
             Side::Above => -5.0,
             Side::Below => 14.0,

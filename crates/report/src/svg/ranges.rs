@@ -52,8 +52,7 @@ impl RangeChart {
         let left = self.label_width();
         let mut body = String::new();
         for (n, name) in self.rows.iter().enumerate() {
-            let fits: String = name.chars().take((left / CHAR) as usize).collect();
-            body.push_str(&text(0.0, row(n) + 4.0, "h", &fits));
+            body.push_str(&text(0.0, row(n) + 4.0, "h", &canvas::fitted(name, left)));
         }
         let panels = self.panels.len().max(1) as f64;
         let width = (WIDTH - left - GAP * (panels - 1.0) - 12.0) / panels;
