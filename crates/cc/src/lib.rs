@@ -7,7 +7,12 @@
 //! unsafe code and needs Rust 1.93.
 //!
 //! Byte counts are `u64` bytes of transport payload (or of whole packets: the host chooses one and
-//! keeps to it). Times and rates are those of `uncork_units`.
+//! keeps to it). Times and rates are those of [`units`], so that a host needs no other crate:
+//!
+//! ```toml
+//! [dependencies]
+//! uncork-cc = { path = "uncork/crates/cc" }
+//! ```
 //!
 //! # A host
 //!
@@ -19,9 +24,9 @@
 //! ```
 //! use std::collections::VecDeque;
 //! use uncork_cc::pacer::Pacer;
+//! use uncork_cc::units::{Time, TimeDelta};
 //! use uncork_cc::{Acked, AppState, CcSpec, Controller, Feedback, RttSample, SentPacket};
 //! use uncork_cc::{Settings, Token};
-//! use uncork_units::{Time, TimeDelta};
 //!
 //! const MSS: u32 = 1_200;
 //! const RTT: TimeDelta = TimeDelta::from_millis(20);
@@ -114,3 +119,5 @@ pub use event::{
 };
 pub use resume::{ResumeHint, ResumePhase};
 pub use spec::{Algorithm, CcSpec, SpecError};
+/// Times, rates and ratios.
+pub use uncork_units as units;

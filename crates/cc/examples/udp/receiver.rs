@@ -5,7 +5,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use uncork_units::TimeDelta;
+use uncork_cc::units::TimeDelta;
 
 use crate::{CHUNK, HEADER, MAX_RANGES, hear, number};
 

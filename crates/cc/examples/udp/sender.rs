@@ -6,11 +6,11 @@ use std::net::UdpSocket;
 use std::time::Instant;
 
 use uncork_cc::pacer::Pacer;
+use uncork_cc::units::{Rng, Time, TimeDelta};
 use uncork_cc::{
     Acked, AnyController, AppState, CcSpec, Controller, Feedback, Lost, RttSample, SentPacket,
     Settings, Timeout, Token,
 };
-use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::{CHUNK, HEADER, MAX_RANGES, hear, number};
 

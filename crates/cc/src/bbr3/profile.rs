@@ -31,8 +31,8 @@
 //!
 //! Not carried over from Linux v2, because draft-02 says otherwise, Linux v3 does the same as v2, or
 //! the host decides: lost ranges are counted, not ACKs that report loss; an RTT that equals the
-//! minimum does not put ProbeRTT off (draft-02 §4.3.4.4: over a path without noise it would for
-//! ever); the offload budget is one quantum; on the way into Drain the latest signals are kept; on the
+//! minimum does not put ProbeRTT off (draft-02 §4.3.4.4; were it to, a path without noise would never
+//! see ProbeRTT); the offload budget is one quantum; on the way into Drain the latest signals are kept; on the
 //! way into `ProbeBW_CRUISE` and on a timeout inflight_shortterm is left as it is.
 
 use uncork_units::Ratio;
