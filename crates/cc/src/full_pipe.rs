@@ -75,8 +75,8 @@ mod tests {
         Rate::from_mbit(n)
     }
 
-    //= bbr-06 5.3.1.2-4 test
     #[test]
+    //= bbr-06 5.3.1.2-4 test
     fn three_rounds_below_a_quarter_of_growth_mean_full() {
         let mut pipe = FullPipe::default();
         for rate in [10, 20, 40, 49, 49] {
@@ -87,8 +87,8 @@ mod tests {
         assert!(pipe.is_full_now() && pipe.reached());
     }
 
-    //= bbr-06 5.3.1.2-3 test
     #[test]
+    //= bbr-06 5.3.1.2-3 test
     fn exactly_a_quarter_of_growth_starts_the_count_anew() {
         let mut pipe = FullPipe::default();
         for rate in [40, 40, 40, 50, 50, 50] {
@@ -97,8 +97,8 @@ mod tests {
         assert!(!pipe.is_full_now());
     }
 
-    //= bbr-06 5.3.1.2-1 test
     #[test]
+    //= bbr-06 5.3.1.2-1 test
     fn restart_forgets_now_but_not_ever() {
         let mut pipe = FullPipe::default();
         pipe.declare_full();

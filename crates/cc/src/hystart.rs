@@ -129,15 +129,15 @@ mod tests {
         hystart.in_css()
     }
 
-    //= rfc9406 4.2-5 test
     #[test]
+    //= rfc9406 4.2-5 test
     fn a_rise_by_an_eighth_leads_to_css() {
         assert!(!detects(80_000, 89_999));
         assert!(detects(80_000, 90_000));
     }
 
-    //= rfc9406 4.2-5 4.3-1 test
     #[test]
+    //= rfc9406 4.2-5 4.3-1 test
     fn the_threshold_is_4_to_16_ms() {
         assert!(!detects(8_000, 11_999));
         assert!(detects(8_000, 12_000));
@@ -145,8 +145,8 @@ mod tests {
         assert!(detects(400_000, 416_000));
     }
 
-    //= rfc9406 4.2-2 4.2-4 4.3-1 test
     #[test]
+    //= rfc9406 4.2-2 4.2-4 4.3-1 test
     fn seven_samples_prove_nothing() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 50_000);
@@ -160,8 +160,8 @@ mod tests {
         assert!(hystart.in_css());
     }
 
-    //= rfc9406 4.2-2 4.2-4 test
     #[test]
+    //= rfc9406 4.2-2 4.2-4 test
     fn the_smallest_sample_of_a_round_decides() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 50_000);
@@ -170,8 +170,8 @@ mod tests {
         assert!(!hystart.in_css());
     }
 
-    //= rfc9406 4.2-6 4.2-7 4.3-1 4.3-5 test
     #[test]
+    //= rfc9406 4.2-6 4.2-7 4.3-1 4.3-5 test
     fn css_grows_by_a_quarter_and_ends_after_five_rounds() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 50_000);
@@ -185,8 +185,8 @@ mod tests {
         assert!(round(&mut hystart, 7, 60_000));
     }
 
-    //= rfc9406 4.2-8 test
     #[test]
+    //= rfc9406 4.2-8 test
     fn a_fall_below_the_baseline_takes_css_back() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 50_000);

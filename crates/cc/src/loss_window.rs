@@ -372,8 +372,8 @@ mod tests {
     use crate::newreno::NewReno;
     use crate::script::{Host, segments, settings};
 
-    //= rfc9438 4.9.2-4 test
     #[test]
+    //= rfc9438 4.9.2-4 test
     fn an_undo_that_comes_too_late_changes_nothing() {
         let mut host = Host::new(NewReno::new(&settings(20)));
         host.fill();

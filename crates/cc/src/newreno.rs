@@ -135,9 +135,9 @@ mod tests {
         host
     }
 
+    #[test]
     //= rfc9406 4.2-3 test
     //= rfc9002 7.3.1-1 test
-    #[test]
     fn slow_start_doubles_the_window_each_round() {
         let mut host = host(10);
         for window in [20, 40, 80] {
@@ -148,9 +148,9 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, None);
     }
 
+    #[test]
     //= rfc9002 7.8-1 test
     //= rfc9406 4.2-3 4.3-1 test
-    #[test]
     fn one_ack_counts_for_eight_segments_at_most() {
         let mut host = host(10);
         host.fill();
@@ -158,9 +158,9 @@ mod tests {
         assert_eq!(host.cwnd(), segments(18));
     }
 
+    #[test]
     //= rfc5681 3.2-1 3.2-3 test
     //= rfc9438 4.6-3 4.6-4 test
-    #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let mut host = host(10);
         for _ in 0..5 {
@@ -177,9 +177,9 @@ mod tests {
         assert_eq!(host.cwnd(), segments(11));
     }
 
+    #[test]
     //= rfc9937 5-1 6.1-1 6.4-1 test
     //= rfc9002 7-1 7.3.1-2 7.3.2-1 7.3.2-2 7.3.2-3 test
-    #[test]
     fn a_loss_halves_the_window_by_way_of_prr() {
         let mut host = host(20);
         host.fill();
@@ -205,8 +205,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(10));
     }
 
-    //= rfc9937 6.1-2 test
     #[test]
+    //= rfc9937 6.1-2 test
     fn recover_fs_is_all_that_was_outstanding() {
         let mut host = host(40);
         host.fill();
@@ -221,8 +221,8 @@ mod tests {
         assert_eq!(sent, 5);
     }
 
-    //= rfc5681 6582-3.2-1 test
     #[test]
+    //= rfc5681 6582-3.2-1 test
     fn a_window_without_room_for_a_segment_is_full() {
         let mut settings = settings(10);
         settings.initial_window += 700;
@@ -233,9 +233,9 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(5) + 350));
     }
 
+    #[test]
     //= rfc5681 4.3-1 test
     //= rfc9002 7.3.2-4 test
-    #[test]
     fn an_episode_is_one_congestion_event() {
         let mut host = host(32);
         host.fill();
@@ -246,9 +246,9 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
+    #[test]
     //= rfc9937 6.1-1 test
     //= rfc9002 7.2-4 test
-    #[test]
     fn a_loss_of_what_recovery_sent_is_another() {
         let mut host = avoiding(32);
         host.lose(1);
@@ -267,9 +267,9 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
     }
 
+    #[test]
     //= rfc9002 7.3.3-1 test
     //= rfc5681 3.1-5 test
-    #[test]
     fn congestion_avoidance_adds_a_segment_a_round() {
         let mut host = avoiding(10);
         host.round();
@@ -278,9 +278,9 @@ mod tests {
         assert_eq!(host.cwnd(), segments(12));
     }
 
+    #[test]
     //= rfc9002 7.3.3-1 test
     //= rfc5681 3.1-6 test
-    #[test]
     fn a_stretch_ack_counts_for_all_it_acknowledges() {
         let mut host = avoiding(10);
         host.advance(host.rtt);
@@ -290,8 +290,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(11));
     }
 
-    //= rfc5681 3.1-6 test
     #[test]
+    //= rfc5681 3.1-6 test
     fn what_is_left_of_a_stretch_ack_is_kept() {
         let mut host = avoiding(10);
         host.advance(host.rtt);
@@ -326,8 +326,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(10));
     }
 
-    //= rfc5681 3.1-3 3.1-7 3.1-9 test
     #[test]
+    //= rfc5681 3.1-3 3.1-7 3.1-9 test
     fn a_timeout_leaves_one_segment() {
         let mut host = avoiding(16);
         host.time_out();
@@ -352,9 +352,9 @@ mod tests {
         assert_eq!(host.cwnd(), segments(4));
     }
 
+    #[test]
     //= rfc9438 4.6-5 test
     //= rfc5681 3.1-7 3.1-8 6582-3.2-3 test
-    #[test]
     fn a_repeated_timeout_takes_no_more() {
         let mut host = avoiding(16);
         host.time_out();
@@ -371,8 +371,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
     }
 
-    //= rfc9002 7.2-4 7.6.2-5 test
     #[test]
+    //= rfc9002 7.2-4 7.6.2-5 test
     fn persistent_congestion_leaves_two_segments() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Persistent);
@@ -398,8 +398,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
     }
 
-    //= rfc9002 7.6.2-5 test
     #[test]
+    //= rfc9002 7.6.2-5 test
     fn persistent_congestion_leaves_two_segments_whatever_is_in_flight() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Persistent);
@@ -407,8 +407,8 @@ mod tests {
         assert_eq!(host.cwnd(), segments(2));
     }
 
-    //= rfc9002 7.5-1 test
     #[test]
+    //= rfc9002 7.5-1 test
     fn a_probe_timeout_proves_nothing() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Probe);
@@ -457,8 +457,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
-    //= rfc9438 4.9.1-1 4.9.1-2 test
     #[test]
+    //= rfc9438 4.9.1-1 4.9.1-2 test
     fn a_spurious_timeout_is_undone() {
         let mut host = avoiding(16);
         let lost = host.time_out();
@@ -468,8 +468,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
     }
 
-    //= rfc9002 7.1-1 7.3.2-4 test
     #[test]
+    //= rfc9002 7.1-1 7.3.2-4 test
     fn ce_marks_are_one_congestion_event_per_round() {
         let mut host = avoiding(16);
         host.advance(host.rtt);
@@ -492,17 +492,17 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
     }
 
-    //= rfc5681 3.2-1 test
     #[test]
+    //= rfc5681 3.2-1 test
     fn a_loss_that_a_probe_repaired_counts() {
         let mut host = avoiding(16);
         host.feedback(Report { acked: 1, repaired_by_probe: true, ..Report::default() });
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
     }
 
+    #[test]
     //= rfc9438 4.6-3 test
     //= rfc9002 7.8-3 test
-    #[test]
     fn an_unused_window_is_not_what_is_halved() {
         let mut host = host(40);
         (0..12).for_each(|_| host.send());
@@ -533,8 +533,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().ssthresh, None);
     }
 
-    //= rfc5681 3.1-2 test
     #[test]
+    //= rfc5681 3.1-2 test
     fn another_path_starts_slowly_even_with_the_largest_window() {
         let mut reno = NewReno::new(&Settings { initial_window: u64::MAX, ..settings(1) });
         reno.on_path(Time::ZERO, PathEvent::Migrated);

@@ -78,15 +78,15 @@ mod tests {
         assert_eq!(pacer.release(ms(7), &CONTROL), ms(7));
     }
 
-    //= bbr-06 5.6.2-1 test
     #[test]
+    //= bbr-06 5.6.2-1 test
     fn the_average_is_the_pacing_rate() {
         let mut pacer = Pacer::default();
         assert_eq!(send(&mut pacer, 1_000, ms(0)), ms(998));
     }
 
-    //= bbr-06 5.6.2-1 test
     #[test]
+    //= bbr-06 5.6.2-1 test
     fn a_host_that_is_late_gets_no_credit() {
         let mut pacer = Pacer::default();
         send(&mut pacer, 2, ms(0));

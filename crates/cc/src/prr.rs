@@ -122,8 +122,8 @@ mod tests {
         }
     }
 
-    //= rfc9937 6.2-1 6.2-6 6.2-10 6.2-11 6.3-1 test
     #[test]
+    //= rfc9937 6.2-1 6.2-6 6.2-10 6.2-11 6.3-1 test
     fn one_loss_halves_the_flight_evenly() {
         // The standard example: 20 segments, the first is lost, the window is to be halved. The
         // third duplicate ACK begins recovery and lets the retransmission out, ahead of its half
@@ -135,8 +135,8 @@ mod tests {
         assert_eq!(sender.in_flight, 10);
     }
 
-    //= rfc9937 6.2-6 test
     #[test]
+    //= rfc9937 6.2-6 test
     fn three_quarters_go_out_when_a_quarter_is_to_go() {
         let mut sender = Sender::new(40, 40, 30);
         sender.on_ack(1, 1, false);
@@ -148,8 +148,8 @@ mod tests {
         assert_eq!(sender.in_flight, 30);
     }
 
-    //= rfc9937 6.2-6 test
     #[test]
+    //= rfc9937 6.2-6 test
     fn the_share_is_rounded_up() {
         let mut sender = Sender::new(6, 6, 2);
         assert_eq!(sender.on_ack(1, 1, false), 1);
@@ -159,8 +159,8 @@ mod tests {
         assert_eq!(sender.prr.proportional(2_000), 334);
     }
 
-    //= rfc9937 6.2-5 6.2-7 6.2-8 6.2-9 test
     #[test]
+    //= rfc9937 6.2-5 6.2-7 6.2-8 6.2-9 test
     fn heavy_loss_is_met_by_packet_conservation() {
         // 15 of 20 segments are lost at once: the flight is below ssthresh from the first ACK.
         let mut sender = Sender::new(20, 20, 10);
@@ -176,8 +176,8 @@ mod tests {
         assert_eq!(sender.in_flight, 10);
     }
 
-    //= rfc9937 6.2-5 test
     #[test]
+    //= rfc9937 6.2-5 test
     fn an_ack_that_declares_losses_is_not_safe() {
         let mut sender = Sender::new(20, 20, 10);
         sender.on_ack(1, 12, false);
@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(sender.on_ack(1, 0, true), 2);
     }
 
-    //= rfc9937 5-2 6.2-10 test
     #[test]
+    //= rfc9937 5-2 6.2-10 test
     fn a_timer_that_finds_the_loss_lets_one_segment_out() {
         let mut sender = Sender::new(20, 20, 10);
         assert_eq!(sender.on_ack(0, 1, false), 1);

@@ -178,8 +178,8 @@ mod tests {
         assert!(episode.on_spurious(&lost(&[1])), "it is still the episode of one loss");
     }
 
-    //= rfc9002 7.3.2-5 test
     #[test]
+    //= rfc9002 7.3.2-5 test
     fn an_episode_ends_with_a_packet_sent_in_it() {
         let mut episode = RecoveryEpisode::default();
         report(&mut episode, 10, 2, &[1]);
@@ -188,8 +188,8 @@ mod tests {
         assert!(!episode.is_active());
     }
 
-    //= bbr-06 5.5.11.2-1 test
     #[test]
+    //= bbr-06 5.5.11.2-1 test
     fn packets_of_an_older_episode_do_not_make_the_next_one_spurious() {
         let mut episode = RecoveryEpisode::default();
         report(&mut episode, 10, 4, &[1, 2]);

@@ -56,9 +56,9 @@ impl RoundCounter {
 mod tests {
     use super::*;
 
+    #[test]
     //= rfc9406 4.2-1 test
     //= bbr-06 5.5.1-1 5.5.1-2 test
-    #[test]
     fn a_round_ends_with_a_packet_that_left_after_it_began() {
         let mut round = RoundCounter::default();
         assert!(round.update(0, 1_000), "the first delivery ends the round of the handshake");
@@ -70,8 +70,8 @@ mod tests {
         assert!(!round.update(3_999, 5_000));
     }
 
-    //= bbr-06 5.5.1-4 test
     #[test]
+    //= bbr-06 5.5.1-4 test
     fn a_restarted_round_waits_for_a_packet_sent_from_now_on() {
         let mut round = RoundCounter::default();
         round.update(0, 1_000);

@@ -293,8 +293,8 @@ mod tests {
     }
 
     /// 60 packets in flight over a path that delivers one per 2 ms: twenty of them queue.
-    //= bbr-06 2-2 4.1.1.2-1 4.1.2.2-2 4.1.2.3-6 4.1.2.3-8 test
     #[test]
+    //= bbr-06 2-2 4.1.1.2-1 4.1.2.2-2 4.1.2.3-6 4.1.2.3-8 test
     fn the_rate_is_the_bottlenecks() {
         let mut flow = Flow::new();
         let mut flight = flow.send_train(0, 60);
@@ -315,8 +315,8 @@ mod tests {
     }
 
     /// What took 150 ms to send arrives, all at once, 100 ms after the last delivery.
-    //= bbr-06 4.1.1.2-2 4.1.1.2-3 4.1.2.3-2 4.1.2.3-3 4.1.2.3-6 test
     #[test]
+    //= bbr-06 4.1.1.2-2 4.1.1.2-3 4.1.2.3-2 4.1.2.3-3 4.1.2.3-6 test
     fn compressed_acks_do_not_exceed_the_sending_rate() {
         let mut flow = Flow::new();
         let train = flow.send_train(0, 100);
@@ -327,8 +327,8 @@ mod tests {
         assert_eq!(bytes_per_sec(sample), 100_000 * 1_000 / 150);
     }
 
-    //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
     #[test]
+    //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
     fn a_late_arrival_was_not_in_flight_before_its_ack() {
         let mut flow = Flow::new();
         let train = flow.send_train(0, 3);
@@ -391,8 +391,8 @@ mod tests {
         }
     }
 
-    //= bbr-06 4.1.2.2-1 test
     #[test]
+    //= bbr-06 4.1.2.2-1 test
     fn the_first_packet_after_an_idle_time_starts_a_new_interval() {
         let mut flow = Flow::new();
         let first = flow.send(0, AppState::Backlogged);
@@ -402,8 +402,8 @@ mod tests {
         assert_eq!(bytes_per_sec(sample), 10_000, "1000 bytes in 100 ms, not in 5 s");
     }
 
-    //= bbr-06 2.3-1 2.3-2 2.3-3 4.1.2.2-2 4.1.2.3-2 test
     #[test]
+    //= bbr-06 2.3-1 2.3-2 2.3-3 4.1.2.2-2 4.1.2.3-2 test
     fn a_sample_tells_what_was_in_flight_and_what_was_lost_since() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 5);
@@ -418,8 +418,8 @@ mod tests {
     }
 
     /// QUIC's copies have numbers of their own, so both of them may arrive.
-    //= bbr-06 2.2-8 test
     #[test]
+    //= bbr-06 2.2-8 test
     fn what_was_sent_again_for_nothing_counts_twice() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 4);
@@ -431,8 +431,8 @@ mod tests {
         assert_eq!((flow.sampler.delivered(), flow.sampler.lost()), (5_000, 1_000));
     }
 
-    //= bbr-06 4.1.3.4-1 test
     #[test]
+    //= bbr-06 4.1.3.4-1 test
     fn reordering_does_not_change_what_was_delivered() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 4);
@@ -444,8 +444,8 @@ mod tests {
         assert_eq!(samples.map(|sample| sample.delivered), [1_000, 2_000, 3_000, 4_000]);
     }
 
-    //= bbr-06 2.2-11 4.1-1 4.1.2.3-1 test
     #[test]
+    //= bbr-06 2.2-11 4.1-1 4.1.2.3-1 test
     fn losses_alone_are_no_sample() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 3);
@@ -455,8 +455,8 @@ mod tests {
         assert_eq!(flow.sampler.in_flight(), 0);
     }
 
-    //= bbr-06 4.1.1.3-1 4.1.1.3-3 4.1.2.3-5 4.1.2.4-1 4.1.2.4-4 4.1.2.4-5 test
     #[test]
+    //= bbr-06 4.1.1.3-1 4.1.1.3-3 4.1.2.3-5 4.1.2.4-1 4.1.2.4-4 4.1.2.4-5 test
     fn a_sender_that_ran_dry_is_application_limited_until_its_flight_has_arrived() {
         let mut flow = Flow::new();
         let last = flow.send(0, AppState::Drained);
@@ -471,8 +471,8 @@ mod tests {
     }
 
     /// More to send is new data or losses that wait to be sent again.
-    //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
     #[test]
+    //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
     fn a_sender_with_more_to_send_is_not_application_limited() {
         let mut flow = Flow::new();
         flow.send(0, AppState::Backlogged);
@@ -481,9 +481,9 @@ mod tests {
         assert!(!flow.sampler.is_app_limited());
     }
 
+    #[test]
     //= rfc9002 7.8-2 test
     //= bbr-06 4.1.1.3-2 test
-    #[test]
     fn a_paced_sender_is_not_application_limited() {
         let mut flow = Flow::new();
         flow.pacing_rate = Some(Rate::from_bytes_per_sec(100_000));
@@ -493,8 +493,8 @@ mod tests {
         assert!(flow.send(21, AppState::Drained).is_app_limited());
     }
 
-    //= bbr-06 4.1.1.3-2 4.1.2.4-4 test
     #[test]
+    //= bbr-06 4.1.1.3-2 4.1.2.4-4 test
     fn a_sender_whose_window_is_full_is_not_application_limited() {
         let mut flow = Flow::new();
         flow.send(0, AppState::Drained);

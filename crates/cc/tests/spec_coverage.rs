@@ -1,11 +1,15 @@
 //! Which rule of which specification is implemented where, and which test shows it.
 //!
 //! The rules are in `spec/*.txt`. A comment above an item names those that it implements, and
-//! above a test those that it shows:
+//! directly above the `fn` of a test, below its attributes, those that it shows:
 //!
 //! ```text
 //! //= bbr-06 5.3.2-1 5.3.2-2
+//! const fn item() {}
+//!
+//! #[test]
 //! //= bbr-06 5.3.2-1 test
+//! fn behaviour() {}
 //! ```
 //!
 //! Each rule has both, or a reason why not. `SPEC_COVERAGE.md` is the table of it all;

@@ -42,9 +42,9 @@ fn assert_deterministic(cc: &str, (rtt_ms, n, expected): (u64, u64, f64)) {
     assert!((window / expected - 1.0).abs() <= tolerance, "{cc} {rtt_ms} ms, 1/{n}: {window:.1}");
 }
 
+#[test]
 //= rfc9438 4.3-1 test
 //= rfc9438 5.1-1 test
-#[test]
 fn cubic_follows_the_rfc_when_every_nth_packet_is_lost() {
     for row in TABLE {
         assert_deterministic("cubic", row);

@@ -52,8 +52,8 @@ fn bytes_are_conserved() {
 }
 
 /// Loss of retransmissions is detected by time order, not by waiting for the retransmission timer.
-//= rfc9937 5-3 test
 #[test]
+//= rfc9937 5-3 test
 fn lost_retransmissions_need_no_timeout() {
     let record = case(100, 40, 2000).every_nth_lost(5).flow("bbr1", 20, 1).result.flows.remove(0);
     assert!(record.packets_dropped_random > 400, "{}", record.packets_dropped_random);
@@ -95,9 +95,9 @@ fn timeouts_back_off_and_the_transfer_still_ends() {
 
 /// A segment takes 187 ms on a link of 64 kbit/s, and a full queue 1.9 s: several times the timeout
 /// that follows from the handshake. The ACKs of what did arrive must correct it.
+#[test]
 //= rfc9406 4.3-3 test
 //= bbr-06 4.2-2 4.2-3 test
-#[test]
 fn a_timeout_that_is_too_short_is_learned_from() {
     for cc in CONTROLLERS {
         let mut slow = case(1, 50, 1000).packets(10);
@@ -126,8 +126,8 @@ fn a_flow_of_a_duration_counts_nothing_after_its_end() {
 }
 
 /// One window per round trip.
-//= bbr-06 4.1.1.3-4 test
 #[test]
+//= bbr-06 4.1.1.3-4 test
 fn the_receive_window_bounds_the_rate() {
     let window = 64 * u64::from(MSS_BYTES);
     for cc in CONTROLLERS {

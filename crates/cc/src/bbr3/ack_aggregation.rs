@@ -78,8 +78,8 @@ mod tests {
         Time::ZERO + TimeDelta::from_millis(millis)
     }
 
-    //= bbr-06 5.5.9-1 test
     #[test]
+    //= bbr-06 5.5.9-1 test
     fn a_burst_of_acks_is_measured_against_the_bandwidth() {
         let mut aggregation = AckAggregation::new(ms(0));
         // 20 ms of silence, then what those 20 ms delivered, in two ACKs a millisecond apart.
@@ -88,8 +88,8 @@ mod tests {
         assert_eq!(aggregation.extra_acked(), 19_000);
     }
 
-    //= bbr-06 5.5.9-2 test
     #[test]
+    //= bbr-06 5.5.9-2 test
     fn smooth_acks_leave_one_ack_of_surplus() {
         let mut aggregation = AckAggregation::new(ms(0));
         for i in 1..50 {
@@ -98,16 +98,16 @@ mod tests {
         assert_eq!(aggregation.extra_acked(), 1_000);
     }
 
-    //= bbr-06 5.5.9-3 test
     #[test]
+    //= bbr-06 5.5.9-3 test
     fn no_sample_exceeds_the_window() {
         let mut aggregation = AckAggregation::new(ms(0));
         aggregation.update(ack(ms(1), 5_000_000, 1));
         assert_eq!(aggregation.extra_acked(), 100_000);
     }
 
-    //= bbr-06 2.12-1 5.5.9-4 test
     #[test]
+    //= bbr-06 2.12-1 5.5.9-4 test
     fn a_burst_is_forgotten_after_ten_rounds() {
         let mut aggregation = AckAggregation::new(ms(0));
         aggregation.update(ack(ms(1), 50_000, 1));

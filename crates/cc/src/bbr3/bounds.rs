@@ -88,8 +88,8 @@ mod tests {
         inflight_latest: 50_000,
     };
 
-    //= bbr-06 2.8-2 5.5.10.3-6 5.5.10.3-7 test
     #[test]
+    //= bbr-06 2.8-2 5.5.10.3-6 5.5.10.3-7 test
     fn bounds_fall_to_what_was_delivered_but_not_below_beta() {
         let mut bounds = Bounds::NONE;
         bounds.reduce_short_term(ROUND);
@@ -100,8 +100,8 @@ mod tests {
         assert_eq!(bounds.inflight_shortterm, 50_000);
     }
 
-    //= bbr-06 2.8-3 5.3.3.9-12 test
     #[test]
+    //= bbr-06 2.8-3 5.3.3.9-12 test
     fn headroom_is_fifteen_percent_and_at_least_a_packet() {
         let of = |inflight_longterm| {
             Bounds { inflight_longterm, ..Bounds::NONE }.inflight_with_headroom(1_000, 4_000)
@@ -112,8 +112,8 @@ mod tests {
         assert_eq!(of(UNBOUNDED), UNBOUNDED);
     }
 
-    //= bbr-06 5.5.10.3-8 test
     #[test]
+    //= bbr-06 5.5.10.3-8 test
     fn short_term_reset_keeps_the_long_term_bound() {
         let mut bounds = Bounds { inflight_longterm: 9, ..Bounds::NONE };
         bounds.reduce_short_term(ROUND);

@@ -170,23 +170,23 @@ mod tests {
         LossSample { tx_in_flight, lost, is_app_limited: false }
     }
 
-    //= bbr-06 2.8-1 5.5.10.2-1 test
     #[test]
+    //= bbr-06 2.8-1 5.5.10.2-1 test
     fn two_percent_is_safe_and_more_is_not() {
         assert!(!flight(100_000, 2_000).exceeds_loss_thresh());
         assert!(flight(100_000, 2_001).exceeds_loss_thresh());
     }
 
-    //= bbr-06 5.5.10.2-9 test
     #[test]
+    //= bbr-06 5.5.10.2-9 test
     fn losses_crossed_the_threshold_within_the_last_burst() {
         // 90 000 in flight before a burst of 10 000 that is lost whole: 2 % of x is lost when
         // x = 90 000 + 1 800 / 0.98.
         assert_eq!(flight(100_000, 10_000).inflight_at_loss(10_000), 91_836);
     }
 
-    //= bbr-06 5.5.10.2-9 test
     #[test]
+    //= bbr-06 5.5.10.2-9 test
     fn losses_crossed_the_threshold_before_the_last_packet() {
         assert_eq!(flight(100_000, 9_000).inflight_at_loss(1_000), 99_000);
         assert_eq!(flight(500, 9_000).inflight_at_loss(1_000), 0);

@@ -45,8 +45,8 @@ mod tests {
 
     use super::*;
 
-    //= bbr-06 2.11-1 5.5.3-1 5.5.6-1 test
     #[test]
+    //= bbr-06 2.11-1 5.5.3-1 5.5.6-1 test
     fn remembers_this_cycle_and_the_previous_one() {
         let mut filter = MaxBwFilter::default();
         filter.update(Rate::from_mbit(100));
@@ -57,8 +57,8 @@ mod tests {
         assert_eq!(filter.get(), Rate::from_mbit(10));
     }
 
-    //= bbr-06 3.8-1 test
     #[test]
+    //= bbr-06 3.8-1 test
     fn empty_cycles_do_not_age_it() {
         let mut filter = MaxBwFilter::default();
         filter.update(Rate::from_mbit(100));

@@ -73,8 +73,8 @@ mod tests {
         TimeDelta::from_millis(millis)
     }
 
-    //= bbr-06 2.16-4 5.3.4.2-1 5.3.4.3-1 test
     #[test]
+    //= bbr-06 2.16-4 5.3.4.2-1 5.3.4.3-1 test
     fn probe_is_due_after_five_seconds_without_a_new_minimum() {
         let mut min = MinRtt::new(at(0), None);
         min.update(at(1), Some(ms(40)));
@@ -82,8 +82,8 @@ mod tests {
         assert!(min.update(at(7), Some(ms(50))));
     }
 
-    //= bbr-06 2.16-1 5.3.4.1-1 5.3.4.3-2 5.5.7.2-1 test
     #[test]
+    //= bbr-06 2.16-1 5.3.4.1-1 5.3.4.3-2 5.5.7.2-1 test
     fn estimate_outlives_one_probe_but_not_two() {
         let mut min = MinRtt::new(at(0), None);
         min.update(at(1), Some(ms(40)));
@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(min.get(), Some(ms(60)));
     }
 
-    //= bbr-06 5.2.1-2 test
     #[test]
+    //= bbr-06 5.2.1-2 test
     fn handshake_rtt_counts() {
         let mut min = MinRtt::new(at(0), Some(ms(30)));
         min.update(at(1), Some(ms(40)));

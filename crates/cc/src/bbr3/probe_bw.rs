@@ -369,8 +369,8 @@ mod tests {
         assert!(!reaches(14_520 - 1_452));
     }
 
-    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
     #[test]
+    //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
     fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
         let mut bbr = bbr();
         let mut tenths = [0_u32; 10];

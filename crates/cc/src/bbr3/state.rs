@@ -122,9 +122,9 @@ mod tests {
         State::ProbeRtt,
     ];
 
+    #[test]
     //= bbr-06 2.5-1 2.5-2 2.6-1 2.16-2 5.3.1.1-1 5.3.3.1-1 5.3.3.3-2 5.3.3.5-1 5.3.4.3-5 test
     //= bbr-06 5.6.1-1 test
-    #[test]
     fn gains_are_those_of_the_summary_table() {
         let percent = |gain: Ratio| gain.of(100);
         let gains = |profile| {
@@ -138,8 +138,8 @@ mod tests {
         assert_eq!(gains(Profile::V2), v2);
     }
 
-    //= bbr-06 5.1.1-1 test
     #[test]
+    //= bbr-06 5.1.1-1 test
     fn the_cycle_turns_one_way() {
         use State::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, ProbeRtt, Startup};
         for pair in ALL.windows(2).take(5) {

@@ -187,8 +187,8 @@ mod tests {
 
     /// Half a window above where the congestion event met it: Reno's pace by RFC 9438, 9/17 of it by
     /// RFC 8312.
-    //= rfc9438 4.3-4 test
     #[test]
+    //= rfc9438 4.3-4 test
     fn alpha_rises_to_reno_s_pace_by_rfc_9438_only() {
         let growth = |rfc8312: bool| {
             let mut curve = Curve::after_congestion(10 * MSS, 0);
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(growth(true), MSS * 9 / 17);
     }
 
-    //= rfc9438 4.2-1 5.1-1 5.1-2 test
     #[test]
+    //= rfc9438 4.2-1 5.1-1 5.1-2 test
     fn the_curve_is_the_rfcs() {
         for w_max in [10_u32, 100, 1_000, 100_000] {
             let curve = after_loss_at(u64::from(w_max));
@@ -223,8 +223,8 @@ mod tests {
         }
     }
 
-    //= rfc9438 4.2-2 test
     #[test]
+    //= rfc9438 4.2-2 test
     fn the_plateau_is_where_the_loss_was() {
         // K = cbrt(100 * 0.3 / 0.4) = 4.217 s.
         let curve = after_loss_at(100);
@@ -242,8 +242,8 @@ mod tests {
         assert_eq!(curve.w_cubic(secs(10.0), MSS), 520 * MSS);
     }
 
-    //= rfc9438 4.7-1 test
     #[test]
+    //= rfc9438 4.7-1 test
     fn fast_convergence_lowers_a_sinking_plateau() {
         assert_eq!(Curve::after_congestion(100_000, 0).w_max(), 100_000);
         assert_eq!(Curve::after_congestion(100_000, 100_000).w_max(), 100_000);
@@ -263,8 +263,8 @@ mod tests {
         cwnd
     }
 
-    //= rfc9438 4.2-3 4.4-1 4.5-1 test
     #[test]
+    //= rfc9438 4.2-3 4.4-1 4.5-1 test
     fn the_window_follows_the_curve() {
         let rtt = TimeDelta::from_millis(100);
         for seconds in [2.0, 4.0, 6.0, 8.0] {
@@ -275,8 +275,8 @@ mod tests {
         }
     }
 
-    //= rfc9438 4.2-5 4.3-1 4.3-2 test
     #[test]
+    //= rfc9438 4.2-5 4.3-1 4.3-2 test
     fn w_est_grows_by_nine_seventeenths_and_then_by_one() {
         let rtt = TimeDelta::from_millis(1);
         // From 70 to 100 segments at 9/17 per round takes 57 rounds; the curve needs 4 s.
@@ -288,8 +288,8 @@ mod tests {
         assert!((cwnd - 130.0).abs() < 1.0, "{cwnd}");
     }
 
-    //= rfc9438 4.2-3 test
     #[test]
+    //= rfc9438 4.2-3 test
     fn the_window_grows_by_half_per_round_at_most() {
         let mut curve = after_loss_at(10);
         let now = Time::ZERO + TimeDelta::from_secs(100);
@@ -297,8 +297,8 @@ mod tests {
         assert_eq!(cwnd, 7 * MSS * 3 / 2);
     }
 
-    //= rfc9438 4.2-4 test
     #[test]
+    //= rfc9438 4.2-4 test
     fn time_that_is_skipped_does_not_count() {
         let rtt = TimeDelta::from_millis(50);
         let pause = TimeDelta::from_secs(3_600);
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(paused, steady.on_ack(at(100), rtt, MSS, 70 * MSS, MSS));
     }
 
-    //= rfc9438 4.3-3 test
     #[test]
+    //= rfc9438 4.3-3 test
     fn growth_adds_up_whatever_the_segment_size() {
         // The same flow, acknowledged in segments and byte by byte of a tenth of one.
         let rtt = TimeDelta::from_millis(100);

@@ -24,9 +24,9 @@ fn after_rounds(host: &mut Host<Cubic>, rounds: u64) -> u64 {
     host.cwnd() / segments(1)
 }
 
+#[test]
 //= rfc9937 5-1 test
 //= rfc9438 4.6-1 4.6-2 test
-#[test]
 fn a_loss_leaves_seven_tenths() {
     let mut host = host(20);
     host.fill();
@@ -36,8 +36,8 @@ fn a_loss_leaves_seven_tenths() {
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(14)));
 }
 
-//= rfc9438 4.2-2 4.4-1 4.5-1 test
 #[test]
+//= rfc9438 4.2-2 4.4-1 4.5-1 test
 fn the_window_returns_to_the_plateau_when_k_says() {
     // W_max = 300: K = cbrt(300 * 0.3 / 0.4) = 6.08 s, 61 rounds of 100 ms.
     let mut host = avoiding(210);
@@ -51,9 +51,9 @@ fn the_window_returns_to_the_plateau_when_k_says() {
     assert!((309..=312).contains(&beyond), "0.4 (9.1 - 6.08)^3 + 300 = 311.0, not {beyond}");
 }
 
+#[test]
 //= rfc9438 4.10-1 4.10-2 4.10-4 test
 //= rfc9406 4.2-1 4.2-7 4.2-9 4.3-4 test
-#[test]
 fn slow_start_ends_when_the_rtt_rises() {
     let mut host = host(10);
     host.round();
@@ -77,8 +77,8 @@ fn slow_start_ends_when_the_rtt_rises() {
     assert!(host.cwnd() < cwnd + segments(2));
 }
 
-//= rfc9406 4.2-8 test
 #[test]
+//= rfc9406 4.2-8 test
 fn slow_start_goes_on_when_the_rise_was_jitter() {
     let mut host = host(10);
     host.round();
@@ -124,8 +124,8 @@ fn a_small_window_is_no_train() {
     assert_eq!(host.cwnd(), segments(12));
 }
 
-//= rfc9438 4.8-1 4.8-2 4.8-3 4.10-1 4.10-4 test
 #[test]
+//= rfc9438 4.8-1 4.8-2 4.8-3 4.10-1 4.10-4 test
 fn a_timeout_starts_slowly_and_then_from_a_plateau() {
     let mut host = avoiding(70);
     host.time_out();
@@ -138,9 +138,9 @@ fn a_timeout_starts_slowly_and_then_from_a_plateau() {
     assert!((58..=60).contains(&window), "{window}");
 }
 
+#[test]
 //= rfc9438 4.10-3 test
 //= rfc9406 4.3-7 test
-#[test]
 fn a_slow_start_after_a_timeout_is_the_classic_one() {
     let mut host = avoiding(140);
     host.time_out();
@@ -151,8 +151,8 @@ fn a_slow_start_after_a_timeout_is_the_classic_one() {
     assert_eq!(host.cwnd(), segments(32));
 }
 
-//= rfc9438 4.9.2-2 4.9.2-3 test
 #[test]
+//= rfc9438 4.9.2-2 4.9.2-3 test
 fn a_spurious_loss_gives_everything_back() {
     let mut host = avoiding(210);
     after_rounds(&mut host, 20);
@@ -219,8 +219,8 @@ fn a_spurious_loss_in_slow_start_leads_back_there() {
     assert_eq!(host.cwnd(), segments(20));
 }
 
-//= rfc9438 4.2-4 test
 #[test]
+//= rfc9438 4.2-4 test
 fn idle_time_is_not_on_the_curve() {
     let (mut idle, mut steady) = (avoiding(210), avoiding(210));
     for host in [&mut idle, &mut steady] {
@@ -234,8 +234,8 @@ fn idle_time_is_not_on_the_curve() {
     assert_eq!(after_rounds(&mut idle, 10), after_rounds(&mut steady, 10));
 }
 
-//= rfc9438 4.2-4 4.6-3 5.8-1 test
 #[test]
+//= rfc9438 4.2-4 4.6-3 5.8-1 test
 fn an_unused_window_is_not_on_the_curve() {
     let mut host = avoiding(210);
     let rest = host.in_flight();
@@ -252,8 +252,8 @@ fn an_unused_window_is_not_on_the_curve() {
     assert!((285..=291).contains(&window), "{window} segments, 3 s into the epoch");
 }
 
-//= rfc9002 7.1-1 test
 #[test]
+//= rfc9002 7.1-1 test
 fn a_mark_counts_like_a_loss() {
     let mut host = avoiding(70);
     host.feedback(Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() });
@@ -272,8 +272,8 @@ fn a_larger_packet_goes_through_the_same_window() {
     assert!(host.cwnd() - cwnd < segments(1));
 }
 
-//= rfc9406 4.2-10 test
 #[test]
+//= rfc9406 4.2-10 test
 fn another_path_starts_anew() {
     let mut host = avoiding(70);
     host.cc.on_path(host.now, PathEvent::Migrated);

@@ -166,8 +166,8 @@ mod tests {
         assert_eq!(host.cc.snapshot().state, "Startup");
     }
 
-    //= rfc9959 C-1 C-2 C-4 test
     #[test]
+    //= rfc9959 C-1 C-2 C-4 test
     fn startup_paces_at_half_of_what_was_observed() {
         jumps(v1());
         jumps(v3());
@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(round(), None);
     }
 
-    //= rfc9959 C-3 test
     #[test]
+    //= rfc9959 C-3 test
     fn a_trial_lasts_two_rounds() {
         lasts_two_rounds(v1());
         lasts_two_rounds(v3());
@@ -218,8 +218,8 @@ mod tests {
         assert!(host.cc.snapshot().state.starts_with("ProbeBW"), "{}", host.cc.snapshot().state);
     }
 
-    //= rfc9959 C-5 C-6 test
     #[test]
+    //= rfc9959 C-5 C-6 test
     fn congestion_on_trial_ends_startup_and_drain_measures_nothing() {
         retreats(v1());
         retreats(v3());
@@ -241,8 +241,8 @@ mod tests {
         assert_eq!(phase(&host), None);
     }
 
-    //= rfc9959 3.2-2 3.2-6 3.2-7 test
     #[test]
+    //= rfc9959 3.2-2 3.2-6 3.2-7 test
     fn congestion_or_another_round_trip_time_ends_reconnaissance() {
         for (rtt_ms, lost) in [(100, 1), (50, 0), (1_001, 0)] {
             refuses(v1(), rtt_ms, lost);

@@ -108,15 +108,15 @@ mod tests {
         assert_eq!((jump.cwnd, jump.rate), (500_000, Rate::from_bytes_per_sec(4_000_000)));
     }
 
-    //= rfc9959 3.2-6 test
     #[test]
+    //= rfc9959 3.2-6 test
     fn a_round_trip_of_half_the_saved_one_or_less_is_another_path() {
         assert_eq!(jump(ms(50), ms(50)), None);
         assert!(jump(ms(51), ms(51)).is_some());
     }
 
-    //= rfc9959 3.2-7 test
     #[test]
+    //= rfc9959 3.2-7 test
     fn a_round_trip_of_more_than_ten_times_the_saved_one_is_another_path() {
         assert!(jump(ms(1_000), ms(1_000)).is_some());
         assert_eq!(jump(ms(1_001), ms(1_001)), None);

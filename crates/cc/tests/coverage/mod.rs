@@ -135,10 +135,13 @@ impl Tag {
             let mut words: Vec<&str> = line.split_whitespace().collect();
             let is_test = words.pop_if(|last| *last == "test").is_some();
             let [spec, rules @ ..] = &words[..] else { return Err(at("an empty tag")) };
-            let (item, follows_test) = item_below(&lines[index + 1..]);
+            let item = item_below(&lines[index + 1..]);
             let item = item.ok_or_else(|| at("a tag above nothing that has a name"))?;
-            if is_test != follows_test {
-                return Err(at("`test` at the end belongs to tags above tests, and to no others"));
+            if is_test && !is_directly_above_fn(&lines[index + 1..]) {
+                return Err(at(TOO_HIGH));
+            }
+            if is_test != is_at_test(&lines, index) {
+                return Err(at(NOT_OF_A_TEST));
             }
             tags.extend(rules.iter().map(|&rule| Self {
                 spec: (*spec).to_owned(),
@@ -156,11 +159,31 @@ impl Tag {
     }
 }
 
-/// The name of the item that these lines begin with, and whether it is a test.
-fn item_below<'a>(lines: &[&'a str]) -> (Option<&'a str>, bool) {
-    let is_prelude = |line: &str| line.starts_with("//") || line.starts_with("#[");
-    let end = lines.iter().take_while(|line| is_prelude(line)).count();
-    (lines.get(end).and_then(|line| name_of(line)), lines[..end].contains(&"#[test]"))
+/// Higher up, the next test that is written would come between the tag and its own.
+const TOO_HIGH: &str = "the tag of a test stands directly above its `fn`: move it below `#[test]` \
+                        and all other attributes";
+
+const NOT_OF_A_TEST: &str = "`test` at the end belongs to tags of tests, and to no others";
+
+fn is_prelude(line: &str) -> bool {
+    line.starts_with("//") || line.starts_with("#[")
+}
+
+/// The name of the item that these lines begin with.
+fn item_below<'a>(lines: &[&'a str]) -> Option<&'a str> {
+    lines.iter().find(|line| !is_prelude(line)).and_then(|line| name_of(line))
+}
+
+/// Whether nothing but more tags comes between these lines and a function.
+fn is_directly_above_fn(lines: &[&str]) -> bool {
+    lines.iter().find(|line| !line.starts_with("//= ")).is_some_and(|line| line.starts_with("fn "))
+}
+
+/// Whether the comments and attributes around this line are those of a test.
+fn is_at_test(lines: &[&str], index: usize) -> bool {
+    let above = lines[..index].iter().rev().take_while(|line| is_prelude(line));
+    let below = lines[index..].iter().take_while(|line| is_prelude(line));
+    above.chain(below).any(|line| *line == "#[test]")
 }
 
 fn name_of(line: &str) -> Option<&str> {

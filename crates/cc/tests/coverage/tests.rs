@@ -14,7 +14,7 @@ fn check(source: &str) -> Vec<String> {
     problems(&[spec(SPEC)], &Tag::scan("f.rs", source).expect("well-formed"))
 }
 
-const BOTH: &str = "//= a 1-1\npub(super) const fn f() {}\n//= a 1-1 test\n#[test]\nfn t() {}\n";
+const BOTH: &str = "//= a 1-1\npub(super) const fn f() {}\n#[test]\n//= a 1-1 test\nfn t() {}\n";
 
 #[test]
 fn code_and_a_test_are_enough() {
@@ -27,7 +27,7 @@ fn code_and_a_test_are_enough() {
 #[test]
 fn a_rule_without_test_or_code_is_told() {
     assert_eq!(check("//= a 1-1\nfn f() {}\n"), ["a 1-1 MUST has code, but no test"]);
-    let only_test = "//= a 1-1 test\n#[test]\nfn t() {}\n";
+    let only_test = "#[test]\n//= a 1-1 test\nfn t() {}\n";
     assert_eq!(check(only_test), ["a 1-1 MUST has a test, but no code"]);
     assert_eq!(check(""), ["a 1-1 MUST has neither code nor test nor a reason"]);
 }
@@ -48,10 +48,24 @@ fn an_unknown_rule_is_told() {
 #[test]
 fn tags_in_the_wrong_place_are_told() {
     let error = |source| Tag::scan("f.rs", source).expect_err("a mistake");
-    let misplaced = "f.rs:1: `test` at the end belongs to tags above tests, and to no others";
-    assert_eq!(error("//= a 1-1 test\nfn f() {}\n"), misplaced);
-    assert_eq!(error("//= a 1-1\n/// Docs.\n#[test]\nfn t() {}\n"), misplaced);
+    let misplaced = "`test` at the end belongs to tags of tests, and to no others";
+    assert_eq!(error("//= a 1-1 test\nfn f() {}\n"), format!("f.rs:1: {misplaced}"));
+    let above = "//= a 1-1\n/// Docs.\n#[test]\nfn t() {}\n";
+    assert_eq!(error(above), format!("f.rs:1: {misplaced}"));
+    assert_eq!(error("#[test]\n//= a 1-1\nfn t() {}\n"), format!("f.rs:2: {misplaced}"));
     assert_eq!(error("\n//= a 1-1\n\nfn f() {}\n"), "f.rs:2: a tag above nothing that has a name");
+}
+
+#[test]
+fn the_tag_of_a_test_that_another_could_slip_under_is_told() {
+    let error = |source| Tag::scan("f.rs", source).expect_err("a mistake");
+    let too_high = "f.rs:2: the tag of a test stands directly above its `fn`: \
+                    move it below `#[test]` and all other attributes";
+    assert_eq!(error("\n//= a 1-1 test\n#[test]\nfn t() {}\n"), too_high);
+    assert_eq!(error("#[test]\n//= a 1-1 test\n#[ignore]\nfn t() {}\n"), too_high);
+    assert_eq!(error("#[test]\n//= a 1-1 test\n/// Docs.\nfn t() {}\n"), too_high);
+    let two = "#[test]\n//= a 1-1 test\n//= a 1-2 test\nfn t() {}\n";
+    assert_eq!(Tag::scan("f.rs", two).map(|tags| tags.len()), Ok(2));
 }
 
 #[test]

@@ -45,8 +45,8 @@ proptest! {
         cases: 100, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default()
     })]
 
-    //= bbr-06 5.1.1-1 5.5.10.3-9 test
     #[test]
+    //= bbr-06 5.1.1-1 5.5.10.3-9 test
     fn an_honest_host_is_served(script in script()) {
         for script in for_each_spec(&script) {
             prop_assert_eq!(truthful::play(&script), truthful::play(&script));

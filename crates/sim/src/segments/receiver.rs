@@ -167,8 +167,8 @@ mod tests {
         }
     }
 
-    //= bbr-06 5.5.7.1-1 test
     #[test]
+    //= bbr-06 5.5.7.1-1 test
     fn every_second_segment_is_acknowledged_and_one_alone_after_40_ms() {
         let mut receiver = past_quick_acks(None);
         assert_eq!(receiver.on_segment(at(1), segment(16)), Reply::Later);

@@ -56,8 +56,8 @@ impl RttEstimator {
 mod tests {
     use super::*;
 
-    //= bbr-06 4.1.2.1-4 test
     #[test]
+    //= bbr-06 4.1.2.1-4 test
     fn follows_rfc_6298() {
         let mut rtt = RttEstimator::new(TimeDelta::from_millis(800));
         assert_eq!(rtt.smoothed(), TimeDelta::from_millis(800));

@@ -330,9 +330,9 @@ mod tests {
         lost
     }
 
+    #[test]
     //= rfc9937 6.2-3 test
     //= bbr-06 2.2-10 test
-    #[test]
     fn bytes_are_in_flight_until_delivered_or_lost_and_unacked_until_delivered() {
         let mut board = sent(4);
         assert_eq!((board.in_flight(), board.unacked()), (4000, 4000));
@@ -351,8 +351,8 @@ mod tests {
         assert_eq!(board.oldest_sent(), Time::NEVER);
     }
 
-    //= bbr-06 4.1.3.5-3 4.2-1 4.2-2 test
     #[test]
+    //= bbr-06 4.1.3.5-3 4.2-1 4.2-2 test
     fn the_echo_tells_which_transmission_arrived() {
         for (tx, ambiguous) in [(0, true), (1, false)] {
             let mut board = sent(1);
@@ -377,8 +377,8 @@ mod tests {
         assert!(delivered[0].ambiguous && delivered[0].spurious.is_none());
     }
 
-    //= rfc9438 4.9.1-1 4.9.2-1 test
     #[test]
+    //= rfc9438 4.9.1-1 4.9.2-1 test
     fn what_was_lost_and_arrives_after_all_is_not_sent_again() {
         let mut board = sent(3);
         assert_eq!(lose_before(&mut board, 2), [0, 1]);

@@ -11,8 +11,8 @@ fn slot(point: &Point) -> TimeDelta {
     point.rtt.divided_by(2).min(TimeDelta::from_millis(100))
 }
 
-//= bbr-06 5.5.9-5 test
 #[test]
+//= bbr-06 5.5.9-5 test
 fn startup_finds_the_bandwidth_behind_aggregation() {
     check(&Case {
         name: "A.12 Achieving Expected STARTUP Bandwidth on a Link With Aggregation",
@@ -35,8 +35,8 @@ fn startup(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(cwnd > 2 * bdp, || format!("cwnd {cwnd} B, BDP {bdp} B"))
 }
 
-//= bbr-06 5.5.9-5 test
 #[test]
+//= bbr-06 5.5.9-5 test
 fn cruise_keeps_the_link_busy_behind_aggregation() {
     check(&Case {
         name: "A.13 Achieving Expected Cruise Bandwidth on a Link With Aggregation",
@@ -65,8 +65,8 @@ fn cruise(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(utilisation >= expected(scene.point.rtt + slot), || format!("{utilisation:.1} %"))
 }
 
-//= bbr-06 2.8-4 5.6.4.3-1 5.6.4.6-4 test
 #[test]
+//= bbr-06 2.8-4 5.6.4.3-1 5.6.4.6-4 test
 fn four_packets_are_the_least_window() {
     check(&Case {
         name: "A.14 Correctly Managing Sub-Packet BDPs",

@@ -7,8 +7,8 @@ use crate::scene::{DOWN, Scene, ensure, percent};
 
 const CYCLES: usize = 5;
 
-//= bbr-06 5.3.1.2-2 test
 #[test]
+//= bbr-06 5.3.1.2-2 test
 fn up_lasts_while_application_limited_without_loss() {
     check(&Case {
         name: "A.7 Never Exiting PROBE_UP When Application-Limited With No Loss",
@@ -48,8 +48,8 @@ fn up(scene: &mut Scene<'_>) -> Result<(), String> {
     Err("ProbeRTT cuts every probe short".into())
 }
 
-//= bbr-06 5.5.4-1 test
 #[test]
+//= bbr-06 5.5.4-1 test
 fn application_limited_refill_does_not_lower_max_bw() {
     check(&Case {
         name: "A.22 Handling Application-Limited Sending During PROBE_REFILL",

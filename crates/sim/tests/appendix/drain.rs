@@ -36,8 +36,8 @@ const SHORT_DRAIN: Exception = Exception {
     why: "less than a round is to be drained",
 };
 
-//= bbr-06 5.3.2-1 5.3.2-2 5.3.3.9-1 5.6.4.2-3 test
 #[test]
+//= bbr-06 5.3.2-1 5.3.2-2 5.3.3.9-1 5.6.4.2-3 test
 fn drain_ends_when_inflight_is_one_bdp() {
     check(&Case {
         name: "A.3 Exiting DRAIN Based on Inflight",
@@ -62,8 +62,8 @@ fn inflight(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(left.in_flight <= most, || format!("{} B in flight, BDP {most} B", left.in_flight))
 }
 
-//= bbr-06 5.3.2-3 test
 #[test]
+//= bbr-06 5.3.2-3 test
 fn drain_ends_after_three_rounds_whatever_is_in_flight() {
     check(&Case {
         name: "A.4 Exiting DRAIN Based on Time",

@@ -7,8 +7,8 @@ use crate::scene::{DOWN, Scene, bdp, ensure};
 
 const CYCLES: usize = 5;
 
-//= bbr-06 5.3.3.7-3 test
 #[test]
+//= bbr-06 5.3.3.7-3 test
 fn up_ends_on_loss_when_application_limited() {
     check(&Case {
         name: "A.6 Exiting PROBE_UP on Loss When Application-Limited",
@@ -53,8 +53,8 @@ fn limited(scene: &mut Scene<'_>) -> Result<(), String> {
     Err("ProbeRTT cuts every probe short".into())
 }
 
-//= bbr-06 5.3.3.7-3 test
 #[test]
+//= bbr-06 5.3.3.7-3 test
 fn loss_in_up_lowers_the_longterm_bound_and_ends_the_probe() {
     check(&Case {
         name: "A.21 Handling Loss During PROBE_UP After inflight_longterm is Set",

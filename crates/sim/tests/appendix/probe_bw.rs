@@ -8,8 +8,8 @@ use crate::scene::{DOWN, Scene, ensure, one_bdp};
 /// Cycles that are looked at: some are cut short by ProbeRTT or end in another way.
 const CYCLES: usize = 5;
 
-//= bbr-06 5.3.3.7-1 5.3.3.9-5 5.3.3.9-10 test
 #[test]
+//= bbr-06 5.3.3.7-1 5.3.3.9-5 5.3.3.9-10 test
 fn up_ends_on_a_plateau_of_three_rounds() {
     check(&Case {
         name: "A.5 Exiting PROBE_UP on Bandwidth Plateau",
@@ -49,8 +49,8 @@ fn plateau(scene: &mut Scene<'_>) -> Result<(), String> {
     Err("ProbeRTT cuts every probe short".into())
 }
 
-//= bbr-06 5.3.3.1-1 5.3.3.1-2 5.3.3.1-3 5.3.3.9-3 5.3.3.9-9 test
 #[test]
+//= bbr-06 5.3.3.1-1 5.3.3.1-2 5.3.3.1-3 5.3.3.9-3 5.3.3.9-9 test
 fn down_ends_when_inflight_leaves_headroom() {
     check(&Case {
         name: "A.8 Exiting PROBE_DOWN on Inflight",
@@ -92,8 +92,8 @@ fn inflight(scene: &mut Scene<'_>) -> Result<(), String> {
     Err("DOWN never led to CRUISE".into())
 }
 
-//= bbr-06 5.3.3.8.2-3 5.3.3.8.3-1 test
 #[test]
+//= bbr-06 5.3.3.8.2-3 5.3.3.8.3-1 test
 fn down_ends_when_it_is_time_to_probe_again() {
     check(&Case {
         name: "A.9 Exiting PROBE_DOWN After Max Time",

@@ -9,8 +9,8 @@ use crate::scene::{Scene, bdp, ensure};
 const INTERVAL: TimeDelta = TimeDelta::from_secs(5);
 const DURATION: TimeDelta = TimeDelta::from_millis(200);
 
-//= bbr-06 2.16-3 5.3.4.1-3 5.3.4.1-4 5.3.4.3-5 5.3.4.3-7 5.3.4.3-8 5.3.4.4-2 test
 #[test]
+//= bbr-06 2.16-3 5.3.4.1-3 5.3.4.1-4 5.3.4.3-5 5.3.4.3-7 5.3.4.3-8 5.3.4.4-2 test
 fn probe_rtt_comes_after_five_seconds_and_lasts_200_ms_and_a_round() {
     check(&Case {
         name: "A.10 Entering and Exiting PROBE_RTT",
@@ -53,8 +53,8 @@ fn visit(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(sent > 2 * half, || format!("only {sent} B in the next rounds"))
 }
 
-//= bbr-06 5.2.2-1 5.3.4.2-2 5.4.1-1 5.4.1-3 test
 #[test]
+//= bbr-06 5.2.2-1 5.3.4.2-2 5.4.1-1 5.4.1-3 test
 fn probe_rtt_is_skipped_after_idle_time() {
     check(&Case {
         name: "A.11 Skipping PROBE_RTT Due to Application-Limited Sending",

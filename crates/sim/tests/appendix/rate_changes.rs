@@ -44,8 +44,8 @@ fn increase(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(probing <= most, || format!("{probing} rounds of probing in {probes} probes"))
 }
 
-//= bbr-06 5.3.3.9-16 test
 #[test]
+//= bbr-06 5.3.3.9-16 test
 fn a_tenth_of_the_bandwidth_is_learned() {
     check(&Case {
         name: "A.16 Decreasing Bandwidth 10x and Ensuring Max Bandwidth Adapts Down",

@@ -5,8 +5,8 @@ use uncork_units::{Rate, Ratio, TimeDelta};
 use crate::grid::{Case, EVERYWHERE, Exception, check};
 use crate::scene::{DOWN, Scene, ensure, ensure_max_bw, in_startup};
 
-//= bbr-06 5.3.1.1-2 5.3.1.2-4 test
 #[test]
+//= bbr-06 5.3.1.1-2 5.3.1.2-4 test
 fn startup_ends_on_a_bandwidth_plateau() {
     check(&Case {
         name: "A.1 Exiting STARTUP on Bandwidth Plateau",
@@ -42,8 +42,8 @@ fn plateau(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(is_right, || format!("left {plateau} rounds after the last growth"))
 }
 
-//= bbr-06 5.3.1.1-2 5.5.10.1-1 test
 #[test]
+//= bbr-06 5.3.1.1-2 5.5.10.1-1 test
 fn startup_ends_on_loss_when_application_limited() {
     check(&Case {
         name: "A.2 Exiting STARTUP on Loss When Application-Limited",
@@ -82,8 +82,8 @@ fn loss(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(left.snapshot.inflight_longterm.is_some(), || "inflight_longterm is unset".into())
 }
 
-//= bbr-06 4.1.2.4-2 5.3.1.2-2 test
 #[test]
+//= bbr-06 4.1.2.4-2 5.3.1.2-2 test
 fn startup_lasts_while_application_limited_without_loss() {
     check(&Case {
         name: "A.7 Never Exiting STARTUP When Application-Limited With No Loss",
@@ -103,8 +103,8 @@ fn lasting(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(left.is_none(), || format!("{state} in spite of it"))
 }
 
-//= bbr-06 5.3.4.1-2 5.3.4.1-4 5.3.4.4-2 test
 #[test]
+//= bbr-06 5.3.4.1-2 5.3.4.1-4 5.3.4.4-2 test
 fn probe_rtt_in_startup_returns_to_startup() {
     check(&Case {
         name: "A.20 Entering and Exiting PROBE_RTT During STARTUP",

@@ -30,8 +30,8 @@ fn nothing_is_asked_for_without_a_round_trip_time() {
 
 /// "SHOULD request parameters that yield at least 4 acknowledgments per round trip"; REFILL has them
 /// from its beginning, whatever CRUISE had asked for.
-//= bbr-06 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 test
 #[test]
+//= bbr-06 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 test
 fn startup_refill_and_up_want_four_acks_per_round_trip() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.run_for(ms(200));
@@ -46,8 +46,8 @@ fn startup_refill_and_up_want_four_acks_per_round_trip() {
 
 /// "MAY request an ACK delay of up to 0.5 * C.srtt and an ACK threshold of up to roughly a quarter of
 /// the current congestion window."
-//= bbr-06 4.1.3.3-2 4.1.3.3-6 4.1.3.3-7 test
 #[test]
+//= bbr-06 4.1.3.3-2 4.1.3.3-6 4.1.3.3-7 test
 fn down_and_cruise_bear_half_a_round_trip_and_a_quarter_of_the_window() {
     for state in [State::ProbeBwDown, State::ProbeBwCruise] {
         let mut flow = flow_in(state);
@@ -64,8 +64,8 @@ fn down_and_cruise_bear_half_a_round_trip_and_a_quarter_of_the_window() {
 
 /// "If a sender that has requested reduced ACK frequency observes that it frequently exhausts C.cwnd
 /// before the next ACK arrives, it SHOULD increase the requested ACK frequency."
-//= bbr-06 4.1.3.3-1 test
 #[test]
+//= bbr-06 4.1.3.3-1 test
 fn a_window_that_runs_out_in_cruise_wants_more_acks() {
     let mut flow = flow_in(State::ProbeBwCruise);
     assert!(flow.run_until(secs(60), |flow| !flow.cc.cwnd_usage.is_limited()));
@@ -77,8 +77,8 @@ fn a_window_that_runs_out_in_cruise_wants_more_acks() {
 }
 
 /// "SHOULD solicit a prompt acknowledgment … on the last packet of each flight of data."
-//= bbr-06 4.1.3.3-8 4.1.3.3-9 test
 #[test]
+//= bbr-06 4.1.3.3-8 4.1.3.3-9 test
 fn probe_rtt_wants_the_last_packet_acknowledged_at_once() {
     let flow = flow_in(State::ProbeRtt);
     assert!(wish(&flow).immediate_ack);

@@ -68,8 +68,8 @@ fn lose_until(flow: &mut Loop<Bbr3>, at: &str, done: fn(&Loop<Bbr3>) -> bool) {
 }
 
 /// A.18: every second packet seems lost, until UP is over; then all turn out to be late.
-//= bbr-06 5.2.5-1 5.5.10.2-5 5.5.11.2-4 5.5.11.2-6 test
 #[test]
+//= bbr-06 5.2.5-1 5.5.10.2-5 5.5.11.2-4 5.5.11.2-6 test
 fn spurious_loss_in_up_resumes_the_probe() {
     everywhere(State::ProbeBwUp, |mut flow, at| {
         let before = flow.cc.bounds;
@@ -87,8 +87,8 @@ fn spurious_loss_in_up_resumes_the_probe() {
 }
 
 /// A.19: nothing arrives any more until the timer expires; then all does.
-//= bbr-06 5.5.11.1-1 5.5.11.2-2 5.6.4.4-5 test
 #[test]
+//= bbr-06 5.5.11.1-1 5.5.11.2-2 5.6.4.4-5 test
 fn spurious_timeout_restores_window_and_bounds() {
     everywhere(State::ProbeBwCruise, |mut flow, at| {
         flow.path.loss_ppm = 1_000_000;
@@ -108,8 +108,8 @@ fn spurious_timeout_restores_window_and_bounds() {
 }
 
 /// A.19 in UP, and the retransmission is late too.
-//= bbr-06 5.6.4.4-4 test
 #[test]
+//= bbr-06 5.6.4.4-4 test
 fn spurious_timeouts_in_up_resume_the_probe() {
     everywhere(State::ProbeBwUp, |mut flow, at| {
         let before = flow.cc.bounds;
@@ -122,8 +122,8 @@ fn spurious_timeouts_in_up_resume_the_probe() {
 }
 
 /// A.11, step 4.
-//= bbr-06 5.3.4.3-4 test
 #[test]
+//= bbr-06 5.3.4.3-4 test
 fn a_restart_from_idle_lasts_until_the_first_delivery() {
     let mut flow = roomy();
     flow.reach(State::ProbeBwCruise);
@@ -137,8 +137,8 @@ fn a_restart_from_idle_lasts_until_the_first_delivery() {
 }
 
 /// A.15, step 3: the buffer has bounded inflight when it, and the rate, grow.
-//= bbr-06 5.3.3.5-3 5.3.3.7-2 5.3.3.9-13 5.3.3.9-14 test
 #[test]
+//= bbr-06 5.3.3.5-3 5.3.3.7-2 5.3.3.9-13 5.3.3.9-14 test
 fn longterm_bound_grows_twice_as_fast_each_round() {
     let mut flow = flow(100, 400, Deviations::ALL);
     flow.run(secs(4), |_| {});
@@ -163,8 +163,8 @@ fn longterm_bound_grows_twice_as_fast_each_round() {
 }
 
 /// A.16, step 3.
-//= bbr-06 5.3.3.2-2 5.3.3.3-1 5.3.3.9-4 5.5.10.3-4 test
 #[test]
+//= bbr-06 5.3.3.2-2 5.3.3.3-1 5.3.3.9-4 5.5.10.3-4 test
 fn loss_in_cruise_sets_the_short_term_bounds_and_refill_lifts_them() {
     let mut flow = roomy();
     flow.reach(State::ProbeBwCruise);

@@ -22,8 +22,8 @@ fn window_after(bbr: &mut Bbr3, newly_acked: u64) -> u64 {
     bbr.cwnd
 }
 
-//= bbr-06 5.6.3-1 5.6.3-3 test
 #[test]
+//= bbr-06 5.6.3-1 5.6.3-3 test
 fn a_quantum_is_a_millisecond_within_two_packets_and_64_kb() {
     let mut bbr = bbr(Deviations::ALL);
     let mut quantum = |mbit| {
@@ -36,8 +36,8 @@ fn a_quantum_is_a_millisecond_within_two_packets_and_64_kb() {
     assert_eq!(quantum(10_000), 64 * 1_024);
 }
 
-//= bbr-06 5.6.4.2-1 test
 #[test]
+//= bbr-06 5.6.4.2-1 test
 fn without_an_rtt_the_initial_window_stands_in_for_the_bdp() {
     let mut bbr = bbr(Deviations::ALL);
     assert_eq!(bbr.min_rtt.get(), None);
@@ -46,8 +46,8 @@ fn without_an_rtt_the_initial_window_stands_in_for_the_bdp() {
     assert_eq!(bbr.inflight_at_max_bw(Ratio::ONE), 10 * MSS64);
 }
 
-//= bbr-06 5.5.8.2-1 5.6.4.2-2 5.6.4.3-1 test
 #[test]
+//= bbr-06 5.5.8.2-1 5.6.4.2-2 5.6.4.3-1 test
 fn a_budget_is_a_quantum_and_four_packets_at_least() {
     let mut bbr = cruising();
     bbr.bdp = 0;
@@ -59,8 +59,8 @@ fn a_budget_is_a_quantum_and_four_packets_at_least() {
     assert_eq!(bbr.inflight(Ratio::ONE), 100 * MSS64);
 }
 
-//= bbr-06 5.3.3.8.3-4 test
 #[test]
+//= bbr-06 5.3.3.8.3-4 test
 fn target_inflight_is_the_bdp_unless_the_window_is_smaller() {
     let mut bbr = cruising();
     assert_eq!(bbr.target_inflight(), bbr.bdp);
@@ -68,8 +68,8 @@ fn target_inflight_is_the_bdp_unless_the_window_is_smaller() {
     assert_eq!(bbr.target_inflight(), bbr.cwnd);
 }
 
-//= bbr-06 5.6.2-3 test
 #[test]
+//= bbr-06 5.6.2-3 test
 fn until_the_pipe_is_full_the_pacing_rate_only_rises() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10);
@@ -86,8 +86,8 @@ fn until_the_pipe_is_full_the_pacing_rate_only_rises() {
     assert_eq!(script.bbr.pacing_rate.bytes_per_sec(), 123_750);
 }
 
-//= bbr-06 5.5.10.3-9 5.6.1-2 test
 #[test]
+//= bbr-06 5.5.10.3-9 5.6.1-2 test
 fn the_rate_is_bounded_by_the_short_term_model() {
     let mut bbr = cruising();
     assert_eq!(bbr.bw, bbr.max_bw.get());
@@ -98,8 +98,8 @@ fn the_rate_is_bounded_by_the_short_term_model() {
     assert_eq!(bbr.bdp, bbr.bw.bytes_in(min_rtt));
 }
 
-//= bbr-06 5.6.4.6-1 5.6.4.6-2 test
 #[test]
+//= bbr-06 5.6.4.6-1 5.6.4.6-2 test
 fn a_window_above_the_model_is_cut_at_once() {
     let mut bbr = cruising();
     let most = bbr.max_inflight();
@@ -111,8 +111,8 @@ fn a_window_above_the_model_is_cut_at_once() {
     assert_eq!(window_after(&mut bbr, 9 * MSS64), most);
 }
 
-//= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 #[test]
+//= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 fn probe_rtt_halves_the_window() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeRtt);
@@ -125,8 +125,8 @@ fn probe_rtt_halves_the_window() {
     assert_eq!(flow.cc.probe_rtt_cwnd(), 4 * MSS64);
 }
 
-//= bbr-06 5.3.3.3-4 5.6.1-3 5.6.4.7-1 5.6.4.7-2 test
 #[test]
+//= bbr-06 5.3.3.3-4 5.6.1-3 5.6.4.7-1 5.6.4.7-2 test
 fn the_window_is_capped_by_what_the_state_allows() {
     let mut bbr = cruising();
     let mut window = |state, longterm, shortterm| {

@@ -16,8 +16,8 @@ fn reached(state: State) -> Loop<Bbr3> {
     flow
 }
 
-//= bbr-06 5.2.1-1 5.3.3.9-6 5.6.4.1-1 test
 #[test]
+//= bbr-06 5.2.1-1 5.3.3.9-6 5.6.4.1-1 test
 fn a_new_connection_is_in_startup_and_unbounded() {
     let bbr = bbr(Deviations::ALL);
     let snapshot = bbr.snapshot();
@@ -28,8 +28,8 @@ fn a_new_connection_is_in_startup_and_unbounded() {
     assert_eq!((bbr.undo.prior_cwnd, bbr.undo_state), (0, None));
 }
 
-//= bbr-06 5.2.3-1 5.2.3-2 5.2.3-3 5.6.2-4 test
 #[test]
+//= bbr-06 5.2.3-1 5.2.3-2 5.2.3-3 5.6.2-4 test
 fn the_ack_that_ends_startup_is_paced_as_drain() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     assert!(flow.run_until(secs(10), |flow| flow.cc.full_pipe.reached()));
@@ -40,8 +40,8 @@ fn the_ack_that_ends_startup_is_paced_as_drain() {
     assert_eq!(flow.cc.send_quantum, quantum);
 }
 
-//= bbr-06 5.3.3.3-3 5.3.3.9-4 5.3.3.9-6 5.3.3.9-7 test
 #[test]
+//= bbr-06 5.3.3.3-3 5.3.3.9-4 5.3.3.9-6 5.3.3.9-7 test
 fn refill_lasts_one_round() {
     let mut flow = reached(State::ProbeBwRefill);
     assert_eq!(flow.cc.cycle.ack_phase, AckPhase::Refilling);
@@ -54,8 +54,8 @@ fn refill_lasts_one_round() {
     assert!(flow.cc.cycle.is_bw_probe_sample);
 }
 
-//= bbr-06 5.3.3.5-2 test
 #[test]
+//= bbr-06 5.3.3.5-2 test
 fn up_raises_inflight_to_a_quarter_above_the_bdp() {
     let mut flow = reached(State::ProbeBwUp);
     assert_eq!(flow.snapshot().inflight_longterm, None);
@@ -68,8 +68,8 @@ fn up_raises_inflight_to_a_quarter_above_the_bdp() {
     assert!(most * 4 >= bdp * 5, "{most} of {bdp}");
 }
 
-//= bbr-06 5.5.10.3-3 test
 #[test]
+//= bbr-06 5.5.10.3-3 test
 fn a_probe_ends_with_fresh_congestion_signals() {
     let mut flow = reached(State::ProbeBwUp);
     flow.run_for(ms(60));
@@ -81,8 +81,8 @@ fn a_probe_ends_with_fresh_congestion_signals() {
     assert_eq!(signals.inflight_latest, 0);
 }
 
-//= bbr-06 5.3.3.9-11 5.5.10.3-5 test
 #[test]
+//= bbr-06 5.3.3.9-11 5.5.10.3-5 test
 fn loss_while_probing_leaves_the_short_term_bounds() {
     for state in [State::ProbeBwRefill, State::ProbeBwUp] {
         let mut flow = reached(state);
@@ -110,8 +110,8 @@ fn sample(prior_delivered: u64, delivered: u64, mbit: u64) -> RateSample {
     }
 }
 
-//= bbr-06 5.5.10.3-1 5.5.10.3-2 test
 #[test]
+//= bbr-06 5.5.10.3-1 5.5.10.3-2 test
 fn latest_signals_are_maxima_of_a_loss_round() {
     let mut bbr = bbr(Deviations::ALL);
     let mut ack = |sample: RateSample| {
@@ -128,8 +128,8 @@ fn latest_signals_are_maxima_of_a_loss_round() {
     assert_eq!(ack(sample(0, 7_000, 40)), (Rate::from_mbit(40), 7_000, true));
 }
 
-//= bbr-06 5.5.9-4 test
 #[test]
+//= bbr-06 5.5.9-4 test
 fn startup_remembers_aggregation_for_one_round() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.run_for(ms(100));
@@ -150,8 +150,8 @@ fn startup_remembers_aggregation_for_one_round() {
     assert!(flow.cc.aggregation.extra_acked() < burst / 2);
 }
 
-//= bbr-06 5.5.10.2-4 test
 #[test]
+//= bbr-06 5.5.10.2-4 test
 fn a_loss_of_an_application_limited_flight_sets_no_bound() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(30);
@@ -165,8 +165,8 @@ fn a_loss_of_an_application_limited_flight_sets_no_bound() {
     assert_eq!(script.bbr.snapshot().inflight_longterm, None);
 }
 
-//= bbr-06 5.5.11.2-7 test
 #[test]
+//= bbr-06 5.5.11.2-7 test
 fn an_undo_in_probe_rtt_restores_the_bounds_and_stays() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwUp);
@@ -185,8 +185,8 @@ fn an_undo_in_probe_rtt_restores_the_bounds_and_stays() {
     assert_eq!((flow.cc.state, flow.cc.bounds), (State::ProbeRtt, before));
 }
 
-//= bbr-06 5.3.4.3-3 test
 #[test]
+//= bbr-06 5.3.4.3-3 test
 fn probe_rtt_is_the_end_of_a_probe() {
     let mut flow = reached(State::ProbeRtt);
     flow.reach(State::ProbeBwUp);
@@ -201,8 +201,8 @@ fn probe_rtt_is_the_end_of_a_probe() {
     assert!(!flow.cc.cycle.is_bw_probe_sample && flow.cc.probe_rtt_done_stamp != Time::NEVER);
 }
 
-//= bbr-06 5.3.4.3-6 test
 #[test]
+//= bbr-06 5.3.4.3-6 test
 fn probe_rtt_marks_its_samples_application_limited() {
     let mut flow = reached(State::ProbeRtt);
     while flow.cc.state == State::ProbeRtt {
@@ -211,8 +211,8 @@ fn probe_rtt_marks_its_samples_application_limited() {
     }
 }
 
-//= bbr-06 5.4.1-4 test
 #[test]
+//= bbr-06 5.4.1-4 test
 fn idle_time_can_complete_a_probe_rtt() {
     let mut flow = reached(State::ProbeRtt);
     let saved = flow.cc.undo.prior_cwnd;
@@ -225,8 +225,8 @@ fn idle_time_can_complete_a_probe_rtt() {
     assert_eq!(flow.cc.cwnd, saved);
 }
 
-//= bbr-06 5.4.1-3 test
 #[test]
+//= bbr-06 5.4.1-3 test
 fn a_restart_from_idle_keeps_the_window_and_paces_at_the_bandwidth() {
     let mut flow = reached(State::ProbeBwUp);
     flow.write(0);

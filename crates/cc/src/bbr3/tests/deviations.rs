@@ -21,15 +21,15 @@ fn trace(buffer_millibdp: u64, deviations: Deviations) -> std::vec::Vec<(State, 
     trace
 }
 
-//= bbr-06 5.1-1 test
 #[test]
+//= bbr-06 5.1-1 test
 fn without_loss_the_draft_is_followed_to_the_letter() {
     assert!(trace(2_000, Deviations::ALL) == trace(2_000, Deviations::NONE));
     assert!(trace(200, Deviations::ALL) != trace(200, Deviations::NONE));
 }
 
-//= bbr-06 2.3-2 2.3-3 test
 #[test]
+//= bbr-06 2.3-2 2.3-3 test
 fn a_startup_sees_loss_in_a_shallow_buffer() {
     let lost_by_drain = |deviations| {
         let mut flow = flow(100, 100, deviations);
@@ -101,8 +101,8 @@ pub(super) fn probe_without_growth(script: &mut Script) {
     script.bbr.cycle.is_bw_probe_sample = true;
 }
 
-//= bbr-06 5.5.10.2-8 test
 #[test]
+//= bbr-06 5.5.10.2-8 test
 fn b_a_lost_packet_does_not_make_the_round_application_limited() {
     let state = state_after_a_plateau_with_losses(Deviations::ALL);
     assert_eq!(state, State::ProbeBwDown);
@@ -127,8 +127,8 @@ fn startup_after_losses(contiguity: &[bool]) -> Script {
     script
 }
 
-//= bbr-06 5.3.1.3-1 5.3.1.3-6 5.5.10.2-6 test
 #[test]
+//= bbr-06 5.3.1.3-1 5.3.1.3-6 5.5.10.2-6 test
 fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
     let script = startup_after_losses(&[false; 6]);
     assert_ne!(script.bbr.state, State::Startup);
@@ -137,8 +137,8 @@ fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
     assert!(longterm >= script.bbr.bdp.max(50 * u64::from(MSS)), "{longterm}");
 }
 
-//= bbr-06 5.3.1.3-3 test
 #[test]
+//= bbr-06 5.3.1.3-3 test
 fn g_losses_count_although_the_plateau_is_seen_at_the_same_ack() {
     let mut script = startup_until_the_last_ack(&[false; 6]);
     for mbit in [1_000, 1, 1] {
@@ -155,8 +155,8 @@ fn g_five_ranges_do_not() {
 }
 
 /// Six ranges in a full round of recovery, of a flight so large that they are less than 2 % of it.
-//= bbr-06 5.3.1.3-2 test
 #[test]
+//= bbr-06 5.3.1.3-2 test
 fn g_six_ranges_of_two_percent_do_not() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(400).wait(ms(40)).ack_and_lose(3, &[false]);
@@ -165,8 +165,8 @@ fn g_six_ranges_of_two_percent_do_not() {
     assert_eq!(script.bbr.state, State::Startup);
 }
 
-//= bbr-06 5.3.1.3-3 test
 #[test]
+//= bbr-06 5.3.1.3-3 test
 fn g_one_long_range_does_not() {
     let mut contiguity = [true; 20];
     contiguity[0] = false;
@@ -191,8 +191,8 @@ fn undo_of_many_losses(deviations: Deviations) -> (u64, u64, State) {
     (before, flow.cc.bounds.inflight_longterm, flow.cc.state)
 }
 
-//= bbr-06 5.5.10.2-7 5.5.11.1-1 5.6.4.4-2 test
 #[test]
+//= bbr-06 5.5.10.2-7 5.5.11.1-1 5.6.4.4-2 test
 fn h_an_undo_reaches_back_to_the_start_of_the_episode() {
     let (before, after, state) = undo_of_many_losses(Deviations::ALL);
     assert!(after >= before, "{after} < {before}");
@@ -208,8 +208,8 @@ fn pacing_after_first_rtt(deviations: Deviations) -> u64 {
     script.bbr.pacing_rate.bytes_per_sec()
 }
 
-//= bbr-06 5.6.2-2 test
 #[test]
+//= bbr-06 5.6.2-2 test
 fn i_the_first_rtt_sample_replaces_the_nominal_pacing_rate() {
     // 2.77 * 10 packets over 100 ms, or over 1 ms.
     assert_eq!(pacing_after_first_rtt(Deviations::ALL), 402_204);
@@ -228,8 +228,8 @@ fn state_after_unreliable_samples(deviations: Deviations) -> State {
     script.bbr.state
 }
 
-//= bbr-06 4.1.2.3-7 test
 #[test]
+//= bbr-06 4.1.2.3-7 test
 fn j_unreliable_samples_are_no_plateau() {
     assert_eq!(state_after_unreliable_samples(Deviations::ALL), State::Startup);
     let state = state_after_unreliable_samples(without(Deviation::SkipInvalid));
@@ -253,8 +253,8 @@ fn signals_around_an_unreliable_sample(deviations: Deviations) -> [(Rate, u64); 
 
 /// The zero of such a sample would stand for the delivery of the whole round, to which the
 /// short-term bounds fall.
-//= bbr-06 5.5.5-1 test
 #[test]
+//= bbr-06 5.5.5-1 test
 fn j_unreliable_samples_leave_the_latest_signals_alone() {
     let [before, after] = signals_around_an_unreliable_sample(Deviations::ALL);
     assert!(!before.0.is_zero() && after.0 >= before.0 && after.1 >= before.1);
@@ -326,8 +326,8 @@ fn rounds_of_overlong_drain(deviations: Deviations) -> u64 {
     flow.cc.round.count() - round
 }
 
-//= bbr-06 5.3.2-3 test
 #[test]
+//= bbr-06 5.3.2-3 test
 fn m_drain_lasts_three_rounds() {
     assert_eq!(rounds_of_overlong_drain(Deviations::ALL), 3);
     assert_eq!(rounds_of_overlong_drain(without(Deviation::DrainThreeRounds)), 4);
@@ -362,8 +362,8 @@ fn cautious_probe(deviations: Deviations) -> (TimeDelta, Loop<Bbr3>) {
     (flow.now.since(began), flow)
 }
 
-//= bbr-06 5.3.3.6-1 5.3.3.6-2 5.3.3.6-3 5.3.3.6-4 5.3.3.7-4 5.3.3.9-8 5.3.3.9-10 test
 #[test]
+//= bbr-06 5.3.3.6-1 5.3.3.6-2 5.3.3.6-3 5.3.3.6-4 5.3.3.7-4 5.3.3.9-8 5.3.3.9-10 test
 fn o_a_cautious_probe_stops_at_the_bound_and_is_repeated_in_earnest() {
     let (lasted, mut flow) = cautious_probe(Deviations::ALL);
     assert!(lasted < ms(80), "{lasted:?}");

@@ -13,8 +13,8 @@ fn loaded() -> Script {
     script
 }
 
-//= bbr-06 5.6.4.4-1 test
 #[test]
+//= bbr-06 5.6.4.4-1 test
 fn timeout_lets_one_packet_leave() {
     let mut script = loaded();
     let before = script.bbr.cwnd;
@@ -27,8 +27,8 @@ fn timeout_lets_one_packet_leave() {
     assert!(before > 4 * MSS64, "recovery is over, but the window grows back, it does not jump");
 }
 
-//= bbr-06 4.1.2.4-3 test
 #[test]
+//= bbr-06 4.1.2.4-3 test
 fn a_timeout_in_recovery_does_not_forget_the_window_before_it() {
     let mut script = loaded();
     let before = script.bbr.cwnd;
@@ -60,8 +60,8 @@ fn probe_timeout_concludes_nothing() {
     assert_eq!(script.bbr.control(), before);
 }
 
-//= rfc9002 7.6.2-5 test
 #[test]
+//= rfc9002 7.6.2-5 test
 fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
     let mut script = loaded();
     script.wait(ms(3_000)).time_out(Timeout::Persistent).lose(10);
@@ -76,8 +76,8 @@ fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
     assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
 }
 
-//= bbr-06 5.2.4-1 5.5.10.2-6 test
 #[test]
+//= bbr-06 5.2.4-1 5.5.10.2-6 test
 fn persistent_congestion_inside_an_episode_cancels_the_undo_of_a_probe() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwUp);
@@ -162,8 +162,8 @@ fn late_news_of_the_old_path_is_ignored() {
     assert!(script.bbr.min_rtt.get() == Some(ms(40)));
 }
 
-//= bbr-06 3.7-1 test
 #[test]
+//= bbr-06 3.7-1 test
 fn marks_in_cruise_lower_the_short_term_bounds() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);
@@ -173,8 +173,8 @@ fn marks_in_cruise_lower_the_short_term_bounds() {
     assert_eq!(flow.stats.lost, 0);
 }
 
-//= bbr-06 3.7-1 test
 #[test]
+//= bbr-06 3.7-1 test
 fn more_than_two_percent_of_marks_end_a_probe() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwUp);
@@ -188,8 +188,8 @@ fn more_than_two_percent_of_marks_end_a_probe() {
     assert!(flow.snapshot().inflight_longterm.is_some());
 }
 
-//= bbr-06 5.6.4.4-2 5.6.4.4-3 test
 #[test]
+//= bbr-06 5.6.4.4-2 5.6.4.4-3 test
 fn window_is_restored_after_recovery_and_bounded_by_the_model() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwUp);
@@ -202,8 +202,8 @@ fn window_is_restored_after_recovery_and_bounded_by_the_model() {
     assert!(flow.cc.cwnd >= before.min(bound));
 }
 
-//= bbr-06 5.3.4.3-3 5.6.4.4-4 test
 #[test]
+//= bbr-06 5.3.4.3-3 5.6.4.4-4 test
 fn probe_rtt_saves_the_window_it_finds() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);
@@ -212,9 +212,9 @@ fn probe_rtt_saves_the_window_it_finds() {
     assert!(flow.cc.undo.prior_cwnd < 3 * flow.path.bdp());
 }
 
+#[test]
 //= rfc9002 7.8-2 test
 //= bbr-06 4.1.1.3-2 4.1.2.4-1 test
-#[test]
 fn probe_rtt_holds_inflight_against_the_min_rtt_of_the_same_ack() {
     let mut script = loaded();
     // After 12 s without an ACK both minima have expired, and nine packets are less than half of
@@ -246,8 +246,8 @@ fn pacing_limited_sender_is_not_application_limited() {
     assert!(script.bbr.sampler.is_app_limited());
 }
 
-//= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.3-3 test
 #[test]
+//= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.3-3 test
 fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
     let mut flow = flow(10, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);
@@ -257,8 +257,8 @@ fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
     assert!(packets < 40 && (packets..=packets + 1).contains(&rounds), "{rounds}");
 }
 
-//= bbr-06 5.3.3.8.3-2 test
 #[test]
+//= bbr-06 5.3.3.8.3-2 test
 fn equal_seeds_give_equal_runs_and_others_do_not() {
     let probes = |seed| {
         let settings = Settings { seed, ..settings() };

@@ -36,16 +36,16 @@ fn lose_one(bbr: &mut Bbr3, now: Time, tx_in_flight: u64, lost: u64) {
     bbr.on_feedback(now, &feedback);
 }
 
-//= bbr-06 5.2.4-1 5.5.10.2-9 test
 #[test]
+//= bbr-06 5.2.4-1 5.5.10.2-9 test
 fn longterm_bound_is_where_losses_crossed_the_threshold() {
     let mut flow = reached(State::ProbeBwUp);
     lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
     assert_eq!(flow.cc.bounds.inflight_longterm, 600_000 - MSS64);
 }
 
-//= bbr-06 5.5.10.2-4 test
 #[test]
+//= bbr-06 5.5.10.2-4 test
 fn longterm_bound_is_at_least_beta_of_the_bdp() {
     let mut flow = reached(State::ProbeBwUp);
     let target = flow.cc.target_inflight();
@@ -53,8 +53,8 @@ fn longterm_bound_is_at_least_beta_of_the_bdp() {
     assert_eq!(flow.cc.bounds.inflight_longterm, target * 7 / 10);
 }
 
-//= bbr-06 5.5.10.2-8 test
 #[test]
+//= bbr-06 5.5.10.2-8 test
 fn losses_before_a_packet_left_are_not_its_flight_s() {
     let mut flow = reached(State::ProbeBwUp);
     flow.cc.sampler.count_marked(10_000_000);
@@ -62,8 +62,8 @@ fn losses_before_a_packet_left_are_not_its_flight_s() {
     assert_eq!(flow.cc.state, State::ProbeBwUp);
 }
 
-//= bbr-06 5.5.10.2-3 test
 #[test]
+//= bbr-06 5.5.10.2-3 test
 fn a_probe_is_judged_too_high_once() {
     let mut flow = reached(State::ProbeBwUp);
     lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
@@ -71,8 +71,8 @@ fn a_probe_is_judged_too_high_once() {
     assert_eq!(flow.cc.bounds.inflight_longterm, 600_000 - MSS64);
 }
 
-//= bbr-06 5.3.3.9-2 5.3.3.9-15 5.3.3.9-16 5.5.10.2-8 test
 #[test]
+//= bbr-06 5.3.3.9-2 5.3.3.9-15 5.3.3.9-16 5.5.10.2-8 test
 fn a_probe_is_judged_until_its_last_ack() {
     let mut flow = reached(State::ProbeBwUp);
     flow.reach(State::ProbeBwDown);
@@ -84,8 +84,8 @@ fn a_probe_is_judged_until_its_last_ack() {
     assert_eq!(flow.snapshot().inflight_longterm, None);
 }
 
-//= bbr-06 5.3.3.9-17 test
 #[test]
+//= bbr-06 5.3.3.9-17 test
 fn a_safe_flight_above_the_longterm_bound_raises_it() {
     let mut flow = reached(State::ProbeBwCruise);
     flow.cc.bounds.inflight_longterm = 100_000;
@@ -93,8 +93,8 @@ fn a_safe_flight_above_the_longterm_bound_raises_it() {
     assert!(flow.cc.bounds.inflight_longterm > 450_000);
 }
 
-//= bbr-06 5.3.1.3-3 test
 #[test]
+//= bbr-06 5.3.1.3-3 test
 fn ranges_of_one_round_do_not_count_in_the_next() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(50);
@@ -106,8 +106,8 @@ fn ranges_of_one_round_do_not_count_in_the_next() {
     assert_eq!(script.bbr.state, State::Startup);
 }
 
-//= bbr-06 5.3.1.3-5 5.5.11.2-3 5.5.11.2-5 test
 #[test]
+//= bbr-06 5.3.1.3-5 5.5.11.2-3 5.5.11.2-5 test
 fn spurious_loss_exit_from_startup_is_undone() {
     let mut flow = flow(100, 100, Deviations::ALL);
     flow.reach(State::Drain);
@@ -135,8 +135,8 @@ fn nothing_is_undone_after_idle_time() {
     assert_eq!(flow.cc.bounds, bounds);
 }
 
-//= bbr-06 5.3.4.4-1 test
 #[test]
+//= bbr-06 5.3.4.4-1 test
 fn probe_rtt_forgets_the_short_term_bounds() {
     let mut flow = reached(State::ProbeRtt);
     flow.cc.bounds.inflight_shortterm = 100_000;
@@ -145,8 +145,8 @@ fn probe_rtt_forgets_the_short_term_bounds() {
     assert_eq!((flow.snapshot().bw_shortterm, flow.snapshot().inflight_shortterm), (None, None));
 }
 
-//= bbr-06 5.3.4.1-2 5.5.6-1 test
 #[test]
+//= bbr-06 5.3.4.1-2 5.5.6-1 test
 fn a_probe_cut_short_advances_the_filter_on_the_way_out_of_probe_rtt() {
     let mut flow = reached(State::ProbeRtt);
     flow.reach(State::ProbeBwUp);
@@ -174,8 +174,8 @@ fn cruise_does_not_age_max_bw() {
     assert_eq!(flow.cc.max_bw.get(), of_the_probe);
 }
 
-//= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.2-3 5.5.1-3 test
 #[test]
+//= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.2-3 5.5.1-3 test
 fn large_pipes_probe_after_63_rounds_at_the_latest() {
     let path = Path::new(Rate::from_mbit(100), ms(10), 2_000);
     let mut flow = Loop::new(bbr(Deviations::ALL), path, 1);
@@ -185,16 +185,16 @@ fn large_pipes_probe_after_63_rounds_at_the_latest() {
     assert_eq!(flow.cc.cycle.rounds_since_up, 63);
 }
 
-//= bbr-06 2.5-3 3.5-1 5.3.3.2-1 5.6.2-5 test
 #[test]
+//= bbr-06 2.5-3 3.5-1 5.3.3.2-1 5.6.2-5 test
 fn cruise_paces_one_percent_below_the_bandwidth() {
     let flow = reached(State::ProbeBwCruise);
     let rate = flow.cc.pacing_rate.bytes_per_sec();
     assert_eq!(rate, flow.cc.bw.bytes_per_sec() * 99 / 100);
 }
 
-//= bbr-06 5.6.4.2-2 5.6.4.2-4 test
 #[test]
+//= bbr-06 5.6.4.2-2 5.6.4.2-4 test
 fn up_may_have_two_more_packets_in_flight() {
     let mut flow = reached(State::ProbeBwUp);
     flow.run_for(ms(1));
@@ -202,8 +202,8 @@ fn up_may_have_two_more_packets_in_flight() {
     assert_eq!(flow.cc.max_inflight(), flow.cc.bdp * 9 / 4 + extra + 2 * MSS64);
 }
 
-//= bbr-06 5.6.4.6-3 test
 #[test]
+//= bbr-06 5.6.4.6-3 test
 fn the_first_window_grows_whatever_the_first_samples_say() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(1);
@@ -211,8 +211,8 @@ fn the_first_window_grows_whatever_the_first_samples_say() {
     assert_eq!(script.bbr.cwnd, 11 * MSS64);
 }
 
-//= bbr-06 2.2-12 test
 #[test]
+//= bbr-06 2.2-12 test
 fn window_counts_as_used_for_one_round() {
     let mut usage = super::super::control::CwndUsage::UNUSED;
     usage.on_full(1_000);
@@ -223,8 +223,8 @@ fn window_counts_as_used_for_one_round() {
     assert!(!usage.is_limited());
 }
 
-//= bbr-06 5.5.4-1 5.5.5-1 test
 #[test]
+//= bbr-06 5.5.4-1 5.5.5-1 test
 fn an_application_limited_rate_counts_when_it_is_higher() {
     let mut bbr = bbr(Deviations::ALL);
     let limited = |mbit| RateSample {
@@ -242,8 +242,8 @@ fn an_application_limited_rate_counts_when_it_is_higher() {
     assert_eq!(bbr.max_bw.get(), Rate::from_mbit(60));
 }
 
-//= bbr-06 5.4.1-2 test
 #[test]
+//= bbr-06 5.4.1-2 test
 fn silence_before_a_restart_is_no_aggregation() {
     let ack = |now, newly_acked| super::super::ack_aggregation::AckArrival {
         now: Time::ZERO + now,

@@ -66,8 +66,8 @@ fn ssthresh(host: &Host<NewReno>) -> Option<u64> {
     host.cc.snapshot().ssthresh
 }
 
-//= rfc9959 3.2-1 3.2-8 3.3-2 3.3-3 4.3.2-1 test
 #[test]
+//= rfc9959 3.2-1 3.2-8 3.3-2 3.3-3 4.3.2-1 test
 fn the_window_jumps_to_half_once_the_initial_window_is_acknowledged() {
     let mut host = nearly_confirmed();
     assert_eq!(phase(&host), Some(ResumePhase::Reconnaissance));
@@ -80,8 +80,8 @@ fn the_window_jumps_to_half_once_the_initial_window_is_acknowledged() {
     assert!(control.send_quantum < segments(10), "no burst beyond an initial window");
 }
 
-//= rfc9959 3.2-2 test
 #[test]
+//= rfc9959 3.2-2 test
 fn congestion_in_reconnaissance_ends_it() {
     for report in
         [Report { lost: 1, ..Report::default() }, Report { ce_packets: 1, ..Report::default() }]
@@ -93,8 +93,8 @@ fn congestion_in_reconnaissance_ends_it() {
     }
 }
 
-//= rfc9959 3.2-6 3.2-7 test
 #[test]
+//= rfc9959 3.2-6 3.2-7 test
 fn another_round_trip_time_ends_reconnaissance() {
     for rtt_ms in [50, 1_001] {
         let mut host = told();
@@ -107,8 +107,8 @@ fn another_round_trip_time_ends_reconnaissance() {
     }
 }
 
-//= rfc9959 3.2-9 test
 #[test]
+//= rfc9959 3.2-9 test
 fn a_sender_without_data_stays_in_reconnaissance() {
     let mut host = Host::new(NewReno::new(&settings(10)));
     tell(&mut host, 200);
@@ -136,8 +136,8 @@ fn a_hint_after_congestion_is_ignored() {
     assert_eq!(phase(&host), None);
 }
 
-//= rfc9959 3.3-7 test
 #[test]
+//= rfc9959 3.3-7 test
 fn a_full_flight_ends_the_unvalidated_phase() {
     let mut host = jumped();
     host.fill();
@@ -146,8 +146,8 @@ fn a_full_flight_ends_the_unvalidated_phase() {
     assert_eq!((control.cwnd, control.pacing_rate), (segments(100), None));
 }
 
-//= rfc9959 3.3-8 3.3-11 test
 #[test]
+//= rfc9959 3.3-8 3.3-11 test
 fn the_first_unvalidated_packet_acknowledged_leaves_the_window_at_the_flight() {
     let mut host = jumped();
     host.advance(TimeDelta::from_millis(1));
@@ -159,8 +159,8 @@ fn the_first_unvalidated_packet_acknowledged_leaves_the_window_at_the_flight() {
     assert_eq!((phase(&host), host.cwnd()), (Some(ResumePhase::Validating), segments(59)));
 }
 
-//= rfc9959 3.3-1 3.3-4 3.3-10 test
 #[test]
+//= rfc9959 3.3-1 3.3-4 3.3-10 test
 fn an_unused_jump_is_taken_back_to_pipe_size() {
     let mut host = jumped();
     host.advance(TimeDelta::from_millis(1));
@@ -173,8 +173,8 @@ fn an_unused_jump_is_taken_back_to_pipe_size() {
     assert_eq!(ssthresh(&host), None);
 }
 
-//= rfc9959 3.3-9 test
 #[test]
+//= rfc9959 3.3-9 test
 fn the_unvalidated_phase_lasts_a_round_trip_at_most() {
     let mut host = jumped();
     host.advance(RTT);
@@ -186,8 +186,8 @@ fn the_unvalidated_phase_lasts_a_round_trip_at_most() {
     assert_eq!(host.cwnd(), segments(20), "what is in flight, more than the 18 of before");
 }
 
-//= rfc9959 3.4-1 3.4-3 test
 #[test]
+//= rfc9959 3.4-1 3.4-3 test
 fn validation_is_slow_start_until_the_last_unvalidated_packet() {
     let mut host = validating();
     assert_eq!(host.cwnd(), segments(100 + 8), "L segments for the stretch ACK");
@@ -199,8 +199,8 @@ fn validation_is_slow_start_until_the_last_unvalidated_packet() {
     assert_eq!((phase(&host), ssthresh(&host)), (None, None));
 }
 
-//= rfc9959 3.4-2 3.5-2 3.5-6 test
 #[test]
+//= rfc9959 3.4-2 3.5-2 3.5-6 test
 fn congestion_on_trial_leaves_half_of_pipe_size() {
     for report in
         [Report { lost: 1, ..Report::default() }, Report { ce_packets: 1, ..Report::default() }]
@@ -215,8 +215,8 @@ fn congestion_on_trial_leaves_half_of_pipe_size() {
     }
 }
 
-//= rfc9959 3.5-3 3.5-4 3.5-5 test
 #[test]
+//= rfc9959 3.5-3 3.5-4 3.5-5 test
 fn the_retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
     let mut host = validating();
     host.lose(1);
@@ -237,8 +237,8 @@ fn the_retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
     assert_eq!(host.cwnd(), cwnd + segments(1), "slow start from there");
 }
 
-//= rfc9959 3.3-6 test
 #[test]
+//= rfc9959 3.3-6 test
 fn a_loss_before_any_proof_is_a_retreat_too() {
     let mut host = jumped();
     host.lose(1);
@@ -256,8 +256,8 @@ fn no_spurious_loss_undoes_a_retreat() {
     assert_eq!((phase(&host), host.cwnd()), (Some(ResumePhase::SafeRetreat), cwnd));
 }
 
-//= rfc9959 3.6-1 test
 #[test]
+//= rfc9959 3.6-1 test
 fn a_timeout_ends_a_trial_and_counts_what_was_proved() {
     let mut host = validating();
     host.cc.on_timeout(host.now, Timeout::Retransmission);
@@ -265,8 +265,8 @@ fn a_timeout_ends_a_trial_and_counts_what_was_proved() {
     assert_eq!(ssthresh(&host), Some(segments(36) / 2), "18 of before, 18 delivered");
 }
 
-//= rfc9959 3.2-4 test
 #[test]
+//= rfc9959 3.2-4 test
 fn another_path_ends_a_trial() {
     let mut host = jumped();
     host.cc.on_path(host.now, PathEvent::Migrated);

@@ -35,9 +35,9 @@ fn ack(cumulative: u64, trigger: Segment) -> Ack {
     Ack { cumulative, sack, blocks: u8::from(hole), trigger, duplicate: false }
 }
 
+#[test]
 //= rfc9002 7-3 test
 //= bbr-06 2.4-1 test
-#[test]
 fn no_more_is_in_flight_than_the_window_holds() {
     let (mut sender, sent) = sender(100);
     let mss = u64::from(MSS_BYTES);
@@ -78,8 +78,8 @@ fn fewer_leave_time_for_reordering() {
     assert_eq!(sender.poll_segment(due).map(|segment| segment.seq), Some(0));
 }
 
-//= rfc9002 7.5-1 7.5-2 test
 #[test]
+//= rfc9002 7.5-1 7.5-2 test
 fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     let (mut sender, _) = sender(3);
     let probe_at = sender.next_timer();
