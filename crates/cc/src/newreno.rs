@@ -10,7 +10,6 @@ use crate::loss_window::{Congestion, LossWindow, Step};
 /// NewReno: slow start, a segment per round trip, half the window per congestion event.
 ///
 /// Slow start is the classic one, as in the kernel's Reno: it ends with a loss.
-//= rfc9002 7-1
 #[derive(Clone, Debug)]
 pub struct NewReno {
     window: LossWindow,
@@ -136,6 +135,13 @@ mod tests {
     }
 
     #[test]
+    //= rfc5681 3.1-2 test
+    //= rfc9002 7.3.1-1 test
+    fn a_new_connection_has_no_threshold() {
+        assert_eq!(host(10).cc.snapshot().ssthresh, None);
+    }
+
+    #[test]
     //= rfc9406 4.2-3 test
     //= rfc9002 7.3.1-1 test
     fn slow_start_doubles_the_window_each_round() {
@@ -149,7 +155,6 @@ mod tests {
     }
 
     #[test]
-    //= rfc9002 7.8-1 test
     //= rfc9406 4.2-3 4.3-1 test
     fn one_ack_counts_for_eight_segments_at_most() {
         let mut host = host(10);
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    //= rfc5681 3.2-1 3.2-3 test
+    //= rfc9002 7.8-1 test
     //= rfc9438 4.6-3 4.6-4 test
     fn a_window_that_is_not_used_does_not_grow() {
         let mut host = host(10);
@@ -178,8 +183,9 @@ mod tests {
     }
 
     #[test]
+    //= rfc5681 3.2-1 3.2-3 test
     //= rfc9937 5-1 6.1-1 6.4-1 test
-    //= rfc9002 7-1 7.3.1-2 7.3.2-1 7.3.2-2 7.3.2-3 test
+    //= rfc9002 7.3.1-2 7.3.2-1 7.3.2-2 7.3.2-3 test
     fn a_loss_halves_the_window_by_way_of_prr() {
         let mut host = host(20);
         host.fill();
@@ -222,7 +228,6 @@ mod tests {
     }
 
     #[test]
-    //= rfc5681 6582-3.2-1 test
     fn a_window_without_room_for_a_segment_is_full() {
         let mut settings = settings(10);
         settings.initial_window += 700;
@@ -234,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    //= rfc5681 4.3-1 test
+    //= rfc5681 6582-3.2-1 test
     //= rfc9002 7.3.2-4 test
     fn an_episode_is_one_congestion_event() {
         let mut host = host(32);
@@ -247,8 +252,10 @@ mod tests {
     }
 
     #[test]
+    //= rfc5681 4.3-1 test
     //= rfc9937 6.1-1 test
     //= rfc9002 7.2-4 test
+    //= rfc9438 4.6-5 test
     fn a_loss_of_what_recovery_sent_is_another() {
         let mut host = avoiding(32);
         host.lose(1);
@@ -354,7 +361,7 @@ mod tests {
 
     #[test]
     //= rfc9438 4.6-5 test
-    //= rfc5681 3.1-7 3.1-8 6582-3.2-3 test
+    //= rfc5681 3.1-7 3.1-8 test
     fn a_repeated_timeout_takes_no_more() {
         let mut host = avoiding(16);
         host.time_out();
@@ -369,6 +376,23 @@ mod tests {
         host.fill();
         host.time_out();
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(2)));
+    }
+
+    #[test]
+    //= rfc5681 6582-3.2-3 test
+    fn a_timeout_ends_recovery_and_older_losses_count_no_more() {
+        let mut host = avoiding(32);
+        host.lose(1);
+        assert_eq!(host.cc.snapshot().state, "Recovery");
+        host.advance(TimeDelta::from_secs(1));
+        host.cc.on_timeout(host.now, Timeout::Retransmission);
+        let ssthresh = host.cc.snapshot().ssthresh;
+        assert_eq!(host.cc.snapshot().state, "SlowStart");
+        assert_eq!(host.cwnd(), segments(1));
+        for _ in 0..3 {
+            host.feedback(Report { lost: 10, ..Report::default() });
+            assert_eq!(host.cc.snapshot().ssthresh, ssthresh);
+        }
     }
 
     #[test]
@@ -534,7 +558,6 @@ mod tests {
     }
 
     #[test]
-    //= rfc5681 3.1-2 test
     fn another_path_starts_slowly_even_with_the_largest_window() {
         let mut reno = NewReno::new(&Settings { initial_window: u64::MAX, ..settings(1) });
         reno.on_path(Time::ZERO, PathEvent::Migrated);

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    //= rfc9937 6.2-1 6.2-6 6.2-10 6.2-11 6.3-1 test
+    //= rfc9937 6.2-6 6.2-10 6.2-11 6.3-1 test
     fn one_loss_halves_the_flight_evenly() {
         // The standard example: 20 segments, the first is lost, the window is to be halved. The
         // third duplicate ACK begins recovery and lets the retransmission out, ahead of its half
@@ -133,6 +133,17 @@ mod tests {
         sent.extend((1..19).map(|_| sender.on_ack(1, 0, false)));
         assert_eq!(sent, [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
         assert_eq!(sender.in_flight, 10);
+    }
+
+    #[test]
+    //= rfc9937 6.2-1 test
+    fn all_that_an_ack_delivers_counts_cumulatively_or_selectively() {
+        for una_advanced in [false, true] {
+            let mut sender = Sender::new(20, 20, 10);
+            assert_eq!(sender.on_ack(1, 1, false), 1);
+            // Half of the eight delivered, less the one that went out.
+            assert_eq!(sender.on_ack(7, 0, una_advanced), 3);
+        }
     }
 
     #[test]

@@ -328,7 +328,6 @@ mod tests {
     }
 
     #[test]
-    //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
     fn a_late_arrival_was_not_in_flight_before_its_ack() {
         let mut flow = Flow::new();
         let train = flow.send_train(0, 3);
@@ -339,6 +338,7 @@ mod tests {
     }
 
     #[test]
+    //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
     fn a_sender_with_lost_data_to_send_again_is_not_application_limited() {
         for waiting in [0, 1_000] {
             let mut sampler = DeliverySampler::new(Time::ZERO, None);
@@ -362,6 +362,7 @@ mod tests {
     }
 
     #[test]
+    //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
     fn an_interval_below_the_shortest_round_trip_gives_no_rate() {
         let mut flow = Flow::new();
         let first = flow.send(0, AppState::Backlogged);
@@ -400,6 +401,21 @@ mod tests {
         let after = flow.send(5_000, AppState::Backlogged);
         let sample = flow.ack(5_100, after);
         assert_eq!(bytes_per_sec(sample), 10_000, "1000 bytes in 100 ms, not in 5 s");
+    }
+
+    /// What a timeout presumed lost may yet arrive: the interval goes on until all is acknowledged.
+    #[test]
+    //= bbr-06 4.1.2.2-1 test
+    fn the_first_packet_after_a_timeout_does_not_start_a_new_interval() {
+        for (unacked, rate) in [(2_000, 1_000_000 / 1_100), (1_000, 10_000)] {
+            let mut flow = Flow::new();
+            let train = flow.send_train(0, 2);
+            flow.feedback(1_000, &[], &train);
+            assert_eq!(flow.sampler.in_flight(), 0);
+            let packet = SentPacket { bytes: BYTES, in_flight: 1_000, unacked };
+            let again = flow.sampler.on_sent(at(1_000), packet, AppState::Backlogged, None);
+            assert_eq!(bytes_per_sec(flow.sampler.measured(at(1_100), again)), rate);
+        }
     }
 
     #[test]
@@ -472,7 +488,7 @@ mod tests {
 
     /// More to send is new data or losses that wait to be sent again.
     #[test]
-    //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
+    //= bbr-06 4.1.2.4-4 test
     fn a_sender_with_more_to_send_is_not_application_limited() {
         let mut flow = Flow::new();
         flow.send(0, AppState::Backlogged);

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    //= bbr-06 2.16-1 5.3.4.1-1 5.3.4.3-2 5.5.7.2-1 test
+    //= bbr-06 2.16-1 5.3.4.3-2 5.5.7.2-1 test
     fn estimate_outlives_one_probe_but_not_two() {
         let mut min = MinRtt::new(at(0), None);
         min.update(at(1), Some(ms(40)));

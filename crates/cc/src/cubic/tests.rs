@@ -34,6 +34,12 @@ fn a_loss_leaves_seven_tenths() {
     host.lose(1);
     assert_eq!(host.cc.snapshot().state, "Recovery");
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(14)));
+    host.advance(host.rtt);
+    while host.cc.snapshot().in_recovery {
+        host.fill();
+        host.ack(1);
+    }
+    assert_eq!(host.cwnd(), segments(14));
 }
 
 #[test]
@@ -89,6 +95,27 @@ fn slow_start_goes_on_when_the_rise_was_jitter() {
     host.rtt = TimeDelta::from_millis(100);
     host.round();
     assert_eq!(host.cc.snapshot().state, "SlowStart");
+}
+
+#[test]
+//= rfc9406 4.2-10 test
+fn a_loss_or_a_mark_ends_css() {
+    for (lost, ce_packets) in [(1, 0), (0, 1)] {
+        let mut host = host(10);
+        host.round();
+        host.round();
+        host.rtt = TimeDelta::from_millis(120);
+        host.round();
+        assert_eq!(host.cc.snapshot().state, "CSS");
+        host.advance(host.rtt);
+        host.feedback(Report { lost, acked: 1, ce_packets, ..Report::default() });
+        assert!(host.cc.snapshot().in_recovery && host.cc.snapshot().ssthresh.is_some());
+        while host.cc.snapshot().in_recovery {
+            host.fill();
+            host.ack(1);
+        }
+        assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+    }
 }
 
 /// A round of ACKs `spacing_us` microseconds apart.
@@ -273,7 +300,6 @@ fn a_larger_packet_goes_through_the_same_window() {
 }
 
 #[test]
-//= rfc9406 4.2-10 test
 fn another_path_starts_anew() {
     let mut host = avoiding(70);
     host.cc.on_path(host.now, PathEvent::Migrated);

@@ -93,7 +93,7 @@ fn inflight(scene: &mut Scene<'_>) -> Result<(), String> {
 }
 
 #[test]
-//= bbr-06 5.3.3.8.2-3 5.3.3.8.3-1 test
+//= bbr-06 5.3.3.8.2-3 5.3.3.8.3-1 5.3.3.9-2 test
 fn down_ends_when_it_is_time_to_probe_again() {
     check(&Case {
         name: "A.9 Exiting PROBE_DOWN After Max Time",

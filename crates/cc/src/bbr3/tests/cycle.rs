@@ -55,6 +55,31 @@ fn refill_lasts_one_round() {
 }
 
 #[test]
+//= bbr-06 5.3.3.3-2 5.3.3.3-4 test
+fn refill_is_paced_at_the_estimate_of_the_bandwidth() {
+    let mut flow = reached(State::ProbeBwRefill);
+    while flow.cc.state == State::ProbeBwRefill {
+        let rate = flow.cc.max_bw.get().bytes_per_sec() * 99 / 100;
+        assert_eq!(flow.cc.pacing_rate.bytes_per_sec(), rate);
+        flow.run_for(ms(2));
+    }
+}
+
+#[test]
+//= bbr-06 5.3.4.1-1 test
+fn min_rtt_rises_only_after_a_probe_rtt_has_drained_the_queue() {
+    let mut flow = reached(State::ProbeBwCruise);
+    let before = flow.cc.min_rtt.get();
+    flow.path.rtt = ms(60);
+    let mut drained = false;
+    let rose = flow.run_until(flow.now + TimeDelta::from_secs(30), |flow| {
+        drained |= flow.cc.state == State::ProbeRtt && flow.cc.probe_rtt_done_stamp != Time::NEVER;
+        flow.cc.min_rtt.get() > before
+    });
+    assert!(rose && drained);
+}
+
+#[test]
 //= bbr-06 5.3.3.5-2 test
 fn up_raises_inflight_to_a_quarter_above_the_bdp() {
     let mut flow = reached(State::ProbeBwUp);
@@ -69,7 +94,7 @@ fn up_raises_inflight_to_a_quarter_above_the_bdp() {
 }
 
 #[test]
-//= bbr-06 5.5.10.3-3 test
+//= bbr-06 5.3.3.9-2 5.5.10.3-3 test
 fn a_probe_ends_with_fresh_congestion_signals() {
     let mut flow = reached(State::ProbeBwUp);
     flow.run_for(ms(60));

@@ -69,6 +69,7 @@ fn acked_sample_after_a_loss(deviations: Deviations) -> (crate::sampler::RateSam
 }
 
 #[test]
+//= bbr-06 5.5.10.2-8 test
 fn b_a_lost_packet_leaves_the_sample_of_the_ack_alone() {
     let (sample, flow) = acked_sample_after_a_loss(Deviations::ALL);
     assert_eq!((sample.tx_in_flight, sample.is_app_limited), (400_000, false));
@@ -102,7 +103,6 @@ pub(super) fn probe_without_growth(script: &mut Script) {
 }
 
 #[test]
-//= bbr-06 5.5.10.2-8 test
 fn b_a_lost_packet_does_not_make_the_round_application_limited() {
     let state = state_after_a_plateau_with_losses(Deviations::ALL);
     assert_eq!(state, State::ProbeBwDown);
@@ -138,7 +138,6 @@ fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
 }
 
 #[test]
-//= bbr-06 5.3.1.3-3 test
 fn g_losses_count_although_the_plateau_is_seen_at_the_same_ack() {
     let mut script = startup_until_the_last_ack(&[false; 6]);
     for mbit in [1_000, 1, 1] {
@@ -150,6 +149,7 @@ fn g_losses_count_although_the_plateau_is_seen_at_the_same_ack() {
 }
 
 #[test]
+//= bbr-06 5.3.1.3-3 test
 fn g_five_ranges_do_not() {
     assert_eq!(startup_after_losses(&[false; 5]).bbr.state, State::Startup);
 }
@@ -341,6 +341,7 @@ fn max_bw_after_a_tenfold_drop(deviations: Deviations) -> u64 {
 }
 
 #[test]
+//= bbr-06 5.3.3.9-3 test
 fn n_max_bw_forgets_although_probe_rtt_cuts_every_probe_short() {
     assert!(is_close(max_bw_after_a_tenfold_drop(Deviations::ALL), 1_250_000, 5));
     let stuck = max_bw_after_a_tenfold_drop(without(Deviation::AdvanceEveryCycle));

@@ -28,7 +28,7 @@ fn timeout_lets_one_packet_leave() {
 }
 
 #[test]
-//= bbr-06 4.1.2.4-3 test
+//= bbr-06 5.6.4.4-4 test
 fn a_timeout_in_recovery_does_not_forget_the_window_before_it() {
     let mut script = loaded();
     let before = script.bbr.cwnd;
@@ -77,7 +77,6 @@ fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
 }
 
 #[test]
-//= bbr-06 5.2.4-1 5.5.10.2-6 test
 fn persistent_congestion_inside_an_episode_cancels_the_undo_of_a_probe() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwUp);
@@ -91,6 +90,7 @@ fn persistent_congestion_inside_an_episode_cancels_the_undo_of_a_probe() {
 }
 
 #[test]
+//= bbr-06 5.2.4-1 5.5.10.2-6 test
 fn losses_without_acks_are_noted_and_run_no_model() {
     let mut script = loaded();
     let (round, cwnd) = (script.bbr.round.count(), script.bbr.cwnd);
@@ -213,8 +213,6 @@ fn probe_rtt_saves_the_window_it_finds() {
 }
 
 #[test]
-//= rfc9002 7.8-2 test
-//= bbr-06 4.1.1.3-2 4.1.2.4-1 test
 fn probe_rtt_holds_inflight_against_the_min_rtt_of_the_same_ack() {
     let mut script = loaded();
     // After 12 s without an ACK both minima have expired, and nine packets are less than half of
@@ -225,6 +223,7 @@ fn probe_rtt_holds_inflight_against_the_min_rtt_of_the_same_ack() {
 }
 
 #[test]
+//= bbr-06 4.1.2.4-3 test
 fn a_timeout_of_a_full_window_is_not_application_limited() {
     let mut script = loaded();
     let room = ((script.bbr.cwnd - script.in_flight()) / MSS64) as usize;
@@ -235,6 +234,8 @@ fn a_timeout_of_a_full_window_is_not_application_limited() {
 }
 
 #[test]
+//= rfc9002 7.8-2 test
+//= bbr-06 4.1.1.3-2 4.1.2.4-1 test
 fn pacing_limited_sender_is_not_application_limited() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10);
