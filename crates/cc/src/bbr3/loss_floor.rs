@@ -216,6 +216,14 @@ mod tests {
     }
 
     #[test]
+    fn the_option_outlives_a_migration() {
+        let settings = crate::Settings::new(1_452, 1, uncork_units::Time::ZERO);
+        let mut bbr = Bbr3::new(&settings, false).with_loss_floor();
+        bbr.start_over(uncork_units::Time::ZERO);
+        assert!(bbr.loss_floor.is_on);
+    }
+
+    #[test]
     fn what_is_lost_at_rest_is_the_floor() {
         let mut floor = floor();
         floor.on_feedback(report(41, 990, 10, false));

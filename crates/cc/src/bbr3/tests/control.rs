@@ -5,6 +5,7 @@ use uncork_units::Ratio;
 use super::script::Script;
 use super::*;
 use crate::bbr3::bounds::UNBOUNDED;
+use crate::full_pipe::FullPipe;
 use crate::sampler::RateSample;
 
 const MSS64: u64 = MSS as u64;
@@ -111,6 +112,19 @@ fn a_window_above_the_model_is_cut_at_once() {
     assert_eq!(window_after(&mut bbr, 9 * MSS64), most);
 }
 
+//= bbr-06 5.6.4.6-2 test
+#[test]
+fn a_window_at_the_model_grows_no_more_before_the_pipe_is_full() {
+    let mut bbr = cruising();
+    bbr.full_pipe = FullPipe::default();
+    let most = bbr.max_inflight();
+    bbr.cwnd = most;
+    assert_eq!(window_after(&mut bbr, MSS64), most);
+    bbr.cwnd = most - 1;
+    assert_eq!(window_after(&mut bbr, MSS64), most - 1 + MSS64);
+}
+
+//= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 #[test]
 //= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 fn probe_rtt_halves_the_window() {
