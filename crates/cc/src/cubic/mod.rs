@@ -98,7 +98,9 @@ impl Cubic {
         let window = &mut self.window;
         match &mut self.phase {
             Phase::SlowStart(hystart, train) => {
-                window.slow_start(acked, hystart.growth_divisor());
+                // A slow start that resumes after a retreat is not the initial one (RFC 9406 §4.3).
+                let divisor = if window.is_initial() { hystart.growth_divisor() } else { 1 };
+                window.slow_start(acked, divisor);
                 let (round, cwnd) = (window.round(), window.cwnd());
                 if window.is_initial() {
                     let is_late = hystart.on_ack(round, rtt.map(|rtt| rtt.latest));
@@ -214,7 +216,7 @@ impl Controller for Cubic {
 
     fn snapshot(&self) -> Snapshot {
         self.window.snapshot(match &self.phase {
-            Phase::SlowStart(hystart, _) if hystart.in_css() => "CSS",
+            Phase::SlowStart(hystart, _) if hystart.in_css() && self.window.is_initial() => "CSS",
             Phase::SlowStart(..) => "SlowStart",
             Phase::Avoidance(_) => "CongestionAvoidance",
         })

@@ -39,6 +39,15 @@ fn a_liar_s_corpus_is_served() {
     });
 }
 
+/// CUBIC was in conservative slow start when a careful resume jumped too far, and would have grown
+/// by a quarter as fast after its retreat. The states show it: CSS follows Slow Start only.
+#[test]
+fn slow_start_after_a_safe_retreat_is_not_the_conservative_one() {
+    corpus("019e85ff000000ff21ff077027703f90703ffe5bfe90").for_each(|script| {
+        truthful::play(&script);
+    });
+}
+
 proptest! {
     // Always the same scripts, so that a failure is news; looking for others is the fuzzer's job.
     #![proptest_config(ProptestConfig {

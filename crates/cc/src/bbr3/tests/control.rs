@@ -112,8 +112,8 @@ fn a_window_above_the_model_is_cut_at_once() {
     assert_eq!(window_after(&mut bbr, 9 * MSS64), most);
 }
 
-//= bbr-06 5.6.4.6-2 test
 #[test]
+//= bbr-06 5.6.4.6-2 test
 fn a_window_at_the_model_grows_no_more_before_the_pipe_is_full() {
     let mut bbr = cruising();
     bbr.full_pipe = FullPipe::default();
@@ -124,8 +124,8 @@ fn a_window_at_the_model_grows_no_more_before_the_pipe_is_full() {
     assert_eq!(window_after(&mut bbr, MSS64), most - 1 + MSS64);
 }
 
-//= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 #[test]
+//= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 //= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 fn probe_rtt_halves_the_window() {
     let mut flow = flow(100, 2_000, Deviations::ALL);

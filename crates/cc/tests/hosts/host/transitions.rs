@@ -7,6 +7,8 @@ use uncork_cc::{Algorithm, PathEvent};
 pub(crate) enum Call {
     Sent,
     Feedback,
+    /// A feedback in the Safe Retreat of a careful resume.
+    Retreating,
     Spurious,
     Timeout,
     Path(PathEvent),
@@ -91,6 +93,9 @@ const LOSS_FEEDBACK: &[&[Edge]] = &[&[
     (CSS, SLOW_START),
     (CSS, AVOIDANCE),
 ]];
+/// A careful resume that went too far ends in slow start up to half of what the path held
+/// (RFC 9959, Safe Retreat).
+const LOSS_RETREAT: &[&[Edge]] = &[LOSS_FEEDBACK[0], &[(RECOVERY, SLOW_START)]];
 /// A timeout starts slowly again, unless the two segments that persistent congestion leaves are all
 /// that ssthresh allows.
 const LOSS_TIMEOUT: &[&[Edge]] = &[&[
@@ -112,12 +117,13 @@ const LOSS_SPURIOUS: &[&[Edge]] = &[&[
 
 fn steps(algorithm: Algorithm, call: Call) -> &'static [&'static [Edge]] {
     match (algorithm, call) {
-        (Algorithm::Bbr2 | Algorithm::Bbr3, Call::Feedback) => BBR3_FEEDBACK,
+        (Algorithm::Bbr2 | Algorithm::Bbr3, Call::Feedback | Call::Retreating) => BBR3_FEEDBACK,
         (Algorithm::Bbr3, Call::Spurious) => BBR3_SPURIOUS,
         (Algorithm::Bbr2 | Algorithm::Bbr3, Call::Sent) => BBR3_SENT,
-        (Algorithm::Bbr1, Call::Feedback) => BBR1_FEEDBACK,
+        (Algorithm::Bbr1, Call::Feedback | Call::Retreating) => BBR1_FEEDBACK,
         (Algorithm::Bbr1, Call::Sent) => BBR1_SENT,
         (Algorithm::Reno | Algorithm::Cubic, Call::Feedback) => LOSS_FEEDBACK,
+        (Algorithm::Reno | Algorithm::Cubic, Call::Retreating) => LOSS_RETREAT,
         (Algorithm::Reno | Algorithm::Cubic, Call::Timeout) => LOSS_TIMEOUT,
         (Algorithm::Reno | Algorithm::Cubic, Call::Spurious) => LOSS_SPURIOUS,
         (Algorithm::Reno | Algorithm::Cubic, Call::Path(_)) => LOSS_PATH,

@@ -116,7 +116,8 @@ impl Controller for Watched {
 
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
         self.cc.on_feedback(now, feedback);
-        self.check_after(Call::Feedback);
+        let is_retreat = self.last.resume == Some(ResumePhase::SafeRetreat);
+        self.check_after(if is_retreat { Call::Retreating } else { Call::Feedback });
     }
 
     fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
