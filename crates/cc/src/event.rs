@@ -185,7 +185,7 @@ impl<'a> Feedback<'a> {
     }
 
     /// What it tells of packets that left at `since` or later. Without an acknowledgement of such a
-    /// packet neither the round-trip time nor the marks are theirs.
+    /// packet neither the round-trip time, nor the marks, nor what a probe repaired are theirs.
     pub(crate) fn since(&self, since: Time) -> Self {
         let acked = self.acked.partition_point(|packet| packet.token.send_time < since);
         let lost = self.lost.partition_point(|packet| packet.token.send_time < since);
@@ -193,6 +193,7 @@ impl<'a> Feedback<'a> {
         if rest.acked.is_empty() {
             rest.rtt = None;
             rest.ce_packets = 0;
+            rest.repaired_by_probe = false;
         }
         rest
     }
@@ -259,6 +260,24 @@ mod tests {
         let Acked { token, bytes } = acked(1);
         let lost = [Lost { token, bytes, contiguous: false }; 2];
         assert_eq!(Feedback::new(&[], &lost, 5, Time::NEVER).unacked, 7);
+    }
+
+    #[test]
+    fn nothing_of_a_feedback_about_the_old_path_is_left() {
+        let packets = [acked(1), acked(2)];
+        let rtt = TimeDelta::from_millis(9);
+        let feedback = Feedback {
+            rtt: Some(RttSample { latest: rtt, smoothed: rtt, min: rtt }),
+            ce_packets: 1,
+            repaired_by_probe: true,
+            ..Feedback::new(&packets, &[], 0, Time::NEVER)
+        };
+        let left = |ms| {
+            let rest = feedback.since(acked(ms).token.send_time());
+            (rest.acked.len(), rest.rtt.is_some(), rest.ce_packets, rest.repaired_by_probe)
+        };
+        assert_eq!(left(2), (1, true, 1, true));
+        assert_eq!(left(3), (0, false, 0, false));
     }
 
     #[test]
