@@ -283,10 +283,14 @@ impl LossWindow {
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }
 
-    /// Ends slow start without a loss.
+    /// Ends slow start without a loss. A hint that waits is dropped: it stands in for slow start, and
+    /// the path has just said where that ends.
     //= rfc9406 4.2-9
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd;
+        if matches!(self.rule, Rule::Reconnaissance(..)) {
+            self.rule = Rule::Growth;
+        }
     }
 
     /// Congestion avoidance decided on a window, in bytes.

@@ -47,6 +47,10 @@ impl LossWindow {
             }
             None => self.recovery.extend(now),
         }
+        if matches!(self.rule, Rule::Trial(_)) {
+            // A window taken on trust is not given back, whatever becomes of the packets.
+            self.recovery.confirm();
+        }
         self.rule = Rule::Growth;
         self.cwnd = segments * self.mss();
     }

@@ -126,7 +126,6 @@ fn a_window_at_the_model_grows_no_more_before_the_pipe_is_full() {
 
 #[test]
 //= bbr-06 5.6.4.5-1 5.6.4.5-2 test
-//= bbr-06 5.6.4.5-1 5.6.4.5-2 test
 fn probe_rtt_halves_the_window() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeRtt);

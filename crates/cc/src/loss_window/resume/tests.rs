@@ -265,6 +265,17 @@ fn a_timeout_ends_a_trial_and_counts_what_was_proved() {
     assert_eq!(ssthresh(&host), Some(segments(36) / 2), "18 of before, 18 delivered");
 }
 
+/// What was in flight arrives after all: the window that had been taken on trust stays away.
+#[test]
+fn a_spurious_timeout_does_not_give_back_a_jump() {
+    for mut host in [jumped(), validating()] {
+        let lost = host.time_out();
+        host.cc.on_spurious(host.now, &lost);
+        assert_eq!((phase(&host), host.cwnd()), (None, segments(1)));
+        assert!(ssthresh(&host).is_some_and(|ssthresh| ssthresh <= segments(18)));
+    }
+}
+
 #[test]
 //= rfc9959 3.2-4 test
 fn another_path_ends_a_trial() {
@@ -293,4 +304,32 @@ fn cubic_does_not_take_a_jump_for_a_long_train() {
     }
     assert_eq!(host.cc.snapshot().state, "SlowStart");
     assert_eq!(host.cwnd(), segments(180));
+}
+
+/// By a train of ACKs, long before all of a large initial window is acknowledged; and by a delay that
+/// has risen for five rounds before the hint came.
+#[test]
+fn a_hint_does_not_outlive_cubics_slow_start() {
+    for (delayed_rounds, spacing_ms) in [(0, 2), (5, 0)] {
+        let mut host = Host::new(crate::cubic::Cubic::new(&settings(60), false));
+        for round in 0..=delayed_rounds {
+            host.rtt = TimeDelta::from_millis(if round == 0 { 100 } else { 120 });
+            if delayed_rounds > 0 {
+                host.round();
+            }
+        }
+        let hint = ResumeHint { saved_cwnd: segments(4_000), saved_rtt: RTT };
+        host.cc.on_path(host.now, PathEvent::Resume(hint));
+        assert_eq!(host.cc.snapshot().resume, Some(ResumePhase::Reconnaissance));
+        host.fill();
+        host.advance(RTT);
+        for _ in 0..200 {
+            assert_ne!(host.cc.snapshot().resume, Some(ResumePhase::Unvalidated));
+            host.ack(1);
+            host.fill();
+            host.advance(TimeDelta::from_millis(spacing_ms));
+        }
+        assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+        assert_eq!(host.cc.snapshot().resume, None);
+    }
 }
