@@ -74,7 +74,8 @@ pub struct Snapshot {
     pub inflight_shortterm: Option<u64>,
     /// BBR.inflight_longterm in bytes, where it binds.
     pub inflight_longterm: Option<u64>,
-    /// How far a careful resume has come, while there is one.
+    /// How far a careful resume has come, while there is one; a Safe Retreat is reported until the
+    /// connection moves to another path.
     pub resume: Option<ResumePhase>,
     /// Packet-timed round trips so far.
     pub round_count: u64,

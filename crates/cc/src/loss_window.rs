@@ -12,6 +12,7 @@ use crate::recovery::{RecoveryChange, RecoveryEpisode};
 use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
+use resume::Jumped;
 
 /// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3).
 //= rfc9406 4.3-1
@@ -39,8 +40,7 @@ pub(crate) struct LossWindow {
     mss: u32,
     /// Whether the window was full at some time in this round, and in the last.
     full: [bool; 2],
-    /// Whether it was once taken over from an earlier connection.
-    has_jumped: bool,
+    jump: Jumped,
 }
 
 /// What the window follows.
@@ -104,7 +104,7 @@ impl LossWindow {
             undo: Undo::default(),
             mss,
             full: [false; 2],
-            has_jumped: false,
+            jump: Jumped::Never,
         }
     }
 
@@ -138,7 +138,7 @@ impl LossWindow {
     /// Whether the window was once taken over from an earlier connection: what leaves of it is
     /// spread over the round trip ever after.
     pub(crate) fn has_jumped(&self) -> bool {
-        self.has_jumped
+        self.jump != Jumped::Never
     }
 
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
@@ -329,7 +329,7 @@ impl LossWindow {
         self.rule = Rule::Growth;
         self.recovery.forget(now);
         self.full = [false; 2];
-        self.has_jumped = false;
+        self.jump = Jumped::Never;
     }
 
     fn is_repairing(&self) -> bool {
@@ -352,18 +352,21 @@ impl LossWindow {
         match self.rule {
             Rule::Reconnaissance(..) => Some(ResumePhase::Reconnaissance),
             Rule::Trial(trial) => Some(trial.phase()),
-            Rule::Growth | Rule::Recovery(_) => None,
+            Rule::Growth | Rule::Recovery(_) => {
+                (self.jump == Jumped::InVain).then_some(ResumePhase::SafeRetreat)
+            }
         }
     }
 
     /// `state` unless losses are being repaired.
     pub(crate) fn snapshot(&self, state: &'static str) -> Snapshot {
-        let resume = self.resume_phase();
-        let repairing = self.is_repairing() || resume == Some(ResumePhase::SafeRetreat);
+        let is_retreating =
+            matches!(self.rule, Rule::Trial(trial) if trial.phase() == ResumePhase::SafeRetreat);
+        let repairing = self.is_repairing() || is_retreating;
         Snapshot {
             in_recovery: self.recovery.is_active(),
             ssthresh: (!self.is_initial()).then_some(self.ssthresh),
-            resume,
+            resume: self.resume_phase(),
             round_count: self.round(),
             ..Snapshot::of_state(if repairing { "Recovery" } else { state })
         }

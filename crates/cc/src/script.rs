@@ -75,6 +75,10 @@ impl<C: Controller> Host<C> {
     }
 
     pub(crate) fn send(&mut self) {
+        self.send_as(AppState::Backlogged);
+    }
+
+    pub(crate) fn send_as(&mut self, app: AppState) {
         let in_flight = segments(self.in_flight.len() as u64 + 1);
         self.lost.pop_front();
         let packet = SentPacket {
@@ -82,7 +86,7 @@ impl<C: Controller> Host<C> {
             in_flight,
             unacked: in_flight + segments(self.lost.len() as u64),
         };
-        let token = self.cc.on_sent(self.now, packet, AppState::Backlogged);
+        let token = self.cc.on_sent(self.now, packet, app);
         self.in_flight.push_back(token);
     }
 

@@ -72,7 +72,7 @@ impl Bbr1 {
     }
 
     /// Until the pipe is full the rate only rises: early samples are low.
-    fn set_pacing_rate(&mut self, bw: Rate, gain: Ratio) {
+    pub(super) fn set_pacing_rate(&mut self, bw: Rate, gain: Ratio) {
         let rate = bw.scaled(gain).scaled(PACING_MARGIN);
         let is_known = self.full_pipe.reached() && !rate.is_zero();
         if is_known || rate > self.pacing_rate {

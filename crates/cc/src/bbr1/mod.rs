@@ -198,14 +198,15 @@ impl Bbr1 {
         if !feedback.lost.is_empty() {
             self.note_losses(now);
         }
-        if !self.resume.is_off() {
-            self.check_resume(feedback, &mut ack.sample);
+        if self.resume.is_active() {
+            let Self { resume, full_pipe, recovery, .. } = self;
+            resume.on_feedback(feedback, &mut ack.sample, full_pipe, recovery);
         }
         if ack.sample.has_data {
             self.init_pacing_from_first_rtt(feedback);
             self.update_model(&ack);
             self.update_control(&ack);
-            if !self.resume.is_off() {
+            if self.resume.is_active() {
                 self.update_resume(feedback, &ack.sample);
             }
         } else {
@@ -274,7 +275,10 @@ impl Controller for Bbr1 {
                 self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
             }
             PathEvent::Migrated => self.migrate(now),
-            PathEvent::Resume(hint) => self.offer(hint),
+            PathEvent::Resume(hint) => {
+                let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
+                self.resume.offer(hint, is_lossless && self.mode == Mode::Startup);
+            }
         }
     }
 

@@ -1,47 +1,43 @@
-//! Careful resume: RFC 9959 Appendix C. What is common to both versions is `crate::resume::bbr`.
+//! Careful resume: RFC 9959 Appendix C. What is decided, and when, is in `crate::resume::bbr`.
 
-use uncork_units::TimeDelta;
+use uncork_units::{Rate, TimeDelta};
 
 use super::{Bbr1, Mode};
 use crate::event::Feedback;
-use crate::resume::ResumeHint;
-use crate::resume::bbr::{BbrResume, Stage};
+use crate::resume::bbr::{Change, Progress, Stage};
 use crate::sampler::RateSample;
 
 impl Bbr1 {
-    /// A hint is worth something in Startup, as long as nothing was lost there.
-    //= rfc9959 C-1
-    pub(super) fn offer(&mut self, hint: ResumeHint) {
-        if self.mode == Mode::Startup && !self.full_pipe.reached() && self.sampler.lost() == 0 {
-            self.resume = BbrResume::offer(hint);
-        }
-    }
-
-    /// Before the model learns of a feedback: congestion on trial ends Startup for good.
-    pub(super) fn check_resume(&mut self, feedback: &Feedback<'_>, sample: &mut RateSample) {
-        if self.resume.on_feedback(feedback, sample) {
-            self.full_pipe.declare_full();
-            self.recovery.confirm();
-        }
-    }
-
-    /// After the control parameters have been set. A jump paces at the larger of what Startup has
-    /// come to and what the hint amounts to, and opens the window for it.
+    /// A jump paces at the larger of what Startup has come to and what the hint amounts to, and opens
+    /// the window for it.
     //= rfc9959 C-2 C-4
     pub(super) fn update_resume(&mut self, feedback: &Feedback<'_>, sample: &RateSample) {
-        let stage = match self.mode {
-            Mode::Startup if self.round.started() => Stage::Round {
-                is_confirmed: self.sampler.delivered() >= self.initial_window
-                    && !sample.is_app_limited,
+        let delivered = self.sampler.delivered();
+        let change = self.resume.on_ack(&Progress {
+            stage: match self.mode {
+                Mode::Startup => Stage::Startup,
+                Mode::Drain => Stage::Drain,
+                Mode::ProbeBw | Mode::ProbeRtt => Stage::Later,
             },
-            Mode::Startup => Stage::Startup,
-            Mode::Drain => Stage::Drain,
-            _ => Stage::Later,
-        };
-        if let Some(rate) = self.resume.on_ack(stage, feedback.rtt) {
-            let min_rtt = self.min_rtt.get().unwrap_or(TimeDelta::ZERO);
-            self.pacing_rate = self.pacing_rate.max(rate);
-            self.cwnd = self.cwnd.max(self.cwnd_gain().of(rate.bytes_in(min_rtt)));
+            round_started: self.round.started(),
+            is_confirmed: delivered >= self.initial_window && !sample.is_app_limited,
+            pacing_rate: self.pacing_rate,
+            rtt: feedback.rtt,
+        });
+        let min_rtt = self.min_rtt.get().unwrap_or(TimeDelta::ZERO);
+        match change {
+            None => {}
+            Some(Change::Jump(rate)) => {
+                self.pacing_rate = self.pacing_rate.max(rate);
+                self.cwnd = self.cwnd.max(self.cwnd_gain().of(rate.bytes_in(min_rtt)));
+            }
+            Some(Change::TakeBack) => {
+                self.pacing_rate = self.pacing_rate.min(Rate::of(self.initial_window, min_rtt));
+                self.set_pacing_rate(self.bw(), self.pacing_gain());
+                let window = self.inflight(self.bw(), self.cwnd_gain()).max(self.initial_window);
+                self.cwnd = self.cwnd.min(window);
+                self.prior_cwnd = self.prior_cwnd.min(window);
+            }
         }
     }
 }

@@ -208,15 +208,16 @@ impl Bbr3 {
         self.watch_loss_floor(feedback);
         self.update_recovery(now, feedback);
         self.handle_losses(now, feedback, &mut sample);
-        if !self.resume.is_off() {
-            self.check_resume(feedback, &mut sample);
+        if self.resume.is_active() {
+            let Self { resume, full_pipe, recovery, .. } = self;
+            resume.on_feedback(feedback, &mut sample, full_pipe, recovery);
         }
         if sample.has_data {
             self.cwnd_usage.on_ack(sample.prior_delivered);
             self.init_pacing_from_first_rtt(feedback.rtt);
             self.update_model_and_state(now, &sample);
             self.update_control_parameters(&sample);
-            if !self.resume.is_off() {
+            if self.resume.is_active() {
                 self.update_resume(feedback, &sample);
             }
         } else {
@@ -274,7 +275,10 @@ impl Controller for Bbr3 {
         match event {
             PathEvent::MtuChanged { mss } => self.change_mss(mss),
             PathEvent::Migrated => self.start_over(now),
-            PathEvent::Resume(hint) => self.offer(hint),
+            PathEvent::Resume(hint) => {
+                let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
+                self.resume.offer(hint, is_lossless && self.state == State::Startup);
+            }
         }
     }
 

@@ -7,11 +7,20 @@ use crate::event::Feedback;
 use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumeHint, ResumePhase};
 
+/// Whether the window was once taken over from an earlier connection, on this path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Jumped {
+    Never,
+    Once,
+    /// It met congestion: the host is told so ever after, lest an ACK hides it.
+    InVain,
+}
+
 impl LossWindow {
     /// A hint is worth something as long as nothing is known: no congestion was met, and no hint
     /// taken before.
     pub(crate) fn offer(&mut self, hint: ResumeHint) {
-        if self.is_initial() && !self.has_jumped && matches!(self.rule, Rule::Growth) {
+        if self.is_initial() && !self.has_jumped() && matches!(self.rule, Rule::Growth) {
             let confirmed_at = self.delivered.saturating_add(self.initial_window);
             self.rule = Rule::Reconnaissance(Reconnaissance::new(hint), confirmed_at);
         }
@@ -46,7 +55,7 @@ impl LossWindow {
             return false;
         };
         self.cwnd = jump.cwnd;
-        self.has_jumped = true;
+        self.jump = Jumped::Once;
         let rtt = rtt.smoothed.max(rtt.min);
         self.rule = Rule::Trial(Trial::begin(now, feedback.in_flight, self.delivered, rtt));
         true
@@ -116,6 +125,7 @@ impl LossWindow {
     /// overshoot, so PRR's gradual way down is not for it (§4.5), and no spurious loss gives it back.
     //= rfc9959 3.5-2 3.5-6
     fn retreat(&mut self, trial: Trial) {
+        self.jump = Jumped::InVain;
         self.recovery.confirm();
         self.cwnd = (trial.pipe_size(self.delivered) / 2).max(2 * self.mss()).min(self.cwnd);
     }

@@ -11,6 +11,8 @@ use uncork_units::Rate;
 
 use super::{Reconnaissance, ResumeHint, ResumePhase};
 use crate::event::{Feedback, RttSample};
+use crate::full_pipe::FullPipe;
+use crate::recovery::RecoveryEpisode;
 use crate::sampler::RateSample;
 
 /// Rounds from the jump until its packets, all of them, have been acknowledged.
@@ -26,7 +28,12 @@ pub(crate) enum BbrResume {
     Resuming {
         rounds: u8,
     },
-    SafeRetreat,
+    /// The jump met congestion. Until it is over, what is measured is discarded; the verdict stands.
+    SafeRetreat {
+        is_over: bool,
+    },
+    /// A jump was made and is over: there is no second one.
+    Done,
 }
 
 const _: () = assert!(size_of::<BbrResume>() <= 16, "every BBR connection has one");
@@ -34,72 +41,108 @@ const _: () = assert!(size_of::<BbrResume>() <= 16, "every BBR connection has on
 /// Where a flow is after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// In Startup, at the beginning of a round. The path is confirmed when an initial window has been
-    /// delivered and the flow is not application-limited.
-    Round {
-        is_confirmed: bool,
-    },
-    /// In Startup, within a round.
     Startup,
     Drain,
     Later,
 }
 
+/// A flow after an ACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Progress {
+    pub(crate) stage: Stage,
+    /// Whether the ACK began a round.
+    pub(crate) round_started: bool,
+    /// Whether an initial window has been delivered and the flow is not application-limited.
+    pub(crate) is_confirmed: bool,
+    /// What the flow paces at.
+    pub(crate) pacing_rate: Rate,
+    pub(crate) rtt: Option<RttSample>,
+}
+
+/// What becomes of the pacing rate and the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// They rise to this rate and the window that goes with it.
+    Jump(Rate),
+    /// They return to what the model gives, but not below an initial window: the model has learned
+    /// of all that was used of the jump.
+    TakeBack,
+}
+
 impl BbrResume {
-    pub(crate) fn offer(hint: ResumeHint) -> Self {
-        Self::Reconnaissance(Reconnaissance::new(hint))
+    /// A hint is worth something in a Startup without losses, and once.
+    //= rfc9959 C-1
+    pub(crate) fn offer(&mut self, hint: ResumeHint, is_lossless_startup: bool) {
+        if is_lossless_startup && matches!(self, Self::Off) {
+            *self = Self::Reconnaissance(Reconnaissance::new(hint));
+        }
     }
 
-    pub(crate) fn is_off(&self) -> bool {
-        matches!(self, Self::Off)
+    /// Whether it has a say in what the flow does.
+    pub(crate) fn is_active(&self) -> bool {
+        !matches!(self, Self::Off | Self::SafeRetreat { is_over: true } | Self::Done)
     }
 
     pub(crate) fn phase(&self) -> Option<ResumePhase> {
         match self {
-            Self::Off => None,
+            Self::Off | Self::Done => None,
             Self::Reconnaissance(_) => Some(ResumePhase::Reconnaissance),
             Self::Resuming { rounds: ROUNDS } => Some(ResumePhase::Unvalidated),
             Self::Resuming { .. } => Some(ResumePhase::Validating),
-            Self::SafeRetreat => Some(ResumePhase::SafeRetreat),
+            Self::SafeRetreat { .. } => Some(ResumePhase::SafeRetreat),
         }
     }
 
-    /// Before the model learns of a feedback. Congestion ends a careful resume, and Startup with it if
-    /// the jump was made: true says so. What is measured in the retreat is discarded.
+    /// Before the model learns of a feedback. Congestion ends a careful resume, and Startup with it,
+    /// for good, if the jump was made. What is measured in the retreat is discarded.
     //= rfc9959 C-5 C-6
-    pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>, sample: &mut RateSample) -> bool {
+    pub(crate) fn on_feedback(
+        &mut self,
+        feedback: &Feedback<'_>,
+        sample: &mut RateSample,
+        full_pipe: &mut FullPipe,
+        recovery: &mut RecoveryEpisode,
+    ) {
         let is_congested =
             !feedback.lost.is_empty() || feedback.ce_packets > 0 || feedback.repaired_by_probe;
-        let must_retreat = is_congested && matches!(self, Self::Resuming { .. });
-        if must_retreat {
-            *self = Self::SafeRetreat;
-        } else if is_congested && matches!(self, Self::Reconnaissance(_)) {
-            *self = Self::Off;
+        match self {
+            Self::Resuming { .. } if is_congested => {
+                *self = Self::SafeRetreat { is_over: false };
+                full_pipe.declare_full();
+                recovery.confirm();
+            }
+            Self::Reconnaissance(_) if is_congested => *self = Self::Off,
+            _ => {}
         }
-        if matches!(self, Self::SafeRetreat) {
+        if matches!(self, Self::SafeRetreat { .. }) {
             sample.delivery_rate = Rate::ZERO;
         }
-        must_retreat
     }
 
-    /// After the model has learned of an ACK. Gives the rate to send at when the path is confirmed.
+    /// After the control parameters have been set.
     //= rfc9959 C-3
-    pub(crate) fn on_ack(&mut self, stage: Stage, rtt: Option<RttSample>) -> Option<Rate> {
-        match (*self, stage) {
-            (Self::Reconnaissance(hint), Stage::Round { is_confirmed: true }) => {
-                let jump = hint.conclude(rtt?);
+    pub(crate) fn on_ack(&mut self, ack: &Progress) -> Option<Change> {
+        match (*self, ack.stage) {
+            (Self::Reconnaissance(hint), Stage::Startup)
+                if ack.round_started && ack.is_confirmed =>
+            {
+                // A rate that Startup has come to by itself is not worth a trial.
+                let jump = hint.conclude(ack.rtt?).filter(|jump| jump.rate > ack.pacing_rate);
                 *self = jump.map_or(Self::Off, |_| Self::Resuming { rounds: ROUNDS });
-                return jump.map(|jump| jump.rate);
+                return jump.map(|jump| Change::Jump(jump.rate));
             }
-            (Self::Resuming { rounds }, Stage::Round { .. }) if rounds > 1 => {
+            (Self::Reconnaissance(_), Stage::Drain | Stage::Later) => *self = Self::Off,
+            (Self::Resuming { rounds }, Stage::Startup) if ack.round_started && rounds > 1 => {
                 *self = Self::Resuming { rounds: rounds - 1 };
             }
             // Entered with packets of the trial unaccounted for, Drain is a retreat, whatever the
             // reason.
-            (Self::Resuming { .. }, Stage::Drain) => *self = Self::SafeRetreat,
-            (Self::Resuming { .. }, Stage::Round { .. })
-            | (Self::Reconnaissance(_), Stage::Drain)
-            | (_, Stage::Later) => *self = Self::Off,
+            (Self::Resuming { .. }, Stage::Drain) => *self = Self::SafeRetreat { is_over: false },
+            (Self::Resuming { .. }, stage) if ack.round_started || stage == Stage::Later => {
+                *self = Self::Done;
+                return Some(Change::TakeBack);
+            }
+            (Self::SafeRetreat { .. }, Stage::Later) => *self = Self::SafeRetreat { is_over: true },
             _ => {}
         }
         None
@@ -107,162 +150,4 @@ impl BbrResume {
 }
 
 #[cfg(test)]
-mod tests {
-    use uncork_units::TimeDelta;
-
-    use super::*;
-    use crate::bbr1::Bbr1;
-    use crate::bbr3::Bbr3;
-    use crate::script::{Host, segments, settings};
-    use crate::{Controller, PathEvent, Snapshot};
-
-    const RTT: TimeDelta = TimeDelta::from_millis(100);
-
-    /// The rate of half of what was observed.
-    fn half() -> Rate {
-        Rate::of(segments(200), RTT)
-    }
-
-    /// A connection that was told of 400 segments in 100 ms.
-    fn told<C: Controller>(cc: C) -> Host<C> {
-        let mut host = Host::new(cc);
-        let hint = ResumeHint { saved_cwnd: segments(400), saved_rtt: RTT };
-        host.cc.on_path(host.now, PathEvent::Resume(hint));
-        host
-    }
-
-    /// An initial window of 10 has been delivered, in a round that an ACK ends.
-    fn jumped<C: Controller>(cc: C) -> Host<C> {
-        let mut host = told(cc);
-        for _ in 0..20 {
-            if phase(&host) == Some(ResumePhase::Unvalidated) {
-                break;
-            }
-            host.fill();
-            host.advance(host.rtt);
-            host.ack(host.in_flight().min(10));
-        }
-        assert_eq!(phase(&host), Some(ResumePhase::Unvalidated));
-        host
-    }
-
-    fn phase<C: Controller>(host: &Host<C>) -> Option<ResumePhase> {
-        host.cc.snapshot().resume
-    }
-
-    fn v1() -> Bbr1 {
-        Bbr1::new(&settings(10))
-    }
-
-    fn v3() -> Bbr3 {
-        Bbr3::new(&settings(10), false)
-    }
-
-    fn jumps<C: Controller>(cc: C) {
-        let host = jumped(cc);
-        let control = host.cc.control();
-        assert!(control.pacing_rate >= Some(half()), "{control:?}");
-        assert!(control.cwnd >= segments(400), "Startup's window at that rate");
-        assert_eq!(host.cc.snapshot().state, "Startup");
-    }
-
-    #[test]
-    //= rfc9959 C-1 C-2 C-4 test
-    fn startup_paces_at_half_of_what_was_observed() {
-        jumps(v1());
-        jumps(v3());
-    }
-
-    fn lasts_two_rounds<C: Controller>(cc: C) {
-        let mut host = jumped(cc);
-        let mut round = || {
-            host.fill();
-            host.advance(host.rtt);
-            host.ack(host.in_flight());
-            phase(&host)
-        };
-        assert_eq!(round(), Some(ResumePhase::Validating));
-        assert_eq!(round(), None);
-    }
-
-    #[test]
-    //= rfc9959 C-3 test
-    fn a_trial_lasts_two_rounds() {
-        lasts_two_rounds(v1());
-        lasts_two_rounds(v3());
-    }
-
-    fn retreats<C: Controller>(cc: C) {
-        let mut host = jumped(cc);
-        host.fill();
-        host.advance(host.rtt);
-        let max_bw = |snapshot: Snapshot| snapshot.max_bw;
-        let before = max_bw(host.cc.snapshot());
-        host.lose(1);
-        let missing = host.missing();
-        assert_eq!(phase(&host), Some(ResumePhase::SafeRetreat));
-        assert_eq!(host.cc.snapshot().state, "Drain");
-        // What is delivered meanwhile would be the largest rate so far.
-        host.ack(host.in_flight() / 2);
-        if host.cc.snapshot().state == "Drain" {
-            assert_eq!(max_bw(host.cc.snapshot()), before);
-        }
-        host.cc.on_spurious(host.now, &missing);
-        assert_ne!(host.cc.snapshot().state, "Startup", "it is not undone");
-        for _ in 0..10 {
-            host.ack(host.in_flight());
-            host.fill();
-            host.advance(host.rtt);
-        }
-        assert_eq!(phase(&host), None);
-        assert!(host.cc.snapshot().state.starts_with("ProbeBW"), "{}", host.cc.snapshot().state);
-    }
-
-    #[test]
-    //= rfc9959 C-5 C-6 test
-    fn congestion_on_trial_ends_startup_and_drain_measures_nothing() {
-        retreats(v1());
-        retreats(v3());
-    }
-
-    fn refuses<C: Controller>(cc: C, rtt_ms: u64, lost: usize) {
-        let mut host = told(cc);
-        host.rtt = TimeDelta::from_millis(rtt_ms);
-        host.fill();
-        host.advance(host.rtt);
-        if lost > 0 {
-            host.lose(lost);
-        }
-        for _ in 0..3 {
-            host.ack(host.in_flight());
-            host.fill();
-            host.advance(host.rtt);
-        }
-        assert_eq!(phase(&host), None);
-    }
-
-    #[test]
-    //= rfc9959 3.2-2 3.2-6 3.2-7 test
-    fn congestion_or_another_round_trip_time_ends_reconnaissance() {
-        for (rtt_ms, lost) in [(100, 1), (50, 0), (1_001, 0)] {
-            refuses(v1(), rtt_ms, lost);
-            refuses(v3(), rtt_ms, lost);
-        }
-    }
-
-    fn ignores<C: Controller>(cc: C) {
-        let mut host = Host::new(cc);
-        host.fill();
-        host.advance(host.rtt);
-        host.lose(1);
-        let hint = ResumeHint { saved_cwnd: segments(400), saved_rtt: RTT };
-        host.cc.on_path(host.now, PathEvent::Resume(hint));
-        assert_eq!(phase(&host), None);
-    }
-
-    #[test]
-    fn a_hint_after_a_loss_is_ignored() {
-        ignores(v1());
-        ignores(v3());
-    }
-}
+mod tests;

@@ -45,7 +45,8 @@ pub enum ResumePhase {
     Unvalidated,
     /// What becomes of them is awaited.
     Validating,
-    /// They met congestion: the hint was wrong, and must not be used again.
+    /// They met congestion: the hint was wrong, and must not be used again (§3.5). The phase itself
+    /// may be over within one ACK, so this verdict stands for as long as the path does.
     SafeRetreat,
 }
 

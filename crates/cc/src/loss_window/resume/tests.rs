@@ -227,7 +227,7 @@ fn the_retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
         assert_eq!((phase(&host), host.cwnd()), (Some(ResumePhase::SafeRetreat), cwnd));
     }
     host.ack(1);
-    assert_eq!((phase(&host), host.cwnd()), (None, cwnd));
+    assert_eq!((host.cc.snapshot().state, host.cwnd()), ("SlowStart", cwnd));
     // 18 and, delivered since, 18 + 81.
     assert_eq!(ssthresh(&host), Some(segments(117) / 2));
     host.advance(TimeDelta::from_millis(1));
@@ -235,6 +235,22 @@ fn the_retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
     host.advance(RTT);
     host.ack(1);
     assert_eq!(host.cwnd(), cwnd + segments(1), "slow start from there");
+}
+
+/// One ACK may bring the news of the loss and acknowledge the last unvalidated packet.
+#[test]
+fn the_host_hears_of_a_retreat_however_short() {
+    let mut host = validating();
+    host.feedback(Report { lost: 1, acked: 81, ..Report::default() });
+    for _ in 0..20 {
+        assert_eq!(phase(&host), Some(ResumePhase::SafeRetreat));
+        host.round();
+    }
+    assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
+    tell(&mut host, 200);
+    assert_eq!(phase(&host), Some(ResumePhase::SafeRetreat));
+    host.cc.on_path(host.now, PathEvent::Migrated);
+    assert_eq!(phase(&host), None);
 }
 
 #[test]
