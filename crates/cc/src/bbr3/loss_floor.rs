@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_option_outlives_a_migration() {
         let settings = crate::Settings::new(1_452, 1, uncork_units::Time::ZERO);
-        let mut bbr = Bbr3::new(&settings, false).with_loss_floor();
+        let mut bbr = Bbr3::new(&settings, false).with_loss_floor(true);
         bbr.start_over(uncork_units::Time::ZERO);
         assert!(bbr.loss_floor.is_on);
     }
