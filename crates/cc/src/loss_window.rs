@@ -283,11 +283,12 @@ impl LossWindow {
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }
 
-    /// Ends slow start without a loss. A hint that waits is dropped: it stands in for slow start, and
-    /// the path has just said where that ends.
+    /// Ends slow start without a loss; a window below two segments, the least ssthresh there is, may
+    /// first grow to them. A hint that waits is dropped: it stands in for slow start, and the path
+    /// has just said where that ends.
     //= rfc9406 4.2-9
     pub(crate) fn end_slow_start(&mut self) {
-        self.ssthresh = self.cwnd;
+        self.ssthresh = self.cwnd.max(2 * self.mss());
         if matches!(self.rule, Rule::Reconnaissance(..)) {
             self.rule = Rule::Growth;
         }
@@ -378,6 +379,14 @@ mod tests {
     use crate::Controller;
     use crate::newreno::NewReno;
     use crate::script::{Host, segments, settings};
+
+    #[test]
+    fn slow_start_ends_at_two_segments_or_more() {
+        let mut window = super::LossWindow::new(&settings(1));
+        window.end_slow_start();
+        assert_eq!(window.snapshot("").ssthresh, Some(segments(2)));
+        assert!(window.in_slow_start(), "up to there");
+    }
 
     #[test]
     //= rfc9438 4.9.2-4 test
