@@ -11,10 +11,8 @@ fn used(case: &Case, cc: &str, secs: u64, seeds: u64) -> f64 {
 
 /// Percent of the payload sent by all flows that was declared lost between two times.
 fn percent_lost(run: &Run, from: f64, to: f64) -> f64 {
-    let flows = 0..run.result.flows.len() as u32;
-    let lost: u64 = flows.clone().map(|flow| run.lost_bytes(flow, from, to)).sum();
-    let good: f64 = flows.map(|flow| run.goodput(flow, from, to) * (to - from) / 8.0).sum();
-    100.0 * lost as f64 / (good + lost as f64)
+    let (lost, delivered) = run.lost_and_delivered(from, to);
+    100.0 * lost / (delivered + lost)
 }
 
 #[test]

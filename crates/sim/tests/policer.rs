@@ -21,11 +21,10 @@ fn behind(policer: &str, rtt_ms: u64, cc: &str) -> (f64, f64) {
     let (from, to) = (20.0, 120.0);
     let case = case(100, rtt_ms, 1000).policed(policer);
     let runs: Vec<Run> = (1..=3).map(|seed| case.flow(cc, to as u64, seed)).collect();
-    let goodput = |run: &Run| run.goodput(0, from, to);
-    let used = mean(runs.iter().map(|run| goodput(run) * 1500.0 / 1448.0 / 5e6));
+    let used = mean(runs.iter().map(|run| run.goodput(0, from, to) * 1500.0 / 1448.0 / 5e6));
     let lost = mean(runs.iter().map(|run| {
-        let lost = run.lost_bytes(0, from, to) as f64 * 8.0 / (to - from);
-        lost / (lost + goodput(run))
+        let (lost, delivered) = run.lost_and_delivered(from, to);
+        lost / (lost + delivered)
     }));
     println!("{cc:6} {rtt_ms} ms, {policer}: uses {used:.3}, loses {:.1} %", 100.0 * lost);
     (used, lost)

@@ -18,10 +18,8 @@ fn shallow(cc: &str, flows: usize) -> Figures {
     case.sample_every = TimeDelta::from_millis(100);
     let runs: Vec<_> = (1..=seeds).map(|seed| case.flows(&vec![cc; flows], end, seed)).collect();
     let lost = |run: &common::Run| {
-        let all = 0..flows as u32;
-        let lost: u64 = all.clone().map(|flow| run.lost_bytes(flow, from, to)).sum();
-        let bits: f64 = all.map(|flow| run.goodput(flow, from, to)).sum::<f64>() * (to - from);
-        lost as f64 * 8.0 / bits
+        let (lost, delivered) = run.lost_and_delivered(from, to);
+        lost / delivered
     };
     let figures = Figures {
         utilisation: mean(runs.iter().map(|run| run.utilisation(from, to))),

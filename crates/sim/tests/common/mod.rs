@@ -181,6 +181,14 @@ impl Run {
         points[points.len() - 1].lost_bytes - points[0].lost_bytes
     }
 
+    /// Payload bytes that all flows declared lost between two times, and those that they delivered.
+    pub(crate) fn lost_and_delivered(&self, from: f64, to: f64) -> (f64, f64) {
+        let flows = 0..self.result.flows.len() as u32;
+        let lost: u64 = flows.clone().map(|flow| self.lost_bytes(flow, from, to)).sum();
+        let bits: f64 = flows.map(|flow| self.goodput(flow, from, to)).sum::<f64>() * (to - from);
+        (lost as f64, bits / 8.0)
+    }
+
     /// When a flow was first seen in `state`, in seconds.
     pub(crate) fn first_in(&self, flow: u32, state: &str) -> Option<f64> {
         self.between(flow, 0.0, f64::INFINITY).find(|point| point.state == state).map(seconds)

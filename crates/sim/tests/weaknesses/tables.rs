@@ -259,18 +259,16 @@ fn fairs_beside_cubic(cc: &str, row: Row, seed: u64) -> f64 {
 
 /// Percentage lost of what one flow sent from 20 s to 120 s.
 fn lost_percent(run: &Run) -> f64 {
-    let lost = run.lost_bytes(0, 20.0, 120.0) as f64 * 8.0 / 100.0;
-    100.0 * lost / (lost + run.goodput(0, 20.0, 120.0))
+    let (lost, delivered) = run.lost_and_delivered(20.0, 120.0);
+    100.0 * lost / (lost + delivered)
 }
 
 /// One seed, from 10 s to 30 s.
 fn shallow(cc: &str, row: Row) -> String {
     let Flows(flows) = row.vary else { unreachable!("this table varies flows") };
     let run = row.case().flows(&vec![cc; flows], 30, 1);
-    let all = 0..flows as u32;
-    let lost: u64 = all.clone().map(|flow| run.lost_bytes(flow, 10.0, 30.0)).sum();
-    let goodput: f64 = all.map(|flow| run.goodput(flow, 10.0, 30.0)).sum();
-    let lost = 100.0 * lost as f64 * 8.0 / 20.0 / goodput;
+    let (lost, delivered) = run.lost_and_delivered(10.0, 30.0);
+    let lost = 100.0 * lost / delivered;
     let (used, jain) = (run.utilisation(10.0, 30.0), run.jain(10.0, 30.0));
     format!("{used:.2}, {lost:.1} %, {jain:.2}")
 }
