@@ -137,16 +137,12 @@ impl CompareArgs {
     pub(crate) fn spec(&self) -> CompareSpec {
         CompareSpec {
             path: PathSpec {
-                rate: self.rate,
-                rate_steps: Vec::new(),
-                rtt: self.rtt,
-                policer: None,
-                buffer: self.buffer,
                 loss: LossSpec::Bernoulli(self.loss),
                 loss_position: match self.loss_position {
                     Place::After => LossPosition::After,
                     Place::Before => LossPosition::Before,
                 },
+                ..PathSpec::new(self.rate, self.rtt, self.buffer)
             },
             workload: match self.duration {
                 Some(duration) => Workload::Duration(duration),

@@ -45,6 +45,10 @@ pub struct FlowRecord {
     pub packets_dropped_policer: u64,
     /// Packets lost at random.
     pub packets_dropped_random: u64,
+    /// Packets that arrived with a mark of congestion (ECN).
+    pub packets_marked: u64,
+    /// Acknowledgements dropped on the way back.
+    pub acks_dropped: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Round-trip times as the sender measured them, in milliseconds.

@@ -131,7 +131,7 @@ impl CompareSpec {
         match self.workload {
             Workload::Transfer(size) => {
                 let bytes = wire_bytes(size.as_u64()).saturating_mul(flows);
-                let ideal = self.path.rate.time_for(bytes) + self.path.rtt;
+                let ideal = self.path.link.rate.time_for(bytes) + self.path.rtt;
                 ideal.times(BOUND_FACTOR).max(SHORTEST_BOUND)
             }
             Workload::Duration(duration) => duration,
@@ -159,7 +159,7 @@ impl CompareSpec {
         };
         let members = column.members().iter();
         let flows = members.flat_map(|cc| (0..self.flows).map(|_| *cc)).map(&mut flow).collect();
-        RunSpec { path: self.path.clone(), flows, seed, end: self.end(count), sample_every: None }
+        RunSpec::over(self.path.clone(), flows, seed, self.end(count))
     }
 
     fn check_loss(&self) -> Result<(), CompareError> {
@@ -204,7 +204,7 @@ impl CompareSpec {
                 size.as_u64().div_ceil(u64::from(MSS_BYTES)).saturating_mul(self.flows_of(column))
             }
             Workload::Duration(duration) => {
-                self.path.rate.bytes_in(duration) / u64::from(PACKET_BYTES)
+                self.path.link.rate.bytes_in(duration) / u64::from(PACKET_BYTES)
             }
         };
         let of_seed = self.columns.iter().map(of_column).fold(0, u64::saturating_add);
@@ -269,13 +269,12 @@ impl std::error::Error for CompareError {}
 pub(crate) fn example(columns: &[&str]) -> CompareSpec {
     CompareSpec {
         path: PathSpec {
-            rate: uncork_units::Rate::from_mbit(20),
-            rate_steps: Vec::new(),
-            rtt: TimeDelta::from_millis(50),
-            policer: None,
-            buffer: uncork_path::Buffer::MilliBdp(1000),
             loss: LossSpec::Bernoulli("1%".parse().unwrap()),
-            loss_position: uncork_path::LossPosition::After,
+            ..PathSpec::new(
+                uncork_units::Rate::from_mbit(20),
+                TimeDelta::from_millis(50),
+                uncork_path::Buffer::MilliBdp(1000),
+            )
         },
         workload: Workload::Transfer("100kB".parse().unwrap()),
         columns: columns.iter().map(|text| text.parse().unwrap()).collect(),
@@ -299,7 +298,7 @@ mod tests {
 
     #[test]
     fn refuses_what_makes_no_sense() {
-        let path = error(|spec| spec.path.buffer = uncork_path::Buffer::Packets(0));
+        let path = error(|spec| spec.path.link.buffer = uncork_path::Buffer::Packets(0));
         assert_eq!(
             path,
             CompareError::Path(PathSpecError::Buffer { bytes: 0, packet_bytes: 1500 })

@@ -69,7 +69,7 @@ fn bits_per_second(bytes: u64, span: TimeDelta) -> f64 {
 }
 
 fn share_of_link(payload: u64, span: TimeDelta, path: &PathSpec) -> f64 {
-    bits_per_second(wire_bytes(payload), span) / (path.rate.bits_per_sec() as f64).max(1.0)
+    bits_per_second(wire_bytes(payload), span) / (path.link.rate.bits_per_sec() as f64).max(1.0)
 }
 
 /// A flow's record for tests.
@@ -96,6 +96,8 @@ pub(crate) fn record(start_ms: u64, completion_ms: Option<u64>, delivered: u64) 
         packets_dropped_queue: 0,
         packets_dropped_policer: 0,
         packets_dropped_random: 0,
+        packets_marked: 0,
+        acks_dropped: 0,
         timeouts: 0,
         rtt_ms: quantiles(50.0),
         queue_ms: quantiles(0.0),

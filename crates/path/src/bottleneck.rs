@@ -1,8 +1,8 @@
 //! The slowest link of a path, with the queue in front of it.
 
-use uncork_units::{Rate, Time, TimeDelta};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
 
-use crate::{DropTail, Packet};
+use crate::{Packet, Queue, Queued};
 
 /// A link that sends one packet at a time at its rate, and queues the others.
 ///
@@ -12,7 +12,8 @@ pub struct Bottleneck<T> {
     rate: Rate,
     /// Rate changes to come, the next one last.
     steps: Vec<RateStep>,
-    queue: DropTail<T>,
+    queue: Queue<T>,
+    rng: Rng,
     on_wire: Option<OnWire<T>>,
 }
 
@@ -42,10 +43,10 @@ pub struct Departure<T> {
 }
 
 impl<T> Bottleneck<T> {
-    /// A link of `rate` that changes at each of `steps`, behind `queue`.
-    pub fn new(rate: Rate, mut steps: Vec<RateStep>, queue: DropTail<T>) -> Self {
+    /// A link of `rate` that changes at each of `steps`, behind `queue`, which draws from `rng`.
+    pub fn new(rate: Rate, mut steps: Vec<RateStep>, queue: Queue<T>, rng: Rng) -> Self {
         steps.sort_by_key(|step| std::cmp::Reverse(step.at));
-        Self { rate, steps, queue, on_wire: None }
+        Self { rate, steps, queue, rng, on_wire: None }
     }
 
     /// Another rate from now on, until the next of the steps. As with those, a packet on the wire
@@ -59,13 +60,13 @@ impl<T> Bottleneck<T> {
         self.queue.bytes()
     }
 
-    /// A packet arrives; false when the queue is full and it is lost.
-    pub fn offer(&mut self, now: Time, packet: Packet<T>) -> bool {
+    /// A packet arrives. It, or others in its stead, may be lost and go to `dropped`.
+    pub fn offer(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         if self.on_wire.is_some() {
-            return self.queue.enqueue(now, packet);
+            self.queue.enqueue(now, packet, &mut self.rng, dropped);
+        } else {
+            self.start(now, Queued { since: now, packet });
         }
-        self.start(now, now, packet);
-        true
     }
 
     /// When the packet on the wire will have left; [`Time::NEVER`] when the link is idle.
@@ -73,49 +74,70 @@ impl<T> Bottleneck<T> {
         self.on_wire.as_ref().map_or(Time::NEVER, |wire| wire.done)
     }
 
-    /// The packet that has left by `now`, if any; the next one starts.
-    pub fn depart(&mut self, now: Time) -> Option<Departure<T>> {
+    /// The packet that has left by `now`, if any; the next one starts. What the queue drops before
+    /// that one goes to `dropped`.
+    pub fn depart(
+        &mut self,
+        now: Time,
+        dropped: &mut impl FnMut(Packet<T>),
+    ) -> Option<Departure<T>> {
         let wire = self.on_wire.take_if(|wire| wire.done <= now)?;
-        if let Some((since, packet)) = self.queue.dequeue() {
-            self.start(wire.done, since, packet);
+        if let Some(next) = self.queue.dequeue(wire.done, &mut self.rng, dropped) {
+            self.start(wire.done, next);
         }
         Some(Departure { packet: wire.packet, queued_for: wire.queued_for })
     }
 
-    fn start(&mut self, now: Time, queued_since: Time, packet: Packet<T>) {
+    fn start(&mut self, now: Time, Queued { since, packet }: Queued<T>) {
         while let Some(step) = self.steps.pop_if(|step| step.at <= now) {
             self.rate = step.rate;
         }
         let done = now + self.rate.time_for(u64::from(packet.bytes));
-        self.on_wire = Some(OnWire { packet, queued_for: now.since(queued_since), done });
+        self.on_wire = Some(OnWire { packet, queued_for: now.since(since), done });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use crate::{DropTail, Ecn};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     fn packet(body: u64) -> Packet<u64> {
-        Packet { flow: 0, bytes: 1500, body }
+        Packet { flow: 0, host: 0, bytes: 1500, ecn: Ecn::NotEct, body }
+    }
+
+    /// 12 Mbit/s is a packet of 1500 bytes each millisecond.
+    fn link(steps: Vec<RateStep>, limit: u64) -> Bottleneck<u64> {
+        let queue = Queue::DropTail(DropTail::new(limit));
+        Bottleneck::new(Rate::from_mbit(12), steps, queue, Rng::new(1, 0))
+    }
+
+    fn offer(link: &mut Bottleneck<u64>, now: Time, body: u64) -> bool {
+        let mut taken = true;
+        link.offer(now, packet(body), &mut |_| taken = false);
+        taken
+    }
+
+    fn depart(link: &mut Bottleneck<u64>, now: Time) -> Option<Departure<u64>> {
+        link.depart(now, &mut |_| panic!("drop-tail drops nothing when a packet leaves"))
     }
 
     fn at_micros(micros: u64) -> Time {
         Time::ZERO + TimeDelta::from_micros(micros)
     }
 
-    /// 12 Mbit/s is a packet of 1500 bytes each millisecond.
     #[test]
     fn packets_leave_at_the_rate_of_the_link() {
-        let mut link = Bottleneck::new(Rate::from_mbit(12), Vec::new(), DropTail::new(100_000));
+        let mut link = link(Vec::new(), 100_000);
         for body in 0..3 {
-            assert!(link.offer(Time::ZERO, packet(body)));
+            assert!(offer(&mut link, Time::ZERO, body));
         }
         for body in 0..3 {
             let due = at_micros(1000 * (body + 1));
             assert_eq!(link.next_departure(), due);
-            assert_eq!(link.depart(Time::from_nanos(due.as_nanos() - 1)), None);
-            let departure = link.depart(due).expect("done");
+            assert_eq!(depart(&mut link, Time::from_nanos(due.as_nanos() - 1)), None);
+            let departure = depart(&mut link, due).expect("done");
             assert_eq!(departure.packet.body, body);
             assert_eq!(departure.queued_for, TimeDelta::from_millis(body));
         }
@@ -124,8 +146,8 @@ mod tests {
 
     #[test]
     fn the_queue_holds_its_limit_besides_the_packet_on_the_wire() {
-        let mut link = Bottleneck::new(Rate::from_mbit(12), Vec::new(), DropTail::new(3000));
-        let taken: Vec<bool> = (0..4).map(|body| link.offer(Time::ZERO, packet(body))).collect();
+        let mut link = link(Vec::new(), 3000);
+        let taken: Vec<bool> = (0..4).map(|body| offer(&mut link, Time::ZERO, body)).collect();
         assert_eq!(taken, [true, true, true, false]);
         assert_eq!(link.queued_bytes(), 3000);
     }
@@ -133,22 +155,22 @@ mod tests {
     #[test]
     fn a_step_spares_the_packet_on_the_wire() {
         let step = RateStep { at: at_micros(500), rate: Rate::from_mbit(120) };
-        let mut link = Bottleneck::new(Rate::from_mbit(12), vec![step], DropTail::new(100_000));
-        link.offer(Time::ZERO, packet(0));
-        link.offer(Time::ZERO, packet(1));
+        let mut link = link(vec![step], 100_000);
+        offer(&mut link, Time::ZERO, 0);
+        offer(&mut link, Time::ZERO, 1);
         assert_eq!(link.next_departure(), at_micros(1000));
-        link.depart(at_micros(1000));
+        depart(&mut link, at_micros(1000));
         assert_eq!(link.next_departure(), at_micros(1100));
     }
 
     #[test]
     fn a_new_rate_spares_the_packet_on_the_wire_too() {
-        let mut link = Bottleneck::new(Rate::from_mbit(12), Vec::new(), DropTail::new(100_000));
-        link.offer(Time::ZERO, packet(0));
-        link.offer(Time::ZERO, packet(1));
+        let mut link = link(Vec::new(), 100_000);
+        offer(&mut link, Time::ZERO, 0);
+        offer(&mut link, Time::ZERO, 1);
         link.set_rate(Rate::from_mbit(120));
         assert_eq!(link.next_departure(), at_micros(1000));
-        link.depart(at_micros(1000));
+        depart(&mut link, at_micros(1000));
         assert_eq!(link.next_departure(), at_micros(1100));
     }
 
@@ -159,19 +181,19 @@ mod tests {
             gaps in proptest::collection::vec(0_u64..2000, 1..200),
             limit in 0_u64..20_000,
         ) {
-            let mut link = Bottleneck::new(Rate::from_mbit(12), Vec::new(), DropTail::new(limit));
+            let mut link = link(Vec::new(), limit);
             let (mut now, mut taken, mut left) = (Time::ZERO, Vec::new(), Vec::new());
             for (body, gap) in (0..).zip(gaps) {
                 now += TimeDelta::from_micros(gap);
                 while link.next_departure() <= now {
-                    left.push((link.next_departure(), link.depart(now).expect("due").packet.body));
+                    left.push((link.next_departure(), depart(&mut link, now).expect("due").packet.body));
                 }
-                if link.offer(now, packet(body)) {
+                if offer(&mut link, now, body) {
                     taken.push(body);
                 }
                 prop_assert!(link.queued_bytes() <= limit);
             }
-            while let Some(departure) = link.depart(Time::NEVER) {
+            while let Some(departure) = depart(&mut link, Time::NEVER) {
                 left.push((Time::NEVER, departure.packet.body));
             }
             let order: Vec<u64> = left.iter().map(|(_, body)| *body).collect();

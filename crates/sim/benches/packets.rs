@@ -2,28 +2,26 @@
 #![allow(missing_docs, reason = "criterion's macros make undocumented items")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
+use uncork_path::{Buffer, LossSpec, PathSpec};
 use uncork_sim::{FlowSpec, RunSpec, Workload, run};
 use uncork_units::{Rate, Time, TimeDelta};
 
 fn spec(cc: &str, flows: usize, loss: &str, secs: u64) -> RunSpec {
     let end = Time::ZERO + TimeDelta::from_secs(secs);
     let cc = cc.parse().expect("a controller");
-    RunSpec {
-        path: PathSpec {
-            rate: Rate::from_mbit(1000),
-            rate_steps: Vec::new(),
-            rtt: TimeDelta::from_millis(20),
-            policer: None,
-            buffer: Buffer::MilliBdp(1000),
+    RunSpec::over(
+        PathSpec {
             loss: LossSpec::Bernoulli(loss.parse().expect("a percentage")),
-            loss_position: LossPosition::After,
+            ..PathSpec::new(
+                Rate::from_mbit(1000),
+                TimeDelta::from_millis(20),
+                Buffer::MilliBdp(1000),
+            )
         },
-        flows: vec![FlowSpec::new(cc, Workload::Until(end)); flows],
-        seed: 1,
+        vec![FlowSpec::new(cc, Workload::Until(end)); flows],
+        1,
         end,
-        sample_every: None,
-    }
+    )
 }
 
 fn packets(criterion: &mut Criterion) {

@@ -5,11 +5,12 @@ use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
 use uncork_path::{DelayLine, Loss};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
+use crate::network::DroppedBy;
 use crate::segments::{Ack, MSS_BYTES, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 use crate::timer::Timer;
 
-/// RFC 6298 §2.1: a SYN/ACK unanswered for so long is sent again.
+/// RFC 6298 §2.1: a SYN or a SYN/ACK unanswered for so long is sent again.
 const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
 /// Streams of the seed, apart from each other for each flow.
 const LOSS_STREAM: u64 = 1 << 32;
@@ -20,7 +21,21 @@ const CONTROLLER_STREAM: u64 = 2 << 32;
 pub(crate) enum Downstream {
     /// The answer to a SYN, with the time at which it left (its timestamp option).
     SynAck(Time),
-    Data(Segment),
+    /// A segment, and how long it has waited in queues so far.
+    Data { segment: Segment, queued_for: TimeDelta },
+}
+
+impl Downstream {
+    pub(crate) const fn data(segment: Segment) -> Self {
+        Self::Data { segment, queued_for: TimeDelta::ZERO }
+    }
+
+    /// It has waited in a queue for so long.
+    pub(crate) fn crossed(&mut self, waited: TimeDelta) {
+        if let Self::Data { queued_for, .. } = self {
+            *queued_for += waited;
+        }
+    }
 }
 
 /// What a client sends to its server.
@@ -39,6 +54,10 @@ pub(crate) struct Flow {
     pub(crate) spec: FlowSpec,
     index: u32,
     seed: u64,
+    pub(crate) host: u32,
+    /// Whether the client has heard from the server.
+    pub(crate) connected: bool,
+    syns: u32,
     pub(crate) server: Server,
     pub(crate) client: Receiver,
     pub(crate) downstream: DelayLine<Downstream>,
@@ -48,9 +67,10 @@ pub(crate) struct Flow {
     pub(crate) receiver_timer: Timer,
     pub(crate) rtts: Distribution,
     pub(crate) queueing: Distribution,
-    pub(crate) dropped_by_queue: u64,
-    pub(crate) dropped_by_policer: u64,
+    dropped_by_queue: u64,
+    dropped_by_policer: u64,
     pub(crate) dropped_at_random: u64,
+    pub(crate) acks_dropped: u64,
 }
 
 /// The server's end of the connection.
@@ -72,7 +92,8 @@ pub(crate) enum Server {
 impl Flow {
     pub(crate) fn new(run: &RunSpec, index: u32) -> Self {
         let spec = run.flows[index as usize];
-        let one_way = spec.rtt.unwrap_or(run.path.rtt).divided_by(2);
+        let path = run.path_of(&spec);
+        let one_way = spec.rtt.unwrap_or(path.rtt).divided_by(2);
         let segments = match spec.workload {
             Workload::Transfer(bytes) => Some(bytes.div_ceil(u64::from(MSS_BYTES))),
             Workload::Until(_) => None,
@@ -81,11 +102,15 @@ impl Flow {
             spec,
             index,
             seed: run.seed,
+            // Hosts of flows that name none do not meet those that are named.
+            host: spec.host.unwrap_or(index | 1 << 31),
+            connected: false,
+            syns: 0,
             server: Server::Listening,
             client: Receiver::new(segments),
             downstream: DelayLine::new(one_way),
             upstream: DelayLine::new(one_way),
-            loss: Loss::new(run.path.loss, run.seed, LOSS_STREAM + u64::from(index)),
+            loss: Loss::new(path.loss, run.seed, LOSS_STREAM + u64::from(index)),
             sender_timer: Timer::default(),
             receiver_timer: Timer::default(),
             rtts: Distribution::new(),
@@ -93,6 +118,24 @@ impl Flow {
             dropped_by_queue: 0,
             dropped_by_policer: 0,
             dropped_at_random: 0,
+            acks_dropped: 0,
+        }
+    }
+
+    /// A SYN leaves, unless one has been answered; gives the time at which to look again.
+    pub(crate) fn send_syn(&mut self, now: Time) -> Time {
+        if self.connected {
+            return Time::NEVER;
+        }
+        let retry = now + HANDSHAKE_RETRY.times(1 << self.syns.min(6));
+        self.syns += 1;
+        retry
+    }
+
+    pub(crate) fn note_drop(&mut self, by: DroppedBy) {
+        match by {
+            DroppedBy::Queue => self.dropped_by_queue += 1,
+            DroppedBy::Policer => self.dropped_by_policer += 1,
         }
     }
 
@@ -211,6 +254,8 @@ impl Flow {
             packets_dropped_queue: self.dropped_by_queue,
             packets_dropped_policer: self.dropped_by_policer,
             packets_dropped_random: self.dropped_at_random,
+            packets_marked: self.client.marked(),
+            acks_dropped: self.acks_dropped,
             timeouts: counters.timeouts,
             rtt_ms: self.rtts.quantiles(),
             queue_ms: self.queueing.quantiles(),

@@ -6,9 +6,10 @@ use uncork_units::{Rate, TimeDelta};
 use crate::run::Simulation;
 
 impl Simulation<'_> {
-    /// The bottleneck has another rate from now on.
+    /// The own link of the first path has another rate from now on.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.bottleneck.set_rate(rate);
+        let link = self.spec.links.len() as u32;
+        self.links.bottleneck_mut(link).set_rate(rate);
     }
 
     /// Random loss of another kind from now on, for all flows.
@@ -45,7 +46,7 @@ impl Simulation<'_> {
 
 #[cfg(test)]
 mod tests {
-    use uncork_path::{Buffer, LossPosition, PathSpec};
+    use uncork_path::{Buffer, PathSpec};
     use uncork_units::Time;
 
     use super::*;
@@ -55,21 +56,12 @@ mod tests {
     fn spec() -> RunSpec {
         let end = Time::ZERO + TimeDelta::from_secs(100);
         let reno = "reno".parse().expect("a controller");
-        RunSpec {
-            path: PathSpec {
-                rate: Rate::from_mbit(12),
-                rate_steps: Vec::new(),
-                rtt: TimeDelta::from_millis(20),
-                policer: None,
-                buffer: Buffer::Packets(100),
-                loss: LossSpec::EveryNth(0),
-                loss_position: LossPosition::After,
-            },
-            flows: vec![FlowSpec::new(reno, Workload::Until(end))],
-            seed: 1,
+        RunSpec::over(
+            PathSpec::new(Rate::from_mbit(12), TimeDelta::from_millis(20), Buffer::Packets(100)),
+            vec![FlowSpec::new(reno, Workload::Until(end))],
+            1,
             end,
-            sample_every: None,
-        }
+        )
     }
 
     fn at(millis: u64) -> Time {

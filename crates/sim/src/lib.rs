@@ -7,6 +7,7 @@
 
 mod flow;
 mod intervene;
+mod network;
 mod run;
 mod schedule;
 mod segments;

@@ -1,12 +1,13 @@
 //! The event loop.
 
 use uncork_flow::{FlowRecord, SeriesPoint};
-use uncork_path::{Bottleneck, LossPosition, Packet, Policer};
+use uncork_path::{Ecn, LossPosition, Packet};
 use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Server, Upstream};
+use crate::network::Links;
 use crate::schedule::{Schedule, Source};
-use crate::segments::{HEADER_BYTES, PACKET_BYTES, Reply, Segment};
+use crate::segments::{HEADER_BYTES, Reply, Segment};
 use crate::spec::RunSpec;
 
 /// What a run leaves.
@@ -30,11 +31,11 @@ pub fn run(spec: &RunSpec) -> RunResult {
 /// A run under way, for those who want to look in between.
 #[derive(Debug)]
 pub struct Simulation<'a> {
-    spec: &'a RunSpec,
+    pub(crate) spec: &'a RunSpec,
     pub(crate) now: Time,
     schedule: Schedule,
-    policer: Option<Policer>,
-    pub(crate) bottleneck: Bottleneck<Downstream>,
+    pub(crate) links: Links<Downstream>,
+    uplinks: Links<Upstream>,
     pub(crate) flows: Vec<Flow>,
     unfinished: usize,
     series: Vec<SeriesPoint>,
@@ -55,8 +56,8 @@ impl<'a> Simulation<'a> {
             spec,
             now: Time::ZERO,
             schedule,
-            policer: spec.path.policer.map(Policer::new),
-            bottleneck: spec.path.bottleneck(PACKET_BYTES),
+            links: Links::to_clients(spec),
+            uplinks: Links::to_servers(spec),
             flows: (0..spec.flows.len() as u32).map(|index| Flow::new(spec, index)).collect(),
             unfinished: spec.flows.len(),
             series: Vec::new(),
@@ -91,7 +92,8 @@ impl<'a> Simulation<'a> {
         self.now = time;
         match source {
             Source::Start(flow) => self.on_start(flow),
-            Source::Link => self.on_departure(),
+            Source::Link(link) => self.on_departure(link),
+            Source::Uplink(link) => self.on_uplink_departure(link),
             Source::Data(flow) => self.on_downstream(flow),
             Source::Ack(flow) => self.on_upstream(flow),
             Source::SenderTimer(flow) => self.on_sender_timer(flow),
@@ -110,12 +112,13 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// The client's SYN leaves; it crosses the return path, where nothing is in its way.
+    /// The client's SYN leaves, and leaves again until it is answered.
     fn on_start(&mut self, index: u32) {
-        self.schedule.done();
-        let flow = &mut self.flows[index as usize];
-        flow.upstream.enter(self.now, Upstream::Syn);
-        self.schedule.at(flow.upstream.next_arrival(), Source::Ack(index));
+        let retry = self.flows[index as usize].send_syn(self.now);
+        self.schedule.again_or_done(retry);
+        if retry < Time::NEVER {
+            self.reply(index, Upstream::Syn);
+        }
     }
 
     fn on_upstream(&mut self, index: u32) {
@@ -124,6 +127,7 @@ impl<'a> Simulation<'a> {
         self.schedule.again_or_done(flow.upstream.next_arrival());
         let Some(arrived) = arrived else { return };
         match (arrived, &mut flow.server) {
+            (Upstream::Syn, Server::Established { .. }) => {}
             (Upstream::Syn, _) => self.send_syn_ack(index, 0),
             (Upstream::Request(syn_ack), _) => {
                 flow.establish(self.now, syn_ack);
@@ -141,11 +145,7 @@ impl<'a> Simulation<'a> {
 
     fn send_syn_ack(&mut self, index: u32, retries: u32) {
         self.flows[index as usize].answer_syn(self.now, retries);
-        self.transmit(Packet {
-            flow: index,
-            bytes: HEADER_BYTES,
-            body: Downstream::SynAck(self.now),
-        });
+        self.transmit(index, HEADER_BYTES, Downstream::SynAck(self.now));
         self.arm_sender(index);
     }
 
@@ -156,41 +156,70 @@ impl<'a> Simulation<'a> {
         }
         while let Some(segment) = self.flows[index as usize].poll_segment(self.now) {
             self.packets += 1;
-            self.transmit(Packet {
-                flow: index,
-                bytes: segment.bytes + HEADER_BYTES,
-                body: Downstream::Data(segment),
-            });
+            self.transmit(index, segment.bytes + HEADER_BYTES, Downstream::data(segment));
         }
         self.arm_sender(index);
     }
 
-    /// A packet leaves a server for the bottleneck.
-    fn transmit(&mut self, packet: Packet<Downstream>) {
-        let flow = &mut self.flows[packet.flow as usize];
-        if self.spec.path.loss_position == LossPosition::Before && flow.loss.strikes() {
+    /// A packet leaves a server.
+    fn transmit(&mut self, index: u32, bytes: u32, body: Downstream) {
+        let flow = &mut self.flows[index as usize];
+        let path = flow.spec.path;
+        if self.spec.paths[path].loss_position == LossPosition::Before && flow.loss.strikes() {
             flow.dropped_at_random += 1;
             return;
         }
-        if self.policer.as_mut().is_some_and(|policer| !policer.admits(self.now, packet.bytes)) {
-            flow.dropped_by_policer += 1;
-            return;
+        let packet = Packet { flow: index, host: flow.host, bytes, ecn: flow.spec.ecn, body };
+        if let Some(link) = self.links.first(path) {
+            self.offer(link, packet);
         }
-        if !self.bottleneck.offer(self.now, packet) {
-            flow.dropped_by_queue += 1;
-        }
-        self.schedule.link_at(self.bottleneck.next_departure());
     }
 
-    fn on_departure(&mut self) {
-        let Some(departure) = self.bottleneck.depart(self.now) else { return };
-        self.schedule.link_at(self.bottleneck.next_departure());
-        let Packet { flow: index, body, .. } = departure.packet;
-        let flow = &mut self.flows[index as usize];
-        if matches!(body, Downstream::Data(_)) {
-            flow.queueing.record(departure.queued_for.as_nanos());
+    /// A packet arrives at a link on its way to a client.
+    fn offer(&mut self, link: u32, packet: Packet<Downstream>) {
+        let was_idle = self.links.next_departure(link) == Time::NEVER;
+        let flows = &mut self.flows;
+        let mut dropped = |flow: u32, by| flows[flow as usize].note_drop(by);
+        self.links.offer(self.now, link, packet, &mut dropped);
+        let next = self.links.next_departure(link);
+        if link == 0 {
+            self.schedule.link_at(next);
+        } else if was_idle && next < Time::NEVER {
+            self.schedule.at(next, Source::Link(link));
         }
-        if self.spec.path.loss_position == LossPosition::After && flow.loss.strikes() {
+    }
+
+    fn on_departure(&mut self, link: u32) {
+        let flows = &mut self.flows;
+        let mut dropped = |flow: u32, by| flows[flow as usize].note_drop(by);
+        let departure = self.links.depart(self.now, link, &mut dropped);
+        let next = self.links.next_departure(link);
+        if link == 0 {
+            self.schedule.link_at(next);
+        } else {
+            self.schedule.again_or_done(next);
+        }
+        let Some(departure) = departure else { return };
+        let mut packet = departure.packet;
+        packet.body.crossed(departure.queued_for);
+        let path = self.flows[packet.flow as usize].spec.path;
+        match self.links.after(path, link) {
+            Some(next) => self.offer(next, packet),
+            None => self.propagate(&packet),
+        }
+    }
+
+    /// A packet has crossed all links on its way to the client.
+    fn propagate(&mut self, packet: &Packet<Downstream>) {
+        let index = packet.flow;
+        let flow = &mut self.flows[index as usize];
+        let mut body = packet.body;
+        if let Downstream::Data { segment, queued_for } = &mut body {
+            flow.queueing.record(queued_for.as_nanos());
+            segment.ce = packet.ecn == Ecn::Ce;
+        }
+        let path = &self.spec.paths[flow.spec.path];
+        if path.loss_position == LossPosition::After && flow.loss.strikes() {
             flow.dropped_at_random += 1;
             return;
         }
@@ -207,8 +236,11 @@ impl<'a> Simulation<'a> {
         self.schedule.again_or_done(flow.downstream.next_arrival());
         let Some(arrived) = arrived else { return };
         match arrived {
-            Downstream::SynAck(sent) => self.reply(index, Upstream::Request(sent)),
-            Downstream::Data(segment) => self.on_data(index, segment),
+            Downstream::SynAck(sent) => {
+                self.flows[index as usize].connected = true;
+                self.reply(index, Upstream::Request(sent));
+            }
+            Downstream::Data { segment, .. } => self.on_data(index, segment),
         }
     }
 
@@ -228,7 +260,37 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// A message leaves a client.
     fn reply(&mut self, index: u32, message: Upstream) {
+        let flow = &self.flows[index as usize];
+        let Some(link) = self.uplinks.first(flow.spec.path) else {
+            self.propagate_back(index, message);
+            return;
+        };
+        let was_idle = self.uplinks.next_departure(link) == Time::NEVER;
+        let (host, ecn) = (flow.host, Ecn::NotEct);
+        let packet = Packet { flow: index, host, bytes: HEADER_BYTES, ecn, body: message };
+        let flows = &mut self.flows;
+        let mut dropped = |flow: u32, _| flows[flow as usize].acks_dropped += 1;
+        self.uplinks.offer(self.now, link, packet, &mut dropped);
+        let next = self.uplinks.next_departure(link);
+        if was_idle && next < Time::NEVER {
+            self.schedule.at(next, Source::Uplink(link));
+        }
+    }
+
+    fn on_uplink_departure(&mut self, link: u32) {
+        let flows = &mut self.flows;
+        let mut dropped = |flow: u32, _| flows[flow as usize].acks_dropped += 1;
+        let departure = self.uplinks.depart(self.now, link, &mut dropped);
+        self.schedule.again_or_done(self.uplinks.next_departure(link));
+        if let Some(Packet { flow, body, .. }) = departure.map(|departure| departure.packet) {
+            self.propagate_back(flow, body);
+        }
+    }
+
+    /// A message has crossed the uplink.
+    fn propagate_back(&mut self, index: u32, message: Upstream) {
         let flow = &mut self.flows[index as usize];
         let idle = flow.upstream.is_empty();
         flow.upstream.enter(self.now, message);
@@ -282,8 +344,11 @@ impl<'a> Simulation<'a> {
     }
 
     fn on_sample(&mut self) {
-        let queue = self.bottleneck.queued_bytes();
-        let points = self.flows.iter().filter_map(|flow| flow.sample(self.now, queue));
+        let links = &self.links;
+        let points = self
+            .flows
+            .iter()
+            .filter_map(|flow| flow.sample(self.now, links.queued_bytes(flow.spec.path)));
         self.series.extend(points);
         let every = self.spec.sample_every.unwrap_or(TimeDelta::MAX);
         self.schedule.again(self.now + every.max(TimeDelta::from_micros(1)));

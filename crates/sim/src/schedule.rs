@@ -11,8 +11,10 @@ use uncork_units::Time;
 pub(crate) enum Source {
     /// A flow begins.
     Start(u32),
-    /// The bottleneck finished a packet.
-    Link,
+    /// A link to clients finished a packet.
+    Link(u32),
+    /// A link to servers finished a packet.
+    Uplink(u32),
     /// A packet reaches a client.
     Data(u32),
     /// An acknowledgement reaches a server.
@@ -25,14 +27,14 @@ pub(crate) enum Source {
     Sample,
 }
 
-/// Events by time; of events at the same time the link's comes first, then the others in the order
+/// Events by time; of events at the same time those of link 0 come first, then the others in the order
 /// in which they were scheduled.
 #[derive(Debug)]
 pub(crate) struct Schedule {
     heap: BinaryHeap<Entry>,
     scheduled: u64,
-    /// The link has an event for every packet of every flow: a place of its own spares the heap
-    /// a third of its work.
+    /// Where there is one link, it has an event for every packet of every flow: a place of its own
+    /// spares the heap a third of its work.
     link: Time,
 }
 
@@ -48,13 +50,13 @@ impl Schedule {
         Self { heap: BinaryHeap::new(), scheduled: 0, link: Time::NEVER }
     }
 
-    /// Schedules anything but the link.
+    /// Schedules anything but link 0.
     pub(crate) fn at(&mut self, time: Time, source: Source) {
         self.scheduled += 1;
         self.heap.push(Entry { time, order: self.scheduled, source });
     }
 
-    /// When the link finishes its packet; [`Time::NEVER`] when it is idle.
+    /// When link 0 finishes its packet; [`Time::NEVER`] when it is idle.
     pub(crate) fn link_at(&mut self, time: Time) {
         self.link = time;
     }
@@ -62,7 +64,7 @@ impl Schedule {
     /// What comes next. The entry stays until [`Self::done`] or [`Self::again`] is called.
     pub(crate) fn next(&self) -> Option<(Time, Source)> {
         let next = self.heap.peek().map(|entry| (entry.time, entry.source));
-        let link = (self.link < Time::NEVER).then_some((self.link, Source::Link));
+        let link = (self.link < Time::NEVER).then_some((self.link, Source::Link(0)));
         match (link, next) {
             (Some(link), Some(next)) if next.0 < link.0 => Some(next),
             (None, next) => next,
@@ -70,7 +72,7 @@ impl Schedule {
         }
     }
 
-    /// The entry that came next is dealt with. Not for the link, which has no entry.
+    /// The entry that came next is dealt with. Not for link 0, which has no entry.
     pub(crate) fn done(&mut self) {
         self.heap.pop();
     }

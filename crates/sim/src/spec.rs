@@ -1,14 +1,16 @@
 //! What to simulate.
 
 use uncork_cc::{CcSpec, ResumeHint};
-use uncork_path::PathSpec;
+use uncork_path::{Ecn, LinkSpec, PathSpec};
 use uncork_units::{Time, TimeDelta};
 
-/// One run: some flows over one path.
+/// One run: some flows over some paths.
 #[derive(Clone, Debug)]
 pub struct RunSpec {
-    /// The path all flows share. Its RTT is that of flows that name none.
-    pub path: PathSpec,
+    /// Links that several paths cross on the way to their own.
+    pub links: Vec<LinkSpec>,
+    /// The paths. All flows of a path share its links.
+    pub paths: Vec<PathSpec>,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// Seed of everything random.
@@ -24,6 +26,12 @@ pub struct RunSpec {
 pub struct FlowSpec {
     /// The server's controller.
     pub cc: CcSpec,
+    /// Index of its path in [`RunSpec::paths`].
+    pub path: usize,
+    /// The client's host, for queues that share a link out among hosts; `None` is one of its own.
+    pub host: Option<u32>,
+    /// What the flow's packets say of ECN; the server heeds marks if they are capable of them.
+    pub ecn: Ecn,
     /// When the client starts to connect.
     pub start: Time,
     /// Round-trip propagation time; `None` takes the path's.
@@ -51,7 +59,28 @@ impl FlowSpec {
 
     /// A flow that starts at once over the path's own RTT, never held back by its receiver.
     pub const fn new(cc: CcSpec, workload: Workload) -> Self {
-        let receive_window = Self::WIDE_OPEN;
-        Self { cc, start: Time::ZERO, rtt: None, workload, receive_window, resume: None }
+        Self {
+            cc,
+            path: 0,
+            host: None,
+            ecn: Ecn::NotEct,
+            start: Time::ZERO,
+            rtt: None,
+            workload,
+            receive_window: Self::WIDE_OPEN,
+            resume: None,
+        }
+    }
+}
+
+impl RunSpec {
+    /// Flows over a single path, until `end`.
+    pub fn over(path: PathSpec, flows: Vec<FlowSpec>, seed: u64, end: Time) -> Self {
+        Self { links: Vec::new(), paths: vec![path], flows, seed, end, sample_every: None }
+    }
+
+    /// The path of a flow.
+    pub(crate) fn path_of(&self, flow: &FlowSpec) -> &PathSpec {
+        &self.paths[flow.path]
     }
 }

@@ -7,13 +7,12 @@ use uncork_units::Time;
 
 fn allocations(cc: &str, flows: usize) -> (u64, u64) {
     let end = Time::from_nanos(10_000_000_000);
-    let run = RunSpec {
-        path: case(1000, 20, 1000).loss("0.01%").path,
-        flows: vec![FlowSpec::new(spec(cc), Workload::Until(end)); flows],
-        seed: 1,
+    let run = RunSpec::over(
+        case(1000, 20, 1000).loss("0.01%").path,
+        vec![FlowSpec::new(spec(cc), Workload::Until(end)); flows],
+        1,
         end,
-        sample_every: None,
-    };
+    );
     let mut simulation = Simulation::new(&run);
     // Queues and scoreboards grow to their size in the first seconds.
     while simulation.now() < Time::from_nanos(6_000_000_000) && simulation.step() {}

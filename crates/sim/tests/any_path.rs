@@ -18,14 +18,14 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
     let rtt_us = (3_u32..24, 1_000_u64..2_000).prop_map(|(octave, more)| (more << octave) / 1_000);
     let buffer = prop_oneof![(1_u64..6).prop_map(|n| n * 1_500), 1_500_u64..3_000_000];
     (rate, rtt_us, any_policer(), buffer, 0_u64..=60, any::<bool>()).prop_map(
-        |(rate, rtt, policer, buffer, loss, after)| PathSpec {
-            rate: Rate::from_bits_per_sec((rate * 8).max(8_000)),
-            rate_steps: Vec::new(),
-            rtt: TimeDelta::from_micros(rtt.max(10)),
-            policer,
-            buffer: Buffer::Bytes(ByteCount::new(buffer)),
-            loss: LossSpec::Bernoulli(format!("{loss}%").parse().expect("a percentage")),
-            loss_position: if after { LossPosition::After } else { LossPosition::Before },
+        |(rate, rtt, policer, buffer, loss, after)| {
+            let rate = Rate::from_bits_per_sec((rate * 8).max(8_000));
+            let buffer = Buffer::Bytes(ByteCount::new(buffer));
+            let mut path = PathSpec::new(rate, TimeDelta::from_micros(rtt.max(10)), buffer);
+            path.link.policer = policer;
+            path.loss = LossSpec::Bernoulli(format!("{loss}%").parse().expect("a percentage"));
+            path.loss_position = if after { LossPosition::After } else { LossPosition::Before };
+            path
         },
     )
 }
@@ -62,12 +62,10 @@ fn any_hint() -> impl Strategy<Value = Option<ResumeHint>> {
 
 fn any_run() -> impl Strategy<Value = RunSpec> {
     let flows = proptest::collection::vec(any_flow(), 1..12);
-    (any_path(), flows, any::<u64>()).prop_map(|(path, flows, seed)| RunSpec {
-        path,
-        flows,
-        seed,
-        end: Time::ZERO + TimeDelta::from_secs(10_000_000),
-        sample_every: Some(TimeDelta::from_secs(10)),
+    (any_path(), flows, any::<u64>()).prop_map(|(path, flows, seed)| {
+        let end = Time::ZERO + TimeDelta::from_secs(10_000_000);
+        let sample_every = Some(TimeDelta::from_secs(10));
+        RunSpec { sample_every, ..RunSpec::over(path, flows, seed, end) }
     })
 }
 

@@ -38,7 +38,7 @@ fn check_written(
         ..FlowSpec::new(spec(cc), Workload::Until(end))
     });
     let path = case.path.clone();
-    let run = RunSpec { path, flows: flows.collect(), seed: 1, end, sample_every: None };
+    let run = RunSpec::over(path, flows.collect(), 1, end);
     let trace = format!("# {about}\n{HEADER}{}", trace(&run, writes));
     compare(name, &trace);
 }

@@ -11,7 +11,7 @@ use crate::record::{FlowRecord, Quantiles};
 /// Rows of one row group: what a reader takes into memory at once.
 const GROUP_ROWS: usize = 100_000;
 
-const COLUMNS: [Column<FlowRecord>; 26] = [
+const COLUMNS: [Column<FlowRecord>; 28] = [
     Column { name: "engine", cells: Text(|flow| &flow.engine) },
     Column { name: "group", cells: Text(|flow| &flow.group) },
     Column { name: "cc", cells: Text(|flow| &flow.cc) },
@@ -31,6 +31,8 @@ const COLUMNS: [Column<FlowRecord>; 26] = [
     Column { name: "packets_dropped_queue", cells: Count(|flow| flow.packets_dropped_queue) },
     Column { name: "packets_dropped_policer", cells: Count(|flow| flow.packets_dropped_policer) },
     Column { name: "packets_dropped_random", cells: Count(|flow| flow.packets_dropped_random) },
+    Column { name: "packets_marked", cells: Count(|flow| flow.packets_marked) },
+    Column { name: "acks_dropped", cells: Count(|flow| flow.acks_dropped) },
     Column { name: "timeouts", cells: Count(|flow| flow.timeouts) },
     Column { name: "rtt_min_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.min)) },
     Column { name: "rtt_p50_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.p50)) },
@@ -83,6 +85,8 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
         packets_dropped_queue: row.count("packets_dropped_queue")?,
         packets_dropped_policer: row.count("packets_dropped_policer")?,
         packets_dropped_random: row.count("packets_dropped_random")?,
+        packets_marked: row.count("packets_marked")?,
+        acks_dropped: row.count("acks_dropped")?,
         timeouts: row.count("timeouts")?,
         rtt_ms: quantiles(row, ["rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms"])?,
         queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,

@@ -21,6 +21,8 @@ pub(crate) struct Ack {
     pub(crate) trigger: Segment,
     /// Whether that segment had arrived before (RFC 2883 D-SACK).
     pub(crate) duplicate: bool,
+    /// Segments that arrived marked so far (RFC 9768: AccECN's counter, without its wrap).
+    pub(crate) marked: u64,
 }
 
 impl Ack {

@@ -36,4 +36,6 @@ pub(crate) struct Segment {
     pub(crate) sent: Time,
     /// Payload bytes.
     pub(crate) bytes: u32,
+    /// Whether a queue has marked it (RFC 3168).
+    pub(crate) ce: bool,
 }

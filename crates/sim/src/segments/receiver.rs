@@ -19,6 +19,9 @@ pub(crate) struct Receiver {
     next: u64,
     above: RangeSet,
     delivered_bytes: u64,
+    marked: u64,
+    /// Whether the last segment was marked.
+    ce: bool,
     /// The segment whose ACK is delayed, and until when.
     delayed: Option<(Segment, Time)>,
     quick_acks: u32,
@@ -41,6 +44,8 @@ impl Receiver {
             next: 0,
             above: RangeSet::default(),
             delivered_bytes: 0,
+            marked: 0,
+            ce: false,
             delayed: None,
             quick_acks: QUICK_ACKS,
             first_byte: None,
@@ -51,6 +56,11 @@ impl Receiver {
     /// Distinct payload bytes that arrived.
     pub(crate) fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
+    }
+
+    /// Segments that arrived marked.
+    pub(crate) fn marked(&self) -> u64 {
+        self.marked
     }
 
     /// When the first byte arrived.
@@ -70,6 +80,7 @@ impl Receiver {
 
     pub(crate) fn on_segment(&mut self, now: Time, segment: Segment) -> Reply {
         let seq = segment.seq;
+        let mark_changed = self.note_mark(segment.ce);
         let had_hole = self.above.first().is_some();
         let duplicate = seq < self.next || self.above.containing(seq).is_some();
         if !duplicate {
@@ -77,7 +88,7 @@ impl Receiver {
         }
         // RFC 5681 §4.2: out-of-order segments, and those that fill a hole, are acknowledged at once.
         let in_order = !duplicate && !had_hole && self.above.first().is_none();
-        if in_order && self.delayed.is_none() && self.may_delay(seq) {
+        if in_order && !mark_changed && self.delayed.is_none() && self.may_delay(seq) {
             self.delayed = Some((segment, now + DELAYED_ACK));
             return Reply::Later;
         }
@@ -88,6 +99,13 @@ impl Receiver {
     pub(crate) fn on_timer(&mut self, now: Time) -> Option<Ack> {
         let (segment, _) = self.delayed.filter(|(_, due)| *due <= now)?;
         Some(self.ack(segment, false))
+    }
+
+    /// Whether marks begin or end with this segment: that is told at once (RFC 9768 §3.2.2.5.1), so
+    /// that marks do not wait for a delayed ACK.
+    fn note_mark(&mut self, ce: bool) -> bool {
+        self.marked += u64::from(ce);
+        std::mem::replace(&mut self.ce, ce) != ce
     }
 
     fn may_delay(&mut self, seq: u64) -> bool {
@@ -123,6 +141,7 @@ impl Receiver {
             blocks: 0,
             trigger,
             duplicate,
+            marked: self.marked,
         };
         // RFC 2018 §4: first the block with the newest segment. The highest block repeats what an
         // earlier ACK told, which guards against lost ACKs.
@@ -145,7 +164,7 @@ mod tests {
     }
 
     fn segment(seq: u64) -> Segment {
-        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000 }
+        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, ce: false }
     }
 
     /// A receiver of `segments` that has got the first 16 and no longer answers each at once.
@@ -228,6 +247,7 @@ mod tests {
             blocks: 0,
             trigger: segment(count - 2),
             duplicate: false,
+            marked: 0,
         }
     }
 }

@@ -310,10 +310,10 @@ mod tests {
 
     /// The ACK that transmission `tx` of `seq` sends off.
     fn ack(cumulative: u64, sack: Option<Range>, (seq, tx): (u64, u64)) -> Ack {
-        let trigger = Segment { seq, tx, sent: Time::ZERO, bytes: 1000 };
+        let trigger = Segment { seq, tx, sent: Time::ZERO, bytes: 1000, ce: false };
         let blocks = u8::from(sack.is_some());
         let sack = [sack.unwrap_or_default(); SACK_BLOCKS];
-        Ack { cumulative, sack, blocks, trigger, duplicate: false }
+        Ack { cumulative, sack, blocks, trigger, duplicate: false, marked: 0 }
     }
 
     fn deliver(board: &mut Scoreboard, ack: &Ack) -> Vec<Delivered> {

@@ -35,6 +35,8 @@ pub(crate) struct Sender {
     probe: Probe,
     rto_at: Time,
     backoffs: u32,
+    /// Marked segments that the client has told of.
+    marked: u64,
     pace_at: Time,
     counters: Counters,
     // Reused by every ACK, so that none allocates.
@@ -52,6 +54,15 @@ struct Probe {
     due: bool,
     /// The probe in flight: its transmission number, whether it repeats a segment, and SND.NXT.
     outstanding: Option<(u64, bool, u64)>,
+}
+
+/// What an ACK tells besides the fate of packets.
+#[derive(Clone, Copy, Debug, Default)]
+struct News {
+    rtt: Option<RttSample>,
+    una_advanced: bool,
+    repaired_by_probe: bool,
+    ce_packets: u32,
 }
 
 /// What a sender counts.
@@ -94,6 +105,7 @@ impl Sender {
             probe: Probe::default(),
             rto_at: Time::NEVER,
             backoffs: 0,
+            marked: 0,
             pace_at: Time::NEVER,
             counters: Counters { last_ack: now, ..Counters::default() },
             delivered: Vec::new(),
@@ -220,7 +232,7 @@ impl Sender {
             self.rto_at = now + self.rtt.rto(self.backoffs);
         }
         self.arm_probe(now);
-        Segment { seq, tx, sent: now, bytes }
+        Segment { seq, tx, sent: now, bytes, ce: false }
     }
 
     //= bbr-06 4.1.1.3-4
@@ -247,7 +259,9 @@ impl Sender {
         self.restart_rto(now, una_advanced);
         self.report_spurious(now);
         self.detect_losses(now);
-        self.give_feedback(now, rtt, una_advanced, repaired_by_probe);
+        let ce_packets = ack.marked.saturating_sub(std::mem::replace(&mut self.marked, ack.marked));
+        let ce_packets = u32::try_from(ce_packets).unwrap_or(u32::MAX);
+        self.give_feedback(now, News { rtt, una_advanced, repaired_by_probe, ce_packets });
         self.arm_probe(now);
         rtt.map(|sample| sample.latest)
     }
@@ -307,19 +321,14 @@ impl Sender {
         self.recovery_point.get_or_insert(self.board.next());
     }
 
-    fn give_feedback(
-        &mut self,
-        now: Time,
-        rtt: Option<RttSample>,
-        una_advanced: bool,
-        repaired_by_probe: bool,
-    ) {
+    fn give_feedback(&mut self, now: Time, news: News) {
         let (in_flight, oldest_sent) = (self.board.in_flight(), self.board.oldest_sent());
         let mut feedback = Feedback::new(&self.acked, &self.lost, in_flight, oldest_sent);
-        feedback.rtt = rtt;
+        feedback.rtt = news.rtt;
         feedback.unacked = self.board.unacked();
-        feedback.una_advanced = una_advanced;
-        feedback.repaired_by_probe = repaired_by_probe;
+        feedback.una_advanced = news.una_advanced;
+        feedback.repaired_by_probe = news.repaired_by_probe;
+        feedback.ce_packets = news.ce_packets;
         self.controller.on_feedback(now, &feedback);
         self.control = self.controller.control();
     }
@@ -340,7 +349,7 @@ impl Sender {
     fn on_reordering_timer(&mut self, now: Time) {
         self.detect_losses(now);
         self.acked.clear();
-        self.give_feedback(now, None, false, false);
+        self.give_feedback(now, News::default());
     }
 
     fn on_retransmission_timeout(&mut self, now: Time) {
@@ -356,7 +365,7 @@ impl Sender {
         // All that was sent must be repaired before reordering is given time again (RFC 6582 §3.2, step 4).
         self.recovery_point = Some(self.board.next());
         self.acked.clear();
-        self.give_feedback(now, None, false, false);
+        self.give_feedback(now, News::default());
     }
 
     fn on_probe_timeout(&mut self, now: Time) {

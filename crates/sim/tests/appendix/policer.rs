@@ -29,7 +29,8 @@ fn conform(begun: &mut Scene<'_>) -> Result<(), String> {
     let fast = Point { rate: point.rate.scaled(Ratio::new(10, 1)), ..point };
     let mut spec = Scene::spec(&fast, 2_000);
     let bucket = point.rate.bytes_in(point.rtt).max(20 * u64::from(PACKET_BYTES));
-    spec.path.policer = Some(PolicerSpec { rate: point.rate, burst: ByteCount::new(bucket) });
+    spec.paths[0].link.policer =
+        Some(PolicerSpec { rate: point.rate, burst: ByteCount::new(bucket) });
     let mut scene = Scene::begin(&spec, point)?;
     scene.leave_startup()?;
     let within = scene.patience();

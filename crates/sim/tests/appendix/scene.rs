@@ -29,21 +29,15 @@ impl<'a> Scene<'a> {
         let bdp = point.rate.bytes_in(point.rtt);
         let packets = bdp.saturating_mul(buffer) / 1_000 / u64::from(PACKET_BYTES);
         let bbr3 = "bbr3".parse().expect("a controller");
-        RunSpec {
-            path: PathSpec {
-                rate: point.rate,
-                rate_steps: Vec::new(),
-                rtt: point.rtt,
-                policer: None,
-                buffer: Buffer::Packets(packets.max(LEAST_BUFFER)),
-                loss: LossSpec::EveryNth(0),
+        RunSpec::over(
+            PathSpec {
                 loss_position: LossPosition::Before,
+                ..PathSpec::new(point.rate, point.rtt, Buffer::Packets(packets.max(LEAST_BUFFER)))
             },
-            flows: vec![FlowSpec::new(bbr3, Workload::Until(END))],
-            seed: 1,
-            end: END,
-            sample_every: None,
-        }
+            vec![FlowSpec::new(bbr3, Workload::Until(END))],
+            1,
+            END,
+        )
     }
 
     /// The run up to the end of the handshake.

@@ -3,7 +3,7 @@
 
 use uncork_cc::CcSpec;
 use uncork_flow::SeriesPoint;
-use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec, RateStep};
+use uncork_path::{Buffer, LossSpec, PathSpec, RateStep};
 use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, RunResult, RunSpec, Workload, run};
 use uncork_units::{Probability, Rate, Rng, Time, TimeDelta};
 
@@ -16,15 +16,11 @@ pub(crate) struct Case {
 
 pub(crate) fn case(mbit: u64, rtt_ms: u64, milli_bdp: u64) -> Case {
     Case {
-        path: PathSpec {
-            rate: Rate::from_mbit(mbit),
-            rate_steps: Vec::new(),
-            rtt: TimeDelta::from_millis(rtt_ms),
-            policer: None,
-            buffer: Buffer::MilliBdp(milli_bdp),
-            loss: LossSpec::Bernoulli(percent("0%")),
-            loss_position: LossPosition::After,
-        },
+        path: PathSpec::new(
+            Rate::from_mbit(mbit),
+            TimeDelta::from_millis(rtt_ms),
+            Buffer::MilliBdp(milli_bdp),
+        ),
         sample_every: TimeDelta::from_millis(10),
     }
 }
@@ -42,19 +38,19 @@ impl Case {
     }
 
     pub(crate) fn packets(mut self, packets: u64) -> Self {
-        self.path.buffer = Buffer::Packets(packets);
+        self.path.link.buffer = Buffer::Packets(packets);
         self
     }
 
     /// Behind a policer such as `"5mbit:50kB"`.
     pub(crate) fn policed(mut self, text: &str) -> Self {
-        self.path.policer = Some(text.parse().expect("a policer"));
+        self.path.link.policer = Some(text.parse().expect("a policer"));
         self
     }
 
     pub(crate) fn step(mut self, at_s: u64, mbit: u64) -> Self {
         let at = Time::ZERO + TimeDelta::from_secs(at_s);
-        self.path.rate_steps.push(RateStep { at, rate: Rate::from_mbit(mbit) });
+        self.path.link.rate_steps.push(RateStep { at, rate: Rate::from_mbit(mbit) });
         self
     }
 
@@ -98,7 +94,8 @@ impl Case {
 
     pub(crate) fn run(&self, flows: Vec<FlowSpec>, seed: u64, end: Time) -> Run {
         let sample_every = Some(self.sample_every);
-        let result = run(&RunSpec { path: self.path.clone(), flows, seed, end, sample_every });
+        let spec = RunSpec::over(self.path.clone(), flows, seed, end);
+        let result = run(&RunSpec { sample_every, ..spec });
         Run { path: self.path.clone(), result }
     }
 }
@@ -148,7 +145,7 @@ impl Run {
         let flows = 0..self.result.flows.len() as u32;
         let goodput: f64 = flows.map(|flow| self.goodput(flow, from, to)).sum();
         let wire = goodput * f64::from(PACKET_BYTES) / f64::from(MSS_BYTES);
-        wire / self.path.rate_at(Time::from_nanos((to * 1e9) as u64)).bits_per_sec() as f64
+        wire / self.path.link.rate_at(Time::from_nanos((to * 1e9) as u64)).bits_per_sec() as f64
     }
 
     /// Share of the goodput that one flow got.

@@ -32,7 +32,7 @@ fn ack(cumulative: u64, trigger: Segment) -> Ack {
     let hole = trigger.seq > cumulative;
     let block = Range { start: cumulative + 1, end: trigger.seq + 1 };
     let sack = [if hole { block } else { Range::default() }; SACK_BLOCKS];
-    Ack { cumulative, sack, blocks: u8::from(hole), trigger, duplicate: false }
+    Ack { cumulative, sack, blocks: u8::from(hole), trigger, duplicate: false, marked: 0 }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use uncork_units::Time;
 
+use super::Queued;
 use crate::Packet;
 
 /// A FIFO that holds a limited number of bytes.
@@ -11,7 +12,7 @@ use crate::Packet;
 pub struct DropTail<T> {
     limit_bytes: u64,
     bytes: u64,
-    packets: VecDeque<(Time, Packet<T>)>,
+    packets: VecDeque<Queued<T>>,
 }
 
 impl<T> DropTail<T> {
@@ -30,21 +31,21 @@ impl<T> DropTail<T> {
         self.packets.len()
     }
 
-    /// Takes a packet in; false when it does not fit and is lost.
-    pub fn enqueue(&mut self, now: Time, packet: Packet<T>) -> bool {
+    /// Takes a packet in, or gives it to `dropped` when it does not fit.
+    pub fn enqueue(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         let bytes = self.bytes + u64::from(packet.bytes);
         if bytes > self.limit_bytes {
-            return false;
+            dropped(packet);
+            return;
         }
         self.bytes = bytes;
-        self.packets.push_back((now, packet));
-        true
+        self.packets.push_back(Queued { since: now, packet });
     }
 
-    /// The oldest packet and when it came.
-    pub fn dequeue(&mut self) -> Option<(Time, Packet<T>)> {
-        let (since, packet) = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.bytes);
-        Some((since, packet))
+    /// The oldest packet.
+    pub fn dequeue(&mut self) -> Option<Queued<T>> {
+        let queued = self.packets.pop_front()?;
+        self.bytes -= u64::from(queued.packet.bytes);
+        Some(queued)
     }
 }

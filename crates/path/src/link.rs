@@ -1,0 +1,148 @@
+//! Describing a link: its rate, and the queue in front of it.
+
+use uncork_units::{Rate, Rng, Time, TimeDelta};
+
+use crate::spec::PathSpecError;
+use crate::{Bottleneck, Buffer, PolicerSpec, QueueSpec, RateStep};
+
+/// A link that may be slower than what is sent over it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkSpec {
+    /// Its rate, counted in bytes on the wire.
+    pub rate: Rate,
+    /// Later changes of that rate.
+    pub rate_steps: Vec<RateStep>,
+    /// A policer in front of it, for all flows together.
+    pub policer: Option<PolicerSpec>,
+    /// The discipline of its queue.
+    pub queue: QueueSpec,
+    /// The size of its queue.
+    pub buffer: Buffer,
+}
+
+impl LinkSpec {
+    /// Rates that are simulated.
+    pub const RATES: (Rate, Rate) = (Rate::from_bits_per_sec(8_000), Rate::from_mbit(400_000));
+    /// The largest queue in bytes.
+    pub const MAX_BUFFER: u64 = 1 << 36;
+
+    /// A link of constant rate behind a drop-tail queue.
+    pub const fn new(rate: Rate, buffer: Buffer) -> Self {
+        Self { rate, rate_steps: Vec::new(), policer: None, queue: QueueSpec::DropTail, buffer }
+    }
+
+    /// The buffer in bytes, for packets of `packet_bytes` on the wire and round trips of `rtt`.
+    pub fn buffer_bytes(&self, packet_bytes: u32, rtt: TimeDelta) -> u64 {
+        match self.buffer {
+            Buffer::Bytes(bytes) => bytes.as_u64(),
+            Buffer::Packets(packets) => packets.saturating_mul(u64::from(packet_bytes)),
+            Buffer::MilliBdp(thousandths) => {
+                let bdp = self.rate.bytes_in(rtt);
+                let bytes = u128::from(bdp) * u128::from(thousandths) / 1000;
+                u64::try_from(bytes).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// Checks that the link can be built for packets of `packet_bytes` on the wire and round trips of
+    /// `rtt`.
+    pub fn check(&self, packet_bytes: u32, rtt: TimeDelta) -> Result<(), PathSpecError> {
+        let (slowest, fastest) = Self::RATES;
+        let policed = self.policer.map(|policer| policer.rate);
+        let steps = self.rate_steps.iter().map(|step| step.rate);
+        let mut rates = steps.chain([self.rate]).chain(policed);
+        if let Some(rate) = rates.find(|rate| *rate < slowest || *rate > fastest) {
+            return Err(PathSpecError::Rate(rate));
+        }
+        if let Some(policer) = self.policer {
+            let bytes = policer.burst.as_u64();
+            if !(u64::from(packet_bytes)..=Self::MAX_BUFFER).contains(&bytes) {
+                return Err(PathSpecError::Burst { bytes, packet_bytes });
+            }
+        }
+        match self.buffer_bytes(packet_bytes, rtt) {
+            bytes if bytes < u64::from(packet_bytes) => {
+                Err(PathSpecError::Buffer { bytes, packet_bytes })
+            }
+            bytes if bytes > Self::MAX_BUFFER => Err(PathSpecError::BufferTooLarge(bytes)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The link, for packets of `packet_bytes` on the wire and round trips of `rtt`. Its queue draws
+    /// from `rng`.
+    pub fn build<T>(&self, packet_bytes: u32, rtt: TimeDelta, rng: Rng) -> Bottleneck<T> {
+        let queue = self.queue.build(self.buffer_bytes(packet_bytes, rtt));
+        Bottleneck::new(self.rate, self.rate_steps.clone(), queue, rng)
+    }
+
+    /// The link's rate at `time`.
+    pub fn rate_at(&self, time: Time) -> Rate {
+        let steps = self.rate_steps.iter().filter(|step| step.at <= time);
+        steps.max_by_key(|step| step.at).map_or(self.rate, |step| step.rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: TimeDelta = TimeDelta::from_millis(50);
+
+    fn link() -> LinkSpec {
+        LinkSpec::new(Rate::from_mbit(20), Buffer::MilliBdp(1000))
+    }
+
+    #[test]
+    fn buffers_mean_the_same_in_every_unit() {
+        let bytes = |buffer| LinkSpec { buffer, ..link() }.buffer_bytes(1500, RTT);
+        assert_eq!(bytes(Buffer::MilliBdp(1000)), 125_000);
+        assert_eq!(bytes(Buffer::Packets(83)), 124_500);
+        assert_eq!(bytes(Buffer::MilliBdp(250)), 31_250);
+    }
+
+    #[test]
+    fn what_cannot_be_simulated_is_refused() {
+        assert_eq!(link().check(1500, RTT), Ok(()));
+        let refused = |change: fn(&mut LinkSpec)| {
+            let mut link = link();
+            change(&mut link);
+            link.check(1500, RTT).expect_err("refused").to_string()
+        };
+        assert!(refused(|link| link.rate = Rate::ZERO).contains("a rate of 0"));
+        assert!(refused(|link| link.rate = Rate::MAX).contains("is not simulated"));
+        let small = refused(|link| link.buffer = Buffer::MilliBdp(1));
+        assert!(small.contains("a buffer of 125 B cannot hold one packet of 1500 B"), "{small}");
+        assert!(refused(|link| link.buffer = Buffer::Packets(u64::MAX)).contains("too large"));
+        let step = |link: &mut LinkSpec| {
+            link.rate_steps.push(RateStep { at: Time::ZERO, rate: Rate::ZERO });
+        };
+        assert!(refused(step).contains("a rate of 0"));
+    }
+
+    #[test]
+    fn a_policer_that_lets_nothing_through_is_refused() {
+        let check = |text: &str| {
+            let policer = Some(text.parse().expect("a policer"));
+            LinkSpec { policer, ..link() }.check(1500, RTT)
+        };
+        assert_eq!(check("5mbit:1500B"), Ok(()));
+        let refused = |text| check(text).expect_err("refused").to_string();
+        assert!(refused("0mbit:50kB").contains("a rate of 0"));
+        assert!(refused("5mbit:1499B").contains("a policer's burst of 1499 B is not simulated"));
+        assert!(refused("5mbit:1TB").contains("a policer's burst of 1000000000000 B"));
+    }
+
+    #[test]
+    fn the_rate_follows_its_steps() {
+        let mut link = link();
+        let at = |secs| Time::ZERO + TimeDelta::from_secs(secs);
+        link.rate_steps = vec![
+            RateStep { at: at(20), rate: Rate::from_mbit(5) },
+            RateStep { at: at(10), rate: Rate::from_mbit(50) },
+        ];
+        let rates =
+            [0, 10, 19, 20, 99].map(|secs| link.rate_at(at(secs)).bits_per_sec() / 1_000_000);
+        assert_eq!(rates, [20, 50, 50, 5, 5]);
+    }
+}

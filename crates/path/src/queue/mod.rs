@@ -1,0 +1,72 @@
+//! Queue disciplines: which packet leaves next, and which never does.
+//!
+//! A discipline is told the time and given the random numbers it needs; it sees how long each packet
+//! has waited by its own record of when it came. What it drops, at either end, goes to a closure of
+//! the caller's.
+
+mod drop_tail;
+mod spec;
+
+use uncork_units::{Rng, Time};
+
+use crate::Packet;
+
+pub use drop_tail::DropTail;
+pub use spec::{QueueError, QueueSpec};
+
+/// A packet that waits, or has waited, since it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Queued<T> {
+    /// When it came.
+    pub since: Time,
+    /// The packet.
+    pub packet: Packet<T>,
+}
+
+/// A queue of any discipline.
+#[derive(Clone, Debug)]
+pub enum Queue<T> {
+    /// First in, first out, up to a limit.
+    DropTail(DropTail<T>),
+}
+
+impl<T> Queue<T> {
+    /// A packet arrives at `now`. It, or others that make room for it, may go to `dropped`.
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet<T>,
+        _rng: &mut Rng,
+        dropped: &mut impl FnMut(Packet<T>),
+    ) {
+        match self {
+            Self::DropTail(queue) => queue.enqueue(now, packet, dropped),
+        }
+    }
+
+    /// The packet that leaves at `now`; those that the discipline drops before it go to `dropped`.
+    pub fn dequeue(
+        &mut self,
+        _now: Time,
+        _rng: &mut Rng,
+        _dropped: &mut impl FnMut(Packet<T>),
+    ) -> Option<Queued<T>> {
+        match self {
+            Self::DropTail(queue) => queue.dequeue(),
+        }
+    }
+
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::DropTail(queue) => queue.bytes(),
+        }
+    }
+
+    /// Packets waiting.
+    pub fn packets(&self) -> usize {
+        match self {
+            Self::DropTail(queue) => queue.packets(),
+        }
+    }
+}
