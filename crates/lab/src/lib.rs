@@ -14,6 +14,7 @@ mod figures;
 mod files;
 mod parallel;
 mod run;
+mod scenario;
 mod verdict;
 
 pub use column::{Column, ColumnError};
@@ -21,3 +22,7 @@ pub use compare::{CompareError, CompareSpec, Workload};
 pub use document::document;
 pub use files::{FILE_NAMES, files};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
+pub use scenario::{
+    Axis, Cell, Class, Expectation, Figure, FigureKind, Instance, Metric, Published, Quantity,
+    Scenario, Selection, Statistic, Threshold,
+};
