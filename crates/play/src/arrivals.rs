@@ -1,0 +1,251 @@
+//! When objects are asked for, by many users together.
+
+use std::str::FromStr;
+
+use uncork_units::{Rng, Time, TimeDelta};
+
+use crate::error::require;
+use crate::table::{billionths, bytes, rows};
+use crate::{ObjectSizes, SpecError, TableError, exponential};
+
+/// Somebody asks for an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// When.
+    pub at: Time,
+    /// The object's size.
+    pub bytes: u64,
+}
+
+/// When objects are asked for, and how large they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ArrivalSpec {
+    /// A Poisson process: many users, none of whom knows of the others. Its rate is one in
+    /// `mean_gap`, which for n arrivals a second is `TimeDelta::from_secs(1).divided_by(n)`, and to
+    /// load a link up to a given rate is `rate.time_for(sizes.mean())`.
+    Poisson {
+        /// The mean time between two arrivals.
+        mean_gap: TimeDelta,
+        /// Sizes of the objects.
+        sizes: ObjectSizes,
+        /// From when on they arrive.
+        from: Time,
+        /// From when on no more arrive; [`Time::NEVER`] for an endless process.
+        until: Time,
+    },
+    /// As it was recorded.
+    Trace(ArrivalTrace),
+}
+
+/// Recorded arrivals in the order of time. Read from lines `seconds bytes`, with at most 9 decimal
+/// places in the seconds; what follows a `#` is skipped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArrivalTrace(Vec<Arrival>);
+
+/// Arrivals in the order of time.
+#[derive(Clone, Debug)]
+pub struct Arrivals(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Poisson(Poisson),
+    Trace(std::vec::IntoIter<Arrival>),
+}
+
+/// Sizes have a stream of their own, so that other sizes leave the times as they were.
+#[derive(Clone, Debug)]
+struct Poisson {
+    mean_gap: TimeDelta,
+    sizes: ObjectSizes,
+    last: Time,
+    until: Time,
+    gap_rng: Rng,
+    size_rng: Rng,
+}
+
+impl ArrivalSpec {
+    /// Checks that arrivals can be told one by one, in a window that is not empty.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let Self::Poisson { mean_gap, from, until, .. } = self else { return Ok(()) };
+        let remedy = "give at least 1ns";
+        require(!mean_gap.is_zero(), "the mean gap between arrivals", mean_gap, remedy)?;
+        let window = until.since(*from);
+        require(!window.is_zero(), "the window of the arrivals", window, "end it after its start")
+    }
+
+    /// The arrivals; it fails if [`ArrivalSpec::check`] does. A trace does not draw from `rng`.
+    pub fn arrivals(self, mut rng: Rng) -> Result<Arrivals, SpecError> {
+        self.check()?;
+        Ok(Arrivals(match self {
+            Self::Poisson { mean_gap, sizes, from, until } => {
+                let size_rng = Rng::new(rng.next_u64(), 0);
+                Source::Poisson(Poisson {
+                    mean_gap,
+                    sizes,
+                    last: from,
+                    until,
+                    gap_rng: rng,
+                    size_rng,
+                })
+            }
+            Self::Trace(ArrivalTrace(arrivals)) => Source::Trace(arrivals.into_iter()),
+        }))
+    }
+}
+
+impl Iterator for Arrivals {
+    type Item = Arrival;
+
+    fn next(&mut self) -> Option<Arrival> {
+        match &mut self.0 {
+            Source::Poisson(poisson) => poisson.next(),
+            Source::Trace(arrivals) => arrivals.next(),
+        }
+    }
+}
+
+impl Poisson {
+    fn next(&mut self) -> Option<Arrival> {
+        let at = self.last + exponential(self.mean_gap, &mut self.gap_rng);
+        if at >= self.until {
+            // Whoever asks again must get the same answer.
+            self.last = self.until;
+            return None;
+        }
+        self.last = at;
+        Some(Arrival { at, bytes: self.sizes.sample(&mut self.size_rng) })
+    }
+}
+
+impl FromStr for ArrivalTrace {
+    type Err = TableError;
+
+    fn from_str(text: &str) -> Result<Self, TableError> {
+        let mut arrivals: Vec<Arrival> = Vec::new();
+        for row in rows(text, "seconds bytes") {
+            let (line, seconds, size) = row?;
+            let at = Time::from_nanos(billionths(line, seconds)?);
+            let bytes = bytes(line, size)?;
+            if bytes == 0 {
+                return Err(TableError::at(line, "an object has at least 1 byte"));
+            }
+            if arrivals.last().is_some_and(|before| at < before.at) {
+                let problem =
+                    format!("{seconds} s is earlier than the line before; sort the trace");
+                return Err(TableError::at(line, problem));
+            }
+            arrivals.push(Arrival { at, bytes });
+        }
+        if arrivals.is_empty() {
+            return Err(TableError::whole("the trace is empty: give lines `seconds bytes`"));
+        }
+        Ok(Self(arrivals))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn poisson(per_second: u64, from: u64, until: u64) -> ArrivalSpec {
+        let at = |secs| Time::ZERO + TimeDelta::from_secs(secs);
+        ArrivalSpec::Poisson {
+            mean_gap: TimeDelta::from_secs(1).divided_by(per_second),
+            sizes: ObjectSizes::fixed(1000),
+            from: at(from),
+            until: at(until),
+        }
+    }
+
+    fn times(spec: ArrivalSpec, seed: u64) -> Vec<Time> {
+        let arrivals = spec.arrivals(Rng::new(seed, 0)).expect("a valid specification");
+        arrivals.map(|arrival| arrival.at).collect()
+    }
+
+    /// In windows of a second, the counts of a Poisson process have equal mean and variance. The
+    /// variance of n windows is estimated with a standard deviation of mean · sqrt(2/n), and a bit.
+    #[test]
+    fn counts_are_poisson() {
+        let (rate, windows) = (100_u64, 2000_usize);
+        let times = times(poisson(rate, 10, 10 + windows as u64), 7);
+        let mut counts = vec![0_f64; windows];
+        for time in &times {
+            counts[(time.as_nanos() / 1_000_000_000) as usize - 10] += 1.0;
+        }
+        let n = windows as f64;
+        let mean = counts.iter().sum::<f64>() / n;
+        let variance = counts.iter().map(|count| (count - mean).powi(2)).sum::<f64>() / n;
+        assert!((mean - 100.0).abs() < 4.0 * (100.0 / n).sqrt(), "{mean}");
+        assert!((variance - 100.0).abs() < 4.0 * 101.0 * (2.0 / n).sqrt(), "{variance}");
+    }
+
+    /// Given their number, the arrivals of a Poisson process are uniform in the window.
+    #[test]
+    fn times_are_uniform_in_the_window() {
+        let times = times(poisson(1000, 5, 105), 3);
+        let n = times.len() as f64;
+        let distance = times.iter().enumerate().map(|(rank, time)| {
+            let share = (time.as_secs_f64() - 5.0) / 100.0;
+            (share - rank as f64 / n).abs()
+        });
+        let distance = distance.fold(0.0, f64::max);
+        assert!(distance < 1.95 / n.sqrt(), "{distance}");
+        assert!(times.is_sorted());
+    }
+
+    #[test]
+    fn other_sizes_leave_the_times_as_they_are() {
+        let ArrivalSpec::Poisson { mean_gap, from, until, .. } = poisson(100, 0, 10) else {
+            unreachable!("it is one")
+        };
+        let sizes: ObjectSizes = "web".parse().expect("a name");
+        let web = ArrivalSpec::Poisson { mean_gap, sizes, from, until };
+        assert_eq!(times(web, 5), times(poisson(100, 0, 10), 5));
+    }
+
+    #[test]
+    fn the_end_is_the_end() {
+        let mut arrivals = poisson(10, 0, 1).arrivals(Rng::new(1, 0)).expect("valid");
+        assert!(arrivals.by_ref().count() > 0);
+        assert!((0..1000).all(|_| arrivals.next().is_none()));
+    }
+
+    #[test]
+    fn a_trace_is_told_as_it_was_recorded() {
+        let trace: ArrivalTrace = "# t size\n0 10\n1.5 20\n1.5 30\n".parse().expect("a trace");
+        let arrivals = ArrivalSpec::Trace(trace).arrivals(Rng::new(1, 0)).expect("valid");
+        let told: Vec<(u64, u64)> =
+            arrivals.map(|arrival| (arrival.at.as_nanos(), arrival.bytes)).collect();
+        assert_eq!(told, [(0, 10), (1_500_000_000, 20), (1_500_000_000, 30)]);
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_trace() {
+        let error = |text: &str| text.parse::<ArrivalTrace>().expect_err("refused").to_string();
+        assert_eq!(
+            error("1 10\n0.5 10"),
+            "line 2: 0.5 s is earlier than the line before; sort the trace"
+        );
+        assert_eq!(error("1 0"), "line 1: an object has at least 1 byte");
+        assert_eq!(
+            error("1s 10"),
+            "line 1: `1s` is no number such as 0.25, with at most 9 decimal places"
+        );
+        assert_eq!(error("1"), "line 1: a line has two columns, `seconds bytes`");
+        assert_eq!(error("\n#\n"), "the trace is empty: give lines `seconds bytes`");
+    }
+
+    #[test]
+    fn a_process_without_gap_or_window_is_refused() {
+        let refused = |spec: ArrivalSpec| spec.check().expect_err("refused").to_string();
+        assert_eq!(
+            refused(poisson(1, 7, 7)),
+            "the window of the arrivals is 0ns: end it after its start"
+        );
+        assert_eq!(
+            refused(poisson(2_000_000_000, 0, 7)),
+            "the mean gap between arrivals is 0ns: give at least 1ns"
+        );
+    }
+}
