@@ -1,0 +1,209 @@
+//! Adaptive bitrate: which rung of the ladder the next segment is fetched in.
+
+use uncork_units::{Rate, Ratio, TimeDelta};
+
+use crate::SpecError;
+use crate::error::require;
+
+/// How a video player chooses its bitrate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Abr {
+    /// By throughput: the highest bitrate that does not exceed the harmonic mean of the last
+    /// segments' throughputs times a safety factor. The harmonic mean is FESTIVE's (Jiang, Sekar,
+    /// Zhang, CoNEXT 2012), because one fast segment must not outweigh the slow ones; window and
+    /// factor are by default dash.js's `ThroughputRule`, the last four segments and 0.9. FESTIVE's
+    /// further parts (randomised requests, gradual and delayed switches) are not here. The first
+    /// segment has the lowest bitrate.
+    Throughput {
+        /// How many of the last segments count.
+        window: usize,
+        /// Which part of their throughput is used.
+        safety: Ratio,
+    },
+    /// By buffer alone: BBA-0 (Huang et al., SIGCOMM 2014, Algorithm 1). With up to `reservoir`
+    /// buffered the lowest bitrate, `cushion` more and above the highest, linear in between; the
+    /// bitrate stays until that line reaches the next rung up or down. By default 90 s and 126 s, of
+    /// a buffer of 240 s, as in its first deployment.
+    BufferBased {
+        /// Buffer that is kept for outages.
+        reservoir: TimeDelta,
+        /// Buffer over which the bitrate rises from the lowest to the highest.
+        cushion: TimeDelta,
+    },
+}
+
+impl Abr {
+    /// The throughput rule with dash.js's window and factor.
+    pub const THROUGHPUT: Self = Self::Throughput { window: 4, safety: Ratio::new(9, 10) };
+    /// BBA-0 as first deployed.
+    pub const BBA0: Self = Self::BufferBased {
+        reservoir: TimeDelta::from_secs(90),
+        cushion: TimeDelta::from_secs(126),
+    };
+
+    /// Checks that it can choose for a player that buffers at most `max_buffer`.
+    pub(crate) fn check(self, max_buffer: TimeDelta) -> Result<(), SpecError> {
+        match self {
+            Self::Throughput { window, safety } => {
+                require(window > 0, "the throughput rule's window", window, "give at least 1")?;
+                let factor = safety.as_f64();
+                require(safety.num() > 0, "the safety factor", factor, "give more, such as 0.9")
+            }
+            Self::BufferBased { reservoir, cushion } => {
+                let remedy = "give more, such as 126s";
+                require(!cushion.is_zero(), "the cushion", cushion, remedy)?;
+                let (place, top) = ("reservoir and cushion together", reservoir + cushion);
+                let remedy = format_args!("the buffer must hold it, and holds {max_buffer}");
+                require(top <= max_buffer, place, top, remedy)
+            }
+        }
+    }
+
+    /// The rung for the next segment. `ladder` holds the bitrates in ascending order, `previous` is
+    /// the rung of the segment before, `level` what is buffered; `throughputs` are those of the
+    /// segments so far, the latest first.
+    pub(crate) fn rung(
+        self,
+        ladder: &[Rate],
+        previous: usize,
+        level: TimeDelta,
+        throughputs: impl Iterator<Item = Rate>,
+    ) -> usize {
+        match self {
+            Self::Throughput { window, safety } => {
+                let safe = harmonic_mean(throughputs.take(window)).scaled(safety);
+                ladder.iter().rposition(|rate| *rate <= safe).unwrap_or(0)
+            }
+            Self::BufferBased { reservoir, cushion } => {
+                bba0(ladder, previous, level, reservoir, cushion)
+            }
+        }
+    }
+}
+
+/// The harmonic mean, in whole bytes per second, rounded down; of no rates, zero.
+fn harmonic_mean(rates: impl Iterator<Item = Rate>) -> Rate {
+    // Reciprocals in steps of 2^-96: the sum of as many as fit 2^32 does not overflow.
+    const ONE: u128 = 1 << 96;
+    let (count, sum) = rates.fold((0_u128, 0_u128), |(count, sum), rate| {
+        (count + 1, sum + ONE / u128::from(rate.bytes_per_sec().max(1)))
+    });
+    let mean = (count * ONE).checked_div(sum).unwrap_or(0);
+    Rate::from_bytes_per_sec(u64::try_from(mean).unwrap_or(u64::MAX))
+}
+
+/// BBA-0's line f(B), within the cushion: from the lowest bitrate to the highest.
+fn bba0_rate(low: Rate, high: Rate, into: TimeDelta, cushion: TimeDelta) -> Rate {
+    let span = u128::from(high.bytes_per_sec() - low.bytes_per_sec());
+    let rise = span * u128::from(into.as_nanos()) / u128::from(cushion.as_nanos().max(1));
+    Rate::from_bytes_per_sec(low.bytes_per_sec() + rise as u64)
+}
+
+/// Algorithm 1: from the line to a rung, which is left only when the line reaches its neighbour.
+fn bba0(
+    ladder: &[Rate],
+    previous: usize,
+    level: TimeDelta,
+    reservoir: TimeDelta,
+    cushion: TimeDelta,
+) -> usize {
+    let (Some(low), Some(high)) = (ladder.first(), ladder.last()) else { return 0 };
+    let top = ladder.len() - 1;
+    if level <= reservoir {
+        return 0;
+    }
+    if level >= reservoir + cushion {
+        return top;
+    }
+    let line = bba0_rate(*low, *high, level - reservoir, cushion);
+    let (up, down) = ((previous + 1).min(top), previous.saturating_sub(1));
+    if line >= ladder[up] {
+        ladder.iter().rposition(|rate| *rate < line).unwrap_or(0)
+    } else if line <= ladder[down] {
+        ladder.iter().position(|rate| *rate > line).unwrap_or(top)
+    } else {
+        previous
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1, 2, 4, 7 and 10 Mbit/s.
+    fn ladder() -> Vec<Rate> {
+        [1, 2, 4, 7, 10].map(Rate::from_mbit).to_vec()
+    }
+
+    fn by_throughput(mbits: &[u64]) -> usize {
+        let throughputs = mbits.iter().map(|mbit| Rate::from_mbit(*mbit));
+        Abr::THROUGHPUT.rung(&ladder(), 0, TimeDelta::ZERO, throughputs)
+    }
+
+    fn by_buffer(previous: usize, level: TimeDelta) -> usize {
+        Abr::BBA0.rung(&ladder(), previous, level, std::iter::empty())
+    }
+
+    #[test]
+    fn harmonic_means_are_those_of_the_closed_form() {
+        let mean = |mbits: &[u64]| harmonic_mean(mbits.iter().map(|n| Rate::from_mbit(*n)));
+        assert_eq!(mean(&[8]), Rate::from_mbit(8));
+        // 2/(1/3 + 1/6) and 3/(1/2 + 1/3 + 1/6)
+        assert_eq!(mean(&[3, 6]), Rate::from_mbit(4));
+        assert_eq!(mean(&[2, 3, 6]), Rate::from_mbit(3));
+        assert_eq!(mean(&[]), Rate::ZERO);
+        assert!(harmonic_mean([Rate::MAX; 9].into_iter()) > Rate::from_bytes_per_sec(1 << 62));
+        assert_eq!(harmonic_mean([Rate::ZERO, Rate::MAX].into_iter()).bytes_per_sec(), 1);
+    }
+
+    #[test]
+    fn the_throughput_rule_takes_the_highest_rung_that_is_safe() {
+        assert_eq!(by_throughput(&[]), 0);
+        assert_eq!(by_throughput(&[1]), 0);
+        // 0.9 · 5 = 4.5; 0.9 · 4 = 3.6
+        assert_eq!(by_throughput(&[5]), 2);
+        assert_eq!(by_throughput(&[4]), 1);
+        assert_eq!(by_throughput(&[100]), 4);
+        // Of 2 and 6 the harmonic mean is 3, the arithmetic would be 4.
+        assert_eq!(by_throughput(&[2, 6]), 1);
+        // A fifth segment no longer counts.
+        assert_eq!(by_throughput(&[8, 8, 8, 8, 1]), 3);
+    }
+
+    #[test]
+    fn the_buffer_map_has_its_corners() {
+        let secs = TimeDelta::from_secs;
+        for previous in 0..5 {
+            assert_eq!(by_buffer(previous, TimeDelta::ZERO), 0);
+            assert_eq!(by_buffer(previous, secs(90)), 0);
+            assert_eq!(by_buffer(previous, secs(216)), 4);
+            assert_eq!(by_buffer(previous, secs(240)), 4);
+        }
+        let line = |into| bba0_rate(Rate::from_mbit(1), Rate::from_mbit(10), secs(into), secs(126));
+        assert_eq!(line(0), Rate::from_mbit(1));
+        assert_eq!(line(14), Rate::from_mbit(2));
+        assert_eq!(line(126), Rate::from_mbit(10));
+    }
+
+    /// The line passes a rung of n Mbit/s at 90 s + 14 s · (n - 1).
+    #[test]
+    fn a_rung_is_left_when_the_line_reaches_its_neighbour() {
+        let at = |into: u64| TimeDelta::from_secs(90 + into);
+        // From 1 Mbit/s, 2 is reached at 14 s; the highest rung below the line stays 1 just there.
+        assert_eq!(by_buffer(0, at(13)), 0);
+        assert_eq!(by_buffer(0, at(15)), 1);
+        // From 1 Mbit/s straight to what the line has passed: 4 Mbit/s at 42 s.
+        assert_eq!(by_buffer(0, at(43)), 2);
+        // From 4 Mbit/s: stays until 7 (84 s) or 2 (14 s) is reached.
+        assert_eq!(by_buffer(2, at(83)), 2);
+        assert_eq!(by_buffer(2, at(85)), 3);
+        assert_eq!(by_buffer(2, at(15)), 2);
+        // Below 2 Mbit/s the lowest rung above the line is taken, which is 2.
+        assert_eq!(by_buffer(2, at(13)), 1);
+        // The highest is left at 7 Mbit/s, for the lowest above the line.
+        assert_eq!(by_buffer(4, at(85)), 4);
+        assert_eq!(by_buffer(4, at(83)), 3);
+        assert_eq!(by_buffer(4, at(1)), 1);
+    }
+}

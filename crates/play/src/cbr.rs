@@ -1,0 +1,149 @@
+//! Media at a constant bitrate, pushed by the server: a live stream, or a call.
+
+use uncork_units::{Rate, Time, TimeDelta};
+
+use crate::SpecError;
+use crate::error::require;
+
+/// An application that writes a frame at regular intervals, whether or not the last one has left.
+/// What it writes limits the sender, which is why a congestion controller has to know about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CbrSpec {
+    /// What it writes in the long run.
+    pub rate: Rate,
+    /// Time from one frame to the next, such as 20 ms of a call's audio.
+    pub interval: TimeDelta,
+    /// How long it writes; [`TimeDelta::MAX`] for without end.
+    pub duration: TimeDelta,
+}
+
+/// Such an application at work: a function of time, without a state of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Cbr {
+    spec: CbrSpec,
+    start: Time,
+}
+
+/// What an application has written, and when it will again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes written by now, since the start.
+    pub bytes: u64,
+    /// The next write, later than now; none when it was the last.
+    pub next: Option<Time>,
+}
+
+impl CbrSpec {
+    /// Checks that each frame holds something.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let Self { rate, interval, duration } = self;
+        require(
+            !interval.is_zero(),
+            "the interval of frames",
+            interval,
+            "give more, such as 20ms",
+        )?;
+        let frame = rate.bytes_in(*interval);
+        require(
+            frame > 0,
+            "the bytes of a frame",
+            frame,
+            "give a higher rate or a longer interval",
+        )?;
+        require(
+            !duration.is_zero(),
+            "the duration of the stream",
+            duration,
+            "give more, such as 60s",
+        )
+    }
+}
+
+impl Cbr {
+    /// An application that writes its first frame at `start`; it fails if [`CbrSpec::check`] does.
+    pub fn new(spec: CbrSpec, start: Time) -> Result<Self, SpecError> {
+        spec.check()?;
+        Ok(Self { spec, start })
+    }
+
+    /// How much it has written by `now`, that of this very instant included. Frames differ by a byte
+    /// where the rate does not divide evenly, so that the rate is exact in the long run.
+    pub fn poll(&self, now: Time) -> Written {
+        if now < self.start {
+            return Written { bytes: 0, next: Some(self.start) };
+        }
+        let CbrSpec { rate, interval, duration } = self.spec;
+        // Frames start at 0, 1, 2, … intervals, as long as that is before the end.
+        let last = (duration.as_nanos() - 1) / interval.as_nanos();
+        let index = (now.since(self.start).as_nanos() / interval.as_nanos()).min(last);
+        let begun = interval.times(index + 1);
+        let next = (index < last).then(|| self.start + begun);
+        Written { bytes: rate.bytes_in(begun), next }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + TimeDelta::from_micros(micros)
+    }
+
+    /// 64 kbit/s in frames of 20 ms, as G.711 has it: 160 bytes each.
+    fn call(millis: u64) -> Cbr {
+        let spec = CbrSpec {
+            rate: Rate::from_bits_per_sec(64_000),
+            interval: TimeDelta::from_millis(20),
+            duration: TimeDelta::from_millis(millis),
+        };
+        Cbr::new(spec, at(5000)).expect("valid")
+    }
+
+    #[test]
+    fn writes_a_frame_each_interval() {
+        let call = call(60);
+        let frames = [
+            (0, 0, Some(5_000)),
+            (5_000, 160, Some(25_000)),
+            (24_999, 160, Some(25_000)),
+            (25_000, 320, Some(45_000)),
+            (45_000, 480, None),
+            (99_000, 480, None),
+        ];
+        for (now, bytes, next) in frames {
+            assert_eq!(call.poll(at(now)), Written { bytes, next: next.map(at) }, "{now}");
+        }
+    }
+
+    /// 1 Mbit/s in 30 frames a second: 4166.6 bytes each, 125 kB in a second of 1000.000 ms.
+    #[test]
+    fn the_rate_is_exact_in_the_long_run() {
+        let spec = CbrSpec {
+            rate: Rate::from_mbit(1),
+            interval: TimeDelta::from_nanos(33_333_333),
+            duration: TimeDelta::MAX,
+        };
+        let stream = Cbr::new(spec, Time::ZERO).expect("valid");
+        let (mut now, mut frames) = (Time::ZERO, 0_u64);
+        while frames < 30_000 {
+            let written = stream.poll(now);
+            frames += 1;
+            let exact = u128::from(frames) * 33_333_333 * 125_000 / 1_000_000_000;
+            assert_eq!(u128::from(written.bytes), exact);
+            now = written.next.expect("it does not end");
+        }
+    }
+
+    #[test]
+    fn a_stream_that_writes_nothing_is_refused() {
+        let refused = |change: fn(&mut CbrSpec)| {
+            let mut spec = call(60).spec;
+            change(&mut spec);
+            spec.check().expect_err("refused").to_string()
+        };
+        assert!(refused(|spec| spec.interval = TimeDelta::ZERO).contains("is 0ns: give more"));
+        assert!(refused(|spec| spec.rate = Rate::ZERO).contains("is 0: give a higher rate"));
+        assert!(refused(|spec| spec.duration = TimeDelta::ZERO).contains("is 0ns: give more"));
+    }
+}

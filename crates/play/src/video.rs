@@ -1,0 +1,265 @@
+//! A video player that adapts its bitrate.
+
+use uncork_units::{Rate, Time, TimeDelta};
+
+use crate::error::require;
+use crate::playback::Playback;
+use crate::transfer::{Transfer, Transfers};
+use crate::{Abr, Action, ClientReport, SpecError};
+
+/// A film and how it is played. A segment can be played when all of it has arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VideoSpec {
+    /// Its length.
+    pub duration: TimeDelta,
+    /// Length of a segment; the last one may be shorter.
+    pub segment: TimeDelta,
+    /// The bitrates that each segment is encoded with, ascending.
+    pub ladder: Vec<Rate>,
+    /// How one of them is chosen.
+    pub abr: Abr,
+    /// Film that must be buffered before the first picture.
+    pub start_threshold: TimeDelta,
+    /// Film that must be buffered before it goes on after an underrun.
+    pub resume_threshold: TimeDelta,
+    /// The buffer's size: a segment is requested when it will fit, and whenever nothing plays.
+    pub max_buffer: TimeDelta,
+}
+
+/// How good the picture was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VideoReport {
+    /// Segments that have arrived.
+    pub segments: usize,
+    /// Their mean bitrate, by playing time; [`Rate::ZERO`] if there are none.
+    pub mean_bitrate: Rate,
+    /// How often a segment had another bitrate than the one before.
+    pub switches: usize,
+}
+
+/// A video player at work.
+#[derive(Clone, Debug)]
+pub struct VideoPlayer {
+    spec: VideoSpec,
+    /// The rung of each segment that was requested.
+    rungs: Vec<usize>,
+    playback: Playback,
+    transfers: Transfers,
+}
+
+impl VideoSpec {
+    /// The ladder that Netflix gave as its fixed one ("Per-Title Encode Optimization", 2015), in
+    /// kbit/s.
+    pub const LADDER_KBIT: [u64; 10] = [235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800];
+
+    /// The longest film.
+    pub const MAX_DURATION: TimeDelta = TimeDelta::from_secs(7 * 86_400);
+
+    /// A film of this length in segments of 4 s at [`VideoSpec::LADDER_KBIT`]. The buffer holds 240 s,
+    /// as BBA-0 was deployed with, or 30 s for the throughput rule. Assumed: one segment suffices to
+    /// start and to go on.
+    pub fn new(duration: TimeDelta, abr: Abr) -> Self {
+        let segment = TimeDelta::from_secs(4);
+        Self {
+            duration,
+            segment,
+            ladder: Self::LADDER_KBIT.map(|kbit| Rate::from_bits_per_sec(kbit * 1000)).to_vec(),
+            abr,
+            start_threshold: segment,
+            resume_threshold: segment,
+            max_buffer: match abr {
+                Abr::Throughput { .. } => TimeDelta::from_secs(30),
+                Abr::BufferBased { .. } => TimeDelta::from_secs(240),
+            },
+        }
+    }
+
+    /// Checks that there is something to play, and a way to fetch it.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let Self { duration, segment, ladder, max_buffer, .. } = self;
+        let longest = Self::MAX_DURATION;
+        let remedy = format_args!("give more, and at most {longest}");
+        let sensible = !duration.is_zero() && *duration <= longest;
+        require(sensible, "the video's duration", duration, remedy)?;
+        require(!segment.is_zero(), "the segment", segment, "give more, such as 4s")?;
+        let remedy = format_args!("give at least one segment, {segment}");
+        require(max_buffer >= segment, "the buffer", max_buffer, remedy)?;
+        let lowest = ladder.first().copied().unwrap_or(Rate::ZERO);
+        let remedy = "give one or more, such as 235kbit";
+        require(!lowest.is_zero(), "the lowest bitrate of the ladder", lowest, remedy)?;
+        let disordered = ladder.windows(2).find(|pair| pair[0] >= pair[1]);
+        if let Some([before, after]) = disordered {
+            let remedy = format_args!("give it before {before}; the ladder ascends");
+            require(false, "a bitrate of the ladder", after, remedy)?;
+        }
+        self.abr.check(*max_buffer)
+    }
+
+    /// Where a segment begins.
+    fn begin(&self, index: usize) -> TimeDelta {
+        self.segment.times(index as u64).min(self.duration)
+    }
+
+    /// Size of a segment in this rung.
+    fn bytes(&self, index: usize, rung: usize) -> u64 {
+        let length = self.begin(index + 1) - self.begin(index);
+        self.ladder.get(rung).map_or(1, |rate| rate.bytes_in(length).max(1))
+    }
+}
+
+impl VideoPlayer {
+    /// A player whose user clicks at `click`; it fails if [`VideoSpec::check`] does.
+    pub fn new(spec: VideoSpec, click: Time) -> Result<Self, SpecError> {
+        spec.check()?;
+        let (start, resume) = (spec.start_threshold, spec.resume_threshold);
+        let playback = Playback::new(click, spec.duration, start, resume);
+        Ok(Self { spec, rungs: Vec::new(), playback, transfers: Transfers::default() })
+    }
+
+    pub(crate) fn poll(&mut self, now: Time) -> Action {
+        self.playback.advance(now);
+        let next = self.rungs.len();
+        let unrequested = self.spec.begin(next) < self.spec.duration;
+        let room = self.spec.max_buffer - self.spec.segment;
+        let outstanding = self.transfers.outstanding();
+        if let Some(action) = self.playback.next(outstanding, unrequested, room) {
+            return action;
+        }
+        let rung = self.choose();
+        let bytes = self.spec.bytes(next, rung);
+        self.rungs.push(rung);
+        self.transfers.begin(now, bytes);
+        Action::Request { bytes }
+    }
+
+    fn choose(&self) -> usize {
+        let previous = self.rungs.last().copied().unwrap_or(0);
+        let throughputs = self.transfers.all().iter().rev().filter_map(Transfer::throughput);
+        self.spec.abr.rung(&self.spec.ladder, previous, self.playback.level(), throughputs)
+    }
+
+    pub(crate) fn on_body(&mut self, now: Time, bytes: u64) {
+        self.transfers.receive(now, bytes);
+        self.playback.supply(now, self.spec.begin(self.arrived()));
+    }
+
+    /// Segments that have arrived.
+    fn arrived(&self) -> usize {
+        self.rungs.len() - usize::from(self.transfers.outstanding())
+    }
+
+    pub(crate) fn report(&self, now: Time) -> ClientReport {
+        let segments = self.arrived();
+        let transfers = self.transfers.all().to_vec();
+        let bytes = transfers[..segments].iter().map(|transfer| transfer.bytes).sum();
+        let video = VideoReport {
+            segments,
+            mean_bitrate: Rate::of(bytes, self.spec.begin(segments)),
+            switches: self.rungs[..segments].windows(2).filter(|pair| pair[0] != pair[1]).count(),
+        };
+        let playback = Some(self.playback.report(now));
+        ClientReport { transfers, playback, audio: None, video: Some(video) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Time {
+        Time::ZERO + TimeDelta::from_secs(secs)
+    }
+
+    fn kbit(kbit: u64) -> Rate {
+        Rate::from_bits_per_sec(kbit * 1000)
+    }
+
+    /// A film of 10 s in segments of 4 s, at 1 or 4 Mbit/s.
+    fn spec() -> VideoSpec {
+        let ladder = vec![kbit(1000), kbit(4000)];
+        VideoSpec { ladder, ..VideoSpec::new(TimeDelta::from_secs(10), Abr::THROUGHPUT) }
+    }
+
+    /// Segments of 4, 4 and 2 s. The first takes 4 s at 1 Mbit/s, the others arrive at once.
+    #[test]
+    fn segments_count_when_they_are_whole() {
+        let mut player = VideoPlayer::new(spec(), at(0)).expect("valid");
+        assert_eq!(player.poll(at(0)), Action::Request { bytes: 500_000 });
+        player.on_body(at(3), 499_999);
+        assert_eq!(player.report(at(3)).playback.expect("a player").startup, None);
+        player.on_body(at(4), 1);
+        let startup = player.report(at(4)).playback.expect("a player").startup;
+        assert_eq!(startup, Some(TimeDelta::from_secs(4)));
+        // 0.9 Mbit/s is below the lowest rung; then the harmonic mean of 1 Mbit/s and a lot, 1.8.
+        assert_eq!(player.poll(at(4)), Action::Request { bytes: 500_000 });
+        player.on_body(at(4), 500_000);
+        assert_eq!(player.poll(at(4)), Action::Request { bytes: 250_000 });
+        player.on_body(at(4), 250_000);
+        assert_eq!(player.poll(at(4)), Action::WaitUntil(at(14)));
+        assert_eq!(player.poll(at(14)), Action::Done);
+        let video = player.report(at(14)).video.expect("a video player");
+        assert_eq!(video, VideoReport { segments: 3, mean_bitrate: kbit(1000), switches: 0 });
+    }
+
+    #[test]
+    fn a_change_of_bitrate_is_a_switch_once_it_has_arrived() {
+        let mut player = VideoPlayer::new(spec(), at(0)).expect("valid");
+        player.poll(at(0));
+        player.on_body(at(0), 500_000);
+        assert_eq!(player.poll(at(0)), Action::Request { bytes: 2_000_000 });
+        let video = |player: &VideoPlayer| player.report(at(0)).video.expect("a video player");
+        assert_eq!(video(&player).switches, 0);
+        player.on_body(at(0), 2_000_000);
+        let expected = VideoReport { segments: 2, mean_bitrate: kbit(2500), switches: 1 };
+        assert_eq!(video(&player), expected);
+    }
+
+    #[test]
+    fn a_segment_is_asked_for_when_it_fits() {
+        let max_buffer = TimeDelta::from_secs(7);
+        let mut player =
+            VideoPlayer::new(VideoSpec { max_buffer, ..spec() }, at(0)).expect("valid");
+        player.poll(at(0));
+        player.on_body(at(0), 500_000);
+        assert_eq!(player.poll(at(0)), Action::WaitUntil(at(1)));
+        assert_eq!(player.poll(at(1)), Action::Request { bytes: 2_000_000 });
+        assert_eq!(player.poll(at(1)), Action::WaitUntil(at(4)));
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_refused() {
+        let refused = |change: fn(&mut VideoSpec)| {
+            let mut spec = spec();
+            change(&mut spec);
+            spec.check().expect_err("refused").to_string()
+        };
+        assert_eq!(
+            refused(|spec| spec.duration = TimeDelta::ZERO),
+            "the video's duration is 0ns: give more, and at most 604800s"
+        );
+        assert_eq!(
+            refused(|spec| spec.segment = TimeDelta::ZERO),
+            "the segment is 0ns: give more, such as 4s"
+        );
+        assert_eq!(
+            refused(|spec| spec.max_buffer = TimeDelta::from_secs(3)),
+            "the buffer is 3s: give at least one segment, 4s"
+        );
+        assert_eq!(
+            refused(|spec| spec.ladder.clear()),
+            "the lowest bitrate of the ladder is 0bit: give one or more, such as 235kbit"
+        );
+        assert_eq!(
+            refused(|spec| spec.ladder.reverse()),
+            "a bitrate of the ladder is 1mbit: give it before 4mbit; the ladder ascends"
+        );
+        assert_eq!(
+            refused(|spec| spec.abr = Abr::BBA0),
+            "reservoir and cushion together is 216s: the buffer must hold it, and holds 30s"
+        );
+        let window = |spec: &mut VideoSpec| {
+            spec.abr = Abr::Throughput { window: 0, safety: uncork_units::Ratio::ONE };
+        };
+        assert_eq!(refused(window), "the throughput rule's window is 0: give at least 1");
+    }
+}
