@@ -19,6 +19,6 @@ pub use bootstrap::MedianRatio;
 pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};
-pub use record::{FlowRecord, Quantiles};
+pub use record::{FlowRecord, Playback, Quantiles, RequestRecord};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
 pub use stats::{jain_index, mean, quantile};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 pub struct FlowRecord {
     /// The engine that carried it: `sim`.
     pub engine: String,
-    /// Which comparison column (a controller or a mix) the run belongs to.
+    /// Which comparison column (a controller or a mix) or class of a scenario it belongs to.
     pub group: String,
     /// The controller, such as `bbr3`.
     pub cc: String,
@@ -53,8 +53,46 @@ pub struct FlowRecord {
     pub timeouts: u64,
     /// Round-trip times as the sender measured them, in milliseconds.
     pub rtt_ms: Option<Quantiles>,
-    /// Time each packet spent in the bottleneck's queue, in milliseconds.
+    /// Time each packet spent in queues on its way, in milliseconds.
     pub queue_ms: Option<Quantiles>,
+    /// What somebody who listened or watched experienced.
+    pub playback: Option<Playback>,
+}
+
+/// How a playback went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Playback {
+    /// Playback latency: from the click to the first sound or picture; `None` if there was none.
+    pub startup_ns: Option<u64>,
+    /// How much was played.
+    pub played_ns: u64,
+    /// How long it stood still after the first sound.
+    pub stalled_ns: u64,
+    /// How often it did.
+    pub stutters: u64,
+    /// Songs or films of which something was played.
+    pub items: u64,
+    /// Mean bitrate of what was fetched, where a player chose it.
+    pub bitrate_bps: Option<u64>,
+    /// How often that changed.
+    pub switches: u64,
+}
+
+/// A request on a connection, and what came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestRecord {
+    /// Index of the flow in its run.
+    pub flow: u32,
+    /// When the client wanted it.
+    pub start_ns: u64,
+    /// From then to the first byte of the answer.
+    pub first_byte_ns: Option<u64>,
+    /// From then to its last byte.
+    pub completion_ns: Option<u64>,
+    /// Size of the answer.
+    pub size_bytes: u64,
+    /// How much of it arrived.
+    pub bytes_delivered: u64,
 }
 
 /// Where a distribution lies.

@@ -3,7 +3,7 @@
 use proptest::prelude::{Strategy, any};
 use uncork_units::Rng;
 
-use crate::{FlowRecord, Quantiles, SeriesPoint};
+use crate::{FlowRecord, Playback, Quantiles, SeriesPoint};
 
 /// A finished transfer of 10 MB with round numbers.
 pub(crate) fn record() -> FlowRecord {
@@ -32,6 +32,7 @@ pub(crate) fn record() -> FlowRecord {
         timeouts: 0,
         rtt_ms: Some(Quantiles { min: 40.0, p50: 44.25, p95: 61.5 }),
         queue_ms: None,
+        playback: None,
     }
 }
 
@@ -64,6 +65,7 @@ fn scrambled(rng: &mut Rng, cc: String) -> FlowRecord {
         timeouts: rng.next_u64(),
         rtt_ms: maybe(rng).map(|_| quantiles(rng)),
         queue_ms: maybe(rng).map(|_| quantiles(rng)),
+        playback: maybe(rng).map(|_| playback(rng)),
         ..record()
     }
 }
@@ -71,6 +73,18 @@ fn scrambled(rng: &mut Rng, cc: String) -> FlowRecord {
 fn maybe(rng: &mut Rng) -> Option<u64> {
     let number = rng.next_u64();
     (rng.below(3) > 0).then_some(number)
+}
+
+fn playback(rng: &mut Rng) -> Playback {
+    Playback {
+        startup_ns: maybe(rng),
+        played_ns: rng.next_u64(),
+        stalled_ns: rng.next_u64(),
+        stutters: rng.next_u64(),
+        items: rng.next_u64(),
+        bitrate_bps: maybe(rng),
+        switches: rng.next_u64(),
+    }
 }
 
 fn quantiles(rng: &mut Rng) -> Quantiles {

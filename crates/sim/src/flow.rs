@@ -1,12 +1,14 @@
 //! One flow: a client and a server, what travels between them, and what is measured of it.
 
 use uncork_cc::Controller;
-use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
+use uncork_flow::{Distribution, FlowRecord, Playback, RequestRecord, SeriesPoint};
 use uncork_path::{DelayLine, Loss};
+use uncork_play::{ClientReport, Transfer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
+use crate::app::{self, App, Get, Requests};
 use crate::network::DroppedBy;
-use crate::segments::{Ack, MSS_BYTES, Receiver, Segment, Sender};
+use crate::segments::{Ack, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 use crate::timer::Timer;
 
@@ -45,7 +47,9 @@ pub(crate) enum Upstream {
     Syn,
     /// The end of the handshake, and the request with it. It echoes the SYN/ACK's timestamp: one
     /// that was sent twice leaves no doubt which one arrived.
-    Request(Time),
+    Request(Time, Option<Get>),
+    /// A request on a connection that is established.
+    Get(Get),
     Ack(Ack),
 }
 
@@ -59,7 +63,12 @@ pub(crate) struct Flow {
     pub(crate) connected: bool,
     syns: u32,
     pub(crate) server: Server,
+    /// Requests that the server has answered, or is answering.
+    answered: u64,
     pub(crate) client: Receiver,
+    pub(crate) app: App,
+    pub(crate) app_timer: Timer,
+    finished: bool,
     pub(crate) downstream: DelayLine<Downstream>,
     pub(crate) upstream: DelayLine<Upstream>,
     pub(crate) loss: Loss,
@@ -83,10 +92,7 @@ pub(crate) enum Server {
         retry: Time,
         retries: u32,
     },
-    Established {
-        since: Time,
-        sender: Box<Sender>,
-    },
+    Established(Box<Sender>),
 }
 
 impl Flow {
@@ -94,10 +100,6 @@ impl Flow {
         let spec = run.flows[index as usize];
         let path = run.path_of(&spec);
         let one_way = spec.rtt.unwrap_or(path.rtt).divided_by(2);
-        let segments = match spec.workload {
-            Workload::Transfer(bytes) => Some(bytes.div_ceil(u64::from(MSS_BYTES))),
-            Workload::Until(_) => None,
-        };
         Self {
             spec,
             index,
@@ -107,7 +109,11 @@ impl Flow {
             connected: false,
             syns: 0,
             server: Server::Listening,
-            client: Receiver::new(segments),
+            answered: 0,
+            client: Receiver::new(app::unasked(spec.workload)),
+            app: App::new(run, &spec, index),
+            app_timer: Timer::default(),
+            finished: false,
             downstream: DelayLine::new(one_way),
             upstream: DelayLine::new(one_way),
             loss: Loss::new(path.loss, run.seed, LOSS_STREAM + u64::from(index)),
@@ -132,6 +138,13 @@ impl Flow {
         retry
     }
 
+    /// The client has heard from the server; gives the request that goes with its answer.
+    pub(crate) fn connect(&mut self, now: Time) -> Option<Get> {
+        let again = std::mem::replace(&mut self.connected, true);
+        let App::Client(requests) = &mut self.app else { return None };
+        if again { requests.repeat() } else { requests.advance(now, &mut self.client) }
+    }
+
     pub(crate) fn note_drop(&mut self, by: DroppedBy) {
         match by {
             DroppedBy::Queue => self.dropped_by_queue += 1,
@@ -151,30 +164,38 @@ impl Flow {
         if !matches!(self.server, Server::Handshake { .. }) {
             return;
         }
-        let size = match self.spec.workload {
-            Workload::Transfer(bytes) => bytes,
-            Workload::Until(_) => u64::MAX,
-        };
+        let stream = app::unasked(self.spec.workload);
         let seed = Rng::new(self.seed, CONTROLLER_STREAM + u64::from(self.index)).next_u64();
         let rtt = now.since(syn_ack);
         let window = self.spec.receive_window;
-        let mut sender = Box::new(Sender::new(now, self.spec.cc, size, window, (rtt, seed)));
+        let mut sender = Box::new(Sender::new(now, self.spec.cc, stream, window, (rtt, seed)));
         if let Some(hint) = self.spec.resume {
             sender.resume(now, hint);
         }
-        self.server = Server::Established { since: now, sender };
+        self.server = Server::Established(sender);
+    }
+
+    /// A request reached the server; it answers each once.
+    pub(crate) fn take_request(&mut self, get: Get) {
+        if get.number != self.answered + 1 {
+            return;
+        }
+        if let Some(sender) = self.sender_mut() {
+            sender.write_message(get.bytes);
+            self.answered = get.number;
+        }
     }
 
     pub(crate) fn sender(&self) -> Option<&Sender> {
         match &self.server {
-            Server::Established { sender, .. } => Some(sender),
+            Server::Established(sender) => Some(sender),
             _ => None,
         }
     }
 
     pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
         match &mut self.server {
-            Server::Established { sender, .. } => Some(sender),
+            Server::Established(sender) => Some(sender),
             _ => None,
         }
     }
@@ -189,7 +210,7 @@ impl Flow {
         match &self.server {
             Server::Listening => Time::NEVER,
             Server::Handshake { retry, .. } => *retry,
-            Server::Established { sender, .. } => sender.next_timer(),
+            Server::Established(sender) => sender.next_timer(),
         }
     }
 
@@ -198,7 +219,15 @@ impl Flow {
         match self.spec.workload {
             Workload::Transfer(_) => self.client.complete().is_some(),
             Workload::Until(end) => now >= end,
+            Workload::Media(_) => self.app.has_written_all(now) && self.client.complete().is_some(),
+            Workload::Client(_) => self.app.requests().is_some_and(|app| app.done().is_some()),
         }
+    }
+
+    /// Whether the flow has just come to its end: told once, and not of flows that end at a time.
+    pub(crate) fn has_finished(&mut self, now: Time) -> bool {
+        let ends = !matches!(self.spec.workload, Workload::Until(_));
+        ends && self.is_over(now) && !std::mem::replace(&mut self.finished, true)
     }
 
     pub(crate) fn sample(&self, now: Time, queue_bytes: u64) -> Option<SeriesPoint> {
@@ -221,15 +250,32 @@ impl Flow {
         })
     }
 
-    pub(crate) fn record(&self) -> FlowRecord {
+    /// Requests and their answers until `now`.
+    pub(crate) fn requests(&self, now: Time) -> Vec<RequestRecord> {
+        let report = self.app.requests().map(|requests| requests.report(now));
+        let transfers = report.into_iter().flat_map(|report| report.transfers);
+        let since = |start: Time| move |time: Time| time.since(start).as_nanos();
+        let record = |transfer: Transfer| RequestRecord {
+            flow: self.index,
+            start_ns: transfer.start.as_nanos(),
+            first_byte_ns: transfer.first_byte.map(since(transfer.start)),
+            completion_ns: transfer.end.map(since(transfer.start)),
+            size_bytes: transfer.bytes,
+            bytes_delivered: transfer.received,
+        };
+        transfers.map(record).collect()
+    }
+
+    /// What became of the flow until `now`.
+    pub(crate) fn record(&self, now: Time) -> FlowRecord {
         let start = self.spec.start;
         let since_start = |time: Option<Time>| time.map(|time| time.since(start).as_nanos());
-        let (busy, counters) = match &self.server {
-            Server::Established { since, sender } => {
-                let counters = *sender.counters();
-                (counters.last_ack.since(*since), counters)
-            }
-            _ => (TimeDelta::ZERO, crate::segments::Counters::default()),
+        let counters = self.sender().map(|sender| *sender.counters()).unwrap_or_default();
+        let requests = self.app.requests();
+        let complete = match self.spec.workload {
+            Workload::Transfer(_) | Workload::Until(_) => self.client.complete(),
+            Workload::Media(_) => None,
+            Workload::Client(_) => requests.and_then(Requests::done),
         };
         FlowRecord {
             engine: "sim".into(),
@@ -238,12 +284,12 @@ impl Flow {
             seed: self.seed,
             flow: self.index,
             start_ns: start.as_nanos(),
-            completion_ns: since_start(self.client.complete()),
+            completion_ns: since_start(complete),
             first_byte_ns: since_start(self.client.first_byte()),
-            busy_ns: busy.as_nanos(),
+            busy_ns: counters.busy.as_nanos(),
             size_bytes: match self.spec.workload {
                 Workload::Transfer(bytes) => Some(bytes),
-                Workload::Until(_) => None,
+                Workload::Until(_) | Workload::Media(_) | Workload::Client(_) => None,
             },
             bytes_delivered: self.client.delivered_bytes(),
             bytes_acked: counters.bytes_acked,
@@ -259,6 +305,22 @@ impl Flow {
             timeouts: counters.timeouts,
             rtt_ms: self.rtts.quantiles(),
             queue_ms: self.queueing.quantiles(),
+            playback: requests.and_then(|requests| playback(&requests.report(now))),
         }
     }
+}
+
+/// What a listener or viewer experienced.
+fn playback(report: &ClientReport) -> Option<Playback> {
+    let playback = report.playback.as_ref()?;
+    let video = report.video.as_ref();
+    Some(Playback {
+        startup_ns: playback.startup.map(TimeDelta::as_nanos),
+        played_ns: playback.played.as_nanos(),
+        stalled_ns: playback.stalled().as_nanos(),
+        stutters: playback.stalls.len() as u64,
+        items: report.audio.as_ref().map_or(1, |audio| audio.started as u64),
+        bitrate_bps: video.map(|video| video.mean_bitrate.bits_per_sec()),
+        switches: video.map_or(0, |video| video.switches as u64),
+    })
 }

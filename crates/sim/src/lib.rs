@@ -5,6 +5,8 @@
 //! whose window and rate come from an `uncork-cc` controller.
 #![forbid(unsafe_code)]
 
+mod app;
+mod app_events;
 mod flow;
 mod intervene;
 mod network;

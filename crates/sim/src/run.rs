@@ -1,6 +1,6 @@
 //! The event loop.
 
-use uncork_flow::{FlowRecord, SeriesPoint};
+use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
 use uncork_path::{Ecn, LossPosition, Packet};
 use uncork_units::{Time, TimeDelta};
 
@@ -15,6 +15,8 @@ use crate::spec::RunSpec;
 pub struct RunResult {
     /// One record per flow.
     pub flows: Vec<FlowRecord>,
+    /// One record per request of clients that make some, by flow.
+    pub requests: Vec<RequestRecord>,
     /// The series, when asked for, by time.
     pub series: Vec<SeriesPoint>,
     /// Data packets that were sent.
@@ -33,11 +35,11 @@ pub fn run(spec: &RunSpec) -> RunResult {
 pub struct Simulation<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) now: Time,
-    schedule: Schedule,
+    pub(crate) schedule: Schedule,
     pub(crate) links: Links<Downstream>,
     uplinks: Links<Upstream>,
     pub(crate) flows: Vec<Flow>,
-    unfinished: usize,
+    pub(crate) unfinished: usize,
     series: Vec<SeriesPoint>,
     packets: u64,
 }
@@ -98,6 +100,7 @@ impl<'a> Simulation<'a> {
             Source::Ack(flow) => self.on_upstream(flow),
             Source::SenderTimer(flow) => self.on_sender_timer(flow),
             Source::ReceiverTimer(flow) => self.on_receiver_timer(flow),
+            Source::AppTimer(flow) => self.on_app_timer(flow),
             Source::Sample => self.on_sample(),
         }
         true
@@ -106,7 +109,8 @@ impl<'a> Simulation<'a> {
     /// The records of all flows, as far as they got.
     pub fn into_result(self) -> RunResult {
         RunResult {
-            flows: self.flows.iter().map(Flow::record).collect(),
+            flows: self.flows.iter().map(|flow| flow.record(self.now)).collect(),
+            requests: self.flows.iter().flat_map(|flow| flow.requests(self.now)).collect(),
             series: self.series,
             packets: self.packets,
         }
@@ -127,13 +131,14 @@ impl<'a> Simulation<'a> {
         self.schedule.again_or_done(flow.upstream.next_arrival());
         let Some(arrived) = arrived else { return };
         match (arrived, &mut flow.server) {
-            (Upstream::Syn, Server::Established { .. }) => {}
+            (Upstream::Syn, Server::Established(_)) => {}
             (Upstream::Syn, _) => self.send_syn_ack(index, 0),
-            (Upstream::Request(syn_ack), _) => {
-                flow.establish(self.now, syn_ack);
+            (Upstream::Request(syn_ack, get), _) => self.on_request(index, syn_ack, get),
+            (Upstream::Get(get), _) => {
+                flow.take_request(get);
                 self.pump(index);
             }
-            (Upstream::Ack(ack), Server::Established { sender, .. }) => {
+            (Upstream::Ack(ack), Server::Established(sender)) => {
                 if let Some(rtt) = sender.on_ack(self.now, &ack) {
                     flow.rtts.record(rtt.as_nanos());
                 }
@@ -237,8 +242,9 @@ impl<'a> Simulation<'a> {
         let Some(arrived) = arrived else { return };
         match arrived {
             Downstream::SynAck(sent) => {
-                self.flows[index as usize].connected = true;
-                self.reply(index, Upstream::Request(sent));
+                let get = self.flows[index as usize].connect(self.now);
+                self.reply(index, Upstream::Request(sent, get));
+                self.arm_app(index);
             }
             Downstream::Data { segment, .. } => self.on_data(index, segment),
         }
@@ -251,17 +257,16 @@ impl<'a> Simulation<'a> {
             return;
         }
         let reply = flow.client.on_segment(self.now, segment);
-        if flow.client.complete().is_some() {
-            self.unfinished -= 1;
-        }
         match reply {
             Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
             Reply::Later => self.arm_receiver(index),
         }
+        self.advance_client(index);
+        self.unfinished -= usize::from(self.flows[index as usize].has_finished(self.now));
     }
 
     /// A message leaves a client.
-    fn reply(&mut self, index: u32, message: Upstream) {
+    pub(crate) fn reply(&mut self, index: u32, message: Upstream) {
         let flow = &self.flows[index as usize];
         let Some(link) = self.uplinks.first(flow.spec.path) else {
             self.propagate_back(index, message);
@@ -310,7 +315,7 @@ impl<'a> Simulation<'a> {
                 self.send_syn_ack(index, retries);
             }
             Server::Handshake { .. } => self.arm_sender(index),
-            Server::Established { sender, .. } => {
+            Server::Established(sender) => {
                 sender.on_timer(self.now);
                 self.pump(index);
             }

@@ -23,6 +23,8 @@ pub(crate) enum Source {
     SenderTimer(u32),
     /// A client's delayed-ACK timer.
     ReceiverTimer(u32),
+    /// An application's timer.
+    AppTimer(u32),
     /// Time to write the series.
     Sample,
 }

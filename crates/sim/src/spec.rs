@@ -2,6 +2,7 @@
 
 use uncork_cc::{CcSpec, ResumeHint};
 use uncork_path::{Ecn, LinkSpec, PathSpec};
+use uncork_play::{CbrSpec, ClientSpec};
 use uncork_units::{Time, TimeDelta};
 
 /// One run: some flows over some paths.
@@ -11,6 +12,8 @@ pub struct RunSpec {
     pub links: Vec<LinkSpec>,
     /// The paths. All flows of a path share its links.
     pub paths: Vec<PathSpec>,
+    /// What clients do that make requests.
+    pub clients: Vec<ClientSpec>,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// Seed of everything random.
@@ -44,13 +47,17 @@ pub struct FlowSpec {
     pub resume: Option<ResumeHint>,
 }
 
-/// What a flow sends.
+/// What a flow carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// This many bytes, then the flow is done.
     Transfer(u64),
     /// As much as goes until this time.
     Until(Time),
+    /// What the server's application writes at its own pace, from the flow's start.
+    Media(CbrSpec),
+    /// What a client asks for: its index in [`RunSpec::clients`].
+    Client(usize),
 }
 
 impl FlowSpec {
@@ -76,7 +83,15 @@ impl FlowSpec {
 impl RunSpec {
     /// Flows over a single path, until `end`.
     pub fn over(path: PathSpec, flows: Vec<FlowSpec>, seed: u64, end: Time) -> Self {
-        Self { links: Vec::new(), paths: vec![path], flows, seed, end, sample_every: None }
+        Self {
+            links: Vec::new(),
+            paths: vec![path],
+            clients: Vec::new(),
+            flows,
+            seed,
+            end,
+            sample_every: None,
+        }
     }
 
     /// The path of a flow.

@@ -6,12 +6,12 @@ use super::read::{Row, read_table};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
 use super::write::{Column, write_table};
 use crate::error::FileError;
-use crate::record::{FlowRecord, Quantiles};
+use crate::record::{FlowRecord, Playback, Quantiles};
 
 /// Rows of one row group: what a reader takes into memory at once.
 const GROUP_ROWS: usize = 100_000;
 
-const COLUMNS: [Column<FlowRecord>; 28] = [
+const COLUMNS: [Column<FlowRecord>; 35] = [
     Column { name: "engine", cells: Text(|flow| &flow.engine) },
     Column { name: "group", cells: Text(|flow| &flow.group) },
     Column { name: "cc", cells: Text(|flow| &flow.cc) },
@@ -48,6 +48,34 @@ const COLUMNS: [Column<FlowRecord>; 28] = [
     Column {
         name: "queue_p95_ms",
         cells: MaybeNumber(|flow| flow.queue_ms.map(|delay| delay.p95)),
+    },
+    Column {
+        name: "playback_startup_ns",
+        cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.startup_ns)),
+    },
+    Column {
+        name: "playback_played_ns",
+        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.played_ns)),
+    },
+    Column {
+        name: "playback_stalled_ns",
+        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stalled_ns)),
+    },
+    Column {
+        name: "playback_stutters",
+        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stutters)),
+    },
+    Column {
+        name: "playback_items",
+        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.items)),
+    },
+    Column {
+        name: "playback_bitrate_bps",
+        cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.bitrate_bps)),
+    },
+    Column {
+        name: "playback_switches",
+        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.switches)),
     },
 ];
 
@@ -90,7 +118,30 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
         timeouts: row.count("timeouts")?,
         rtt_ms: quantiles(row, ["rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms"])?,
         queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,
+        playback: playback(row)?,
     })
+}
+
+/// Who played nothing has no figures of playback at all.
+fn playback(row: &mut Row) -> Result<Option<Playback>, FileError> {
+    let startup_ns = row.maybe_count("playback_startup_ns")?;
+    let bitrate_bps = row.maybe_count("playback_bitrate_bps")?;
+    let counts = [
+        "playback_played_ns",
+        "playback_stalled_ns",
+        "playback_stutters",
+        "playback_items",
+        "playback_switches",
+    ];
+    let counts: Result<Vec<Option<u64>>, FileError> =
+        counts.into_iter().map(|name| row.maybe_count(name)).collect();
+    let counts: Option<Vec<u64>> = counts?.into_iter().collect();
+    let Some(&[played_ns, stalled_ns, stutters, items, switches]) = counts.as_deref() else {
+        return Ok(None);
+    };
+    let playback =
+        Playback { startup_ns, played_ns, stalled_ns, stutters, items, bitrate_bps, switches };
+    Ok(Some(playback))
 }
 
 /// Three columns, which hold a value together or not at all.

@@ -13,10 +13,12 @@ mod receiver;
 mod rtt;
 mod scoreboard;
 mod sender;
+mod stream;
 
 pub(crate) use ack::Ack;
 pub(crate) use receiver::{Receiver, Reply};
-pub(crate) use sender::{Counters, Sender};
+pub(crate) use sender::Sender;
+pub(crate) use stream::Stream;
 
 /// Payload of a full segment: 1500 bytes less IPv4, TCP and the timestamp option.
 pub const MSS_BYTES: u32 = 1448;

@@ -5,6 +5,7 @@ use uncork_units::{Time, TimeDelta};
 use super::Segment;
 use super::ack::{Ack, SACK_BLOCKS};
 use super::ranges::{Range, RangeSet};
+use super::stream::Stream;
 
 /// Every second segment is acknowledged at once (RFC 9293 §3.8.6.3), one alone after this time:
 /// Linux's smallest delayed-ACK timeout.
@@ -14,8 +15,8 @@ const QUICK_ACKS: u32 = 16;
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// The segment after which nothing follows, once known.
-    last_seq: Option<u64>,
+    /// What has been asked for.
+    expected: Stream,
     next: u64,
     above: RangeSet,
     delivered_bytes: u64,
@@ -37,10 +38,9 @@ pub(crate) enum Reply {
 }
 
 impl Receiver {
-    /// `segments` is the length of the transfer, where it has one.
-    pub(crate) fn new(segments: Option<u64>) -> Self {
+    pub(crate) fn new(expected: Stream) -> Self {
         Self {
-            last_seq: segments.map(|count| count.saturating_sub(1)),
+            expected,
             next: 0,
             above: RangeSet::default(),
             delivered_bytes: 0,
@@ -68,7 +68,18 @@ impl Receiver {
         self.first_byte
     }
 
-    /// When the last missing byte arrived.
+    /// A message of `bytes` is asked for.
+    pub(crate) fn expect_message(&mut self, bytes: u64) {
+        self.expected.append(bytes);
+        self.complete = self.complete.filter(|_| bytes == 0);
+    }
+
+    /// Payload bytes that arrived with all before them.
+    pub(crate) fn in_order_bytes(&self) -> u64 {
+        self.expected.passed_bytes()
+    }
+
+    /// When the last missing byte of all that was asked for arrived.
     pub(crate) fn complete(&self) -> Option<Time> {
         self.complete
     }
@@ -83,12 +94,13 @@ impl Receiver {
         let mark_changed = self.note_mark(segment.ce);
         let had_hole = self.above.first().is_some();
         let duplicate = seq < self.next || self.above.containing(seq).is_some();
+        let ends_message = self.expected.ends_at(seq);
         if !duplicate {
             self.take(now, segment);
         }
         // RFC 5681 §4.2: out-of-order segments, and those that fill a hole, are acknowledged at once.
         let in_order = !duplicate && !had_hole && self.above.first().is_none();
-        if in_order && !mark_changed && self.delayed.is_none() && self.may_delay(seq) {
+        if in_order && !mark_changed && self.delayed.is_none() && self.may_delay(ends_message) {
             self.delayed = Some((segment, now + DELAYED_ACK));
             return Reply::Later;
         }
@@ -108,12 +120,13 @@ impl Receiver {
         std::mem::replace(&mut self.ce, ce) != ce
     }
 
-    fn may_delay(&mut self, seq: u64) -> bool {
+    /// The last segment of a message is answered at once: its reader empties the socket.
+    fn may_delay(&mut self, ends_message: bool) -> bool {
         if self.quick_acks > 0 {
             self.quick_acks -= 1;
             return false;
         }
-        self.last_seq != Some(seq)
+        !ends_message
     }
 
     fn take(&mut self, now: Time, segment: Segment) {
@@ -128,7 +141,8 @@ impl Receiver {
         } else {
             self.above.insert(Range { start: segment.seq, end: segment.seq + 1 }, |_| ());
         }
-        if self.last_seq.is_some_and(|last| self.next > last) {
+        self.expected.pass(self.next);
+        if self.expected.is_passed() {
             self.complete.get_or_insert(now);
         }
     }
@@ -167,9 +181,10 @@ mod tests {
         Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, ce: false }
     }
 
-    /// A receiver of `segments` that has got the first 16 and no longer answers each at once.
+    /// A receiver of `segments` (without end if none) that has got the first 16 and no longer answers each at once.
     fn past_quick_acks(segments: Option<u64>) -> Receiver {
-        let mut receiver = Receiver::new(segments);
+        let stream = segments.map_or_else(Stream::endless, |count| Stream::of(count * 1448));
+        let mut receiver = Receiver::new(stream);
         for seq in 0..u64::from(QUICK_ACKS) {
             let Reply::Now(ack) = receiver.on_segment(at(0), segment(seq)) else {
                 panic!("segment {seq} is answered at once")

@@ -11,6 +11,7 @@ use super::ack::Ack;
 use super::rack::Rack;
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
+use super::stream::Stream;
 use super::{MSS_BYTES, Segment};
 
 /// RFC 6928.
@@ -25,8 +26,8 @@ pub(crate) struct Sender {
     control: Control,
     pacer: Pacer,
     board: Scoreboard,
-    /// Payload bytes to send; `u64::MAX` when there is always more.
-    size: u64,
+    /// What the application has written.
+    stream: Stream,
     receive_window: u64,
     rtt: RttEstimator,
     rack: Rack,
@@ -38,6 +39,8 @@ pub(crate) struct Sender {
     /// Marked segments that the client has told of.
     marked: u64,
     pace_at: Time,
+    /// Since when something is unacknowledged that `counters` does not know of.
+    busy_since: Time,
     counters: Counters,
     // Reused by every ACK, so that none allocates.
     delivered: Vec<Delivered>,
@@ -75,16 +78,17 @@ pub(crate) struct Counters {
     pub(crate) bytes_lost: u64,
     pub(crate) bytes_acked: u64,
     pub(crate) timeouts: u64,
-    pub(crate) last_ack: Time,
+    /// How long something was unacknowledged, up to the last ACK.
+    pub(crate) busy: TimeDelta,
 }
 
 impl Sender {
-    /// A connection whose handshake just ended, after a round trip of `handshake_rtt`. `size` is in
-    /// payload bytes.
+    /// A connection whose handshake just ended, after a round trip of `handshake_rtt`. `stream` is
+    /// what there is to send.
     pub(crate) fn new(
         now: Time,
         cc: CcSpec,
-        size: u64,
+        stream: Stream,
         receive_window: u64,
         (handshake_rtt, seed): (TimeDelta, u64),
     ) -> Self {
@@ -97,7 +101,7 @@ impl Sender {
             controller,
             pacer: Pacer::default(),
             board: Scoreboard::default(),
-            size,
+            stream,
             receive_window,
             rtt: RttEstimator::new(handshake_rtt),
             rack: Rack::new(),
@@ -107,7 +111,8 @@ impl Sender {
             backoffs: 0,
             marked: 0,
             pace_at: Time::NEVER,
-            counters: Counters { last_ack: now, ..Counters::default() },
+            busy_since: now,
+            counters: Counters::default(),
             delivered: Vec::new(),
             acked: Vec::new(),
             lost: Vec::new(),
@@ -147,12 +152,17 @@ impl Sender {
     /// The application has no more than was sent and one segment: with that it tells the controller
     /// that it has run dry.
     pub(crate) fn pause(&mut self) {
-        self.size = (self.board.next() + 1).saturating_mul(u64::from(MSS_BYTES));
+        self.stream.cut(self.board.next() + 1);
     }
 
     /// The application has so many full segments more.
     pub(crate) fn write(&mut self, segments: u64) {
-        self.size = self.size.saturating_add(segments.saturating_mul(u64::from(MSS_BYTES)));
+        self.stream.append_segments(segments);
+    }
+
+    /// The application writes a message of `bytes`.
+    pub(crate) fn write_message(&mut self, bytes: u64) {
+        self.stream.append(bytes);
     }
 
     /// When [`Self::on_timer`] wants to be called.
@@ -193,10 +203,9 @@ impl Sender {
 
     fn new_segment(&self) -> Option<(u64, u32)> {
         let seq = self.board.next();
-        let mss = u64::from(MSS_BYTES);
-        let left = self.size.saturating_sub(seq.saturating_mul(mss));
-        let window_used = (seq + 1 - self.board.una()).saturating_mul(mss);
-        (left > 0 && window_used <= self.receive_window).then(|| (seq, left.min(mss) as u32))
+        let window_used = (seq + 1 - self.board.una()).saturating_mul(u64::from(MSS_BYTES));
+        let may_leave = seq < self.stream.segments() && window_used <= self.receive_window;
+        may_leave.then(|| (seq, self.stream.bytes_of(seq)))
     }
 
     /// RFC 8985 §7.3: new data if there is any, else the last segment again.
@@ -209,6 +218,9 @@ impl Sender {
     fn send(&mut self, now: Time, seq: u64, bytes: u32, is_probe: bool) -> Segment {
         let tx = self.board.next_tx();
         let retransmission = seq < self.board.next();
+        if self.board.unacked() == 0 {
+            self.busy_since = now;
+        }
         let (in_flight, unacked) = self.board.after_sending(seq, bytes);
         // What is unacknowledged and not in flight was lost and waits to be sent again.
         let app = if unacked > in_flight || self.has_new_data_after(seq) {
@@ -218,6 +230,7 @@ impl Sender {
         };
         let token = self.controller.on_sent(now, SentPacket { bytes, in_flight, unacked }, app);
         self.board.on_sent(seq, bytes, token);
+        self.stream.pass(self.board.next());
         self.control = self.controller.control();
         self.pacer.on_sent(now, u64::from(bytes), &self.control);
         self.counters.packets_sent += 1;
@@ -237,7 +250,7 @@ impl Sender {
 
     //= bbr-06 4.1.1.3-4
     fn has_new_data_after(&self, seq: u64) -> bool {
-        self.board.next().max(seq + 1).saturating_mul(u64::from(MSS_BYTES)) < self.size
+        self.board.next().max(seq + 1) < self.stream.segments()
     }
 
     /// An ACK arrives. Gives the round-trip time that it measured, if it did.
@@ -277,7 +290,7 @@ impl Sender {
                 self.spurious.push(Lost { token, bytes, contiguous: false });
             }
         }
-        self.counters.last_ack = now;
+        self.counters.busy += now.since(std::mem::replace(&mut self.busy_since, now));
     }
 
     /// RFC 7323 §4.1: the echo tells which transmission arrived, so that segments sent more than

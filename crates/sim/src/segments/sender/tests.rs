@@ -11,7 +11,7 @@ fn at(millis: u64) -> Time {
 /// A Reno sender of `segments`, 50 ms from its receiver, that has sent its initial window at once.
 fn sender(segments: u64) -> (Sender, Vec<Segment>) {
     let cc = "reno".parse().expect("a controller");
-    let size = segments * u64::from(MSS_BYTES);
+    let size = Stream::of(segments * u64::from(MSS_BYTES));
     let mut sender = Sender::new(at(0), cc, size, u64::MAX, (RTT, 1));
     let sent = burst(&mut sender, at(0));
     (sender, sent)

@@ -1,0 +1,69 @@
+//! What happens when applications act.
+
+use uncork_units::Time;
+
+use crate::app::{App, Get};
+use crate::flow::Upstream;
+use crate::run::Simulation;
+use crate::schedule::Source;
+
+impl Simulation<'_> {
+    /// The handshake ends, perhaps with a request.
+    pub(crate) fn on_request(&mut self, index: u32, syn_ack: Time, get: Option<Get>) {
+        let flow = &mut self.flows[index as usize];
+        flow.establish(self.now, syn_ack);
+        if let Some(get) = get {
+            flow.take_request(get);
+        }
+        self.write_media(index);
+        self.pump(index);
+    }
+
+    pub(crate) fn on_app_timer(&mut self, index: u32) {
+        self.schedule.done();
+        self.flows[index as usize].app_timer.on_entry();
+        if matches!(self.flows[index as usize].app, App::Media { .. }) {
+            self.write_media(index);
+            self.pump(index);
+        } else {
+            self.advance_client(index);
+            self.unfinished -= usize::from(self.flows[index as usize].has_finished(self.now));
+        }
+    }
+
+    /// The server's application writes what is due.
+    fn write_media(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let bytes = if flow.sender().is_some() { flow.app.newly_written(self.now) } else { 0 };
+        if let Some(sender) = flow.sender_mut() {
+            sender.write_message(bytes);
+            flow.client.expect_message(bytes);
+        }
+        self.arm_app(index);
+    }
+
+    /// The client looks at what has arrived and what is due.
+    pub(crate) fn advance_client(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        let App::Client(requests) = &mut flow.app else { return };
+        if !flow.connected || requests.done().is_some() {
+            return;
+        }
+        let get = requests.advance(self.now, &mut flow.client);
+        if let Some(get) = get {
+            self.reply(index, Upstream::Get(get));
+        }
+        self.arm_app(index);
+    }
+
+    pub(crate) fn arm_app(&mut self, index: u32) {
+        let flow = &mut self.flows[index as usize];
+        if flow.is_over(self.now) {
+            return;
+        }
+        let deadline = flow.app.next_timer(self.now).max(self.now);
+        if flow.app_timer.needs_entry(deadline) {
+            self.schedule.at(deadline, Source::AppTimer(index));
+        }
+    }
+}

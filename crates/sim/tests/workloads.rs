@@ -1,0 +1,134 @@
+//! Applications on connections: requests, players, media at a constant rate.
+
+mod common;
+
+use common::{case, spec};
+use uncork_path::{Buffer, LinkSpec};
+use uncork_play::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Think, Track};
+use uncork_sim::{FlowSpec, MSS_BYTES, RunResult, RunSpec, Workload, run};
+use uncork_units::{Rate, Time, TimeDelta};
+
+fn secs(secs: u64) -> Time {
+    Time::ZERO + TimeDelta::from_secs(secs)
+}
+
+/// One client over `case`'s path with BBRv3.
+fn client(case: &common::Case, client: ClientSpec) -> RunResult {
+    client_of("bbr3", case, client)
+}
+
+fn client_of(cc: &str, case: &common::Case, client: ClientSpec) -> RunResult {
+    let flows = vec![FlowSpec::new(spec(cc), Workload::Client(0))];
+    let over = RunSpec::over(case.path.clone(), flows, 1, secs(600));
+    run(&RunSpec { clients: vec![client], ..over })
+}
+
+fn fetch(bytes: u64, requests: u64, think_ms: u64) -> ClientSpec {
+    ClientSpec::Fetch(FetchSpec {
+        sizes: ObjectSizes::fixed(bytes),
+        requests: Some(requests),
+        think: Think::Fixed(TimeDelta::from_millis(think_ms)),
+        ..FetchSpec::once(bytes)
+    })
+}
+
+/// A round trip for the handshake, one for the first answer; each later answer takes one, and the
+/// client thinks in between. Objects of one segment need no window.
+#[test]
+fn requests_take_a_round_trip_each() {
+    let result = client(&case(100, 40, 1000), fetch(1000, 5, 250));
+    let packet = Rate::from_mbit(100).time_for(1052).as_nanos();
+    let rtt = 40_000_000;
+    let times: Vec<u64> =
+        result.requests.iter().map(|request| request.completion_ns.expect("answered")).collect();
+    let first = 2 * rtt + Rate::from_mbit(100).time_for(52).as_nanos() + packet;
+    assert_eq!(times, [first, rtt + packet, rtt + packet, rtt + packet, rtt + packet]);
+    let starts: Vec<u64> = result.requests.iter().map(|request| request.start_ns).collect();
+    for pair in 1..5 {
+        assert_eq!(starts[pair], starts[pair - 1] + times[pair - 1] + 250_000_000);
+    }
+    let flow = &result.flows[0];
+    assert_eq!((flow.bytes_delivered, flow.packets_sent), (5000, 5));
+    assert_eq!(flow.completion_ns, Some(starts[4] + times[4]));
+    // The ACK of the last answer comes too late; thinking is not being busy.
+    assert!(flow.busy_ns.abs_diff(4 * (rtt + packet)) < 1_000_000, "{}", flow.busy_ns);
+}
+
+/// Answers that end within a segment: each begins with one of its own.
+#[test]
+fn answers_add_up() {
+    let bytes = 10 * u64::from(MSS_BYTES) + 7;
+    for loss in ["0%", "5%"] {
+        let result = client(&case(20, 40, 1000).loss(loss), fetch(bytes, 50, 0));
+        let flow = &result.flows[0];
+        assert_eq!(flow.bytes_delivered, 50 * bytes, "{loss}");
+        assert_eq!(flow.bytes_sent - flow.bytes_retransmitted, 50 * bytes);
+        assert!(result.requests.iter().all(|request| request.bytes_delivered == bytes));
+        assert!(flow.completion_ns.is_some());
+    }
+}
+
+/// An uplink that loses acknowledgements and requests: what matters is sent again.
+#[test]
+fn requests_survive_an_uplink_that_loses_them() {
+    let mut case = case(20, 40, 1000);
+    case.path.uplink = Some(LinkSpec::new(Rate::from_bits_per_sec(64_000), Buffer::Packets(1)));
+    let result = client_of("cubic", &case, fetch(3_000_000, 5, 10));
+    let flow = &result.flows[0];
+    assert!(flow.acks_dropped > 20, "{}", flow.acks_dropped);
+    assert_eq!((flow.bytes_delivered, result.requests.len()), (15_000_000, 5));
+}
+
+fn song(seconds: u64) -> ClientSpec {
+    let track = Track {
+        duration: TimeDelta::from_secs(seconds),
+        bitrate: Rate::from_bits_per_sec(160_000),
+    };
+    ClientSpec::Audio(AudioSpec { tracks: vec![track], ..AudioSpec::default() })
+}
+
+#[test]
+fn a_song_plays_without_a_stutter_where_there_is_room() {
+    let result = client(&case(20, 50, 1000), song(210));
+    let playback = result.flows[0].playback.expect("a player");
+    assert_eq!((playback.stutters, playback.stalled_ns, playback.items), (0, 0, 1));
+    assert_eq!(playback.played_ns, 210_000_000_000);
+    let startup = playback.startup_ns.expect("it was heard");
+    // Handshake, request, and the first seconds of the song in slow start.
+    assert!((100_000_000..400_000_000).contains(&startup), "{startup}");
+    assert_eq!(result.flows[0].bytes_delivered, 210 * 20_000);
+}
+
+/// A link of less than the song's rate: each second of the song takes 160/112 seconds to arrive.
+#[test]
+fn a_song_over_too_slow_a_link_stands_still_for_what_is_missing() {
+    let mut case = case(1, 50, 1000);
+    case.path.link.rate = Rate::from_bits_per_sec(116_022); // 112 kbit/s of payload
+    case.path.link.buffer = Buffer::Packets(20);
+    let result = client(&case, song(120));
+    let playback = result.flows[0].playback.expect("a player");
+    let wall = playback.played_ns + playback.stalled_ns + playback.startup_ns.expect("heard");
+    let expected = 120.0 * 160.0 / 112.0;
+    let took = wall as f64 / 1e9;
+    assert!((took / expected - 1.0).abs() < 0.06, "{took} s instead of {expected} s");
+    assert!(playback.stutters > 1);
+}
+
+/// 2 Mbit/s in frames of 20 ms over 20 Mbit/s: all of it arrives, and no queue stands.
+#[test]
+fn media_arrive_at_their_own_rate() {
+    let media = CbrSpec {
+        rate: Rate::from_mbit(2),
+        interval: TimeDelta::from_millis(20),
+        duration: TimeDelta::from_secs(60),
+    };
+    for cc in ["cubic", "bbr1", "bbr3"] {
+        let flows = vec![FlowSpec::new(spec(cc), Workload::Media(media))];
+        let result = run(&RunSpec::over(case(20, 50, 1000).path, flows, 1, secs(61)));
+        let flow = &result.flows[0];
+        assert_eq!(flow.bytes_sent - flow.bytes_retransmitted, 15_000_000, "{cc}");
+        assert_eq!(flow.bytes_delivered, 15_000_000, "{cc}");
+        assert!(flow.rtt_ms.expect("samples").p95 < 60.0, "{cc}");
+        assert_eq!(flow.timeouts, 0, "{cc}");
+    }
+}
