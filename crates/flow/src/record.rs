@@ -29,6 +29,8 @@ pub struct FlowRecord {
     pub size_bytes: Option<u64>,
     /// Distinct payload bytes that reached the receiver.
     pub bytes_delivered: u64,
+    /// Those of them that arrived before the run's warm-up was over.
+    pub bytes_delivered_early: u64,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Payload bytes sent, retransmissions included.

@@ -88,6 +88,7 @@ pub(crate) fn record(start_ms: u64, completion_ms: Option<u64>, delivered: u64) 
         busy_ns: 0,
         size_bytes: None,
         bytes_delivered: delivered,
+        bytes_delivered_early: 0,
         bytes_acked: delivered,
         bytes_sent: delivered,
         bytes_retransmitted: 0,

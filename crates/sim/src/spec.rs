@@ -18,6 +18,8 @@ pub struct RunSpec {
     pub flows: Vec<FlowSpec>,
     /// Seed of everything random.
     pub seed: u64,
+    /// Up to when what flows deliver is counted apart, because they are still finding their rate.
+    pub warmup: Time,
     /// When to stop, finished or not.
     pub end: Time,
     /// How often to write down the inside of each flow; `None` writes no series.
@@ -89,6 +91,7 @@ impl RunSpec {
             clients: Vec::new(),
             flows,
             seed,
+            warmup: Time::ZERO,
             end,
             sample_every: None,
         }

@@ -11,7 +11,7 @@ use crate::record::{FlowRecord, Playback, Quantiles};
 /// Rows of one row group: what a reader takes into memory at once.
 const GROUP_ROWS: usize = 100_000;
 
-const COLUMNS: [Column<FlowRecord>; 35] = [
+const COLUMNS: [Column<FlowRecord>; 36] = [
     Column { name: "engine", cells: Text(|flow| &flow.engine) },
     Column { name: "group", cells: Text(|flow| &flow.group) },
     Column { name: "cc", cells: Text(|flow| &flow.cc) },
@@ -23,6 +23,7 @@ const COLUMNS: [Column<FlowRecord>; 35] = [
     Column { name: "busy_ns", cells: Count(|flow| flow.busy_ns) },
     Column { name: "size_bytes", cells: MaybeCount(|flow| flow.size_bytes) },
     Column { name: "bytes_delivered", cells: Count(|flow| flow.bytes_delivered) },
+    Column { name: "bytes_delivered_early", cells: Count(|flow| flow.bytes_delivered_early) },
     Column { name: "bytes_acked", cells: Count(|flow| flow.bytes_acked) },
     Column { name: "bytes_sent", cells: Count(|flow| flow.bytes_sent) },
     Column { name: "bytes_retransmitted", cells: Count(|flow| flow.bytes_retransmitted) },
@@ -105,6 +106,7 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
         busy_ns: row.count("busy_ns")?,
         size_bytes: row.maybe_count("size_bytes")?,
         bytes_delivered: row.count("bytes_delivered")?,
+        bytes_delivered_early: row.count("bytes_delivered_early")?,
         bytes_acked: row.count("bytes_acked")?,
         bytes_sent: row.count("bytes_sent")?,
         bytes_retransmitted: row.count("bytes_retransmitted")?,
