@@ -192,13 +192,17 @@ mod tests {
         let at = |into: u64| TimeDelta::from_secs(90 + into);
         // From 1 Mbit/s, 2 is reached at 14 s; the highest rung below the line stays 1 just there.
         assert_eq!(by_buffer(0, at(13)), 0);
+        assert_eq!(by_buffer(0, at(14)), 0);
         assert_eq!(by_buffer(0, at(15)), 1);
+        // On 2 Mbit/s itself, the line has reached neither neighbour of it.
+        assert_eq!(by_buffer(1, at(14)), 1);
         // From 1 Mbit/s straight to what the line has passed: 4 Mbit/s at 42 s.
         assert_eq!(by_buffer(0, at(43)), 2);
         // From 4 Mbit/s: stays until 7 (84 s) or 2 (14 s) is reached.
         assert_eq!(by_buffer(2, at(83)), 2);
         assert_eq!(by_buffer(2, at(85)), 3);
         assert_eq!(by_buffer(2, at(15)), 2);
+        assert_eq!(by_buffer(2, at(14)), 2);
         // Below 2 Mbit/s the lowest rung above the line is taken, which is 2.
         assert_eq!(by_buffer(2, at(13)), 1);
         // The highest is left at 7 Mbit/s, for the lowest above the line.

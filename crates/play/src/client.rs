@@ -116,3 +116,25 @@ impl Client {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Abr;
+    use uncork_units::TimeDelta;
+
+    #[test]
+    fn a_description_that_cannot_run_is_no_client() {
+        let audio = AudioSpec { chunk: 0, ..AudioSpec::default() };
+        let specs = [
+            (ClientSpec::Fetch(FetchSpec { requests: Some(0), ..FetchSpec::once(1) }), "requests"),
+            (ClientSpec::Audio(audio), "the chunk"),
+            (ClientSpec::Video(VideoSpec::new(TimeDelta::ZERO, Abr::BBA0)), "the video's duration"),
+        ];
+        for (spec, place) in specs {
+            let error = spec.check().expect_err("refused");
+            assert!(error.to_string().contains(place), "{error}");
+            assert_eq!(Client::new(spec, Time::ZERO, Rng::new(1, 0)).err(), Some(error));
+        }
+    }
+}

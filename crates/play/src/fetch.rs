@@ -178,6 +178,16 @@ mod tests {
     }
 
     #[test]
+    fn bytes_that_nobody_asked_for_do_not_put_the_next_request_off() {
+        let think = Think::Fixed(TimeDelta::from_millis(30));
+        let mut fetch = fetch(FetchSpec { requests: Some(2), think, ..FetchSpec::once(1000) });
+        fetch.poll(at(100));
+        fetch.on_body(at(110), 1000);
+        fetch.on_body(at(120), 1000);
+        assert_eq!(fetch.poll(at(120)), Action::WaitUntil(at(140)));
+    }
+
+    #[test]
     fn the_think_time_leaves_the_sizes_as_they_are() {
         let sizes = |think| {
             let sizes: ObjectSizes = "web-search".parse().expect("a name");

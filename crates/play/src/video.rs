@@ -164,6 +164,8 @@ impl VideoPlayer {
 
 #[cfg(test)]
 mod tests {
+    use uncork_units::Ratio;
+
     use super::*;
 
     fn at(secs: u64) -> Time {
@@ -258,8 +260,12 @@ mod tests {
             "reservoir and cushion together is 216s: the buffer must hold it, and holds 30s"
         );
         let window = |spec: &mut VideoSpec| {
-            spec.abr = Abr::Throughput { window: 0, safety: uncork_units::Ratio::ONE };
+            spec.abr = Abr::Throughput { window: 0, safety: Ratio::ONE };
         };
         assert_eq!(refused(window), "the throughput rule's window is 0: give at least 1");
+        let safety = |spec: &mut VideoSpec| {
+            spec.abr = Abr::Throughput { window: 4, safety: Ratio::new(0, 1) };
+        };
+        assert_eq!(refused(safety), "the safety factor is 0: give more, such as 0.9");
     }
 }
