@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use uncork_units::ByteCount;
 
+use crate::decimal::{self, thousandths, whole};
+
 /// The size of a queue, in the unit that it was thought in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
@@ -44,28 +46,9 @@ impl fmt::Display for Buffer {
         match self {
             Self::Bytes(bytes) => bytes.fmt(f),
             Self::Packets(packets) => write!(f, "{packets}p"),
-            Self::MilliBdp(n) => {
-                let decimal = format!("{}.{:03}", n / 1000, n % 1000);
-                write!(f, "{}bdp", decimal.trim_end_matches('0').trim_end_matches('.'))
-            }
+            Self::MilliBdp(n) => write!(f, "{}bdp", decimal::of_thousandths(*n)),
         }
     }
-}
-
-/// `1.25` as 1250; at most three decimal places.
-fn thousandths(number: &str) -> Option<u64> {
-    let (whole_part, places) = number.split_once('.').unwrap_or((number, "0"));
-    if places.len() > 3 {
-        return None;
-    }
-    let fraction = whole(&format!("{places:0<3}"))?;
-    whole(whole_part)?.checked_mul(1000)?.checked_add(fraction)
-}
-
-/// Digits alone: `str::parse` would take a plus sign as well.
-fn whole(digits: &str) -> Option<u64> {
-    let only_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
-    if only_digits { digits.parse().ok() } else { None }
 }
 
 impl fmt::Display for BufferError {

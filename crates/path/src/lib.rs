@@ -6,6 +6,7 @@
 
 mod bottleneck;
 mod buffer;
+mod decimal;
 mod delay;
 mod link;
 mod loss;
