@@ -31,14 +31,23 @@ impl<T> DropTail<T> {
         self.packets.len()
     }
 
+    /// When the oldest packet came.
+    pub(super) fn head(&self) -> Option<Time> {
+        self.packets.front().map(|queued| queued.since)
+    }
+
+    /// Whether a packet of `bytes` would be taken in.
+    pub(super) fn fits(&self, bytes: u32) -> bool {
+        self.bytes + u64::from(bytes) <= self.limit_bytes
+    }
+
     /// Takes a packet in, or gives it to `dropped` when it does not fit.
     pub fn enqueue(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
-        let bytes = self.bytes + u64::from(packet.bytes);
-        if bytes > self.limit_bytes {
+        if !self.fits(packet.bytes) {
             dropped(packet);
             return;
         }
-        self.bytes = bytes;
+        self.bytes += u64::from(packet.bytes);
         self.packets.push_back(Queued { since: now, packet });
     }
 

@@ -5,6 +5,10 @@
 //! the caller's.
 
 mod drop_tail;
+mod gain;
+mod params;
+mod pi;
+mod pie;
 mod spec;
 
 use uncork_units::{Rng, Time};
@@ -12,6 +16,8 @@ use uncork_units::{Rng, Time};
 use crate::Packet;
 
 pub use drop_tail::DropTail;
+pub use gain::{Gain, GainError};
+pub use pie::{Pie, PieSpec};
 pub use spec::{QueueError, QueueSpec};
 
 /// A packet that waits, or has waited, since it came.
@@ -28,6 +34,8 @@ pub struct Queued<T> {
 pub enum Queue<T> {
     /// First in, first out, up to a limit.
     DropTail(DropTail<T>),
+    /// Drops at random, as often as keeps the delay at a target (RFC 8033).
+    Pie(Pie<T>),
 }
 
 impl<T> Queue<T> {
@@ -36,23 +44,25 @@ impl<T> Queue<T> {
         &mut self,
         now: Time,
         packet: Packet<T>,
-        _rng: &mut Rng,
+        rng: &mut Rng,
         dropped: &mut impl FnMut(Packet<T>),
     ) {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, packet, dropped),
+            Self::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
         }
     }
 
     /// The packet that leaves at `now`; those that the discipline drops before it go to `dropped`.
     pub fn dequeue(
         &mut self,
-        _now: Time,
+        now: Time,
         _rng: &mut Rng,
-        _dropped: &mut impl FnMut(Packet<T>),
+        dropped: &mut impl FnMut(Packet<T>),
     ) -> Option<Queued<T>> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
+            Self::Pie(queue) => queue.dequeue(now),
         }
     }
 
@@ -60,6 +70,7 @@ impl<T> Queue<T> {
     pub fn bytes(&self) -> u64 {
         match self {
             Self::DropTail(queue) => queue.bytes(),
+            Self::Pie(queue) => queue.bytes(),
         }
     }
 
@@ -67,6 +78,7 @@ impl<T> Queue<T> {
     pub fn packets(&self) -> usize {
         match self {
             Self::DropTail(queue) => queue.packets(),
+            Self::Pie(queue) => queue.packets(),
         }
     }
 }

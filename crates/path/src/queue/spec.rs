@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DropTail, Queue};
+use super::{DropTail, Pie, PieSpec, Queue};
 
 /// A queue discipline with its parameters. The size of the queue is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,17 +12,51 @@ pub enum QueueSpec {
     /// First in, first out; what does not fit is lost.
     #[default]
     DropTail,
+    /// Proportional integral controller, enhanced (RFC 8033).
+    Pie(PieSpec),
 }
 
-/// A text that describes no queue discipline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueError;
+/// Why a text describes no queue discipline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// No discipline has this name.
+    Discipline(String),
+    /// The discipline has no such parameter.
+    Parameter {
+        /// Its name.
+        discipline: &'static str,
+        /// What was given.
+        word: String,
+        /// What it has.
+        known: &'static [&'static str],
+    },
+    /// A parameter's value is missing, superfluous or out of range.
+    Value {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        key: &'static str,
+        /// What was given.
+        word: String,
+        /// What ought to be.
+        expected: &'static str,
+    },
+    /// A parameter came twice.
+    Twice {
+        /// The discipline.
+        discipline: &'static str,
+        /// The parameter.
+        key: &'static str,
+    },
+}
 
 impl QueueSpec {
     /// An empty queue for at most `limit_bytes` bytes.
     pub fn build<T>(&self, limit_bytes: u64) -> Queue<T> {
         match self {
             Self::DropTail => Queue::DropTail(DropTail::new(limit_bytes)),
+            Self::Pie(spec) => Queue::Pie(Pie::new(*spec, limit_bytes)),
         }
     }
 }
@@ -31,9 +65,14 @@ impl FromStr for QueueSpec {
     type Err = QueueError;
 
     fn from_str(text: &str) -> Result<Self, QueueError> {
-        match text {
-            "droptail" => Ok(Self::DropTail),
-            _ => Err(QueueError),
+        let (name, list) = match text.split_once(':') {
+            Some((name, list)) => (name, Some(list)),
+            None => (text, None),
+        };
+        match name {
+            "droptail" if list.is_none() => Ok(Self::DropTail),
+            "pie" => PieSpec::parse(list).map(Self::Pie),
+            _ => Err(QueueError::Discipline(text.to_owned())),
         }
     }
 }
@@ -43,13 +82,27 @@ impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DropTail => f.write_str("droptail"),
+            Self::Pie(spec) => spec.fmt(f),
         }
     }
 }
 
 impl fmt::Display for QueueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a queue discipline is expected: write droptail")
+        match self {
+            Self::Discipline(text) => {
+                write!(f, "there is no queue discipline {text}: write droptail or pie")
+            }
+            Self::Parameter { discipline, word, known } => {
+                write!(f, "{discipline} has no parameter {word}; it has {}", known.join(", "))
+            }
+            Self::Value { discipline, key, word, expected } => {
+                write!(f, "the {key} of {discipline} needs {expected}, not {word}")
+            }
+            Self::Twice { discipline, key } => {
+                write!(f, "the {key} of {discipline} comes twice: give it once")
+            }
+        }
     }
 }
 

@@ -1,0 +1,67 @@
+//! Gains of a controller of delays.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::decimal::{of_thousandths, thousandths};
+
+/// A probability per second of delay, which is in hertz: exact to thousandths, below 4 million.
+/// Written `0.125`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gain(u32);
+
+/// A text that is no gain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GainError;
+
+impl Gain {
+    /// A gain of `n` thousandths of a hertz.
+    pub const fn from_millihertz(n: u32) -> Self {
+        Self(n)
+    }
+
+    /// In thousandths of a hertz.
+    pub const fn as_millihertz(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for Gain {
+    type Err = GainError;
+
+    fn from_str(text: &str) -> Result<Self, GainError> {
+        let gain = thousandths(text).and_then(|gain| u32::try_from(gain).ok());
+        gain.map(Self).ok_or(GainError)
+    }
+}
+
+/// Writes what [`Gain::from_str`] reads.
+impl fmt::Display for Gain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&of_thousandths(u64::from(self.0)))
+    }
+}
+
+impl fmt::Display for GainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a gain is a number of hertz with at most three decimal places: write 0.125")
+    }
+}
+
+impl std::error::Error for GainError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for (text, millihertz) in [("0.125", 125), ("3.2", 3200), ("10", 10_000), ("0", 0)] {
+            assert_eq!(text.parse(), Ok(Gain(millihertz)));
+            assert_eq!(Gain(millihertz).to_string(), text);
+        }
+        for text in ["", "-1", "0.1234", "1Hz", "4294968"] {
+            assert_eq!(text.parse::<Gain>(), Err(GainError), "{text}");
+        }
+    }
+}
