@@ -22,5 +22,8 @@ pub use link::LinkSpec;
 pub use loss::{Loss, LossSpec};
 pub use packet::{Ecn, Packet};
 pub use policer::{Policer, PolicerError, PolicerSpec};
-pub use queue::{DropTail, Gain, GainError, Pie, PieSpec, Queue, QueueError, QueueSpec, Queued};
+pub use queue::{
+    DropTail, DualPi2, DualPi2Spec, Gain, GainError, Pie, PieSpec, Queue, QueueError, QueueSpec,
+    Queued,
+};
 pub use spec::{LossPosition, PathSpec, PathSpecError};

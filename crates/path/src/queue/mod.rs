@@ -5,6 +5,7 @@
 //! the caller's.
 
 mod drop_tail;
+mod dualpi2;
 mod gain;
 mod params;
 mod pi;
@@ -16,6 +17,7 @@ use uncork_units::{Rng, Time};
 use crate::Packet;
 
 pub use drop_tail::DropTail;
+pub use dualpi2::{DualPi2, DualPi2Spec};
 pub use gain::{Gain, GainError};
 pub use pie::{Pie, PieSpec};
 pub use spec::{QueueError, QueueSpec};
@@ -34,6 +36,8 @@ pub struct Queued<T> {
 pub enum Queue<T> {
     /// First in, first out, up to a limit.
     DropTail(DropTail<T>),
+    /// A classic queue and one for low latency, coupled (RFC 9332).
+    DualPi2(DualPi2<T>),
     /// Drops at random, as often as keeps the delay at a target (RFC 8033).
     Pie(Pie<T>),
 }
@@ -49,6 +53,7 @@ impl<T> Queue<T> {
     ) {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, packet, dropped),
+            Self::DualPi2(queue) => queue.enqueue(now, packet, dropped),
             Self::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
         }
     }
@@ -62,6 +67,7 @@ impl<T> Queue<T> {
     ) -> Option<Queued<T>> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
+            Self::DualPi2(queue) => queue.dequeue(now, dropped),
             Self::Pie(queue) => queue.dequeue(now),
         }
     }
@@ -70,6 +76,7 @@ impl<T> Queue<T> {
     pub fn bytes(&self) -> u64 {
         match self {
             Self::DropTail(queue) => queue.bytes(),
+            Self::DualPi2(queue) => queue.bytes(),
             Self::Pie(queue) => queue.bytes(),
         }
     }
@@ -78,6 +85,7 @@ impl<T> Queue<T> {
     pub fn packets(&self) -> usize {
         match self {
             Self::DropTail(queue) => queue.packets(),
+            Self::DualPi2(queue) => queue.packets(),
             Self::Pie(queue) => queue.packets(),
         }
     }

@@ -136,7 +136,7 @@ mod tests {
             ("pie:ecn=yes", "the ecn of pie needs no value, not ecn=yes"),
             ("pie:", "pie has no parameter ; it has"),
             ("pie:ecn,ecn", "the ecn of pie comes twice"),
-            ("pies", "there is no queue discipline pies: write droptail"),
+            ("pies", "there is no queue discipline pies: write droptail,"),
         ] {
             let error = text.parse::<QueueSpec>().expect_err("refused").to_string();
             assert!(error.starts_with(says), "{text}: {error}");

@@ -1,0 +1,138 @@
+//! DualPI2's parameters.
+
+use std::fmt;
+
+use uncork_units::TimeDelta;
+
+use crate::queue::params::{Param, ParamWriter, Params};
+use crate::queue::pi::{gain, period};
+use crate::queue::{Gain, QueueError};
+
+/// The parameters of DualPI2; by default those of RFC 9332, figure 2 and appendix A. Its limit, there
+/// 250 ms at the link's rate, is the size of the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DualPi2Spec {
+    /// The queuing delay to keep to in the classic queue.
+    pub target: TimeDelta,
+    /// The time between updates of the base probability (Tupdate).
+    pub tupdate: TimeDelta,
+    /// Gain of the error of the delay.
+    pub alpha: Gain,
+    /// Gain of the change of the delay.
+    pub beta: Gain,
+    /// The coupling factor: how many times the base probability is the L queue's.
+    pub k: u32,
+    /// The delay in the L queue up to which nothing is marked on its own account (minTh).
+    pub min_threshold: TimeDelta,
+    /// From there the marking probability rises to 1 over this span; 0 makes it a step (range).
+    pub range: TimeDelta,
+    /// The scheduler's weight of the L queue when that of the classic queue is 1.
+    pub weight: u32,
+}
+
+impl Default for DualPi2Spec {
+    fn default() -> Self {
+        Self {
+            target: TimeDelta::from_millis(15),
+            tupdate: TimeDelta::from_millis(16),
+            alpha: Gain::from_millihertz(160),
+            beta: Gain::from_millihertz(3200),
+            k: 2,
+            min_threshold: TimeDelta::from_micros(800),
+            range: TimeDelta::from_micros(400),
+            weight: 15,
+        }
+    }
+}
+
+impl DualPi2Spec {
+    const KEYS: &'static [&'static str] =
+        &["target", "tupdate", "alpha", "beta", "k", "step", "minth", "range", "weight"];
+
+    /// Reads the parameters behind `dualpi2`.
+    pub(in crate::queue) fn parse(list: Option<&str>) -> Result<Self, QueueError> {
+        let mut spec = Self::default();
+        for param in Params::new("dualpi2", Self::KEYS, list) {
+            spec.set(&param?)?;
+        }
+        Ok(spec)
+    }
+
+    fn set(&mut self, param: &Param<'_>) -> Result<(), QueueError> {
+        match param.key {
+            "target" => self.target = period(param)?,
+            "tupdate" => self.tupdate = period(param)?,
+            "alpha" => self.alpha = gain(param)?,
+            "beta" => self.beta = gain(param)?,
+            "k" => self.k = param.read(&(1..=16), "a whole number from 1 to 16")?,
+            "minth" => self.min_threshold = threshold(param)?,
+            "range" => self.range = threshold(param)?,
+            "step" => (self.min_threshold, self.range) = (threshold(param)?, TimeDelta::ZERO),
+            _ => self.weight = param.read(&(1..=1000), "a whole number from 1 to 1000")?,
+        }
+        Ok(())
+    }
+}
+
+/// A delay in the L queue.
+fn threshold(param: &Param<'_>) -> Result<TimeDelta, QueueError> {
+    let range = TimeDelta::ZERO..=TimeDelta::from_secs(10);
+    param.read(&range, "a time up to 10s, such as 1ms")
+}
+
+/// Writes the discipline with what is not the default.
+impl fmt::Display for DualPi2Spec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let default = Self::default();
+        let mut list = ParamWriter::new(f, "dualpi2")?;
+        list.value("target", &self.target, &default.target)?;
+        list.value("tupdate", &self.tupdate, &default.tupdate)?;
+        list.value("alpha", &self.alpha, &default.alpha)?;
+        list.value("beta", &self.beta, &default.beta)?;
+        list.value("k", &self.k, &default.k)?;
+        if self.range.is_zero() {
+            // Never the default, which is a ramp.
+            list.value("step", &self.min_threshold, &TimeDelta::MAX)?;
+        } else {
+            list.value("minth", &self.min_threshold, &default.min_threshold)?;
+            list.value("range", &self.range, &default.range)?;
+        }
+        list.value("weight", &self.weight, &default.weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::QueueSpec;
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for text in [
+            "dualpi2",
+            "dualpi2:target=20ms,tupdate=10ms,alpha=0.25,beta=2.5,k=4,step=1ms,weight=9",
+            "dualpi2:minth=475us,range=525us",
+        ] {
+            let spec: QueueSpec = text.parse().expect("a discipline");
+            assert_eq!(spec.to_string(), text);
+        }
+        let default = "dualpi2:target=15ms,tupdate=16ms,alpha=0.16,beta=3.2,k=2,minth=800us,\
+                       range=400us,weight=15";
+        assert_eq!(default.parse::<QueueSpec>(), "dualpi2".parse());
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        for (text, says) in [
+            (
+                "dualpi2:ecn",
+                "dualpi2 has no parameter ecn; it has target, tupdate, alpha, beta, k, step",
+            ),
+            ("dualpi2:k=0", "the k of dualpi2 needs a whole number from 1 to 16, not k=0"),
+            ("dualpi2:k=1.5", "the k of dualpi2 needs a whole"),
+            ("dualpi2:step=11s", "the step of dualpi2 needs a time up to 10s"),
+        ] {
+            let error = text.parse::<QueueSpec>().expect_err("refused").to_string();
+            assert!(error.starts_with(says), "{text}: {error}");
+        }
+    }
+}
