@@ -42,6 +42,21 @@ impl Probability {
         rng.below(PER_ONE) < self.0
     }
 
+    /// `num` in `den`, to the nearest step; a `den` of 0 counts as 1, and more than 1 is 1.
+    pub const fn of(num: u64, den: u64) -> Self {
+        let den = if den == 0 { 1 } else { den };
+        if num >= den {
+            return Self::ALWAYS;
+        }
+        let steps = (num as u128 * PER_ONE as u128 + den as u128 / 2) / den as u128;
+        Self(steps as u64)
+    }
+
+    /// This probability in steps, of which [`Probability::ALWAYS`] has 10^11.
+    pub const fn steps(self) -> u64 {
+        self.0
+    }
+
     /// The probability from 0 to 1, for reports and plots.
     pub fn as_f64(self) -> f64 {
         self.0 as f64 / PER_ONE as f64
@@ -124,6 +139,16 @@ mod tests {
     fn never_and_always_are_certain() {
         assert_eq!(hits(Probability::NEVER, 10_000), 0);
         assert_eq!(hits(Probability::ALWAYS, 10_000), 10_000);
+    }
+
+    #[test]
+    fn ratios_are_rounded_to_the_nearest_step() {
+        assert_eq!(Probability::of(1, 3).steps(), 33_333_333_333);
+        assert_eq!(Probability::of(2, 3).steps(), 66_666_666_667);
+        assert_eq!(Probability::of(1, 100), probability("1%"));
+        assert_eq!(Probability::of(0, 0), Probability::NEVER);
+        assert_eq!(Probability::of(5, 0), Probability::ALWAYS);
+        assert_eq!(Probability::of(u64::MAX - 1, u64::MAX), Probability::ALWAYS);
     }
 
     #[test]
