@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use uncork_path::{LossSpec, PathSpec, PathSpecError};
+use uncork_path::{PathSpec, PathSpecError};
 use uncork_sim::{self as sim, FlowSpec, MSS_BYTES, PACKET_BYTES, RunSpec};
 use uncork_units::{ByteCount, Rng, Time, TimeDelta};
 
@@ -163,11 +163,7 @@ impl CompareSpec {
     }
 
     fn check_loss(&self) -> Result<(), CompareError> {
-        let loses_everything = match self.path.loss {
-            LossSpec::Bernoulli(probability) => probability.as_f64() >= 1.0,
-            LossSpec::EveryNth(n) => n == 1,
-        };
-        if loses_everything { Err(CompareError::LosesEverything) } else { Ok(()) }
+        if self.path.loss.mean() >= 1.0 { Err(CompareError::LosesEverything) } else { Ok(()) }
     }
 
     fn check_workload(&self) -> Result<(), CompareError> {
@@ -269,7 +265,7 @@ impl std::error::Error for CompareError {}
 pub(crate) fn example(columns: &[&str]) -> CompareSpec {
     CompareSpec {
         path: PathSpec {
-            loss: LossSpec::Bernoulli("1%".parse().unwrap()),
+            loss: uncork_path::LossSpec::Bernoulli("1%".parse().unwrap()),
             ..PathSpec::new(
                 uncork_units::Rate::from_mbit(20),
                 TimeDelta::from_millis(50),
@@ -287,6 +283,8 @@ pub(crate) fn example(columns: &[&str]) -> CompareSpec {
 
 #[cfg(test)]
 mod tests {
+    use uncork_path::LossSpec;
+
     use super::*;
 
     fn error(change: impl FnOnce(&mut CompareSpec)) -> CompareError {

@@ -1,6 +1,6 @@
 //! From an outcome to the result document.
 
-use uncork_path::{LossPosition, LossSpec, PathSpec};
+use uncork_path::{LossPosition, PathSpec};
 use uncork_report::{CompareDocument, EngineFigures, PathFigures};
 use uncork_sim::{MSS_BYTES, PACKET_BYTES};
 
@@ -41,10 +41,7 @@ fn path_figures(path: &PathSpec) -> PathFigures {
     PathFigures {
         rate_bps: path.link.rate.bits_per_sec(),
         rtt_ms: path.rtt.as_millis_f64(),
-        loss: match path.loss {
-            LossSpec::Bernoulli(probability) => probability.as_f64(),
-            LossSpec::EveryNth(n) => 1.0 / n.max(1) as f64,
-        },
+        loss: path.loss.mean(),
         loss_position: match path.loss_position {
             LossPosition::Before => uncork_report::LossPosition::Before,
             LossPosition::After => uncork_report::LossPosition::After,

@@ -2,6 +2,8 @@
 
 use uncork_units::{Probability, Rng};
 
+use crate::GilbertElliott;
+
 /// Which packets are lost at random.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossSpec {
@@ -9,6 +11,20 @@ pub enum LossSpec {
     Bernoulli(Probability),
     /// Every n-th packet: the deterministic loss of response-function arguments.
     EveryNth(u64),
+    /// In bursts.
+    GilbertElliott(GilbertElliott),
+}
+
+impl LossSpec {
+    /// Share of packets that are lost in the long run, from 0 to 1, for reports.
+    pub fn mean(self) -> f64 {
+        match self {
+            Self::Bernoulli(probability) => probability.as_f64(),
+            Self::EveryNth(0) => 0.0,
+            Self::EveryNth(n) => 1.0 / n as f64,
+            Self::GilbertElliott(channel) => channel.mean_loss(),
+        }
+    }
 }
 
 /// A loss process at work.
@@ -17,17 +33,20 @@ pub struct Loss {
     spec: LossSpec,
     rng: Rng,
     packets: u64,
+    /// The state of a channel that has one, once a packet has passed.
+    bad: Option<bool>,
 }
 
 impl Loss {
     /// The process, drawing from its own stream of `seed`.
     pub fn new(spec: LossSpec, seed: u64, stream: u64) -> Self {
-        Self { spec, rng: Rng::new(seed, stream), packets: 0 }
+        Self { spec, rng: Rng::new(seed, stream), packets: 0, bad: None }
     }
 
     /// Another process from now on, from the same stream.
     pub fn change(&mut self, spec: LossSpec) {
         self.spec = spec;
+        self.bad = None;
     }
 
     /// Whether the packet that passes now is lost.
@@ -36,6 +55,10 @@ impl Loss {
         match self.spec {
             LossSpec::Bernoulli(probability) => probability.happens(&mut self.rng),
             LossSpec::EveryNth(n) => n > 0 && self.packets.is_multiple_of(n),
+            LossSpec::GilbertElliott(channel) => {
+                let bad = self.bad.get_or_insert_with(|| channel.begin(&mut self.rng));
+                channel.strikes(bad, &mut self.rng)
+            }
         }
     }
 }
@@ -97,5 +120,101 @@ mod tests {
         assert_eq!(pattern(1, 0), pattern(1, 0));
         assert_ne!(pattern(1, 0), pattern(2, 0));
         assert_ne!(pattern(1, 0), pattern(1, 1));
+    }
+
+    /// Mean, correlation and mean burst of what is lost of ten million packets, against the closed
+    /// forms; the tolerance is four standard errors, blocks of a thousand packets being independent
+    /// enough.
+    #[test]
+    fn bursts_are_as_frequent_and_as_long_as_asked_for() {
+        for text in [
+            "gilbert:mean=1%,burst=5",
+            "gilbert:mean=10%,burst=1.2",
+            "gilbert:mean=0.5%,burst=20",
+            "gemodel:p=2%,r=10%,bad=50%,good=1%",
+            "gemodel:p=50%,r=90%,bad=100%,good=0%",
+            "gemodel:p=1%,r=1%,bad=0%,good=20%",
+        ] {
+            let Ok(LossSpec::GilbertElliott(channel)) = text.parse() else { panic!("{text}") };
+            let mut loss = Loss::new(LossSpec::GilbertElliott(channel), 3, 5);
+            let (mut means, mut pairs, mut starts) = (Vec::new(), 0.0, 0.0);
+            let mut before = false;
+            for _ in 0..10_000 {
+                let mut lost = 0;
+                for _ in 0..1000 {
+                    let now = loss.strikes();
+                    lost += u32::from(now);
+                    pairs += f64::from(u8::from(now && before));
+                    starts += f64::from(u8::from(now && !before));
+                    before = now;
+                }
+                means.push(f64::from(lost) / 1e3);
+            }
+            let mean = means.iter().sum::<f64>() / 1e4;
+            let spread = means.iter().map(|block| (block - mean).powi(2)).sum::<f64>() / 1e4;
+            let error = (spread / 1e4).sqrt();
+            let expected = channel.mean_loss();
+            assert!((mean - expected).abs() < 4.0 * error, "{text}: {mean}, not {expected}");
+            let correlation = (pairs / 1e7 - mean * mean) / (mean * (1.0 - mean));
+            let expected = channel.correlation();
+            assert!((correlation - expected).abs() < 0.01, "{text}: {correlation}, not {expected}");
+            let burst = mean * 1e7 / starts;
+            let expected = channel.mean_burst();
+            assert!((burst / expected - 1.0).abs() < 0.02, "{text}: {burst}, not {expected}");
+        }
+    }
+
+    /// What is asked for is what the closed forms give back.
+    #[test]
+    fn the_simple_channel_has_the_mean_and_the_burst_it_is_made_of() {
+        for (mean, burst) in [("1%", 5000), ("0.1%", 1000), ("30%", 2500), ("50%", 1000)] {
+            let mean: Probability = mean.parse().expect("a percentage");
+            let channel = GilbertElliott::simple(mean, burst).expect("it exists");
+            assert!((channel.mean_loss() - mean.as_f64()).abs() < 1e-10, "{channel:?}");
+            assert!((channel.mean_burst() - burst as f64 / 1e3).abs() < 1e-6, "{channel:?}");
+            let (p, r) = (channel.enter_bad.as_f64(), channel.leave_bad.as_f64());
+            assert!((channel.correlation() - (1.0 - p - r)).abs() < 1e-9, "{channel:?}");
+        }
+        let half = "50%".parse().expect("a percentage");
+        assert_eq!(GilbertElliott::simple(half, 999), None);
+        let more = "50.1%".parse().expect("a percentage");
+        assert_eq!(GilbertElliott::simple(more, 1000), None);
+    }
+
+    /// Equal losses in both states are no bursts: the channel of Bernoulli.
+    #[test]
+    fn a_channel_without_difference_has_no_memory() {
+        let spec: LossSpec = "gemodel:p=5%,r=5%,bad=10%,good=10%".parse().expect("a channel");
+        let LossSpec::GilbertElliott(channel) = spec else { panic!("{spec}") };
+        assert!(channel.correlation().abs() < 1e-12);
+        assert!((channel.mean_burst() - 1.0 / 0.9).abs() < 1e-12);
+    }
+
+    /// A state is never left, or always: all the rest follows.
+    #[test]
+    fn the_extremes_of_a_channel() {
+        for (text, expected) in [
+            ("gemodel:p=0%,r=0%", [false; 6]),
+            ("gemodel:p=100%,r=0%", [true; 6]),
+            ("gemodel:p=0%,r=100%,bad=0%,good=100%", [true; 6]),
+        ] {
+            let mut loss = Loss::new(text.parse().expect("a channel"), 9, 9);
+            let struck: Vec<bool> = (0..6).map(|_| loss.strikes()).collect();
+            assert_eq!(struck, expected, "{text}");
+        }
+        let mut loss = Loss::new("gemodel:p=100%,r=100%".parse().expect("a channel"), 1, 1);
+        let struck: Vec<bool> = (0..100).map(|_| loss.strikes()).collect();
+        assert!(struck.windows(2).all(|pair| pair[0] != pair[1]), "in turns");
+    }
+
+    #[test]
+    fn means_of_all_kinds() {
+        for (text, mean) in
+            [("2%", 0.02), ("every:50", 0.02), ("gilbert:mean=2%,burst=3", 0.02), ("0%", 0.0)]
+        {
+            let spec: LossSpec = text.parse().expect("a loss");
+            assert!((spec.mean() - mean).abs() < 1e-10, "{text}");
+        }
+        assert!(LossSpec::EveryNth(0).mean().abs() < f64::EPSILON);
     }
 }

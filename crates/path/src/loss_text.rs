@@ -1,0 +1,272 @@
+//! How people write losses.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uncork_units::{ParseError, Probability};
+
+use crate::decimal::{of_thousandths, thousandths, whole};
+use crate::{GilbertElliott, LossSpec};
+
+/// A text that describes no loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LossError {
+    /// No probability, and none of the other kinds.
+    Probability(ParseError),
+    /// `every:` without a count of packets.
+    Every,
+    /// `gilbert:` without what belongs to it.
+    Gilbert,
+    /// `gemodel:` without what belongs to it.
+    Gemodel,
+    /// The value of this name is no probability.
+    Value(&'static str, ParseError),
+    /// No simple channel has such a mean with bursts so short, in thousandths of a packet.
+    Burst {
+        /// The share that is to be lost.
+        mean: Probability,
+        /// The shortest bursts that do, in thousandths of a packet.
+        least: u64,
+    },
+}
+
+/// Reads `1%`; `every:100`, which is each hundredth packet; `gilbert:mean=1%,burst=5`, which loses 1 %
+/// in bursts of 5 packets on average; and `gemodel:p=1%,r=20%,bad=100%,good=0%`, of which the last two
+/// may be left out, as in `tc-netem`.
+impl FromStr for LossSpec {
+    type Err = LossError;
+
+    fn from_str(text: &str) -> Result<Self, LossError> {
+        let trimmed = text.trim();
+        match trimmed.split_once(':') {
+            Some(("every", count)) => every(count),
+            Some(("gilbert", values)) => gilbert(values).map(Self::GilbertElliott),
+            Some(("gemodel", values)) => gemodel(values).map(Self::GilbertElliott),
+            _ => text.parse().map(Self::Bernoulli).map_err(LossError::Probability),
+        }
+    }
+}
+
+fn every(count: &str) -> Result<LossSpec, LossError> {
+    match whole(count) {
+        Some(n) if n > 0 => Ok(LossSpec::EveryNth(n)),
+        _ => Err(LossError::Every),
+    }
+}
+
+fn gilbert(text: &str) -> Result<GilbertElliott, LossError> {
+    let [mean, burst] = values(text, ["mean", "burst"]).ok_or(LossError::Gilbert)?;
+    let (Some(mean), Some(burst)) = (mean, burst) else { return Err(LossError::Gilbert) };
+    let mean = probability("mean", mean)?;
+    let burst = thousandths(burst).ok_or(LossError::Gilbert)?;
+    GilbertElliott::simple(mean, burst).ok_or(LossError::Burst { mean, least: least_burst(mean) })
+}
+
+/// In thousandths of a packet.
+fn least_burst(mean: Probability) -> u64 {
+    let (lost, all) = (mean.steps(), Probability::ALWAYS.steps());
+    (lost * 1000).div_ceil((all - lost).max(1)).max(1000)
+}
+
+fn gemodel(text: &str) -> Result<GilbertElliott, LossError> {
+    let [p, r, bad, good] = values(text, ["p", "r", "bad", "good"]).ok_or(LossError::Gemodel)?;
+    let (Some(p), Some(r)) = (p, r) else { return Err(LossError::Gemodel) };
+    let optional = |name, value: Option<_>, otherwise| {
+        value.map_or(Ok(otherwise), |value| probability(name, value))
+    };
+    Ok(GilbertElliott {
+        enter_bad: probability("p", p)?,
+        leave_bad: probability("r", r)?,
+        loss_bad: optional("bad", bad, Probability::ALWAYS)?,
+        loss_good: optional("good", good, Probability::NEVER)?,
+    })
+}
+
+fn probability(name: &'static str, text: &str) -> Result<Probability, LossError> {
+    text.parse().map_err(|error| LossError::Value(name, error))
+}
+
+/// The values of `name=value,…`, in the order of `names`; none when there are others, or one twice.
+fn values<'text, const N: usize>(
+    text: &'text str,
+    names: [&str; N],
+) -> Option<[Option<&'text str>; N]> {
+    let mut values = [None; N];
+    for part in text.split(',') {
+        let (name, value) = part.split_once('=')?;
+        let place = names.iter().position(|known| *known == name.trim())?;
+        if values[place].replace(value.trim()).is_some() {
+            return None;
+        }
+    }
+    Some(values)
+}
+
+/// Writes what [`LossSpec::from_str`] reads: the simple channel by its mean and its burst where these
+/// give exactly this channel, else by its probabilities.
+impl fmt::Display for LossSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bernoulli(probability) => probability.fmt(f),
+            Self::EveryNth(0) => Probability::NEVER.fmt(f),
+            Self::EveryNth(n) => write!(f, "every:{n}"),
+            Self::GilbertElliott(channel) => {
+                if let Some((mean, burst)) = mean_and_burst(*channel) {
+                    return write!(f, "gilbert:mean={mean},burst={}", of_thousandths(burst));
+                }
+                let GilbertElliott { enter_bad, leave_bad, loss_bad, loss_good } = channel;
+                write!(f, "gemodel:p={enter_bad},r={leave_bad},bad={loss_bad},good={loss_good}")
+            }
+        }
+    }
+}
+
+/// The shortest mean, and the burst in thousandths, of which `channel` is made.
+fn mean_and_burst(channel: GilbertElliott) -> Option<(Probability, u64)> {
+    let (enter, leave) = (channel.enter_bad.steps(), channel.leave_bad.steps());
+    let all = Probability::ALWAYS.steps();
+    let burst = (all * 1000 + leave / 2).checked_div(leave)?;
+    let mean = Probability::of(enter, enter + leave).steps();
+    let roundings = (0..=11).rev().map(|digits| 10_u64.pow(digits));
+    let mut means = roundings.map(|unit| Probability::of((mean + unit / 2) / unit * unit, all));
+    let mean = means.find(|mean| GilbertElliott::simple(*mean, burst) == Some(channel))?;
+    Some((mean, burst))
+}
+
+impl fmt::Display for LossError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Probability(error) => error.fmt(f),
+            Self::Every => {
+                f.write_str("each n-th packet is lost, n being at least 1: write every:100")
+            }
+            Self::Gilbert => f.write_str(
+                "a loss in bursts has a mean and a burst of at least 1 packet, with at most 3 \
+                 decimal places: write gilbert:mean=1%,burst=5",
+            ),
+            Self::Gemodel => f.write_str(
+                "a Gilbert-Elliott channel has the probabilities to enter the bad state and to \
+                 leave it, and of loss in both: write gemodel:p=1%,r=20%,bad=100%,good=0%",
+            ),
+            Self::Value(name, error) => write!(f, "{name}: {error}"),
+            Self::Burst { mean, least } if *mean < Probability::ALWAYS => {
+                let least = of_thousandths(*least);
+                write!(
+                    f,
+                    "a mean of {mean} takes bursts of at least {least} packets; give burst={least}"
+                )
+            }
+            Self::Burst { .. } => f.write_str("nothing ends a burst when all is lost: write 100%"),
+        }
+    }
+}
+
+impl std::error::Error for LossError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn error(text: &str) -> String {
+        text.parse::<LossSpec>().expect_err("no loss").to_string()
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for text in [
+            "1%",
+            "0.000000001%",
+            "every:1",
+            "every:100",
+            "gilbert:mean=1%,burst=5",
+            "gilbert:mean=0.37%,burst=1.125",
+            "gilbert:mean=50%,burst=1",
+            "gemodel:p=2%,r=10%,bad=50%,good=1%",
+            "gemodel:p=0.123456789%,r=0%,bad=100%,good=0%",
+        ] {
+            let spec: LossSpec = text.parse().expect(text);
+            assert_eq!(spec.to_string(), text);
+        }
+        for (text, canonical) in [
+            (" 2 %", "2%"),
+            ("gilbert: burst = 5, mean = 1%", "gilbert:mean=1%,burst=5"),
+            ("gemodel:r=20%,p=1%,good=1%", "gemodel:p=1%,r=20%,bad=100%,good=1%"),
+            ("gemodel:p=25%,r=25%", "gilbert:mean=50%,burst=4"),
+        ] {
+            let spec: LossSpec = text.parse().expect(text);
+            assert_eq!(spec.to_string(), canonical);
+        }
+        assert_eq!(LossSpec::EveryNth(0).to_string(), "0%");
+    }
+
+    #[test]
+    fn errors_say_what_to_write() {
+        for text in ["1", "0.01", "101%", "-1%", "x:1%", ""] {
+            let of_probability = text.parse::<Probability>().expect_err("none").to_string();
+            assert_eq!(error(text), of_probability, "{text:?}: as without the other kinds");
+        }
+        for text in ["every:", "every:0", "every:x", "every:+1", "every:1%"] {
+            assert!(error(text).ends_with("write every:100"), "{text}");
+        }
+        for text in [
+            "gilbert:",
+            "gilbert:mean=1%",
+            "gilbert:burst=5",
+            "gilbert:mean=1%,burst=5,mean=1%",
+            "gilbert:mean=1%,burst=five",
+            "gilbert:mean=1%,burst=1.0001",
+            "gilbert:mean=1%,length=5",
+        ] {
+            assert!(error(text).ends_with("write gilbert:mean=1%,burst=5"), "{text}");
+        }
+        for text in ["gemodel:", "gemodel:p=1%", "gemodel:p=1%,r=1%,q=1%", "gemodel:1%,2%"] {
+            assert!(error(text).ends_with("p=1%,r=20%,bad=100%,good=0%"), "{text}");
+        }
+        assert!(
+            error("gilbert:mean=0.01,burst=5").starts_with("mean: a probability is written in")
+        );
+        assert!(error("gemodel:p=1%,r=2").starts_with("r: a probability needs a unit"));
+        let burst = "takes bursts of at least 9 packets; give burst=9";
+        assert!(error("gilbert:mean=90%,burst=5").ends_with(burst));
+        assert!(error("gilbert:mean=1%,burst=0.5").ends_with("give burst=1"));
+        assert!(error("gilbert:mean=100%,burst=5").ends_with("write 100%"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_channel_reads_back(steps in proptest::array::uniform4(0_u64..=100_000_000_000)) {
+            let all = Probability::ALWAYS.steps();
+            let [enter_bad, leave_bad, loss_bad, loss_good] =
+                steps.map(|steps| Probability::of(steps, all));
+            let channel = GilbertElliott { enter_bad, leave_bad, loss_bad, loss_good };
+            let spec = LossSpec::GilbertElliott(channel);
+            prop_assert_eq!(spec.to_string().parse(), Ok(spec));
+        }
+
+        #[test]
+        fn every_simple_channel_reads_back(mean in 0_u64..=50_000, burst in 1000_u64..=100_000) {
+            let mean = Probability::of(mean, 100_000);
+            let channel = GilbertElliott::simple(mean, burst).expect("at most half is lost");
+            let spec = LossSpec::GilbertElliott(channel);
+            prop_assert!(spec.to_string().len() < 36, "{spec}");
+            prop_assert_eq!(spec.to_string().parse(), Ok(spec));
+        }
+
+        #[test]
+        fn the_least_burst_is_enough(mean in 0_u64..100_000) {
+            let mean = Probability::of(mean, 100_000);
+            let least = least_burst(mean);
+            prop_assert!(GilbertElliott::simple(mean, least).is_some());
+            prop_assert!(GilbertElliott::simple(mean, least - 1).is_none());
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "(every:|gilbert:|gemodel:)?[a-z=,.%0-9:]{0,20}") {
+            if let Err(error) = text.parse::<LossSpec>() {
+                prop_assert!(error.to_string().len() > 10);
+            }
+        }
+    }
+}
