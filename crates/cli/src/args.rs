@@ -7,7 +7,7 @@ use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use uncork_lab::{Column, CompareSpec, Workload};
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
-use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
+use uncork_units::{ByteCount, Rate, TimeDelta};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,10 +54,11 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "50ms", value_name = "TIME", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
     rtt: TimeDelta,
-    /// Random loss of data packets
+    /// Random loss of data packets: 1%, every:100, in bursts gilbert:mean=1%,burst=5, or as in
+    /// tc-netem gemodel:p=1%,r=20%,bad=100%,good=0%
     #[arg(long, default_value = "1%", value_name = "PERCENT", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
-    loss: Probability,
+    loss: LossSpec,
     /// Where that loss strikes, seen from the bottleneck
     #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
     loss_position: Place,
@@ -137,7 +138,7 @@ impl CompareArgs {
     pub(crate) fn spec(&self) -> CompareSpec {
         CompareSpec {
             path: PathSpec {
-                loss: LossSpec::Bernoulli(self.loss),
+                loss: self.loss,
                 loss_position: match self.loss_position {
                     Place::After => LossPosition::After,
                     Place::Before => LossPosition::Before,
@@ -257,5 +258,9 @@ mod tests {
         let command = compare(line).command();
         assert_eq!(command, line.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(compare(&command).command(), command);
+        for loss in ["every:100", "gilbert:mean=1%,burst=5", "gemodel:p=1%,r=9%,bad=50%,good=0%"] {
+            let command = compare(&format!("uncork compare --loss {loss}")).command();
+            assert!(command.contains(&format!("--loss {loss} ")), "{command}");
+        }
     }
 }

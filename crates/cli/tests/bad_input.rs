@@ -61,6 +61,14 @@ fn losses() {
             ("101%", "too large: a probability is at most 100%"),
             ("-1%", "a probability is never negative: write 1%, 0.5% or 0.01%"),
             ("100%", "nothing arrives when every packet is lost; give less than 100%"),
+            ("every:0", "each n-th packet is lost, n being at least 1: write every:100"),
+            ("every:1", "nothing arrives when every packet is lost; give less than 100%"),
+            (
+                "gilbert:mean=90%,burst=5",
+                "a mean of 90% takes bursts of at least 9 packets; give burst=9",
+            ),
+            ("gemodel:p=1%,r=2", "r: a probability needs a unit: write 2%"),
+            ("gemodel:p=1%,r=0%", "nothing arrives when every packet is lost; give less than 100%"),
         ],
     );
 }
