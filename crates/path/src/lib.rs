@@ -15,6 +15,7 @@ mod loss_text;
 mod packet;
 mod policer;
 mod queue;
+mod rate;
 mod spec;
 
 pub use bottleneck::{Bottleneck, Departure, RateStep};
@@ -29,5 +30,8 @@ pub use policer::{Policer, PolicerError, PolicerSpec};
 pub use queue::{
     DropTail, DualPi2, DualPi2Spec, Gain, GainError, Pie, PieSpec, Queue, QueueError, QueueSpec,
     Queued,
+};
+pub use rate::{
+    LinkRate, LteError, LteSpec, RateSpec, Trace, TraceError, TraceProblem, TraceSpec, TraceStart,
 };
 pub use spec::{LossPosition, PathSpec, PathSpecError};

@@ -1,0 +1,123 @@
+//! The service of a link.
+
+use std::sync::Arc;
+
+use uncork_units::{Rate, Time, TimeDelta};
+
+use super::curve::{Curve, CurveClock};
+use super::opportunities::OpportunityClock;
+use super::trace::{Content, Trace};
+use crate::RateStep;
+
+/// A link that sends one packet at a time, as fast as [`crate::RateSpec`] says.
+///
+/// Exact: of packets that follow each other at once, the last one leaves in the first nanosecond by
+/// which the link could have sent them all. A packet on the wire when the rate changes goes on at
+/// the new one.
+#[derive(Clone, Debug)]
+pub struct LinkRate {
+    service: Service,
+    mean: Rate,
+}
+
+#[derive(Clone, Debug)]
+enum Service {
+    Curve(CurveClock),
+    Opportunities(OpportunityClock),
+}
+
+impl LinkRate {
+    /// A link of one rate.
+    pub fn constant(rate: Rate) -> Self {
+        Self::stepped(rate, &[])
+    }
+
+    /// A link of the rate `first` until the first of `steps`.
+    pub(super) fn stepped(first: Rate, steps: &[RateStep]) -> Self {
+        let mut steps = steps.to_vec();
+        steps.sort_by_key(|step| step.at);
+        let steps = steps.into_iter().map(|step| (step.at.as_nanos(), step.rate));
+        let curve = Arc::new(Curve::new([(0, first)].into_iter().chain(steps), u64::MAX));
+        Self { mean: curve.mean(), service: Service::Curve(CurveClock::new(curve, 0, true)) }
+    }
+
+    /// A link that does what `trace` says from `start` on.
+    pub(super) fn traced(trace: &Trace, start: TimeDelta, repeat: bool) -> Self {
+        let offset = start.as_nanos();
+        let service =
+            match &trace.0 {
+                Content::Rates(curve) => {
+                    Service::Curve(CurveClock::new(Arc::clone(curve), offset, repeat))
+                }
+                Content::Opportunities(opportunities) => Service::Opportunities(
+                    OpportunityClock::new(Arc::clone(opportunities), offset, repeat),
+                ),
+            };
+        Self { service, mean: trace.mean() }
+    }
+
+    /// When a packet of `bytes` whose transmission begins at `start` has left;
+    /// [`Time::NEVER`] when it never will. Starts must not decrease; a packet that would start while
+    /// another is on the wire starts when that has left.
+    pub fn finish(&mut self, start: Time, bytes: u32) -> Time {
+        match &mut self.service {
+            Service::Curve(clock) => clock.finish(start, bytes),
+            Service::Opportunities(clock) => clock.finish(start, bytes),
+        }
+    }
+
+    /// The rate at `time`; of a trace of opportunities, the mean of the 100 ms that hold it.
+    pub fn rate_at(&self, time: Time) -> Rate {
+        match &self.service {
+            Service::Curve(clock) => clock.rate_at(time),
+            Service::Opportunities(clock) => clock.rate_at(time),
+        }
+    }
+
+    /// Bytes that the link can send from [`Time::ZERO`] until `time`, rounded down.
+    pub fn capacity(&self, time: Time) -> u64 {
+        match &self.service {
+            Service::Curve(clock) => clock.capacity(time),
+            Service::Opportunities(clock) => clock.capacity(time),
+        }
+    }
+
+    /// The mean rate: of a trace over its length, whether it repeats or not; of steps the last one.
+    pub fn mean(&self) -> Rate {
+        self.mean
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A constant link is what [`Rate::time_for`] says, rounded up.
+    #[test]
+    fn a_constant_link_takes_bytes_over_rate() {
+        for bytes_per_sec in [1_000, 2_500_000, 7_777_777, 50_000_000_000] {
+            let rate = Rate::from_bytes_per_sec(bytes_per_sec);
+            let mut link = LinkRate::constant(rate);
+            for n in 1..=100_u64 {
+                let start = Time::from_nanos(n * 10_000_000_000);
+                let took = link.finish(start, 1500).since(start).as_nanos();
+                assert_eq!(took, 1_500_000_000_000_u64.div_ceil(bytes_per_sec));
+            }
+            assert_eq!(link.mean(), rate);
+            assert_eq!(link.rate_at(Time::from_nanos(u64::MAX - 1)), rate);
+        }
+    }
+
+    /// Both kinds of service of the same capacity carry as much in a minute.
+    #[test]
+    fn opportunities_and_rates_agree_in_the_long_run() {
+        let minute = Time::ZERO + TimeDelta::from_secs(60);
+        let carried = |text: &str| {
+            let trace: Trace = text.parse().expect("a trace");
+            let mut link = LinkRate::traced(&trace, TimeDelta::ZERO, true);
+            (0..100_000).take_while(|_| link.finish(Time::ZERO, 1500) <= minute).count()
+        };
+        assert_eq!(carried("1\n2\n2\n"), 90_000);
+        assert_eq!(carried("0 12\n0.001 24\n"), 90_000);
+    }
+}

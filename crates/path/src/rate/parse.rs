@@ -1,0 +1,326 @@
+//! Reading the two common forms of a trace.
+
+use std::fmt;
+
+use uncork_units::{Rate, TimeDelta};
+
+use super::Trace;
+use crate::LinkSpec;
+
+/// A text that is no trace, or a name that none has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// No trace of this name comes along.
+    Unknown(String),
+    /// Nothing but comments.
+    Empty,
+    /// So many lines with data are too many.
+    TooManyLines(usize),
+    /// One rate alone: nothing tells how long it holds.
+    OneRate,
+    /// All opportunities are at 0 ms: the trace has no length.
+    NoLength,
+    /// A line is wrong.
+    Line {
+        /// Its number, counted from 1.
+        number: usize,
+        /// What stands there.
+        value: String,
+        /// What is wrong with that.
+        problem: TraceProblem,
+    },
+}
+
+/// What is wrong with a line of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TraceProblem {
+    /// Neither one column nor two.
+    Columns,
+    /// Not as many columns as the lines before, which are this many.
+    Changed(usize),
+    /// A time that is no number of seconds.
+    Seconds,
+    /// A rate that is no number of Mbit/s.
+    Mbit,
+    /// A rate beyond what is simulated.
+    TooFast,
+    /// A time that is no whole number of milliseconds.
+    Millis,
+    /// A time that does not come after the one before.
+    Order,
+    /// A time too long after the first one.
+    TooLong,
+}
+
+/// What the lines say.
+#[derive(Debug)]
+pub(super) enum Lines {
+    /// Rates from nanoseconds on, the first from 0, and the nanoseconds of the whole.
+    Rates { rates: Vec<(u64, Rate)>, length: u64 },
+    /// Milliseconds, sorted; the last one is not 0.
+    Opportunities(Vec<u32>),
+}
+
+/// The most lines with data: opportunities of 20 minutes at 100 Mbit/s.
+const MAX_LINES: usize = 10_000_000;
+
+/// The longest trace.
+const MAX_LENGTH: TimeDelta = TimeDelta::from_secs(7 * 86_400);
+
+/// What is wrong with a line, and with which part of it.
+type Wrong<'text> = (&'text str, TraceProblem);
+
+pub(super) fn parse(text: &str) -> Result<Lines, TraceError> {
+    let data = || {
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+        (1..).zip(lines).filter(|(_, line)| !line.is_empty())
+    };
+    match data().count() {
+        0 => return Err(TraceError::Empty),
+        count if count > MAX_LINES => return Err(TraceError::TooManyLines(count)),
+        _ => {}
+    }
+    let first = data().next().map_or(0, |(_, line)| line.split_whitespace().count());
+    let at_line = |number: usize| {
+        move |(value, problem): Wrong| TraceError::Line { number, value: value.into(), problem }
+    };
+    if first == 1 {
+        let mut times = Vec::new();
+        for (number, line) in data() {
+            opportunity(&mut times, line).map_err(at_line(number))?;
+        }
+        return if times.last() == Some(&0) {
+            Err(TraceError::NoLength)
+        } else {
+            Ok(Lines::Opportunities(times))
+        };
+    }
+    let mut rates = Vec::new();
+    for (number, line) in data() {
+        rate(&mut rates, line).map_err(at_line(number))?;
+    }
+    with_length(rates)
+}
+
+/// Appends the opportunity that `line` tells of.
+fn opportunity<'text>(times: &mut Vec<u32>, line: &'text str) -> Result<(), Wrong<'text>> {
+    if line.contains(char::is_whitespace) {
+        return Err((line, TraceProblem::Changed(1)));
+    }
+    let digits = line.bytes().all(|byte| byte.is_ascii_digit());
+    let millis: u64 = if digits {
+        line.parse().unwrap_or(u64::MAX)
+    } else {
+        return Err((line, TraceProblem::Millis));
+    };
+    if TimeDelta::from_millis(millis) > MAX_LENGTH {
+        return Err((line, TraceProblem::TooLong));
+    }
+    let millis = millis as u32;
+    if times.last().is_some_and(|last| *last > millis) {
+        return Err((line, TraceProblem::Order));
+    }
+    times.push(millis);
+    Ok(())
+}
+
+/// Appends the rate that `line` tells of, with its time as it stands there, in seconds.
+fn rate<'text>(rates: &mut Vec<(f64, Rate)>, line: &'text str) -> Result<(), Wrong<'text>> {
+    let mut columns = line.split_whitespace();
+    let (Some(seconds), Some(mbit), None) = (columns.next(), columns.next(), columns.next()) else {
+        let known = if rates.is_empty() { TraceProblem::Columns } else { TraceProblem::Changed(2) };
+        return Err((line, known));
+    };
+    let at = number(seconds).ok_or((seconds, TraceProblem::Seconds))?;
+    let rate = number(mbit).ok_or((mbit, TraceProblem::Mbit))?;
+    let rate = Rate::from_bytes_per_sec((rate * 125_000.0).round() as u64);
+    if rate > LinkSpec::RATES.1 {
+        return Err((mbit, TraceProblem::TooFast));
+    }
+    let first = rates.first().map_or(at, |first| first.0);
+    let before = rates.last().map(|last| nanos(last.0 - first));
+    if before.is_some_and(|before| nanos(at - first) <= before) {
+        return Err((seconds, TraceProblem::Order));
+    }
+    if nanos(at - first) > MAX_LENGTH.as_nanos() {
+        return Err((seconds, TraceProblem::TooLong));
+    }
+    rates.push((at, rate));
+    Ok(())
+}
+
+/// A number that is not negative.
+fn number(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
+}
+
+fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+/// The last rate holds for the median of the spans before.
+fn with_length(rates: Vec<(f64, Rate)>) -> Result<Lines, TraceError> {
+    let first = rates.first().map_or(0.0, |first| first.0);
+    let rates: Vec<(u64, Rate)> =
+        rates.into_iter().map(|(at, rate)| (nanos(at - first), rate)).collect();
+    let mut spans: Vec<u64> = rates.windows(2).map(|pair| pair[1].0 - pair[0].0).collect();
+    spans.sort_unstable();
+    let median = spans.get(spans.len() / 2).ok_or(TraceError::OneRate)?;
+    let length = rates.last().map_or(0, |last| last.0) + median;
+    Ok(Lines::Rates { rates, length })
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name) => {
+                let [names @ .., last] = Trace::BUILTIN;
+                write!(f, "there is no trace '{name}': {} and {last} come along", names.join(", "))
+            }
+            Self::Empty => f.write_str(
+                "the trace is empty: write lines of seconds and Mbit/s, or of milliseconds",
+            ),
+            Self::TooManyLines(lines) => {
+                write!(f, "the trace has {lines} lines of data: at most {MAX_LINES} are read")
+            }
+            Self::OneRate => f.write_str(
+                "one line does not tell how long its rate holds: write at least two, or give a \
+                 constant rate",
+            ),
+            Self::NoLength => {
+                f.write_str("all opportunities are at 0 ms: the last line is the trace's length")
+            }
+            Self::Line { number, value, problem } => {
+                write!(f, "line {number}, '{value}': {problem}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+impl fmt::Display for TraceProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Columns => f.write_str(
+                "a line has two columns, seconds and Mbit/s, or one, the millisecond of an \
+                 opportunity to send: write 0.5 4.2, or 17",
+            ),
+            Self::Changed(1) => f.write_str("the lines before have one column: write milliseconds"),
+            Self::Changed(_) => {
+                f.write_str("the lines before have two columns: write seconds and Mbit/s")
+            }
+            Self::Seconds => f.write_str("a time is a number of seconds: write 0.5"),
+            Self::Mbit => {
+                f.write_str("a rate is a number of Mbit/s: write 4.2, or 0 for an outage")
+            }
+            Self::TooFast => write!(f, "a rate is at most {}", LinkSpec::RATES.1),
+            Self::Millis => f.write_str(
+                "a lone column is a whole number of milliseconds: write 17, or seconds and Mbit/s",
+            ),
+            Self::Order => f.write_str(
+                "time goes backwards or stands still: sort the lines and leave one for each time",
+            ),
+            Self::TooLong => {
+                write!(f, "a trace lasts at most {MAX_LENGTH}: cut it, or check the unit")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rates(text: &str) -> (Vec<(u64, u64)>, u64) {
+        match parse(text).expect("a trace") {
+            Lines::Rates { rates, length } => {
+                (rates.into_iter().map(|(at, rate)| (at, rate.bits_per_sec())).collect(), length)
+            }
+            Lines::Opportunities(times) => panic!("{times:?}"),
+        }
+    }
+
+    fn error(text: &str) -> String {
+        parse(text).expect_err("no trace").to_string()
+    }
+
+    #[test]
+    fn two_columns_are_rates() {
+        let text =
+            "# seconds, Mbit/s\r\n1436.72\t0.4\r\n\r\n1437.74 0 # tunnel\r\n  1438.75   12.5e0";
+        let (rates, length) = rates(text);
+        assert_eq!(rates, [(0, 400_000), (1_020_000_000, 0), (2_030_000_000, 12_500_000)]);
+        assert_eq!(length, 3_050_000_000);
+    }
+
+    /// Spans of 1, 1 and 60 s: the gap does not make the last rate last.
+    #[test]
+    fn the_last_rate_holds_for_the_median_span() {
+        assert_eq!(rates("0 1\n1 1\n2 1\n62 1").1, 63_000_000_000);
+    }
+
+    #[test]
+    fn one_column_is_opportunities() {
+        let Ok(Lines::Opportunities(times)) = parse("0\n0 # two\r\n\n 17\n17\n") else {
+            panic!("they are");
+        };
+        assert_eq!(times, [0, 0, 17, 17]);
+    }
+
+    #[test]
+    fn errors_name_place_value_and_remedy() {
+        assert!(error(" \n# nothing\n").starts_with("the trace is empty: write"));
+        assert!(error("5 1").starts_with("one line does not tell how long its rate holds: write"));
+        assert!(error("0\n0\n").starts_with("all opportunities are at 0 ms"));
+        for (text, expected) in [
+            ("0 1\nx 2", "line 2, 'x': a time is a number of seconds: write 0.5"),
+            ("0 1\n\n1 fast", "line 3, 'fast': a rate is a number of Mbit/s: write 4.2"),
+            ("0 -1", "line 1, '-1': a rate is a number of Mbit/s"),
+            ("0 nan", "line 1, 'nan': a rate is a number of Mbit/s"),
+            ("0 inf", "line 1, 'inf': a rate is a number of Mbit/s"),
+            ("-1 1", "line 1, '-1': a time is a number of seconds"),
+            ("0 1\n0 2", "line 2, '0': time goes backwards or stands still: sort"),
+            ("5 1\n4 2", "line 2, '4': time goes backwards or stands still"),
+            ("0 400001", "line 1, '400001': a rate is at most 400gbit"),
+            ("0 1\n604801 1", "line 2, '604801': a trace lasts at most 604800s: cut it"),
+            ("0 1 2", "line 1, '0 1 2': a line has two columns, seconds and Mbit/s, or one"),
+            ("0,1", "line 1, '0,1': a lone column is a whole number of milliseconds"),
+            ("0 1\n7", "line 2, '7': the lines before have two columns: write seconds"),
+            ("3\n4 1", "line 2, '4 1': the lines before have one column: write milliseconds"),
+            ("3.5", "line 1, '3.5': a lone column is a whole number of milliseconds"),
+            ("+3", "line 1, '+3': a lone column is"),
+            ("3\n2", "line 2, '2': time goes backwards"),
+            ("99999999999999999999", "line 1, '99999999999999999999': a trace lasts at most"),
+        ] {
+            let error = error(text);
+            assert!(error.starts_with(expected), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_end_is_refused() {
+        let text = "1\n".repeat(MAX_LINES + 1);
+        assert_eq!(error(&text), "the trace has 10000001 lines of data: at most 10000000 are read");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "([0-9.#e\\- \t\r\nx]{0,4}\n?){0,20}") {
+            match parse(&text) {
+                Ok(Lines::Rates { rates, length }) => {
+                    prop_assert!(rates.is_sorted_by(|one, other| one.0 < other.0));
+                    prop_assert!(rates.len() > 1 && rates[0].0 == 0);
+                    prop_assert!(rates.last().is_some_and(|last| last.0 < length));
+                }
+                Ok(Lines::Opportunities(times)) => {
+                    prop_assert!(times.is_sorted() && times.last() > Some(&0));
+                }
+                Err(error) => prop_assert!(error.to_string().contains(": "), "{error}"),
+            }
+        }
+    }
+}
