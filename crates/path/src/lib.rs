@@ -4,11 +4,13 @@
 //! Every random element draws from its own stream of the seed, so adding one disturbs no other.
 #![forbid(unsafe_code)]
 
+mod aggregation;
 mod bottleneck;
 mod buffer;
 mod decimal;
 mod delay;
 mod gilbert;
+mod jitter;
 mod link;
 mod loss;
 mod loss_text;
@@ -18,10 +20,12 @@ mod queue;
 mod rate;
 mod spec;
 
+pub use aggregation::AggregationSpec;
 pub use bottleneck::{Bottleneck, Departure, RateStep};
 pub use buffer::{Buffer, BufferError};
 pub use delay::DelayLine;
 pub use gilbert::GilbertElliott;
+pub use jitter::{JitterDistribution, JitterSpec};
 pub use link::LinkSpec;
 pub use loss::{Loss, LossSpec};
 pub use loss_text::LossError;

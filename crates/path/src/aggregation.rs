@@ -1,0 +1,163 @@
+//! Links that transmit in turns.
+
+use uncork_units::{Time, TimeDelta};
+
+/// Things wait for the next turn of their link, and arrive together with all else that is waiting,
+/// as far as a turn has room: as over Wi-Fi, cable and LTE, which `tc-netem` imitates in this way with
+/// `slot` (Linux commit 836af83b54e3, whose example for Wi-Fi is 64 kB and 42 packets a turn). An
+/// A-MPDU of 802.11n holds at most 64 frames, the window of a Block Ack, and 65 535 bytes.
+///
+/// Turns end at multiples of `slot`, whether anything waits or not. What comes at times that have
+/// nothing to do with them waits for half a slot on average; and a turn carries the slot's worth of
+/// packets: rate times slot, as long as that is within the limits. Beyond, packets wait for a later
+/// turn, and limit / slot is the capacity of the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AggregationSpec {
+    /// From the end of one turn to that of the next; zero for no turns at all.
+    pub slot: TimeDelta,
+    /// Packets that a turn carries; the first one always goes.
+    pub max_packets: u32,
+    /// Bytes that a turn carries; a first packet that is larger goes, alone.
+    pub max_bytes: u64,
+}
+
+impl From<TimeDelta> for AggregationSpec {
+    /// Turns of this length, with room for all that waits.
+    fn from(slot: TimeDelta) -> Self {
+        Self { slot, max_packets: u32::MAX, max_bytes: u64::MAX }
+    }
+}
+
+/// Aggregation at work.
+#[derive(Clone, Debug)]
+pub(crate) struct Aggregation {
+    spec: AggregationSpec,
+    /// End of the turn that fills up, and what it carries by now.
+    turn: Time,
+    packets: u32,
+    bytes: u64,
+}
+
+impl Aggregation {
+    pub(crate) fn new(spec: AggregationSpec) -> Option<Self> {
+        let aggregation = Self { spec, turn: Time::ZERO, packets: 0, bytes: 0 };
+        (!spec.slot.is_zero()).then_some(aggregation)
+    }
+
+    /// The end of the turn that carries a packet of `bytes` which is ready at `ready`, behind all
+    /// before it.
+    pub(crate) fn turn(&mut self, ready: Time, bytes: u32) -> Time {
+        let slot = self.spec.slot;
+        let slots = ready.as_nanos().div_ceil(slot.as_nanos());
+        let end = Time::from_nanos(slots.saturating_mul(slot.as_nanos()));
+        let bytes = u64::from(bytes);
+        let fits = self.packets < self.spec.max_packets
+            && self.bytes.saturating_add(bytes) <= self.spec.max_bytes;
+        if end > self.turn {
+            (self.turn, self.packets, self.bytes) = (end, 0, 0);
+        } else if !fits && self.packets > 0 {
+            (self.turn, self.packets, self.bytes) = (self.turn + slot, 0, 0);
+        }
+        self.packets += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.turn
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SLOT: TimeDelta = TimeDelta::from_millis(5);
+
+    fn at(micros: u64) -> Time {
+        Time::ZERO + TimeDelta::from_micros(micros)
+    }
+
+    fn turns(spec: impl Into<AggregationSpec>, packets: impl Iterator<Item = Time>) -> Vec<Time> {
+        let mut aggregation = Aggregation::new(spec.into()).expect("turns");
+        packets.map(|ready| aggregation.turn(ready, 100)).collect()
+    }
+
+    /// A packet each 0.7001 ms: 5 / 0.7001 in a turn, each waiting for 2.5 ms, on average.
+    #[test]
+    fn a_turn_carries_a_slot_s_worth_and_costs_half_a_slot() {
+        let packets = || (0..700_000).map(|n| Time::from_nanos(n * 700_100));
+        let turns = turns(SLOT, packets());
+        let batches = turns.chunk_by(|one, other| one == other).count();
+        let batch = turns.len() as f64 / batches as f64;
+        assert!((batch - 5.0 / 0.7001).abs() < 0.001, "{batch}");
+        let waits = packets().zip(&turns).map(|(ready, turn)| turn.since(ready).as_millis_f64());
+        let wait = waits.sum::<f64>() / turns.len() as f64;
+        assert!((wait - 2.5).abs() < 0.001, "{wait}");
+    }
+
+    #[test]
+    fn what_does_not_fit_waits_for_the_next_turn() {
+        let spec = AggregationSpec { max_packets: 8, ..SLOT.into() };
+        let ends = turns(spec, (0..20).map(|_| at(1)));
+        let sizes: Vec<usize> =
+            ends.chunk_by(|one, other| one == other).map(<[Time]>::len).collect();
+        assert_eq!(sizes, [8, 8, 4]);
+        assert_eq!([ends[0], ends[8], ends[19]], [at(5000), at(10_000), at(15_000)]);
+    }
+
+    #[test]
+    fn bytes_are_counted_and_a_first_packet_always_goes() {
+        let spec = AggregationSpec { max_bytes: 3000, ..SLOT.into() };
+        let mut aggregation = Aggregation::new(spec).expect("turns");
+        let ends = [1500, 1500, 1, 4000, 1].map(|bytes| aggregation.turn(at(1), bytes));
+        assert_eq!(ends, [5000, 5000, 10_000, 15_000, 20_000].map(at));
+        let nothing = AggregationSpec { max_packets: 0, max_bytes: 0, ..SLOT.into() };
+        assert_eq!(turns(nothing, (0..3).map(|_| at(0))), [0, 5000, 10_000].map(at));
+    }
+
+    /// Twice what the turns carry: the link gives all it has, which is 8 packets each 5 ms.
+    #[test]
+    fn an_overloaded_link_gives_its_capacity() {
+        let spec = AggregationSpec { max_packets: 8, ..SLOT.into() };
+        let ends = turns(spec, (0..16_000).map(|n| at(n * 312 + 1)));
+        assert_eq!(ends[15_999], at(2000 * 5000));
+    }
+
+    #[test]
+    fn a_slot_of_zero_is_none() {
+        assert!(Aggregation::new(TimeDelta::ZERO.into()).is_none());
+        assert_eq!(turns(TimeDelta::MAX, [Time::NEVER].into_iter()), [Time::NEVER]);
+    }
+
+    proptest! {
+        /// In order, never early, within the limits, and no later than the backlog says.
+        #[test]
+        fn turns_keep_their_limits(
+            gaps in proptest::collection::vec((0_u64..4000, 1_u32..2000), 1..200),
+            max_packets in 1_u32..10,
+            max_bytes in 2000_u64..9000,
+        ) {
+            let spec = AggregationSpec { slot: SLOT, max_packets, max_bytes };
+            let mut aggregation = Aggregation::new(spec).expect("turns");
+            let (mut now, mut before) = (0, Time::ZERO);
+            let (mut packets, mut bytes) = (0, 0);
+            for (gap, size) in gaps {
+                now += gap;
+                let end = aggregation.turn(at(now), size);
+                prop_assert!(end >= before && end >= at(now));
+                prop_assert_eq!(end.as_nanos() % SLOT.as_nanos(), 0);
+                let full = packets + 1 > max_packets || bytes + u64::from(size) > max_bytes;
+                let earliest = at(now.div_ceil(5000) * 5000);
+                prop_assert_eq!(
+                    end,
+                    if earliest > before { earliest } else if full { before + SLOT } else { before }
+                );
+                if end > before {
+                    (packets, bytes) = (0, 0);
+                }
+                packets += 1;
+                bytes += u64::from(size);
+                prop_assert!(packets <= max_packets && bytes <= max_bytes);
+                before = end;
+            }
+        }
+    }
+}
