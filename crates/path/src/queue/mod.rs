@@ -4,6 +4,8 @@
 //! has waited by its own record of when it came. What it drops, at either end, goes to a closure of
 //! the caller's.
 
+mod codel;
+mod control_law;
 mod drop_tail;
 mod dualpi2;
 mod gain;
@@ -16,6 +18,7 @@ use uncork_units::{Rng, Time};
 
 use crate::Packet;
 
+pub use codel::{Codel, CodelSpec};
 pub use drop_tail::DropTail;
 pub use dualpi2::{DualPi2, DualPi2Spec};
 pub use gain::{Gain, GainError};
@@ -36,6 +39,8 @@ pub struct Queued<T> {
 pub enum Queue<T> {
     /// First in, first out, up to a limit.
     DropTail(DropTail<T>),
+    /// First in, first out, and drops when packets wait too long (RFC 8289).
+    Codel(Codel<T>),
     /// A classic queue and one for low latency, coupled (RFC 9332).
     DualPi2(DualPi2<T>),
     /// Drops at random, as often as keeps the delay at a target (RFC 8033).
@@ -53,6 +58,7 @@ impl<T> Queue<T> {
     ) {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, packet, dropped),
+            Self::Codel(queue) => queue.enqueue(now, packet, dropped),
             Self::DualPi2(queue) => queue.enqueue(now, packet, dropped),
             Self::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
         }
@@ -67,6 +73,7 @@ impl<T> Queue<T> {
     ) -> Option<Queued<T>> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
+            Self::Codel(queue) => queue.dequeue(now, dropped),
             Self::DualPi2(queue) => queue.dequeue(now, dropped),
             Self::Pie(queue) => queue.dequeue(now),
         }
@@ -76,6 +83,7 @@ impl<T> Queue<T> {
     pub fn bytes(&self) -> u64 {
         match self {
             Self::DropTail(queue) => queue.bytes(),
+            Self::Codel(queue) => queue.bytes(),
             Self::DualPi2(queue) => queue.bytes(),
             Self::Pie(queue) => queue.bytes(),
         }
@@ -85,6 +93,7 @@ impl<T> Queue<T> {
     pub fn packets(&self) -> usize {
         match self {
             Self::DropTail(queue) => queue.packets(),
+            Self::Codel(queue) => queue.packets(),
             Self::DualPi2(queue) => queue.packets(),
             Self::Pie(queue) => queue.packets(),
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{DropTail, DualPi2, DualPi2Spec, Pie, PieSpec, Queue};
+use super::{Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, Pie, PieSpec, Queue};
 
 /// A queue discipline with its parameters. The size of the queue is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub enum QueueSpec {
     /// First in, first out; what does not fit is lost.
     #[default]
     DropTail,
+    /// First in, first out, and drops when packets wait too long (RFC 8289).
+    Codel(CodelSpec),
     /// Two coupled queues (RFC 9332).
     DualPi2(DualPi2Spec),
     /// Proportional integral controller, enhanced (RFC 8033).
@@ -58,6 +60,7 @@ impl QueueSpec {
     pub fn build<T>(&self, limit_bytes: u64) -> Queue<T> {
         match self {
             Self::DropTail => Queue::DropTail(DropTail::new(limit_bytes)),
+            Self::Codel(spec) => Queue::Codel(Codel::new(*spec, limit_bytes)),
             Self::DualPi2(spec) => Queue::DualPi2(DualPi2::new(*spec, limit_bytes)),
             Self::Pie(spec) => Queue::Pie(Pie::new(*spec, limit_bytes)),
         }
@@ -74,6 +77,7 @@ impl FromStr for QueueSpec {
         };
         match name {
             "droptail" if list.is_none() => Ok(Self::DropTail),
+            "codel" => CodelSpec::parse(list).map(Self::Codel),
             "dualpi2" => DualPi2Spec::parse(list).map(Self::DualPi2),
             "pie" => PieSpec::parse(list).map(Self::Pie),
             _ => Err(QueueError::Discipline(text.to_owned())),
@@ -86,6 +90,7 @@ impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DropTail => f.write_str("droptail"),
+            Self::Codel(spec) => spec.fmt(f),
             Self::DualPi2(spec) => spec.fmt(f),
             Self::Pie(spec) => spec.fmt(f),
         }
@@ -96,7 +101,10 @@ impl fmt::Display for QueueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Discipline(text) => {
-                write!(f, "there is no queue discipline {text}: write droptail, dualpi2 or pie")
+                write!(
+                    f,
+                    "there is no queue discipline {text}: write droptail, codel, dualpi2 or pie"
+                )
             }
             Self::Parameter { discipline, word, known } => {
                 write!(f, "{discipline} has no parameter {word}; it has {}", known.join(", "))

@@ -1,0 +1,199 @@
+//! CoDel: a FIFO that drops when packets have waited too long for too long (RFC 8289).
+//!
+//! What decides is in `control_law`; here are its parameters, and the discipline with one queue.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use uncork_units::{Time, TimeDelta};
+
+use super::control_law::ControlLaw;
+use super::params::{Param, ParamWriter, Params};
+use super::{DropTail, QueueError, Queued};
+use crate::Packet;
+
+/// Parameters of CoDel. The defaults are those of RFC 8289 §5.3 and of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodelSpec {
+    /// The sojourn time that is accepted as a standing queue.
+    pub target: TimeDelta,
+    /// For how long the sojourn time must exceed the target before the first drop: about a large
+    /// round-trip time.
+    pub interval: TimeDelta,
+    /// Whether packets that know ECN are marked instead of dropped.
+    pub ecn: bool,
+}
+
+impl Default for CodelSpec {
+    fn default() -> Self {
+        Self {
+            target: TimeDelta::from_millis(5),
+            interval: TimeDelta::from_millis(100),
+            ecn: false,
+        }
+    }
+}
+
+impl CodelSpec {
+    const TIMES: RangeInclusive<TimeDelta> = TimeDelta::from_micros(1)..=TimeDelta::from_secs(10);
+
+    /// Reads the parameters behind `codel`.
+    pub(super) fn parse(list: Option<&str>) -> Result<Self, QueueError> {
+        let mut spec = Self::default();
+        for param in Params::new("codel", &["target", "interval", "ecn", "noecn"], list) {
+            spec.set(&param?)?;
+        }
+        Ok(spec)
+    }
+
+    /// Takes over one parameter that is known to be among `target`, `interval`, `ecn`, `noecn`.
+    pub(super) fn set(&mut self, param: &Param<'_>) -> Result<(), QueueError> {
+        match param.key {
+            "target" => self.target = Self::time(param)?,
+            "interval" => self.interval = Self::time(param)?,
+            word => {
+                param.flag()?;
+                self.ecn = word == "ecn";
+            }
+        }
+        Ok(())
+    }
+
+    /// A time that a CoDel can have as a parameter.
+    pub(super) fn time(param: &Param<'_>) -> Result<TimeDelta, QueueError> {
+        param.read(&Self::TIMES, "a time from 1us to 10s, such as 5ms")
+    }
+
+    /// Writes what differs from `default`.
+    pub(super) fn write(&self, list: &mut ParamWriter<'_, '_>, default: &Self) -> fmt::Result {
+        list.value("target", &self.target, &default.target)?;
+        list.value("interval", &self.interval, &default.interval)?;
+        list.flag("ecn", "noecn", self.ecn, default.ecn)
+    }
+}
+
+impl fmt::Display for CodelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(&mut ParamWriter::new(f, "codel")?, &Self::default())
+    }
+}
+
+/// A FIFO under CoDel. What does not fit is lost at the tail.
+#[derive(Clone, Debug)]
+pub struct Codel<T> {
+    spec: CodelSpec,
+    fifo: DropTail<T>,
+    /// The largest packet that came, in bytes: the MTU as far as the queue knows.
+    largest: u32,
+    law: ControlLaw,
+}
+
+impl<T> Codel<T> {
+    /// A queue for at most `limit_bytes` bytes.
+    pub fn new(spec: CodelSpec, limit_bytes: u64) -> Self {
+        Self { spec, fifo: DropTail::new(limit_bytes), largest: 0, law: ControlLaw::default() }
+    }
+
+    /// Bytes waiting.
+    pub fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    /// Packets waiting.
+    pub fn packets(&self) -> usize {
+        self.fifo.packets()
+    }
+
+    /// Takes a packet in, or gives it to `dropped` when it does not fit.
+    pub fn enqueue(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
+        self.largest = self.largest.max(packet.bytes);
+        self.fifo.enqueue(now, packet, dropped);
+    }
+
+    /// The packet that leaves at `now`; those that CoDel drops before it go to `dropped`.
+    pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(Packet<T>)) -> Option<Queued<T>> {
+        let Self { fifo, largest, .. } = self;
+        let pop = || {
+            let queued = fifo.dequeue()?;
+            Some((queued, fifo.bytes() <= u64::from(*largest)))
+        };
+        self.law.dequeue(&self.spec, now, pop, dropped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+
+    fn at_millis(millis: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    fn packet(ecn: Ecn) -> Packet<u64> {
+        Packet { flow: 0, host: 0, bytes: 1500, ecn, body: 0 }
+    }
+
+    /// A link of one packet each millisecond, offered three each two milliseconds for `millis`. When
+    /// packets were dropped, and when they were marked.
+    fn overload(spec: CodelSpec, ecn: Ecn, millis: u64) -> (Vec<u64>, Vec<u64>) {
+        let mut queue = Codel::new(spec, 1 << 30);
+        let (mut drops, mut marks) = (Vec::new(), Vec::new());
+        for now in 0..millis {
+            for _ in 0..=now % 2 {
+                queue.enqueue(at_millis(now), packet(ecn), &mut |_| panic!("there is room"));
+            }
+            let left = queue.dequeue(at_millis(now), &mut |_| drops.push(now));
+            let left = left.expect("there is more than leaves");
+            if left.packet.ecn == Ecn::Ce {
+                marks.push(now);
+            }
+        }
+        (drops, marks)
+    }
+
+    /// The sojourn time reaches 5 ms about 15 ms after the start; the drops start an interval later.
+    #[test]
+    fn a_standing_queue_is_dropped_from_at_the_law_s_pace() {
+        let (drops, marks) = overload(CodelSpec::default(), Ecn::Ect0, 1000);
+        assert_eq!(marks, []);
+        assert!((110..120).contains(&drops[0]), "{drops:?}");
+        let since: Vec<u64> = drops.iter().map(|drop| drop - drops[0]).collect();
+        assert_eq!(since[..6], [0, 100, 171, 229, 279, 324]);
+    }
+
+    #[test]
+    fn marks_come_exactly_when_drops_would() {
+        let marking = CodelSpec { ecn: true, ..CodelSpec::default() };
+        let (drops, no_marks) = overload(CodelSpec::default(), Ecn::Ect0, 1000);
+        let (no_drops, marks) = overload(marking, Ecn::Ect0, 1000);
+        assert_eq!((no_marks.len(), no_drops.len()), (0, 0));
+        assert_eq!(marks, drops);
+        // Those who do not know marks lose packets as before.
+        assert_eq!(overload(marking, Ecn::NotEct, 1000), (drops, Vec::new()));
+    }
+
+    /// One packet in the queue whenever one leaves, however slow the link is.
+    #[test]
+    fn a_queue_of_one_mtu_is_spared() {
+        let mut queue = Codel::new(CodelSpec::default(), 1 << 30);
+        queue.enqueue(at_millis(0), packet(Ecn::NotEct), &mut |_| panic!("there is room"));
+        for step in 1..100 {
+            let now = at_millis(step * 50);
+            queue.enqueue(now, packet(Ecn::NotEct), &mut |_| panic!("there is room"));
+            let left = queue.dequeue(now, &mut |_| panic!("one MTU is left"));
+            assert_eq!(left.expect("a packet").since, at_millis((step - 1) * 50));
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_lost_at_the_tail() {
+        let mut queue = Codel::new(CodelSpec::default(), 3000);
+        let mut lost = Vec::new();
+        for body in 0..3 {
+            let packet = Packet { body, ..packet(Ecn::Ect0) };
+            queue.enqueue(at_millis(0), packet, &mut |packet| lost.push(packet.body));
+        }
+        assert_eq!((lost, queue.bytes(), queue.packets()), (vec![2], 3000, 2));
+    }
+}
