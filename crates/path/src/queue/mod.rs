@@ -7,7 +7,9 @@
 mod codel;
 mod control_law;
 mod drop_tail;
+mod drr;
 mod dualpi2;
+mod fq_codel;
 mod gain;
 mod params;
 mod pi;
@@ -21,6 +23,7 @@ use crate::Packet;
 pub use codel::{Codel, CodelSpec};
 pub use drop_tail::DropTail;
 pub use dualpi2::{DualPi2, DualPi2Spec};
+pub use fq_codel::{FqCodel, FqCodelSpec};
 pub use gain::{Gain, GainError};
 pub use pie::{Pie, PieSpec};
 pub use spec::{QueueError, QueueSpec};
@@ -41,6 +44,8 @@ pub enum Queue<T> {
     DropTail(DropTail<T>),
     /// First in, first out, and drops when packets wait too long (RFC 8289).
     Codel(Codel<T>),
+    /// Flows take turns, each under CoDel (RFC 8290).
+    FqCodel(FqCodel<T>),
     /// A classic queue and one for low latency, coupled (RFC 9332).
     DualPi2(DualPi2<T>),
     /// Drops at random, as often as keeps the delay at a target (RFC 8033).
@@ -59,6 +64,7 @@ impl<T> Queue<T> {
         match self {
             Self::DropTail(queue) => queue.enqueue(now, packet, dropped),
             Self::Codel(queue) => queue.enqueue(now, packet, dropped),
+            Self::FqCodel(queue) => queue.enqueue(now, packet, rng, dropped),
             Self::DualPi2(queue) => queue.enqueue(now, packet, dropped),
             Self::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
         }
@@ -68,12 +74,13 @@ impl<T> Queue<T> {
     pub fn dequeue(
         &mut self,
         now: Time,
-        _rng: &mut Rng,
+        rng: &mut Rng,
         dropped: &mut impl FnMut(Packet<T>),
     ) -> Option<Queued<T>> {
         match self {
             Self::DropTail(queue) => queue.dequeue(),
             Self::Codel(queue) => queue.dequeue(now, dropped),
+            Self::FqCodel(queue) => queue.dequeue(now, rng, dropped),
             Self::DualPi2(queue) => queue.dequeue(now, dropped),
             Self::Pie(queue) => queue.dequeue(now),
         }
@@ -84,6 +91,7 @@ impl<T> Queue<T> {
         match self {
             Self::DropTail(queue) => queue.bytes(),
             Self::Codel(queue) => queue.bytes(),
+            Self::FqCodel(queue) => queue.bytes(),
             Self::DualPi2(queue) => queue.bytes(),
             Self::Pie(queue) => queue.bytes(),
         }
@@ -94,6 +102,7 @@ impl<T> Queue<T> {
         match self {
             Self::DropTail(queue) => queue.packets(),
             Self::Codel(queue) => queue.packets(),
+            Self::FqCodel(queue) => queue.packets(),
             Self::DualPi2(queue) => queue.packets(),
             Self::Pie(queue) => queue.packets(),
         }

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, Pie, PieSpec, Queue};
+use super::{
+    Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Pie, PieSpec, Queue,
+};
 
 /// A queue discipline with its parameters. The size of the queue is not part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +16,8 @@ pub enum QueueSpec {
     DropTail,
     /// First in, first out, and drops when packets wait too long (RFC 8289).
     Codel(CodelSpec),
+    /// Flows take turns, each under CoDel (RFC 8290).
+    FqCodel(FqCodelSpec),
     /// Two coupled queues (RFC 9332).
     DualPi2(DualPi2Spec),
     /// Proportional integral controller, enhanced (RFC 8033).
@@ -61,6 +65,7 @@ impl QueueSpec {
         match self {
             Self::DropTail => Queue::DropTail(DropTail::new(limit_bytes)),
             Self::Codel(spec) => Queue::Codel(Codel::new(*spec, limit_bytes)),
+            Self::FqCodel(spec) => Queue::FqCodel(FqCodel::new(*spec, limit_bytes)),
             Self::DualPi2(spec) => Queue::DualPi2(DualPi2::new(*spec, limit_bytes)),
             Self::Pie(spec) => Queue::Pie(Pie::new(*spec, limit_bytes)),
         }
@@ -78,6 +83,7 @@ impl FromStr for QueueSpec {
         match name {
             "droptail" if list.is_none() => Ok(Self::DropTail),
             "codel" => CodelSpec::parse(list).map(Self::Codel),
+            "fq_codel" => FqCodelSpec::parse(list).map(Self::FqCodel),
             "dualpi2" => DualPi2Spec::parse(list).map(Self::DualPi2),
             "pie" => PieSpec::parse(list).map(Self::Pie),
             _ => Err(QueueError::Discipline(text.to_owned())),
@@ -91,6 +97,7 @@ impl fmt::Display for QueueSpec {
         match self {
             Self::DropTail => f.write_str("droptail"),
             Self::Codel(spec) => spec.fmt(f),
+            Self::FqCodel(spec) => spec.fmt(f),
             Self::DualPi2(spec) => spec.fmt(f),
             Self::Pie(spec) => spec.fmt(f),
         }
@@ -103,7 +110,7 @@ impl fmt::Display for QueueError {
             Self::Discipline(text) => {
                 write!(
                     f,
-                    "there is no queue discipline {text}: write droptail, codel, dualpi2 or pie"
+                    "there is no queue discipline {text}: write droptail, codel, fq_codel, dualpi2 or pie"
                 )
             }
             Self::Parameter { discipline, word, known } => {

@@ -1,0 +1,309 @@
+//! Deficit round robin over flows with a CoDel each, and priority for those that send little: what
+//! FQ-CoDel and CAKE have in common (RFC 8290 §4; Shreedhar and Varghese, SIGCOMM 1995).
+//!
+//! A flow that starts to send goes to the list of new flows, which are served before the old ones,
+//! until it has used up its first credits or has nothing left to send; then it goes to the end of the
+//! list of old flows, and leaves that only when it is found empty there (RFC 8290 §4.2). So no flow is
+//! new again without having waited for a round of the others.
+//!
+//! Other than in Linux, that holds for a flow that finds no old ones, too. As in Linux, and as the RFC's explanation in parentheses implies, credits of exactly 0 are used
+//! up, and CoDel's rule not to drop with one MTU left looks at all flows together: a flow may lose
+//! the only packet it has here when it waits for others too long.
+
+use std::collections::VecDeque;
+
+use uncork_units::{Rng, Time};
+
+use super::Queued;
+use super::codel::CodelSpec;
+use super::control_law::ControlLaw;
+use crate::Packet;
+
+/// How the link is shared out among the flows.
+pub(super) trait Shares {
+    /// The bytes that `flow` may send in so many turns, on average at least a fraction of one each.
+    fn quantum(&mut self, flow: usize, turns: u64, rng: &mut Rng) -> i64;
+    /// The number of turns in which `flow` certainly may send no more than `bytes`.
+    fn turns_within(&self, flow: usize, bytes: u64) -> u64;
+    /// `flow` has used up its first credits and wants more: it competes for the link.
+    fn joins(&mut self, flow: usize);
+    /// `flow` competes no longer.
+    fn leaves(&mut self, flow: usize);
+}
+
+/// Where a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On no list: it has nothing to send.
+    Idle,
+    /// On the list of new flows.
+    New,
+    /// On the list of old flows, but only to wait there: it came with nothing to send.
+    Waiting,
+    /// On the list of old flows, competing.
+    Old,
+}
+
+#[derive(Clone, Debug)]
+struct Flow<T> {
+    packets: VecDeque<Queued<T>>,
+    credits: i64,
+    place: Place,
+    law: ControlLaw,
+}
+
+/// The flows, and the packets that wait in them.
+#[derive(Clone, Debug)]
+pub(super) struct Drr<T> {
+    flows: Vec<Flow<T>>,
+    /// Bytes waiting in each flow, side by side for the search of the largest.
+    backlogs: Vec<u64>,
+    new: VecDeque<usize>,
+    old: VecDeque<usize>,
+    bytes: u64,
+    packets: usize,
+    /// The largest packet that came, in bytes: the MTU as far as the queue knows.
+    largest: u32,
+}
+
+impl<T> Drr<T> {
+    /// `flows` flows, all empty.
+    pub(super) fn new(flows: usize) -> Self {
+        let flow = || Flow {
+            packets: VecDeque::new(),
+            credits: 0,
+            place: Place::Idle,
+            law: ControlLaw::default(),
+        };
+        Self {
+            flows: (0..flows).map(|_| flow()).collect(),
+            backlogs: vec![0; flows],
+            new: VecDeque::with_capacity(flows),
+            old: VecDeque::with_capacity(flows),
+            bytes: 0,
+            packets: 0,
+            largest: 0,
+        }
+    }
+
+    /// Bytes waiting in all flows.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Packets waiting in all flows.
+    pub(super) fn packets(&self) -> usize {
+        self.packets
+    }
+
+    /// Packets waiting in `flow`.
+    pub(super) fn packets_of(&self, flow: usize) -> usize {
+        self.flows[flow].packets.len()
+    }
+
+    /// A packet of `flow` comes.
+    pub(super) fn enqueue(
+        &mut self,
+        flow: usize,
+        queued: Queued<T>,
+        shares: &mut impl Shares,
+        rng: &mut Rng,
+    ) {
+        let bytes = queued.packet.bytes;
+        self.bytes += u64::from(bytes);
+        self.backlogs[flow] += u64::from(bytes);
+        self.packets += 1;
+        self.largest = self.largest.max(bytes);
+        let state = &mut self.flows[flow];
+        state.packets.push_back(queued);
+        match state.place {
+            Place::Idle => {
+                state.place = Place::New;
+                state.credits = shares.quantum(flow, 1, rng);
+                self.new.push_back(flow);
+            }
+            Place::Waiting => {
+                state.place = Place::Old;
+                shares.joins(flow);
+            }
+            Place::New | Place::Old => {}
+        }
+    }
+
+    /// The packet that leaves at `now` (RFC 8290 §4.2); what CoDel drops goes to `dropped`.
+    pub(super) fn dequeue(
+        &mut self,
+        now: Time,
+        codel: &CodelSpec,
+        shares: &mut impl Shares,
+        rng: &mut Rng,
+        dropped: &mut impl FnMut(Packet<T>),
+    ) -> Option<Queued<T>> {
+        let mut turns = 0;
+        loop {
+            let flow = *self.new.front().or_else(|| self.old.front())?;
+            if self.flows[flow].credits <= 0 {
+                self.requeue(flow, shares);
+                self.flows[flow].credits += shares.quantum(flow, 1, rng);
+                turns += 1;
+                if self.new.is_empty() && turns % self.old.len() == 0 {
+                    self.skip_rounds(shares, rng);
+                }
+            } else if let Some(queued) = self.ask(flow, now, codel, dropped) {
+                self.flows[flow].credits -= i64::from(queued.packet.bytes);
+                return Some(queued);
+            } else if self.flows[flow].place == Place::New {
+                self.requeue(flow, shares);
+            } else {
+                self.retire(flow, shares);
+            }
+        }
+    }
+
+    /// Rounds in which all flows would only gain credits and none could send pass at once. Small
+    /// quanta would make a packet cost as many turns as there are flows otherwise.
+    fn skip_rounds(&mut self, shares: &mut impl Shares, rng: &mut Rng) {
+        let mut rounds = u64::MAX;
+        for flow in &self.old {
+            let owed = self.flows[*flow].credits.min(0).unsigned_abs();
+            rounds = rounds.min(shares.turns_within(*flow, owed));
+            if rounds == 0 {
+                return;
+            }
+        }
+        for flow in &self.old {
+            self.flows[*flow].credits += shares.quantum(*flow, rounds, rng);
+        }
+    }
+
+    /// The flow at the head of its list goes to the end of the list of old flows.
+    fn requeue(&mut self, flow: usize, shares: &mut impl Shares) {
+        let state = &mut self.flows[flow];
+        if state.place != Place::New {
+            self.old.rotate_left(1);
+            return;
+        }
+        self.new.pop_front();
+        self.old.push_back(flow);
+        if state.packets.is_empty() {
+            state.place = Place::Waiting;
+        } else {
+            state.place = Place::Old;
+            shares.joins(flow);
+        }
+    }
+
+    /// The flow at the head of the list of old flows has nothing to send.
+    fn retire(&mut self, flow: usize, shares: &mut impl Shares) {
+        self.old.pop_front();
+        if std::mem::replace(&mut self.flows[flow].place, Place::Idle) == Place::Old {
+            shares.leaves(flow);
+        }
+    }
+
+    /// What CoDel makes leave of the packets of `flow`.
+    fn ask(
+        &mut self,
+        flow: usize,
+        now: Time,
+        codel: &CodelSpec,
+        dropped: &mut impl FnMut(Packet<T>),
+    ) -> Option<Queued<T>> {
+        let mut law = self.flows[flow].law;
+        let pop = || {
+            let queued = self.pop(flow)?;
+            Some((queued, self.bytes <= u64::from(self.largest)))
+        };
+        let queued = law.dequeue(codel, now, pop, dropped);
+        self.flows[flow].law = law;
+        queued
+    }
+
+    /// Takes the oldest packet of `flow` out.
+    pub(super) fn pop(&mut self, flow: usize) -> Option<Queued<T>> {
+        let queued = self.flows[flow].packets.pop_front()?;
+        let bytes = u64::from(queued.packet.bytes);
+        self.backlogs[flow] -= bytes;
+        self.bytes -= bytes;
+        self.packets -= 1;
+        Some(queued)
+    }
+
+    /// The flow with most bytes waiting, the first of them if several have as many.
+    pub(super) fn fattest(&self) -> usize {
+        let (mut fattest, mut most) = (0, 0);
+        for (flow, bytes) in self.backlogs.iter().enumerate() {
+            if *bytes > most {
+                (fattest, most) = (flow, *bytes);
+            }
+        }
+        fattest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Ecn;
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    struct Equal(u64);
+
+    impl Shares for Equal {
+        fn quantum(&mut self, _: usize, turns: u64, _: &mut Rng) -> i64 {
+            (self.0 * turns) as i64
+        }
+
+        fn turns_within(&self, _: usize, bytes: u64) -> u64 {
+            bytes / self.0
+        }
+
+        fn joins(&mut self, _: usize) {}
+
+        fn leaves(&mut self, _: usize) {}
+    }
+
+    /// Turn by turn, for flows that always have a packet of their size: who sends.
+    fn by_turns(sizes: &[u32], quantum: u64, count: usize) -> Vec<u32> {
+        let mut credits = vec![quantum as i64; sizes.len()];
+        let mut sent = Vec::new();
+        for flow in (0..sizes.len()).cycle() {
+            while credits[flow] > 0 && sent.len() < count {
+                credits[flow] -= i64::from(sizes[flow]);
+                sent.push(flow as u32);
+            }
+            if sent.len() == count {
+                break;
+            }
+            credits[flow] += quantum as i64;
+        }
+        sent
+    }
+
+    proptest! {
+        /// Packets of many quanta, so that most rounds are skipped.
+        #[test]
+        fn skipped_rounds_change_nothing(
+            sizes in proptest::collection::vec(40_u32..9000, 1..20),
+            quantum in 1_u64..2000,
+        ) {
+            let (mut drr, mut rng) = (Drr::new(sizes.len()), Rng::new(1, 0));
+            let shares = &mut Equal(quantum);
+            for (flow, bytes) in (0..).zip(&sizes) {
+                let packet = Packet { flow, host: 0, bytes: *bytes, ecn: Ecn::Ect0, body: () };
+                for _ in 0..100 {
+                    let queued = Queued { since: Time::ZERO, packet };
+                    drr.enqueue(flow as usize, queued, shares, &mut rng);
+                }
+            }
+            let sent: Vec<u32> = (0..100)
+                .filter_map(|_| {
+                    let drop = &mut |_| panic!("time stands still");
+                    drr.dequeue(Time::ZERO, &CodelSpec::default(), shares, &mut rng, drop)
+                })
+                .map(|queued| queued.packet.flow)
+                .collect();
+            prop_assert_eq!(sent, by_turns(&sizes, quantum, 100));
+        }
+    }
+}
