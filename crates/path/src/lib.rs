@@ -32,8 +32,8 @@ pub use loss_text::LossError;
 pub use packet::{Ecn, Packet};
 pub use policer::{Policer, PolicerError, PolicerSpec};
 pub use queue::{
-    Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Gain, GainError, Pie,
-    PieSpec, Queue, QueueError, QueueSpec, Queued,
+    Cake, CakeSpec, Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Gain,
+    GainError, Pie, PieSpec, Queue, QueueError, QueueSpec, Queued,
 };
 pub use rate::{
     LinkRate, LteError, LteSpec, RateSpec, Trace, TraceError, TraceProblem, TraceSpec, TraceStart,

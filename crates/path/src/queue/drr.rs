@@ -101,6 +101,21 @@ impl<T> Drr<T> {
         self.flows[flow].packets.len()
     }
 
+    /// Whether `flow` is on no list.
+    pub(super) fn is_idle(&self, flow: usize) -> bool {
+        self.flows[flow].place == Place::Idle
+    }
+
+    /// Whether `flow` competes: whether it has joined and not left.
+    pub(super) fn is_competing(&self, flow: usize) -> bool {
+        self.flows[flow].place == Place::Old
+    }
+
+    /// Forgets what CoDel knew of `flow`, for another one that takes its place.
+    pub(super) fn forget(&mut self, flow: usize) {
+        self.flows[flow].law = ControlLaw::default();
+    }
+
     /// A packet of `flow` comes.
     pub(super) fn enqueue(
         &mut self,

@@ -4,6 +4,7 @@
 //! has waited by its own record of when it came. What it drops, at either end, goes to a closure of
 //! the caller's.
 
+mod cake;
 mod codel;
 mod control_law;
 mod drop_tail;
@@ -20,6 +21,7 @@ use uncork_units::{Rng, Time};
 
 use crate::Packet;
 
+pub use cake::{Cake, CakeSpec};
 pub use codel::{Codel, CodelSpec};
 pub use drop_tail::DropTail;
 pub use dualpi2::{DualPi2, DualPi2Spec};
@@ -46,6 +48,8 @@ pub enum Queue<T> {
     Codel(Codel<T>),
     /// Flows take turns, each under CoDel (RFC 8290).
     FqCodel(FqCodel<T>),
+    /// Hosts take turns, and their flows, each under CoDel.
+    Cake(Cake<T>),
     /// A classic queue and one for low latency, coupled (RFC 9332).
     DualPi2(DualPi2<T>),
     /// Drops at random, as often as keeps the delay at a target (RFC 8033).
@@ -65,6 +69,7 @@ impl<T> Queue<T> {
             Self::DropTail(queue) => queue.enqueue(now, packet, dropped),
             Self::Codel(queue) => queue.enqueue(now, packet, dropped),
             Self::FqCodel(queue) => queue.enqueue(now, packet, rng, dropped),
+            Self::Cake(queue) => queue.enqueue(now, packet, rng, dropped),
             Self::DualPi2(queue) => queue.enqueue(now, packet, dropped),
             Self::Pie(queue) => queue.enqueue(now, packet, rng, dropped),
         }
@@ -81,6 +86,7 @@ impl<T> Queue<T> {
             Self::DropTail(queue) => queue.dequeue(),
             Self::Codel(queue) => queue.dequeue(now, dropped),
             Self::FqCodel(queue) => queue.dequeue(now, rng, dropped),
+            Self::Cake(queue) => queue.dequeue(now, rng, dropped),
             Self::DualPi2(queue) => queue.dequeue(now, dropped),
             Self::Pie(queue) => queue.dequeue(now),
         }
@@ -92,6 +98,7 @@ impl<T> Queue<T> {
             Self::DropTail(queue) => queue.bytes(),
             Self::Codel(queue) => queue.bytes(),
             Self::FqCodel(queue) => queue.bytes(),
+            Self::Cake(queue) => queue.bytes(),
             Self::DualPi2(queue) => queue.bytes(),
             Self::Pie(queue) => queue.bytes(),
         }
@@ -103,6 +110,7 @@ impl<T> Queue<T> {
             Self::DropTail(queue) => queue.packets(),
             Self::Codel(queue) => queue.packets(),
             Self::FqCodel(queue) => queue.packets(),
+            Self::Cake(queue) => queue.packets(),
             Self::DualPi2(queue) => queue.packets(),
             Self::Pie(queue) => queue.packets(),
         }

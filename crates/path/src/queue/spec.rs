@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{
-    Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Pie, PieSpec, Queue,
+    Cake, CakeSpec, Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Pie,
+    PieSpec, Queue,
 };
 
 /// A queue discipline with its parameters. The size of the queue is not part of it.
@@ -18,6 +19,8 @@ pub enum QueueSpec {
     Codel(CodelSpec),
     /// Flows take turns, each under CoDel (RFC 8290).
     FqCodel(FqCodelSpec),
+    /// Hosts take turns, and their flows, each under CoDel.
+    Cake(CakeSpec),
     /// Two coupled queues (RFC 9332).
     DualPi2(DualPi2Spec),
     /// Proportional integral controller, enhanced (RFC 8033).
@@ -66,6 +69,7 @@ impl QueueSpec {
             Self::DropTail => Queue::DropTail(DropTail::new(limit_bytes)),
             Self::Codel(spec) => Queue::Codel(Codel::new(*spec, limit_bytes)),
             Self::FqCodel(spec) => Queue::FqCodel(FqCodel::new(*spec, limit_bytes)),
+            Self::Cake(spec) => Queue::Cake(Cake::new(*spec, limit_bytes)),
             Self::DualPi2(spec) => Queue::DualPi2(DualPi2::new(*spec, limit_bytes)),
             Self::Pie(spec) => Queue::Pie(Pie::new(*spec, limit_bytes)),
         }
@@ -84,6 +88,7 @@ impl FromStr for QueueSpec {
             "droptail" if list.is_none() => Ok(Self::DropTail),
             "codel" => CodelSpec::parse(list).map(Self::Codel),
             "fq_codel" => FqCodelSpec::parse(list).map(Self::FqCodel),
+            "cake" => CakeSpec::parse(list).map(Self::Cake),
             "dualpi2" => DualPi2Spec::parse(list).map(Self::DualPi2),
             "pie" => PieSpec::parse(list).map(Self::Pie),
             _ => Err(QueueError::Discipline(text.to_owned())),
@@ -98,6 +103,7 @@ impl fmt::Display for QueueSpec {
             Self::DropTail => f.write_str("droptail"),
             Self::Codel(spec) => spec.fmt(f),
             Self::FqCodel(spec) => spec.fmt(f),
+            Self::Cake(spec) => spec.fmt(f),
             Self::DualPi2(spec) => spec.fmt(f),
             Self::Pie(spec) => spec.fmt(f),
         }
@@ -110,7 +116,7 @@ impl fmt::Display for QueueError {
             Self::Discipline(text) => {
                 write!(
                     f,
-                    "there is no queue discipline {text}: write droptail, codel, fq_codel, dualpi2 or pie"
+                    "there is no queue discipline {text}: write droptail, codel, fq_codel, cake, dualpi2 or pie"
                 )
             }
             Self::Parameter { discipline, word, known } => {

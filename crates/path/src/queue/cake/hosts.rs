@@ -1,0 +1,66 @@
+//! How CAKE shares the link out among hosts.
+
+use std::collections::BTreeMap;
+
+use uncork_units::Rng;
+
+use crate::queue::drr::Shares;
+
+/// Bytes that a host may send in a round.
+const QUANTUM: u64 = 1514;
+
+/// The hosts, and how many flows of each compete.
+#[derive(Clone, Debug)]
+pub(super) struct Hosts {
+    /// Where the host of that id is in `competing`.
+    pub(super) index: BTreeMap<u32, usize>,
+    pub(super) competing: Vec<u32>,
+    /// The host of each queue.
+    of_flow: Vec<usize>,
+}
+
+impl Hosts {
+    /// No hosts yet, and `flows` queues.
+    pub(super) fn new(flows: usize) -> Self {
+        Self { index: BTreeMap::new(), competing: Vec::new(), of_flow: vec![0; flows] }
+    }
+
+    /// The queue `flow` is of `host` from now on.
+    pub(super) fn assign(&mut self, flow: usize, host: u32) {
+        let count = self.competing.len();
+        let index = *self.index.entry(host).or_insert(count);
+        if index == count {
+            self.competing.push(0);
+        }
+        self.of_flow[flow] = index;
+    }
+
+    /// What the quantum of `flow` is divided by.
+    fn sharers(&self, flow: usize) -> u64 {
+        u64::from(self.competing[self.of_flow[flow]]).max(1)
+    }
+
+    fn competing(&mut self, flow: usize) -> &mut u32 {
+        &mut self.competing[self.of_flow[flow]]
+    }
+}
+
+impl Shares for Hosts {
+    fn quantum(&mut self, flow: usize, turns: u64, rng: &mut Rng) -> i64 {
+        let sharers = self.sharers(flow);
+        // The remainder is rounded up as often as it is large.
+        ((QUANTUM * turns + rng.below(sharers)) / sharers) as i64
+    }
+
+    fn turns_within(&self, flow: usize, bytes: u64) -> u64 {
+        bytes * self.sharers(flow) / QUANTUM
+    }
+
+    fn joins(&mut self, flow: usize) {
+        *self.competing(flow) += 1;
+    }
+
+    fn leaves(&mut self, flow: usize) {
+        *self.competing(flow) -= 1;
+    }
+}
