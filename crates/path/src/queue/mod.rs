@@ -15,6 +15,8 @@ mod gain;
 mod params;
 mod pi;
 mod pie;
+#[cfg(test)]
+mod properties;
 mod spec;
 
 use uncork_units::{Rng, Time};

@@ -3,12 +3,34 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::params::Params;
 use super::{
     Cake, CakeSpec, Codel, CodelSpec, DropTail, DualPi2, DualPi2Spec, FqCodel, FqCodelSpec, Pie,
     PieSpec, Queue,
 };
 
 /// A queue discipline with its parameters. The size of the queue is not part of it.
+///
+/// Written as its name and, behind a colon, those parameters that are not the default ones, such as
+/// `codel:target=10ms,ecn`:
+///
+/// | name       | parameter                      | default         | meaning                        |
+/// |------------|--------------------------------|-----------------|--------------------------------|
+/// | `droptail` |                                |                 |                                |
+/// | `codel`    | `target`                       | `5ms`           | sojourn time that is accepted  |
+/// |            | `interval`                     | `100ms`         | for how long it may be more    |
+/// |            | `ecn`, `noecn`                 | `noecn`         | whether marks replace drops    |
+/// | `fq_codel` | `flows`                        | `1024`          | queues that flows are hashed to |
+/// |            | `quantum`                      | `1514B`         | bytes of a queue's turn        |
+/// |            | `limit`                        | `10240`         | packets that wait at most      |
+/// |            | `target`, `interval`           | as for `codel`  |                                |
+/// |            | `ecn`, `noecn`                 | `ecn`           |                                |
+/// | `cake`     | `rtt`                          | `100ms`         | interval; target is rtt / 20   |
+/// |            | `ecn`, `noecn`                 | `ecn`           |                                |
+/// | `pie`      | see [`PieSpec`]                |                 |                                |
+/// | `dualpi2`  | see [`DualPi2Spec`]            |                 |                                |
+///
+/// The defaults are those of RFC 8289 §5.3 and RFC 8290 §5.2, and for `cake` those of Linux.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueSpec {
@@ -85,13 +107,16 @@ impl FromStr for QueueSpec {
             None => (text, None),
         };
         match name {
-            "droptail" if list.is_none() => Ok(Self::DropTail),
+            "droptail" => {
+                let mut params = Params::new("droptail", &[], list);
+                params.try_for_each(|param| param.map(drop)).map(|()| Self::DropTail)
+            }
             "codel" => CodelSpec::parse(list).map(Self::Codel),
             "fq_codel" => FqCodelSpec::parse(list).map(Self::FqCodel),
             "cake" => CakeSpec::parse(list).map(Self::Cake),
             "dualpi2" => DualPi2Spec::parse(list).map(Self::DualPi2),
             "pie" => PieSpec::parse(list).map(Self::Pie),
-            _ => Err(QueueError::Discipline(text.to_owned())),
+            _ => Err(QueueError::Discipline(name.to_owned())),
         }
     }
 }
@@ -119,8 +144,11 @@ impl fmt::Display for QueueError {
                     "there is no queue discipline {text}: write droptail, codel, fq_codel, cake, dualpi2 or pie"
                 )
             }
+            Self::Parameter { discipline, word, known: [] } => {
+                write!(f, "{discipline} has no parameters: leave out {word}")
+            }
             Self::Parameter { discipline, word, known } => {
-                write!(f, "{discipline} has no parameter {word}; it has {}", known.join(", "))
+                write!(f, "{discipline} has no parameter '{word}'; it has {}", known.join(", "))
             }
             Self::Value { discipline, key, word, expected } => {
                 write!(f, "the {key} of {discipline} needs {expected}, not {word}")
@@ -133,3 +161,74 @@ impl fmt::Display for QueueError {
 }
 
 impl std::error::Error for QueueError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uncork_units::{ByteCount, TimeDelta};
+
+    fn spec(text: &str) -> QueueSpec {
+        text.parse().expect("a discipline")
+    }
+
+    fn error(text: &str) -> String {
+        text.parse::<QueueSpec>().expect_err("no discipline").to_string()
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        for text in [
+            "droptail",
+            "codel",
+            "codel:target=10ms,interval=200ms,ecn",
+            "fq_codel",
+            "fq_codel:flows=16,quantum=300B,limit=100,target=1ms,interval=20ms,noecn",
+            "cake",
+            "cake:rtt=50ms,noecn",
+        ] {
+            assert_eq!(spec(text).to_string(), text);
+        }
+        assert_eq!(spec("codel:noecn,target=5ms"), spec("codel"));
+        assert_eq!(spec("fq_codel:quantum=1514B,ecn").to_string(), "fq_codel");
+    }
+
+    /// RFC 8289 §5.3, RFC 8290 §5.2.
+    #[test]
+    fn the_defaults_are_those_of_the_rfcs() {
+        let ms = TimeDelta::from_millis;
+        let codel = CodelSpec { target: ms(5), interval: ms(100), ecn: false };
+        assert_eq!(spec("codel"), QueueSpec::Codel(codel));
+        let fq_codel = FqCodelSpec {
+            flows: 1024,
+            quantum: ByteCount::new(1514),
+            limit: 10_240,
+            codel: CodelSpec { ecn: true, ..codel },
+        };
+        assert_eq!(spec("fq_codel"), QueueSpec::FqCodel(fq_codel));
+        assert_eq!(spec("cake"), QueueSpec::Cake(CakeSpec { rtt: ms(100), ecn: true }));
+    }
+
+    #[test]
+    fn errors_say_which_word_and_what_to_write() {
+        let time = "a time from 1us to 10s, such as 5ms";
+        for (text, message) in [
+            ("red:ecn", "there is no queue discipline red: write droptail, codel, fq_codel, cake,"),
+            ("droptail:ecn", "droptail has no parameters: leave out ecn"),
+            (
+                "codel:tarjet=5ms",
+                "codel has no parameter 'tarjet'; it has target, interval, ecn, noecn",
+            ),
+            ("cake:", "cake has no parameter ''; it has rtt, ecn, noecn"),
+            ("cake:rtt=1ms,", "cake has no parameter ''; it has rtt, ecn, noecn"),
+            ("codel:target=5", &format!("the target of codel needs {time}, not target=5")),
+            ("cake:rtt=11s", &format!("the rtt of cake needs {time}, not rtt=11s")),
+            ("codel:interval", &format!("the interval of codel needs {time}, not interval")),
+            ("codel:ecn=1", "the ecn of codel needs no value, not ecn=1"),
+            ("fq_codel:flows=0", "the flows of fq_codel needs a number from 1 to 65536"),
+            ("fq_codel:quantum=255B", "the quantum of fq_codel needs a size from 256B to 1MiB"),
+            ("codel:ecn,ecn", "the ecn of codel comes twice: give it once"),
+        ] {
+            assert!(error(text).starts_with(message), "{text}: {}", error(text));
+        }
+    }
+}

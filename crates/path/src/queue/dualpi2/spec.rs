@@ -125,7 +125,7 @@ mod tests {
         for (text, says) in [
             (
                 "dualpi2:ecn",
-                "dualpi2 has no parameter ecn; it has target, tupdate, alpha, beta, k, step",
+                "dualpi2 has no parameter 'ecn'; it has target, tupdate, alpha, beta, k, step",
             ),
             ("dualpi2:k=0", "the k of dualpi2 needs a whole number from 1 to 16, not k=0"),
             ("dualpi2:k=1.5", "the k of dualpi2 needs a whole"),

@@ -127,14 +127,14 @@ mod tests {
         for (text, says) in [
             (
                 "pie:goal=1ms",
-                "pie has no parameter goal; it has target, tupdate, alpha, beta, burst,",
+                "pie has no parameter 'goal'; it has target, tupdate, alpha, beta, burst,",
             ),
             ("pie:target", "the target of pie needs a time from 100us to 10s, such as 15ms, not"),
             ("pie:target=15", "the target of pie needs a time"),
             ("pie:tupdate=0ms", "the tupdate of pie needs a time from 100us"),
             ("pie:alpha=0", "the alpha of pie needs a gain from 0.001 to 1000 hertz, such as"),
             ("pie:ecn=yes", "the ecn of pie needs no value, not ecn=yes"),
-            ("pie:", "pie has no parameter ; it has"),
+            ("pie:", "pie has no parameter ''; it has"),
             ("pie:ecn,ecn", "the ecn of pie comes twice"),
             ("pies", "there is no queue discipline pies: write droptail,"),
         ] {

@@ -1,0 +1,121 @@
+//! What holds for every discipline.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use uncork_units::{Rng, Time, TimeDelta};
+
+use super::{Queue, QueueSpec};
+use crate::{Ecn, Packet};
+
+/// Parameters at which everything happens within a few dozen packets: drops, collisions, batches.
+const SPECS: [&str; 9] = [
+    "droptail",
+    "codel:target=1ms,interval=5ms",
+    "codel:target=1ms,interval=5ms,ecn",
+    "fq_codel:flows=4,limit=20,target=1ms,interval=5ms,noecn",
+    "fq_codel:flows=2,quantum=256B,target=1ms,interval=5ms",
+    "cake:rtt=5ms,noecn",
+    "cake:rtt=5ms",
+    "pie:target=1ms,tupdate=1ms,burst=0s,ecn",
+    "dualpi2:target=1ms,tupdate=1ms,step=1ms",
+];
+const LIMIT: u64 = 40_000;
+
+/// A packet comes, or one leaves, some time after what was before.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enqueue { after: u64, flow: u32, bytes: u32 },
+    Dequeue { after: u64 },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (0_u64..500, 0_u32..6, 40_u32..9000)
+            .prop_map(|(after, flow, bytes)| Step::Enqueue { after, flow, bytes }),
+        2 => (0_u64..2000).prop_map(|after| Step::Dequeue { after }),
+    ]
+}
+
+/// A flow's packets are all of a kind: DualPI2 queues them by it.
+fn ecn_of(flow: u32) -> Ecn {
+    [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][flow as usize % 3]
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Left(Packet<usize>),
+    Dropped(Packet<usize>),
+}
+
+/// The queue after each step holds what came and neither left nor was dropped. The body of a packet
+/// is its number.
+fn run(spec: &str, steps: &[Step]) -> Result<Vec<Fate>, TestCaseError> {
+    let spec: QueueSpec = spec.parse().expect("a discipline");
+    let mut queue: Queue<usize> = spec.build(LIMIT);
+    let (mut rng, mut now) = (Rng::new(7, 0), Time::ZERO);
+    let (mut fates, mut came) = (Vec::new(), Vec::new());
+    let (mut bytes, mut packets) = (0, 0);
+    let flush = (0..steps.len()).map(|_| Step::Dequeue { after: 1000 });
+    for step in steps.iter().copied().chain(flush) {
+        let before = fates.len();
+        match step {
+            Step::Enqueue { after, flow, bytes: size } => {
+                now += TimeDelta::from_micros(after);
+                let ecn = ecn_of(flow);
+                let packet = Packet { flow, host: flow / 2, bytes: size, ecn, body: came.len() };
+                came.push(now);
+                (bytes, packets) = (bytes + u64::from(size), packets + 1);
+                let drop = &mut |packet| fates.push(Fate::Dropped(packet));
+                queue.enqueue(now, packet, &mut rng, drop);
+            }
+            Step::Dequeue { after } => {
+                now += TimeDelta::from_micros(after);
+                let drop = &mut |packet| fates.push(Fate::Dropped(packet));
+                if let Some(queued) = queue.dequeue(now, &mut rng, drop) {
+                    prop_assert_eq!(queued.since, came[queued.packet.body]);
+                    fates.push(Fate::Left(queued.packet));
+                } else {
+                    prop_assert_eq!(queue.packets(), 0, "idle with packets waiting");
+                }
+            }
+        }
+        for fate in &fates[before..] {
+            let (Fate::Left(packet) | Fate::Dropped(packet)) = fate;
+            (bytes, packets) = (bytes - u64::from(packet.bytes), packets - 1);
+        }
+        prop_assert_eq!((queue.bytes(), queue.packets()), (bytes, packets));
+        prop_assert!(bytes <= LIMIT);
+    }
+    prop_assert_eq!(packets, 0);
+    prop_assert_eq!(fates.len(), came.len());
+    Ok(fates)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Every packet leaves once, or is dropped once; within a flow they leave in order; only those
+    /// that know marks are marked; and all that again, when it is done again.
+    #[test]
+    fn packets_are_conserved_and_flows_keep_their_order(
+        steps in proptest::collection::vec(step(), 1..300),
+    ) {
+        for spec in SPECS {
+            let fates = run(spec, &steps)?;
+            prop_assert_eq!(&fates, &run(spec, &steps)?);
+            let mut seen = vec![false; fates.len()];
+            let mut last: BTreeMap<u32, usize> = BTreeMap::new();
+            for fate in fates {
+                let (Fate::Left(packet) | Fate::Dropped(packet)) = fate;
+                prop_assert!(!std::mem::replace(&mut seen[packet.body], true));
+                if let Fate::Left(packet) = fate {
+                    prop_assert!(packet.ecn.is_capable() == ecn_of(packet.flow).is_capable());
+                    let before = last.insert(packet.flow, packet.body);
+                    prop_assert!(before.is_none_or(|before| before < packet.body), "{}", spec);
+                }
+            }
+        }
+    }
+}
