@@ -1,6 +1,7 @@
-//! Queue disciplines with senders that answer them: PIE keeps Reno-like flows at its target, and what
-//! DualPI2's coupling is for: Reno-like and scalable flows over one link get the rates that RFC 9332
-//! derives in appendix C.2, the scalable ones without the delay of the others.
+//! Queue disciplines with senders that answer them: PIE keeps Reno-like flows at its target, and CoDel
+//! near it; FQ-CoDel and CAKE give all flows the same rate, however they answer; and what DualPI2's
+//! coupling is for: Reno-like and scalable flows over one link get the rates that RFC 9332 derives in
+//! appendix C.2, the scalable ones without the delay of the others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -245,9 +246,37 @@ fn pie_keeps_its_target() {
     }
 }
 
+/// CoDel does not regulate to its target but acts when the delay has been above it for a while: with
+/// several flows the mean delay is above the target, by a factor of three at most.
+#[test]
+fn codel_keeps_delay_near_its_target() {
+    for (queue, flows) in [("codel", 5), ("codel:ecn", 5), ("codel", 20), ("codel:ecn", 20)] {
+        let mut network = Network::new(queue, TimeDelta::from_millis(25), Ecn::Ect0, (flows, 0));
+        network.run();
+        let outcome = network.outcome(false);
+        assert!((0.005..0.015).contains(&outcome.delay), "{queue} {flows} {outcome:?}");
+        assert!(outcome.rate * flows as f64 > 0.99 * 40e6 / 12_000.0, "{queue} {outcome:?}");
+    }
+}
+
+/// In one queue those that answer marks least win; with a queue for each flow that wins them nothing
+/// (RFC 8290 §1).
+#[test]
+fn a_queue_for_each_flow_makes_rivals_equal() {
+    let advantage = |queue| {
+        let mut network = Network::new(queue, TimeDelta::from_millis(25), Ecn::Ect0, (5, 5));
+        network.run();
+        network.outcome(true).rate / network.outcome(false).rate
+    };
+    assert!(advantage("codel:ecn") > 3.0);
+    for queue in ["fq_codel", "cake"] {
+        assert!((advantage(queue) - 1.0).abs() < 0.03, "{queue} {}", advantage(queue));
+    }
+}
+
 #[test]
 fn equal_seeds_give_equal_outcomes() {
-    for queue in ["pie", "dualpi2"] {
+    for queue in ["pie", "dualpi2", "codel", "fq_codel", "cake"] {
         let outcome = || {
             let flows = if queue == "pie" { (5, 0) } else { (5, 5) };
             let mut network = Network::new(queue, TimeDelta::from_millis(25), Ecn::NotEct, flows);
