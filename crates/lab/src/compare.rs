@@ -131,7 +131,7 @@ impl CompareSpec {
         match self.workload {
             Workload::Transfer(size) => {
                 let bytes = wire_bytes(size.as_u64()).saturating_mul(flows);
-                let ideal = self.path.link.rate.time_for(bytes) + self.path.rtt;
+                let ideal = self.path.link.nominal_rate().time_for(bytes) + self.path.rtt;
                 ideal.times(BOUND_FACTOR).max(SHORTEST_BOUND)
             }
             Workload::Duration(duration) => duration,
@@ -200,7 +200,7 @@ impl CompareSpec {
                 size.as_u64().div_ceil(u64::from(MSS_BYTES)).saturating_mul(self.flows_of(column))
             }
             Workload::Duration(duration) => {
-                self.path.link.rate.bytes_in(duration) / u64::from(PACKET_BYTES)
+                self.path.link.nominal_rate().bytes_in(duration) / u64::from(PACKET_BYTES)
             }
         };
         let of_seed = self.columns.iter().map(of_column).fold(0, u64::saturating_add);

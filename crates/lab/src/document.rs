@@ -39,7 +39,7 @@ pub fn document(
 fn path_figures(path: &PathSpec) -> PathFigures {
     let buffer_bytes = path.buffer_bytes(PACKET_BYTES);
     PathFigures {
-        rate_bps: path.link.rate.bits_per_sec(),
+        rate_bps: path.link.nominal_rate().bits_per_sec(),
         rtt_ms: path.rtt.as_millis_f64(),
         loss: path.loss.mean(),
         loss_position: match path.loss_position {

@@ -69,7 +69,8 @@ fn bits_per_second(bytes: u64, span: TimeDelta) -> f64 {
 }
 
 fn share_of_link(payload: u64, span: TimeDelta, path: &PathSpec) -> f64 {
-    bits_per_second(wire_bytes(payload), span) / (path.link.rate.bits_per_sec() as f64).max(1.0)
+    bits_per_second(wire_bytes(payload), span)
+        / (path.link.nominal_rate().bits_per_sec() as f64).max(1.0)
 }
 
 /// A flow's record for tests.

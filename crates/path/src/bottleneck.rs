@@ -2,22 +2,20 @@
 
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
-use crate::{Packet, Queue, Queued};
+use crate::{LinkRate, Packet, Queue, Queued};
 
 /// A link that sends one packet at a time at its rate, and queues the others.
 ///
 /// The packet on the wire is not in the queue: a buffer of one packet holds one besides it.
 #[derive(Clone, Debug)]
 pub struct Bottleneck<T> {
-    rate: Rate,
-    /// Rate changes to come, the next one last.
-    steps: Vec<RateStep>,
+    rate: LinkRate,
     queue: Queue<T>,
     rng: Rng,
     on_wire: Option<OnWire<T>>,
 }
 
-/// From `at` on the link has another rate. A packet already on the wire finishes at the old one.
+/// From `at` on the link has another rate, for the packet on the wire too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStep {
     /// When.
@@ -43,16 +41,15 @@ pub struct Departure<T> {
 }
 
 impl<T> Bottleneck<T> {
-    /// A link of `rate` that changes at each of `steps`, behind `queue`, which draws from `rng`.
-    pub fn new(rate: Rate, mut steps: Vec<RateStep>, queue: Queue<T>, rng: Rng) -> Self {
-        steps.sort_by_key(|step| std::cmp::Reverse(step.at));
-        Self { rate, steps, queue, rng, on_wire: None }
+    /// A link that sends as `rate` says, behind `queue`, which draws from `rng`.
+    pub fn new(rate: LinkRate, queue: Queue<T>, rng: Rng) -> Self {
+        Self { rate, queue, rng, on_wire: None }
     }
 
-    /// Another rate from now on, until the next of the steps. As with those, a packet on the wire
-    /// finishes at the old one.
+    /// Another rate from now on, whatever was to come. A packet on the wire finishes at the old one:
+    /// nothing was known of its change when its end was reckoned.
     pub fn set_rate(&mut self, rate: Rate) {
-        self.rate = rate;
+        self.rate = LinkRate::constant(rate);
     }
 
     /// Bytes waiting in the queue.
@@ -89,10 +86,7 @@ impl<T> Bottleneck<T> {
     }
 
     fn start(&mut self, now: Time, Queued { since, packet }: Queued<T>) {
-        while let Some(step) = self.steps.pop_if(|step| step.at <= now) {
-            self.rate = step.rate;
-        }
-        let done = now + self.rate.time_for(u64::from(packet.bytes));
+        let done = self.rate.finish(now, packet.bytes);
         self.on_wire = Some(OnWire { packet, queued_for: now.since(since), done });
     }
 }
@@ -108,9 +102,9 @@ mod tests {
     }
 
     /// 12 Mbit/s is a packet of 1500 bytes each millisecond.
-    fn link(steps: Vec<RateStep>, limit: u64) -> Bottleneck<u64> {
+    fn link(limit: u64) -> Bottleneck<u64> {
         let queue = Queue::DropTail(DropTail::new(limit));
-        Bottleneck::new(Rate::from_mbit(12), steps, queue, Rng::new(1, 0))
+        Bottleneck::new(LinkRate::constant(Rate::from_mbit(12)), queue, Rng::new(1, 0))
     }
 
     fn offer(link: &mut Bottleneck<u64>, now: Time, body: u64) -> bool {
@@ -129,7 +123,7 @@ mod tests {
 
     #[test]
     fn packets_leave_at_the_rate_of_the_link() {
-        let mut link = link(Vec::new(), 100_000);
+        let mut link = link(100_000);
         for body in 0..3 {
             assert!(offer(&mut link, Time::ZERO, body));
         }
@@ -146,26 +140,15 @@ mod tests {
 
     #[test]
     fn the_queue_holds_its_limit_besides_the_packet_on_the_wire() {
-        let mut link = link(Vec::new(), 3000);
+        let mut link = link(3000);
         let taken: Vec<bool> = (0..4).map(|body| offer(&mut link, Time::ZERO, body)).collect();
         assert_eq!(taken, [true, true, true, false]);
         assert_eq!(link.queued_bytes(), 3000);
     }
 
     #[test]
-    fn a_step_spares_the_packet_on_the_wire() {
-        let step = RateStep { at: at_micros(500), rate: Rate::from_mbit(120) };
-        let mut link = link(vec![step], 100_000);
-        offer(&mut link, Time::ZERO, 0);
-        offer(&mut link, Time::ZERO, 1);
-        assert_eq!(link.next_departure(), at_micros(1000));
-        depart(&mut link, at_micros(1000));
-        assert_eq!(link.next_departure(), at_micros(1100));
-    }
-
-    #[test]
-    fn a_new_rate_spares_the_packet_on_the_wire_too() {
-        let mut link = link(Vec::new(), 100_000);
+    fn a_new_rate_spares_the_packet_on_the_wire() {
+        let mut link = link(100_000);
         offer(&mut link, Time::ZERO, 0);
         offer(&mut link, Time::ZERO, 1);
         link.set_rate(Rate::from_mbit(120));
@@ -181,7 +164,7 @@ mod tests {
             gaps in proptest::collection::vec(0_u64..2000, 1..200),
             limit in 0_u64..20_000,
         ) {
-            let mut link = link(Vec::new(), limit);
+            let mut link = link(limit);
             let (mut now, mut taken, mut left) = (Time::ZERO, Vec::new(), Vec::new());
             for (body, gap) in (0..).zip(gaps) {
                 now += TimeDelta::from_micros(gap);

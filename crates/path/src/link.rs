@@ -1,17 +1,15 @@
 //! Describing a link: its rate, and the queue in front of it.
 
-use uncork_units::{Rate, Rng, Time, TimeDelta};
+use uncork_units::{Rate, Rng, TimeDelta};
 
 use crate::spec::PathSpecError;
-use crate::{Bottleneck, Buffer, PolicerSpec, QueueSpec, RateStep};
+use crate::{Bottleneck, Buffer, PolicerSpec, QueueSpec, RateSpec};
 
 /// A link that may be slower than what is sent over it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
     /// Its rate, counted in bytes on the wire.
-    pub rate: Rate,
-    /// Later changes of that rate.
-    pub rate_steps: Vec<RateStep>,
+    pub rate: RateSpec,
     /// A policer in front of it, for all flows together.
     pub policer: Option<PolicerSpec>,
     /// The discipline of its queue.
@@ -28,7 +26,17 @@ impl LinkSpec {
 
     /// A link of constant rate behind a drop-tail queue.
     pub const fn new(rate: Rate, buffer: Buffer) -> Self {
-        Self { rate, rate_steps: Vec::new(), policer: None, queue: QueueSpec::DropTail, buffer }
+        let (rate, queue) = (RateSpec::Constant(rate), QueueSpec::DropTail);
+        Self { rate, policer: None, queue, buffer }
+    }
+
+    /// The rate that its bandwidth-delay product is reckoned with: the first one of steps, the mean of
+    /// what varies otherwise.
+    pub fn nominal_rate(&self) -> Rate {
+        match &self.rate {
+            RateSpec::Steps { first, .. } => *first,
+            other => other.mean(),
+        }
     }
 
     /// The buffer in bytes, for packets of `packet_bytes` on the wire and round trips of `rtt`.
@@ -37,7 +45,7 @@ impl LinkSpec {
             Buffer::Bytes(bytes) => bytes.as_u64(),
             Buffer::Packets(packets) => packets.saturating_mul(u64::from(packet_bytes)),
             Buffer::MilliBdp(thousandths) => {
-                let bdp = self.rate.bytes_in(rtt);
+                let bdp = self.nominal_rate().bytes_in(rtt);
                 let bytes = u128::from(bdp) * u128::from(thousandths) / 1000;
                 u64::try_from(bytes).unwrap_or(u64::MAX)
             }
@@ -47,13 +55,7 @@ impl LinkSpec {
     /// Checks that the link can be built for packets of `packet_bytes` on the wire and round trips of
     /// `rtt`.
     pub fn check(&self, packet_bytes: u32, rtt: TimeDelta) -> Result<(), PathSpecError> {
-        let (slowest, fastest) = Self::RATES;
-        let policed = self.policer.map(|policer| policer.rate);
-        let steps = self.rate_steps.iter().map(|step| step.rate);
-        let mut rates = steps.chain([self.rate]).chain(policed);
-        if let Some(rate) = rates.find(|rate| *rate < slowest || *rate > fastest) {
-            return Err(PathSpecError::Rate(rate));
-        }
+        self.check_rates()?;
         if let Some(policer) = self.policer {
             let bytes = policer.burst.as_u64();
             if !(u64::from(packet_bytes)..=Self::MAX_BUFFER).contains(&bytes) {
@@ -69,23 +71,41 @@ impl LinkSpec {
         }
     }
 
-    /// The link, for packets of `packet_bytes` on the wire and round trips of `rtt`. Its queue draws
-    /// from `rng`.
-    pub fn build<T>(&self, packet_bytes: u32, rtt: TimeDelta, rng: Rng) -> Bottleneck<T> {
-        let queue = self.queue.build(self.buffer_bytes(packet_bytes, rtt));
-        Bottleneck::new(self.rate, self.rate_steps.clone(), queue, rng)
+    fn check_rates(&self) -> Result<(), PathSpecError> {
+        let (slowest, fastest) = Self::RATES;
+        if let RateSpec::Lte(lte) = &self.rate {
+            lte.check().map_err(PathSpecError::Lte)?;
+        }
+        let steps = match &self.rate {
+            RateSpec::Steps { steps, .. } => steps.as_ref(),
+            _ => &[],
+        };
+        // A step may end all traffic for a while.
+        let steps = steps.iter().map(|step| step.rate).filter(|rate| *rate > Rate::ZERO);
+        let policed = self.policer.map(|policer| policer.rate);
+        let mut rates = steps.chain([self.nominal_rate()]).chain(policed);
+        let outside = rates.find(|rate| *rate < slowest || *rate > fastest);
+        outside.map_or(Ok(()), |rate| Err(PathSpecError::Rate(rate)))
     }
 
-    /// The link's rate at `time`.
-    pub fn rate_at(&self, time: Time) -> Rate {
-        let steps = self.rate_steps.iter().filter(|step| step.at <= time);
-        steps.max_by_key(|step| step.at).map_or(self.rate, |step| step.rate)
+    /// The link, for packets of `packet_bytes` on the wire and round trips of `rtt`. Its queue draws
+    /// from the stream `stream` of `seed`, its rate, if it is random, from the one after it.
+    pub fn build<T>(
+        &self,
+        packet_bytes: u32,
+        rtt: TimeDelta,
+        (seed, stream): (u64, u64),
+    ) -> Bottleneck<T> {
+        let queue = self.queue.build(self.buffer_bytes(packet_bytes, rtt));
+        Bottleneck::new(self.rate.link(seed, stream + 1), queue, Rng::new(seed, stream))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RateStep;
+    use uncork_units::Time;
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
 
@@ -109,15 +129,25 @@ mod tests {
             change(&mut link);
             link.check(1500, RTT).expect_err("refused").to_string()
         };
-        assert!(refused(|link| link.rate = Rate::ZERO).contains("a rate of 0"));
-        assert!(refused(|link| link.rate = Rate::MAX).contains("is not simulated"));
+        assert!(refused(|link| link.rate = RateSpec::Constant(Rate::ZERO)).contains("a rate of 0"));
+        assert!(
+            refused(|link| link.rate = RateSpec::Constant(Rate::MAX)).contains("is not simulated")
+        );
         let small = refused(|link| link.buffer = Buffer::MilliBdp(1));
         assert!(small.contains("a buffer of 125 B cannot hold one packet of 1500 B"), "{small}");
         assert!(refused(|link| link.buffer = Buffer::Packets(u64::MAX)).contains("too large"));
         let step = |link: &mut LinkSpec| {
-            link.rate_steps.push(RateStep { at: Time::ZERO, rate: Rate::ZERO });
+            let steps = [RateStep { at: Time::ZERO, rate: Rate::from_bits_per_sec(4_000) }];
+            link.rate = RateSpec::Steps { first: Rate::from_mbit(1), steps: steps.into() };
         };
-        assert!(refused(step).contains("a rate of 0"));
+        assert!(refused(step).contains("a rate of 4kbit"));
+    }
+
+    #[test]
+    fn a_step_may_be_an_outage() {
+        let steps = [RateStep { at: Time::ZERO, rate: Rate::ZERO }];
+        let rate = RateSpec::Steps { first: Rate::from_mbit(1), steps: steps.into() };
+        assert_eq!(LinkSpec { rate, ..link() }.check(1500, RTT), Ok(()));
     }
 
     #[test]
@@ -131,18 +161,5 @@ mod tests {
         assert!(refused("0mbit:50kB").contains("a rate of 0"));
         assert!(refused("5mbit:1499B").contains("a policer's burst of 1499 B is not simulated"));
         assert!(refused("5mbit:1TB").contains("a policer's burst of 1000000000000 B"));
-    }
-
-    #[test]
-    fn the_rate_follows_its_steps() {
-        let mut link = link();
-        let at = |secs| Time::ZERO + TimeDelta::from_secs(secs);
-        link.rate_steps = vec![
-            RateStep { at: at(20), rate: Rate::from_mbit(5) },
-            RateStep { at: at(10), rate: Rate::from_mbit(50) },
-        ];
-        let rates =
-            [0, 10, 19, 20, 99].map(|secs| link.rate_at(at(secs)).bits_per_sec() / 1_000_000);
-        assert_eq!(rates, [20, 50, 50, 5, 5]);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use uncork_units::{Rate, TimeDelta};
 
-use crate::{Buffer, LinkSpec, LossSpec};
+use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError};
 
 /// A path between a server and a client: its own link, and what happens around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct PathSpec {
     pub uplink: Option<LinkSpec>,
     /// Round-trip propagation time; half of it in each direction.
     pub rtt: TimeDelta,
+    /// What is added to the delay of each packet on the way to the client.
+    pub jitter: Option<JitterSpec>,
+    /// Turns in which acknowledgements reach the server together.
+    pub aggregation: Option<AggregationSpec>,
     /// Random loss on the way to the receiver.
     pub loss: LossSpec,
     /// Where that loss strikes.
@@ -41,6 +45,8 @@ pub enum LossPosition {
 pub enum PathSpecError {
     /// The rate is outside what is simulated.
     Rate(Rate),
+    /// A mobile link cannot be made up.
+    Lte(LteError),
     /// The RTT is outside what is simulated.
     Rtt(TimeDelta),
     /// The buffer cannot hold one packet of this many bytes.
@@ -72,6 +78,8 @@ impl PathSpec {
             via: Vec::new(),
             uplink: None,
             rtt,
+            jitter: None,
+            aggregation: None,
             loss: LossSpec::EveryNth(0),
             loss_position: LossPosition::After,
         }
@@ -79,7 +87,7 @@ impl PathSpec {
 
     /// The bandwidth-delay product in bytes.
     pub fn bdp_bytes(&self) -> u64 {
-        self.link.rate.bytes_in(self.rtt)
+        self.link.nominal_rate().bytes_in(self.rtt)
     }
 
     /// The buffer of its link in bytes, for packets of `packet_bytes` on the wire.
@@ -105,6 +113,7 @@ impl fmt::Display for PathSpecError {
                 let (slowest, fastest) = LinkSpec::RATES;
                 write!(f, "a rate of {rate} is not simulated; {slowest} to {fastest} are")
             }
+            Self::Lte(error) => error.fmt(f),
             Self::Rtt(rtt) => {
                 let (shortest, longest) = PathSpec::RTTS;
                 write!(f, "an RTT of {rtt} is not simulated; {shortest} to {longest} are")
@@ -156,7 +165,10 @@ mod tests {
         };
         assert!(refused(|path| path.rtt = TimeDelta::ZERO).contains("an RTT of 0"));
         assert!(refused(|path| path.rtt = TimeDelta::MAX).contains("is not simulated"));
-        assert!(refused(|path| path.link.rate = Rate::ZERO).contains("a rate of 0"));
+        assert!(
+            refused(|path| path.link.rate = crate::RateSpec::Constant(Rate::ZERO))
+                .contains("a rate of 0")
+        );
         let uplink = |path: &mut PathSpec| {
             path.uplink = Some(LinkSpec::new(Rate::from_mbit(1), Buffer::Packets(0)));
         };

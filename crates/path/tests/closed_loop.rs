@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use uncork_path::{Bottleneck, Ecn, Packet, QueueSpec};
+use uncork_path::{Bottleneck, Ecn, LinkRate, Packet, QueueSpec};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 const RATE: Rate = Rate::from_mbit(40);
@@ -71,7 +71,7 @@ impl Network {
     fn new(queue: &str, base_rtt: TimeDelta, classic: Ecn, flows: (usize, usize)) -> Self {
         let spec: QueueSpec = queue.parse().expect("a discipline");
         let queue = spec.build(RATE.bytes_in(TimeDelta::from_millis(250)));
-        let link = Bottleneck::new(RATE, Vec::new(), queue, Rng::new(1, 0));
+        let link = Bottleneck::new(LinkRate::constant(RATE), queue, Rng::new(1, 0));
         let kinds = [(false, flows.0), (true, flows.1)];
         let senders =
             kinds.iter().flat_map(|(scalable, n)| (0..*n).map(|_| Sender::new(*scalable)));

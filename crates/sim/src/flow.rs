@@ -17,6 +17,7 @@ const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
 /// Streams of the seed, apart from each other for each flow.
 const LOSS_STREAM: u64 = 1 << 32;
 const CONTROLLER_STREAM: u64 = 2 << 32;
+const JITTER_STREAM: u64 = 8 << 32;
 
 /// What a server sends to its client.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +102,14 @@ impl Flow {
         let spec = run.flows[index as usize];
         let path = run.path_of(&spec);
         let one_way = spec.rtt.unwrap_or(path.rtt).divided_by(2);
+        let mut downstream = DelayLine::new(one_way);
+        if let Some(jitter) = path.jitter {
+            downstream.jitter(jitter, run.seed, JITTER_STREAM + u64::from(index));
+        }
+        let mut upstream = DelayLine::new(one_way);
+        if let Some(aggregation) = path.aggregation {
+            upstream.aggregate(aggregation);
+        }
         Self {
             spec,
             index,
@@ -115,8 +124,8 @@ impl Flow {
             app: App::new(run, &spec, index),
             app_timer: Timer::default(),
             finished: false,
-            downstream: DelayLine::new(one_way),
-            upstream: DelayLine::new(one_way),
+            downstream,
+            upstream,
             loss: Loss::new(path.loss, run.seed, LOSS_STREAM + u64::from(index)),
             sender_timer: Timer::default(),
             receiver_timer: Timer::default(),

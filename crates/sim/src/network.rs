@@ -1,7 +1,7 @@
 //! The links between servers and clients, and which packets cross which of them.
 
 use uncork_path::{Bottleneck, Departure, LinkSpec, Packet, Policer};
-use uncork_units::{Rng, Time, TimeDelta};
+use uncork_units::{Time, TimeDelta};
 
 use crate::segments::PACKET_BYTES;
 use crate::spec::RunSpec;
@@ -130,7 +130,7 @@ fn build<'a, T>(
 ) -> Vec<Link<T>> {
     let link = |(index, (spec, rtt)): (u64, (&LinkSpec, TimeDelta))| Link {
         policer: spec.policer.map(Policer::new),
-        bottleneck: spec.build(PACKET_BYTES, rtt, Rng::new(seed, stream + index)),
+        bottleneck: spec.build(PACKET_BYTES, rtt, (seed, stream + 2 * index)),
     };
     (0..).zip(links).map(link).collect()
 }

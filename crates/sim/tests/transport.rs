@@ -101,7 +101,8 @@ fn timeouts_back_off_and_the_transfer_still_ends() {
 fn a_timeout_that_is_too_short_is_learned_from() {
     for cc in CONTROLLERS {
         let mut slow = case(1, 50, 1000).packets(10);
-        slow.path.link.rate = uncork_units::Rate::from_bits_per_sec(64_000);
+        slow.path.link.rate =
+            uncork_path::RateSpec::Constant(uncork_units::Rate::from_bits_per_sec(64_000));
         let record = transfer(&slow, cc, 300_000, 1);
         let rtt = record.rtt_ms.expect("measured");
         assert!(rtt.min >= 237.0 && rtt.p95 <= 2_300.0, "{cc}: {rtt:?}");
@@ -119,7 +120,7 @@ fn a_flow_of_a_duration_counts_nothing_after_its_end() {
     let end = Time::ZERO + TimeDelta::from_secs(1);
     let run = case(100, 1, 1000).packets(1000).run(vec![flow], 1, end);
     let record = &run.result.flows[0];
-    let capacity = run.path.link.rate.bytes_in(TimeDelta::from_millis(100));
+    let capacity = run.path.link.nominal_rate().bytes_in(TimeDelta::from_millis(100));
     assert!(record.bytes_delivered <= capacity, "{} of {capacity}", record.bytes_delivered);
     assert_eq!(record.packets_dropped_queue, 0);
     assert!(record.bytes_delivered + 50_000 < record.bytes_sent, "the queue was not empty");

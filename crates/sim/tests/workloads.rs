@@ -3,7 +3,7 @@
 mod common;
 
 use common::{case, spec};
-use uncork_path::{Buffer, LinkSpec};
+use uncork_path::{Buffer, LinkSpec, RateSpec};
 use uncork_play::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Think, Track};
 use uncork_sim::{FlowSpec, MSS_BYTES, RunResult, RunSpec, Workload, run};
 use uncork_units::{Rate, Time, TimeDelta};
@@ -103,7 +103,7 @@ fn a_song_plays_without_a_stutter_where_there_is_room() {
 #[test]
 fn a_song_over_too_slow_a_link_stands_still_for_what_is_missing() {
     let mut case = case(1, 50, 1000);
-    case.path.link.rate = Rate::from_bits_per_sec(116_022); // 112 kbit/s of payload
+    case.path.link.rate = RateSpec::Constant(Rate::from_bits_per_sec(116_022)); // 112 kbit/s of payload
     case.path.link.buffer = Buffer::Packets(20);
     let result = client(&case, song(120));
     let playback = result.flows[0].playback.expect("a player");

@@ -3,7 +3,7 @@
 
 use uncork_cc::CcSpec;
 use uncork_flow::SeriesPoint;
-use uncork_path::{Buffer, LossSpec, PathSpec, RateStep};
+use uncork_path::{Buffer, LossSpec, PathSpec, RateSpec, RateStep};
 use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, RunResult, RunSpec, Workload, run};
 use uncork_units::{Probability, Rate, Rng, Time, TimeDelta};
 
@@ -50,7 +50,12 @@ impl Case {
 
     pub(crate) fn step(mut self, at_s: u64, mbit: u64) -> Self {
         let at = Time::ZERO + TimeDelta::from_secs(at_s);
-        self.path.link.rate_steps.push(RateStep { at, rate: Rate::from_mbit(mbit) });
+        let (first, mut steps) = match &self.path.link.rate {
+            RateSpec::Steps { first, steps } => (*first, steps.to_vec()),
+            rate => (rate.mean(), Vec::new()),
+        };
+        steps.push(RateStep { at, rate: Rate::from_mbit(mbit) });
+        self.path.link.rate = RateSpec::Steps { first, steps: steps.into() };
         self
     }
 
@@ -145,7 +150,8 @@ impl Run {
         let flows = 0..self.result.flows.len() as u32;
         let goodput: f64 = flows.map(|flow| self.goodput(flow, from, to)).sum();
         let wire = goodput * f64::from(PACKET_BYTES) / f64::from(MSS_BYTES);
-        wire / self.path.link.rate_at(Time::from_nanos((to * 1e9) as u64)).bits_per_sec() as f64
+        let link = self.path.link.rate.link(0, 0);
+        wire / link.rate_at(Time::from_nanos((to * 1e9) as u64)).bits_per_sec() as f64
     }
 
     /// Share of the goodput that one flow got.
