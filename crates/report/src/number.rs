@@ -10,6 +10,12 @@ pub(crate) fn short(value: f64) -> String {
     format!("{}", rounded(value, 3))
 }
 
+/// Three significant digits, trailing zeros included: `4.40`, `18.4`, `131`; larger numbers whole.
+pub(crate) fn three(value: f64) -> String {
+    let decimals = if value == 0.0 { 0 } else { (2 - magnitude(value.abs())).clamp(0, 6) as usize };
+    format!("{value:.decimals$}")
+}
+
 /// How many decimals to print all of `values` with, so that decimal points align: three significant
 /// digits for the smallest, but at most four for the largest, and at most three decimals.
 pub(crate) fn decimals(values: impl Iterator<Item = f64>) -> usize {
@@ -94,6 +100,16 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{} %", short(fraction * 100.0))
 }
 
+/// `1 234 567`, with spaces that do not break.
+pub(crate) fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let head = digits.len() % 3;
+    let mut parts: Vec<&str> = Vec::new();
+    parts.extend((head > 0).then_some(&digits[..head]));
+    parts.extend((head..digits.len()).step_by(3).map(|at| &digits[at..at + 3]));
+    parts.join("\u{202f}")
+}
+
 fn with_unit(value: f64, unit: Unit) -> String {
     format!("{} {}", short(value / unit.size), unit.name)
 }
@@ -109,6 +125,12 @@ mod tests {
         assert_eq!(short(0.012_345), "0.0123");
         assert_eq!(short(66.67), "66.7");
         assert_eq!(short(0.0), "0");
+    }
+
+    #[test]
+    fn keeps_trailing_zeros_where_they_say_something() {
+        assert_eq!([0.0, 4.4, 18.3912, 131.45].map(three), ["0", "4.40", "18.4", "131"]);
+        assert_eq!([-0.64, 12_345.6, 9.999].map(three), ["-0.640", "12346", "10.0"]);
     }
 
     #[test]
@@ -132,5 +154,12 @@ mod tests {
         assert_eq!(decimals([0.000_1].into_iter()), 3);
         assert_eq!(decimals(std::iter::empty()), 0);
         assert_eq!(decimals([99.99].into_iter()), 0, "rounds to 100");
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(thousands(7), "7");
+        assert_eq!(thousands(123_456), "123\u{202f}456");
+        assert_eq!(thousands(1_234_567), "1\u{202f}234\u{202f}567");
     }
 }

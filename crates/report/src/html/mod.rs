@@ -6,7 +6,7 @@ mod tables;
 
 use crate::document::CompareDocument;
 use crate::escape::escape;
-use crate::number::seconds;
+use crate::number::{seconds, thousands};
 use crate::series::ReportSeries;
 use crate::{svg, words};
 
@@ -79,16 +79,6 @@ fn footer(document: &CompareDocument) -> String {
         thousands(engine.packets_per_s),
         escape(&document.command)
     )
-}
-
-/// `1 234 567`, with spaces that do not break.
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let head = digits.len() % 3;
-    let mut parts: Vec<&str> = Vec::new();
-    parts.extend((head > 0).then_some(&digits[..head]));
-    parts.extend((head..digits.len()).step_by(3).map(|at| &digits[at..at + 3]));
-    parts.join("\u{202f}")
 }
 
 #[cfg(test)]

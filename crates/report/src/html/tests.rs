@@ -123,10 +123,3 @@ fn the_document_can_be_read_back_from_the_page() {
     let json = details.descendants().find(|n| n.has_tag_name("pre")).and_then(|n| n.text());
     assert_eq!(CompareDocument::from_json(json.unwrap()).unwrap(), document);
 }
-
-#[test]
-fn thousands_are_grouped() {
-    assert_eq!(thousands(7), "7");
-    assert_eq!(thousands(123_456), "123\u{202f}456");
-    assert_eq!(thousands(1_234_567), "1\u{202f}234\u{202f}567");
-}

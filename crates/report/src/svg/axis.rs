@@ -60,6 +60,16 @@ impl Axis {
         Self { label: label.to_owned(), scale, min, max }
     }
 
+    /// How its values map to distances.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
+    /// Where it begins and ends.
+    pub fn range(&self) -> (f64, f64) {
+        (self.min, self.max)
+    }
+
     /// Where `value` lies between the ends, 0 to 1; values beyond lie at the end.
     pub fn fraction(&self, value: f64) -> f64 {
         let fraction = match self.scale {

@@ -59,6 +59,11 @@ fn concat(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().concat()
 }
 
+/// Width that `text` takes at most.
+pub(super) fn width(text: &str) -> f64 {
+    text.chars().count() as f64 * CHAR
+}
+
 /// `name`, or as much of it as `width` holds, with an ellipsis in place of the rest.
 pub(super) fn fitted(name: &str, width: f64) -> String {
     let room = (width / CHAR) as usize;
@@ -94,6 +99,11 @@ pub(super) fn text(x: f64, y: f64, class: &str, content: &str) -> String {
 
 pub(super) fn path(class: &str, d: &str) -> String {
     format!("<path class=\"{class}\" d=\"{d}\"/>\n")
+}
+
+/// Path data of a rectangle.
+pub(super) fn rect((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
+    format!("M{} {}h{}v{}h{}z", px(x), px(y), px(width), px(height), px(-width))
 }
 
 /// Path data of straight lines through `points`, in relative steps because they are shorter.
@@ -135,6 +145,35 @@ pub(super) fn legend(entries: &[(Ink, &str)], left: f64) -> (String, f64) {
     (out, if entries.is_empty() { 0.0 } else { y + 4.0 })
 }
 
+/// Names beside the ends of their lines, moved apart where they would cover each other. Ends are
+/// heights within the frame.
+pub(super) fn end_labels(ends: &[(f64, Ink, &str)], frame: &Frame) -> String {
+    let row = 14.0;
+    let mut order: Vec<usize> = (0..ends.len()).collect();
+    order.sort_by(|a, b| ends[*a].0.total_cmp(&ends[*b].0));
+    let mut below = frame.top - row;
+    let mut placed: Vec<f64> = order
+        .iter()
+        .map(|at| {
+            below = ends[*at].0.max(below + row);
+            below
+        })
+        .collect();
+    let mut above = frame.bottom + row;
+    for y in placed.iter_mut().rev() {
+        above = y.min(above - row);
+        *y = above;
+    }
+    let label = |(at, y): (&usize, f64)| {
+        let (end, ink, name) = ends[*at];
+        let leader =
+            format!("M{} {}L{} {}", px(frame.right), px(end), px(frame.right + 14.0), px(y));
+        path(&format!("leader {}", ink.edge()), &leader)
+            + &text(frame.right + 18.0, y + 4.0, "", name)
+    };
+    concat(order.iter().zip(placed).map(label))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +201,17 @@ mod tests {
         assert_eq!(trail([(0.0, 0.0), (0.01, 0.0), (1.0, 2.5)].into_iter()), "M0 0l1 2.5");
         assert_eq!(trail(std::iter::empty()), "");
         assert_eq!(trail([(1.0, 2.0)].into_iter()), "M1 2l0 0", "a dot, with round ends");
+    }
+
+    #[test]
+    fn labels_at_one_height_move_apart() {
+        let frame = Frame { left: 0.0, right: 100.0, top: 0.0, bottom: 100.0 };
+        let ends = [98.0, 99.0, 20.0].map(|y| (y, Ink::Total, "name"));
+        let labels = end_labels(&ends, &frame);
+        let heights: Vec<f64> = (labels.lines().filter(|line| line.starts_with("<text")))
+            .map(|line| line.split('"').nth(3).unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(heights, [24.0, 90.0, 104.0], "within the frame, a row apart");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Curves over an x axis.
 
 use super::axis::Axis;
-use super::canvas::{self, Frame, WIDTH, px, trail};
+use super::canvas::{self, CHAR, Frame, WIDTH, px, trail};
 use super::downsample::downsample;
 use super::palette::Ink;
 
@@ -20,8 +20,55 @@ pub struct Chart {
     pub bands: Vec<Band>,
     /// The lines, those of one name in the legend once.
     pub lines: Vec<Line>,
+    /// Points with their intervals, over the lines.
+    pub dots: Vec<Dots>,
     /// Limits to compare with.
     pub rules: Vec<Rule>,
+    /// Moments to point out.
+    pub marks: Vec<Mark>,
+    /// Where the lines are named.
+    pub labels: Labels,
+}
+
+/// Where lines are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Labels {
+    /// Above the plot, with samples.
+    Legend,
+    /// At their right ends, where that is possible: for few lines with short names that reach the
+    /// right edge.
+    Ends,
+    /// Nowhere: another chart beside this one names them.
+    Elsewhere,
+}
+
+/// Points with their intervals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dots {
+    /// Their colour.
+    pub ink: Ink,
+    /// Whether they are only outlined.
+    pub hollow: bool,
+    /// The points.
+    pub dots: Vec<Dot>,
+}
+
+/// A point with its interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Dot {
+    /// Where it is.
+    pub at: (f64, f64),
+    /// Lower and upper end of the interval of y.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A vertical line across the chart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// What it stands for; empty to draw the line alone.
+    pub name: String,
+    /// Where it lies.
+    pub x: f64,
 }
 
 /// One curve.
@@ -65,6 +112,13 @@ pub enum Side {
 }
 
 const PLOT_HEIGHT: f64 = 210.0;
+const LEFT: f64 = 56.0;
+
+/// Names of moments stand in at most so many rows, this far above the plot: clear of the name of the
+/// vertical axis.
+const MARK_ROWS: usize = 3;
+const MARK_ROW: f64 = 14.0;
+const ABOVE: f64 = 26.0;
 
 /// A line has at most twice as many points as its share of these; each bucket is over a pixel wide.
 const BUCKETS: usize = 750;
@@ -72,28 +126,72 @@ const BUCKETS: usize = 750;
 /// Points of all lines together stay within four times [`BUCKETS`], whatever their number.
 const BUCKETS_OF_ALL: usize = 2 * BUCKETS;
 
+/// More lines than these, or longer names, are not named at their ends.
+const MOST_ENDS: usize = 8;
+const LONGEST_END: usize = 26;
+
 impl Chart {
+    /// An empty chart.
+    pub fn new(title: &str, description: &str, x: Axis, y: Axis) -> Self {
+        Self {
+            title: title.to_owned(),
+            description: description.to_owned(),
+            x,
+            y,
+            bands: Vec::new(),
+            lines: Vec::new(),
+            dots: Vec::new(),
+            rules: Vec::new(),
+            marks: Vec::new(),
+            labels: Labels::Legend,
+        }
+    }
+
     /// The chart as an `<svg>` element.
     pub fn render(&self) -> String {
-        let entries: Vec<(Ink, &str)> =
-            self.lines.iter().map(|line| (line.ink, line.name.as_str())).collect();
-        let (legend, legend_height) = canvas::legend(&entries, 56.0);
-        let top = legend_height + 26.0;
-        let frame = Frame { left: 56.0, right: WIDTH - 12.0, top, bottom: top + PLOT_HEIGHT };
-        let mut body = legend;
-        body.push_str(&frame.x_axis(&self.x));
-        body.push_str(&frame.y_axis(&self.y));
-        for band in &self.bands {
-            body.push_str(&self.band(&frame, band));
-        }
-        for rule in &self.rules {
-            body.push_str(&self.rule(&frame, rule));
-        }
+        let margin = self.end_margin();
+        let (legend, legend_height) = match margin {
+            None if self.labels != Labels::Elsewhere => canvas::legend(&self.entries(), LEFT),
+            _ => (String::new(), 0.0),
+        };
+        let right = WIDTH - margin.unwrap_or(12.0);
+        let rows = self.mark_rows(LEFT, right);
+        let named = rows.iter().flatten().max().map_or(0, |row| row + 1);
+        let top = legend_height + 26.0 + MARK_ROW * named as f64;
+        let frame = Frame { left: LEFT, right, top, bottom: top + PLOT_HEIGHT };
+        let mut body = legend + &frame.x_axis(&self.x) + &frame.y_axis(&self.y);
+        body.extend(self.bands.iter().map(|band| self.band(&frame, band)));
+        body.extend(self.rules.iter().map(|rule| self.rule(&frame, rule)));
+        body.push_str(&self.marks(&frame, &rows));
         let buckets = BUCKETS.min(BUCKETS_OF_ALL / self.lines.len().max(1)).max(50);
-        for line in &self.lines {
-            body.push_str(&self.line(&frame, line, buckets));
+        body.extend(self.lines.iter().map(|line| self.line(&frame, line, buckets)));
+        body.extend(self.dots.iter().map(|dots| self.dots(&frame, dots)));
+        if margin.is_some() {
+            body.push_str(&self.end_labels(&frame));
         }
         canvas::document(&self.title, &self.description, frame.bottom + 40.0, &body)
+    }
+
+    fn entries(&self) -> Vec<(Ink, &str)> {
+        self.lines.iter().map(|line| (line.ink, line.name.as_str())).collect()
+    }
+
+    /// Room for names at the right, where lines are named there.
+    fn end_margin(&self) -> Option<f64> {
+        let longest = self.lines.iter().map(|line| line.name.chars().count()).max()?;
+        let few = self.lines.len() <= MOST_ENDS && longest <= LONGEST_END;
+        let at_edge =
+            |line: &Line| line.points.last().is_some_and(|(x, _)| self.x.fraction(*x) > 0.96);
+        let possible = few && self.lines.iter().all(at_edge);
+        (self.labels == Labels::Ends && possible).then_some(longest as f64 * CHAR + 24.0)
+    }
+
+    fn end_labels(&self, frame: &Frame) -> String {
+        let end =
+            |line: &Line| line.points.last().map_or(frame.bottom, |(_, y)| frame.y(&self.y, *y));
+        let ends: Vec<(f64, Ink, &str)> =
+            self.lines.iter().map(|line| (end(line), line.ink, line.name.as_str())).collect();
+        canvas::end_labels(&ends, frame)
     }
 
     fn line(&self, frame: &Frame, line: &Line, buckets: usize) -> String {
@@ -107,6 +205,60 @@ impl Chart {
         let lower = band.points.iter().rev().map(|(x, low, _)| (*x, *low));
         let edge = upper.chain(lower).map(|(x, y)| (frame.x(&self.x, x), frame.y(&self.y, y)));
         canvas::path(&format!("band {}", band.ink.fill()), &format!("{}z", trail(edge)))
+    }
+
+    /// Whiskers from end to end of each interval, and the points over them.
+    fn dots(&self, frame: &Frame, dots: &Dots) -> String {
+        let whiskers = dots.dots.iter().filter_map(|dot| {
+            let (low, high) = dot.interval?;
+            let (x, low, high) =
+                (frame.x(&self.x, dot.at.0), frame.y(&self.y, low), frame.y(&self.y, high));
+            let cap = |y: f64| format!("M{} {}h8", px(x - 4.0), px(y));
+            Some(format!("M{} {}V{}{}{}", px(x), px(low), px(high), cap(low), cap(high)))
+        });
+        let whiskers: String = whiskers.collect();
+        let ink = dots.ink;
+        let class = if dots.hollow { format!("hollow {}", ink.edge()) } else { ink.fill() };
+        let circle = |dot: &Dot| {
+            let (x, y) = (px(frame.x(&self.x, dot.at.0)), px(frame.y(&self.y, dot.at.1)));
+            format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"/>\n")
+        };
+        let circles: String = dots.dots.iter().map(circle).collect();
+        if whiskers.is_empty() {
+            return circles;
+        }
+        canvas::path(&format!("error {}", ink.edge()), &whiskers) + &circles
+    }
+
+    /// Lines from top to bottom, named above the plot.
+    fn marks(&self, frame: &Frame, names: &[Option<usize>]) -> String {
+        let mark = |(mark, row): (&Mark, &Option<usize>)| {
+            let x = frame.x(&self.x, mark.x);
+            let y = row.map(|row| frame.top - ABOVE - MARK_ROW * row as f64);
+            let d = format!("M{} {}V{}", px(x), px(y.unwrap_or(frame.top)), px(frame.bottom));
+            let beyond = x + 4.0 + canvas::width(&mark.name) > WIDTH;
+            let (x, class) = if beyond { (x - 4.0, "e q") } else { (x + 4.0, "q") };
+            let name = y.map(|y| canvas::text(x, y, class, &mark.name));
+            canvas::path("rule", &d) + &name.unwrap_or_default()
+        };
+        self.marks.iter().zip(names).map(mark).collect()
+    }
+
+    /// The row of each mark's name, counted from below: the first in which it covers no other. What
+    /// finds no place remains a line.
+    fn mark_rows(&self, left: f64, right: f64) -> Vec<Option<usize>> {
+        let mut taken: [Vec<(f64, f64)>; MARK_ROWS] = Default::default();
+        let mut row = |mark: &Mark| {
+            let width = canvas::width(&mark.name);
+            let x = left + self.x.fraction(mark.x) * (right - left);
+            let from = if x + 4.0 + width > WIDTH { x - 4.0 - width } else { x };
+            let span = (from, from + width + 8.0);
+            let free = |row: &Vec<(f64, f64)>| row.iter().all(|it| span.1 < it.0 || it.1 < span.0);
+            let row = taken.iter().position(free).filter(|_| width > 0.0 && from >= 0.0)?;
+            taken[row].push(span);
+            Some(row)
+        };
+        self.marks.iter().map(&mut row).collect()
     }
 
     /// The name stands at the right, where most curves have ended.
@@ -128,17 +280,15 @@ mod tests {
 
     fn chart() -> Chart {
         let points: Vec<_> = (0..50_000).map(|i| (f64::from(i), f64::from(i % 100))).collect();
+        let x = Axis::linear("time, s", 0.0, 50_000.0);
         Chart {
-            title: "<title> & co".to_owned(),
-            description: "what it shows".to_owned(),
-            x: Axis::linear("time, s", 0.0, 50_000.0),
-            y: Axis::from_zero("ms", 100.0),
             bands: vec![Band {
                 ink: Ink::Series(0),
                 points: vec![(0.0, 1.0, 9.0), (9.0, 2.0, 8.0)],
             }],
             lines: vec![Line { name: "a<b".to_owned(), ink: Ink::Series(1), points }],
             rules: vec![Rule { name: "limit".to_owned(), y: 40.0, side: Side::Above }],
+            ..Chart::new("<title> & co", "what it shows", x, Axis::from_zero("ms", 100.0))
         }
     }
 
@@ -161,6 +311,34 @@ mod tests {
             svg.lines().rfind(|l| l.starts_with("<path class=\"line s1 d1\" d=\"M56 ")).unwrap();
         let steps = line.split(' ').count() / 2;
         assert!((1000..1510).contains(&steps), "{steps}");
+    }
+
+    #[test]
+    fn whiskers_end_at_the_interval() {
+        let dot = Dot { at: (25_000.0, 50.0), interval: Some((20.0, 100.0)) };
+        let dots = vec![Dots { ink: Ink::Series(3), hollow: false, dots: vec![dot] }];
+        let svg = Chart { dots, labels: Labels::Ends, ..chart() }.render();
+        let right = WIDTH - 3.0 * CHAR - 24.0; // room for the name "a<b"
+        let x = f64::midpoint(LEFT, right);
+        let (low, high) = (26.0 + 0.8 * PLOT_HEIGHT, 26.0);
+        let stem = format!("error s3\" d=\"M{} {}V{}", px(x), px(low), px(high));
+        let caps = format!("M{} {}h8M{} {}h8\"", px(x - 4.0), px(low), px(x - 4.0), px(high));
+        assert!(svg.contains(&(stem + &caps)), "{svg}");
+        assert!(svg.contains(&format!("cx=\"{}\" cy=\"131\"", px(x))), "{svg}");
+    }
+
+    #[test]
+    fn moments_are_named_where_there_is_room() {
+        let mark = |x| Mark { name: "handover".to_owned(), x };
+        let rows = |marks: Vec<Mark>| Chart { marks, ..chart() }.mark_rows(LEFT, 848.0);
+        assert_eq!(
+            rows(vec![mark(100.0), mark(200.0), mark(40_000.0)]),
+            [Some(0), Some(1), Some(0)]
+        );
+        assert_eq!(rows((0..4).map(|n| mark(f64::from(n))).collect())[3], None, "a line alone");
+        let svg = Chart { marks: vec![mark(1.0), mark(49_999.0)], ..chart() }.render();
+        assert_eq!(svg.matches("class=\"q\">handover<").count(), 1);
+        assert_eq!(svg.matches("class=\"e q\">handover<").count(), 1, "left of the right edge");
     }
 
     #[test]

@@ -2,18 +2,25 @@
 //! [`style`]. Colours come from classes, text takes the page's colour.
 
 mod axis;
+mod bars;
 mod canvas;
 mod cdf;
 mod chart;
 mod downsample;
+mod heat_colours;
+mod heat_map;
 mod palette;
 mod ranges;
 mod timeline;
 
 pub use axis::{Axis, Scale};
-pub use cdf::steps;
-pub use chart::{Band, Chart, Line, Rule, Side};
+pub use bars::{BarChart, BarMark};
+pub use cdf::{climb, steps};
+pub use chart::{Band, Chart, Dot, Dots, Labels, Line, Mark, Rule, Side};
 pub use downsample::downsample;
+pub use heat_colours::heat_style;
+pub use heat_map::HeatGrid;
+pub(crate) use palette::COLOURS;
 pub use palette::{Ink, style};
 pub use ranges::{Range, RangeChart, RangePanel};
 pub use timeline::{Phase, Span, Timeline, TimelineRow};

@@ -6,12 +6,20 @@
 pub enum Ink {
     /// The n-th of several series.
     Series(usize),
+    /// A colour and a dash pattern by number, where they say different things; dash pattern 0 is
+    /// none.
+    Styled {
+        /// Number of the colour.
+        colour: usize,
+        /// Number of the dash pattern.
+        dash: usize,
+    },
     /// The sum of all series: the page's own text colour.
     Total,
 }
 
 /// For a light and for a dark page.
-const COLOURS: [(&str, &str); 7] = [
+pub(crate) const COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#e69f00"),
     ("#009e73", "#2fc499"),
@@ -25,26 +33,31 @@ const DASHES: [&str; 5] = ["none", "7 4.5", "0.5 4", "9 4.5 0.5 4.5", "14 5.5"];
 
 impl Ink {
     /// Class that gives a line its colour and its dashes.
-    pub(super) fn stroke(self) -> String {
-        match self {
-            Self::Series(n) => format!("s{} d{}", n % COLOURS.len(), n % DASHES.len()),
-            Self::Total => "st".to_owned(),
-        }
+    pub(crate) fn stroke(self) -> String {
+        let dash = match self {
+            Self::Series(n) => n,
+            Self::Styled { dash, .. } => dash,
+            Self::Total => return "st".to_owned(),
+        };
+        format!("{} d{}", self.class('s'), dash % DASHES.len())
     }
 
-    /// Class of a broad bar, which has no dashes.
-    pub(super) fn bar(self) -> String {
-        match self {
-            Self::Series(n) => format!("bar s{}", n % COLOURS.len()),
-            Self::Total => "bar st".to_owned(),
-        }
+    /// Class of a line's colour alone, for broad bars and whiskers.
+    pub(super) fn edge(self) -> String {
+        self.class('s')
     }
 
     /// Class that gives an area its colour.
     pub(super) fn fill(self) -> String {
+        self.class('f')
+    }
+
+    fn class(self, kind: char) -> String {
         match self {
-            Self::Series(n) => format!("f{}", n % COLOURS.len()),
-            Self::Total => "ft".to_owned(),
+            Self::Series(n) | Self::Styled { colour: n, .. } => {
+                format!("{kind}{}", n % COLOURS.len())
+            }
+            Self::Total => format!("{kind}t"),
         }
     }
 }

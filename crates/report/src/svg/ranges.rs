@@ -101,7 +101,9 @@ impl Range {
         );
         let half = self.label.chars().count() as f64 * CHAR / 2.0;
         let middle = x(self.middle).clamp(frame.left + half, frame.right.max(frame.left + half));
-        path(&ink.bar(), &bar) + &dot + &text(middle, y - 10.0, "m", &self.label)
+        path(&format!("bar {}", ink.edge()), &bar)
+            + &dot
+            + &text(middle, y - 10.0, "m", &self.label)
     }
 }
 

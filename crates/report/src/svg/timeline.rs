@@ -1,7 +1,7 @@
 //! States over time, one row for each flow.
 
 use super::axis::Axis;
-use super::canvas::{self, CHAR, Frame, WIDTH, px, text};
+use super::canvas::{self, CHAR, Frame, WIDTH, rect, text};
 
 /// Rows of coloured spans over a common time axis.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,11 +173,6 @@ fn name_within(span: &Span, (from, to): (f64, f64), y: f64) -> String {
     let name = span.state.trim_start_matches("ProbeBW_");
     let fits = name.chars().count() as f64 * CHAR + 6.0 <= to - from;
     if fits { text(f64::midpoint(from, to), y, "m ink", name) } else { String::new() }
-}
-
-/// Path data of a rectangle.
-fn rect((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
-    format!("M{} {}h{}v{}h{}z", px(x), px(y), px(width), px(height), px(-width))
 }
 
 /// The spans as they are, or, where there are more than the picture can show, what takes up most of

@@ -32,15 +32,9 @@ impl Page<'_> {
              Further left is better; a line that ends below 100 % has transfers that did not finish.",
             words::counted(self.document.seeds, "seed")
         );
-        let chart = Chart {
-            title: "Distribution of completion times".to_owned(),
-            description: caption.clone(),
-            x,
-            y: Axis::from_zero("% of transfers complete", 100.0),
-            bands: Vec::new(),
-            lines,
-            rules: Vec::new(),
-        };
+        let y = Axis::from_zero("% of transfers complete", 100.0);
+        let chart =
+            Chart { lines, ..Chart::new("Distribution of completion times", &caption, x, y) };
         let source = format!("Repeat with: {}", self.document.command);
         Some(Figure {
             heading: "Completion times".to_owned(),

@@ -110,14 +110,12 @@ impl Page<'_> {
         caption: String,
         columns: &[&ColumnSeries],
     ) -> Figure {
+        let x = Axis::linear("time, s", 0.0, self.end_s);
         let chart = Chart {
-            title: format!("{heading} over time"),
-            description: caption.clone(),
-            x: Axis::linear("time, s", 0.0, self.end_s),
-            y: plot.y,
             bands: plot.bands,
             lines: plot.lines,
             rules: plot.rule.into_iter().collect(),
+            ..Chart::new(&format!("{heading} over time"), &caption, x, plot.y)
         };
         let source = self.source(columns);
         Figure { heading: heading.to_owned(), svg: chart.render(), caption, source }
