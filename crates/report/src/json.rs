@@ -2,10 +2,12 @@
 
 use std::{error, fmt, io};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::document::CompareDocument;
+use crate::lab::LabDocument;
 use crate::number::rounded;
 
 /// Significant digits of every float that is written.
@@ -17,17 +19,25 @@ const DIGITS: usize = 6;
 pub enum DocumentError {
     /// It is not JSON, or fields are missing or of another type.
     Json(serde_json::Error),
-    /// It calls itself something else than [`CompareDocument::SCHEMA`].
-    Schema(String),
+    /// It is a document of another kind or major version.
+    Schema {
+        /// What it calls itself.
+        found: String,
+        /// What was asked for.
+        expected: &'static str,
+    },
+    /// Its parts contradict each other; the text says where and how.
+    Content(String),
 }
 
 impl fmt::Display for DocumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Json(error) => write!(f, "not a result document: {error}"),
-            Self::Schema(found) => {
-                write!(f, "schema is {found:?}, expected {:?}", CompareDocument::SCHEMA)
+            Self::Schema { found, expected } => {
+                write!(f, "schema is {found:?}, expected {expected:?}")
             }
+            Self::Content(what) => write!(f, "not a sound result document: {what}"),
         }
     }
 }
@@ -36,7 +46,7 @@ impl error::Error for DocumentError {
     fn source(&self) -> Option<&(dyn error::Error + 'static)> {
         match self {
             Self::Json(error) => Some(error),
-            Self::Schema(_) => None,
+            Self::Schema { .. } | Self::Content(_) => None,
         }
     }
 }
@@ -51,70 +61,121 @@ impl CompareDocument {
     /// The document as indented JSON that ends in a newline. Floats are rounded to six significant
     /// digits, so that a text is stable: writing what was read gives the same text.
     pub fn to_json(&self) -> String {
-        let mut out = Vec::new();
-        let mut writer = serde_json::Serializer::with_formatter(&mut out, Rounding::default());
-        self.serialize(&mut writer).expect("plain structs into memory");
-        out.push(b'\n');
-        String::from_utf8(out).expect("JSON is UTF-8")
+        write(self)
     }
 
     /// Reads what [`CompareDocument::to_json`] wrote. Fields it does not know are skipped: they
     /// come from a later version of the same schema.
     pub fn from_json(text: &str) -> Result<Self, DocumentError> {
-        #[derive(Deserialize)]
-        struct Header {
-            schema: String,
-        }
-        let header: Header = serde_json::from_str(text)?;
-        if header.schema != Self::SCHEMA {
-            return Err(DocumentError::Schema(header.schema));
-        }
-        Ok(serde_json::from_str(text)?)
+        read(text, Self::SCHEMA)
     }
 }
 
-/// [`PrettyFormatter`] with short floats.
-#[derive(Default)]
-struct Rounding(PrettyFormatter<'static>);
+impl LabDocument {
+    /// The document as indented JSON that ends in a newline, like [`CompareDocument::to_json`].
+    /// Points of curves take a line each.
+    pub fn to_json(&self) -> String {
+        write(self)
+    }
 
-impl Formatter for Rounding {
+    /// Reads what [`LabDocument::to_json`] wrote and checks it. Fields it does not know are skipped:
+    /// they come from a later version of the same schema.
+    pub fn from_json(text: &str) -> Result<Self, DocumentError> {
+        let document: Self = read(text, Self::SCHEMA)?;
+        document.check()?;
+        Ok(document)
+    }
+}
+
+fn write(document: &impl Serialize) -> String {
+    let mut out = Vec::new();
+    let mut writer = serde_json::Serializer::with_formatter(&mut out, Layout::default());
+    document.serialize(&mut writer).expect("plain structs into memory");
+    out.push(b'\n');
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+fn read<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, DocumentError> {
+    #[derive(Deserialize)]
+    struct Header {
+        schema: String,
+    }
+    let header: Header = serde_json::from_str(text)?;
+    if header.schema != expected {
+        return Err(DocumentError::Schema { found: header.schema, expected });
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
+/// [`PrettyFormatter`] with short floats, and with arrays inside of arrays on one line.
+#[derive(Default)]
+struct Layout {
+    pretty: PrettyFormatter<'static>,
+    /// What is open, outermost first.
+    open: Vec<Open>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Open {
+    Object,
+    Array,
+    /// An array on one line.
+    Inline,
+}
+
+impl Layout {
+    fn is_inline(&self) -> bool {
+        self.open.last() == Some(&Open::Inline)
+    }
+}
+
+impl Formatter for Layout {
     fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
         write!(out, "{}", rounded(value, DIGITS) + 0.0) // + 0.0 turns -0 into 0
     }
     fn begin_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.begin_array(out)
+        let inside = matches!(self.open.last(), Some(Open::Array | Open::Inline));
+        self.open.push(if inside { Open::Inline } else { Open::Array });
+        if inside { out.write_all(b"[") } else { self.pretty.begin_array(out) }
     }
     fn end_array<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_array(out)
+        let inline = self.open.pop() == Some(Open::Inline);
+        if inline { out.write_all(b"]") } else { self.pretty.end_array(out) }
     }
     fn begin_array_value<W: ?Sized + io::Write>(
         &mut self,
-        w: &mut W,
+        out: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_array_value(w, first)
+        match (self.is_inline(), first) {
+            (true, true) => Ok(()),
+            (true, false) => out.write_all(b", "),
+            (false, _) => self.pretty.begin_array_value(out, first),
+        }
     }
     fn end_array_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_array_value(out)
+        if self.is_inline() { Ok(()) } else { self.pretty.end_array_value(out) }
     }
     fn begin_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.begin_object(out)
+        self.open.push(Open::Object);
+        self.pretty.begin_object(out)
     }
     fn end_object<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_object(out)
+        self.open.pop();
+        self.pretty.end_object(out)
     }
     fn begin_object_key<W: ?Sized + io::Write>(
         &mut self,
-        w: &mut W,
+        out: &mut W,
         first: bool,
     ) -> io::Result<()> {
-        self.0.begin_object_key(w, first)
+        self.pretty.begin_object_key(out, first)
     }
     fn begin_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.begin_object_value(out)
+        self.pretty.begin_object_value(out)
     }
     fn end_object_value<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.0.end_object_value(out)
+        self.pretty.end_object_value(out)
     }
 }
 

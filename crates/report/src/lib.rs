@@ -11,6 +11,7 @@ mod document;
 mod escape;
 mod html;
 mod json;
+pub mod lab;
 mod metrics;
 mod number;
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Aligned text tables.
 
+use serde::{Deserialize, Serialize};
+
 /// What a terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
@@ -29,7 +31,8 @@ impl Style {
 }
 
 /// Which edge of a column its cells touch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Align {
     /// For words.
     Left,
@@ -40,7 +43,7 @@ pub enum Align {
 /// A column's headings, in two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Upper heading; neighbours with the same one share it.
+    /// Upper heading; neighbours with the same one share it. May be empty.
     pub group: String,
     /// Lower heading.
     pub name: String,
@@ -61,14 +64,16 @@ pub struct Table {
 const GAPS: [usize; 2] = [1, 2];
 
 impl Table {
-    /// The table as lines that end in newlines.
+    /// The table as lines that end in newlines. A line of headings that are all empty is left out.
     pub fn render(&self, style: Style) -> String {
         let groups = self.groups();
         let widths = self.widths(&groups);
         let names = self.columns.iter().map(|c| c.name.as_str());
         let mut out = String::new();
         for heading in [group_line(&groups, &widths), self.line(names, &groups, &widths)] {
-            push_line(&mut out, &style.bold(heading.trim_end()));
+            if !heading.trim().is_empty() {
+                push_line(&mut out, &style.bold(heading.trim_end()));
+            }
         }
         for row in &self.rows {
             let cells = row.iter().map(String::as_str);
@@ -77,12 +82,14 @@ impl Table {
         out
     }
 
-    /// Runs of neighbours with the same upper heading.
+    /// Runs of neighbours with the same upper heading; without one, each column is by itself.
     fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
             match groups.last_mut() {
-                Some(group) if group.title == column.group => group.end = at + 1,
+                Some(group) if !group.title.is_empty() && group.title == column.group => {
+                    group.end = at + 1;
+                }
                 _ => groups.push(Group { title: &column.group, start: at, end: at + 1 }),
             }
         }
@@ -146,7 +153,7 @@ fn group_line(groups: &[Group<'_>], widths: &[usize]) -> String {
     titles.collect::<Vec<_>>().join(&" ".repeat(GAPS[1]))
 }
 
-fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
@@ -155,6 +162,11 @@ fn pad(text: &str, width: usize, align: Align) -> String {
         Align::Left => format!("{text:<width$}"),
         Align::Right => format!("{text:>width$}"),
     }
+}
+
+/// `text` without what a terminal might obey.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 pub(crate) fn push_line(out: &mut String, line: &str) {

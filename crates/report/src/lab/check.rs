@@ -1,0 +1,110 @@
+//! Whether the parts of a document fit together.
+
+use super::document::{Cell, LabDocument};
+use super::figure::{Curve, EstimateCurve, Figure, HeatMap, Plot};
+use crate::json::DocumentError;
+
+impl LabDocument {
+    /// Whether every cell lies in the matrix, every figure has a name of its own and data of the
+    /// right shape, and every number is one.
+    pub fn check(&self) -> Result<(), DocumentError> {
+        let problems = self.cells.iter().enumerate().filter_map(|(n, cell)| self.cell(n, cell));
+        let problems = problems.chain(self.thresholds_problem());
+        let problems = problems.chain(self.figures.iter().enumerate().filter_map(|(n, figure)| {
+            let twin = self.figures[..n].iter().any(|other| other.id == figure.id);
+            let problem =
+                if twin { Some("has the name of another".to_owned()) } else { plot(figure) };
+            problem.map(|problem| format!("figure {:?} {problem}", figure.id))
+        }));
+        problems.take(1).next().map_or(Ok(()), |problem| Err(DocumentError::Content(problem)))
+    }
+
+    fn cell(&self, n: usize, cell: &Cell) -> Option<String> {
+        let inside = cell.point.iter().zip(&self.axes).all(|(at, axis)| *at < axis.values.len());
+        if cell.point.len() != self.axes.len() || !inside {
+            return Some(format!("cell {n} lies at {:?}, outside of the matrix", cell.point));
+        }
+        let metrics = cell.classes.iter().flat_map(|class| &class.metrics);
+        let mut bad = metrics.filter(|metric| {
+            let estimate = metric.estimate;
+            !all_finite([Some(estimate.value), estimate.low, estimate.high].into_iter().flatten())
+        });
+        bad.next().map(|metric| format!("cell {n}: {} is no number", metric.name))
+    }
+
+    fn thresholds_problem(&self) -> Option<String> {
+        let mut bad = self.thresholds.iter().filter(|threshold| {
+            !all_finite([threshold.measured, Some(threshold.bound)].into_iter().flatten())
+        });
+        bad.next().map(|threshold| format!("threshold {:?} has no number", threshold.text))
+    }
+}
+
+/// What is wrong with a figure's data.
+fn plot(figure: &Figure) -> Option<String> {
+    if let Plot::HeatMap(map) = &figure.plot
+        && !is_rectangle(map)
+    {
+        let (rows, columns) = (map.y.len(), map.x.len());
+        return Some(format!("needs {rows} rows of {columns} values"));
+    }
+    if !all_finite(numbers(&figure.plot).into_iter()) {
+        return Some("holds something that is no number".to_owned());
+    }
+    let disordered = curves(&figure.plot).find(|(_, points)| !points.is_sorted_by_key(|(x, _)| *x));
+    if let Some((label, _)) = disordered {
+        return Some(format!("has a curve {label:?} whose x do not ascend"));
+    }
+    let Plot::Cdf(cdf) = &figure.plot else { return None };
+    let climbs = |points: &[(f64, f64)]| {
+        points.is_sorted_by_key(|(_, share)| *share)
+            && points.iter().all(|(_, share)| (0.0..=1.0).contains(share))
+    };
+    let bad = cdf.curves.iter().find(|curve| !climbs(&curve.points))?;
+    Some(format!("has a distribution {:?} that does not climb from 0 to 1", bad.label))
+}
+
+/// Names and points of all curves.
+fn curves(plot: &Plot) -> impl Iterator<Item = (&str, Vec<(f64, f64)>)> {
+    let plain: Vec<&Curve> = match plot {
+        Plot::Cdf(cdf) => cdf.curves.iter().collect(),
+        Plot::TimeSeries(series) => series.panels.iter().flat_map(|panel| &panel.curves).collect(),
+        _ => Vec::new(),
+    };
+    let estimates: &[EstimateCurve] =
+        if let Plot::Lines(lines) = plot { &lines.curves } else { &[] };
+    let plain = plain.into_iter().map(|curve| (curve.label.as_str(), curve.points.clone()));
+    let pairs = |curve: &EstimateCurve| curve.points.iter().map(|p| (p.x, p.y)).collect();
+    plain.chain(estimates.iter().map(move |curve| (curve.label.as_str(), pairs(curve))))
+}
+
+fn is_rectangle(map: &HeatMap) -> bool {
+    map.values.len() == map.y.len() && map.values.iter().all(|row| row.len() == map.x.len())
+}
+
+fn numbers(plot: &Plot) -> Vec<f64> {
+    let pairs =
+        |points: &[(f64, f64)]| -> Vec<f64> { points.iter().flat_map(|(x, y)| [*x, *y]).collect() };
+    match plot {
+        Plot::HeatMap(map) => map.values.iter().flatten().flatten().copied().collect(),
+        Plot::Cdf(cdf) => cdf.curves.iter().flat_map(|curve| pairs(&curve.points)).collect(),
+        Plot::Bars(bars) => {
+            let bars = bars.groups.iter().flat_map(|group| &group.bars);
+            bars.flat_map(|bar| [Some(bar.value), bar.low, bar.high]).flatten().collect()
+        }
+        Plot::Lines(lines) => {
+            let points = lines.curves.iter().flat_map(|curve| &curve.points);
+            points.flat_map(|p| [Some(p.x), Some(p.y), p.low, p.high]).flatten().collect()
+        }
+        Plot::TimeSeries(series) => {
+            let curves = series.panels.iter().flat_map(|panel| &panel.curves);
+            let marks = series.marks.iter().map(|(at, _)| *at);
+            curves.flat_map(|curve| pairs(&curve.points)).chain(marks).collect()
+        }
+        Plot::Table(_) => Vec::new(),
+    }
+}
+
+fn all_finite(mut numbers: impl Iterator<Item = f64>) -> bool {
+    numbers.all(f64::is_finite)
+}

@@ -1,0 +1,53 @@
+//! Results as comma-separated values, in the long form that data frames like.
+
+use super::document::{Cell, ClassResult, LabDocument, Metric};
+use crate::number::rounded;
+
+/// Columns after those of the matrix.
+const COLUMNS: [&str; 10] =
+    ["class", "cc", "flows", "finished", "metric", "unit", "value", "low", "high", "n"];
+
+/// A header line, and a line for each metric of each class of each cell: the cell's value on each
+/// axis of the matrix, then the class and the estimate, in the document's units. Ends of intervals
+/// that are unknown are empty.
+pub fn lab_csv(document: &LabDocument) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let keys = document.axes.iter().map(|axis| axis.key.as_str());
+    writer.write_record(keys.chain(COLUMNS)).expect("text into memory");
+    for cell in &document.cells {
+        for class in &cell.classes {
+            for metric in &class.metrics {
+                let record = record(document, cell, class, metric);
+                writer.write_record(record).expect("as many fields as the header, into memory");
+            }
+        }
+    }
+    let bytes = writer.into_inner().expect("memory takes every byte");
+    String::from_utf8(bytes).expect("made of strings")
+}
+
+fn record(
+    document: &LabDocument,
+    cell: &Cell,
+    class: &ClassResult,
+    metric: &Metric,
+) -> Vec<String> {
+    let number = |value: f64| format!("{}", rounded(value, 6));
+    let estimate = metric.estimate;
+    let axes = document.axes.iter().enumerate().map(|(at, axis)| {
+        cell.point.get(at).and_then(|n| axis.values.get(*n)).cloned().unwrap_or_default()
+    });
+    let rest = [
+        class.class.clone(),
+        class.cc.clone(),
+        class.flows.to_string(),
+        class.finished.to_string(),
+        metric.name.clone(),
+        metric.unit.clone(),
+        number(estimate.value),
+        estimate.low.map(number).unwrap_or_default(),
+        estimate.high.map(number).unwrap_or_default(),
+        estimate.n.to_string(),
+    ];
+    axes.chain(rest).collect()
+}

@@ -1,0 +1,170 @@
+//! What a laboratory run found. The JSON form of [`LabDocument`] is a contract: fields may be added
+//! within one schema number, never renamed, moved or given another meaning. It holds all that its
+//! tables and figures show. Floats are finite: JSON knows no others.
+
+use serde::{Deserialize, Serialize};
+
+use super::figure::Figure;
+
+/// The outcome of running one scenario over all points of its matrix and all its seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabDocument {
+    /// Always [`LabDocument::SCHEMA`].
+    pub schema: String,
+    /// Version of uncork that wrote it.
+    pub version: String,
+    /// The scenario's name, as the command line takes it.
+    pub name: String,
+    /// The scenario's name for people.
+    pub title: String,
+    /// What it asks and why; empty lines part paragraphs.
+    pub about: String,
+    /// The command that repeats it.
+    pub command: String,
+    /// Seed of the first run of each cell; the others follow it one by one.
+    pub first_seed: u64,
+    /// Runs of each cell.
+    pub seeds: u64,
+    /// The scenario as it was run: TOML with every default written out.
+    pub scenario: String,
+    /// What the lower and upper ends of estimates are: `95 % bootstrap intervals over seeds`.
+    pub intervals: String,
+    /// What the scenario demands of its results, and whether it got it.
+    pub thresholds: Vec<Threshold>,
+    /// What the cells differ in; empty where there is a single cell.
+    pub axes: Vec<MatrixAxis>,
+    /// The points of the matrix.
+    pub cells: Vec<Cell>,
+    /// The results beside those of others.
+    pub published: Vec<Published>,
+    /// What the scenario takes for granted, a sentence each.
+    pub assumptions: Vec<String>,
+    /// The pictures, in the order to show them.
+    pub figures: Vec<Figure>,
+    /// Files beside this document with data that are too many for it.
+    pub files: Vec<DataFile>,
+    /// What the run cost: the only part that differs between equal runs.
+    pub engine: LabEngine,
+}
+
+impl LabDocument {
+    /// Name and major version of the JSON form.
+    pub const SCHEMA: &str = "uncork.lab/1";
+}
+
+/// A demand on one figure of the results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// The demand as the scenario has it: `completion_p50 < 5 s`.
+    pub text: String,
+    /// The cell and the class it was tested on; empty where there is but one.
+    pub cell: String,
+    /// What was measured; `None` where there was nothing to measure, which is a failure.
+    pub measured: Option<f64>,
+    /// What it was held against.
+    pub bound: f64,
+    /// Unit of both.
+    pub unit: String,
+    /// Whether the demand was met.
+    pub passed: bool,
+}
+
+/// One dimension of the matrix.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatrixAxis {
+    /// What varies: `loss`.
+    pub key: String,
+    /// What it is set to, one after the other, with units: `0.1 %`.
+    pub values: Vec<String>,
+}
+
+/// One point of the matrix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Index of its value on each axis, in the order of [`LabDocument::axes`].
+    pub point: Vec<usize>,
+    /// Its traffic, by class.
+    pub classes: Vec<ClassResult>,
+}
+
+/// The flows of one class in one cell, over all seeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassResult {
+    /// Name of the class: `download`.
+    pub class: String,
+    /// Its controller.
+    pub cc: String,
+    /// Flows that began.
+    pub flows: u64,
+    /// Flows that did all they had to do.
+    pub finished: u64,
+    /// What was measured; a metric that nothing could be said about is absent.
+    pub metrics: Vec<Metric>,
+}
+
+/// One measured quantity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Its name: `completion_p50`. Names that differ only in what follows the last `_`, if that is a
+    /// percentile, `mean`, `median`, `min` or `max`, share a heading when they are neighbours.
+    pub name: String,
+    /// Its unit. Values in `bit/s`, `B` and `s` are shown in the multiples that read best, all
+    /// others as they are.
+    pub unit: String,
+    /// What it came to.
+    pub estimate: Estimate,
+}
+
+/// A figure and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// Lower end of its interval; `None` where there are too few samples for one.
+    pub low: Option<f64>,
+    /// Upper end of its interval.
+    pub high: Option<f64>,
+    /// Samples behind it.
+    pub n: u64,
+}
+
+/// A result beside the one that somebody published.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// What is compared.
+    pub what: String,
+    /// What the source says.
+    pub published: String,
+    /// What came out here.
+    pub measured: String,
+    /// Whether they agree; `None` where that cannot be said.
+    pub agrees: Option<bool>,
+    /// Where it was published.
+    pub source: String,
+    /// Why they differ, or what to mind; may be empty.
+    pub note: String,
+}
+
+/// A file beside the document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFile {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub holds: String,
+}
+
+/// What a laboratory run cost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LabEngine {
+    /// What ran the flows: `sim`, `quic-sim`, `netns`.
+    pub name: String,
+    /// Packets carried, over all cells and seeds.
+    pub packets: u64,
+    /// Processor seconds, over all threads.
+    pub cpu_s: f64,
+    /// Wall-clock seconds.
+    pub wall_s: f64,
+    /// Threads that shared the work.
+    pub threads: u64,
+}

@@ -1,0 +1,149 @@
+//! One self-contained page: pictures that need no script, a script that lets them be zoomed, and
+//! nothing to load.
+
+mod drawing;
+mod figures;
+mod numbers;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod zoom;
+
+use super::document::LabDocument;
+use crate::escape::escape;
+use crate::number::{rounded, seconds, thousands};
+use crate::{svg, words};
+
+/// The run as one HTML file that loads nothing. Everything can be read without scripts; the page's
+/// own script, the only one its content security policy lets run, lets curves be zoomed. The file is
+/// well-formed XML too. Its figures stay within two megabytes; what is left out for that, the page
+/// names.
+pub fn lab_html(document: &LabDocument) -> String {
+    let body = [
+        header(document),
+        tables::thresholds(document),
+        setting(document),
+        tables::published(document),
+        tables::results(document),
+        figures::all(document),
+        assumptions(document),
+        scenario(document),
+        files(document),
+        footer(document),
+    ];
+    format!(
+        "{}<title>{}</title>\n<style>\n{}{}{}{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n{}\
+         </body>\n</html>\n",
+        head(),
+        escape(&format!("uncork lab: {}", document.title)),
+        include_str!("../../html/page.css"),
+        include_str!("lab.css"),
+        svg::style(),
+        svg::heat_style(),
+        include_str!("../../../vendor/uplot/uPlot.min.css"),
+        body.concat(),
+        script(),
+    )
+}
+
+/// The page's script as the browser sees it, chart library and licence included. The comments around
+/// it make it text for XML parsers.
+fn script() -> String {
+    format!(
+        "<script>/*<![CDATA[*/\n/*! {}*/\n{}\n{}/*]]>*/</script>\n",
+        include_str!("../../../vendor/uplot/LICENSE"),
+        include_str!("../../../vendor/uplot/uPlot.iife.min.js").trim_end(),
+        include_str!("lab.js"),
+    )
+}
+
+/// SHA-256 of the text of [`script`], in base64: the page runs no other. A test in a browser tells the
+/// right one when the script has changed.
+const SCRIPT_HASH: &str = "sha256-/Q8J9G3QK3nDsKEJDtvPt4KkWe2mr1s5pkX+D+d4mio=";
+
+fn head() -> String {
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; img-src data:\"/>\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+         <meta name=\"color-scheme\" content=\"light dark\"/>\n"
+    )
+}
+
+fn header(document: &LabDocument) -> String {
+    let about = document.about.split("\n\n").filter(|text| !text.trim().is_empty());
+    let about = about.map(|text| format!("<p class=\"question\">{}</p>\n", escape(text.trim())));
+    format!(
+        "<header>\n<p class=\"kind\">uncork lab · {}</p>\n<h1>{}</h1>\n{}</header>\n",
+        escape(&document.name),
+        escape(&document.title),
+        about.collect::<String>()
+    )
+}
+
+/// The matrix and the runs, as terms with their values.
+fn setting(document: &LabDocument) -> String {
+    let last = document.first_seed.saturating_add(document.seeds.saturating_sub(1));
+    let runs = match document.seeds {
+        1 => format!("seed {}", document.first_seed),
+        n => format!("{n} seeds each, {} to {last}", document.first_seed),
+    };
+    let cells = words::counted(document.cells.len() as u64, "cell");
+    let runs = [("Runs".to_owned(), format!("{cells}, {runs}"))].into_iter();
+    let axes = document.axes.iter().map(|axis| (axis.key.clone(), axis.values.join(", ")));
+    let engine = [("Engine".to_owned(), document.engine.name.clone())];
+    let entry = |(term, value): (String, String)| {
+        format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(&term), escape(&value))
+    };
+    let entries: String = axes.chain(runs).chain(engine).map(entry).collect();
+    format!("<dl class=\"path\" aria-label=\"Matrix and runs\">\n{entries}</dl>\n")
+}
+
+fn assumptions(document: &LabDocument) -> String {
+    if document.assumptions.is_empty() {
+        return String::new();
+    }
+    let item = |text: &String| format!("<li>{}</li>\n", escape(text));
+    let items: String = document.assumptions.iter().map(item).collect();
+    format!(
+        "<details id=\"assumptions\">\n<summary>{}</summary>\n<ul>\n{items}</ul>\n</details>\n",
+        words::counted(document.assumptions.len() as u64, "assumption")
+    )
+}
+
+fn scenario(document: &LabDocument) -> String {
+    format!(
+        "<details id=\"scenario\">\n<summary>The scenario as it was run (TOML)</summary>\n\
+         <pre>{}</pre>\n</details>\n",
+        escape(&document.scenario)
+    )
+}
+
+fn files(document: &LabDocument) -> String {
+    if document.files.is_empty() {
+        return String::new();
+    }
+    let entry = |file: &super::DataFile| {
+        format!("<dt><code>{}</code></dt><dd>{}</dd>\n", escape(&file.name), escape(&file.holds))
+    };
+    let entries: String = document.files.iter().map(entry).collect();
+    format!(
+        "<section id=\"files\">\n<h2>Files beside this page</h2>\n<dl class=\"glossary\">\n\
+         {entries}</dl>\n</section>\n"
+    )
+}
+
+fn footer(document: &LabDocument) -> String {
+    let engine = &document.engine;
+    format!(
+        "<footer>\n<p>Made by uncork {}. {} packets in {} ({} of processor time on {}). Repeat it \
+         with</p>\n<pre><code class=\"command\">{}</code></pre>\n</footer>\n",
+        escape(&document.version),
+        thousands(engine.packets),
+        escape(&seconds(rounded(engine.wall_s, 3))),
+        escape(&seconds(rounded(engine.cpu_s, 3))),
+        words::counted(engine.threads, "thread"),
+        escape(&document.command)
+    )
+}

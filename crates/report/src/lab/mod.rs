@@ -1,0 +1,24 @@
+//! Laboratory runs: the result document, and the page, the text and the CSV made of it.
+
+mod check;
+mod csv;
+mod document;
+mod figure;
+mod html;
+mod inks;
+mod results;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use csv::lab_csv;
+pub use document::{
+    Cell, ClassResult, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis, Metric, Published,
+    Threshold,
+};
+pub use figure::{
+    Bar, BarGroup, Bars, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, FigureTable, HeatMap,
+    HeatScale, Lines, Plot, Provenance, TableColumn, TimePanel, TimeSeries,
+};
+pub use html::lab_html;
+pub use table::lab_table;

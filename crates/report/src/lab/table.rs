@@ -1,0 +1,132 @@
+//! A laboratory run for a terminal: what failed first, then what was found.
+
+use super::document::{LabDocument, Published, Threshold};
+use super::results::{Results, quantity};
+use crate::table::{Align, Column, Style, Table, printable, push_line, width, wrap};
+use crate::words;
+
+/// Columns of the terminal that the text is made for.
+const WIDTH: usize = 100;
+
+/// The thresholds, failed ones first; the results, in as many tables as the width asks for; and how
+/// they compare with what was published.
+pub fn lab_table(document: &LabDocument, style: Style) -> String {
+    let mut out = thresholds(document, style);
+    push_line(&mut out, "");
+    let seeds = words::counted(document.seeds, "seed");
+    let title = format!("{}: {seeds} from {}", document.title, document.first_seed);
+    for line in wrap(&printable(&title), WIDTH) {
+        push_line(&mut out, &style.bold(&line));
+    }
+    for table in results(document) {
+        push_line(&mut out, "");
+        out.push_str(&table.render(style));
+    }
+    if !document.published.is_empty() {
+        push_line(&mut out, "");
+        push_line(&mut out, &style.bold("Beside what was published"));
+        out.extend(document.published.iter().map(|published| self::published(published, style)));
+    }
+    out
+}
+
+/// `2 of 7 thresholds failed`
+pub(super) fn verdict(thresholds: &[Threshold]) -> String {
+    let failed = thresholds.iter().filter(|threshold| !threshold.passed).count();
+    match (failed, thresholds.len()) {
+        (_, 0) => "No thresholds are set.".to_owned(),
+        (0, 1) => "The threshold is met.".to_owned(),
+        (0, n) => format!("All {n} thresholds are met."),
+        (failed, n) => format!("{failed} of {} failed.", words::counted(n as u64, "threshold")),
+    }
+}
+
+/// What a threshold measured, with its unit.
+pub(super) fn measured(threshold: &Threshold) -> String {
+    threshold
+        .measured
+        .map_or_else(|| "nothing".to_owned(), |value| quantity(value, &threshold.unit))
+}
+
+fn thresholds(document: &LabDocument, style: Style) -> String {
+    let mut out = String::new();
+    push_line(&mut out, &style.bold(&verdict(&document.thresholds)));
+    if document.thresholds.is_empty() {
+        return out;
+    }
+    let mut ordered: Vec<&Threshold> = document.thresholds.iter().collect();
+    ordered.sort_by_key(|threshold| threshold.passed);
+    let with_cell = ordered.iter().any(|threshold| !threshold.cell.is_empty());
+    let row = |threshold: &&Threshold| {
+        let result = if threshold.passed { "✓ met" } else { "✗ FAILED" };
+        let cell = with_cell.then(|| printable(&threshold.cell));
+        let before = [result.to_owned(), printable(&threshold.text)].into_iter();
+        before.chain(cell).chain([printable(&measured(threshold))]).collect()
+    };
+    let cell = with_cell.then_some(("where", Align::Left));
+    let names = [("", Align::Left), ("threshold", Align::Left)].into_iter();
+    let names = names.chain(cell).chain([("measured", Align::Right)]);
+    let columns = names.map(|(name, align)| column(name, align)).collect();
+    out.push_str(&Table { columns, rows: ordered.iter().map(row).collect() }.render(style));
+    out
+}
+
+fn column(name: &str, align: Align) -> Column {
+    Column { group: String::new(), name: printable(name), align }
+}
+
+/// Groups of columns, as many of them side by side as fit; the rows' labels stand before each part.
+fn results(document: &LabDocument) -> Vec<Table> {
+    let results = Results::of(document);
+    let mut parts: Vec<Vec<usize>> = Vec::new();
+    let all: Vec<usize> = (0..results.columns.len()).collect();
+    for group in all.chunk_by(|a, b| results.columns[*a].group == results.columns[*b].group) {
+        let joined = parts.last().map(|part| [part, group].concat());
+        match joined.filter(|joined| fits(&part(&results, joined))) {
+            Some(joined) => *parts.last_mut().expect("it was joined") = joined,
+            None => parts.push(group.to_vec()),
+        }
+    }
+    parts.iter().map(|columns| part(&results, columns)).collect()
+}
+
+fn fits(table: &Table) -> bool {
+    table.render(Style::Plain).lines().all(|line| width(line) <= WIDTH)
+}
+
+fn part(results: &Results, columns: &[usize]) -> Table {
+    let labels = results.labels.iter().map(|name| column(name, Align::Left));
+    let figures = columns.iter().map(|at| &results.columns[*at]);
+    let figures = figures.map(|c| Column {
+        group: printable(&c.group),
+        name: printable(&c.name),
+        align: Align::Right,
+    });
+    let rows = results.rows.iter().map(|row| {
+        let cells = columns.iter().map(|at| row.cells[*at].as_ref());
+        let cells =
+            cells.map(|cell| cell.map_or_else(|| "-".to_owned(), |cell| cell.value.clone()));
+        row.labels.iter().map(|label| printable(label)).chain(cells).collect()
+    });
+    Table { columns: labels.chain(figures).collect(), rows: rows.collect() }
+}
+
+fn published(entry: &Published, style: Style) -> String {
+    let verdict = match entry.agrees {
+        Some(true) => "✓ agrees",
+        Some(false) => "✗ differs",
+        None => "not judged",
+    };
+    let note = if entry.note.is_empty() { String::new() } else { format!(" {}", entry.note) };
+    let text = format!(
+        "{}: {} published, {} here ({}).{note}",
+        entry.what, entry.published, entry.measured, entry.source
+    );
+    let mut verdict = format!("{verdict:<12}");
+    let mut out = String::new();
+    for line in wrap(&printable(&text), WIDTH - verdict.len()) {
+        push_line(&mut out, &format!("{}{line}", style.dim(&verdict)));
+        verdict = " ".repeat(12);
+    }
+    out
+}

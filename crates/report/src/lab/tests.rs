@@ -1,0 +1,228 @@
+//! The sample document's figures are those of real runs of `uncork compare`; its scenario, its
+//! thresholds and what it says of its own run are made up.
+
+use super::*;
+use crate::json::DocumentError;
+use crate::table::Style;
+
+pub(super) fn sample() -> LabDocument {
+    LabDocument::from_json(include_str!("../../tests/lab.json")).unwrap()
+}
+
+/// The sample with the cell at 1 % loss and a buffer of 1 BDP alone.
+fn one_cell() -> LabDocument {
+    let mut document = sample();
+    document.cells.retain(|cell| cell.point == [2, 1]);
+    document
+}
+
+#[test]
+fn reading_what_was_written_gives_it_back() {
+    let document = sample();
+    let text = document.to_json();
+    assert_eq!(LabDocument::from_json(&text).unwrap(), document);
+    assert_eq!(LabDocument::from_json(&text).unwrap().to_json(), text);
+}
+
+#[test]
+fn points_take_a_line_each() {
+    let text = sample().to_json();
+    let first = "\n            \"points\": [\n              [21.1489, 0.05],\n              [21.6007, 0.1],\n";
+    assert!(text.contains(first), "{text}");
+}
+
+/// The names and their order are a contract with whoever reads the files.
+#[test]
+fn field_names_are_the_contract() {
+    let value: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
+    let names = |value: &serde_json::Value| {
+        let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+        names.sort();
+        names.join(" ")
+    };
+    assert_eq!(
+        names(&value),
+        "about assumptions axes cells command engine figures files first_seed intervals name \
+         published scenario schema seeds thresholds title version"
+    );
+    let class = &value["cells"][0]["classes"][0];
+    assert_eq!(names(class), "cc class finished flows metrics");
+    assert_eq!(names(&class["metrics"][0]), "estimate name unit");
+    assert_eq!(names(&class["metrics"][0]["estimate"]), "high low n value");
+    assert_eq!(names(&value["thresholds"][0]), "bound cell measured passed text unit");
+    assert_eq!(names(&value["engine"]), "cpu_s name packets threads wall_s");
+    let figures = value["figures"].as_array().unwrap();
+    assert_eq!(names(&figures[0]), "caption id plot provenance title");
+    let kinds: Vec<&str> = figures.iter().map(|f| f["plot"]["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["heat_map", "heat_map", "cdf", "bars", "lines", "time_series", "table"]);
+    assert_eq!(figures[0]["plot"]["scale"]["diverging"], 1.0);
+    assert_eq!(figures[1]["plot"]["scale"], "sequential");
+}
+
+#[test]
+fn skips_fields_of_later_versions_and_refuses_other_schemas() {
+    let text = sample().to_json();
+    let later = text.replacen("\"seeds\"", "\"later\": [1],\n  \"seeds\"", 1);
+    assert_eq!(LabDocument::from_json(&later).unwrap(), sample());
+    let other = text.replace("uncork.lab/1", "uncork.compare/1");
+    let error = LabDocument::from_json(&other).unwrap_err();
+    let expected = "schema is \"uncork.compare/1\", expected \"uncork.lab/1\"";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn parts_that_do_not_fit_are_named() {
+    let problem = |change: fn(&mut LabDocument)| {
+        let mut document = sample();
+        change(&mut document);
+        match document.check() {
+            Err(DocumentError::Content(problem)) => problem,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        problem(|d| d.cells[3].point = vec![1, 3]),
+        "cell 3 lies at [1, 3], outside of the matrix"
+    );
+    assert_eq!(
+        problem(|d| d.cells[2].classes[0].metrics[1].estimate.low = Some(f64::NAN)),
+        "cell 2: completion_p50 is no number"
+    );
+    assert_eq!(
+        problem(|d| d.figures[1].id = d.figures[0].id.clone()),
+        "figure \"goodput-ratio\" has the name of another"
+    );
+    assert_eq!(
+        problem(|d| {
+            if let Plot::HeatMap(map) = &mut d.figures[0].plot {
+                map.values[0].pop();
+            }
+        }),
+        "figure \"goodput-ratio\" needs 3 rows of 5 values"
+    );
+    assert_eq!(
+        problem(|d| {
+            if let Plot::Cdf(cdf) = &mut d.figures[2].plot {
+                cdf.curves[0].points[0].0 = f64::INFINITY;
+            }
+        }),
+        "figure \"completion\" holds something that is no number"
+    );
+    assert_eq!(
+        problem(|d| {
+            if let Plot::Cdf(cdf) = &mut d.figures[2].plot {
+                cdf.curves[1].points.reverse();
+            }
+        }),
+        "figure \"completion\" has a curve \"BBRv1\" whose x do not ascend"
+    );
+    assert_eq!(
+        problem(|d| {
+            if let Plot::Cdf(cdf) = &mut d.figures[2].plot {
+                cdf.curves[1].points[19].1 = 100.0;
+            }
+        }),
+        "figure \"completion\" has a distribution \"BBRv1\" that does not climb from 0 to 1"
+    );
+    assert_eq!(
+        problem(|d| d.thresholds[0].measured = Some(f64::NAN)),
+        "threshold \"completion_p50 < 6 s\" has no number"
+    );
+}
+
+#[test]
+fn csv_is_long() {
+    let mut document = one_cell();
+    document.cells[0].classes.truncate(1);
+    document.cells[0].classes[0].metrics.truncate(2);
+    document.cells[0].classes[0].metrics[1].estimate.low = None;
+    document.cells[0].classes[0].class = "a \"class\", quoted".to_owned();
+    let expected = "\
+loss,buffer,class,cc,flows,finished,metric,unit,value,low,high,n
+1 %,1 BDP,\"a \"\"class\"\", quoted\",cubic,20,20,completion_p10,s,22.431,21.1489,24.9196,20
+1 %,1 BDP,\"a \"\"class\"\", quoted\",cubic,20,20,completion_p50,s,26.4307,,28.6462,20
+";
+    assert_eq!(lab_csv(&document), expected);
+    assert_eq!(lab_csv(&sample()).lines().count(), 1 + 15 * 3 * 8);
+}
+
+#[test]
+fn text_begins_with_what_failed() {
+    let mut document = one_cell();
+    document.thresholds.retain(|threshold| threshold.unit == "s" && threshold.bound > 1.0);
+    document.thresholds[0].measured = None;
+    document.thresholds[0].passed = false;
+    document.published.truncate(1);
+    let expected = "\
+3 of 5 thresholds failed.
+          threshold             where                           measured
+✗ FAILED  completion_p50 < 6 s  loss 0 %, buffer 1 BDP, bbr3     nothing
+✗ FAILED  completion_p50 < 6 s  loss 3 %, buffer 1 BDP, bbr3      6.49 s
+✗ FAILED  completion_p50 < 6 s  loss 10 %, buffer 1 BDP, bbr3     64.3 s
+✓ met     completion_p50 < 6 s  loss 0.1 %, buffer 1 BDP, bbr3    4.47 s
+✓ met     completion_p50 < 6 s  loss 1 %, buffer 1 BDP, bbr3      4.83 s
+
+Random loss and shallow buffers: 20 seeds from 1
+
+                                    completion, s   goodput  RTT, ms  queue, ms  resent  timeouts
+loss  buffer  controller  finished   p10  p50  p90   Mbit/s      p95        p95       %
+1 %   1 BDP   cubic       20/20     22.4 26.4 29.6     3.06     51.8       1.20   0.961    0.0500
+1 %   1 BDP   bbr1        20/20     4.41 4.47 4.69     18.3      100       49.6    3.52    0.0500
+1 %   1 BDP   bbr3        20/20     4.69 4.83 5.07     16.8     99.6       45.6    1.18    0.0500
+
+Beside what was published
+✓ agrees    CUBIC, 0.1 % random loss: goodput falls to a tenth of the link published, 12.1 of 100
+            Mbit/s here (Cardwell et al., Communications of the ACM 60(2), 2017, fig. 8). The
+            figure runs for 60 s, this for 20 s: the first overshoot weighs more.
+";
+    assert_eq!(lab_table(&document, Style::Plain), expected);
+}
+
+#[test]
+fn wide_results_are_broken_between_groups() {
+    let mut document = one_cell();
+    for class in &mut document.cells[0].classes {
+        let copies = (0..3).flat_map(|n| {
+            class.metrics.iter().map(move |metric| Metric {
+                name: format!("{n}_{}", metric.name),
+                ..metric.clone()
+            })
+        });
+        class.metrics = copies.collect();
+    }
+    document.thresholds.clear();
+    let text = lab_table(&document, Style::Plain);
+    assert!(text.starts_with("No thresholds are set.\n\n"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    assert!(text.matches("\nloss  buffer").count() >= 3, "{text}");
+    assert_eq!(text.matches(" completion, s").count(), 3, "groups stay whole: {text}");
+}
+
+#[test]
+fn terminals_get_nothing_to_obey() {
+    let hostile = "\u{1b}]0;owned\u{7}\r\u{9b}2J";
+    let mut document = one_cell();
+    document.title = hostile.to_owned();
+    document.axes[0].key = hostile.to_owned();
+    document.axes[0].values[2] = hostile.to_owned();
+    for class in &mut document.cells[0].classes {
+        hostile.clone_into(&mut class.cc);
+        hostile.clone_into(&mut class.metrics[0].name);
+        hostile.clone_into(&mut class.metrics[3].unit);
+    }
+    hostile.clone_into(&mut document.thresholds[0].text);
+    hostile.clone_into(&mut document.thresholds[0].cell);
+    hostile.clone_into(&mut document.thresholds[0].unit);
+    hostile.clone_into(&mut document.published[0].measured);
+    let text = lab_table(&document, Style::Plain);
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
+}
+
+#[test]
+fn classes_are_told_apart_where_there_are_several() {
+    let mut document = one_cell();
+    "video".clone_into(&mut document.cells[0].classes[1].class);
+    let text = lab_table(&document, Style::Plain);
+    assert!(text.contains("loss  buffer  class     controller  finished"), "{text}");
+    assert!(text.contains("1 %   1 BDP   video     bbr1        20/20"), "{text}");
+}
