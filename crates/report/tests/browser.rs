@@ -1,0 +1,155 @@
+//! The page of a laboratory run in a real browser: its script runs and is the only one that may,
+//! curves can be zoomed, and nothing sticks out of the page on a desk or in a hand.
+//!
+//! `UNCORK_CHROMIUM` names the browser, `UNCORK_SCREENSHOTS` a directory that keeps the pictures, and
+//! `UNCORK_NO_BROWSER=1` says that there is none on purpose.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+#[path = "browser/driver.rs"]
+mod driver;
+
+use driver::{Browser, Scratch};
+use serde_json::Value;
+use uncork_report::lab::{LabDocument, Plot, lab_html};
+
+/// Virtual milliseconds that the probe takes at most.
+const BUDGET: &str = "--virtual-time-budget=20000";
+
+fn document() -> LabDocument {
+    LabDocument::from_json(include_str!("lab.json")).unwrap()
+}
+
+/// What the probe finds out about the page.
+fn probe(browser: &Browser, page: &str) -> Value {
+    let scratch = Scratch::new();
+    scratch.write("page.html", page);
+    let probe = scratch.write("probe.html", include_str!("browser/probe.html"));
+    // The probe must see into the page, and every file is an origin of its own.
+    let flags = ["--allow-file-access-from-files", BUDGET, "--dump-dom"];
+    let run = browser.run(&scratch, &flags, &probe);
+    assert!(!run.stderr.contains("CONSOLE"), "the console has complaints:\n{}", run.stderr);
+    let (_, rest) = run.stdout.split_once("<pre id=\"result\">").expect("the probe's element");
+    let (result, _) = rest.split_once("</pre>").unwrap();
+    serde_json::from_str(result).unwrap_or_else(|error| panic!("{error}: {result}\n{}", run.stderr))
+}
+
+#[test]
+fn runs_without_errors_and_fits_the_window() {
+    let Some(browser) = Browser::find() else { return };
+    let document = document();
+    let report = probe(&browser, &lab_html(&document));
+    let views = report.as_array().unwrap();
+    assert_eq!(views.len(), 3, "{report}");
+    for view in views {
+        assert_eq!(view["errors"], Value::Null, "{view:#}");
+        assert_eq!(view["ready"], "3", "figures with curves: {view:#}");
+        assert_eq!(view["plots"], 5, "a distribution, lines, and three panels of a run: {view:#}");
+        assert_eq!(view["blank"], 0, "canvases without a stroke: {view:#}");
+        assert_eq!(view["wider"], Value::Array(Vec::new()), "sticks out of the page: {view:#}");
+        assert_eq!(
+            view["outside"],
+            Value::Array(Vec::new()),
+            "text outside of its picture: {view:#}"
+        );
+        assert_eq!(view["zoomed"], 3, "all panels of a run follow one drag: {view:#}");
+        assert_eq!(view["closed"], true, "pictures come back: {view:#}");
+        assert_eq!(view["copies"], 8, "commands to copy: {view:#}");
+    }
+}
+
+/// Nine of each with long names, a map of 24 columns, and moments close to each other.
+fn crowd() -> LabDocument {
+    let mut document = document();
+    for figure in &mut document.figures {
+        figure.title = figure.title.repeat(3);
+        match &mut figure.plot {
+            Plot::HeatMap(map) => {
+                map.x = (1..=24).map(|n| format!("{} Mbit/s", 5 * n)).collect();
+                map.values
+                    .iter_mut()
+                    .for_each(|row| *row = row.iter().cycle().take(24).copied().collect());
+            }
+            Plot::Cdf(cdf) => thrice(&mut cdf.curves, |curve| &mut curve.label),
+            Plot::Lines(lines) => thrice(&mut lines.curves, |curve| &mut curve.label),
+            Plot::Bars(bars) => bars
+                .groups
+                .iter_mut()
+                .for_each(|group| thrice(&mut group.bars, |bar| &mut bar.label)),
+            Plot::TimeSeries(series) => {
+                series
+                    .panels
+                    .iter_mut()
+                    .for_each(|panel| thrice(&mut panel.curves, |curve| &mut curve.label));
+                series.marks = (0..8)
+                    .map(|n| (2.5 * f64::from(n), "handover to a satellite".to_owned()))
+                    .collect();
+            }
+            Plot::Table(_) => {}
+        }
+    }
+    document
+}
+
+fn thrice<T: Clone>(items: &mut Vec<T>, label: fn(&mut T) -> &mut String) {
+    let copies = (0..3).flat_map(|n| items.iter().cloned().map(move |item| (n, item)));
+    let named = copies.map(|(n, mut item)| {
+        *label(&mut item) += [" in town", " on a train", " over the sea"][n];
+        item
+    });
+    *items = named.collect();
+}
+
+#[test]
+fn crowds_fit_too() {
+    let Some(browser) = Browser::find() else { return };
+    for view in probe(&browser, &lab_html(&crowd())).as_array().unwrap() {
+        for place in ["wider", "outside"] {
+            assert_eq!(view[place], Value::Array(Vec::new()), "{view:#}");
+        }
+        assert_eq!(view["plots"], 5, "{view:#}");
+    }
+}
+
+/// A script that hostile text might bring in is not run.
+#[test]
+fn no_other_script_runs() {
+    let Some(browser) = Browser::find() else { return };
+    let intruder = "<script>document.documentElement.dataset.intruder = 'ran'</script></main>";
+    let page = lab_html(&document()).replace("</main>", intruder);
+    let scratch = Scratch::new();
+    let page = scratch.write("page.html", &page);
+    let run = browser.run(&scratch, &[BUDGET, "--dump-dom"], &page);
+    assert!(run.stdout.contains("data-ready"), "the page's own script does not: {}", run.stderr);
+    assert!(!run.stdout.contains("data-intruder"), "another does not");
+    assert!(run.stderr.contains("Content Security Policy"), "{}", run.stderr);
+}
+
+#[test]
+fn can_be_seen_in_the_light_and_in_the_dark() {
+    let Some(browser) = Browser::find() else { return };
+    let scratch = Scratch::new();
+    let page = scratch.write("page.html", &lab_html(&document()));
+    let mut pictures = Vec::new();
+    for (name, scheme, size) in
+        [("light", 1, "1280,5400"), ("dark", 0, "1280,5400"), ("narrow", 1, "390,7000")]
+    {
+        let picture = scratch.path(&format!("{name}.png"));
+        let flags = [
+            format!("--screenshot={}", picture.display()),
+            format!("--window-size={size}"),
+            format!("--blink-settings=preferredColorScheme={scheme}"),
+        ];
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        browser.run(&scratch, &[&flags[..], &["--hide-scrollbars", BUDGET]].concat(), &page);
+        let bytes = std::fs::read(&picture).unwrap();
+        assert_eq!(bytes[1..4], *b"PNG");
+        assert!(bytes.len() > 100_000, "{name} is almost empty: {} bytes", bytes.len());
+        if let Some(directory) = std::env::var_os("UNCORK_SCREENSHOTS") {
+            std::fs::copy(&picture, std::path::Path::new(&directory).join(format!("{name}.png")))
+                .unwrap();
+        }
+        pictures.push(bytes);
+    }
+    assert_ne!(pictures[0], pictures[1]);
+}
