@@ -198,6 +198,11 @@ mod tests {
         assert_eq!(rig.next().flow, 99);
         assert_eq!(*rig.queue.hosts.index.get(&2).expect("known"), 1);
         assert_eq!(rig.queue.hosts.competing, [1, 2]);
+        // Found empty it only waits; with something to send again it competes.
+        rig.next();
+        assert_eq!(rig.queue.hosts.competing, [1, 2]);
+        rig.send(2, 99, 200);
+        assert_eq!(rig.queue.hosts.competing, [1, 3]);
     }
 
     /// What joins also leaves, so that hosts have their full share after others have gone.
