@@ -10,6 +10,7 @@ mod aggregate;
 mod column;
 mod compare;
 mod document;
+mod evaluate;
 mod figures;
 mod files;
 mod parallel;
@@ -20,6 +21,7 @@ mod verdict;
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};
 pub use document::document;
+pub use evaluate::{RunCost, RunOutcome, SampledCell, document as lab_document, run_item};
 pub use files::{FILE_NAMES, files};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
 pub use scenario::{

@@ -1,5 +1,6 @@
 //! Scenarios: paths, traffic, and what is asked of them, as a file describes them.
 
+mod axis;
 mod model;
 mod question;
 

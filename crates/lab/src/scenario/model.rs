@@ -1,5 +1,6 @@
 //! A scenario that has been read and found in order.
 
+use uncork_flow::FlowRecord;
 use uncork_sim::RunSpec;
 use uncork_units::{Time, TimeDelta};
 
@@ -67,6 +68,24 @@ pub struct Class {
     pub ccs: Vec<String>,
     /// Whether it is there only to be in the way of others.
     pub background: bool,
+    /// Whether each of its flows has links of its own.
+    pub own_links: bool,
+    /// Rate of the link that its flows share, in bits per second; the mean of one that varies. `None`
+    /// where each has its own.
+    pub link_bps: Option<u64>,
+    /// How long each flow lasts, if it is not over when something has arrived; it ends with the run at
+    /// the latest.
+    pub lasts: Option<TimeDelta>,
+}
+
+impl Cell {
+    /// When a flow that did not finish stops to count, in nanoseconds since the start of the run.
+    pub(crate) fn end_of(&self, flow: &FlowRecord) -> u64 {
+        let class = self.classes.iter().find(|class| class.name == flow.group);
+        let lasts = class.and_then(|class| class.lasts);
+        let end = self.end.as_nanos();
+        lasts.map_or(end, |span| flow.start_ns.saturating_add(span.as_nanos()).min(end))
+    }
 }
 
 /// One run of a cell.
@@ -76,4 +95,27 @@ pub struct Instance {
     pub run: RunSpec,
     /// For each flow of the run the index of its class.
     pub class_of_flow: Vec<u32>,
+}
+
+#[cfg(test)]
+impl Scenario {
+    /// A scenario of nothing, for tests that fill it.
+    pub(crate) fn empty(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            title: String::new(),
+            about: String::new(),
+            assumptions: Vec::new(),
+            text: String::new(),
+            axes: Vec::new(),
+            seeds: 8,
+            first_seed: 1,
+            warmup: TimeDelta::ZERO,
+            sample_every: None,
+            cells: Vec::new(),
+            thresholds: Vec::new(),
+            figures: Vec::new(),
+            published: Vec::new(),
+        }
+    }
 }

@@ -1,0 +1,73 @@
+//! Thresholds, and results beside published ones.
+
+use uncork_report::lab::{Published, Threshold};
+
+use super::results::Results;
+use super::units::{scaled, shown_change, shown_estimate};
+use crate::scenario::{self, Expectation};
+
+/// Each threshold in each cell that it is about: one row for each bound.
+pub(crate) fn thresholds(results: &Results<'_>) -> Vec<Threshold> {
+    let of_one = |threshold: &scenario::Threshold| {
+        let cells = results.cells(&threshold.of, &[]);
+        cells
+            .into_iter()
+            .flat_map(|cell| threshold_in(results, threshold, cell))
+            .collect::<Vec<_>>()
+    };
+    results.scenario.thresholds.iter().flat_map(of_one).collect()
+}
+
+fn threshold_in(
+    results: &Results<'_>,
+    threshold: &scenario::Threshold,
+    cell: usize,
+) -> Vec<Threshold> {
+    let scenario::Threshold { of, quantity, over, expected, .. } = threshold;
+    let measured = results.estimate(&[cell], of, *quantity, over.as_ref());
+    let (unit, scale) = quantity.unit(over.is_some());
+    let row = |bound: f64, holds: fn(f64, f64) -> bool| Threshold {
+        text: threshold.text.clone(),
+        cell: results.label(cell, of),
+        measured: measured.map(|estimate| estimate.value * scale),
+        bound: bound * scale,
+        unit: unit.into(),
+        passed: measured.is_some_and(|estimate| holds(estimate.value, bound)),
+    };
+    let least = expected.min.map(|min| row(min, |value, min| value >= min));
+    let most = expected.max.map(|max| row(max, |value, max| value <= max));
+    least.into_iter().chain(most).collect()
+}
+
+/// What others have published, beside what came out here.
+pub(crate) fn published(results: &Results<'_>) -> Vec<Published> {
+    results.scenario.published.iter().map(|published| beside(results, published)).collect()
+}
+
+fn beside(results: &Results<'_>, published: &scenario::Published) -> Published {
+    let scenario::Published { of, quantity, over, .. } = published;
+    let cells = results.cells(of, &[]);
+    let measured = results.estimate(&cells, of, *quantity, over.as_ref());
+    let (unit, scale) = quantity.unit(over.is_some());
+    Published {
+        what: published.what.clone(),
+        published: published.value.clone(),
+        measured: match measured {
+            None => "nothing to measure".into(),
+            Some(estimate) if published.as_change => shown_change(&estimate),
+            Some(estimate) => shown_estimate(&scaled(estimate, scale), unit),
+        },
+        agrees: published
+            .agrees
+            .map(|expected| measured.is_some_and(|estimate| expected.holds(estimate.value))),
+        source: published.source.clone(),
+        note: published.note.clone(),
+    }
+}
+
+impl Expectation {
+    /// Whether `value` lies within the bounds.
+    pub(crate) fn holds(&self, value: f64) -> bool {
+        self.min.is_none_or(|min| value >= min) && self.max.is_none_or(|max| value <= max)
+    }
+}

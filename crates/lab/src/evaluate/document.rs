@@ -1,0 +1,73 @@
+//! The result document of a scenario.
+
+use uncork_flow::SeriesPoint;
+use uncork_report::lab::{LabDocument, LabEngine, MatrixAxis};
+
+use super::answers::{published, thresholds};
+use super::figures::figures;
+use super::outcome::RunOutcome;
+use super::results::Results;
+use super::tables;
+use crate::scenario::Scenario;
+
+/// The series of the first seed of a cell.
+#[derive(Clone, Copy, Debug)]
+pub struct SampledCell<'a> {
+    /// Index of the cell.
+    pub cell: usize,
+    /// Its flows, by time.
+    pub points: &'a [SeriesPoint],
+}
+
+/// What the runs cost: the only part of a document that differs between equal runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RunCost {
+    /// Processor seconds of all threads.
+    pub cpu_s: f64,
+    /// Seconds by the clock.
+    pub wall_s: f64,
+    /// Threads that shared the work.
+    pub threads: u64,
+}
+
+/// The document of `runs`, sorted by cell and seed. `command` repeats them.
+pub fn document(
+    scenario: &Scenario,
+    runs: &[RunOutcome],
+    sampled: &[SampledCell<'_>],
+    command: String,
+    cost: RunCost,
+) -> LabDocument {
+    let results = Results::new(scenario, runs);
+    let axis = |axis: &crate::scenario::Axis| MatrixAxis {
+        key: axis.key.clone(),
+        values: axis.values.clone(),
+    };
+    LabDocument {
+        schema: LabDocument::SCHEMA.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        name: scenario.name.clone(),
+        title: scenario.title.clone(),
+        about: scenario.about.clone(),
+        first_seed: scenario.first_seed,
+        seeds: u64::from(scenario.seeds),
+        scenario: scenario.text.clone(),
+        intervals: "95 % bootstrap intervals over seeds, or over flows with links of their own"
+            .into(),
+        thresholds: thresholds(&results),
+        axes: scenario.axes.iter().map(axis).collect(),
+        cells: tables::cells(&results),
+        published: published(&results),
+        assumptions: scenario.assumptions.clone(),
+        figures: figures(&results, sampled, &command),
+        command,
+        files: Vec::new(),
+        engine: LabEngine {
+            name: "sim".into(),
+            packets: runs.iter().map(|run| run.packets).sum(),
+            cpu_s: cost.cpu_s,
+            wall_s: cost.wall_s,
+            threads: cost.threads,
+        },
+    }
+}

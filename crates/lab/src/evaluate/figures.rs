@@ -1,0 +1,326 @@
+//! Figures and the numbers in them.
+
+use uncork_report::lab::{
+    Bar, BarGroup, Bars, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, HeatMap, HeatScale,
+    Lines, Plot, Provenance,
+};
+
+use super::document::SampledCell;
+use super::results::Results;
+use super::time_series::time_series;
+use super::units::scaled;
+use crate::scenario::{self, Axis, FigureKind, Metric, Quantity, Selection, Statistic};
+
+/// Points of one curve of a distribution.
+const CURVE_POINTS: usize = 400;
+
+/// All figures of the scenario. `command` repeats the runs behind them.
+pub(crate) fn figures(
+    results: &Results<'_>,
+    sampled: &[SampledCell<'_>],
+    command: &str,
+) -> Vec<Figure> {
+    let described = results.scenario.figures.iter().enumerate();
+    let drawn = |(index, figure): (usize, &scenario::Figure)| {
+        let plot = plot(results, sampled, figure)?;
+        let seeds = match plot {
+            Plot::TimeSeries(_) => 1,
+            _ => u64::from(results.scenario.seeds),
+        };
+        let first_seed = results.scenario.first_seed;
+        Some(Figure {
+            id: format!("figure-{}", index + 1),
+            title: figure.title.clone(),
+            caption: figure.caption.clone(),
+            provenance: Provenance { first_seed, seeds, command: command.into() },
+            plot,
+        })
+    };
+    described.filter_map(drawn).collect()
+}
+
+fn plot(
+    results: &Results<'_>,
+    sampled: &[SampledCell<'_>],
+    figure: &scenario::Figure,
+) -> Option<Plot> {
+    let of = &figure.of;
+    match &figure.kind {
+        FigureKind::HeatMap { x, y, quantity, over } => {
+            heat_map(results, of, (*x, *y), *quantity, over.as_ref()).map(Plot::HeatMap)
+        }
+        FigureKind::Cdf { metric, by, log } => cdf(results, of, *metric, *by, *log).map(Plot::Cdf),
+        FigureKind::Lines { x, quantity, by, log_x, log_y, published } => {
+            let mut lines = lines(results, of, *x, *quantity, *by, (*log_x, *log_y))?;
+            add_published(&mut lines, published, *quantity);
+            Some(Plot::Lines(lines))
+        }
+        FigureKind::Bars { metric, statistics, by } => {
+            bars(results, of, *metric, statistics, *by).map(Plot::Bars)
+        }
+        FigureKind::TimeSeries => time_series(results, sampled, of).map(Plot::TimeSeries),
+        FigureKind::BySize { edges, quantity, y, over } => {
+            by_size(results, of, edges, *quantity, *y, over.as_ref()).map(Plot::HeatMap)
+        }
+    }
+}
+
+/// A curve or a bar: the cells that it is of, beyond what the figure fixes, and its controller.
+struct Member {
+    label: String,
+    cc: String,
+    at: Vec<(usize, usize)>,
+    of: Selection,
+}
+
+/// The members of a figure: one for each value of `by` and each controller that has flows. An axis
+/// that chooses the controller takes its name for a label, not both.
+fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Member> {
+    let values = by.map_or(1, |axis| results.scenario.axes[axis].values.len());
+    let mut members = Vec::new();
+    for value in 0..values {
+        let at: Vec<(usize, usize)> = by.map(|axis| (axis, value)).into_iter().collect();
+        for cc in controllers(results, of, &at) {
+            let name = by.map(|axis| results.scenario.axes[axis].values[value].clone());
+            let label = match name {
+                Some(name) if name != cc => format!("{cc}, {name}"),
+                _ => cc.clone(),
+            };
+            let of = Selection { cc: Some(cc.clone()), ..of.clone() };
+            members.push(Member { label, cc, at: at.clone(), of });
+        }
+    }
+    members
+}
+
+/// The controllers of the flows that are selected, in the order of the file.
+fn controllers(results: &Results<'_>, of: &Selection, at: &[(usize, usize)]) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for cell in results.cells(of, at) {
+        let classes = results.scenario.cells[cell].classes.iter();
+        let selected = classes.filter(|class| match &of.class {
+            Some(name) => class.name == *name,
+            None => !class.background,
+        });
+        for cc in selected.flat_map(|class| &class.ccs) {
+            if of.cc.as_ref().is_none_or(|only| only == cc) && !seen.contains(cc) {
+                seen.push(cc.clone());
+            }
+        }
+    }
+    seen
+}
+
+fn heat_map(
+    results: &Results<'_>,
+    of: &Selection,
+    (x, y): (usize, usize),
+    quantity: Quantity,
+    over: Option<&Selection>,
+) -> Option<HeatMap> {
+    let (across, up) = (&results.scenario.axes[x], &results.scenario.axes[y]);
+    let value = |at: &[(usize, usize)]| {
+        let cells = results.cells(of, at);
+        results.estimate(&cells, of, quantity, over).map(|estimate| estimate.value)
+    };
+    let row =
+        |up: usize| (0..across.values.len()).map(|across| value(&[(x, across), (y, up)])).collect();
+    let values: Vec<Vec<Option<f64>>> = (0..up.values.len()).map(row).collect();
+    is_drawn(&values).then(|| HeatMap {
+        x_label: across.name().into(),
+        x: across.values.clone(),
+        y_label: up.name().into(),
+        y: up.values.clone(),
+        ..map_of(values, quantity, over)
+    })
+}
+
+fn by_size(
+    results: &Results<'_>,
+    of: &Selection,
+    edges: &[u64],
+    quantity: Quantity,
+    y: usize,
+    over: Option<&Selection>,
+) -> Option<HeatMap> {
+    let up = &results.scenario.axes[y];
+    let classes: Vec<(u64, u64)> = edges.windows(2).map(|pair| (pair[0], pair[1])).collect();
+    let value = |up: usize, (least, limit): (u64, u64)| {
+        let of =
+            Selection { at_least_bytes: Some(least), less_than_bytes: Some(limit), ..of.clone() };
+        let cells = results.cells(&of, &[(y, up)]);
+        results.estimate(&cells, &of, quantity, over).map(|estimate| estimate.value)
+    };
+    let row = |up: usize| classes.iter().map(|class| value(up, *class)).collect();
+    let values: Vec<Vec<Option<f64>>> = (0..up.values.len()).map(row).collect();
+    let size = |bytes: u64| uncork_units::ByteCount::new(bytes).to_string();
+    is_drawn(&values).then(|| HeatMap {
+        x_label: "object size".into(),
+        x: classes
+            .iter()
+            .map(|(least, limit)| format!("{} to {}", size(*least), size(*limit)))
+            .collect(),
+        y_label: up.name().into(),
+        y: up.values.clone(),
+        ..map_of(values, quantity, over)
+    })
+}
+
+fn is_drawn(values: &[Vec<Option<f64>>]) -> bool {
+    values.iter().flatten().any(Option::is_some)
+}
+
+/// A map with everything but its axes.
+fn map_of(
+    mut values: Vec<Vec<Option<f64>>>,
+    quantity: Quantity,
+    over: Option<&Selection>,
+) -> HeatMap {
+    let (unit, scale) = quantity.unit(over.is_some());
+    for value in values.iter_mut().flatten().flatten() {
+        *value *= scale;
+    }
+    let positive = values.iter().flatten().flatten().all(|value| *value > 0.0);
+    HeatMap {
+        x_label: String::new(),
+        x: Vec::new(),
+        y_label: String::new(),
+        y: Vec::new(),
+        quantity: quantity_words(quantity, over.is_some()),
+        unit: unit.into(),
+        values,
+        scale: if over.is_some() { HeatScale::Diverging(1.0) } else { HeatScale::Sequential },
+        log: over.is_some() && positive,
+    }
+}
+
+fn quantity_words(quantity: Quantity, is_quotient: bool) -> String {
+    let name = quantity.metric.name().replace('_', " ");
+    let ratio = if is_quotient { ", ratio" } else { "" };
+    format!("{name} {}{ratio}", quantity.statistic.name())
+}
+
+fn cdf(
+    results: &Results<'_>,
+    of: &Selection,
+    metric: Metric,
+    by: Option<usize>,
+    log_x: bool,
+) -> Option<Cdf> {
+    let (unit, scale) = metric.unit();
+    let quantity = Quantity { metric, statistic: Statistic::Quantile(0.5) };
+    let curve = |member: Member| {
+        let cells = results.cells(&member.of, &member.at);
+        let values = results.samples(&cells, &member.of, quantity).into_values();
+        let points = distribution(&values, scale, log_x);
+        (!points.is_empty()).then_some(Curve { label: member.label, cc: member.cc, points })
+    };
+    let curves: Vec<Curve> = members(results, of, by).into_iter().filter_map(curve).collect();
+    let x_label = metric.name().replace('_', " ");
+    (!curves.is_empty()).then(|| Cdf { x_label, unit: unit.into(), log_x, curves })
+}
+
+/// Points of the distribution of sorted values. What never ended is in the count, not on the curve.
+fn distribution(sorted: &[f64], scale: f64, log: bool) -> Vec<(f64, f64)> {
+    let count = sorted.len();
+    let finite = sorted.iter().take_while(|value| value.is_finite()).count();
+    let step = finite.div_ceil(CURVE_POINTS).max(1);
+    let last = finite.saturating_sub(1);
+    let drawn = (0..finite).filter(|index| index % step == 0 || *index == last);
+    let point = |index: usize| (sorted[index] * scale, (index + 1) as f64 / count as f64);
+    drawn.map(point).filter(|(x, _)| !log || *x > 0.0).collect()
+}
+
+fn lines(
+    results: &Results<'_>,
+    of: &Selection,
+    x: usize,
+    quantity: Quantity,
+    by: Option<usize>,
+    (log_x, log_y): (bool, bool),
+) -> Option<Lines> {
+    let axis = &results.scenario.axes[x];
+    let (unit, scale) = quantity.unit(false);
+    let curve = |member: Member| {
+        let point = |value: usize| {
+            let at: Vec<(usize, usize)> = member.at.iter().copied().chain([(x, value)]).collect();
+            let cells = results.cells(&member.of, &at);
+            let estimate = scaled(results.estimate(&cells, &member.of, quantity, None)?, scale);
+            let x = axis.number(value);
+            let fits = (!log_x || x > 0.0) && (!log_y || estimate.value > 0.0);
+            let low = estimate.low.filter(|low| !log_y || *low > 0.0);
+            fits.then_some(EstimatePoint { x, y: estimate.value, low, high: estimate.high })
+        };
+        let mut points: Vec<EstimatePoint> = (0..axis.values.len()).filter_map(point).collect();
+        points.sort_by(|one, other| one.x.total_cmp(&other.x));
+        let curve = EstimateCurve { label: member.label, cc: member.cc, published: false, points };
+        (!curve.points.is_empty()).then_some(curve)
+    };
+    let curves: Vec<EstimateCurve> =
+        members(results, of, by).into_iter().filter_map(curve).collect();
+    let y_label = match unit {
+        "" => quantity_words(quantity, false),
+        _ => format!("{}, {unit}", quantity_words(quantity, false)),
+    };
+    let x_label = axis.label();
+    (!curves.is_empty()).then_some(Lines { x_label, y_label, log_x, log_y, curves })
+}
+
+/// Other people's points: one curve for each label, coloured as the controller that it names.
+fn add_published(lines: &mut Lines, published: &[(String, String, f64)], quantity: Quantity) {
+    let (_, scale) = quantity.unit(false);
+    for (label, x, y) in published {
+        let point = EstimatePoint { x: Axis::number_of(x).0, y: y * scale, low: None, high: None };
+        if (lines.log_x && point.x <= 0.0) || (lines.log_y && point.y <= 0.0) {
+            continue;
+        }
+        let known = lines.curves.iter_mut().find(|curve| curve.published && curve.label == *label);
+        if let Some(curve) = known {
+            curve.points.push(point);
+            continue;
+        }
+        let lower = label.to_ascii_lowercase();
+        let named = lines.curves.iter().find(|curve| lower.contains(&curve.cc));
+        let cc = named.map_or_else(String::new, |curve| curve.cc.clone());
+        let (label, points) = (label.clone(), vec![point]);
+        lines.curves.push(EstimateCurve { label, cc, published: true, points });
+    }
+    for curve in lines.curves.iter_mut().filter(|curve| curve.published) {
+        curve.points.sort_by(|one, other| one.x.total_cmp(&other.x));
+    }
+}
+
+fn bars(
+    results: &Results<'_>,
+    of: &Selection,
+    metric: Metric,
+    statistics: &[Statistic],
+    by: Option<usize>,
+) -> Option<Bars> {
+    let (unit, scale) = metric.unit();
+    let mut groups: Vec<BarGroup> = Vec::new();
+    for member in members(results, of, by) {
+        let group = match (by, member.at.first()) {
+            (Some(axis), Some((_, value))) => results.scenario.axes[axis].values[*value].clone(),
+            _ => String::new(),
+        };
+        for statistic in statistics {
+            let cells = results.cells(&member.of, &member.at);
+            let quantity = Quantity { metric, statistic: *statistic };
+            let estimate = results.estimate(&cells, &member.of, quantity, None);
+            let Some(estimate) = estimate.map(|estimate| scaled(estimate, scale)) else { continue };
+            let (low, high) = (estimate.low, estimate.high);
+            let label = member.cc.clone();
+            let bar = Bar { label, cc: member.cc.clone(), value: estimate.value, low, high };
+            // An axis that chooses the controller makes no groups of its own.
+            let group = if group == member.cc { "" } else { &group };
+            let label = [group, &statistic.name()].join(" ").trim().to_owned();
+            match groups.iter_mut().find(|group| group.label == label) {
+                Some(group) => group.bars.push(bar),
+                None => groups.push(BarGroup { label, bars: vec![bar] }),
+            }
+        }
+    }
+    let quantity = metric.name().replace('_', " ");
+    (!groups.is_empty()).then(|| Bars { quantity, unit: unit.into(), groups })
+}

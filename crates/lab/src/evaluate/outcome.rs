@@ -1,0 +1,37 @@
+//! What one run of a cell leaves.
+
+use serde::{Deserialize, Serialize};
+use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
+use uncork_sim::{RunResult, run};
+
+use crate::scenario::{Instance, Scenario};
+
+/// The records of one run, with the cell and the seed that it belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunOutcome {
+    /// Index of the cell.
+    pub cell: usize,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Its flows; their `group` is the name of their class.
+    pub flows: Vec<FlowRecord>,
+    /// Requests of clients that made some.
+    pub requests: Vec<RequestRecord>,
+    /// Data packets that were simulated.
+    pub packets: u64,
+}
+
+/// Simulates `instance`, the run of a cell with a seed, and gives its series where it asks for one.
+pub fn run_item(
+    scenario: &Scenario,
+    (cell, seed): (usize, u64),
+    instance: &Instance,
+) -> (RunOutcome, Vec<SeriesPoint>) {
+    let RunResult { mut flows, requests, series, packets } = run(&instance.run);
+    let classes = &scenario.cells[cell].classes;
+    for (flow, class) in flows.iter_mut().zip(&instance.class_of_flow) {
+        let class = classes.get(*class as usize);
+        flow.group = class.map_or_else(String::new, |class| class.name.clone());
+    }
+    (RunOutcome { cell, seed, flows, requests, packets }, series)
+}

@@ -1,0 +1,125 @@
+//! All runs of a scenario, and the numbers drawn from them.
+
+use uncork_report::lab::Estimate;
+use uncork_units::Rng;
+
+use super::estimate::Samples;
+use super::outcome::RunOutcome;
+use super::samples::{Sample, View};
+use crate::scenario::{Metric, Quantity, Scenario, Selection, Statistic};
+
+/// Stream of the first seed that intervals are drawn from; the simulator uses others.
+const INTERVAL_STREAM: u64 = 7 << 32;
+
+/// The runs of a scenario by cell, those of each by seed.
+pub(crate) struct Results<'a> {
+    pub(crate) scenario: &'a Scenario,
+    runs: Vec<&'a [RunOutcome]>,
+}
+
+impl<'a> Results<'a> {
+    /// `runs` are sorted by cell and seed; cells may be missing.
+    pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome]) -> Self {
+        let of_cell = |cell| {
+            let from = runs.partition_point(|run| run.cell < cell);
+            let to = runs.partition_point(|run| run.cell <= cell);
+            &runs[from..to]
+        };
+        Self { scenario, runs: (0..scenario.cells.len()).map(of_cell).collect() }
+    }
+
+    /// The runs of a cell.
+    pub(crate) fn of_cell(&self, cell: usize) -> &'a [RunOutcome] {
+        self.runs[cell]
+    }
+
+    /// The cells where the axes have the values that are asked for.
+    pub(crate) fn cells(&self, of: &Selection, also: &[(usize, usize)]) -> Vec<usize> {
+        let fits = |cell: &usize| {
+            let point = &self.scenario.cells[*cell].point;
+            of.at.iter().chain(also).all(|(axis, value)| point[*axis] == *value)
+        };
+        (0..self.scenario.cells.len()).filter(fits).collect()
+    }
+
+    /// The samples behind a number, of several cells together.
+    pub(crate) fn samples(
+        &self,
+        cells: &[usize],
+        of: &Selection,
+        Quantity { metric, statistic }: Quantity,
+    ) -> Samples {
+        let mut samples = Vec::new();
+        for (place, cell) in (0_u64..).zip(cells) {
+            let view = View::new(self.scenario, self.runs[*cell], of);
+            let of_cell = match (metric, statistic) {
+                (Metric::Rtt | Metric::QueueDelay, Statistic::Quantile(quantile)) => {
+                    view.samples_at(metric, quantile)
+                }
+                _ => view.samples(metric),
+            };
+            // The same seed in different cells is not the same run.
+            let apart = |sample: Sample| Sample { cluster: sample.cluster ^ place << 48, ..sample };
+            samples.extend(of_cell.into_iter().map(apart));
+        }
+        let statistic = match metric {
+            // Flows tell the quantile of their own; of these it is the median.
+            Metric::Rtt | Metric::QueueDelay => Statistic::Quantile(0.5),
+            _ => statistic,
+        };
+        Samples::new(&samples, statistic)
+    }
+
+    /// A number of some cells with its interval; divided by the same number of the cells and flows
+    /// that `over` leads to, if given.
+    pub(crate) fn estimate(
+        &self,
+        cells: &[usize],
+        of: &Selection,
+        quantity: Quantity,
+        over: Option<&Selection>,
+    ) -> Option<Estimate> {
+        let rng = &mut Rng::new(self.scenario.first_seed, INTERVAL_STREAM);
+        let samples = self.samples(cells, of, quantity);
+        let Some(over) = over else { return samples.estimate(rng) };
+        let others: Option<Vec<usize>> =
+            cells.iter().map(|cell| self.counterpart(*cell, over)).collect();
+        let others = others?;
+        let classes = others.iter().flat_map(|cell| &self.scenario.cells[*cell].classes);
+        let ccs: Vec<&String> = classes.flat_map(|class| &class.ccs).collect();
+        let over = merged(of, over, |cc| ccs.iter().any(|there| *there == cc));
+        samples.ratio(&self.samples(&others, &over, quantity), rng)
+    }
+
+    /// The cell that differs from `cell` in what `over` fixes.
+    fn counterpart(&self, cell: usize, over: &Selection) -> Option<usize> {
+        let mut point = self.scenario.cells[cell].point.clone();
+        for (axis, value) in &over.at {
+            point[*axis] = *value;
+        }
+        self.scenario.cells.iter().position(|cell| cell.point == point)
+    }
+
+    /// What tells `cell` from others, among the axes that `of` does not fix.
+    pub(crate) fn label(&self, cell: usize, of: &Selection) -> String {
+        let axes = self.scenario.axes.iter().enumerate();
+        let open = axes.filter(|(axis, _)| of.at.iter().all(|(fixed, _)| fixed != axis));
+        let point = &self.scenario.cells[cell].point;
+        let value = |(axis, with): (usize, &crate::scenario::Axis)| {
+            format!("{} {}", with.name(), with.values[point[axis]])
+        };
+        open.map(value).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What the flows of `over` have in common with those of `of`, where it does not say otherwise. A
+/// controller that is not there, because an axis chooses it, is no condition.
+fn merged(of: &Selection, over: &Selection, is_there: impl Fn(&str) -> bool) -> Selection {
+    Selection {
+        class: over.class.clone().or_else(|| of.class.clone()),
+        cc: over.cc.clone().or_else(|| of.cc.clone().filter(|cc| is_there(cc))),
+        at: Vec::new(),
+        at_least_bytes: over.at_least_bytes.or(of.at_least_bytes),
+        less_than_bytes: over.less_than_bytes.or(of.less_than_bytes),
+    }
+}

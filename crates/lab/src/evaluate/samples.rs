@@ -1,0 +1,258 @@
+//! From records to samples of a metric.
+
+use uncork_flow::{FlowRecord, RequestRecord, jain_index};
+
+use super::outcome::RunOutcome;
+use crate::compare::wire_bytes;
+use crate::scenario::{Metric, Scenario, Selection};
+
+/// A value, and what it must be drawn together with when samples are drawn anew: values of the same
+/// cluster have something in common, such as the seed that decided which packets were lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) cluster: u64,
+    pub(crate) value: f64,
+}
+
+/// The runs of one cell, seen through a selection.
+pub(crate) struct View<'a> {
+    scenario: &'a Scenario,
+    runs: &'a [RunOutcome],
+    of: &'a Selection,
+}
+
+impl<'a> View<'a> {
+    /// `runs` are those of one cell, by seed.
+    pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome], of: &'a Selection) -> Self {
+        Self { scenario, runs, of }
+    }
+
+    /// The samples of `metric`. What never came to an end counts as infinite.
+    pub(crate) fn samples(&self, metric: Metric) -> Vec<Sample> {
+        let of_runs = |value: &dyn Fn(&RunOutcome) -> Option<f64>| {
+            let sample = |run: &RunOutcome| Some(Sample { cluster: run.seed, value: value(run)? });
+            self.runs.iter().filter_map(sample).collect()
+        };
+        match metric {
+            Metric::Completion => self.of_objects(|object| Some(object.completion_s)),
+            Metric::FirstByte => self.of_objects(|object| Some(object.first_byte_s)),
+            Metric::Bandwidth => self.of_flows(bandwidth),
+            Metric::Goodput => self.of_flows(|run, flow| self.goodput(run, flow)),
+            Metric::Timeouts => self.of_flows(|_, flow| Some(flow.timeouts as f64)),
+            Metric::PlaybackLatency => self.of_flows(|_, flow| {
+                let startup = flow.playback?.startup_ns;
+                Some(startup.map_or(f64::INFINITY, seconds))
+            }),
+            Metric::Stutters => self.of_flows(|_, flow| {
+                let playback = flow.playback?;
+                Some(playback.stutters as f64 / playback.items.max(1) as f64)
+            }),
+            Metric::Stalled => self.of_flows(|_, flow| {
+                let playback = flow.playback?;
+                let wanted = playback.played_ns + playback.stalled_ns;
+                (wanted > 0).then(|| playback.stalled_ns as f64 / wanted as f64)
+            }),
+            Metric::PlayedRate => {
+                self.of_flows(|_, flow| flow.playback?.bitrate_bps.map(|rate| rate as f64))
+            }
+            Metric::Switches => {
+                self.of_flows(|_, flow| flow.playback.map(|playback| playback.switches as f64))
+            }
+            Metric::Rtt | Metric::QueueDelay => Vec::new(),
+            Metric::Utilisation => of_runs(&|run| self.utilisation(run)),
+            Metric::Share => of_runs(&|run| self.share(run)),
+            Metric::Jain => of_runs(&|run| self.jain(run)),
+            Metric::Retransmitted => of_runs(&|run| {
+                ratio(
+                    self.sum(run, |flow| flow.bytes_retransmitted),
+                    self.sum(run, |flow| flow.bytes_sent),
+                )
+            }),
+            Metric::Dropped => of_runs(&|run| {
+                let dropped =
+                    self.sum(run, |flow| flow.packets_dropped_queue + flow.packets_dropped_policer);
+                ratio(dropped, self.sum(run, |flow| flow.packets_sent))
+            }),
+        }
+    }
+
+    /// What each flow's own distribution of `metric` says at `quantile`, in seconds: of round-trip
+    /// times and queueing the records keep the smallest, the median and the 95th percentile.
+    pub(crate) fn samples_at(&self, metric: Metric, quantile: f64) -> Vec<Sample> {
+        self.of_flows(|_, flow| {
+            let kept = if metric == Metric::Rtt { flow.rtt_ms } else { flow.queue_ms }?;
+            let millis = match quantile {
+                0.0 => kept.min,
+                0.5 => kept.p50,
+                _ => kept.p95,
+            };
+            Some(millis / 1e3)
+        })
+    }
+
+    /// The flows that are selected.
+    pub(crate) fn flows<'b>(&'b self, run: &'b RunOutcome) -> impl Iterator<Item = &'b FlowRecord> {
+        run.flows.iter().filter(|flow| self.selects(run, flow))
+    }
+
+    fn selects(&self, run: &RunOutcome, flow: &FlowRecord) -> bool {
+        let class = match &self.of.class {
+            Some(class) => flow.group == *class,
+            None => !self.is_background(run, flow),
+        };
+        class
+            && self.of.cc.as_ref().is_none_or(|cc| flow.cc == *cc)
+            && flow.size_bytes.is_none_or(|bytes| self.fits(bytes))
+    }
+
+    fn is_background(&self, run: &RunOutcome, flow: &FlowRecord) -> bool {
+        let mut classes = self.scenario.cells[run.cell].classes.iter();
+        classes.any(|class| class.background && class.name == flow.group)
+    }
+
+    fn fits(&self, bytes: u64) -> bool {
+        self.of.at_least_bytes.is_none_or(|least| bytes >= least)
+            && self.of.less_than_bytes.is_none_or(|limit| bytes < limit)
+    }
+
+    fn of_flows(&self, value: impl Fn(&RunOutcome, &FlowRecord) -> Option<f64>) -> Vec<Sample> {
+        let of_run = |run: &'a RunOutcome| {
+            let flows = run.flows.iter().filter(|flow| self.selects(run, flow));
+            let sample = |flow: &FlowRecord| {
+                Some(Sample { cluster: self.cluster(run, flow), value: value(run, flow)? })
+            };
+            flows.filter_map(sample).collect::<Vec<_>>()
+        };
+        self.runs.iter().flat_map(of_run).collect()
+    }
+
+    /// Transfers, and requests of clients.
+    fn of_objects(&self, value: impl Fn(&Object) -> Option<f64>) -> Vec<Sample> {
+        let mut samples = Vec::new();
+        for run in self.runs {
+            for flow in self.flows(run) {
+                let cluster = self.cluster(run, flow);
+                let requests =
+                    requests_of(run, flow).filter(|request| self.fits(request.size_bytes));
+                let objects = requests.map(Object::of_request).chain(Object::of_flow(flow));
+                let values = objects.filter_map(|object| value(&object));
+                samples.extend(values.map(|value| Sample { cluster, value }));
+            }
+        }
+        samples
+    }
+
+    /// Flows that share links share their luck: they are drawn by the run. With links of its own each
+    /// flow stands for itself.
+    fn cluster(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
+        let mut classes = self.scenario.cells[run.cell].classes.iter();
+        let own = classes.any(|class| class.own_links && class.name == flow.group);
+        let flow = if own { u64::from(flow.flow) + 1 } else { 0 };
+        run.seed.wrapping_mul(1 << 20).wrapping_add(flow)
+    }
+
+    /// Payload per second from the end of the warm-up, or the flow's start, to its end.
+    fn goodput(&self, run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
+        let warmup = self.scenario.warmup.as_nanos();
+        let from = flow.start_ns.max(warmup);
+        let end = self.end_ns(run, flow);
+        let bytes = flow.bytes_delivered - flow.bytes_delivered_early;
+        (end > from).then(|| bits(bytes) / seconds(end - from))
+    }
+
+    /// When the flow had carried all it would.
+    fn end_ns(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
+        let end = self.scenario.cells[run.cell].end_of(flow);
+        flow.completion_ns.map_or(end, |span| flow.start_ns.saturating_add(span))
+    }
+
+    /// The span over which all selected flows together are measured, and what they delivered in it.
+    fn together(&self, run: &RunOutcome) -> Option<(u64, f64)> {
+        let warmup = self.scenario.warmup.as_nanos();
+        let from = self.flows(run).map(|flow| flow.start_ns.max(warmup)).min()?;
+        let end = self.flows(run).map(|flow| self.end_ns(run, flow)).max()?;
+        let bytes = self.sum(run, |flow| flow.bytes_delivered - flow.bytes_delivered_early);
+        (end > from).then(|| (bytes, seconds(end - from)))
+    }
+
+    fn utilisation(&self, run: &RunOutcome) -> Option<f64> {
+        let (bytes, span) = self.together(run)?;
+        let mut classes = self.scenario.cells[run.cell].classes.iter();
+        let class = classes
+            .find(|class| self.flows(run).next().is_some_and(|flow| flow.group == class.name))?;
+        let capacity = class.link_bps? as f64 * span;
+        (capacity > 0.0).then(|| bits(wire_bytes(bytes)) / capacity)
+    }
+
+    fn share(&self, run: &RunOutcome) -> Option<f64> {
+        let delivered = |flow: &FlowRecord| flow.bytes_delivered - flow.bytes_delivered_early;
+        let all = run.flows.iter().map(delivered).sum();
+        ratio(self.sum(run, delivered), all)
+    }
+
+    fn jain(&self, run: &RunOutcome) -> Option<f64> {
+        let goodputs: Vec<f64> =
+            self.flows(run).filter_map(|flow| self.goodput(run, flow)).collect();
+        if goodputs.len() > 1 { jain_index(&goodputs) } else { None }
+    }
+
+    fn sum(&self, run: &RunOutcome, value: impl Fn(&FlowRecord) -> u64) -> u64 {
+        self.flows(run).map(value).fold(0, u64::saturating_add)
+    }
+}
+
+/// Something that was asked for and may have arrived.
+struct Object {
+    completion_s: f64,
+    first_byte_s: f64,
+}
+
+impl Object {
+    fn of_request(request: &RequestRecord) -> Self {
+        Self {
+            completion_s: request.completion_ns.map_or(f64::INFINITY, seconds),
+            first_byte_s: request.first_byte_ns.map_or(f64::INFINITY, seconds),
+        }
+    }
+
+    fn of_flow(flow: &FlowRecord) -> Option<Self> {
+        flow.size_bytes?;
+        Some(Self {
+            completion_s: flow.completion_ns.map_or(f64::INFINITY, seconds),
+            first_byte_s: flow.first_byte_ns.map_or(f64::INFINITY, seconds),
+        })
+    }
+}
+
+/// Payload over the time that it was waited for: of a transfer all its time, of a client that of its
+/// requests.
+fn bandwidth(run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
+    let per_second = |bytes, nanos| (nanos > 0).then(|| bits(bytes) / seconds(nanos));
+    if let Some(bytes) = flow.size_bytes {
+        return flow.completion_ns.map_or(Some(0.0), |nanos| per_second(bytes, nanos));
+    }
+    let finished = requests_of(run, flow)
+        .filter_map(|request| Some((request.bytes_delivered, request.completion_ns?)));
+    let (bytes, nanos) = finished.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    per_second(bytes, nanos)
+}
+
+fn requests_of<'b>(
+    run: &'b RunOutcome,
+    flow: &'b FlowRecord,
+) -> impl Iterator<Item = &'b RequestRecord> {
+    let first = run.requests.partition_point(|request| request.flow < flow.flow);
+    run.requests[first..].iter().take_while(|request| request.flow == flow.flow)
+}
+
+fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn bits(bytes: u64) -> f64 {
+    bytes as f64 * 8.0
+}
+
+fn seconds(nanos: u64) -> f64 {
+    nanos as f64 / 1e9
+}

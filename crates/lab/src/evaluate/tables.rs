@@ -1,0 +1,80 @@
+//! The table of results: each class and controller of each cell.
+
+use uncork_report::lab::{Cell, ClassResult, Metric as Measured};
+
+use super::outcome::RunOutcome;
+use super::results::Results;
+use super::units::scaled;
+use crate::scenario::{Metric, Quantity, Selection, Statistic};
+
+const P50: Statistic = Statistic::Quantile(0.5);
+const P90: Statistic = Statistic::Quantile(0.9);
+const P95: Statistic = Statistic::Quantile(0.95);
+const P99: Statistic = Statistic::Quantile(0.99);
+const P10: Statistic = Statistic::Quantile(0.1);
+const P1: Statistic = Statistic::Quantile(0.01);
+
+/// What is told of every class that has it.
+const TOLD: [(Metric, &[Statistic]); 17] = [
+    (Metric::Completion, &[P50, P90, P99]),
+    (Metric::FirstByte, &[P50]),
+    (Metric::PlaybackLatency, &[P50, P90, P99]),
+    (Metric::Stutters, &[Statistic::Mean]),
+    (Metric::Stalled, &[Statistic::Mean]),
+    (Metric::PlayedRate, &[Statistic::Mean]),
+    (Metric::Switches, &[Statistic::Mean]),
+    (Metric::Bandwidth, &[P50, P10, P1]),
+    (Metric::Goodput, &[P50]),
+    (Metric::Utilisation, &[Statistic::Mean]),
+    (Metric::Share, &[Statistic::Mean]),
+    (Metric::Jain, &[Statistic::Mean]),
+    (Metric::Rtt, &[P50, P95]),
+    (Metric::QueueDelay, &[P50, P95]),
+    (Metric::Retransmitted, &[Statistic::Mean]),
+    (Metric::Dropped, &[Statistic::Mean]),
+    (Metric::Timeouts, &[Statistic::Mean]),
+];
+
+/// The results of every cell.
+pub(crate) fn cells(results: &Results<'_>) -> Vec<Cell> {
+    (0..results.scenario.cells.len()).map(|cell| of_cell(results, cell)).collect()
+}
+
+fn of_cell(results: &Results<'_>, cell: usize) -> Cell {
+    let described = &results.scenario.cells[cell];
+    let members = described.classes.iter().flat_map(|class| {
+        let mut ccs = class.ccs.clone();
+        ccs.sort_unstable();
+        ccs.dedup();
+        ccs.into_iter().map(|cc| (class.name.clone(), cc))
+    });
+    let classes = members.map(|(class, cc)| of_class(results, cell, class, cc)).collect();
+    Cell { point: described.point.clone(), classes }
+}
+
+fn of_class(results: &Results<'_>, cell: usize, class: String, cc: String) -> ClassResult {
+    let runs = results.of_cell(cell);
+    let of = Selection { class: Some(class.clone()), cc: Some(cc.clone()), ..Selection::default() };
+    let counted = |run: &RunOutcome| {
+        let flows = run.flows.iter().filter(|flow| flow.group == class && flow.cc == cc);
+        let finished = flows.clone().filter(|flow| flow.completion_ns.is_some()).count();
+        (flows.count() as u64, finished as u64)
+    };
+    let counts = runs.iter().map(counted).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let quantities = TOLD.iter().flat_map(|(metric, statistics)| {
+        statistics.iter().map(|statistic| Quantity { metric: *metric, statistic: *statistic })
+    });
+    let measured = |quantity: Quantity| {
+        let estimate = results.estimate(&[cell], &of, quantity, None)?;
+        let (unit, scale) = quantity.unit(false);
+        let estimate = scaled(estimate, scale);
+        Some(Measured { name: quantity.name(), unit: unit.into(), estimate })
+    };
+    ClassResult {
+        metrics: quantities.filter_map(measured).collect(),
+        class,
+        cc,
+        flows: counts.0,
+        finished: counts.1,
+    }
+}

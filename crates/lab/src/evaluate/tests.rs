@@ -1,0 +1,213 @@
+//! Numbers of a scenario that is small enough to check by hand.
+
+use uncork_flow::{FlowRecord, Playback, Quantiles, RequestRecord};
+use uncork_units::{Time, TimeDelta};
+
+use super::outcome::RunOutcome;
+use super::results::Results;
+use crate::figures::record;
+use crate::scenario::{
+    Axis, Cell, Class, Expectation, Metric, Published, Quantity, Scenario, Selection, Statistic,
+    Threshold,
+};
+
+const P50: Statistic = Statistic::Quantile(0.5);
+
+fn class(name: &str, ccs: &[&str]) -> Class {
+    Class {
+        name: name.into(),
+        ccs: ccs.iter().map(|cc| (*cc).to_owned()).collect(),
+        background: false,
+        own_links: false,
+        link_bps: Some(20_000_000),
+        lasts: None,
+    }
+}
+
+/// Two cells, cubic and bbr3, with downloads and something in the background.
+fn scenario() -> Scenario {
+    let cell = |value: usize, cc: &str| {
+        let background = Class { background: true, ..class("noise", &["reno"]) };
+        Cell {
+            point: vec![value],
+            classes: vec![class("main", &[cc]), background],
+            end: Time::ZERO + TimeDelta::from_secs(100),
+        }
+    };
+    Scenario {
+        axes: vec![Axis {
+            key: "flow.main.cc".into(),
+            values: vec!["cubic".into(), "bbr3".into()],
+        }],
+        cells: vec![cell(0, "cubic"), cell(1, "bbr3")],
+        ..Scenario::empty("test")
+    }
+}
+
+fn download(cc: &str, seconds: u64, bytes: u64) -> FlowRecord {
+    FlowRecord {
+        group: "main".into(),
+        cc: cc.into(),
+        size_bytes: Some(bytes),
+        ..record(0, Some(seconds * 1000), bytes)
+    }
+}
+
+/// Eight seeds: CUBIC takes 10 to 17 s, BBRv3 half of that.
+fn runs() -> Vec<RunOutcome> {
+    let of = |cell: usize, cc: &str, seed: u64| {
+        let seconds = (10 + 2 * seed) / (1 + cell as u64);
+        let noise =
+            FlowRecord { group: "noise".into(), cc: "reno".into(), flow: 1, ..record(0, None, 1) };
+        let flows = vec![download(cc, seconds, 10_000_000), noise];
+        RunOutcome { cell, seed, flows, requests: Vec::new(), packets: 7 }
+    };
+    let cells = [(0, "cubic"), (1, "bbr3")];
+    cells.iter().flat_map(|(cell, cc)| (1..=8).map(|seed| of(*cell, cc, seed))).collect()
+}
+
+fn quantity(metric: Metric, statistic: Statistic) -> Quantity {
+    Quantity { metric, statistic }
+}
+
+#[test]
+fn background_counts_only_when_it_is_asked_for() {
+    let (scenario, runs) = (scenario(), runs());
+    let results = Results::new(&scenario, &runs);
+    let of =
+        |class: Option<&str>| Selection { class: class.map(str::to_owned), ..Selection::default() };
+    let goodputs = |class| {
+        let samples = results.samples(&[0], &of(class), quantity(Metric::Goodput, P50));
+        samples.into_values().len()
+    };
+    assert_eq!((goodputs(None), goodputs(Some("noise"))), (8, 8));
+    let all = results.estimate(&[0], &of(None), quantity(Metric::Share, Statistic::Mean), None);
+    assert!(all.expect("shares").value < 1.0);
+}
+
+#[test]
+fn a_ratio_compares_the_same_seeds_of_two_cells() {
+    let (scenario, runs) = (scenario(), runs());
+    let results = Results::new(&scenario, &runs);
+    let over = Selection { at: vec![(0, 0)], ..Selection::default() };
+    let of = Selection { at: vec![(0, 1)], cc: Some("bbr3".into()), ..Selection::default() };
+    let ratio = results.estimate(&[1], &of, quantity(Metric::Completion, P50), Some(&over));
+    let ratio = ratio.expect("both finished");
+    assert!((ratio.value - 0.5).abs() < 1e-9);
+    assert!((ratio.low.expect("eight pairs") - ratio.high.expect("eight pairs")).abs() < 1e-9);
+}
+
+#[test]
+fn thresholds_are_tested_in_every_cell_and_fail_where_nothing_is_measured() {
+    let threshold = |metric, min, max| Threshold {
+        text: "a bound".into(),
+        of: Selection::default(),
+        quantity: quantity(metric, P50),
+        over: None,
+        expected: Expectation { min, max },
+    };
+    let thresholds = vec![
+        threshold(Metric::Completion, None, Some(10.0)),
+        threshold(Metric::PlaybackLatency, Some(0.0), None),
+    ];
+    let scenario = Scenario { thresholds, ..scenario() };
+    let runs = runs();
+    let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
+    let passed: Vec<(&str, bool)> =
+        rows.iter().map(|row| (row.cell.as_str(), row.passed)).collect();
+    assert_eq!(
+        passed,
+        [("cc cubic", false), ("cc bbr3", true), ("cc cubic", false), ("cc bbr3", false)]
+    );
+    assert_eq!(rows[2].measured, None);
+}
+
+#[test]
+fn what_was_published_stands_beside_what_was_measured() {
+    let published = Published {
+        what: "BBR over CUBIC".into(),
+        value: "+100 %".into(),
+        source: "a paper".into(),
+        of: Selection { at: vec![(0, 1)], ..Selection::default() },
+        quantity: quantity(Metric::Bandwidth, P50),
+        over: Some(Selection { at: vec![(0, 0)], ..Selection::default() }),
+        as_change: true,
+        agrees: Some(Expectation { min: Some(1.9), max: Some(2.1) }),
+        note: String::new(),
+    };
+    let scenario = Scenario { published: vec![published], ..scenario() };
+    let runs = runs();
+    let rows = super::answers::published(&Results::new(&scenario, &runs));
+    assert_eq!(rows[0].measured, "+100 % (+100 % to +100 %)");
+    assert_eq!(rows[0].agrees, Some(true));
+}
+
+#[test]
+fn requests_and_listeners_are_samples_of_their_own() {
+    let playback = Playback {
+        startup_ns: Some(250_000_000),
+        played_ns: 90_000_000_000,
+        stalled_ns: 10_000_000_000,
+        stutters: 6,
+        items: 3,
+        bitrate_bps: None,
+        switches: 0,
+    };
+    let player = FlowRecord {
+        group: "main".into(),
+        cc: "cubic".into(),
+        playback: Some(playback),
+        rtt_ms: Some(Quantiles { min: 50.0, p50: 60.0, p95: 90.0 }),
+        ..record(0, None, 1_000_000)
+    };
+    let request = |millis: u64| RequestRecord {
+        flow: 0,
+        start_ns: 0,
+        first_byte_ns: Some(50_000_000),
+        completion_ns: Some(millis * 1_000_000),
+        size_bytes: 512_000,
+        bytes_delivered: 512_000,
+    };
+    let requests = vec![request(400), request(600)];
+    let runs = [RunOutcome { cell: 0, seed: 1, flows: vec![player], requests, packets: 1 }];
+    let scenario = scenario();
+    let results = Results::new(&scenario, &runs);
+    let value = |metric, statistic| {
+        let of = Selection::default();
+        results
+            .estimate(&[0], &of, quantity(metric, statistic), None)
+            .map(|estimate| estimate.value)
+    };
+    let expected = [
+        (Metric::Completion, P50, 0.5),
+        (Metric::FirstByte, P50, 0.05),
+        (Metric::Bandwidth, P50, 8_192_000.0),
+        (Metric::PlaybackLatency, P50, 0.25),
+        (Metric::Stutters, Statistic::Mean, 2.0),
+        (Metric::Stalled, Statistic::Mean, 0.1),
+        (Metric::Rtt, Statistic::Quantile(0.95), 0.09),
+    ];
+    for (metric, statistic, number) in expected {
+        let value = value(metric, statistic).expect("measured");
+        assert!((value / number - 1.0).abs() < 1e-9, "{metric:?}: {value}");
+    }
+}
+
+#[test]
+fn a_distribution_counts_what_never_ended() {
+    let mut runs = runs();
+    runs[0].flows[0].completion_ns = None;
+    let scenario = scenario();
+    let document = super::document(
+        &scenario,
+        &runs,
+        &[],
+        "uncork lab run test".into(),
+        super::RunCost::default(),
+    );
+    let cubic = &document.cells[0].classes[0];
+    assert_eq!((cubic.class.as_str(), cubic.flows, cubic.finished), ("main", 8, 7));
+    let names: Vec<&str> = cubic.metrics.iter().map(|metric| metric.name.as_str()).collect();
+    assert!(names.contains(&"completion_p50") && !names.contains(&"completion_p99"), "{names:?}");
+    assert_eq!(document.engine.packets, 7 * 16);
+}

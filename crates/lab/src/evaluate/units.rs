@@ -1,0 +1,175 @@
+//! Names and units of metrics, for documents and for people.
+
+use uncork_report::lab::Estimate;
+
+use crate::scenario::{Metric, Quantity, Statistic};
+
+impl Metric {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completion => "completion",
+            Self::FirstByte => "first_byte",
+            Self::Goodput => "goodput",
+            Self::Bandwidth => "bandwidth",
+            Self::Utilisation => "utilisation",
+            Self::Share => "share",
+            Self::Rtt => "rtt",
+            Self::QueueDelay => "queue_delay",
+            Self::Retransmitted => "retransmitted",
+            Self::Dropped => "dropped",
+            Self::Timeouts => "timeouts",
+            Self::Jain => "jain",
+            Self::PlaybackLatency => "playback_latency",
+            Self::Stutters => "stutters",
+            Self::Stalled => "stalled",
+            Self::PlayedRate => "played_rate",
+            Self::Switches => "switches",
+        }
+    }
+
+    /// The unit of its values in documents, and what a value is multiplied by to be in it.
+    pub(crate) fn unit(self) -> (&'static str, f64) {
+        match self {
+            Self::Completion
+            | Self::FirstByte
+            | Self::Rtt
+            | Self::QueueDelay
+            | Self::PlaybackLatency => ("s", 1.0),
+            Self::Goodput | Self::Bandwidth | Self::PlayedRate => ("bit/s", 1.0),
+            Self::Utilisation
+            | Self::Share
+            | Self::Retransmitted
+            | Self::Dropped
+            | Self::Stalled => ("%", 100.0),
+            Self::Timeouts | Self::Jain | Self::Stutters | Self::Switches => ("", 1.0),
+        }
+    }
+}
+
+impl Statistic {
+    /// Its name in files: `p50`, `p99.9`, `mean`, `sum`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Mean => "mean".into(),
+            Self::Sum => "sum".into(),
+            // Thousandths of a percent: what binary fractions leave beyond is not meant.
+            Self::Quantile(quantile) => format!("p{}", (quantile * 1e5).round() / 1e3),
+        }
+    }
+}
+
+impl Quantity {
+    /// Its name in files, such as `completion_p50`.
+    pub fn name(self) -> String {
+        format!("{}_{}", self.metric.name(), self.statistic.name())
+    }
+
+    /// The unit of its values in documents and their scale; quotients have neither.
+    pub(crate) fn unit(self, is_quotient: bool) -> (&'static str, f64) {
+        if is_quotient { ("", 1.0) } else { self.metric.unit() }
+    }
+}
+
+/// An estimate in another unit.
+pub(crate) fn scaled(estimate: Estimate, scale: f64) -> Estimate {
+    let times = |value: f64| value * scale;
+    Estimate {
+        value: times(estimate.value),
+        low: estimate.low.map(times),
+        high: estimate.high.map(times),
+        n: estimate.n,
+    }
+}
+
+/// A value for people, with its unit in the multiple that reads best.
+pub(crate) fn shown(value: f64, unit: &str) -> String {
+    let size = value.abs();
+    match unit {
+        "s" if size < 1.0 => format!("{} ms", digits(value * 1e3)),
+        "bit/s" if size >= 1e9 => format!("{} Gbit/s", digits(value / 1e9)),
+        "bit/s" if size >= 1e6 => format!("{} Mbit/s", digits(value / 1e6)),
+        "bit/s" => format!("{} kbit/s", digits(value / 1e3)),
+        "" => digits(value),
+        _ => format!("{} {unit}", digits(value)),
+    }
+}
+
+/// An estimate for people: with its interval, where it has one.
+pub(crate) fn shown_estimate(estimate: &Estimate, unit: &str) -> String {
+    let value = shown(estimate.value, unit);
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => {
+            format!("{value} ({} to {})", shown(low, unit), shown(high, unit))
+        }
+        _ => value,
+    }
+}
+
+/// A quotient as a change: 1.1 as +10 %.
+pub(crate) fn shown_change(estimate: &Estimate) -> String {
+    let change = |value: f64| format!("{:+} %", ((value - 1.0) * 1e3).round() / 10.0);
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => {
+            format!("{} ({} to {})", change(estimate.value), change(low), change(high))
+        }
+        _ => change(estimate.value),
+    }
+}
+
+/// Three significant digits.
+fn digits(value: f64) -> String {
+    let places = match value.abs() {
+        size if size >= 100.0 || size == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        size if size >= 0.1 => 3,
+        _ => 4,
+    };
+    format!("{value:.places$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_read_well() {
+        for (value, unit, text) in [
+            (4.4271, "s", "4.43 s"),
+            (0.0501, "s", "50.1 ms"),
+            (17_870_000.0, "bit/s", "17.9 Mbit/s"),
+            (96_000.0, "bit/s", "96.0 kbit/s"),
+            (9.4e9, "bit/s", "9.40 Gbit/s"),
+            (0.0, "%", "0 %"),
+            (123.4, "", "123"),
+        ] {
+            assert_eq!(shown(value, unit), text);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_the_files() {
+        let quantity = |quantile| Quantity {
+            metric: Metric::PlaybackLatency,
+            statistic: Statistic::Quantile(quantile),
+        };
+        let names = [0.5, 0.01, 0.999].map(|quantile| quantity(quantile).name());
+        assert_eq!(
+            names,
+            ["playback_latency_p50", "playback_latency_p1", "playback_latency_p99.9"]
+        );
+    }
+
+    #[test]
+    fn changes_have_a_sign() {
+        let estimate = |value, interval: Option<(f64, f64)>| Estimate {
+            value,
+            low: interval.map(|interval| interval.0),
+            high: interval.map(|interval| interval.1),
+            n: 10,
+        };
+        assert_eq!(shown_change(&estimate(1.1, Some((0.95, 1.25)))), "+10 % (-5 % to +25 %)");
+        assert_eq!(shown_change(&estimate(0.5, None)), "-50 %");
+    }
+}
