@@ -18,6 +18,10 @@ pub struct FlowView {
     pub smoothed_rtt: TimeDelta,
     /// Payload bytes that its client has, each counted once.
     pub delivered_bytes: u64,
+    /// Payload bytes that its client has with all before them: what an application can read.
+    pub in_order_bytes: u64,
+    /// Bytes that wait in the queues of its path.
+    pub queue_bytes: u64,
     /// Packets declared lost so far.
     pub packets_lost: u64,
     /// Retransmission timeouts so far.
@@ -36,6 +40,8 @@ impl Simulation<'_> {
             in_flight: sender.in_flight(),
             smoothed_rtt: sender.smoothed_rtt(),
             delivered_bytes: flow.client.delivered_bytes(),
+            in_order_bytes: flow.client.in_order_bytes(),
+            queue_bytes: self.links.queued_bytes(flow.spec.path),
             packets_lost: counters.packets_lost,
             timeouts: counters.timeouts,
         })
