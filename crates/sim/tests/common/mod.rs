@@ -1,6 +1,8 @@
 //! Paths and measures that the acceptance tests share.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod page;
+
 use uncork_cc::CcSpec;
 use uncork_flow::SeriesPoint;
 use uncork_path::{Buffer, LossSpec, PathSpec, RateSpec, RateStep};

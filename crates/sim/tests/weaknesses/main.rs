@@ -7,8 +7,7 @@
 mod common;
 mod tables;
 
-use std::path::{Path, PathBuf};
-
+use common::page::{self, line};
 use tables::{TABLES, Table};
 
 /// The columns of every table.
@@ -16,21 +15,6 @@ const CONTROLLERS: [&str; 6] =
     ["bbr3", "bbr3:rtt_fair", "bbr3:loss_floor", "bbr2", "bbr1", "cubic"];
 /// Those whose cells are measured in every run of the test.
 const SAMPLED: [&str; 2] = ["bbr3", "cubic"];
-
-fn page() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../cc/KNOWN_WEAKNESSES.md")
-}
-
-/// The lines of a table, between its marker and the next empty line.
-fn shown<'a>(text: &'a str, table: &Table) -> &'a str {
-    let marker = format!("<!-- table: {} -->\n", table.name);
-    let (_, rest) = text.split_once(&marker).unwrap_or_else(|| panic!("no {marker}"));
-    rest.split_once("\n\n").map_or(rest, |(lines, _)| lines)
-}
-
-fn line(cells: impl IntoIterator<Item = String>) -> String {
-    cells.into_iter().fold("|".to_owned(), |line, cell| line + " " + &cell + " |")
-}
 
 fn header(table: &Table) -> String {
     let names = CONTROLLERS.map(|cc| format!("`{cc}`"));
@@ -66,15 +50,12 @@ fn check(table: &Table, shown: &str) {
 
 #[test]
 fn the_page_shows_what_is_measured() {
-    let is_update = std::env::var_os("UPDATE_DOCS").is_some();
-    let mut text = std::fs::read_to_string(page()).expect("the page exists");
+    let page = page::page("crates/cc/KNOWN_WEAKNESSES.md");
     for table in &TABLES {
-        let shown = shown(&text, table).to_owned();
-        if is_update {
-            text = text.replacen(&shown, &measured(table), 1);
-            std::fs::write(page(), &text).expect("the page can be written");
+        if page::is_update() {
+            page::write(&page, table.name, &measured(table));
         } else {
-            check(table, &shown);
+            check(table, page::shown(&page::read(&page), table.name));
         }
     }
 }
