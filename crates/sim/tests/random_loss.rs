@@ -1,6 +1,7 @@
 //! Share of the link under random loss, 1-BDP buffer, the first 10 s left out.
 mod common;
 
+use common::page::{agree, page, table};
 use common::{case, mean};
 
 /// Mean over the seeds 1..=`seeds` of the utilisation from 10 s to `secs`.
@@ -60,21 +61,56 @@ fn bbr3_gives_way_to_heavy_loss_and_never_stalls() {
     }
 }
 
+/// Loss, and the goodput of Linux 6.18 in Mbit/s: BBRv1's and CUBIC's, one run of each over a
+/// user-space emulator of the path.
+const LINUX: [(&str, f64, f64); 8] = [
+    ("0.001%", 93.3, 89.9),
+    ("0.1%", 92.7, 4.82),
+    ("1%", 90.9, 1.53),
+    ("5%", 83.8, 0.45),
+    ("10%", 75.8, 0.30),
+    ("15%", 66.6, 0.18),
+    ("20%", 23.5, 0.14),
+    ("30%", 9.4, 0.08),
+];
+
+/// Mbit/s from 6 s to 30 s: the median of nine seeds, the least and the most.
+fn goodputs(cc: &str, loss: &str) -> [f64; 3] {
+    let case = case(100, 100, 1000).packets(833).loss(loss);
+    let runs = (1..=9).map(|seed| case.flow(cc, 30, seed).goodput(0, 6.0, 30.0) / 1e6);
+    let mut goodputs: Vec<f64> = runs.collect();
+    goodputs.sort_by(f64::total_cmp);
+    [goodputs[4], goodputs[0], goodputs[8]]
+}
+
 /// Cardwell et al., CACM 2017, figure 8: BBRv1 keeps (1 - p) of the link up to 5 %, stays close up to
-/// 15 % and falls off a cliff at 20 %. The figures are Linux 6.18's, over the same path.
+/// 15 % and falls off a cliff at 20 %, where a probe at 1.25 times the rate gains no more than is lost. From 15 % on it is bistable: where its first rounds are lossy enough, Startup
+/// ends after a few packets and the flow crawls for a while, in Linux too. Hence medians.
 #[test]
-fn bbr1_follows_the_kernel_up_to_its_cliff() {
-    // The seeds are three of those in which Startup survives its first, lossy rounds: at 15 % one
-    // flow in seven leaves it after a few packets and then grows slowly, Linux's too.
-    let linux = [("0.1%", 92.7), ("1%", 90.9), ("5%", 83.8), ("10%", 75.8), ("15%", 66.6)];
-    for (loss, mbit) in linux {
-        let case = case(100, 100, 1000).loss(loss);
-        let ours = mean((1..=3).map(|seed| case.flow("bbr1", 30, seed).goodput(0, 6.0, 30.0)));
-        println!("bbr1 at {loss}: {:.1} Mbit/s, Linux {mbit}", ours / 1e6);
-        assert!((ours / 1e6 / mbit - 1.0).abs() <= 0.03, "{loss}: {ours:.0} bit/s");
+fn the_cliff_is_where_linux_s_is() {
+    let mut rows = Vec::new();
+    for (loss, linux_bbr1, linux_cubic) in LINUX {
+        let (bbr1, cubic) = (goodputs("bbr1", loss), goodputs("cubic", loss));
+        let shown = |[median, least, most]: [f64; 3], digits: usize| {
+            format!("{median:.digits$} ({least:.digits$}–{most:.digits$})")
+        };
+        let digits = if linux_cubic < 10.0 { 2 } else { 1 };
+        rows.push(vec![
+            loss.replace('%', " %"),
+            linux_bbr1.to_string(),
+            shown(bbr1, 1),
+            format!("{linux_cubic:.digits$}"),
+            shown(cubic, digits),
+        ]);
+        let away = (bbr1[0] / linux_bbr1 - 1.0).abs();
+        match loss {
+            "20%" | "30%" => assert!(bbr1[0] < 30.0, "no cliff: {bbr1:.1?}"),
+            "15%" => assert!(away <= 0.10, "{loss}: {bbr1:.1?}"),
+            _ => assert!(away <= 0.03, "{loss}: {bbr1:.1?}"),
+        }
+        let ratio = cubic[0] / linux_cubic;
+        assert!((1.0 / 1.5..=1.5).contains(&ratio), "{loss}: {cubic:.2?}");
     }
-    let case = case(100, 100, 1000).loss("20%");
-    let ours = mean((1..=3).map(|seed| case.flow("bbr1", 30, seed).goodput(0, 6.0, 30.0)));
-    println!("bbr1 at 20%: {:.1} Mbit/s", ours / 1e6);
-    assert!(ours < 30e6, "no cliff at 20 %: {ours:.0} bit/s");
+    let header = ["loss", "BBRv1, Linux 6.18", "here", "CUBIC, Linux 6.18", "here"];
+    agree(&page("docs/fidelity.md"), "cliff", &table(&header, rows));
 }

@@ -1,0 +1,54 @@
+//! Several flows of BBRv1, and BBRv1 beside CUBIC, as others measured them.
+mod common;
+
+use common::page::{agree, page, table};
+use common::{Case, Run, case, is_complete, mean};
+use uncork_units::TimeDelta;
+
+fn coarse(mut case: Case) -> Case {
+    case.sample_every = TimeDelta::from_millis(20);
+    case
+}
+
+/// Hock et al., ICNP 2017: flows of BBRv1 overestimate the rate together and keep two windows of a BDP
+/// in flight, of which the path holds one. In a deep buffer the other is a queue (Linux 6.18: 1.5 BDP);
+/// a buffer of less than 1.5 BDP loses it (Linux 6.18: 6 to 12 % of what is sent, in 0.8 BDP).
+#[test]
+fn flows_of_bbr1_fill_a_deep_buffer_and_overflow_a_shallow_one() {
+    let mut rows = Vec::new();
+    for flows in [2, 5, 10] {
+        let run = |milli_bdp: u64| -> Run {
+            coarse(case(100, 40, milli_bdp)).flows(&vec!["bbr1"; flows], 60, 1)
+        };
+        let deep = run(8000);
+        let queued = deep.between(0, 20.0, 60.0).map(|point| point.queue_bytes as f64);
+        let queue = mean(queued) / deep.path.bdp_bytes() as f64;
+        let (lost, delivered) = run(800).lost_and_delivered(20.0, 60.0);
+        let lost = 100.0 * lost / (lost + delivered);
+        rows.push(vec![flows.to_string(), format!("{queue:.2}"), format!("{lost:.1}")]);
+        assert!((1.0..=1.7).contains(&queue), "{flows}: a queue of {queue:.2} BDP");
+        assert!((3.5..=13.0).contains(&lost), "{flows}: {lost:.1} % lost");
+    }
+    let header = ["flows", "queue in 8 BDP, BDP", "lost in 0.8 BDP, %"];
+    agree(&page("docs/fidelity.md"), "BBRv1 flows", &table(&header, rows));
+}
+
+/// Cao et al., IMC 2019, figure 8: one BBRv1 and one CUBIC flow, Linux 4.15, 1 Gbit/s, 20 ms, 60 s.
+/// With 10 kB BBRv1 had 94 %, with 5 MB about half, with 10 MB a quarter. Here it has more in the deep
+/// buffers; why is not known. Should that come to hold, the bound of the last line must go.
+#[test]
+fn beside_cubic_bbr1_wins_in_shallow_buffers() {
+    let seeds = if is_complete() { 5 } else { 1 };
+    let share = |packets: u64| {
+        let case = coarse(case(1000, 20, 1000).packets(packets));
+        let shares: Vec<f64> = (1..=seeds)
+            .map(|seed| case.flows(&["bbr1", "cubic"], 60, seed).share(0, 0.0, 60.0))
+            .collect();
+        println!("{packets} packets: {shares:.2?}");
+        mean(shares)
+    };
+    let (shallow, even, deep) = (share(7), share(3_333), share(6_667));
+    assert!((0.91..=0.97).contains(&shallow), "{shallow:.2}");
+    assert!((0.40..=0.70).contains(&even) && even < shallow && deep < even, "{even:.2} {deep:.2}");
+    assert!((0.30..=0.50).contains(&deep), "{deep:.2}");
+}
