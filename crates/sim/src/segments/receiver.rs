@@ -224,11 +224,13 @@ mod tests {
         assert_eq!(answer(&mut receiver, 17).sack_blocks(), [range(17, 18)]);
         assert_eq!(answer(&mut receiver, 20).sack_blocks(), [range(20, 21)]);
         assert_eq!(answer(&mut receiver, 18).sack_blocks(), [range(17, 19), range(20, 21)]);
+        assert_eq!(receiver.in_order_bytes(), 16 * 1448, "16 is missing");
         let filled = answer(&mut receiver, 16);
         assert_eq!((filled.cumulative, filled.sack_blocks()), (19, &[range(20, 21)][..]));
         assert_eq!(answer(&mut receiver, 19).cumulative, 21);
         assert_eq!(receiver.on_segment(at(1), segment(21)), Reply::Later, "no hole is left");
         assert_eq!(receiver.delivered_bytes(), 22_000);
+        assert_eq!(receiver.in_order_bytes(), 22 * 1448);
     }
 
     #[test]
