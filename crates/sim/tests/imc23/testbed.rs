@@ -50,7 +50,7 @@ pub(crate) fn simulate_bunched(cell: &Cell, slot: TimeDelta) -> Report {
     while simulation.step_until(stop) {}
     let queue = view(&simulation).map_or(0, |view| view.queue_bytes);
     let link = &run.paths[0];
-    let last_message = stop + link.link.rate.time_for(queue) + link.rtt.divided_by(2);
+    let last_message = stop + link.link.nominal_rate().time_for(queue) + link.rtt.divided_by(2);
     while simulation.step_until(last_message) {}
     let view = view(&simulation).expect("a connection");
     Report {
