@@ -12,6 +12,16 @@ pub struct TableError {
 }
 
 impl TableError {
+    /// The line that is wrong, counted from 1; none when the table as a whole is.
+    pub const fn line(&self) -> Option<usize> {
+        self.line
+    }
+
+    /// What is wrong, without the line.
+    pub fn problem(&self) -> &str {
+        &self.problem
+    }
+
     pub(crate) fn at(line: usize, problem: impl Into<String>) -> Self {
         Self { line: Some(line), problem: problem.into() }
     }

@@ -1,10 +1,51 @@
 //! Scenarios: paths, traffic, and what is asked of them, as a file describes them.
+//!
+//! [`Scenario::parse`] reads a text into cells; [`Scenario::instance`] makes a run of one of them.
 
 mod axis;
+mod document;
+mod draw;
+mod error;
+mod instance;
+mod keys;
+mod limits;
 mod model;
+mod names;
+mod plan;
 mod question;
+mod read;
+mod set;
 
+pub use error::{Place, ScenarioError, Source};
 pub use model::{Axis, Cell, Class, Instance, Scenario};
+pub use names::MetricUnit;
 pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, Quantity, Selection, Statistic, Threshold,
 };
+
+/// Files beside a scenario, such as traces.
+pub trait Files {
+    /// The text of the file that the scenario calls `name`.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read, in words.
+    fn read(&self, name: &str) -> Result<String, String>;
+}
+
+impl Scenario {
+    /// Reads the scenario `name` from `text`. The values of `set`, by the dotted keys of their places,
+    /// stand for those of the text: TOML, or a string if they are not. All cells are checked.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong, with its place.
+    pub fn parse(
+        name: &str,
+        text: &str,
+        set: &[(String, String)],
+        files: &dyn Files,
+    ) -> Result<Self, ScenarioError> {
+        read::scenario(name, text, set, files).map_err(|error| error.within(text, set))
+    }
+}

@@ -4,6 +4,7 @@ use uncork_flow::FlowRecord;
 use uncork_sim::RunSpec;
 use uncork_units::{Time, TimeDelta};
 
+use super::plan::Plan;
 use super::question::{Figure, Published, Threshold};
 
 /// A scenario: every combination of its axes' values is a cell, and every cell is run with every seed.
@@ -57,6 +58,8 @@ pub struct Cell {
     pub classes: Vec<Class>,
     /// When a run ends, finished or not.
     pub end: Time,
+    /// What its runs have in common.
+    pub(crate) plan: Plan,
 }
 
 /// A class of traffic: flows that have their description in common.

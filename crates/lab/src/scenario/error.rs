@@ -1,0 +1,197 @@
+//! What is wrong with a scenario, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+/// Why a text is no scenario. Printed, it is a line of text; [`ScenarioError::render`] shows the
+/// place, too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError(Box<Details>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Details {
+    message: String,
+    place: Place,
+    expected: Option<String>,
+    help: Option<String>,
+    notes: Vec<String>,
+    /// The text that `place` is in, known at the end.
+    text: String,
+}
+
+/// A part of what was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where.
+    pub source: Source,
+    /// The bytes of that text.
+    pub span: Range<usize>,
+}
+
+/// A text that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The scenario itself.
+    Scenario,
+    /// The n-th of the values that replace others, counted from 0, as `key=value`.
+    Set(usize),
+    /// A file that the scenario names, with its text.
+    Beside {
+        /// Its name.
+        name: String,
+        /// What it holds.
+        text: String,
+    },
+}
+
+impl Place {
+    /// A part of the scenario's own text.
+    pub(super) fn in_scenario(span: Range<usize>) -> Self {
+        Self { source: Source::Scenario, span }
+    }
+
+    /// The line `number`, counted from 1, of a file.
+    pub(super) fn in_file(name: &str, text: &str, number: usize) -> Self {
+        let start = text.split_inclusive('\n').take(number.saturating_sub(1)).map(str::len).sum();
+        let line = text[start..].lines().next().unwrap_or_default();
+        let source = Source::Beside { name: name.to_owned(), text: text.to_owned() };
+        Self { source, span: start..start + line.len() }
+    }
+}
+
+impl ScenarioError {
+    pub(super) fn new(place: &Place, message: impl Into<String>) -> Self {
+        Self(Box::new(Details {
+            message: message.into(),
+            place: place.clone(),
+            expected: None,
+            help: None,
+            notes: Vec::new(),
+            text: String::new(),
+        }))
+    }
+
+    /// An error whose own words say first what is wrong and then, after a colon or a semicolon, what
+    /// to do, as those of the other crates do.
+    pub(super) fn worded(place: &Place, error: impl fmt::Display) -> Self {
+        let text = error.to_string();
+        let cut = text.find(": ").or_else(|| text.find("; "));
+        let cut = cut.map(|at| (text[..at].to_owned(), text[at + 2..].to_owned()));
+        match cut {
+            Some((message, help)) => Self::new(place, message).help(help),
+            None => Self::new(place, text),
+        }
+    }
+
+    pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.0.expected = Some(expected.into());
+        self
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.0.help = Some(help.into());
+        self
+    }
+
+    /// Suggests the nearest of what there is, or tells all of it if it is little.
+    pub(super) fn nearest<'a>(
+        self,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Self {
+        if let Some(near) = super::keys::nearest(word, known.clone()) {
+            return self.help(format!("did you mean `{near}`?"));
+        }
+        let names: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
+        if names.is_empty() { self } else { self.help(format!("there is {}", names.join(", "))) }
+    }
+
+    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
+        self.0.notes.push(note.into());
+        self
+    }
+
+    /// Takes along the text that the error is in.
+    pub(super) fn within(mut self, scenario: &str, set: &[(String, String)]) -> Self {
+        self.0.text = match &self.0.place.source {
+            Source::Scenario => scenario.to_owned(),
+            Source::Set(index) => {
+                set.get(*index).map_or_else(String::new, |(key, value)| format!("{key}={value}"))
+            }
+            Source::Beside { text, .. } => text.clone(),
+        };
+        self
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Where.
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// The line of the place in its text, counted from 1.
+    pub fn line(&self) -> usize {
+        let before = self.0.text.as_bytes().iter().take(self.0.place.span.start);
+        before.filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    /// What belongs there.
+    pub fn expectation(&self) -> Option<&str> {
+        self.0.expected.as_deref()
+    }
+
+    /// What to do about it.
+    pub fn suggestion(&self) -> Option<&str> {
+        self.0.help.as_deref()
+    }
+
+    /// The message with the place marked, as a compiler shows it. `file` is the scenario's name for
+    /// the reader, such as the path that was given.
+    pub fn render(&self, file: &str, color: bool) -> String {
+        let Details { message, place, expected, help, notes, text } = &*self.0;
+        let path = match &place.source {
+            Source::Scenario => file,
+            Source::Set(_) => "--set",
+            Source::Beside { name, .. } => name,
+        };
+        let mark = AnnotationKind::Primary.span(visible(text, &place.span));
+        let mark = mark.label(expected.as_deref());
+        let snippet = Snippet::source(text.as_str()).path(path).annotation(mark);
+        let mut group = Level::ERROR.primary_title(message.as_str()).element(snippet);
+        for note in notes {
+            group = group.element(Level::NOTE.message(note.as_str()));
+        }
+        if let Some(help) = help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+        renderer.render(&[group])
+    }
+}
+
+/// The span within `text`; a span of several lines is cut at its first.
+fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
+    let floor = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    let start = floor(span.start).unwrap_or(0);
+    let end = floor(span.end).unwrap_or(0).max(start);
+    let line = text[start..end].split('\n').next().map_or(0, |line| line.trim_end().len());
+    start..start + line
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        match &self.0.help {
+            Some(help) => write!(f, "; {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for ScenarioError {}

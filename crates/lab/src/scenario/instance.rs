@@ -1,0 +1,229 @@
+//! One run of a cell, with all that a seed decides.
+
+use uncork_cc::CcSpec;
+use uncork_path::PathSpec;
+use uncork_play::{ArrivalSpec, ClientSpec};
+use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_units::{Rng, Time, TimeDelta};
+
+use super::draw::{Between, Draw};
+use super::model::{Cell, Instance, Scenario};
+use super::plan::{ArrivalPlan, Draws, FlowPlan, OneWork, PathPlan, Plan, Work};
+
+/// Flows that share links start at random within this span, so that equal controllers do not act in
+/// lockstep.
+const SPREAD: TimeDelta = TimeDelta::from_millis(100);
+/// The first host that is given to a client with several connections; the hosts of a file are below.
+pub(super) const FIRST_HOST: u32 = 1 << 30;
+
+impl Scenario {
+    /// The run of the cell of index `cell` with `seed`. Equal arguments give equal runs.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such cell.
+    pub fn instance(&self, cell: usize, seed: u64) -> Instance {
+        let cell = &self.cells[cell];
+        let mut builder = Builder::new(cell, seed, self.warmup);
+        for (class, flow) in (0..).zip(&cell.plan.flows) {
+            builder.add(class, flow);
+        }
+        let first = seed == self.first_seed;
+        builder.run.sample_every = self.sample_every.filter(|_| first);
+        Instance { run: builder.run, class_of_flow: builder.class_of_flow }
+    }
+}
+
+impl Plan {
+    /// Fills in how far starts lie apart where nothing is said: 100 ms if flows share links, else
+    /// not at all. Arrivals need nothing of the kind.
+    pub(super) fn with_spreads(mut self) -> Self {
+        let shared: Vec<bool> = self.flows.iter().map(|flow| self.shares(flow)).collect();
+        for (flow, shared) in self.flows.iter_mut().zip(shared) {
+            let usual = shared && !matches!(flow.work, Work::Arrivals(_));
+            flow.spread.get_or_insert(if usual { SPREAD } else { TimeDelta::ZERO });
+        }
+        self
+    }
+
+    /// Whether a client of `flow` has a link in common with another one.
+    fn shares(&self, flow: &FlowPlan) -> bool {
+        let path = &self.paths[flow.path];
+        let meets = |other: &FlowPlan| {
+            let same = other.path == flow.path && !path.own_per_flow;
+            let mut crossed = self.paths[other.path].spec.via.iter();
+            same || crossed.any(|link| path.spec.via.contains(link))
+        };
+        let clients = self.flows.iter().filter(|other| meets(other)).map(|other| other.count);
+        clients.fold(0, u64::saturating_add) > 1
+    }
+}
+
+/// Random numbers for `what` of the class `name`, for its client `index`. The name, not its position,
+/// tells classes apart, so that another class in the file disturbs none.
+fn stream(seed: u64, name: &str, what: &str, index: u64) -> Rng {
+    // FNV-1a (Fowler, Noll, Vo); 0xff is in no name.
+    let bytes = name.bytes().chain([0xff]).chain(what.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Rng::new(Rng::new(seed, hash).next_u64(), index)
+}
+
+/// A run that grows by one class after the other.
+struct Builder<'a> {
+    plan: &'a Plan,
+    seed: u64,
+    run: RunSpec,
+    class_of_flow: Vec<u32>,
+    /// For each path of the plan its index in the run, if all clients share it.
+    shared: Vec<Option<usize>>,
+    hosts: u32,
+}
+
+impl<'a> Builder<'a> {
+    fn new(cell: &'a Cell, seed: u64, warmup: TimeDelta) -> Self {
+        let plan = &cell.plan;
+        let mut paths = Vec::new();
+        let mut share = |path: &PathPlan| {
+            (!path.own_per_flow).then(|| {
+                paths.push(path.spec.clone());
+                paths.len() - 1
+            })
+        };
+        let shared = plan.paths.iter().map(&mut share).collect();
+        let run = RunSpec {
+            links: plan.links.clone(),
+            paths,
+            clients: Vec::new(),
+            flows: Vec::new(),
+            seed,
+            warmup: Time::ZERO + warmup,
+            end: cell.end,
+            sample_every: None,
+        };
+        Self { plan, seed, run, class_of_flow: Vec::new(), shared, hosts: FIRST_HOST }
+    }
+
+    /// Adds the clients of a class.
+    fn add(&mut self, class: u32, flow: &FlowPlan) {
+        let before = self.run.flows.len();
+        for client in 0..flow.count {
+            let index = flow.draw_index(client);
+            let path = self.path(flow, index);
+            let mut rng = stream(self.seed, &flow.name, "start", index);
+            let spread = flow.spread.unwrap_or(TimeDelta::ZERO).as_nanos();
+            let start = Time::ZERO + flow.start + TimeDelta::from_nanos(rng.below(spread));
+            match &flow.work {
+                Work::Arrivals(plan) => {
+                    self.arrive(flow, plan, (client, index), path, start, before)
+                }
+                Work::One(work) => {
+                    let spec = FlowSpec::new(flow.cc(client), self.workload(work, start));
+                    self.push(flow, FlowSpec { path, start, ..spec });
+                }
+            }
+        }
+        self.class_of_flow.resize(self.run.flows.len(), class);
+    }
+
+    /// The index of a client's path, which is its own or shared.
+    fn path(&mut self, flow: &FlowPlan, index: u64) -> usize {
+        let shared = self.shared.get(flow.path).copied().flatten();
+        shared.unwrap_or_else(|| {
+            let spec = self.plan.paths[flow.path].drawn(self.seed, &flow.name, index);
+            self.run.paths.push(spec);
+            self.run.paths.len() - 1
+        })
+    }
+
+    /// Adds the connections of a client; they have a host in common. Controllers go from connection
+    /// to connection, or if the class is paired from client to client.
+    fn arrive(
+        &mut self,
+        flow: &FlowPlan,
+        plan: &ArrivalPlan,
+        (client, index): (u64, u64),
+        path: usize,
+        from: Time,
+        before: usize,
+    ) {
+        let (spec, offset) = match plan {
+            ArrivalPlan::Poisson { mean_gap, sizes, length } => {
+                let (mean_gap, sizes, until) = (*mean_gap, sizes.clone(), from + *length);
+                (ArrivalSpec::Poisson { mean_gap, sizes, from, until }, TimeDelta::ZERO)
+            }
+            ArrivalPlan::Trace(trace) => {
+                (ArrivalSpec::Trace(trace.clone()), from.since(Time::ZERO))
+            }
+        };
+        let rng = stream(self.seed, &flow.name, "arrivals", index);
+        let host = Some(self.hosts);
+        self.hosts += 1;
+        for arrival in spec.arrivals(rng).into_iter().flatten() {
+            let start = arrival.at + offset;
+            if start >= self.run.end {
+                break;
+            }
+            let turn = if flow.paired { client } else { (self.run.flows.len() - before) as u64 };
+            let spec = FlowSpec::new(flow.cc(turn), Workload::Transfer(arrival.bytes));
+            self.push(flow, FlowSpec { path, start, host, ..spec });
+        }
+    }
+
+    /// What the engine is told of a client that starts at `start`.
+    fn workload(&mut self, work: &OneWork, start: Time) -> Workload {
+        match work {
+            OneWork::Bulk(span) => Workload::Until(span.map_or(self.run.end, |span| start + span)),
+            OneWork::Media(spec) => Workload::Media(*spec),
+            OneWork::Client(spec, span) => {
+                let mut spec = spec.clone();
+                if let (ClientSpec::Fetch(fetch), Some(span)) = (&mut spec, span) {
+                    fetch.until = start + *span;
+                }
+                if self.run.clients.last() != Some(&spec) {
+                    self.run.clients.push(spec);
+                }
+                Workload::Client(self.run.clients.len() - 1)
+            }
+            OneWork::Transfer(bytes) => Workload::Transfer(*bytes),
+        }
+    }
+
+    fn push(&mut self, flow: &FlowPlan, spec: FlowSpec) {
+        self.run.flows.push(FlowSpec {
+            host: flow.host.or(spec.host),
+            ecn: flow.ecn,
+            rtt: flow.rtt,
+            receive_window: flow.receive_window,
+            ..spec
+        });
+    }
+}
+
+impl FlowPlan {
+    /// The controller whose turn it is.
+    fn cc(&self, turn: u64) -> CcSpec {
+        self.ccs[(turn % self.ccs.len() as u64) as usize]
+    }
+}
+
+impl PathPlan {
+    /// The path of the client that draws by `index`. Each value has a stream of its own.
+    fn drawn(&self, seed: u64, class: &str, index: u64) -> PathSpec {
+        let mut spec = self.spec.clone();
+        let Draws { rate, rtt, loss, buffer } = &self.draws;
+        let rng = |what| stream(seed, class, what, index);
+        replace(&mut spec.link.rate, rate.as_ref(), rng("rate"));
+        replace(&mut spec.rtt, rtt.as_ref(), rng("rtt"));
+        replace(&mut spec.loss, loss.as_ref(), rng("loss"));
+        replace(&mut spec.link.buffer, buffer.as_ref(), rng("buffer"));
+        spec
+    }
+}
+
+fn replace<T: Between>(value: &mut T, draw: Option<&Draw<T>>, mut rng: Rng) {
+    if let Some(drawn) = draw.and_then(|draw| draw.sample(&mut rng)) {
+        *value = drawn;
+    }
+}

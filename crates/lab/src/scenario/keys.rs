@@ -1,0 +1,230 @@
+//! The keys of a scenario file, and which of them somebody may have meant.
+
+use super::document::{Node, Value};
+
+/// Keys of the file itself.
+pub(super) const FILE: &[&str] = &[
+    "title",
+    "about",
+    "assumptions",
+    "run",
+    "link",
+    "path",
+    "flow",
+    "matrix",
+    "threshold",
+    "figure",
+    "published",
+];
+/// Keys of `[run]`.
+pub(super) const RUN: &[&str] = &["end", "warmup", "seeds", "first_seed", "sample"];
+/// Keys of `[link.NAME]`, and of a path's uplink.
+pub(super) const LINK: &[&str] = &[
+    "rate",
+    "rate_steps",
+    "trace",
+    "trace_scale",
+    "trace_start",
+    "lte",
+    "queue",
+    "buffer",
+    "policer",
+];
+/// Keys of `[path]` and `[path.NAME]`: those of a link, and more.
+pub(super) const PATH: &[&str] = &[
+    "rate",
+    "rate_steps",
+    "trace",
+    "trace_scale",
+    "trace_start",
+    "lte",
+    "queue",
+    "buffer",
+    "policer",
+    "rtt",
+    "loss",
+    "loss_position",
+    "jitter",
+    "reorder",
+    "aggregation",
+    "uplink",
+    "via",
+    "own_per_flow",
+];
+/// Keys of `lte`.
+pub(super) const LTE: &[&str] =
+    &["mean", "variation", "correlation", "outage_every", "outage", "length"];
+/// Keys of a value that is drawn for each flow.
+pub(super) const DRAW: &[&str] = &["quantiles", "choice"];
+/// Keys of `[flow.NAME]`.
+pub(super) const FLOW: &[&str] = &[
+    "path",
+    "cc",
+    "count",
+    "paired",
+    "start",
+    "spread",
+    "rtt",
+    "ecn",
+    "receive_window",
+    "host",
+    "background",
+    "transfer",
+    "bulk",
+    "requests",
+    "arrivals",
+    "media",
+    "audio",
+    "video",
+];
+/// Those of them that say what a flow carries.
+pub(super) const WORKLOADS: &[&str] =
+    &["transfer", "bulk", "requests", "arrivals", "media", "audio", "video"];
+/// Keys of `requests`.
+pub(super) const REQUESTS: &[&str] =
+    &["size", "sizes", "count", "for", "think", "think_exponential"];
+/// Keys of `arrivals`.
+pub(super) const ARRIVALS: &[&str] = &["rate", "size", "sizes", "for", "trace"];
+/// Keys of `media`.
+pub(super) const MEDIA: &[&str] = &["rate", "frame", "for"];
+/// Keys of `audio`.
+pub(super) const AUDIO: &[&str] =
+    &["bitrate", "duration", "tracks", "chunk", "start_threshold", "resume_threshold", "low_water"];
+/// Keys of `video`.
+pub(super) const VIDEO: &[&str] = &[
+    "duration",
+    "segment",
+    "ladder",
+    "abr",
+    "window",
+    "safety",
+    "reservoir",
+    "cushion",
+    "start_threshold",
+    "resume_threshold",
+    "max_buffer",
+];
+/// Keys of `[[threshold]]`.
+pub(super) const THRESHOLD: &[&str] =
+    &["metric", "flow", "cc", "where", "over", "at_least", "less_than", "min", "max"];
+/// Keys of `[[published]]`.
+pub(super) const PUBLISHED: &[&str] = &[
+    "what",
+    "value",
+    "source",
+    "metric",
+    "flow",
+    "cc",
+    "where",
+    "over",
+    "at_least",
+    "less_than",
+    "change",
+    "min",
+    "max",
+    "note",
+];
+/// Keys of `[[figure]]`, those of each kind among them.
+pub(super) const FIGURE: &[&str] = &[
+    "kind",
+    "title",
+    "caption",
+    "flow",
+    "cc",
+    "where",
+    "over",
+    "at_least",
+    "less_than",
+    "metric",
+    "x",
+    "y",
+    "by",
+    "statistics",
+    "edges",
+    "log",
+    "log_x",
+    "log_y",
+    "published",
+];
+
+/// The nearest of `known`, if `word` may be a slip of it: at most a third of its letters differ,
+/// neighbours that changed places counting once.
+pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    let distance = |name: &&str| strsim::osa_distance(&word, name);
+    let near = known.into_iter().min_by_key(distance)?;
+    let longest = near.chars().count().max(word.chars().count());
+    (distance(&near) <= (longest / 3).max(1)).then_some(near)
+}
+
+/// A part of a dotted key that does not exist, and what does in its place.
+pub(super) struct Unknown {
+    /// Its index among the parts.
+    pub(super) part: usize,
+    /// What there is.
+    pub(super) known: Vec<String>,
+}
+
+/// Whether `[path]` itself is the path, rather than a table of several.
+pub(super) fn is_single_path(path: &Node) -> bool {
+    let own = |name: &str| PATH.contains(&name);
+    let is_table = |node: &Node| matches!(node.value, Value::Table(_));
+    path.entries().is_empty()
+        || path.entries().iter().any(|entry| own(&entry.name) || !is_table(&entry.node))
+}
+
+/// Checks that `keys` is a place that a scenario like `tree` has.
+pub(super) fn check(tree: &Node, keys: &[String]) -> Result<(), Unknown> {
+    let Some(section) = keys.first() else { return Err(unknown(0, FILE)) };
+    match section.as_str() {
+        "run" => below(keys, 1, RUN),
+        "link" => named(tree, keys, LINK),
+        "flow" => named(tree, keys, FLOW),
+        "path" => match tree.get("path").is_none_or(is_single_path) {
+            true => below(keys, 1, PATH),
+            false => named(tree, keys, PATH),
+        },
+        "title" | "about" | "assumptions" if keys.len() == 1 => Ok(()),
+        _ => Err(unknown(0, FILE)),
+    }
+}
+
+/// `keys` from its second part on: the name of something that there is, and a place in it.
+fn named(tree: &Node, keys: &[String], known: &'static [&'static str]) -> Result<(), Unknown> {
+    let section = tree.get(&keys[0]).map(Node::entries).unwrap_or_default();
+    let names = || section.iter().map(|entry| entry.name.clone()).collect();
+    match keys.get(1) {
+        Some(name) if section.iter().any(|entry| entry.name == *name) => below(keys, 2, known),
+        _ => Err(Unknown { part: 1, known: names() }),
+    }
+}
+
+/// `keys` from `part` on: one of `known`, and a place in it.
+fn below(keys: &[String], part: usize, known: &'static [&'static str]) -> Result<(), Unknown> {
+    let Some(key) = keys.get(part).filter(|key| known.contains(&key.as_str())) else {
+        return Err(unknown(part, known));
+    };
+    if keys.len() == part + 1 {
+        return Ok(());
+    }
+    below(keys, part + 1, inside(key))
+}
+
+/// The keys of the table that may stand at `key`.
+fn inside(key: &str) -> &'static [&'static str] {
+    match key {
+        "uplink" => LINK,
+        "lte" => LTE,
+        "rate" | "rtt" | "loss" | "buffer" => DRAW,
+        "requests" => REQUESTS,
+        "arrivals" => ARRIVALS,
+        "media" => MEDIA,
+        "audio" => AUDIO,
+        "video" => VIDEO,
+        _ => &[],
+    }
+}
+
+fn unknown(part: usize, known: &[&str]) -> Unknown {
+    Unknown { part, known: known.iter().map(|&name| name.to_owned()).collect() }
+}

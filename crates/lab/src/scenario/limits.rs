@@ -1,0 +1,138 @@
+//! How much a scenario may ask for.
+
+use uncork_path::PathSpec;
+use uncork_play::{ArrivalSpec, ClientSpec};
+use uncork_sim::{MSS_BYTES, PACKET_BYTES};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
+
+use super::document::Node;
+use super::draw::Between;
+use super::error::ScenarioError;
+use super::model::Cell;
+use super::plan::{ArrivalPlan, FlowPlan, OneWork, PathPlan, Work};
+use crate::CompareSpec;
+
+/// The most flows in a run.
+pub(super) const MAX_FLOWS: u64 = 10_000;
+/// The most combinations of a matrix.
+pub(super) const MAX_CELLS: u64 = 10_000;
+
+/// Flows and packets, about.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    flows: u64,
+    packets: u64,
+}
+
+/// Checks that all runs of `cells` together end in a time that somebody would wait for.
+pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), ScenarioError> {
+    let mut total = Load::default();
+    let mut most: Option<(Load, &str)> = None;
+    for cell in cells {
+        let (mut here, end) = (Load::default(), cell.end.since(Time::ZERO));
+        for flow in &cell.plan.flows {
+            let load = load(flow, &cell.plan.paths[flow.path], end);
+            here.flows = here.flows.saturating_add(load.flows);
+            here.packets = here.packets.saturating_add(load.packets);
+            if most.is_none_or(|(most, _)| load.packets > most.packets) {
+                most = Some((load, &flow.name));
+            }
+            if here.flows > MAX_FLOWS {
+                return Err(too_many(tree, &flow.name, &format!("{} flows in a run", here.flows))
+                    .help(format!(
+                        "at most {MAX_FLOWS} are simulated: give fewer clients or arrivals"
+                    )));
+            }
+        }
+        total.flows = total.flows.saturating_add(here.flows);
+        total.packets = total.packets.saturating_add(here.packets);
+    }
+    let [flows, packets] = [total.flows, total.packets].map(|n| n.saturating_mul(u64::from(seeds)));
+    let largest = most.map_or("", |(_, name)| name);
+    let over = format!("over {} cells and {seeds} seeds", cells.len());
+    if flows > CompareSpec::MAX_RECORDS {
+        let error = too_many(tree, largest, &format!("{flows} flows {over}"));
+        let most = CompareSpec::MAX_RECORDS;
+        return Err(
+            error.help(format!("at most {most} are simulated: give fewer seeds, flows or cells"))
+        );
+    }
+    if packets > CompareSpec::MAX_PACKETS {
+        let what = format!("about {packets} packets {over}, hours of computing");
+        let most = CompareSpec::MAX_PACKETS;
+        return Err(too_many(tree, largest, &what).help(format!(
+            "at most {most} are simulated: give less data, or fewer seeds or cells"
+        )));
+    }
+    Ok(())
+}
+
+/// That there are too many of something, mostly because of the class `name`.
+fn too_many(tree: &Node, name: &str, what: &str) -> ScenarioError {
+    let entries = tree.get("flow").map(Node::entries).unwrap_or_default();
+    let entry = entries.iter().find(|entry| entry.name == name);
+    let place = entry.map_or(&tree.place, |entry| &entry.place);
+    ScenarioError::new(place, format!("this means {what}"))
+}
+
+/// What a class amounts to: what it wants to send, at most what its links can carry.
+fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> Load {
+    let rate = fastest(path);
+    let own = if path.own_per_flow { flow.count } else { 1 };
+    let capacity = |span: TimeDelta| rate.bytes_in(span.min(end)).saturating_mul(own);
+    let each = |bytes: u64| wire(bytes).saturating_mul(flow.count);
+    let (flows, bytes) = match &flow.work {
+        Work::One(OneWork::Transfer(bytes)) => (flow.count, each(*bytes)),
+        Work::One(OneWork::Bulk(span)) => (flow.count, capacity(span.unwrap_or(end))),
+        Work::One(OneWork::Media(media)) => {
+            (flow.count, each(media.rate.bytes_in(media.duration.min(end))))
+        }
+        Work::One(OneWork::Client(client, _)) => (flow.count, asked(client).map_or(u64::MAX, each)),
+        Work::Arrivals(plan) => {
+            let (flows, bytes) = arriving(plan);
+            (flows.saturating_mul(flow.count), each(bytes))
+        }
+    };
+    Load { flows, packets: bytes.min(capacity(end)) / u64::from(PACKET_BYTES) }
+}
+
+/// Bytes that a client asks for, if it is known.
+fn asked(client: &ClientSpec) -> Option<u64> {
+    match client {
+        ClientSpec::Fetch(fetch) => Some(fetch.sizes.mean().saturating_mul(fetch.requests?)),
+        ClientSpec::Audio(audio) => Some(audio.tracks.iter().map(uncork_play::Track::bytes).sum()),
+        ClientSpec::Video(video) => Some(video.ladder.last()?.bytes_in(video.duration)),
+        _ => None,
+    }
+}
+
+/// Connections and bytes of a client's arrivals; of a Poisson process, five standard deviations more
+/// connections than it has on average.
+fn arriving(plan: &ArrivalPlan) -> (u64, u64) {
+    match plan {
+        ArrivalPlan::Poisson { mean_gap, sizes, length } => {
+            let mean = length.as_nanos() / mean_gap.as_nanos().max(1);
+            let flows = mean.saturating_add(5 * mean.isqrt());
+            (flows, mean.saturating_mul(sizes.mean()))
+        }
+        ArrivalPlan::Trace(trace) => {
+            let arrivals = ArrivalSpec::Trace(trace.clone()).arrivals(Rng::new(0, 0));
+            let each = arrivals.into_iter().flatten();
+            each.fold((0, 0), |(flows, bytes), arrival| (flows + 1, bytes + arrival.bytes))
+        }
+    }
+}
+
+/// A rate that the path's link does not exceed, of one that is drawn a middling one.
+fn fastest(path: &PathPlan) -> Rate {
+    let PathSpec { link, .. } = &path.spec;
+    let drawn = path.draws.rate.as_ref().and_then(super::draw::Draw::extremes);
+    let first = drawn.map_or(link.rate, |[least, most]| least.between(most, 1 << 63));
+    link.rate_steps.iter().map(|step| step.rate).fold(first, Rate::max)
+}
+
+/// What `payload` bytes are on the wire.
+fn wire(payload: u64) -> u64 {
+    let packets = payload.div_ceil(u64::from(MSS_BYTES));
+    packets.saturating_mul(u64::from(PACKET_BYTES))
+}

@@ -1,0 +1,177 @@
+//! How scenarios call metrics and statistics, and the units of their bounds.
+
+use uncork_units::{Probability, Rate, TimeDelta};
+
+use super::question::{Metric, Quantity, Statistic};
+
+/// What a metric counts in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricUnit {
+    /// Seconds, written as a span of time.
+    Seconds,
+    /// Bits per second, written as a rate.
+    BitsPerSecond,
+    /// 0 to 1, written in percent.
+    Share,
+    /// A plain number.
+    Number,
+}
+
+impl Metric {
+    /// Every metric.
+    pub const ALL: [Self; 17] = [
+        Self::Completion,
+        Self::FirstByte,
+        Self::Goodput,
+        Self::Bandwidth,
+        Self::Utilisation,
+        Self::Share,
+        Self::Rtt,
+        Self::QueueDelay,
+        Self::Retransmitted,
+        Self::Dropped,
+        Self::Timeouts,
+        Self::Jain,
+        Self::PlaybackLatency,
+        Self::Stutters,
+        Self::Stalled,
+        Self::PlayedRate,
+        Self::Switches,
+    ];
+
+    /// Its name in a scenario.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Completion => "completion",
+            Self::FirstByte => "first_byte",
+            Self::Goodput => "goodput",
+            Self::Bandwidth => "bandwidth",
+            Self::Utilisation => "utilisation",
+            Self::Share => "share",
+            Self::Rtt => "rtt",
+            Self::QueueDelay => "queue_delay",
+            Self::Retransmitted => "retransmitted",
+            Self::Dropped => "dropped",
+            Self::Timeouts => "timeouts",
+            Self::Jain => "jain",
+            Self::PlaybackLatency => "playback_latency",
+            Self::Stutters => "stutters",
+            Self::Stalled => "stalled",
+            Self::PlayedRate => "played_rate",
+            Self::Switches => "switches",
+        }
+    }
+
+    /// What it counts in.
+    pub const fn unit(self) -> MetricUnit {
+        match self {
+            Self::Completion
+            | Self::FirstByte
+            | Self::Rtt
+            | Self::QueueDelay
+            | Self::PlaybackLatency => MetricUnit::Seconds,
+            Self::Goodput | Self::Bandwidth | Self::PlayedRate => MetricUnit::BitsPerSecond,
+            Self::Utilisation
+            | Self::Share
+            | Self::Retransmitted
+            | Self::Dropped
+            | Self::Stalled => MetricUnit::Share,
+            Self::Timeouts | Self::Jain | Self::Stutters | Self::Switches => MetricUnit::Number,
+        }
+    }
+
+    /// The metric of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+}
+
+impl MetricUnit {
+    /// Reads a value with this unit, in what [`super::Expectation`] counts in.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it and what to write, in words.
+    pub(crate) fn parse(self, text: &str) -> Result<f64, String> {
+        let words = |error: uncork_units::ParseError| error.to_string();
+        match self {
+            Self::Seconds => text.parse().map(|span: TimeDelta| span.as_secs_f64()).map_err(words),
+            Self::BitsPerSecond => {
+                text.parse().map(|rate: Rate| rate.bits_per_sec() as f64).map_err(words)
+            }
+            Self::Share => text.parse().map(|share: Probability| share.as_f64()).map_err(words),
+            Self::Number => match text.replace('_', "").parse::<f64>() {
+                Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+                _ => {
+                    Err(format!("`{text}` is no plain number: write one without a unit, such as 2"))
+                }
+            },
+        }
+    }
+}
+
+impl Statistic {
+    /// The statistic of this name: `mean`, `sum`, or `p` with a percentage of less than 100.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "mean" => Some(Self::Mean),
+            "sum" => Some(Self::Sum),
+            _ => {
+                let digits = name.strip_prefix('p')?;
+                let plain = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+                let plain = digits.starts_with(|first: char| first.is_ascii_digit())
+                    && digits.bytes().all(plain);
+                // The quotient of two numbers would not always be the number that people mean.
+                let share: f64 = format!("{digits}e-2").parse().ok().filter(|_| plain)?;
+                (share > 0.0 && share < 1.0).then_some(Self::Quantile(share))
+            }
+        }
+    }
+}
+
+impl Quantity {
+    /// Reads `METRIC.STATISTIC`, such as `completion.p50`.
+    ///
+    /// # Errors
+    ///
+    /// Which part is unknown.
+    pub(crate) fn named(text: &str) -> Result<Self, UnknownName<'_>> {
+        let (metric, statistic) = text.split_once('.').unwrap_or((text, ""));
+        let found = Metric::named(metric).ok_or(UnknownName::Metric(metric))?;
+        let statistic = Statistic::named(statistic).ok_or(UnknownName::Statistic(statistic))?;
+        Ok(Self { metric: found, statistic })
+    }
+}
+
+/// A part of a quantity's name that there is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UnknownName<'a> {
+    /// The metric.
+    Metric(&'a str),
+    /// The statistic.
+    Statistic(&'a str),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_is_found_by_its_name() {
+        for metric in Metric::ALL {
+            assert_eq!(Metric::named(metric.name()), Some(metric));
+        }
+        assert_eq!(Metric::named("speed"), None);
+    }
+
+    #[test]
+    fn statistics_are_the_numbers_that_people_mean() {
+        assert_eq!(Statistic::named("p50"), Some(Statistic::Quantile(0.5)));
+        assert_eq!(Statistic::named("p99.9"), Some(Statistic::Quantile(0.999)));
+        assert_eq!(Statistic::named("mean"), Some(Statistic::Mean));
+        assert_eq!(Statistic::named("sum"), Some(Statistic::Sum));
+        for text in ["", "p", "p0", "p100", "p-1", "p5e1", "50", "P50", "median", "p.5"] {
+            assert_eq!(Statistic::named(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What the runs of a cell have in common, before a seed fills in the rest.
+
+use uncork_cc::CcSpec;
+use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec};
+use uncork_play::{CbrSpec, ClientSpec, ObjectSizes};
+use uncork_units::{Rate, TimeDelta};
+
+use super::draw::{Between, Draw};
+
+/// The traffic of a cell and where it goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    pub(crate) links: Vec<LinkSpec>,
+    pub(crate) paths: Vec<PathPlan>,
+    /// In the order of the cell's classes.
+    pub(crate) flows: Vec<FlowPlan>,
+}
+
+/// A path, or the pattern of a population's.
+#[derive(Clone, Debug)]
+pub(crate) struct PathPlan {
+    pub(crate) name: String,
+    /// Where something is drawn, this holds the first of its values.
+    pub(crate) spec: PathSpec,
+    /// Whether each client has links of its own.
+    pub(crate) own_per_flow: bool,
+    pub(crate) draws: Draws,
+}
+
+/// What is drawn for each client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Draws {
+    pub(crate) rate: Option<Draw<Rate>>,
+    pub(crate) rtt: Option<Draw<TimeDelta>>,
+    pub(crate) loss: Option<Draw<LossSpec>>,
+    pub(crate) buffer: Option<Draw<Buffer>>,
+}
+
+/// The flows of a class.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowPlan {
+    /// Name of the class: what its random numbers are drawn by.
+    pub(crate) name: String,
+    /// Index of its path.
+    pub(crate) path: usize,
+    pub(crate) ccs: Vec<CcSpec>,
+    /// Clients.
+    pub(crate) count: u64,
+    pub(crate) paired: bool,
+    pub(crate) start: TimeDelta,
+    /// `None` until it is known who shares links.
+    pub(crate) spread: Option<TimeDelta>,
+    pub(crate) rtt: Option<TimeDelta>,
+    pub(crate) ecn: Ecn,
+    pub(crate) receive_window: u64,
+    pub(crate) host: Option<u32>,
+    pub(crate) work: Work,
+}
+
+/// What a client does.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// Something on one connection.
+    One(OneWork),
+    /// Connections of their own, for objects that come when they come.
+    Arrivals(ArrivalPlan),
+}
+
+/// What a client does on its connection.
+#[derive(Clone, Debug)]
+pub(crate) enum OneWork {
+    /// One transfer of so many bytes.
+    Transfer(u64),
+    /// As much as goes, so long; `None` until the end of the run.
+    Bulk(Option<TimeDelta>),
+    /// A downloader or a player. For how long a downloader goes on is counted from its start.
+    Client(ClientSpec, Option<TimeDelta>),
+    /// A server that writes at its own pace.
+    Media(CbrSpec),
+}
+
+/// When objects are asked for.
+#[derive(Clone, Debug)]
+pub(crate) enum ArrivalPlan {
+    /// A Poisson process, from the class's start on.
+    Poisson { mean_gap: TimeDelta, sizes: ObjectSizes, length: TimeDelta },
+    /// As recorded.
+    Trace(uncork_play::ArrivalTrace),
+}
+
+impl FlowPlan {
+    /// The number by which client `index` draws: with `paired`, one of each controller has the same.
+    pub(crate) fn draw_index(&self, index: u64) -> u64 {
+        if self.paired { index / self.ccs.len().max(1) as u64 } else { index }
+    }
+}
+
+impl PathPlan {
+    /// The paths at the ends of what may be drawn, among which those with the largest and the
+    /// smallest buffer are.
+    pub(crate) fn corners(&self) -> Vec<PathSpec> {
+        let Draws { rate, rtt, loss, buffer } = &self.draws;
+        let mut corners = vec![self.spec.clone()];
+        vary(&mut corners, rate.as_ref(), |path, rate| path.link.rate = rate);
+        vary(&mut corners, rtt.as_ref(), |path, rtt| path.rtt = rtt);
+        vary(&mut corners, loss.as_ref(), |path, loss| path.loss = loss);
+        vary(&mut corners, buffer.as_ref(), |path, buffer| path.link.buffer = buffer);
+        corners
+    }
+}
+
+/// Replaces each of `corners` by one for the least and one for the most that is drawn.
+fn vary<T: Between>(
+    corners: &mut Vec<PathSpec>,
+    draw: Option<&Draw<T>>,
+    set: impl Fn(&mut PathSpec, T),
+) {
+    let Some(values) = draw.and_then(Draw::extremes) else { return };
+    let with = |path: &PathSpec, value: T| {
+        let mut path = path.clone();
+        set(&mut path, value);
+        path
+    };
+    *corners =
+        corners.iter().flat_map(|path| values.iter().map(|value| with(path, *value))).collect();
+}

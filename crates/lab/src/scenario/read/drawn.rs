@@ -1,0 +1,84 @@
+//! Values that stand there, or are drawn for each client.
+
+use std::fmt;
+
+use uncork_units::Probability;
+
+use super::super::document::{Node, Value};
+use super::super::draw::{Between, Draw, DrawError};
+use super::super::error::ScenarioError;
+use super::super::keys;
+use super::section::{Result, Section};
+
+/// A value, or what it is drawn from.
+pub(crate) enum Given<T> {
+    Fixed(T),
+    /// The first of the values stands for all until a client's is drawn.
+    Drawn(T, Draw<T>),
+}
+
+impl<T: Between> Given<T> {
+    pub(crate) fn first(&self) -> T {
+        let (Self::Fixed(value) | Self::Drawn(value, _)) = self;
+        *value
+    }
+
+    pub(crate) fn is_drawn(&self) -> bool {
+        matches!(self, Self::Drawn(..))
+    }
+
+    pub(crate) fn draw(&self) -> Option<Draw<T>> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::Drawn(_, draw) => Some(draw.clone()),
+        }
+    }
+}
+
+/// What `read` understands at `node`, or at each value of a table that says how to draw.
+pub(crate) fn given<T: Between + fmt::Debug>(
+    node: &Node,
+    read: impl Fn(&Node) -> Result<T>,
+) -> Result<Given<T>> {
+    if !matches!(node.value, Value::Table(_)) {
+        return read(node).map(Given::Fixed);
+    }
+    let section = Section::new("what is drawn", &node.place, node, keys::DRAW)?;
+    let (key, list) = section.exactly_one(keys::DRAW, "distribution")?;
+    let (values, draw) = if key == "quantiles" {
+        let pairs = list.pairs("[\"50%\", \"8mbit\"]")?;
+        let point = |[share, value]: [&Node; 2]| Ok((share.parse::<Probability>()?, read(value)?));
+        let points = pairs.into_iter().map(point).collect::<Result<Vec<_>>>()?;
+        (points.iter().map(|(_, value)| *value).collect::<Vec<T>>(), Draw::quantiles(&points))
+    } else {
+        let pairs = list.pairs("[\"0%\", 0.7]")?;
+        let option = |[value, weight]: [&Node; 2]| Ok((weight.number()?, read(value)?));
+        let options = pairs.into_iter().map(option).collect::<Result<Vec<_>>>()?;
+        (options.iter().map(|(_, value)| *value).collect(), Draw::choice(&options))
+    };
+    let draw = draw.map_err(|error| refused(error, list))?;
+    values.first().map(|first| Given::Drawn(*first, draw)).ok_or_else(|| {
+        ScenarioError::new(&list.place, "there is nothing to draw from").help("give some values")
+    })
+}
+
+fn refused(error: DrawError, list: &Node) -> ScenarioError {
+    let member = |index: usize| {
+        let node = list.list().ok().and_then(|nodes| nodes.get(index));
+        node.map_or(&list.place, |node| &node.place)
+    };
+    match error {
+        DrawError::Shares => ScenarioError::new(&list.place, "these shares are no distribution")
+            .help("let them ascend from 0% to 100%"),
+        DrawError::Order(index) => {
+            ScenarioError::new(member(index), "this value is less than the one before")
+                .help("let values ascend with their shares")
+        }
+        DrawError::Kind(index) => {
+            ScenarioError::new(member(index), "nothing lies between this value and the one before")
+                .help("give both in the same unit and more than zero, or use `choice`")
+        }
+        DrawError::Weights => ScenarioError::new(&list.place, "the weights add up to nothing")
+            .help("write choice = [[\"0%\", 0.7], [\"1%\", 0.3]]"),
+    }
+}

@@ -1,0 +1,150 @@
+//! Pictures.
+
+use uncork_units::ByteCount;
+
+use super::super::document::Node;
+use super::super::error::ScenarioError;
+use super::super::keys;
+use super::super::names::MetricUnit;
+use super::super::question::{Figure, FigureKind, Quantity, Statistic};
+use super::matrix::axis_named;
+use super::question::{Asked, Known, bound, metric, statistic};
+use super::section::{Result, Section};
+
+/// The kinds of pictures, and what each needs besides the selection.
+const KINDS: [(&str, Kind); 6] = [
+    ("heatmap", Kind { read: heat_map, keys: &["x", "y", "metric", "over"] }),
+    ("cdf", Kind { read: cdf, keys: &["metric", "by", "log"] }),
+    ("lines", Kind { read: lines, keys: &["x", "metric", "by", "log_x", "log_y", "published"] }),
+    ("bars", Kind { read: bars, keys: &["metric", "statistics", "by"] }),
+    ("series", Kind { read: series, keys: &[] }),
+    ("by_size", Kind { read: by_size, keys: &["y", "metric", "edges", "over"] }),
+];
+
+/// Keys that only some kinds have.
+const OF_SOME: [&str; 11] =
+    ["x", "y", "metric", "over", "by", "log", "log_x", "log_y", "published", "statistics", "edges"];
+
+#[derive(Clone, Copy)]
+struct Kind {
+    read: fn(&Section<'_>, &Known<'_>) -> Result<FigureKind>,
+    keys: &'static [&'static str],
+}
+
+impl Known<'_> {
+    pub(crate) fn figure(&self, section: &Section<'_>) -> Result<Figure> {
+        let node = section.need("kind", "\"heatmap\"")?;
+        let kind = node.choice("kind of figure", &KINDS)?;
+        let foreign = OF_SOME.iter().filter(|key| !kind.keys.contains(key));
+        let foreign: Vec<&str> = foreign.copied().collect();
+        section
+            .forbid(&foreign, &format!("a figure of kind `{}` does not use it", node.text()?))?;
+        Ok(Figure {
+            title: section.need("title", "\"…\"")?.text()?.to_owned(),
+            caption: section.text("caption")?,
+            kind: (kind.read)(section, self)?,
+            of: self.selection(section)?,
+        })
+    }
+}
+
+fn heat_map(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+    let Asked { quantity, over, .. } = known.asked(section)?;
+    let (x, y) = (axis(section, "x", known)?, axis(section, "y", known)?);
+    if x == y {
+        let message = "columns and rows are the same axis";
+        return Err(ScenarioError::new(section.key_place("y"), message).help("give two axes"));
+    }
+    Ok(FigureKind::HeatMap { x, y, quantity, over })
+}
+
+fn cdf(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+    let by = axis_named(section, "by", known.axes)?;
+    Ok(FigureKind::Cdf { metric: metric(section)?, by, log: section.flag("log")? })
+}
+
+fn lines(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+    let Asked { quantity, .. } = known.asked(section)?;
+    let x = axis(section, "x", known)?;
+    let points = section.read("published", |node| points(node, quantity, &known.axes[x].values))?;
+    Ok(FigureKind::Lines {
+        x,
+        quantity,
+        by: axis_named(section, "by", known.axes)?,
+        log_x: section.flag("log_x")?,
+        log_y: section.flag("log_y")?,
+        published: points.unwrap_or_default(),
+    })
+}
+
+fn bars(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+    let statistics = section.read("statistics", |node| {
+        node.list()?.iter().map(statistic).collect::<Result<Vec<Statistic>>>()
+    })?;
+    let usual = || vec![Statistic::Quantile(0.5), Statistic::Quantile(0.95)];
+    let by = axis_named(section, "by", known.axes)?;
+    let statistics = statistics.filter(|given| !given.is_empty()).unwrap_or_else(usual);
+    Ok(FigureKind::Bars { metric: metric(section)?, statistics, by })
+}
+
+fn series(_: &Section<'_>, _: &Known<'_>) -> Result<FigureKind> {
+    Ok(FigureKind::TimeSeries)
+}
+
+fn by_size(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+    let Asked { quantity, over, .. } = known.asked(section)?;
+    let y = axis(section, "y", known)?;
+    let edges = edges(section.need("edges", "[\"10kB\", \"100kB\", \"1MB\"]")?)?;
+    Ok(FigureKind::BySize { edges, quantity, y, over })
+}
+
+fn edges(node: &Node) -> Result<Vec<u64>> {
+    let mut edges: Vec<u64> = Vec::new();
+    for member in node.list()? {
+        let edge = member.parse::<ByteCount>()?.as_u64();
+        if edges.last().is_some_and(|last| edge <= *last) {
+            return Err(ScenarioError::new(&member.place, "this edge is not above the one before")
+                .help("let edges ascend"));
+        }
+        edges.push(edge);
+    }
+    if edges.len() < 2 {
+        return Err(ScenarioError::new(&node.place, "one size class has two edges")
+            .help("write edges = [\"10kB\", \"100kB\", \"1MB\"]"));
+    }
+    Ok(edges)
+}
+
+fn axis(section: &Section<'_>, key: &str, known: &Known<'_>) -> Result<usize> {
+    let example = known.axes.first().map_or("path.loss", |axis| axis.key.as_str());
+    section.need(key, &format!("\"{example}\""))?;
+    axis_named(section, key, known.axes)?.ok_or_else(|| ScenarioError::new(section.place(), key))
+}
+
+/// Points that others measured: label, the value of x, and what they found.
+fn points(
+    node: &Node,
+    quantity: Quantity,
+    values: &[String],
+) -> Result<Vec<(String, String, f64)>> {
+    let example = "[\"Cardwell et al. 2016, CUBIC\", \"0.1%\", \"9.7mbit\"]";
+    let point = |member: &Node| {
+        let Ok([label, x, value]) = member.list() else {
+            return Err(ScenarioError::new(&member.place, "a point is a list of three")
+                .help(format!("write {example}")));
+        };
+        let at = x.label();
+        if !values.contains(&at) {
+            let error = ScenarioError::new(&x.place, format!("the axis has no value `{at}`"));
+            return Err(error.nearest(&at, values.iter().map(String::as_str)));
+        }
+        let unit: MetricUnit = quantity.metric.unit();
+        Ok((label.text()?.to_owned(), at, bound(value, unit)?))
+    };
+    node.list()?.iter().map(point).collect()
+}
+
+/// All keys of figures are known to their section: [`keys::FIGURE`].
+pub(crate) fn figures(tree: &Node, known: &Known<'_>) -> Result<Vec<Figure>> {
+    super::question::each(tree, "figure", keys::FIGURE, |section| known.figure(section))
+}

@@ -1,0 +1,153 @@
+//! Classes of traffic.
+
+use uncork_cc::{Algorithm, CcSpec, SpecError};
+use uncork_path::{Ecn, PathSpec};
+use uncork_sim::{FlowSpec, PACKET_BYTES};
+use uncork_units::{ByteCount, TimeDelta};
+
+use super::super::document::{Entry, Node, Value};
+use super::super::error::ScenarioError;
+use super::super::instance::FIRST_HOST;
+use super::super::keys;
+use super::super::limits::MAX_FLOWS;
+use super::super::plan::{FlowPlan, PathPlan};
+use super::section::{Result, Section};
+use super::{Context, workload};
+
+/// Whether a class is there only to be in the way, beside its flows.
+pub(crate) type Class = (FlowPlan, bool);
+
+/// The classes, in the order of the file.
+pub(crate) fn flows(tree: &Node, paths: &[PathPlan], context: &Context<'_>) -> Result<Vec<Class>> {
+    let entries = tree.get("flow").map(Node::entries).unwrap_or_default();
+    if entries.is_empty() {
+        return Err(ScenarioError::new(&tree.place, "the scenario has no traffic")
+            .help("write [flow.main] with cc = \"bbr3\" and transfer = \"10MB\""));
+    }
+    if let Some(entry) = entries.iter().find(|entry| !matches!(entry.node.value, Value::Table(_))) {
+        let message = format!("`{}` stands in [flow], which holds classes of traffic", entry.name);
+        return Err(
+            ScenarioError::new(&entry.place, message).help("name the class, such as [flow.main]")
+        );
+    }
+    entries.iter().map(|entry| flow(entry, paths, context)).collect()
+}
+
+fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Class> {
+    let name = format!("[flow.{}]", entry.name);
+    let section = &Section::new(&name, &entry.place, &entry.node, keys::FLOW)?;
+    let ccs = controllers(section.need("cc", "\"bbr3\"")?)?;
+    let count = section.read("count", |node| node.whole(1..=MAX_FLOWS))?.unwrap_or(1);
+    let paired = paired(section, ccs.len() as u64, count)?;
+    let host = section.read("host", |node| node.whole(0..=HOSTS))?;
+    let work = workload::work(section, context)?;
+    let plan = FlowPlan {
+        name: entry.name.clone(),
+        path: path(section, paths)?,
+        ccs,
+        count,
+        paired,
+        start: section.parse_or("start", TimeDelta::ZERO)?,
+        spread: section.read("spread", Node::parse)?,
+        rtt: section.read("rtt", |node| node.within(PathSpec::RTTS))?,
+        ecn: ecn(section)?,
+        receive_window: section
+            .read("receive_window", receive_window)?
+            .unwrap_or(FlowSpec::WIDE_OPEN),
+        host: host.map(|host| host as u32),
+        work,
+    };
+    Ok((plan, section.flag("background")?))
+}
+
+/// The last host that can be named; those of other clients are numbered above it.
+const HOSTS: u64 = FIRST_HOST as u64 - 1;
+
+/// One controller, or several that flows take in turn.
+fn controllers(node: &Node) -> Result<Vec<CcSpec>> {
+    let Value::List(nodes) = &node.value else { return Ok(vec![controller(node)?]) };
+    if nodes.is_empty() {
+        return Err(ScenarioError::new(&node.place, "no controller").help("write cc = \"bbr3\""));
+    }
+    let mut ccs: Vec<CcSpec> = Vec::new();
+    for node in nodes {
+        let cc = controller(node)?;
+        if ccs.contains(&cc) {
+            let message = format!("`{cc}` is there twice");
+            return Err(ScenarioError::new(&node.place, message).help("give each controller once"));
+        }
+        ccs.push(cc);
+    }
+    Ok(ccs)
+}
+
+fn controller(node: &Node) -> Result<CcSpec> {
+    let text = node.text()?;
+    text.parse().map_err(|error: SpecError| {
+        let worded = ScenarioError::worded(&node.place, error);
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        match error {
+            SpecError::UnknownAlgorithm => {
+                let known = Algorithm::ALL.map(Algorithm::name);
+                let error = ScenarioError::new(&node.place, format!("unknown controller `{name}`"));
+                error.expected(format!("one of {}", known.join(", "))).nearest(name, known)
+            }
+            SpecError::UnknownOption(algorithm) => {
+                let known = algorithm.options();
+                let unknown = options.split(':').find(|option| !known.contains(option));
+                let unknown = unknown.unwrap_or(options);
+                let message = format!("{name} has no option `{unknown}`");
+                let error = ScenarioError::new(&node.place, message);
+                error.nearest(unknown, known.iter().copied())
+            }
+            _ => worded,
+        }
+    })
+}
+
+fn paired(section: &Section<'_>, controllers: u64, count: u64) -> Result<bool> {
+    let paired = section.flag("paired")?;
+    if paired && count % controllers != 0 {
+        let message = format!("{count} flows cannot be paired among {controllers} controllers");
+        let key = if section.get("count").is_some() { "count" } else { "paired" };
+        return Err(ScenarioError::new(section.key_place(key), message)
+            .help(format!("give a count that is a multiple of {controllers}")));
+    }
+    Ok(paired)
+}
+
+/// The index of the class's path.
+fn path(section: &Section<'_>, paths: &[PathPlan]) -> Result<usize> {
+    let names = || paths.iter().map(|path| path.name.as_str());
+    let Some(node) = section.get("path") else {
+        if paths.len() == 1 {
+            return Ok(0);
+        }
+        let message = format!("{} does not say which path it takes", section.name());
+        let names: Vec<&str> = names().collect();
+        return Err(ScenarioError::new(section.place(), message)
+            .help(format!("write path = \"{}\"", names.join("\" or path = \""))));
+    };
+    let name = node.text()?;
+    names().position(|known| known == name).ok_or_else(|| {
+        ScenarioError::new(&node.place, format!("there is no path `{name}`"))
+            .nearest(name, names().collect::<Vec<_>>())
+    })
+}
+
+fn ecn(section: &Section<'_>) -> Result<Ecn> {
+    let known = [("none", Ecn::NotEct), ("ect0", Ecn::Ect0), ("ect1", Ecn::Ect1)];
+    let ecn = section.read("ecn", |node| node.choice("codepoint of ECN", &known))?;
+    Ok(ecn.unwrap_or(Ecn::NotEct))
+}
+
+fn receive_window(node: &Node) -> Result<u64> {
+    let window = node.parse::<ByteCount>()?;
+    if window.as_u64() < u64::from(PACKET_BYTES) {
+        let message = format!("a receive window of {window} holds no packet");
+        return Err(
+            ScenarioError::new(&node.place, message).help(format!("give at least {PACKET_BYTES}B"))
+        );
+    }
+    Ok(window.as_u64().min(FlowSpec::WIDE_OPEN))
+}

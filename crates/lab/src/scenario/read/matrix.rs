@@ -1,0 +1,191 @@
+//! The matrix: its axes, and the tree of each cell.
+
+use super::super::document::{Entry, Node, Value};
+use super::super::error::{Place, ScenarioError};
+use super::super::keys;
+use super::super::limits::MAX_CELLS;
+use super::super::model::Axis;
+use super::section::{Result, Section};
+
+/// An axis with the values that it puts into the tree.
+pub(crate) struct AxisPlan {
+    pub(crate) axis: Axis,
+    /// The places that it varies, together.
+    pub(crate) keys: Vec<Vec<String>>,
+    /// For each value what is put at each of the places.
+    values: Vec<Vec<Node>>,
+}
+
+/// The axes, the slowest first.
+pub(crate) fn axes(tree: &Node) -> Result<Vec<AxisPlan>> {
+    let Some(matrix) = tree.get("matrix") else { return Ok(Vec::new()) };
+    if !matches!(matrix.value, Value::Table(_)) {
+        return Err(super::section::wrong_type(matrix, "a table"));
+    }
+    let axes =
+        matrix.entries().iter().map(|entry| axis(tree, entry)).collect::<Result<Vec<_>>>()?;
+    check_apart(matrix, &axes)?;
+    let cells = axes.iter().map(|axis| axis.values.len() as u64).fold(1, u64::saturating_mul);
+    if cells > MAX_CELLS {
+        let message = format!("the matrix has {cells} cells");
+        return Err(ScenarioError::new(&matrix.place, message)
+            .help(format!("at most {MAX_CELLS} are simulated: give fewer values or axes")));
+    }
+    Ok(axes)
+}
+
+fn axis(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
+    if matches!(entry.node.value, Value::Table(_)) {
+        let message = format!("`{}` in [matrix] is a table", entry.name);
+        return Err(ScenarioError::new(&entry.place, message).help(
+            "put the place that is varied in quotes, such as \"path.loss\" = [\"0%\", \"1%\"]",
+        ));
+    }
+    let keys = entry.name.split(',').map(|key| dotted(tree, key.trim(), &entry.place));
+    let keys = keys.collect::<Result<Vec<_>>>()?;
+    let nodes = entry.node.list()?;
+    if nodes.is_empty() {
+        let message = format!("the axis `{}` has no values", entry.name);
+        return Err(ScenarioError::new(&entry.node.place, message).help("give one at least"));
+    }
+    let mut axis = Axis { key: entry.name.clone(), values: Vec::new() };
+    let mut values = Vec::new();
+    for node in nodes {
+        let label = node.label();
+        if axis.values.contains(&label) {
+            let message = format!("the axis `{}` has `{label}` twice", axis.key);
+            return Err(ScenarioError::new(&node.place, message).help("give each value once"));
+        }
+        axis.values.push(label);
+        values.push(together(node, keys.len())?);
+    }
+    Ok(AxisPlan { axis, keys, values })
+}
+
+/// The value of each of `count` places.
+fn together(node: &Node, count: usize) -> Result<Vec<Node>> {
+    if count == 1 {
+        return Ok(vec![node.clone()]);
+    }
+    match node.list() {
+        Ok(nodes) if nodes.len() == count => Ok(nodes.to_vec()),
+        _ => {
+            let message = format!("this axis varies {count} places together");
+            Err(ScenarioError::new(&node.place, message)
+                .help(format!("give each value as a list of {count}")))
+        }
+    }
+}
+
+/// The parts of a dotted key, of a place that a matrix may vary.
+fn dotted(tree: &Node, key: &str, place: &Place) -> Result<Vec<String>> {
+    let parts = toml_edit::Key::parse(key).unwrap_or_default();
+    let parts: Vec<String> = parts.iter().map(|part| part.get().to_owned()).collect();
+    let fixed = match parts.first().map(String::as_str) {
+        Some("run") => parts.get(1).is_some_and(|key| key != "end" && keys::RUN.contains(&&**key)),
+        Some("title" | "about" | "assumptions") => true,
+        _ => false,
+    };
+    if fixed {
+        let message = format!("`{key}` is the same in all cells");
+        return Err(ScenarioError::new(place, message)
+            .help("vary a place in [path], [link], [flow], or run.end"));
+    }
+    keys::check(tree, &parts).map_err(|unknown| unknown_place(key, &parts, unknown, place))?;
+    Ok(parts)
+}
+
+/// That a scenario has no place `key`, and which it has.
+pub(crate) fn unknown_place(
+    key: &str,
+    parts: &[String],
+    unknown: keys::Unknown,
+    place: &Place,
+) -> ScenarioError {
+    let keys::Unknown { part, known } = unknown;
+    let error = ScenarioError::new(place, format!("there is no `{key}` in a scenario"));
+    let Some(word) = parts.get(part) else {
+        return error.help(format!("say which: {}", known.join(", ")));
+    };
+    let with = |name: &str| {
+        let mut parts = parts.to_vec();
+        parts[part] = name.to_owned();
+        parts.join(".")
+    };
+    if let Some(near) = keys::nearest(word, known.iter().map(String::as_str)) {
+        return error.help(format!("did you mean `{}`?", with(near)));
+    }
+    let section = [("path", keys::PATH), ("run", keys::RUN), ("flow.NAME", keys::FLOW)];
+    let owner = section.iter().find(|(_, keys)| part == 0 && keys.contains(&word.as_str()));
+    match owner {
+        Some((section, _)) => error.help(format!("did you mean `{section}.{key}`?")),
+        None => error.help(format!("there is {}", known.join(", "))),
+    }
+}
+
+/// No axis may undo what another one does.
+fn check_apart(matrix: &Node, axes: &[AxisPlan]) -> Result<()> {
+    let places =
+        || axes.iter().enumerate().flat_map(|(nth, axis)| axis.keys.iter().map(move |k| (nth, k)));
+    for (index, (nth, key)) in places().enumerate() {
+        let clash = places()
+            .take(index)
+            .find(|(_, other)| key.starts_with(other) || other.starts_with(key));
+        if let Some((_, other)) = clash {
+            let message =
+                format!("`{}` and `{}` vary the same place", other.join("."), key.join("."));
+            let place = matrix.entries().get(nth).map_or(&matrix.place, |entry| &entry.place);
+            return Err(ScenarioError::new(place, message).help("vary it in one axis"));
+        }
+    }
+    Ok(())
+}
+
+/// The points of the matrix, the last axis running fastest.
+pub(crate) fn points(axes: &[AxisPlan]) -> Vec<Vec<usize>> {
+    let mut points = vec![Vec::new()];
+    for axis in axes {
+        let extended = points.iter().flat_map(|point: &Vec<usize>| {
+            (0..axis.values.len()).map(|value| [point.as_slice(), &[value]].concat())
+        });
+        points = extended.collect();
+    }
+    points
+}
+
+/// The tree of the cell at `point`.
+pub(crate) fn substitute(tree: &Node, axes: &[AxisPlan], point: &[usize]) -> Result<Node> {
+    let mut tree = tree.clone();
+    for (axis, value) in axes.iter().zip(point) {
+        for (keys, node) in axis.keys.iter().zip(&axis.values[*value]) {
+            tree.put(keys, &node.place, node.clone())?;
+        }
+    }
+    Ok(tree)
+}
+
+/// What is said of an error in the cell at `point`.
+pub(crate) fn cell_note(axes: &[AxisPlan], point: &[usize]) -> Option<String> {
+    let values = axes.iter().zip(point);
+    let value = |(axis, index): (&AxisPlan, &usize)| {
+        format!("{} = {}", axis.axis.key, axis.axis.values[*index])
+    };
+    let values: Vec<String> = values.map(value).collect();
+    (!values.is_empty()).then(|| format!("in the cell of {}", values.join(", ")))
+}
+
+/// The axis that `section`, a table of thresholds or figures, names at `key`.
+pub(crate) fn axis_named(section: &Section<'_>, key: &str, axes: &[Axis]) -> Result<Option<usize>> {
+    section.read(key, |node| index_of(node.text()?, &node.place, axes))
+}
+
+/// The index of the axis `key`.
+pub(crate) fn index_of(key: &str, place: &Place, axes: &[Axis]) -> Result<usize> {
+    axes.iter().position(|axis| axis.key == key).ok_or_else(|| {
+        let error = ScenarioError::new(place, format!("the matrix has no axis `{key}`"));
+        if axes.is_empty() {
+            return error.help("write it under [matrix]");
+        }
+        error.nearest(key, axes.iter().map(|axis| axis.key.as_str()))
+    })
+}

@@ -1,0 +1,166 @@
+//! From a tree to a scenario.
+
+mod context;
+mod drawn;
+mod figure;
+mod flow;
+mod matrix;
+mod path;
+mod players;
+mod question;
+mod section;
+mod workload;
+
+use uncork_units::{Time, TimeDelta};
+
+use super::document::{Node, Value};
+use super::error::ScenarioError;
+use super::model::{Axis, Cell, Class, Scenario};
+use super::plan::Plan;
+use super::{Files, keys, limits, set};
+use context::Context;
+use matrix::AxisPlan;
+pub(super) use matrix::unknown_place;
+use question::Known;
+use section::{Result, Section};
+
+/// The shortest and the longest run.
+const ENDS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(1), TimeDelta::from_secs(86_400));
+/// A run ends here if nothing else is said.
+const END: TimeDelta = TimeDelta::from_secs(600);
+/// Runs of each cell if nothing else is said.
+const SEEDS: u64 = 10;
+/// The most runs of each cell.
+const MAX_SEEDS: u64 = 10_000;
+
+/// Reads the scenario `name` from `text`, with the values of `replaced` in their places.
+pub(super) fn scenario(
+    name: &str,
+    text: &str,
+    replaced: &[(String, String)],
+    files: &dyn Files,
+) -> Result<Scenario> {
+    let mut tree = Node::of_text(text)?;
+    let text = set::apply(&mut tree, text, replaced)?;
+    let whole = tree.place.clone();
+    let file = Section::new("a scenario", &whole, &tree, keys::FILE)?;
+    let context = Context::new(files);
+    let plans = matrix::axes(&tree)?;
+    let axes: Vec<Axis> = plans.iter().map(|plan| plan.axis.clone()).collect();
+    let run = Run::read(&tree)?;
+    let cells = cells(&tree, &plans, &run, &context)?;
+    limits::check(&tree, &cells, run.seeds)?;
+    let classes = classes(&cells);
+    let known = Known { axes: &axes, classes: &classes };
+    Ok(Scenario {
+        name: name.to_owned(),
+        title: file.text("title")?,
+        about: file.text("about")?,
+        assumptions: assumptions(&file)?,
+        thresholds: question::each(&tree, "threshold", keys::THRESHOLD, |it| known.threshold(it))?,
+        figures: figure::figures(&tree, &known)?,
+        published: question::each(&tree, "published", keys::PUBLISHED, |it| known.published(it))?,
+        text,
+        axes,
+        seeds: run.seeds,
+        first_seed: run.first_seed,
+        warmup: run.warmup,
+        sample_every: run.sample,
+        cells,
+    })
+}
+
+fn assumptions(file: &Section<'_>) -> Result<Vec<String>> {
+    let nodes = file.read("assumptions", Node::list)?.unwrap_or_default();
+    nodes.iter().map(|node| node.text().map(str::to_owned)).collect()
+}
+
+/// What `[run]` says of all cells.
+struct Run {
+    seeds: u32,
+    first_seed: u64,
+    warmup: TimeDelta,
+    sample: Option<TimeDelta>,
+}
+
+impl Run {
+    fn read(tree: &Node) -> Result<Self> {
+        let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
+        let section = run_section(tree, &empty)?;
+        let seeds = section.read("seeds", |node| node.whole(1..=MAX_SEEDS))?.unwrap_or(SEEDS);
+        let first = |node: &Node| node.whole(0..=u64::MAX - MAX_SEEDS);
+        Ok(Self {
+            seeds: seeds as u32,
+            first_seed: section.read("first_seed", first)?.unwrap_or(1),
+            warmup: section.parse_or("warmup", TimeDelta::ZERO)?,
+            sample: section.read("sample", |node| node.within(ENDS))?,
+        })
+    }
+}
+
+fn run_section<'a>(tree: &'a Node, empty: &'a Node) -> Result<Section<'a>> {
+    let entry = tree.entries().iter().find(|entry| entry.name == "run");
+    match entry {
+        Some(entry) => Section::new("[run]", &entry.place, &entry.node, keys::RUN),
+        None => Section::new("[run]", &tree.place, empty, keys::RUN),
+    }
+}
+
+/// The end of a run, which is after its warm-up.
+fn end(tree: &Node, warmup: TimeDelta) -> Result<Time> {
+    let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
+    let section = run_section(tree, &empty)?;
+    let end = section.read("end", |node| node.within(ENDS))?.unwrap_or(END);
+    if warmup >= end {
+        let message = format!("the warm-up of {warmup} leaves nothing of a run of {end}");
+        return Err(ScenarioError::new(section.key_place("warmup"), message)
+            .help("end the runs later, or give a shorter warm-up"));
+    }
+    Ok(Time::ZERO + end)
+}
+
+fn cells(tree: &Node, axes: &[AxisPlan], run: &Run, context: &Context<'_>) -> Result<Vec<Cell>> {
+    let cell = |point: Vec<usize>| {
+        let read = matrix::substitute(tree, axes, &point)
+            .and_then(|tree| cell(&tree, run, point.clone(), context));
+        read.map_err(|error| match matrix::cell_note(axes, &point) {
+            Some(note) => error.note(note),
+            None => error,
+        })
+    };
+    matrix::points(axes).into_iter().map(cell).collect()
+}
+
+/// The cell of which `tree` tells everything.
+fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Result<Cell> {
+    let links = path::links(tree)?;
+    let paths = path::paths(tree, &links)?;
+    path::check_shared(tree, &links, &paths)?;
+    let flows = flow::flows(tree, &paths, context)?;
+    let class = |(flow, background): &flow::Class| Class {
+        name: flow.name.clone(),
+        ccs: flow.ccs.iter().map(ToString::to_string).collect(),
+        background: *background,
+    };
+    let classes = flows.iter().map(class).collect();
+    let links = links.into_iter().map(|(_, link)| link).collect();
+    let flows = flows.into_iter().map(|(flow, _)| flow).collect();
+    let plan = Plan { links, paths, flows }.with_spreads();
+    Ok(Cell { point, classes, end: end(tree, run.warmup)?, plan })
+}
+
+/// The classes, each with the controllers that it has in any cell.
+fn classes(cells: &[Cell]) -> Vec<Class> {
+    let mut classes: Vec<Class> = Vec::new();
+    for class in cells.iter().flat_map(|cell| &cell.classes) {
+        match classes.iter_mut().find(|known| known.name == class.name) {
+            None => classes.push(class.clone()),
+            Some(known) => {
+                let new = class.ccs.iter().filter(|cc| !known.ccs.contains(cc)).cloned();
+                let new: Vec<String> = new.collect();
+                known.ccs.extend(new);
+            }
+        }
+    }
+    classes
+}

@@ -1,0 +1,246 @@
+//! Links and paths.
+
+use uncork_path::{
+    LinkSpec, LossPosition, LossSpec, PathSpec, PathSpecError, QueueError, QueueSpec, RateStep,
+};
+use uncork_sim::PACKET_BYTES;
+use uncork_units::{Time, TimeDelta};
+
+use super::super::document::Node;
+use super::super::error::ScenarioError;
+use super::super::keys;
+use super::super::plan::{Draws, PathPlan};
+use super::context::later;
+use super::drawn::{Given, given};
+use super::section::{Result, Section};
+
+/// Keys that this version reads but cannot do yet.
+const LATER: [&str; 7] =
+    ["trace", "trace_scale", "trace_start", "lte", "jitter", "reorder", "aggregation"];
+
+/// The links that paths share: their names and what they are.
+pub(crate) fn links(tree: &Node) -> Result<Vec<(String, LinkSpec)>> {
+    let entries = tree.get("link").map(Node::entries).unwrap_or_default();
+    let link = |entry: &super::super::document::Entry| {
+        let name = format!("[link.{}]", entry.name);
+        let section = Section::new(&name, &entry.place, &entry.node, keys::LINK)?;
+        let link = LinkPart::read(&section)?;
+        link.only_fixed(&section)?;
+        Ok((entry.name.clone(), link.spec))
+    };
+    entries.iter().map(link).collect()
+}
+
+/// The paths, in the order of the file.
+pub(crate) fn paths(
+    tree: &Node,
+    links: &[(String, LinkSpec)],
+) -> Result<Vec<PathPlan>> {
+    let entry = tree.entries().iter().find(|entry| entry.name == "path");
+    let Some(entry) = entry else {
+        let message = "the scenario has no path";
+        return Err(ScenarioError::new(&tree.place, message)
+            .help("write [path] with rate = \"20mbit\" and rtt = \"50ms\""));
+    };
+    if keys::is_single_path(&entry.node) {
+        let section = Section::new("[path]", &entry.place, &entry.node, keys::PATH)?;
+        return Ok(vec![path("path", &section, links)?]);
+    }
+    let named = entry.node.entries().iter().map(|entry| {
+        let name = format!("[path.{}]", entry.name);
+        let section = Section::new(&name, &entry.place, &entry.node, keys::PATH)?;
+        path(&entry.name, &section, links)
+    });
+    named.collect()
+}
+
+fn path(
+    name: &str,
+    section: &Section<'_>,
+    links: &[(String, LinkSpec)],
+) -> Result<PathPlan> {
+    let link = LinkPart::read(section)?;
+    let rtt = given(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
+    let loss = section.read("loss", |node| given(node, loss))?;
+    let loss = loss.unwrap_or(Given::Fixed(LossSpec::EveryNth(0)));
+    let draws = Draws {
+        rate: link.rate.draw(),
+        rtt: rtt.draw(),
+        loss: loss.draw(),
+        buffer: link.buffer.draw(),
+    };
+    let own_per_flow = section.flag("own_per_flow")?;
+    if !own_per_flow {
+        link.only_fixed(section)?;
+        let drawn = [("rtt", draws.rtt.is_some()), ("loss", draws.loss.is_some())];
+        drawn.iter().filter(|(_, drawn)| *drawn).try_for_each(|(key, _)| not_own(section, key))?;
+    }
+    let spec = PathSpec {
+        via: via(section, links)?,
+        uplink: section.read("uplink", |node| uplink(section, node))?,
+        rtt: rtt.first(),
+        loss: loss.first(),
+        loss_position: loss_position(section)?,
+        link: link.spec.clone(),
+    };
+    let plan = PathPlan { name: name.to_owned(), spec, own_per_flow, draws };
+    check(&plan, section)?;
+    Ok(plan)
+}
+
+/// What a link and a path have in common.
+struct LinkPart {
+    spec: LinkSpec,
+    rate: Given<uncork_units::Rate>,
+    buffer: Given<uncork_path::Buffer>,
+}
+
+impl LinkPart {
+    fn read(section: &Section<'_>) -> Result<Self> {
+        later(section, &LATER)?;
+        let (_, rate) = section.exactly_one(&["rate", "trace", "lte"], "rate")?;
+        let rate = given(rate, |node| node.within(LinkSpec::RATES))?;
+        let buffer = section.read("buffer", |node| given(node, Node::parse))?;
+        let buffer = buffer.unwrap_or(Given::Fixed(uncork_path::Buffer::MilliBdp(1000)));
+        let spec = LinkSpec {
+            rate_steps: section.read("rate_steps", rate_steps)?.unwrap_or_default(),
+            policer: section.read("policer", policer)?,
+            queue: section.read("queue", queue)?.unwrap_or_default(),
+            ..LinkSpec::new(rate.first(), buffer.first())
+        };
+        Ok(Self { spec, rate, buffer })
+    }
+
+    /// Fails if anything is drawn for each client.
+    fn only_fixed(&self, section: &Section<'_>) -> Result<()> {
+        let drawn = [("rate", self.rate.is_drawn()), ("buffer", self.buffer.is_drawn())];
+        drawn.iter().filter(|(_, drawn)| *drawn).try_for_each(|(key, _)| not_own(section, key))
+    }
+}
+
+fn not_own(section: &Section<'_>, key: &str) -> Result<()> {
+    let message =
+        format!("`{key}` is drawn for each flow, but the flows of {} share it", section.name());
+    let error = ScenarioError::new(section.key_place(key), message);
+    Err(error.help("write own_per_flow = true in a [path], or give one value"))
+}
+
+fn uplink(outer: &Section<'_>, node: &Node) -> Result<LinkSpec> {
+    let section = Section::new("uplink", outer.key_place("uplink"), node, keys::LINK)?;
+    let link = LinkPart::read(&section)?;
+    link.only_fixed(&section)?;
+    Ok(link.spec)
+}
+
+fn rate_steps(node: &Node) -> Result<Vec<RateStep>> {
+    let steps = node.pairs("[\"10s\", \"5mbit\"]")?;
+    let mut last = TimeDelta::ZERO;
+    let mut step = |[at, rate]: [&Node; 2]| {
+        let after: TimeDelta = at.parse()?;
+        if after <= last {
+            let message = format!("a change at {after} does not come after {last}");
+            return Err(ScenarioError::new(&at.place, message)
+                .help("give the changes in the order of time, the first after 0s"));
+        }
+        last = after;
+        Ok(RateStep { at: Time::ZERO + after, rate: rate.within(LinkSpec::RATES)? })
+    };
+    steps.into_iter().map(&mut step).collect()
+}
+
+fn policer(node: &Node) -> Result<uncork_path::PolicerSpec> {
+    let policer: uncork_path::PolicerSpec = node.parse()?;
+    let (slowest, fastest) = LinkSpec::RATES;
+    if policer.rate < slowest || policer.rate > fastest {
+        let message = format!("a policer of {} is not simulated", policer.rate);
+        return Err(
+            ScenarioError::new(&node.place, message).help(format!("give {slowest} to {fastest}"))
+        );
+    }
+    Ok(policer)
+}
+
+fn loss(node: &Node) -> Result<LossSpec> {
+    let spec: LossSpec = node.parse()?;
+    if spec.mean() >= 1.0 {
+        let message = "nothing arrives when every packet is lost";
+        return Err(ScenarioError::new(&node.place, message).help("give less than 100%"));
+    }
+    Ok(spec)
+}
+
+fn queue(node: &Node) -> Result<QueueSpec> {
+    let text = node.text()?;
+    text.parse().map_err(|error| {
+        let worded = ScenarioError::worded(&node.place, &error);
+        match &error {
+            QueueError::Parameter { word, known, .. } if !known.is_empty() => {
+                worded.nearest(word, known.iter().copied())
+            }
+            _ => worded,
+        }
+    })
+}
+
+fn loss_position(section: &Section<'_>) -> Result<LossPosition> {
+    let known = [("after", LossPosition::After), ("before", LossPosition::Before)];
+    let position = section.read("loss_position", |node| node.choice("place of loss", &known))?;
+    Ok(position.unwrap_or(LossPosition::After))
+}
+
+/// The indices of the links that `via` names.
+fn via(section: &Section<'_>, links: &[(String, LinkSpec)]) -> Result<Vec<usize>> {
+    let mut via: Vec<usize> = Vec::new();
+    for node in section.read("via", Node::list)?.unwrap_or_default() {
+        let name = node.text()?;
+        let index = links.iter().position(|(known, _)| known == name).ok_or_else(|| {
+            ScenarioError::new(&node.place, format!("there is no link `{name}`"))
+                .nearest(name, links.iter().map(|(known, _)| known.as_str()))
+                .note("links that paths share are described in [link.NAME]")
+        })?;
+        if via.contains(&index) {
+            let message = format!("the path crosses `{name}` twice");
+            return Err(ScenarioError::new(&node.place, message).help("name each link once"));
+        }
+        via.push(index);
+    }
+    Ok(via)
+}
+
+/// Checks that the links can be built, those of a population at all that may be drawn.
+fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
+    for spec in plan.corners() {
+        if let Err(error) = spec.check(PACKET_BYTES) {
+            let key = match error {
+                PathSpecError::Burst { .. } => "policer",
+                PathSpecError::Rtt(_) => "rtt",
+                PathSpecError::Rate(_) => "rate",
+                _ if spec.link.check(PACKET_BYTES, spec.rtt).is_ok() => "uplink",
+                _ if section.get("buffer").is_some() => "buffer",
+                _ => "rate",
+            };
+            let at = section.get(key).map_or(section.place(), |node| &node.place);
+            return Err(ScenarioError::worded(at, error));
+        }
+    }
+    Ok(())
+}
+
+/// The buffers of shared links, which are measured in the round trips of the paths that cross them.
+pub(crate) fn check_shared(
+    tree: &Node,
+    links: &[(String, LinkSpec)],
+    paths: &[PathPlan],
+) -> Result<()> {
+    for (index, (name, link)) in links.iter().enumerate() {
+        let crossing = paths.iter().filter(|path| path.spec.via.contains(&index));
+        let Some(rtt) = crossing.map(|path| path.spec.rtt).max() else { continue };
+        if let Err(error) = link.check(PACKET_BYTES, rtt) {
+            let entry = tree.get("link").and_then(|links| links.get(name));
+            let node = entry.and_then(|link| link.get("buffer").or(Some(link)));
+            let place = node.map_or(&tree.place, |node| &node.place);
+            return Err(ScenarioError::worded(place, error));
+        }
+    }
+    Ok(())
+}

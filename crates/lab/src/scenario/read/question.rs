@@ -1,0 +1,285 @@
+//! Thresholds, and what others have published.
+
+use uncork_units::ByteCount;
+
+use super::super::document::Node;
+use super::super::error::ScenarioError;
+use super::super::model::{Axis, Class};
+use super::super::names::{MetricUnit, UnknownName};
+use super::super::question::{
+    Expectation, Metric, Published, Quantity, Selection, Statistic, Threshold,
+};
+use super::matrix::index_of;
+use super::section::{Result, Section, wrong_type};
+
+/// What questions may refer to.
+pub(crate) struct Known<'a> {
+    pub(crate) axes: &'a [Axis],
+    /// The classes, each with the controllers of all cells.
+    pub(crate) classes: &'a [Class],
+}
+
+/// What is looked at, which number of it, and what that is divided by.
+pub(crate) struct Asked {
+    pub(crate) of: Selection,
+    pub(crate) quantity: Quantity,
+    pub(crate) over: Option<Selection>,
+}
+
+/// The tables of `[[name]]`, each as `read` understands it.
+pub(crate) fn each<T>(
+    tree: &Node,
+    name: &str,
+    known: &'static [&'static str],
+    read: impl Fn(&Section<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let Some(node) = tree.get(name) else { return Ok(Vec::new()) };
+    let Ok(nodes) = node.list() else {
+        return Err(wrong_type(node, "a list of tables")
+            .help(format!("write [[{name}]] with two brackets on each side")));
+    };
+    let title = format!("[[{name}]]");
+    nodes.iter().map(|node| read(&Section::new(&title, &node.place, node, known)?)).collect()
+}
+
+impl Known<'_> {
+    pub(crate) fn threshold(&self, section: &Section<'_>) -> Result<Threshold> {
+        let Asked { of, quantity, over } = self.asked(section)?;
+        let expected = bounds(section, quantity.metric, over.is_some())?;
+        let expected = expected.ok_or_else(|| {
+            ScenarioError::new(section.place(), "this threshold has no bound")
+                .help("give max or min, or both")
+        })?;
+        let text = self.words(section, &of, over.as_ref());
+        Ok(Threshold { text, of, quantity, over, expected })
+    }
+
+    pub(crate) fn published(&self, section: &Section<'_>) -> Result<Published> {
+        let Asked { of, quantity, over } = self.asked(section)?;
+        let as_change = section.flag("change")?;
+        if as_change && over.is_none() {
+            let message = "a change needs something that it is a change of";
+            return Err(ScenarioError::new(section.key_place("change"), message)
+                .help("give over = { \"flow.main.cc\" = \"cubic\" }, or leave `change` out"));
+        }
+        Ok(Published {
+            what: section.need("what", "\"CUBIC, 1 % loss\"")?.text()?.to_owned(),
+            value: section.need("value", "\"8.6 s\"")?.text()?.to_owned(),
+            source: section.need("source", "\"LiteSpeed 2019, Table 1\"")?.text()?.to_owned(),
+            agrees: bounds(section, quantity.metric, over.is_some())?,
+            of,
+            quantity,
+            over,
+            as_change,
+            note: section.text("note")?,
+        })
+    }
+
+    /// What a table with `metric`, `flow`, `cc`, `where` and `over` asks.
+    pub(crate) fn asked(&self, section: &Section<'_>) -> Result<Asked> {
+        let of = self.selection(section)?;
+        let over = section.read("over", |node| self.over(node, section, &of))?;
+        Ok(Asked { quantity: quantity(section)?, of, over })
+    }
+
+    pub(crate) fn selection(&self, section: &Section<'_>) -> Result<Selection> {
+        let mut of = Selection::default();
+        of.class = section.read("flow", |node| self.class(node))?;
+        of.cc = section.read("cc", |node| self.cc(node, of.class.as_deref()))?;
+        if let Some(cells) = section.get("where") {
+            for entry in self.cells("where", cells)?.entries() {
+                of.at.push(self.value(&entry.name, &entry.place, &entry.node)?);
+            }
+        }
+        let bytes = |key| Ok(section.read(key, Node::parse::<ByteCount>)?.map(ByteCount::as_u64));
+        (of.at_least_bytes, of.less_than_bytes) = (bytes("at_least")?, bytes("less_than")?);
+        if let (Some(least), Some(less)) = (of.at_least_bytes, of.less_than_bytes)
+            && least >= less
+        {
+            let message = "no object is that large and that small";
+            return Err(ScenarioError::new(section.key_place("less_than"), message)
+                .help("let less_than be more than at_least"));
+        }
+        Ok(of)
+    }
+
+    /// That of `over`: the same as `of` but for what it names, which are axes, `flow` and `cc`.
+    fn over(&self, node: &Node, section: &Section<'_>, of: &Selection) -> Result<Selection> {
+        let mut over = of.clone();
+        let entries = self.cells("over", node)?.entries();
+        if entries.is_empty() {
+            let message = "`over` does not say what to divide by";
+            return Err(ScenarioError::new(section.key_place("over"), message)
+                .help("name a value of an axis, such as over = { \"flow.main.cc\" = \"cubic\" }"));
+        }
+        for entry in entries {
+            match entry.name.as_str() {
+                "flow" => over.class = Some(self.class(&entry.node)?),
+                "cc" => over.cc = Some(self.cc(&entry.node, over.class.as_deref())?),
+                axis => {
+                    let (axis, value) = self.value(axis, &entry.place, &entry.node)?;
+                    over.at.retain(|(other, _)| *other != axis);
+                    over.at.push((axis, value));
+                }
+            }
+        }
+        Ok(over)
+    }
+
+    fn cells<'n>(&self, key: &str, node: &'n Node) -> Result<&'n Node> {
+        match &node.value {
+            super::super::document::Value::Table(_) => Ok(node),
+            _ => {
+                let axis = self.axes.first().map_or("path.loss", |axis| axis.key.as_str());
+                Err(wrong_type(node, "a table").help(format!("write {key} = {{ \"{axis}\" = … }}")))
+            }
+        }
+    }
+
+    fn class(&self, node: &Node) -> Result<String> {
+        let name = node.text()?;
+        if self.classes.iter().any(|class| class.name == name) {
+            return Ok(name.to_owned());
+        }
+        let error =
+            ScenarioError::new(&node.place, format!("there is no class of traffic `{name}`"));
+        Err(error.nearest(name, self.classes.iter().map(|class| class.name.as_str())))
+    }
+
+    /// A controller of `class`, or of any.
+    fn cc(&self, node: &Node, class: Option<&str>) -> Result<String> {
+        let name = node.text()?;
+        let classes =
+            self.classes.iter().filter(|known| class.is_none_or(|name| known.name == name));
+        let ccs: Vec<&str> =
+            classes.flat_map(|class| class.ccs.iter().map(String::as_str)).collect();
+        if ccs.contains(&name) {
+            return Ok(name.to_owned());
+        }
+        let whose = class.map_or_else(String::new, |class| format!(" of {class}"));
+        let error =
+            ScenarioError::new(&node.place, format!("no flow{whose} has the controller `{name}`"));
+        Err(error.nearest(name, ccs))
+    }
+
+    /// The indices of an axis and of one of its values.
+    fn value(
+        &self,
+        axis: &str,
+        place: &super::super::error::Place,
+        node: &Node,
+    ) -> Result<(usize, usize)> {
+        let index = index_of(axis, place, self.axes)?;
+        let (values, label) = (&self.axes[index].values, node.label());
+        let found = values.iter().position(|value| *value == label);
+        found.map(|value| (index, value)).ok_or_else(|| {
+            let message = format!("the axis `{axis}` has no value `{label}`");
+            let error = ScenarioError::new(&node.place, message);
+            error
+                .expected(format!("one of {}", values.join(", ")))
+                .nearest(&label, values.iter().map(String::as_str))
+        })
+    }
+
+    /// A threshold in a line, such as `completion.p50 ≤ 5s (main, path.loss = 1%)`.
+    fn words(&self, section: &Section<'_>, of: &Selection, over: Option<&Selection>) -> String {
+        let label = |key| section.get(key).map(Node::label);
+        let mut text = label("metric").unwrap_or_default();
+        if let Some(over) = over {
+            let differs = |what: &String| !self.told(of).contains(what);
+            let told: Vec<String> = self.told(over).into_iter().filter(differs).collect();
+            text = format!("{text} over that of {}", told.join(", "));
+        }
+        text += &match (label("min"), label("max")) {
+            (Some(min), Some(max)) => format!(" from {min} to {max}"),
+            (Some(min), None) => format!(" ≥ {min}"),
+            (None, max) => format!(" ≤ {}", max.unwrap_or_default()),
+        };
+        match self.told(of) {
+            told if told.is_empty() => text,
+            told => format!("{text} ({})", told.join(", ")),
+        }
+    }
+
+    /// What a selection is narrowed to.
+    fn told(&self, of: &Selection) -> Vec<String> {
+        let mut told: Vec<String> = of.class.iter().chain(&of.cc).cloned().collect();
+        let value = |&(axis, value): &(usize, usize)| {
+            format!("{} = {}", self.axes[axis].key, self.axes[axis].values[value])
+        };
+        told.extend(of.at.iter().map(value));
+        let size = |word: &str, bytes: Option<u64>| {
+            bytes.map(|bytes| format!("{word} {}", ByteCount::new(bytes)))
+        };
+        told.extend(size("at least", of.at_least_bytes));
+        told.extend(size("less than", of.less_than_bytes));
+        told
+    }
+}
+
+/// `METRIC.STATISTIC` at `metric`.
+pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
+    let node = section.need("metric", "\"completion.p50\"")?;
+    let text = node.text()?;
+    Quantity::named(text).map_err(|unknown| match unknown {
+        UnknownName::Metric(name) => unknown_metric(node, name),
+        UnknownName::Statistic("") => {
+            ScenarioError::new(&node.place, format!("`{text}` does not say which number of it"))
+                .help(format!("write {text}.p50, {text}.mean or {text}.sum"))
+        }
+        UnknownName::Statistic(name) => unknown_statistic(node, name),
+    })
+}
+
+/// A metric without a statistic.
+pub(crate) fn metric(section: &Section<'_>) -> Result<Metric> {
+    let node = section.need("metric", "\"completion\"")?;
+    let text = node.text()?;
+    if let Some((name, _)) = text.split_once('.') {
+        let message = format!("`{text}` is one number, and this needs all of the metric's values");
+        return Err(ScenarioError::new(&node.place, message).help(format!("write \"{name}\"")));
+    }
+    Metric::named(text).ok_or_else(|| unknown_metric(node, text))
+}
+
+/// A statistic that stands alone.
+pub(crate) fn statistic(node: &Node) -> Result<Statistic> {
+    let text = node.text()?;
+    Statistic::named(text).ok_or_else(|| unknown_statistic(node, text))
+}
+
+fn unknown_metric(node: &Node, name: &str) -> ScenarioError {
+    let error = ScenarioError::new(&node.place, format!("unknown metric `{name}`"));
+    error.nearest(name, Metric::ALL.map(Metric::name))
+}
+
+fn unknown_statistic(node: &Node, name: &str) -> ScenarioError {
+    ScenarioError::new(&node.place, format!("unknown statistic `{name}`"))
+        .help("write p50 (or another percentile), mean or sum")
+}
+
+/// The bounds at `min` and `max`, if there are any: in the metric's unit, or plain numbers of a
+/// quotient.
+fn bounds(section: &Section<'_>, metric: Metric, quotient: bool) -> Result<Option<Expectation>> {
+    let unit = if quotient { MetricUnit::Number } else { metric.unit() };
+    let bound = |key| section.read(key, |node| bound(node, unit));
+    let (min, max) = (bound("min")?, bound("max")?);
+    if let (Some(min), Some(max)) = (min, max)
+        && min > max
+    {
+        return Err(ScenarioError::new(section.key_place("max"), "`max` is less than `min`")
+            .help("exchange them"));
+    }
+    Ok((min.is_some() || max.is_some()).then_some(Expectation { min, max }))
+}
+
+/// A value of a metric.
+pub(crate) fn bound(node: &Node, unit: MetricUnit) -> Result<f64> {
+    match (unit, &node.value) {
+        (MetricUnit::Number, _) => node.number(),
+        _ => {
+            let text = node.label();
+            unit.parse(&text).map_err(|error| ScenarioError::worded(&node.place, error))
+        }
+    }
+}

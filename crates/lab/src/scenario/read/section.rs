@@ -1,0 +1,240 @@
+//! Tables and values that are read with their keys known and their types checked.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::super::document::{Node, Value};
+use super::super::error::{Place, ScenarioError};
+
+pub(crate) type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// A table of which only certain keys are known.
+#[derive(Clone, Copy)]
+pub(crate) struct Section<'a> {
+    /// How messages call it, such as `[path]`.
+    name: &'a str,
+    place: &'a Place,
+    node: &'a Node,
+}
+
+impl<'a> Section<'a> {
+    /// Fails if `node` is no table, or has a key that is not among `known`.
+    pub(crate) fn new(
+        name: &'a str,
+        place: &'a Place,
+        node: &'a Node,
+        known: &'static [&'static str],
+    ) -> Result<Self> {
+        if !matches!(node.value, Value::Table(_)) {
+            return Err(wrong_type(node, "a table").help(format!("{name} has keys of its own")));
+        }
+        for entry in node.entries() {
+            if !known.contains(&entry.name.as_str()) {
+                let message = format!("unknown key `{}` in {name}", entry.name);
+                let error = ScenarioError::new(&entry.place, message);
+                return Err(error.nearest(&entry.name, known.iter().copied()));
+            }
+        }
+        Ok(Self { name, place, node })
+    }
+
+    /// Its place, for what is wrong with it as a whole.
+    pub(crate) fn place(&self) -> &'a Place {
+        self.place
+    }
+
+    pub(crate) fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// What stands at `key`.
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
+        self.node.get(key)
+    }
+
+    /// The place of the key itself.
+    pub(crate) fn key_place(&self, key: &str) -> &'a Place {
+        let entry = self.node.entries().iter().find(|entry| entry.name == key);
+        entry.map_or(self.place, |entry| &entry.place)
+    }
+
+    /// What stands at `key`, which must be there; `example` is how it is written.
+    pub(crate) fn need(&self, key: &str, example: &str) -> Result<&'a Node> {
+        self.get(key).ok_or_else(|| {
+            ScenarioError::new(self.place, format!("{} has no `{key}`", self.name))
+                .help(format!("write {key} = {example}"))
+        })
+    }
+
+    /// The value at `key`, if there is one, as `read` understands it.
+    pub(crate) fn read<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&'a Node) -> Result<T>,
+    ) -> Result<Option<T>> {
+        self.get(key).map(read).transpose()
+    }
+
+    /// That of `key`, read from a text; `otherwise` without one.
+    pub(crate) fn parse_or<T: FromStr<Err: fmt::Display>>(
+        &self,
+        key: &str,
+        otherwise: T,
+    ) -> Result<T> {
+        Ok(self.read(key, Node::parse)?.unwrap_or(otherwise))
+    }
+
+    /// Whether `key` is true; not, if nothing is said.
+    pub(crate) fn flag(&self, key: &str) -> Result<bool> {
+        Ok(self.read(key, Node::flag)?.unwrap_or(false))
+    }
+
+    /// The text at `key`; empty, if there is none.
+    pub(crate) fn text(&self, key: &str) -> Result<String> {
+        Ok(self.read(key, Node::text)?.unwrap_or_default().to_owned())
+    }
+
+    /// Fails if any of `keys` is there, because of `reason`.
+    pub(crate) fn forbid(&self, keys: &[&str], reason: &str) -> Result<()> {
+        match keys.iter().find(|key| self.get(key).is_some()) {
+            Some(key) => {
+                let message = format!("`{key}` has no meaning here: {reason}");
+                Err(ScenarioError::new(self.key_place(key), message).help("leave it out"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The one of `keys` that is there, for messages that ask for `what`.
+    pub(crate) fn exactly_one(
+        &self,
+        keys: &[&'static str],
+        what: &str,
+    ) -> Result<(&'static str, &'a Node)> {
+        let mut there = keys.iter().filter_map(|key| Some((*key, self.get(key)?)));
+        let list = || keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+        match (there.next(), there.next()) {
+            (Some(one), None) => Ok(one),
+            (None, _) => {
+                Err(ScenarioError::new(self.place, format!("{} has no {what}", self.name))
+                    .help(format!("give one of {}", list())))
+            }
+            (Some((one, _)), Some((other, _))) => {
+                let message = format!("{} has two of {what}: `{one}` and `{other}`", self.name);
+                Err(ScenarioError::new(self.key_place(other), message)
+                    .help(format!("give one of {}", list())))
+            }
+        }
+    }
+}
+
+impl Node {
+    /// A text.
+    pub(crate) fn text(&self) -> Result<&str> {
+        match &self.value {
+            Value::Text(text) => Ok(text),
+            _ => Err(wrong_type(self, "a string")),
+        }
+    }
+
+    /// True or false.
+    pub(crate) fn flag(&self) -> Result<bool> {
+        match &self.value {
+            Value::Flag(flag) => Ok(*flag),
+            _ => Err(wrong_type(self, "true or false")),
+        }
+    }
+
+    /// A whole number within `range`.
+    pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Result<u64> {
+        let Value::Number(text) = &self.value else {
+            return Err(wrong_type(self, "a whole number"));
+        };
+        let number = text.replace('_', "").parse::<u64>().ok();
+        number.filter(|number| range.contains(number)).ok_or_else(|| {
+            let (least, most) = (range.start(), range.end());
+            ScenarioError::new(&self.place, format!("{text} is not possible here"))
+                .help(format!("give a whole number from {least} to {most}"))
+        })
+    }
+
+    /// Any number that is not negative.
+    pub(crate) fn number(&self) -> Result<f64> {
+        let Value::Number(text) = &self.value else { return Err(wrong_type(self, "a number")) };
+        let number = text.replace('_', "").parse::<f64>().ok();
+        number.filter(|number| number.is_finite() && *number >= 0.0).ok_or_else(|| {
+            ScenarioError::new(&self.place, format!("{text} is not possible here"))
+                .help("give a number that is not negative")
+        })
+    }
+
+    /// A value that is written as a text with a unit or by a name. A bare number goes the same way,
+    /// because the type itself knows best what to write instead.
+    pub(crate) fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Result<T> {
+        match &self.value {
+            Value::Text(text) => {
+                text.parse().map_err(|error| ScenarioError::worded(&self.place, error))
+            }
+            Value::Number(text) => match text.replace('_', "").parse::<T>() {
+                Ok(_) => Err(wrong_type(self, "a string").help(format!("write \"{text}\""))),
+                Err(error) => Err(ScenarioError::worded(&self.place, error)),
+            },
+            _ => Err(wrong_type(self, "a string")),
+        }
+    }
+
+    /// A value within a range, both ends of it allowed.
+    pub(crate) fn within<T>(&self, (least, most): (T, T)) -> Result<T>
+    where
+        T: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display,
+    {
+        let value: T = self.parse()?;
+        if value >= least && value <= most {
+            return Ok(value);
+        }
+        Err(ScenarioError::new(&self.place, format!("{value} is not simulated"))
+            .help(format!("give {least} to {most}")))
+    }
+
+    /// The members of a list.
+    pub(crate) fn list(&self) -> Result<&[Self]> {
+        match &self.value {
+            Value::List(nodes) => Ok(nodes),
+            _ => Err(wrong_type(self, "a list")),
+        }
+    }
+
+    /// The members of a list of lists of two; `example` is one of these.
+    pub(crate) fn pairs(&self, example: &str) -> Result<Vec<[&Self; 2]>> {
+        let pair = |node: &'_ Self| match node.list() {
+            Ok([_, _]) => Ok(()),
+            _ => Err(wrong_type(node, "a list of two").help(format!("write {example}"))),
+        };
+        let nodes = self.list()?;
+        nodes.iter().try_for_each(pair)?;
+        let pairs = nodes.iter().filter_map(|node| match node.list() {
+            Ok([one, other]) => Some([one, other]),
+            _ => None,
+        });
+        Ok(pairs.collect())
+    }
+
+    /// One of `known`, by its name.
+    pub(crate) fn choice<T: Copy>(&self, what: &str, known: &[(&'static str, T)]) -> Result<T> {
+        let text = self.text()?;
+        let found = known.iter().find(|(name, _)| *name == text);
+        found.map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            ScenarioError::new(&self.place, format!("`{text}` is no {what}"))
+                .expected(format!("one of {}", names.join(", ")))
+                .nearest(text, names)
+        })
+    }
+}
+
+/// That `node` should be `expected`.
+pub(crate) fn wrong_type(node: &Node, expected: &str) -> ScenarioError {
+    let message = format!("{} where {expected} belongs", node.kind());
+    ScenarioError::new(&node.place, message).expected(format!("{expected} is expected"))
+}

@@ -1,0 +1,171 @@
+//! What flows carry.
+
+use std::str::FromStr;
+
+use uncork_play::{
+    ArrivalTrace, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, ObjectSizesError, Think,
+};
+use uncork_units::{ByteCount, Probability, Rate, Time, TimeDelta};
+
+use super::super::document::{Node, Value};
+use super::super::error::ScenarioError;
+use super::super::keys;
+use super::super::plan::{ArrivalPlan, OneWork, Work};
+use super::context::{Context, table};
+use super::players;
+use super::section::{Result, Section};
+
+/// The workload of a class.
+pub(crate) fn work(class: &Section<'_>, context: &Context<'_>) -> Result<Work> {
+    let (key, node) = class.exactly_one(keys::WORKLOADS, "workload")?;
+    let one = match key {
+        "arrivals" => return arrivals(class, node, context).map(Work::Arrivals),
+        "transfer" => some_bytes(node).map(OneWork::Transfer),
+        "bulk" => bulk(node),
+        "requests" => requests(class, node, context),
+        "media" => media(class, node).map(OneWork::Media),
+        "audio" => players::audio(class, node),
+        _ => players::video(class, node),
+    };
+    one.map(Work::One)
+}
+
+fn some_bytes(node: &Node) -> Result<u64> {
+    let size: ByteCount = node.parse()?;
+    if size.as_u64() == 0 {
+        return Err(ScenarioError::new(&node.place, "nothing to transfer").help("give at least 1B"));
+    }
+    Ok(size.as_u64())
+}
+
+/// A span that is not empty.
+pub(crate) fn some_time(node: &Node) -> Result<TimeDelta> {
+    let span: TimeDelta = node.parse()?;
+    if span.is_zero() {
+        return Err(ScenarioError::new(&node.place, "no time at all").help("give more than 0s"));
+    }
+    Ok(span)
+}
+
+/// `"60s"`, or `"end"`.
+fn bulk(node: &Node) -> Result<OneWork> {
+    match &node.value {
+        Value::Text(text) if text == "end" => Ok(OneWork::Bulk(None)),
+        _ => some_time(node).map(|span| OneWork::Bulk(Some(span))),
+    }
+}
+
+fn requests(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<OneWork> {
+    let section = Section::new("requests", class.key_place("requests"), node, keys::REQUESTS)?;
+    let think = section.parse_or("think", TimeDelta::ZERO)?;
+    let think = if section.flag("think_exponential")? {
+        Think::Exponential(think)
+    } else {
+        Think::Fixed(think)
+    };
+    let spec = FetchSpec {
+        sizes: sizes(&section, context)?,
+        requests: section.read("count", |node| node.whole(1..=1_000_000))?,
+        until: Time::NEVER,
+        think,
+    };
+    let span = section.read("for", some_time)?;
+    Ok(OneWork::Client(ClientSpec::Fetch(spec), span))
+}
+
+fn arrivals(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<ArrivalPlan> {
+    let section = Section::new("arrivals", class.key_place("arrivals"), node, keys::ARRIVALS)?;
+    let (key, given) = section.exactly_one(&["rate", "trace"], "rate")?;
+    if key == "trace" {
+        section.forbid(&["size", "sizes", "for"], "a trace has sizes and times of its own")?;
+        let (name, text) = context.file(given)?;
+        return table(given, name, &text, ArrivalTrace::from_str).map(ArrivalPlan::Trace);
+    }
+    Ok(ArrivalPlan::Poisson {
+        mean_gap: per_second(given)?,
+        sizes: sizes(&section, context)?,
+        length: some_time(section.need("for", "\"60s\"")?)?,
+    })
+}
+
+/// The mean gap of `"10/s"` or `"0.5/s"`.
+fn per_second(node: &Node) -> Result<TimeDelta> {
+    let help = "write how many arrive in a second, such as \"10/s\" or \"0.5/s\"";
+    let text = match &node.value {
+        Value::Text(text) => text.as_str(),
+        Value::Number(text) => {
+            let message = format!("a rate of arrivals needs its unit, and {text} has none");
+            return Err(
+                ScenarioError::new(&node.place, message).help(format!("write \"{text}/s\""))
+            );
+        }
+        _ => return Err(super::section::wrong_type(node, "a string").help(help)),
+    };
+    let number = text.strip_suffix("/s").and_then(|number| number.trim().parse::<f64>().ok());
+    match number {
+        Some(rate) if (1e-6..=1e6).contains(&rate) => {
+            Ok(TimeDelta::from_nanos((1e9 / rate).round() as u64))
+        }
+        _ => {
+            let message = format!("`{text}` is no rate of arrivals");
+            Err(ScenarioError::new(&node.place, message).help(help))
+        }
+    }
+}
+
+/// The sizes of objects: one, those of a name, those of a file, or points that stand there.
+fn sizes(section: &Section<'_>, context: &Context<'_>) -> Result<ObjectSizes> {
+    let (key, node) = section.exactly_one(&["size", "sizes"], "size of objects")?;
+    if key == "size" {
+        return some_bytes(node).map(ObjectSizes::fixed);
+    }
+    match &node.value {
+        Value::Text(name) => match name.parse() {
+            Ok(sizes) => Ok(sizes),
+            Err(unknown) => named_file(node, name, context, &unknown),
+        },
+        _ => points(node),
+    }
+}
+
+fn named_file(
+    node: &Node,
+    name: &str,
+    context: &Context<'_>,
+    unknown: &ObjectSizesError,
+) -> Result<ObjectSizes> {
+    let Ok((name, text)) = context.file(node) else {
+        let message = format!("`{name}` names no sizes, and there is no such file");
+        return Err(ScenarioError::new(&node.place, message).help(unknown.to_string()));
+    };
+    table(node, name, &text, ObjectSizes::from_table)
+}
+
+/// `[["10kB", "50%"], ["1MB", "100%"]]`: of all objects, half are of at most 10 kB.
+fn points(node: &Node) -> Result<ObjectSizes> {
+    let pairs = node.pairs("[\"10kB\", \"50%\"]")?;
+    let line = |[size, share]: [&Node; 2]| {
+        let bytes = size.parse::<ByteCount>()?.as_u64();
+        share.parse::<Probability>()?;
+        let percent = share.text()?.trim().trim_end_matches('%').trim_end().to_owned();
+        Ok(format!("{bytes} {percent}\n"))
+    };
+    let table = pairs.iter().map(|pair| line(*pair)).collect::<Result<String>>()?;
+    ObjectSizes::from_table(&table).map_err(|error| {
+        // The table that was made of the points has a line for each.
+        let at = error.line().and_then(|line| pairs.get(line.checked_sub(1)?));
+        let place = at.map_or(&node.place, |[size, _]| &size.place);
+        ScenarioError::worded(place, error.problem())
+    })
+}
+
+fn media(class: &Section<'_>, node: &Node) -> Result<CbrSpec> {
+    let section = Section::new("media", class.key_place("media"), node, keys::MEDIA)?;
+    let spec = CbrSpec {
+        rate: section.need("rate", "\"2mbit\"")?.parse::<Rate>()?,
+        interval: section.parse_or("frame", TimeDelta::from_millis(20))?,
+        duration: section.read("for", some_time)?.unwrap_or(TimeDelta::MAX),
+    };
+    spec.check().map_err(|error| ScenarioError::worded(&node.place, error))?;
+    Ok(spec)
+}

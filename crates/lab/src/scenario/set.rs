@@ -1,0 +1,156 @@
+//! Values that are given in the stead of those in the file.
+
+use toml_edit::{Array, DocumentMut, Item, TableLike};
+
+use super::document::{Node, Value, toml_value};
+use super::error::{Place, ScenarioError, Source};
+use super::keys;
+use super::read::unknown_place;
+
+/// An axis and its values before any was replaced.
+type Before = Vec<(String, Vec<String>)>;
+
+/// Puts the values of `set` into `tree`, and gives the text that reads as this tree: `text`, with its
+/// comments and all else that is not replaced.
+///
+/// A value that is no TOML is a string. A place that the matrix varies has, from then on, this one
+/// value; what asks for other values of such an axis is left out.
+pub(super) fn apply(
+    tree: &mut Node,
+    text: &str,
+    set: &[(String, String)],
+) -> Result<String, ScenarioError> {
+    let before = axes(tree);
+    let mut document = match text.parse::<DocumentMut>() {
+        Ok(document) if !set.is_empty() => document,
+        _ => return Ok(text.to_owned()),
+    };
+    for (index, (key, value)) in set.iter().enumerate() {
+        let place = Place { source: Source::Set(index), span: 0..key.len() };
+        let parts = toml_edit::Key::parse(key).unwrap_or_default();
+        let parts: Vec<String> = parts.iter().map(|part| part.get().to_owned()).collect();
+        let node = Node::of_set(index, key, value);
+        let item = toml_value(value).unwrap_or_else(|| toml_edit::value(value));
+        let (keys, node, item) = locate(tree, key, parts, node, item, &place)?;
+        tree.put(&keys, &place, node)?;
+        write(document.as_table_mut(), &keys, item);
+    }
+    narrow(tree, &mut document, &before);
+    Ok(document.to_string())
+}
+
+/// Where a value goes, and as what: into the matrix, or to its own place.
+fn locate(
+    tree: &Node,
+    key: &str,
+    parts: Vec<String>,
+    node: Node,
+    item: Item,
+    place: &Place,
+) -> Result<(Vec<String>, Node, Item), ScenarioError> {
+    if parts.first().is_some_and(|first| first == "matrix") {
+        let axis = parts[1..].join(".");
+        if axis.is_empty() || !matches!(node.value, Value::List(_)) {
+            let message = "an axis of the matrix is a place and a list of its values";
+            return Err(ScenarioError::new(&node.place, message)
+                .help("write matrix.\"path.loss\"=[\"0%\", \"1%\"]"));
+        }
+        return Ok((vec![parts[0].clone(), axis], node, item));
+    }
+    for entry in tree.get("matrix").map(Node::entries).unwrap_or_default() {
+        let varied: Vec<Vec<String>> = entry.name.split(',').map(dotted).collect();
+        let touched = |other: &Vec<String>| other.starts_with(&parts) || parts.starts_with(other);
+        if varied.len() == 1 && varied[0] == parts {
+            let list = Node { place: node.place.clone(), value: Value::List(vec![node]) };
+            let values: Array = item.into_value().into_iter().collect();
+            return Ok((vec!["matrix".into(), entry.name.clone()], list, toml_edit::value(values)));
+        }
+        if !parts.is_empty() && varied.iter().any(touched) {
+            let message =
+                format!("the matrix varies `{}`, so that `{key}` cannot be set", entry.name);
+            return Err(ScenarioError::new(place, message)
+                .help(format!("set matrix.\"{}\" to a list", entry.name)));
+        }
+    }
+    keys::check(tree, &parts).map_err(|unknown| unknown_place(key, &parts, unknown, place))?;
+    Ok((parts, node, item))
+}
+
+fn dotted(key: &str) -> Vec<String> {
+    let parts = toml_edit::Key::parse(key.trim()).unwrap_or_default();
+    parts.iter().map(|part| part.get().to_owned()).collect()
+}
+
+/// Puts `item` at `keys` of a document; what is left of the old value is its comment.
+fn write(mut table: &mut dyn TableLike, keys: &[String], mut item: Item) {
+    let Some((last, way)) = keys.split_last() else { return };
+    for key in way {
+        if !table.contains_key(key) {
+            table.insert(key, toml_edit::table());
+        }
+        match table.get_mut(key).and_then(Item::as_table_like_mut) {
+            Some(below) => table = below,
+            None => return,
+        }
+    }
+    if let Some(new) = item.as_value_mut() {
+        let old = table.get(last).and_then(Item::as_value).map(|old| old.decor().clone());
+        *new.decor_mut() = old.unwrap_or_default();
+    }
+    // `insert` would take away the comments before the key.
+    match table.get_mut(last) {
+        Some(place) => *place = item,
+        None => {
+            table.insert(last, item);
+        }
+    }
+}
+
+fn axes(tree: &Node) -> Before {
+    let entries = tree.get("matrix").map(Node::entries).unwrap_or_default();
+    let labels = |node: &Node| node.list().unwrap_or_default().iter().map(Node::label).collect();
+    entries.iter().map(|entry| (entry.name.clone(), labels(&entry.node))).collect()
+}
+
+/// Leaves out what asks for values that axes had and have no longer.
+fn narrow(tree: &mut Node, document: &mut DocumentMut, before: &Before) {
+    let now = axes(tree);
+    let gone = |axis: &str, label: &str| {
+        let has = |axes: &Before| {
+            axes.iter()
+                .any(|(key, values)| key == axis && values.iter().any(|value| value == label))
+        };
+        has(before) && !has(&now)
+    };
+    for section in ["threshold", "figure", "published"] {
+        let Some(Value::List(members)) = tree.get_mut(section).map(|node| &mut node.value) else {
+            continue;
+        };
+        let lost: Vec<bool> = members.iter().map(|member| asks_for(member, &gone)).collect();
+        let mut stays = lost.iter().map(|lost| !lost);
+        members.retain(|_| stays.next().unwrap_or(true));
+        for (index, _) in lost.iter().enumerate().rev().filter(|(_, lost)| **lost) {
+            match document.get_mut(section) {
+                Some(Item::ArrayOfTables(tables)) => {
+                    tables.remove(index);
+                }
+                Some(Item::Value(toml_edit::Value::Array(array))) => {
+                    array.remove(index);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether `member` selects, or divides by, something that is gone.
+fn asks_for(member: &Node, gone: &impl Fn(&str, &str) -> bool) -> bool {
+    let selections = ["where", "over"].into_iter().filter_map(|key| member.get(key));
+    let selected = selections.flat_map(Node::entries);
+    let mut pairs = selected.map(|entry| (entry.name.as_str(), entry.node.label()));
+    let axis = member.get("x").map(Node::label).unwrap_or_default();
+    let points = member.get("published").and_then(|node| node.list().ok()).unwrap_or_default();
+    let x = |point: &Node| point.list().ok().and_then(|point| point.get(1)).map(Node::label);
+    pairs.any(|(axis, label)| gone(axis, &label))
+        || points.iter().filter_map(x).any(|label| gone(&axis, &label))
+}
