@@ -25,6 +25,6 @@ pub use evaluate::{RunCost, RunOutcome, SampledCell, document as lab_document, r
 pub use files::{FILE_NAMES, files};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
 pub use scenario::{
-    Axis, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, MetricUnit, Place,
-    Published, Quantity, Scenario, ScenarioError, Selection, Source, Statistic, Threshold,
+    Axis, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place, Published,
+    Quantity, Scenario, ScenarioError, Selection, Source, Statistic, Threshold,
 };

@@ -7,8 +7,8 @@ use super::outcome::RunOutcome;
 use super::results::Results;
 use crate::figures::record;
 use crate::scenario::{
-    Axis, Cell, Class, Expectation, Metric, Published, Quantity, Scenario, Selection, Statistic,
-    Threshold,
+    Axis, Cell, Class, Expectation, Metric, Plan, Published, Quantity, Scenario, Selection,
+    Statistic, Threshold,
 };
 
 const P50: Statistic = Statistic::Quantile(0.5);
@@ -32,6 +32,7 @@ fn scenario() -> Scenario {
             point: vec![value],
             classes: vec![class("main", &[cc]), background],
             end: Time::ZERO + TimeDelta::from_secs(100),
+            plan: Plan::default(),
         }
     };
     Scenario {

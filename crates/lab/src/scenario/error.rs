@@ -108,6 +108,18 @@ impl ScenarioError {
         if names.is_empty() { self } else { self.help(format!("there is {}", names.join(", "))) }
     }
 
+    /// Suggests the nearest of what there is, if anything is near.
+    pub(super) fn or_nearest<'a>(
+        self,
+        word: &str,
+        known: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        match super::keys::nearest(word, known) {
+            Some(near) => self.help(format!("did you mean `{near}`?")),
+            None => self,
+        }
+    }
+
     pub(super) fn note(mut self, note: impl Into<String>) -> Self {
         self.0.notes.push(note.into());
         self

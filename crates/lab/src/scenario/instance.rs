@@ -1,7 +1,7 @@
 //! One run of a cell, with all that a seed decides.
 
 use uncork_cc::CcSpec;
-use uncork_path::PathSpec;
+use uncork_path::{PathSpec, RateSpec};
 use uncork_play::{ArrivalSpec, ClientSpec};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::{Rng, Time, TimeDelta};
@@ -214,16 +214,15 @@ impl PathPlan {
         let mut spec = self.spec.clone();
         let Draws { rate, rtt, loss, buffer } = &self.draws;
         let rng = |what| stream(seed, class, what, index);
-        replace(&mut spec.link.rate, rate.as_ref(), rng("rate"));
-        replace(&mut spec.rtt, rtt.as_ref(), rng("rtt"));
-        replace(&mut spec.loss, loss.as_ref(), rng("loss"));
-        replace(&mut spec.link.buffer, buffer.as_ref(), rng("buffer"));
+        let rate = drawn(rate.as_ref(), rng("rate")).map(RateSpec::Constant);
+        spec.link.rate = rate.unwrap_or(spec.link.rate);
+        spec.rtt = drawn(rtt.as_ref(), rng("rtt")).unwrap_or(spec.rtt);
+        spec.loss = drawn(loss.as_ref(), rng("loss")).unwrap_or(spec.loss);
+        spec.link.buffer = drawn(buffer.as_ref(), rng("buffer")).unwrap_or(spec.link.buffer);
         spec
     }
 }
 
-fn replace<T: Between>(value: &mut T, draw: Option<&Draw<T>>, mut rng: Rng) {
-    if let Some(drawn) = draw.and_then(|draw| draw.sample(&mut rng)) {
-        *value = drawn;
-    }
+fn drawn<T: Between>(draw: Option<&Draw<T>>, mut rng: Rng) -> Option<T> {
+    draw?.sample(&mut rng)
 }

@@ -45,6 +45,7 @@ pub(super) const PATH: &[&str] = &[
     "loss",
     "loss_position",
     "jitter",
+    "jitter_distribution",
     "reorder",
     "aggregation",
     "uplink",
@@ -227,4 +228,33 @@ fn inside(key: &str) -> &'static [&'static str] {
 
 fn unknown(part: usize, known: &[&str]) -> Unknown {
     Unknown { part, known: known.iter().map(|&name| name.to_owned()).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key that is not in the reference is one that nobody finds.
+    #[test]
+    fn the_reference_has_every_key() {
+        let reference = include_str!("../../../../docs/scenarios.md");
+        let tables = [
+            FILE, RUN, LINK, PATH, LTE, DRAW, FLOW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO,
+            THRESHOLD, PUBLISHED, FIGURE,
+        ];
+        for key in tables.iter().copied().flatten() {
+            assert!(reference.contains(&format!("`{key}`")), "{key}");
+        }
+        assert!(LINK.iter().all(|key| PATH.contains(key)));
+        assert!(WORKLOADS.iter().all(|key| FLOW.contains(key)));
+    }
+
+    #[test]
+    fn a_slip_is_told_from_another_word() {
+        assert_eq!(nearest("rte", ["rate", "rtt"]), Some("rate"));
+        assert_eq!(nearest("flwo", ["flow", "path"]), Some("flow"));
+        assert_eq!(nearest("Loss", ["loss"]), Some("loss"));
+        assert_eq!(nearest("bandwidth", ["rate", "rtt", "loss"]), None);
+        assert_eq!(nearest("x", []), None);
+    }
 }

@@ -1,6 +1,6 @@
 //! How much a scenario may ask for.
 
-use uncork_path::PathSpec;
+use uncork_path::RateSpec;
 use uncork_play::{ArrivalSpec, ClientSpec};
 use uncork_sim::{MSS_BYTES, PACKET_BYTES};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
@@ -123,12 +123,17 @@ fn arriving(plan: &ArrivalPlan) -> (u64, u64) {
     }
 }
 
-/// A rate that the path's link does not exceed, of one that is drawn a middling one.
+/// A rate that the path's link does not exceed for long; of one that is drawn, a middling one.
 fn fastest(path: &PathPlan) -> Rate {
-    let PathSpec { link, .. } = &path.spec;
     let drawn = path.draws.rate.as_ref().and_then(super::draw::Draw::extremes);
-    let first = drawn.map_or(link.rate, |[least, most]| least.between(most, 1 << 63));
-    link.rate_steps.iter().map(|step| step.rate).fold(first, Rate::max)
+    let middle = drawn.map(|[least, most]| least.between(most, 1 << 63));
+    let link = &path.spec.link;
+    match &link.rate {
+        RateSpec::Steps { first, steps } => {
+            steps.iter().map(|step| step.rate).fold(*first, Rate::max)
+        }
+        _ => middle.unwrap_or_else(|| link.nominal_rate()),
+    }
 }
 
 /// What `payload` bytes are on the wire.

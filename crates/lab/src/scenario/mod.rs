@@ -18,7 +18,8 @@ mod set;
 
 pub use error::{Place, ScenarioError, Source};
 pub use model::{Axis, Cell, Class, Instance, Scenario};
-pub use names::MetricUnit;
+#[cfg(test)]
+pub(crate) use plan::Plan;
 pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, Quantity, Selection, Statistic, Threshold,
 };

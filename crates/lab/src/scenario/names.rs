@@ -6,7 +6,7 @@ use super::question::{Metric, Quantity, Statistic};
 
 /// What a metric counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MetricUnit {
+pub(crate) enum MetricUnit {
     /// Seconds, written as a span of time.
     Seconds,
     /// Bits per second, written as a rate.
@@ -19,7 +19,7 @@ pub enum MetricUnit {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Completion,
         Self::FirstByte,
         Self::Goodput,
@@ -39,31 +39,8 @@ impl Metric {
         Self::Switches,
     ];
 
-    /// Its name in a scenario.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Completion => "completion",
-            Self::FirstByte => "first_byte",
-            Self::Goodput => "goodput",
-            Self::Bandwidth => "bandwidth",
-            Self::Utilisation => "utilisation",
-            Self::Share => "share",
-            Self::Rtt => "rtt",
-            Self::QueueDelay => "queue_delay",
-            Self::Retransmitted => "retransmitted",
-            Self::Dropped => "dropped",
-            Self::Timeouts => "timeouts",
-            Self::Jain => "jain",
-            Self::PlaybackLatency => "playback_latency",
-            Self::Stutters => "stutters",
-            Self::Stalled => "stalled",
-            Self::PlayedRate => "played_rate",
-            Self::Switches => "switches",
-        }
-    }
-
-    /// What it counts in.
-    pub const fn unit(self) -> MetricUnit {
+    /// How its values are written.
+    pub(crate) const fn written_in(self) -> MetricUnit {
         match self {
             Self::Completion
             | Self::FirstByte
@@ -81,13 +58,13 @@ impl Metric {
     }
 
     /// The metric of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
     }
 }
 
 impl MetricUnit {
-    /// Reads a value with this unit, in what [`super::Expectation`] counts in.
+    /// Reads a value with this unit, in what [`super::question::Expectation`] counts in.
     ///
     /// # Errors
     ///
@@ -112,7 +89,7 @@ impl MetricUnit {
 
 impl Statistic {
     /// The statistic of this name: `mean`, `sum`, or `p` with a percentage of less than 100.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "mean" => Some(Self::Mean),
             "sum" => Some(Self::Sum),

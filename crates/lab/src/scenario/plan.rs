@@ -1,7 +1,7 @@
 //! What the runs of a cell have in common, before a seed fills in the rest.
 
 use uncork_cc::CcSpec;
-use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec};
+use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec};
 use uncork_play::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_units::{Rate, TimeDelta};
 
@@ -88,6 +88,19 @@ pub(crate) enum ArrivalPlan {
     Trace(uncork_play::ArrivalTrace),
 }
 
+impl Work {
+    /// How long a flow lasts, if that does not depend on what arrives.
+    pub(crate) fn lasts(&self) -> Option<TimeDelta> {
+        match self {
+            Self::One(OneWork::Bulk(span) | OneWork::Client(_, span)) => *span,
+            Self::One(OneWork::Media(media)) => {
+                Some(media.duration).filter(|span| *span < TimeDelta::MAX)
+            }
+            Self::One(OneWork::Transfer(_)) | Self::Arrivals(_) => None,
+        }
+    }
+}
+
 impl FlowPlan {
     /// The number by which client `index` draws: with `paired`, one of each controller has the same.
     pub(crate) fn draw_index(&self, index: u64) -> u64 {
@@ -101,7 +114,9 @@ impl PathPlan {
     pub(crate) fn corners(&self) -> Vec<PathSpec> {
         let Draws { rate, rtt, loss, buffer } = &self.draws;
         let mut corners = vec![self.spec.clone()];
-        vary(&mut corners, rate.as_ref(), |path, rate| path.link.rate = rate);
+        vary(&mut corners, rate.as_ref(), |path, rate| {
+            path.link.rate = RateSpec::Constant(rate);
+        });
         vary(&mut corners, rtt.as_ref(), |path, rtt| path.rtt = rtt);
         vary(&mut corners, loss.as_ref(), |path, loss| path.loss = loss);
         vary(&mut corners, buffer.as_ref(), |path, buffer| path.link.buffer = buffer);

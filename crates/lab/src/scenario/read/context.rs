@@ -1,20 +1,26 @@
 //! What stands beside the scenario.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use uncork_path::{Trace, TraceError};
 use uncork_play::TableError;
 
 use super::super::Files;
 use super::super::document::Node;
 use super::super::error::{Place, ScenarioError};
-use super::section::{Result, Section};
+use super::section::Result;
 
 /// What reading needs besides the tree.
 pub(crate) struct Context<'a> {
     files: &'a dyn Files,
+    /// Traces that were read already: a matrix has many cells.
+    traces: RefCell<BTreeMap<String, Trace>>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(files: &'a dyn Files) -> Self {
-        Self { files }
+        Self { files, traces: RefCell::default() }
     }
 
     /// The name and the text of the file that `node` names.
@@ -26,16 +32,25 @@ impl<'a> Context<'a> {
         })?;
         Ok((name, text))
     }
-}
 
-/// Fails if any of `keys` is there, which this version cannot do.
-pub(crate) fn later(section: &Section<'_>, keys: &[&str]) -> Result<()> {
-    match keys.iter().find(|key| section.get(key).is_some()) {
-        Some(key) => {
-            let message = format!("`{key}` is not available in this version");
-            Err(ScenarioError::new(section.key_place(key), message))
+    /// The trace that `node` names: one that comes along, or that of a file.
+    pub(crate) fn trace(&self, node: &Node) -> Result<Trace> {
+        let name = node.text()?;
+        if let Ok(trace) = Trace::builtin(name) {
+            return Ok(trace);
         }
-        None => Ok(()),
+        if let Some(trace) = self.traces.borrow().get(name) {
+            return Ok(trace.clone());
+        }
+        let (_, text) = self.file(node).map_err(|error| {
+            let known = Trace::BUILTIN;
+            error
+                .note(format!("traces that come along: {}", known.join(", ")))
+                .or_nearest(name, known)
+        })?;
+        let trace: Trace = text.parse().map_err(|error| of_trace(node, name, &text, &error))?;
+        self.traces.borrow_mut().insert(name.to_owned(), trace.clone());
+        Ok(trace)
     }
 }
 
@@ -51,4 +66,14 @@ pub(crate) fn table<T>(
         Some(line) => ScenarioError::new(&Place::in_file(name, text, line), error.problem()),
         None => ScenarioError::new(&node.place, format!("`{name}`: {}", error.problem())),
     })
+}
+
+fn of_trace(node: &Node, name: &str, text: &str, error: &TraceError) -> ScenarioError {
+    match error {
+        TraceError::Line { number, value, problem } => {
+            let place = Place::in_file(name, text, *number);
+            ScenarioError::worded(&place, problem).expected(format!("not `{value}`"))
+        }
+        _ => ScenarioError::worded(&node.place, error).note(format!("in the file `{name}`")),
+    }
 }

@@ -138,7 +138,7 @@ fn points(
             let error = ScenarioError::new(&x.place, format!("the axis has no value `{at}`"));
             return Err(error.nearest(&at, values.iter().map(String::as_str)));
         }
-        let unit: MetricUnit = quantity.metric.unit();
+        let unit: MetricUnit = quantity.metric.written_in();
         Ok((label.text()?.to_owned(), at, bound(value, unit)?))
     };
     node.list()?.iter().map(point).collect()

@@ -8,10 +8,12 @@ mod matrix;
 mod path;
 mod players;
 mod question;
+mod rate;
 mod section;
 mod workload;
 
-use uncork_units::{Time, TimeDelta};
+use uncork_path::RateSpec;
+use uncork_units::{Rate, Time, TimeDelta};
 
 use super::document::{Node, Value};
 use super::error::ScenarioError;
@@ -133,20 +135,37 @@ fn cells(tree: &Node, axes: &[AxisPlan], run: &Run, context: &Context<'_>) -> Re
 
 /// The cell of which `tree` tells everything.
 fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Result<Cell> {
-    let links = path::links(tree)?;
-    let paths = path::paths(tree, &links)?;
+    let links = path::links(tree, context)?;
+    let paths = path::paths(tree, &links, context)?;
     path::check_shared(tree, &links, &paths)?;
     let flows = flow::flows(tree, &paths, context)?;
-    let class = |(flow, background): &flow::Class| Class {
-        name: flow.name.clone(),
-        ccs: flow.ccs.iter().map(ToString::to_string).collect(),
-        background: *background,
+    let end = end(tree, run.warmup)?;
+    let class = |(flow, background): &flow::Class| {
+        let path = &paths[flow.path];
+        Class {
+            name: flow.name.clone(),
+            ccs: flow.ccs.iter().map(ToString::to_string).collect(),
+            background: *background,
+            own_links: path.own_per_flow,
+            link_bps: (!path.own_per_flow).then(|| mean_bps(&path.spec.link.rate, end)),
+            lasts: flow.work.lasts(),
+        }
     };
     let classes = flows.iter().map(class).collect();
     let links = links.into_iter().map(|(_, link)| link).collect();
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
     let plan = Plan { links, paths, flows }.with_spreads();
-    Ok(Cell { point, classes, end: end(tree, run.warmup)?, plan })
+    Ok(Cell { point, classes, end, plan })
+}
+
+/// The mean rate of a link in bits per second: of steps until the end of the run.
+fn mean_bps(rate: &RateSpec, end: Time) -> u64 {
+    match rate {
+        RateSpec::Steps { .. } => {
+            Rate::of(rate.link(0, 0).capacity(end), end.since(Time::ZERO)).bits_per_sec()
+        }
+        other => other.mean().bits_per_sec(),
+    }
 }
 
 /// The classes, each with the controllers that it has in any cell.

@@ -1,30 +1,29 @@
 //! Links and paths.
 
 use uncork_path::{
-    LinkSpec, LossPosition, LossSpec, PathSpec, PathSpecError, QueueError, QueueSpec, RateStep,
+    AggregationSpec, Buffer, JitterDistribution, JitterSpec, LinkSpec, LossPosition, LossSpec,
+    PathSpec, PathSpecError, QueueError, QueueSpec,
 };
 use uncork_sim::PACKET_BYTES;
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Rate, TimeDelta};
 
-use super::super::document::Node;
+use super::super::document::{Entry, Node};
+use super::super::draw::Draw;
 use super::super::error::ScenarioError;
 use super::super::keys;
 use super::super::plan::{Draws, PathPlan};
-use super::context::later;
+use super::context::Context;
 use super::drawn::{Given, given};
+use super::rate::rate;
 use super::section::{Result, Section};
 
-/// Keys that this version reads but cannot do yet.
-const LATER: [&str; 7] =
-    ["trace", "trace_scale", "trace_start", "lte", "jitter", "reorder", "aggregation"];
-
 /// The links that paths share: their names and what they are.
-pub(crate) fn links(tree: &Node) -> Result<Vec<(String, LinkSpec)>> {
+pub(crate) fn links(tree: &Node, context: &Context<'_>) -> Result<Vec<(String, LinkSpec)>> {
     let entries = tree.get("link").map(Node::entries).unwrap_or_default();
-    let link = |entry: &super::super::document::Entry| {
+    let link = |entry: &Entry| {
         let name = format!("[link.{}]", entry.name);
         let section = Section::new(&name, &entry.place, &entry.node, keys::LINK)?;
-        let link = LinkPart::read(&section)?;
+        let link = LinkPart::read(&section, context)?;
         link.only_fixed(&section)?;
         Ok((entry.name.clone(), link.spec))
     };
@@ -35,6 +34,7 @@ pub(crate) fn links(tree: &Node) -> Result<Vec<(String, LinkSpec)>> {
 pub(crate) fn paths(
     tree: &Node,
     links: &[(String, LinkSpec)],
+    context: &Context<'_>,
 ) -> Result<Vec<PathPlan>> {
     let entry = tree.entries().iter().find(|entry| entry.name == "path");
     let Some(entry) = entry else {
@@ -44,12 +44,12 @@ pub(crate) fn paths(
     };
     if keys::is_single_path(&entry.node) {
         let section = Section::new("[path]", &entry.place, &entry.node, keys::PATH)?;
-        return Ok(vec![path("path", &section, links)?]);
+        return Ok(vec![path("path", &section, links, context)?]);
     }
     let named = entry.node.entries().iter().map(|entry| {
         let name = format!("[path.{}]", entry.name);
         let section = Section::new(&name, &entry.place, &entry.node, keys::PATH)?;
-        path(&entry.name, &section, links)
+        path(&entry.name, &section, links, context)
     });
     named.collect()
 }
@@ -58,13 +58,14 @@ fn path(
     name: &str,
     section: &Section<'_>,
     links: &[(String, LinkSpec)],
+    context: &Context<'_>,
 ) -> Result<PathPlan> {
-    let link = LinkPart::read(section)?;
+    let link = LinkPart::read(section, context)?;
     let rtt = given(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
     let loss = section.read("loss", |node| given(node, loss))?;
     let loss = loss.unwrap_or(Given::Fixed(LossSpec::EveryNth(0)));
     let draws = Draws {
-        rate: link.rate.draw(),
+        rate: link.rate.clone(),
         rtt: rtt.draw(),
         loss: loss.draw(),
         buffer: link.buffer.draw(),
@@ -77,10 +78,12 @@ fn path(
     }
     let spec = PathSpec {
         via: via(section, links)?,
-        uplink: section.read("uplink", |node| uplink(section, node))?,
+        uplink: section.read("uplink", |node| uplink(section, node, context))?,
         rtt: rtt.first(),
         loss: loss.first(),
         loss_position: loss_position(section)?,
+        jitter: jitter(section)?,
+        aggregation: section.read("aggregation", aggregation)?,
         link: link.spec.clone(),
     };
     let plan = PathPlan { name: name.to_owned(), spec, own_per_flow, draws };
@@ -91,29 +94,27 @@ fn path(
 /// What a link and a path have in common.
 struct LinkPart {
     spec: LinkSpec,
-    rate: Given<uncork_units::Rate>,
-    buffer: Given<uncork_path::Buffer>,
+    rate: Option<Draw<Rate>>,
+    buffer: Given<Buffer>,
 }
 
 impl LinkPart {
-    fn read(section: &Section<'_>) -> Result<Self> {
-        later(section, &LATER)?;
-        let (_, rate) = section.exactly_one(&["rate", "trace", "lte"], "rate")?;
-        let rate = given(rate, |node| node.within(LinkSpec::RATES))?;
+    fn read(section: &Section<'_>, context: &Context<'_>) -> Result<Self> {
+        let (spec, rate) = rate(section, context)?;
         let buffer = section.read("buffer", |node| given(node, Node::parse))?;
-        let buffer = buffer.unwrap_or(Given::Fixed(uncork_path::Buffer::MilliBdp(1000)));
+        let buffer = buffer.unwrap_or(Given::Fixed(Buffer::MilliBdp(1000)));
         let spec = LinkSpec {
-            rate_steps: section.read("rate_steps", rate_steps)?.unwrap_or_default(),
+            rate: spec,
             policer: section.read("policer", policer)?,
             queue: section.read("queue", queue)?.unwrap_or_default(),
-            ..LinkSpec::new(rate.first(), buffer.first())
+            buffer: buffer.first(),
         };
         Ok(Self { spec, rate, buffer })
     }
 
     /// Fails if anything is drawn for each client.
     fn only_fixed(&self, section: &Section<'_>) -> Result<()> {
-        let drawn = [("rate", self.rate.is_drawn()), ("buffer", self.buffer.is_drawn())];
+        let drawn = [("rate", self.rate.is_some()), ("buffer", self.buffer.is_drawn())];
         drawn.iter().filter(|(_, drawn)| *drawn).try_for_each(|(key, _)| not_own(section, key))
     }
 }
@@ -125,27 +126,11 @@ fn not_own(section: &Section<'_>, key: &str) -> Result<()> {
     Err(error.help("write own_per_flow = true in a [path], or give one value"))
 }
 
-fn uplink(outer: &Section<'_>, node: &Node) -> Result<LinkSpec> {
+fn uplink(outer: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<LinkSpec> {
     let section = Section::new("uplink", outer.key_place("uplink"), node, keys::LINK)?;
-    let link = LinkPart::read(&section)?;
+    let link = LinkPart::read(&section, context)?;
     link.only_fixed(&section)?;
     Ok(link.spec)
-}
-
-fn rate_steps(node: &Node) -> Result<Vec<RateStep>> {
-    let steps = node.pairs("[\"10s\", \"5mbit\"]")?;
-    let mut last = TimeDelta::ZERO;
-    let mut step = |[at, rate]: [&Node; 2]| {
-        let after: TimeDelta = at.parse()?;
-        if after <= last {
-            let message = format!("a change at {after} does not come after {last}");
-            return Err(ScenarioError::new(&at.place, message)
-                .help("give the changes in the order of time, the first after 0s"));
-        }
-        last = after;
-        Ok(RateStep { at: Time::ZERO + after, rate: rate.within(LinkSpec::RATES)? })
-    };
-    steps.into_iter().map(&mut step).collect()
 }
 
 fn policer(node: &Node) -> Result<uncork_path::PolicerSpec> {
@@ -188,6 +173,24 @@ fn loss_position(section: &Section<'_>) -> Result<LossPosition> {
     Ok(position.unwrap_or(LossPosition::After))
 }
 
+fn jitter(section: &Section<'_>) -> Result<Option<JitterSpec>> {
+    let known = [("uniform", JitterDistribution::Uniform), ("bell", JitterDistribution::Bell)];
+    let Some(node) = section.get("jitter") else {
+        section.forbid(&["reorder", "jitter_distribution"], "there is no jitter")?;
+        return Ok(None);
+    };
+    let given = section.read("jitter_distribution", |node| node.choice("distribution", &known))?;
+    Ok(Some(JitterSpec {
+        distribution: given.unwrap_or(JitterDistribution::Uniform),
+        max: node.within((TimeDelta::ZERO, PathSpec::RTTS.1))?,
+        reorder: section.flag("reorder")?,
+    }))
+}
+
+fn aggregation(node: &Node) -> Result<AggregationSpec> {
+    node.within((TimeDelta::ZERO, PathSpec::RTTS.1)).map(AggregationSpec::from)
+}
+
 /// The indices of the links that `via` names.
 fn via(section: &Section<'_>, links: &[(String, LinkSpec)]) -> Result<Vec<usize>> {
     let mut via: Vec<usize> = Vec::new();
@@ -214,7 +217,7 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
             let key = match error {
                 PathSpecError::Burst { .. } => "policer",
                 PathSpecError::Rtt(_) => "rtt",
-                PathSpecError::Rate(_) => "rate",
+                PathSpecError::Rate(_) | PathSpecError::Lte(_) => "rate",
                 _ if spec.link.check(PACKET_BYTES, spec.rtt).is_ok() => "uplink",
                 _ if section.get("buffer").is_some() => "buffer",
                 _ => "rate",

@@ -103,9 +103,9 @@ impl Known<'_> {
         Ok(of)
     }
 
-    /// That of `over`: the same as `of` but for what it names, which are axes, `flow` and `cc`.
+    /// What `over` names, which are axes, `flow` and `cc`; all else is as in `of`.
     fn over(&self, node: &Node, section: &Section<'_>, of: &Selection) -> Result<Selection> {
-        let mut over = of.clone();
+        let mut over = Selection::default();
         let entries = self.cells("over", node)?.entries();
         if entries.is_empty() {
             let message = "`over` does not say what to divide by";
@@ -115,10 +115,12 @@ impl Known<'_> {
         for entry in entries {
             match entry.name.as_str() {
                 "flow" => over.class = Some(self.class(&entry.node)?),
-                "cc" => over.cc = Some(self.cc(&entry.node, over.class.as_deref())?),
+                "cc" => {
+                    let class = over.class.as_deref().or(of.class.as_deref());
+                    over.cc = Some(self.cc(&entry.node, class)?);
+                }
                 axis => {
                     let (axis, value) = self.value(axis, &entry.place, &entry.node)?;
-                    over.at.retain(|(other, _)| *other != axis);
                     over.at.push((axis, value));
                 }
             }
@@ -186,9 +188,7 @@ impl Known<'_> {
         let label = |key| section.get(key).map(Node::label);
         let mut text = label("metric").unwrap_or_default();
         if let Some(over) = over {
-            let differs = |what: &String| !self.told(of).contains(what);
-            let told: Vec<String> = self.told(over).into_iter().filter(differs).collect();
-            text = format!("{text} over that of {}", told.join(", "));
+            text = format!("{text} over that of {}", self.told(over).join(", "));
         }
         text += &match (label("min"), label("max")) {
             (Some(min), Some(max)) => format!(" from {min} to {max}"),
@@ -261,7 +261,7 @@ fn unknown_statistic(node: &Node, name: &str) -> ScenarioError {
 /// The bounds at `min` and `max`, if there are any: in the metric's unit, or plain numbers of a
 /// quotient.
 fn bounds(section: &Section<'_>, metric: Metric, quotient: bool) -> Result<Option<Expectation>> {
-    let unit = if quotient { MetricUnit::Number } else { metric.unit() };
+    let unit = if quotient { MetricUnit::Number } else { metric.written_in() };
     let bound = |key| section.read(key, |node| bound(node, unit));
     let (min, max) = (bound("min")?, bound("max")?);
     if let (Some(min), Some(max)) = (min, max)

@@ -1,0 +1,129 @@
+//! How fast links are: always the same, in steps, as recorded, or as a mobile link.
+
+use uncork_path::{LinkSpec, LteSpec, RateSpec, RateStep, Trace, TraceSpec, TraceStart};
+use uncork_units::{Rate, Ratio, Time, TimeDelta};
+
+use super::super::document::{Node, Value};
+use super::super::draw::Draw;
+use super::super::error::ScenarioError;
+use super::super::keys;
+use super::context::Context;
+use super::drawn::{Given, given};
+use super::section::{Result, Section};
+
+/// The rate of a link, and what it is drawn from if it is.
+pub(crate) fn rate(
+    section: &Section<'_>,
+    context: &Context<'_>,
+) -> Result<(RateSpec, Option<Draw<Rate>>)> {
+    let (key, node) = section.exactly_one(&["rate", "trace", "lte"], "rate")?;
+    if key != "rate" {
+        section.forbid(&["rate_steps"], "the rate varies already")?;
+    }
+    if key != "trace" {
+        section.forbid(&["trace_scale", "trace_start"], "there is no trace")?;
+    }
+    match key {
+        "trace" => Ok((RateSpec::Trace(trace(section, node, context)?), None)),
+        "lte" => Ok((RateSpec::Lte(lte(section, node)?), None)),
+        _ => constant(section, node),
+    }
+}
+
+fn constant(section: &Section<'_>, node: &Node) -> Result<(RateSpec, Option<Draw<Rate>>)> {
+    let rate = given(node, |node| node.within(LinkSpec::RATES))?;
+    if rate.is_drawn() {
+        section.forbid(&["rate_steps"], "the rate is drawn")?;
+    }
+    let (first, draw) = match rate {
+        Given::Fixed(rate) => (rate, None),
+        Given::Drawn(first, draw) => (first, Some(draw)),
+    };
+    let steps = section.read("rate_steps", steps)?.unwrap_or_default();
+    if steps.is_empty() {
+        return Ok((RateSpec::Constant(first), draw));
+    }
+    Ok((RateSpec::Steps { first, steps: steps.into() }, draw))
+}
+
+/// `[["10s", "5mbit"], ["20s", "0mbit"]]`; no rate at all is an outage.
+fn steps(node: &Node) -> Result<Vec<RateStep>> {
+    let pairs = node.pairs("[\"10s\", \"5mbit\"]")?;
+    let mut last = TimeDelta::ZERO;
+    let mut step = |[at, rate]: [&Node; 2]| {
+        let after: TimeDelta = at.parse()?;
+        if after <= last {
+            let message = format!("a change at {after} does not come after {last}");
+            return Err(ScenarioError::new(&at.place, message)
+                .help("give the changes in the order of time, the first after 0s"));
+        }
+        last = after;
+        let rate = match rate.parse()? {
+            Rate::ZERO => Rate::ZERO,
+            _ => rate.within(LinkSpec::RATES)?,
+        };
+        Ok(RateStep { at: Time::ZERO + after, rate })
+    };
+    pairs.into_iter().map(&mut step).collect()
+}
+
+fn trace(section: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<TraceSpec> {
+    let trace: Trace = context.trace(node)?;
+    let trace = match section.read("trace_scale", scale)? {
+        Some(factor) => trace.scaled(factor),
+        None => trace,
+    };
+    let start = section.read("trace_start", |node| start(node, trace.length()))?;
+    Ok(TraceSpec { start: start.unwrap_or(TraceStart::At(TimeDelta::ZERO)), trace, repeat: true })
+}
+
+/// `"200%"`, in tenths of a percent.
+fn scale(node: &Node) -> Result<Ratio> {
+    let text = node.label();
+    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match percent {
+        Some(percent) if (0.1..=100_000.0).contains(&percent) => {
+            Ok(Ratio::new((percent * 10.0).round() as u32, 1000))
+        }
+        _ => Err(ScenarioError::new(&node.place, format!("`{text}` is no scale of a trace"))
+            .help("give 0.1% to 100000%; write 200% for twice as fast")),
+    }
+}
+
+/// `"random"`, another place for each seed, or a time within the trace.
+fn start(node: &Node, length: TimeDelta) -> Result<TraceStart> {
+    if matches!(&node.value, Value::Text(text) if text == "random") {
+        return Ok(TraceStart::Seeded);
+    }
+    let at: TimeDelta = node.parse()?;
+    if at >= length {
+        let message = format!("the trace ends after {length}");
+        return Err(ScenarioError::new(&node.place, message)
+            .help("start before, or write trace_start = \"random\""));
+    }
+    Ok(TraceStart::At(at))
+}
+
+fn lte(outer: &Section<'_>, node: &Node) -> Result<LteSpec> {
+    let section = Section::new("lte", outer.key_place("lte"), node, keys::LTE)?;
+    let spec = LteSpec {
+        mean: section.need("mean", "\"12mbit\"")?.within(LinkSpec::RATES)?,
+        variation: section.read("variation", variation)?.unwrap_or(Ratio::new(1, 2)),
+        correlation: section.parse_or("correlation", TimeDelta::from_secs(2))?,
+        outage_every: section.parse_or("outage_every", TimeDelta::ZERO)?,
+        outage: section.parse_or("outage", TimeDelta::from_millis(500))?,
+        length: section.parse_or("length", TimeDelta::from_secs(600))?,
+    };
+    spec.check().map_err(|error| ScenarioError::worded(&node.place, error))?;
+    Ok(spec)
+}
+
+/// Standard deviation over mean, a plain number.
+fn variation(node: &Node) -> Result<Ratio> {
+    let number = node.number()?;
+    if number > LteSpec::MAX_VARIATION.as_f64() {
+        return Err(ScenarioError::new(&node.place, "so much variation is not simulated")
+            .help("give the standard deviation over the mean, 0 to 3"));
+    }
+    Ok(Ratio::new((number * 1000.0).round() as u32, 1000))
+}
