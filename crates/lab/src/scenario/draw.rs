@@ -117,7 +117,7 @@ fn log_between(low: u64, high: u64, part: u64) -> u64 {
     let (mut low, mut high) = (u128::from(low) << shift, u128::from(high) << shift);
     for bit in (0..64).rev() {
         let middle = (low * high).isqrt();
-        if part >> bit & 1 == 1 {
+        if (part >> bit) & 1 == 1 {
             low = middle;
         } else {
             high = middle;
@@ -161,7 +161,7 @@ impl Between for LossSpec {
         match (self, other) {
             (Self::Bernoulli(low), Self::Bernoulli(high)) => {
                 let span = u128::from(high.steps().saturating_sub(low.steps()));
-                let steps = low.steps() + (span * u128::from(part) >> 64) as u64;
+                let steps = low.steps() + ((span * u128::from(part)) >> 64) as u64;
                 Self::Bernoulli(Probability::of(steps, Probability::ALWAYS.steps()))
             }
             _ => self,

@@ -116,7 +116,7 @@ impl<'a> Builder<'a> {
             let start = Time::ZERO + flow.start + TimeDelta::from_nanos(rng.below(spread));
             match &flow.work {
                 Work::Arrivals(plan) => {
-                    self.arrive(flow, plan, (client, index), path, start, before)
+                    self.arrive(flow, plan, (client, index), path, start, before);
                 }
                 Work::One(work) => {
                     let spec = FlowSpec::new(flow.cc(client), self.workload(work, start));

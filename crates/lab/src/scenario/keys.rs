@@ -181,10 +181,8 @@ pub(super) fn check(tree: &Node, keys: &[String]) -> Result<(), Unknown> {
         "run" => below(keys, 1, RUN),
         "link" => named(tree, keys, LINK),
         "flow" => named(tree, keys, FLOW),
-        "path" => match tree.get("path").is_none_or(is_single_path) {
-            true => below(keys, 1, PATH),
-            false => named(tree, keys, PATH),
-        },
+        "path" if tree.get("path").is_none_or(is_single_path) => below(keys, 1, PATH),
+        "path" => named(tree, keys, PATH),
         "title" | "about" | "assumptions" if keys.len() == 1 => Ok(()),
         _ => Err(unknown(0, FILE)),
     }

@@ -1,7 +1,5 @@
 //! How scenarios call metrics and statistics, and the units of their bounds.
 
-use uncork_units::{Probability, Rate, TimeDelta};
-
 use super::question::{Metric, Quantity, Statistic};
 
 /// What a metric counts in.
@@ -60,30 +58,6 @@ impl Metric {
     /// The metric of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.name() == name)
-    }
-}
-
-impl MetricUnit {
-    /// Reads a value with this unit, in what [`super::question::Expectation`] counts in.
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it and what to write, in words.
-    pub(crate) fn parse(self, text: &str) -> Result<f64, String> {
-        let words = |error: uncork_units::ParseError| error.to_string();
-        match self {
-            Self::Seconds => text.parse().map(|span: TimeDelta| span.as_secs_f64()).map_err(words),
-            Self::BitsPerSecond => {
-                text.parse().map(|rate: Rate| rate.bits_per_sec() as f64).map_err(words)
-            }
-            Self::Share => text.parse().map(|share: Probability| share.as_f64()).map_err(words),
-            Self::Number => match text.replace('_', "").parse::<f64>() {
-                Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
-                _ => {
-                    Err(format!("`{text}` is no plain number: write one without a unit, such as 2"))
-                }
-            },
-        }
     }
 }
 

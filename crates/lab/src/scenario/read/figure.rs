@@ -87,7 +87,12 @@ fn bars(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     Ok(FigureKind::Bars { metric: metric(section)?, statistics, by })
 }
 
-fn series(_: &Section<'_>, _: &Known<'_>) -> Result<FigureKind> {
+fn series(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+    if !known.sampled {
+        let message = "nothing is written down over time";
+        return Err(ScenarioError::new(section.key_place("kind"), message)
+            .help("write sample = \"100ms\" in [run]"));
+    }
     Ok(FigureKind::TimeSeries)
 }
 

@@ -107,7 +107,7 @@ fn controller(node: &Node) -> Result<CcSpec> {
 
 fn paired(section: &Section<'_>, controllers: u64, count: u64) -> Result<bool> {
     let paired = section.flag("paired")?;
-    if paired && count % controllers != 0 {
+    if paired && !count.is_multiple_of(controllers) {
         let message = format!("{count} flows cannot be paired among {controllers} controllers");
         let key = if section.get("count").is_some() { "count" } else { "paired" };
         return Err(ScenarioError::new(section.key_place(key), message)

@@ -109,7 +109,7 @@ pub(crate) fn unknown_place(
     };
     let with = |name: &str| {
         let mut parts = parts.to_vec();
-        parts[part] = name.to_owned();
+        name.clone_into(&mut parts[part]);
         parts.join(".")
     };
     if let Some(near) = keys::nearest(word, known.iter().map(String::as_str)) {
@@ -164,14 +164,26 @@ pub(crate) fn substitute(tree: &Node, axes: &[AxisPlan], point: &[usize]) -> Res
     Ok(tree)
 }
 
-/// What is said of an error in the cell at `point`.
-pub(crate) fn cell_note(axes: &[AxisPlan], point: &[usize]) -> Option<String> {
-    let values = axes.iter().zip(point);
-    let value = |(axis, index): (&AxisPlan, &usize)| {
-        format!("{} = {}", axis.axis.key, axis.axis.values[*index])
+/// Where an error of the cell at `point` occurs: the values of those axes that have others with which
+/// the `same` error does not.
+pub(crate) fn cell_note(
+    axes: &[AxisPlan],
+    point: &[usize],
+    same: impl Fn(&Vec<usize>) -> bool,
+) -> Option<String> {
+    let matters = |nth: usize| {
+        (0..axes[nth].values.len()).filter(|value| *value != point[nth]).any(|value| {
+            let mut other = point.to_vec();
+            other[nth] = value;
+            !same(&other)
+        })
     };
-    let values: Vec<String> = values.map(value).collect();
-    (!values.is_empty()).then(|| format!("in the cell of {}", values.join(", ")))
+    let value = |nth: usize| {
+        let Axis { key, values } = &axes[nth].axis;
+        format!("{key} = {}", values[point[nth]])
+    };
+    let values: Vec<String> = (0..axes.len()).filter(|nth| matters(*nth)).map(value).collect();
+    (!values.is_empty()).then(|| format!("where {}", values.join(", ")))
 }
 
 /// The axis that `section`, a table of thresholds or figures, names at `key`.

@@ -53,7 +53,7 @@ pub(super) fn scenario(
     let cells = cells(&tree, &plans, &run, &context)?;
     limits::check(&tree, &cells, run.seeds)?;
     let classes = classes(&cells);
-    let known = Known { axes: &axes, classes: &classes };
+    let known = Known { axes: &axes, classes: &classes, sampled: run.sample.is_some() };
     Ok(Scenario {
         name: name.to_owned(),
         title: file.text("title")?,
@@ -122,15 +122,21 @@ fn end(tree: &Node, warmup: TimeDelta) -> Result<Time> {
 }
 
 fn cells(tree: &Node, axes: &[AxisPlan], run: &Run, context: &Context<'_>) -> Result<Vec<Cell>> {
-    let cell = |point: Vec<usize>| {
-        let read = matrix::substitute(tree, axes, &point)
-            .and_then(|tree| cell(&tree, run, point.clone(), context));
-        read.map_err(|error| match matrix::cell_note(axes, &point) {
-            Some(note) => error.note(note),
-            None => error,
+    let points = matrix::points(axes);
+    let read = |point: &Vec<usize>| {
+        let tree = matrix::substitute(tree, axes, point)?;
+        cell(&tree, run, point.clone(), context)
+    };
+    let cell = |point: &Vec<usize>| {
+        read(point).map_err(|error| {
+            let same = |other: &Vec<usize>| read(other).err().as_ref() == Some(&error);
+            match matrix::cell_note(axes, point, same) {
+                Some(note) => error.note(note),
+                None => error,
+            }
         })
     };
-    matrix::points(axes).into_iter().map(cell).collect()
+    points.iter().map(cell).collect()
 }
 
 /// The cell of which `tree` tells everything.

@@ -223,7 +223,11 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
                 _ => "rate",
             };
             let at = section.get(key).map_or(section.place(), |node| &node.place);
-            return Err(ScenarioError::worded(at, error));
+            let error = ScenarioError::worded(at, error);
+            return Err(match section.get("buffer") {
+                None => error.note("a buffer of which nothing is said is 1bdp of rate and rtt"),
+                Some(_) => error,
+            });
         }
     }
     Ok(())

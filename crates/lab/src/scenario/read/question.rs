@@ -1,9 +1,9 @@
 //! Thresholds, and what others have published.
 
-use uncork_units::ByteCount;
+use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
-use super::super::document::Node;
-use super::super::error::ScenarioError;
+use super::super::document::{Node, Value};
+use super::super::error::{Place, ScenarioError};
 use super::super::model::{Axis, Class};
 use super::super::names::{MetricUnit, UnknownName};
 use super::super::question::{
@@ -17,6 +17,8 @@ pub(crate) struct Known<'a> {
     pub(crate) axes: &'a [Axis],
     /// The classes, each with the controllers of all cells.
     pub(crate) classes: &'a [Class],
+    /// Whether runs are sampled over time.
+    pub(crate) sampled: bool,
 }
 
 /// What is looked at, which number of it, and what that is divided by.
@@ -129,13 +131,11 @@ impl Known<'_> {
     }
 
     fn cells<'n>(&self, key: &str, node: &'n Node) -> Result<&'n Node> {
-        match &node.value {
-            super::super::document::Value::Table(_) => Ok(node),
-            _ => {
-                let axis = self.axes.first().map_or("path.loss", |axis| axis.key.as_str());
-                Err(wrong_type(node, "a table").help(format!("write {key} = {{ \"{axis}\" = … }}")))
-            }
+        if matches!(node.value, Value::Table(_)) {
+            return Ok(node);
         }
+        let axis = self.axes.first().map_or("path.loss", |axis| axis.key.as_str());
+        Err(wrong_type(node, "a table").help(format!("write {key} = {{ \"{axis}\" = … }}")))
     }
 
     fn class(&self, node: &Node) -> Result<String> {
@@ -165,12 +165,7 @@ impl Known<'_> {
     }
 
     /// The indices of an axis and of one of its values.
-    fn value(
-        &self,
-        axis: &str,
-        place: &super::super::error::Place,
-        node: &Node,
-    ) -> Result<(usize, usize)> {
+    fn value(&self, axis: &str, place: &Place, node: &Node) -> Result<(usize, usize)> {
         let index = index_of(axis, place, self.axes)?;
         let (values, label) = (&self.axes[index].values, node.label());
         let found = values.iter().position(|value| *value == label);
@@ -188,16 +183,16 @@ impl Known<'_> {
         let label = |key| section.get(key).map(Node::label);
         let mut text = label("metric").unwrap_or_default();
         if let Some(over) = over {
-            text = format!("{text} over that of {}", self.told(over).join(", "));
+            text = [text, self.told(over).join(", ")].join(" over that of ");
         }
-        text += &match (label("min"), label("max")) {
+        let bounds = match (label("min"), label("max")) {
             (Some(min), Some(max)) => format!(" from {min} to {max}"),
             (Some(min), None) => format!(" ≥ {min}"),
             (None, max) => format!(" ≤ {}", max.unwrap_or_default()),
         };
         match self.told(of) {
-            told if told.is_empty() => text,
-            told => format!("{text} ({})", told.join(", ")),
+            told if told.is_empty() => text + &bounds,
+            told => format!("{text}{bounds} ({})", told.join(", ")),
         }
     }
 
@@ -273,13 +268,12 @@ fn bounds(section: &Section<'_>, metric: Metric, quotient: bool) -> Result<Optio
     Ok((min.is_some() || max.is_some()).then_some(Expectation { min, max }))
 }
 
-/// A value of a metric.
+/// A value of a metric, in what [`Expectation`] counts in.
 pub(crate) fn bound(node: &Node, unit: MetricUnit) -> Result<f64> {
-    match (unit, &node.value) {
-        (MetricUnit::Number, _) => node.number(),
-        _ => {
-            let text = node.label();
-            unit.parse(&text).map_err(|error| ScenarioError::worded(&node.place, error))
-        }
+    match unit {
+        MetricUnit::Seconds => node.parse().map(TimeDelta::as_secs_f64),
+        MetricUnit::BitsPerSecond => node.parse().map(|rate: Rate| rate.bits_per_sec() as f64),
+        MetricUnit::Share => node.parse().map(Probability::as_f64),
+        MetricUnit::Number => node.number(),
     }
 }

@@ -122,7 +122,7 @@ fn sizes(section: &Section<'_>, context: &Context<'_>) -> Result<ObjectSizes> {
     match &node.value {
         Value::Text(name) => match name.parse() {
             Ok(sizes) => Ok(sizes),
-            Err(unknown) => named_file(node, name, context, &unknown),
+            Err(unknown) => named_file(node, name, context, unknown),
         },
         _ => points(node),
     }
@@ -132,7 +132,7 @@ fn named_file(
     node: &Node,
     name: &str,
     context: &Context<'_>,
-    unknown: &ObjectSizesError,
+    unknown: ObjectSizesError,
 ) -> Result<ObjectSizes> {
     let Ok((name, text)) = context.file(node) else {
         let message = format!("`{name}` names no sizes, and there is no such file");

@@ -1,8 +1,6 @@
 //! What scenario files mean.
 
-mod common;
-
-use common::{EXAMPLE, scenario};
+use crate::common::{EXAMPLE, scenario};
 use uncork_lab::{Expectation, FigureKind, Metric, Quantity, Scenario, Statistic};
 use uncork_path::{Buffer, LossSpec};
 use uncork_sim::{RunSpec, Workload};
@@ -143,9 +141,9 @@ fn setting_what_the_matrix_varies_leaves_one_value_and_what_asks_for_it() {
     let left = (scenario.thresholds.len(), scenario.figures.len(), scenario.published.len());
     assert_eq!(left, (1, 1, 0));
     assert!(scenario.text.contains("\"path.loss\" = [\"2%\"] # of packets"), "{}", scenario.text);
-    let list = common::scenario(EXAMPLE, &["matrix.\"path.loss\"=[\"0%\", \"1%\"]"]);
+    let list = crate::common::scenario(EXAMPLE, &["matrix.\"path.loss\"=[\"0%\", \"1%\"]"]);
     assert_eq!((list.cells.len(), list.thresholds.len()), (6, 2));
-    let new = common::scenario(EXAMPLE, &["matrix.path.rtt=[\"10ms\", \"90ms\"]"]);
+    let new = crate::common::scenario(EXAMPLE, &["matrix.path.rtt=[\"10ms\", \"90ms\"]"]);
     assert_eq!((new.cells.len(), new.axes[2].key.as_str()), (18, "path.rtt"));
 }
 
@@ -295,4 +293,35 @@ fn equal_seeds_give_equal_runs() {
     let run = |seed| format!("{:?}", scenario.instance(4, seed));
     assert_eq!(run(3), run(3));
     assert_ne!(run(3), run(4));
+}
+
+/// Every kind of traffic arrives at the engine as what it is, and something comes of it.
+#[test]
+fn every_workload_runs() {
+    let flows = [
+        ("transfer", "transfer = \"1MB\""),
+        ("bulk", "bulk = \"end\""),
+        ("requests", "count = 2\nrequests = { size = \"100kB\", for = \"5s\" }"),
+        ("arrivals", "arrivals = { rate = \"5/s\", sizes = \"web\", for = \"5s\" }"),
+        ("media", "media = { rate = \"1mbit\" }"),
+        ("audio", "audio = { duration = \"30s\" }"),
+        ("video", "video = { duration = \"30s\", abr = \"throughput\" }"),
+    ];
+    let flows = flows.map(|(name, work)| format!("[flow.{name}]\ncc = \"cubic\"\n{work}\n"));
+    let text = format!(
+        "[run]\nend = \"10s\"\nwarmup = \"1s\"\n[path]\nrate = \"20mbit\"\nrtt = \"50ms\"\n{}",
+        flows.concat()
+    );
+    let scenario = scenario(&text, &[]);
+    let lasts: Vec<_> = scenario.cells[0].classes.iter().map(|class| class.lasts).collect();
+    assert_eq!(lasts[..3], [None, None, Some(TimeDelta::from_secs(5))]);
+    let uncork_lab::Instance { run, class_of_flow } = scenario.instance(0, 1);
+    assert_eq!((run.clients.len(), run.warmup), (4, secs(1.0)));
+    let records = uncork_sim::run(&run).flows;
+    assert_eq!(records.len(), class_of_flow.len());
+    for class in 0..7 {
+        let of_class = records.iter().zip(&class_of_flow).filter(|(_, of)| **of == class);
+        let bytes: u64 = of_class.map(|(record, _)| record.bytes_delivered).sum();
+        assert!(bytes > 10_000, "class {class}: {bytes}");
+    }
 }

@@ -1,0 +1,7 @@
+//! Scenario files: what they mean, and what is said of those that mean nothing.
+
+mod common;
+mod meaning;
+mod mistakes;
+mod mutations;
+mod reference;

@@ -1,0 +1,99 @@
+//! Whatever a text holds, reading it ends with a scenario or with an error that can be shown.
+
+use crate::common::{EXAMPLE, beside};
+use proptest::prelude::*;
+use uncork_lab::Scenario;
+
+/// Words that mean something in a scenario, to put where they do not belong.
+const WORDS: &[&str] = &[
+    "\"",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    ".",
+    ",",
+    "#",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "true",
+    "50ms",
+    "\"50ms\"",
+    "\"1bdp\"",
+    "\"0p\"",
+    "\"every:0\"",
+    "\"100%\"",
+    "[[threshold]]",
+    "[path.a]",
+    "[flow]",
+    "quantiles",
+    "own_per_flow = true\n",
+    "\"bbr3\"",
+    "9223372036854775807",
+    "\u{fffd}",
+    "ü",
+    "lte = { mean = \"1mbit\" }\n",
+    "trace = \"fcc-2016-1\"\n",
+    "sizes = \"web\"",
+    "[matrix]\n",
+];
+
+/// Reads `text`, and shows the error if there is one.
+fn read(text: &str, set: &[(String, String)]) -> Option<Scenario> {
+    match Scenario::parse("any", text, set, &beside()) {
+        Ok(scenario) => Some(scenario),
+        Err(error) => {
+            assert!(!error.message().is_empty());
+            assert!(error.line() >= 1);
+            assert!(error.render("any.toml", false).starts_with("error: "));
+            None
+        }
+    }
+}
+
+/// The nearest boundary of a character.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn mutated_scenarios_are_read_or_refused(
+        edits in proptest::collection::vec((0_usize..1500, 0_usize..30, 0..WORDS.len()), 1..4),
+    ) {
+        let mut text = EXAMPLE.to_owned();
+        for (at, cut, word) in edits {
+            let from = boundary(&text, at);
+            let to = boundary(&text, from + cut);
+            text.replace_range(from..to, WORDS[word]);
+        }
+        if let Some(scenario) = read(&text, &[]) {
+            for cell in 0..scenario.cells.len().min(3) {
+                scenario.instance(cell, scenario.first_seed);
+            }
+        }
+    }
+
+    #[test]
+    fn whatever_is_set_is_read_or_refused(
+        key in "(path|flow|run|matrix|title|flow\\.main|\"path)(\\.[a-z_\"]{0,8}){0,3}",
+        value in "\\PC{0,12}",
+    ) {
+        let set = [(key, value)];
+        if let Some(scenario) = read(EXAMPLE, &set) {
+            let again = read(&scenario.text, &[]);
+            prop_assert!(again.is_some(), "{:?}: {}", set, scenario.text);
+        }
+    }
+
+    #[test]
+    fn any_text_is_refused(text in "\\PC{0,200}") {
+        prop_assert!(read(&text, &[]).is_none());
+    }
+}
