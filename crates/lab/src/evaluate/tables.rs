@@ -70,11 +70,13 @@ fn of_class(results: &Results<'_>, cell: usize, class: String, cc: String) -> Cl
         let estimate = scaled(estimate, scale);
         Some(Measured { name: quantity.name(), unit: unit.into(), estimate })
     };
-    ClassResult {
-        metrics: quantities.filter_map(measured).collect(),
-        class,
-        cc,
-        flows: counts.0,
-        finished: counts.1,
-    }
+    let mut metrics: Vec<Measured> = quantities.filter_map(measured).collect();
+    // What arrives as objects is told by their bandwidth, and all of a run is no share.
+    let has_objects = metrics.iter().any(|metric| metric.name.starts_with("bandwidth"));
+    let alone =
+        results.scenario.cells[cell].classes.iter().map(|class| class.ccs.len()).sum::<usize>()
+            == 1;
+    metrics.retain(|metric| !(has_objects && metric.name.starts_with("goodput")));
+    metrics.retain(|metric| !(alone && metric.name.starts_with("share")));
+    ClassResult { metrics, class, cc, flows: counts.0, finished: counts.1 }
 }
