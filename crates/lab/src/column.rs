@@ -138,7 +138,7 @@ fn known() -> String {
 
 /// Those of `known` that take the fewest changes to get from `name`, if at most half of it has to
 /// change.
-fn nearest(name: &str, known: &[&'static str]) -> Vec<&'static str> {
+pub(crate) fn nearest(name: &str, known: &[&'static str]) -> Vec<&'static str> {
     let distances = known.iter().map(|known| (distance(name, known), *known));
     let least = distances.clone().map(|(distance, _)| distance).min().unwrap_or(usize::MAX);
     if least > name.chars().count().div_ceil(2) {

@@ -1,12 +1,14 @@
 //! Comparisons: the same workload over the same path with several controllers, run on the simulator
-//! into a result document.
+//! into a result document; and scenarios, which say in a file what is run.
 //!
 //! [`run`] takes a [`CompareSpec`] and gives an [`Outcome`]; [`document`] and [`files`] make of it
-//! what people read. Nothing here prints or reads a clock, and equal specifications give equal
+//! what people read. [`Scenario::parse`], [`run_items`] and [`SweepResults`] do so for scenarios.
+//! Nothing here prints or reads a clock, and equal specifications give equal
 //! results whatever the number of threads.
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod builtin;
 mod column;
 mod compare;
 mod document;
@@ -16,8 +18,10 @@ mod files;
 mod parallel;
 mod run;
 mod scenario;
+mod sweep;
 mod verdict;
 
+pub use builtin::Builtin;
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};
 pub use document::document;
@@ -27,4 +31,8 @@ pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
 pub use scenario::{
     Axis, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place, Published,
     Quantity, Scenario, ScenarioError, Selection, Source, Statistic, Threshold,
+};
+pub use sweep::{
+    DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError, SWEEP_FILES, Shard,
+    ShardError, StateNames, SweepResults, cell_name, items, run_items, run_name,
 };

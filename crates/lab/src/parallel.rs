@@ -1,7 +1,7 @@
 //! Independent pieces of work on several threads.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 /// The results of `work(0)` to `work(count - 1)`, in that order, computed on up to `jobs` threads.
@@ -11,10 +11,20 @@ pub(crate) fn map<T: Send + Sync>(
     jobs: usize,
     work: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {
+    map_until(&AtomicBool::new(false), count, jobs, work)
+}
+
+/// Like [`map`], but begins nothing more once `stop` is set; what was not begun is left out.
+pub(crate) fn map_until<T: Send + Sync>(
+    stop: &AtomicBool,
+    count: usize,
+    jobs: usize,
+    work: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
     let slots: Vec<OnceLock<T>> = (0..count).map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
     let worker = || {
-        loop {
+        while !stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(slot) = slots.get(index) else { return };
             slot.get_or_init(|| work(index));
@@ -40,6 +50,19 @@ mod tests {
             assert_eq!(map(100, jobs, |n| n * n), expected);
         }
         assert_eq!(map(0, 4, |n| n), Vec::<usize>::new());
+    }
+
+    #[test]
+    fn nothing_is_begun_after_the_stop() {
+        let stop = AtomicBool::new(false);
+        let work = |n| {
+            if n == 3 {
+                stop.store(true, Ordering::Relaxed);
+            }
+            n
+        };
+        assert_eq!(map_until(&stop, 100, 1, work), [0, 1, 2, 3]);
+        assert_eq!(map_until(&stop, 100, 4, work), [0; 0]);
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! The scenarios that are part of the program.
+
+use crate::scenario::{Files, Scenario, ScenarioError};
+
+/// A scenario that is part of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+/// Names and files, by name.
+const ALL: [Builtin; 1] =
+    [Builtin { name: "litespeed-loss", text: include_str!("../scenarios/litespeed-loss.toml") }];
+
+/// There is nothing beside a scenario that is part of the program.
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, _: &str) -> Result<String, String> {
+        Err("there are no files beside a built-in scenario".to_owned())
+    }
+}
+
+impl Builtin {
+    /// All of them, by name.
+    pub fn all() -> &'static [Self] {
+        &ALL
+    }
+
+    /// The one of this name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|builtin| builtin.name == name)
+    }
+
+    /// Those whose names are closest to `name`, if any is near.
+    pub fn near(name: &str) -> Vec<&'static str> {
+        crate::column::nearest(&name.to_lowercase(), &ALL.map(|builtin| builtin.name))
+    }
+
+    /// The scenario, with the values of `set` in the places of its own.
+    pub fn parse(&self, set: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+        Scenario::parse(self.name, self.text, set, &NoFiles)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_one_is_in_order_and_says_what_it_is_about() {
+        assert!(ALL.is_sorted_by(|one, other| one.name < other.name));
+        for builtin in Builtin::all() {
+            let scenario = builtin.parse(&[]);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", builtin.name));
+            assert_eq!(scenario.name, builtin.name);
+            assert!(!scenario.title.is_empty() && !scenario.about.is_empty(), "{}", builtin.name);
+            assert!(!scenario.published.is_empty(), "{}", builtin.name);
+        }
+    }
+
+    #[test]
+    fn names_are_found_and_suggested() {
+        assert_eq!(Builtin::find("litespeed-loss").map(|found| found.name), Some("litespeed-loss"));
+        assert_eq!(Builtin::find("litespeed"), None);
+        assert_eq!(Builtin::near("litespeed_los"), ["litespeed-loss"]);
+        assert_eq!(Builtin::near("something else"), [""; 0]);
+    }
+}

@@ -1,0 +1,181 @@
+//! What a directory of runs says of itself: all that is needed to go on, or to merge.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::stored::checksum;
+use crate::scenario::{Files, Scenario, ScenarioError};
+
+/// The name of its file, beside those of the runs.
+pub const MANIFEST_NAME: &str = "sweep.json";
+
+/// The scenario whose runs are in a directory, and the version that ran them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    schema: String,
+    version: String,
+    /// The scenario's name.
+    pub name: String,
+    /// The command that runs all of it.
+    pub command: String,
+    /// The scenario's text, with what was set on the command line.
+    pub scenario: String,
+    /// The files beside the scenario that it uses, with their text.
+    pub files: BTreeMap<String, String>,
+}
+
+/// Why a text is no manifest of this version.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// It is not the JSON of one.
+    Json(serde_json::Error),
+    /// Another version wrote it; its results may differ.
+    Version(String),
+}
+
+impl fmt::Display for ManifestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(error) => write!(f, "it is no list of runs: {error}"),
+            Self::Version(version) => write!(
+                f,
+                "its runs are of uncork {version}, this is {}; results of different versions are \
+                 not mixed",
+                env!("CARGO_PKG_VERSION")
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ManifestError {}
+
+impl Manifest {
+    const SCHEMA: &str = "uncork.sweep/1";
+
+    /// That of `scenario`, which was read with `files` and is run by `command`.
+    pub fn new(scenario: &Scenario, files: BTreeMap<String, String>, command: String) -> Self {
+        Self {
+            schema: Self::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: scenario.name.clone(),
+            command,
+            scenario: scenario.text.clone(),
+            files,
+        }
+    }
+
+    /// Its file.
+    pub fn to_json(&self) -> String {
+        // Texts only: JSON has words for them.
+        let mut json = serde_json::to_string_pretty(self).unwrap_or_default();
+        json.push('\n');
+        json
+    }
+
+    /// Reads [`Self::to_json`].
+    pub fn from_json(text: &str) -> Result<Self, ManifestError> {
+        let manifest: Self = serde_json::from_str(text).map_err(ManifestError::Json)?;
+        let ours = (Self::SCHEMA, env!("CARGO_PKG_VERSION"));
+        if (manifest.schema.as_str(), manifest.version.as_str()) != ours {
+            return Err(ManifestError::Version(manifest.version));
+        }
+        Ok(manifest)
+    }
+
+    /// The scenario.
+    pub fn scenario(&self) -> Result<Scenario, ScenarioError> {
+        Scenario::parse(&self.name, &self.scenario, &[], &self.files)
+    }
+
+    /// What runs must have in common to belong together: a hash of everything that decides their
+    /// results.
+    pub fn fingerprint(&self) -> String {
+        let Self { schema, version, name, scenario, files, command: _ } = self;
+        let decisive = serde_json::to_vec(&(schema, version, name, scenario, files));
+        checksum(&decisive.unwrap_or_default())
+    }
+
+    /// How the runs of `self` differ from those of `other`; `None` if they belong together.
+    pub fn difference(&self, other: &Self) -> Option<String> {
+        if self.fingerprint() == other.fingerprint() {
+            return None;
+        }
+        let (one, two) = (self.scenario.lines(), other.scenario.lines());
+        let mut lines = (1..).zip(one.zip(two)).filter(|(_, (one, two))| one != two);
+        Some(if self.name != other.name {
+            format!("scenario '{}' instead of '{}'", self.name, other.name)
+        } else if let Some((number, (one, two))) = lines.next() {
+            format!("line {number} of the scenario is `{}`, not `{}`", one.trim(), two.trim())
+        } else if self.scenario != other.scenario {
+            "one scenario goes on where the other ends".to_owned()
+        } else {
+            let same = |name: &&String| self.files.get(*name) == other.files.get(*name);
+            let mut names = self.files.keys().chain(other.files.keys());
+            let name = names.find(|name| !same(name)).map_or("", String::as_str);
+            format!("the file {name} beside the scenario has another content")
+        })
+    }
+}
+
+impl Files for BTreeMap<String, String> {
+    fn read(&self, name: &str) -> Result<String, String> {
+        self.get(name).cloned().ok_or_else(|| "it is not there".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest(name: &str, scenario: &str, file: &str) -> Manifest {
+        Manifest {
+            schema: Manifest::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: name.to_owned(),
+            command: format!("uncork lab run {name}"),
+            scenario: scenario.to_owned(),
+            files: [("trace".to_owned(), file.to_owned())].into(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let written = manifest("a", "title = \"A\"\n", "1\n2\n");
+        assert_eq!(Manifest::from_json(&written.to_json()).unwrap(), written);
+        assert!(matches!(Manifest::from_json("{"), Err(ManifestError::Json(_))));
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let text = manifest("a", "", "").to_json();
+        let text = text.replace(env!("CARGO_PKG_VERSION"), "0.0.1");
+        let error = Manifest::from_json(&text).unwrap_err().to_string();
+        assert!(error.starts_with("its runs are of uncork 0.0.1, this is "), "{error}");
+    }
+
+    #[test]
+    fn differences_are_named() {
+        let one = manifest("a", "x = 1\ny = 1\n", "1");
+        assert_eq!(one.difference(&one.clone()), None);
+        let mut told = one.clone();
+        told.command = "uncork lab run ./a.toml".into();
+        assert_eq!(one.difference(&told), None, "the same runs by another name of the file");
+        for (other, words) in [
+            (manifest("b", "x = 1\ny = 1\n", "1"), "scenario 'a' instead of 'b'"),
+            (
+                manifest("a", "x = 1\n  y = 2\n", "1"),
+                "line 2 of the scenario is `y = 1`, not `y = 2`",
+            ),
+            (manifest("a", "x = 1\n", "1"), "one scenario goes on where the other ends"),
+            (
+                manifest("a", "x = 1\ny = 1\n", "2"),
+                "the file trace beside the scenario has another content",
+            ),
+        ] {
+            assert_eq!(one.difference(&other).as_deref(), Some(words));
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! All runs of a scenario: which there are, running them, keeping what they leave, and the results.
+
+mod manifest;
+mod plan;
+mod results;
+mod run;
+mod stored;
+
+pub use manifest::{MANIFEST_NAME, Manifest, ManifestError};
+pub use plan::{Item, Shard, ShardError, items};
+pub use results::{SWEEP_FILES, SweepResults, cell_name};
+pub use run::{FinishedRun, run_items};
+pub use stored::{DamagedRun, StateNames, run_name};

@@ -1,0 +1,129 @@
+//! Which runs a scenario consists of, and which of them a shard takes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::scenario::Scenario;
+
+/// A run: a cell with a seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Item {
+    /// Index of the cell.
+    pub cell: usize,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// All runs of `scenario`, by cell and seed.
+pub fn items(scenario: &Scenario) -> Vec<Item> {
+    let seeds =
+        || (0..u64::from(scenario.seeds)).map(|nth| scenario.first_seed.saturating_add(nth));
+    let cells = 0..scenario.cells.len();
+    cells.flat_map(|cell| seeds().map(move |seed| Item { cell, seed })).collect()
+}
+
+/// One of several equal parts of all runs, written `3/8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    nth: u64,
+    of: u64,
+}
+
+/// Why a text is no shard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShardError {
+    /// It is not two whole numbers with a slash between them.
+    Form,
+    /// There is no such part.
+    Outside(Shard),
+}
+
+impl Shard {
+    /// The part that is all of it.
+    pub const WHOLE: Self = Self { nth: 1, of: 1 };
+
+    /// Whether it leaves nothing to others.
+    pub fn is_whole(self) -> bool {
+        self.of == 1
+    }
+
+    /// Its part of `items`: every `of`-th. Runs of one cell cost about the same, those of different
+    /// cells do not; dealt out like cards, each shard gets some of all.
+    pub fn of(self, items: &[Item]) -> Vec<Item> {
+        let mine = (0..self.of).cycle().zip(items).filter(|(nth, _)| nth + 1 == self.nth);
+        mine.map(|(_, item)| *item).collect()
+    }
+}
+
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
+        let (nth, of) = text.split_once('/').ok_or(ShardError::Form)?;
+        let number = |text: &str| text.parse().map_err(|_| ShardError::Form);
+        let shard = Self { nth: number(nth)?, of: number(of)? };
+        let exists = (1..=shard.of).contains(&shard.nth);
+        exists.then_some(shard).ok_or(ShardError::Outside(shard))
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.nth, self.of)
+    }
+}
+
+impl fmt::Display for ShardError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Form => f.write_str("a shard is its number and how many there are: write 1/8"),
+            Self::Outside(Shard { of: 0, .. }) => {
+                f.write_str("there is at least one shard: write 1/8")
+            }
+            Self::Outside(Shard { of, .. }) => {
+                write!(f, "shards are counted from 1; give 1/{of} to {of}/{of}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ShardError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sheet(cells: usize, seeds: u64) -> Vec<Item> {
+        (0..cells).flat_map(|cell| (1..=seeds).map(move |seed| Item { cell, seed })).collect()
+    }
+
+    #[test]
+    fn shards_have_every_run_once_and_about_equally_many() {
+        for (cells, seeds, of) in [(3, 5, 4), (1, 2, 8), (15, 10, 8), (2, 2, 1)] {
+            let all = sheet(cells, seeds);
+            let shard = |nth| Shard { nth, of }.of(&all);
+            let parts: Vec<Vec<Item>> = (1..=of).map(shard).collect();
+            let mut together = parts.concat();
+            together.sort_unstable();
+            assert_eq!(together, all);
+            let sizes = || parts.iter().map(Vec::len);
+            assert!(sizes().max().unwrap() - sizes().min().unwrap() <= 1);
+        }
+        assert_eq!(Shard::WHOLE.of(&sheet(2, 3)), sheet(2, 3));
+    }
+
+    #[test]
+    fn a_shard_is_written_with_a_slash() {
+        assert_eq!("3/8".parse::<Shard>().unwrap().to_string(), "3/8");
+        assert!("1/1".parse::<Shard>().unwrap().is_whole());
+        for (text, words) in [
+            ("3", "a shard is its number and how many there are: write 1/8"),
+            ("a/8", "a shard is its number and how many there are: write 1/8"),
+            ("0/8", "shards are counted from 1; give 1/8 to 8/8"),
+            ("9/8", "shards are counted from 1; give 1/8 to 8/8"),
+            ("1/0", "there is at least one shard: write 1/8"),
+        ] {
+            assert_eq!(text.parse::<Shard>().unwrap_err().to_string(), words, "{text}");
+        }
+    }
+}
