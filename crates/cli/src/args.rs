@@ -9,15 +9,23 @@ use uncork_lab::{Column, CompareSpec, Workload};
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
+use crate::lab::LabArgs;
+
 const EXAMPLES: &str = "\
+Examples:
+  uncork compare --rate 100mbit --loss 0.1% -o report
+  uncork lab list
+  uncork lab run litespeed-loss -o report";
+
+const COMPARE_EXAMPLES: &str = "\
 Examples:
   uncork compare
   uncork compare --rate 100mbit --rtt 30ms --loss 0.1% --size 50MB -o report
   uncork compare --cc bbr3+cubic,cubic --flows 2 --duration 30s --loss 0%";
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 done, 2 wrong usage, 3 the environment cannot do it (such as an output directory \
-that cannot be written), 5 a bug.";
+Exit status: 0 done, 1 a threshold is missed, 2 wrong usage, 3 the environment cannot do it (such as an output directory \
+that cannot be written), 5 a bug, 130 interrupted.";
 
 /// Congestion control you can choose, prove and ship.
 #[derive(Debug, Parser)]
@@ -30,8 +38,10 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Show what controllers do to a path: completion times, goodput, delay, losses
-    #[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+    #[command(before_help = COMPARE_EXAMPLES, after_help = EXIT_STATUS)]
     Compare(Box<CompareArgs>),
+    /// Run scenarios: paths, traffic, and what is asked of them, described in a file
+    Lab(LabArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -39,8 +49,8 @@ pub(crate) enum Command {
     },
     /// Print the manual page
     Man {
-        /// The command to describe, such as compare
-        command: Option<String>,
+        /// The command to describe, such as compare or lab run
+        command: Vec<String>,
     },
 }
 
@@ -188,16 +198,22 @@ pub(crate) fn shown(id: &str) -> String {
     arguments.find(|argument| argument.get_id() == id).map_or_else(String::new, Arg::to_string)
 }
 
+/// As many threads as were asked for, or as there are processors.
+pub(crate) fn jobs(asked: Option<NonZeroUsize>) -> usize {
+    let processors = || std::thread::available_parallelism().ok();
+    asked.or_else(processors).map_or(1, NonZeroUsize::get)
+}
+
 /// What does not fit is larger than any limit, and the check of the limits says so.
-fn count(text: &str) -> Result<u32, &'static str> {
+pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
     seed(text).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
 }
 
-fn seed(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| "a whole number is expected: write 10")
 }
 
-fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
+pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
     text.parse().map_err(|_| "a whole number of at least 1 is expected: write 2")
 }
 

@@ -2,17 +2,16 @@
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::thread;
 
 use clap::ArgMatches;
 use uncork_lab::{CompareError, CompareSpec, FILE_NAMES, Outcome};
 use uncork_path::PathSpecError;
-use uncork_report::{CompareDocument, EngineFigures, Style};
+use uncork_report::{CompareDocument, EngineFigures};
 
-use crate::args::{self, Color, CompareArgs, Format};
+use crate::args::{self, CompareArgs, Format};
 use crate::failure::Failure;
 use crate::progress::Watcher;
-use crate::{clock, output, stdout};
+use crate::{clock, color, output, stdout};
 
 pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let spec = args.spec();
@@ -32,11 +31,10 @@ pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Fa
 }
 
 fn run(spec: &CompareSpec, args: &CompareArgs) -> Result<(Outcome, EngineFigures), CompareError> {
-    let processors = thread::available_parallelism().ok();
-    let jobs = args.jobs.or(processors).map_or(1, std::num::NonZeroUsize::get);
+    let jobs = args::jobs(args.jobs);
     let start = clock::now();
     let watcher = Watcher::of_stderr(args.quiet);
-    let outcome = watcher.watch(|progress| uncork_lab::run(spec, jobs, progress))?;
+    let outcome = watcher.watch(None, |progress| uncork_lab::run(spec, jobs, progress))?;
     let wall_s = start.elapsed().as_secs_f64();
     let packets = outcome.packets;
     let packets_per_s = (packets as f64 / wall_s.max(1e-9)) as u64;
@@ -56,21 +54,10 @@ fn write_report(
 
 fn print(document: &CompareDocument, args: &CompareArgs) -> String {
     match args.format {
-        Format::Human => uncork_report::compare_table(document, style(args.color)),
+        Format::Human => uncork_report::compare_table(document, color::style(args.color)),
         Format::Json => document.to_json(),
         Format::Csv => uncork_report::compare_csv(document),
     }
-}
-
-fn style(color: Color) -> Style {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let wanted = match color {
-        Color::Always => true,
-        Color::Never => false,
-        Color::Auto => io::stdout().is_terminal() && !is_set("NO_COLOR") && !is_dumb(),
-    };
-    if wanted { Style::Ansi } else { Style::Plain }
 }
 
 fn note(args: &CompareArgs) {

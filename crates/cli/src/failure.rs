@@ -7,12 +7,16 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 
+/// Exit status when a threshold is missed.
+const MISSED: u8 = 1;
 /// Exit status for wrong usage.
 const USAGE: u8 = 2;
 /// Exit status when the environment cannot do it.
 const ENVIRONMENT: u8 = 3;
 /// Exit status for a bug of this program.
 const BUG: i32 = 5;
+/// Exit status after Ctrl-C, as shells have it.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -21,8 +25,16 @@ pub(crate) enum Failure {
     Clap(clap::Error),
     /// An argument has a value that cannot be.
     Value(String),
+    /// What was given cannot be; this is the whole message, as it is shown.
+    Shown(String),
+    /// Things that were given do not go together.
+    Usage(String),
+    /// The results are not as they should be.
+    Missed(String),
     /// A file or directory cannot be written.
     Environment(String),
+    /// The user stopped it; this says what is kept.
+    Interrupted(String),
     /// Whoever read stdout has gone.
     BrokenPipe,
 }
@@ -64,13 +76,25 @@ impl Failure {
                 eprintln!("error: {message}\n\nFor more information, try '--help'.");
                 USAGE.into()
             }
-            Self::Environment(message) => {
-                eprintln!("error: {message}");
-                ENVIRONMENT.into()
+            Self::Shown(message) => {
+                eprintln!("{message}");
+                USAGE.into()
+            }
+            Self::Usage(message) => error(&message, USAGE),
+            Self::Missed(message) => error(&message, MISSED),
+            Self::Environment(message) => error(&message, ENVIRONMENT),
+            Self::Interrupted(message) => {
+                eprintln!("interrupted: {message}");
+                INTERRUPTED.into()
             }
             Self::BrokenPipe => ExitCode::SUCCESS,
         }
     }
+}
+
+fn error(message: &str, status: u8) -> ExitCode {
+    eprintln!("error: {message}");
+    status.into()
 }
 
 /// From here on a panic in any thread ends the process with the status for a bug.

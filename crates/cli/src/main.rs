@@ -1,13 +1,15 @@
 //! The command `uncork`.
 //!
-//! stdout carries data only; progress and notes go to stderr. Exit status: 0 done, 2 wrong usage,
-//! 3 the environment cannot do it, 5 a bug.
+//! stdout carries data only; progress and notes go to stderr. Exit status: 0 done, 1 a
+//! threshold is missed, 2 wrong usage, 3 the environment cannot do it, 5 a bug, 130 interrupted.
 #![forbid(unsafe_code)]
 
 mod args;
 mod clock;
+mod color;
 mod compare;
 mod failure;
+mod lab;
 mod manual;
 mod output;
 mod progress;
@@ -33,8 +35,9 @@ fn run() -> Result<(), Failure> {
     let cli = Cli::from_arg_matches(&matches).map_err(Failure::Clap)?;
     match (cli.command, matches.subcommand()) {
         (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
+        (Some(Command::Lab(args)), _) => lab::lab(&args),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
-        (Some(Command::Man { command }), _) => manual::man(command.as_deref()),
+        (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(Cli::command().render_help().to_string().as_bytes()),
     }
 }

@@ -1,6 +1,7 @@
 //! How far a run has come, on stderr.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -35,13 +36,18 @@ impl Watcher {
         }
     }
 
-    /// Does `work`, which tells how far it is, and shows that.
-    pub(crate) fn watch<T>(self, work: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> T) -> T {
+    /// Does `work`, which tells how far it is, and shows that. When the user sets `stop` it says what
+    /// that means.
+    pub(crate) fn watch<T>(
+        self,
+        stop: Option<&AtomicBool>,
+        work: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> T,
+    ) -> T {
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(move || match self {
                 Self::Nobody => {}
-                Self::Terminal => draw_bar(&receiver),
+                Self::Terminal => draw_bar(&receiver, stop),
                 Self::Log => log(&receiver),
             });
             let result = work(&|progress| {
@@ -66,7 +72,7 @@ fn newest(receiver: &Receiver<Progress>, span: Duration, mut newest: Progress) -
     }
 }
 
-fn draw_bar(receiver: &Receiver<Progress>) {
+fn draw_bar(receiver: &Receiver<Progress>, stop: Option<&AtomicBool>) {
     let Some(mut progress) = newest(receiver, UNTIL_BAR, Progress::default()) else { return };
     let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs in {elapsed}{msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
@@ -74,7 +80,9 @@ fn draw_bar(receiver: &Receiver<Progress>) {
     loop {
         bar.set_length(progress.total as u64);
         bar.set_position(progress.done as u64);
-        if progress.done > 0 {
+        if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            bar.set_message("; waiting for the runs under way, Ctrl-C ends at once");
+        } else if progress.done > 0 {
             bar.set_message(format!(", {} left", HumanDuration(bar.eta())));
         }
         bar.tick();
@@ -102,7 +110,15 @@ fn line(progress: Progress, waited: Duration) -> String {
     if total == 0 {
         return format!("uncork: no run is over yet after {seconds} s");
     }
-    format!("uncork: {done} of {total} runs, {packets} packets after {seconds} s")
+    let left = total.saturating_sub(done);
+    let left = waited.checked_div(u32::try_from(done).unwrap_or(u32::MAX)).map(|each| {
+        format!(
+            ", {} left",
+            HumanDuration(each.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX)))
+        )
+    });
+    let left = left.unwrap_or_default();
+    format!("uncork: {done} of {total} runs, {packets} packets after {seconds} s{left}")
 }
 
 #[cfg(test)]
@@ -113,7 +129,10 @@ mod tests {
     fn lines_say_how_far_it_is() {
         let waited = Duration::from_secs(20);
         let progress = Progress { done: 3, total: 30, packets: 21_000 };
-        assert_eq!(line(progress, waited), "uncork: 3 of 30 runs, 21000 packets after 20 s");
+        assert_eq!(
+            line(progress, waited),
+            "uncork: 3 of 30 runs, 21000 packets after 20 s, 3 minutes left"
+        );
         assert_eq!(line(Progress::default(), waited), "uncork: no run is over yet after 20 s");
     }
 
@@ -134,7 +153,7 @@ mod tests {
     #[test]
     fn watching_gives_what_the_work_gives() {
         for watcher in [Watcher::Nobody, Watcher::Terminal, Watcher::Log] {
-            assert_eq!(watcher.watch(|tell| (tell(Progress::default()), 7).1), 7);
+            assert_eq!(watcher.watch(None, |tell| (tell(Progress::default()), 7).1), 7);
         }
     }
 }

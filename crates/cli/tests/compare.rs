@@ -187,13 +187,14 @@ fn whoever_stops_reading_is_no_error() {
 
 #[test]
 fn help_starts_with_three_examples_that_can_be_pasted() {
-    for line in ["", "--help", "-h", "compare --help", "compare -h"] {
+    let own = ["", "--help", "-h", "compare --help", "compare -h"];
+    for line in own.into_iter().chain(["lab --help", "lab run --help", "lab merge -h"]) {
         let help = stdout(line);
         let mut lines = help.lines();
         assert_eq!(lines.next(), Some("Examples:"), "{line}");
         for _ in 0..3 {
             let example = lines.next().unwrap().trim().strip_prefix("uncork ").unwrap();
-            assert!(example.starts_with("compare"), "{example}");
+            assert!(["compare", "lab"].iter().any(|c| example.starts_with(c)), "{example}");
         }
         assert_eq!(lines.next(), Some(""), "{line}");
     }
@@ -202,9 +203,12 @@ fn help_starts_with_three_examples_that_can_be_pasted() {
 #[test]
 fn completions_and_manual_pages_come_from_the_same_definition() {
     for shell in ["bash", "zsh", "fish"] {
-        assert!(stdout(&format!("completions {shell}")).contains("loss-position"), "{shell}");
+        let script = stdout(&format!("completions {shell}"));
+        assert!(script.contains("loss-position") && script.contains("shard"), "{shell}");
     }
     assert!(stdout("man").contains(".TH uncork 1"));
     let page = stdout("man compare");
     assert!(page.contains(".TH uncork-compare 1") && page.contains("loss\\-position"), "{page}");
+    let page = stdout("man lab run");
+    assert!(page.contains(".TH uncork-lab-run 1") && page.contains("resume"), "{page}");
 }

@@ -1,0 +1,242 @@
+//! The arguments of `uncork lab`.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+use uncork_lab::{CompareSpec, Shard};
+
+use crate::args::{Color, Format, count, seed, threads};
+
+const EXAMPLES: &str = "\
+Examples:
+  uncork lab list
+  uncork lab run litespeed-loss -o report
+  uncork lab show litespeed-loss > mine.toml";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  uncork lab run litespeed-loss
+  uncork lab run litespeed-loss --set path.rtt=25ms --seeds 5 -o report
+  uncork lab run litespeed-loss --shard 1/8 -o runs/1";
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  uncork lab merge runs/1 runs/2
+  uncork lab merge runs/* -o report
+  uncork lab merge runs/* --format csv";
+
+const EXIT_STATUS: &str = "\
+Exit status: 0 done, 1 a threshold of a scenario is missed, 2 wrong usage or a wrong scenario, 3 the \
+environment cannot do it (such as an output directory that cannot be written), 5 a bug, 130 \
+interrupted; what was finished by then is kept, if there is an output directory.";
+
+#[derive(Args, Debug)]
+#[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// List the built-in scenarios
+    List,
+    /// Print the file of a built-in scenario: copy it and edit it
+    Show {
+        /// Its name, as `uncork lab list` has it
+        name: String,
+    },
+    /// Run scenarios: every cell of their matrix with every seed
+    #[command(before_help = RUN_EXAMPLES, after_help = EXIT_STATUS)]
+    Run(Box<RunArgs>),
+    /// Put the runs of shards together
+    #[command(before_help = MERGE_EXAMPLES, after_help = EXIT_STATUS)]
+    Merge(MergeArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// Built-in scenarios, and files, which end in .toml
+    #[arg(value_name = "NAME|FILE", required = true)]
+    pub(crate) scenarios: Vec<String>,
+    /// Put a value in a place of the scenarios, such as path.loss=2%
+    #[arg(long, value_name = "KEY=VALUE", help_heading = "Runs")]
+    pub(crate) set: Vec<Setting>,
+    /// Runs of each cell, instead of what the scenarios say
+    #[arg(long, value_name = "N", value_parser = seeds, allow_hyphen_values = true)]
+    #[arg(help_heading = "Runs")]
+    pub(crate) seeds: Option<u32>,
+    /// Seed of the first run of each cell; the others follow it
+    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(help_heading = "Runs")]
+    pub(crate) seed: Option<u64>,
+    /// Threads; as many as there are processors by default
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    #[arg(help_heading = "Runs")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Run only the I-th of N parts, to be merged later
+    #[arg(long, value_name = "I/N", requires = "output", help_heading = "Runs")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) shard: Option<Shard>,
+    /// Go on with the runs that the output directory lacks
+    #[arg(long, requires = "output", help_heading = "Runs")]
+    pub(crate) resume: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct MergeArgs {
+    /// Output directories of all shards
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) directories: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct OutputArgs {
+    /// What is printed
+    #[arg(long, default_value = "human", help_heading = "Output")]
+    pub(crate) format: Format,
+    /// Directory for report.html, summary.json, cells.csv, flows.parquet, series.parquet and
+    /// scenario.toml, and for each run as it ends; of several scenarios each has its own within it
+    #[arg(short, long, value_name = "DIR", help_heading = "Output")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print no progress and no notes
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// When to use colours; auto also honours NO_COLOR
+    #[arg(long, default_value = "auto", value_name = "WHEN", help_heading = "Output")]
+    pub(crate) color: Color,
+}
+
+/// A place of a scenario and the value for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting {
+    key: String,
+    value: String,
+}
+
+impl FromStr for Setting {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.trim().is_empty() => {
+                Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
+            }
+            _ => Err("a place and its value are expected: write path.loss=2%"),
+        }
+    }
+}
+
+impl RunArgs {
+    /// The values that replace those of the scenarios.
+    pub(crate) fn settings(&self) -> Vec<(String, String)> {
+        let given = self.set.iter().map(|Setting { key, value }| (key.clone(), value.clone()));
+        let seeds = self.seeds.map(|seeds| ("run.seeds".to_owned(), seeds.to_string()));
+        let first = self.seed.map(|seed| ("run.first_seed".to_owned(), seed.to_string()));
+        given.chain(seeds).chain(first).collect()
+    }
+
+    /// The command that runs `scenario` again, with all that its results depend on.
+    pub(crate) fn command(&self, scenario: &str) -> String {
+        self.words(&[scenario.to_owned()]).join(" ")
+    }
+
+    /// The command that goes on with what is missing in the output directory.
+    pub(crate) fn again(&self) -> String {
+        let mut words = self.words(&self.scenarios);
+        words.extend(self.shard.map(|shard| format!("--shard {shard}")));
+        let output = self.output.output.iter();
+        words.extend(output.map(|path| format!("--resume -o {}", quoted(&path.to_string_lossy()))));
+        words.join(" ")
+    }
+
+    fn words(&self, scenarios: &[String]) -> Vec<String> {
+        let mut words = vec!["uncork lab run".to_owned()];
+        words.extend(scenarios.iter().map(|scenario| quoted(scenario)));
+        let set = |Setting { key, value }: &Setting| {
+            format!("--set {}", quoted(&format!("{key}={value}")))
+        };
+        words.extend(self.set.iter().map(set));
+        words.extend(self.seeds.map(|seeds| format!("--seeds {seeds}")));
+        words.extend(self.seed.map(|seed| format!("--seed {seed}")));
+        words
+    }
+}
+
+/// `word` as a POSIX shell takes it for one word.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+%@".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn seeds(text: &str) -> Result<u32, String> {
+    let seeds = count(text)?;
+    let most = CompareSpec::MAX_SEEDS;
+    if (1..=most).contains(&seeds) { Ok(seeds) } else { Err(format!("give 1 to {most}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn run(words: &[&str]) -> RunArgs {
+        let line = ["uncork", "lab", "run"].iter().chain(words);
+        match Cli::try_parse_from(line).unwrap().command {
+            Some(Command::Lab(LabArgs { command: LabCommand::Run(args) })) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_command_repeats_what_decides_the_results() {
+        let args = run(&[
+            "it's mine.toml",
+            "--set",
+            "path.loss = 2%",
+            "--set",
+            "matrix.\"path.rtt\"=[\"1ms\"]",
+            "--seeds",
+            "3",
+            "--seed",
+            "9",
+            "--jobs",
+            "2",
+            "--shard",
+            "1/2",
+            "-o",
+            "out",
+        ]);
+        let command = args.command(&args.scenarios[0]);
+        assert_eq!(
+            command,
+            "uncork lab run 'it'\\''s mine.toml' --set path.loss=2% \
+             --set 'matrix.\"path.rtt\"=[\"1ms\"]' --seeds 3 --seed 9"
+        );
+        assert_eq!(args.again(), format!("{command} --shard 1/2 --resume -o out"));
+        let settings = args.settings();
+        assert_eq!(settings[0], ("path.loss".to_owned(), "2%".to_owned()));
+        assert_eq!(settings[2], ("run.seeds".to_owned(), "3".to_owned()));
+        assert_eq!(settings[3], ("run.first_seed".to_owned(), "9".to_owned()));
+    }
+
+    #[test]
+    fn a_setting_may_hold_more_equals_signs() {
+        let setting: Setting = "path.queue=codel:target=5ms".parse().unwrap();
+        assert_eq!(setting.value, "codel:target=5ms");
+        for text in ["path.loss", "=2%", ""] {
+            text.parse::<Setting>().unwrap_err();
+        }
+    }
+}

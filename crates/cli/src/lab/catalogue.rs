@@ -1,0 +1,35 @@
+//! The built-in scenarios.
+
+use uncork_lab::Builtin;
+use uncork_report::{Align, Column, Style, Table};
+
+use super::source;
+use crate::args::Color;
+use crate::failure::Failure;
+use crate::stdout;
+
+/// Prints the names of the built-in scenarios, and what they are about.
+pub(super) fn list() -> Result<(), Failure> {
+    let column = |name: &str, align| Column { group: String::new(), name: name.to_owned(), align };
+    let mut rows = Vec::new();
+    for builtin in Builtin::all() {
+        let scenario =
+            builtin.parse(&[]).map_err(|error| source::wrong(&error, builtin.name, Color::Auto))?;
+        let (cells, seeds) = (scenario.cells.len(), scenario.seeds);
+        let runs = cells as u64 * u64::from(seeds);
+        let runs = format!("{cells} x {seeds} = {runs}");
+        rows.push(vec![scenario.name, scenario.title, runs]);
+    }
+    let columns = vec![
+        column("name", Align::Left),
+        column("title", Align::Left),
+        column("cells x seeds = runs", Align::Right),
+    ];
+    stdout::write(Table { columns, rows }.render(Style::Plain).as_bytes())
+}
+
+/// Prints the file of the built-in scenario `name`.
+pub(super) fn show(name: &str) -> Result<(), Failure> {
+    let builtin = Builtin::find(name).ok_or_else(|| source::unknown("<NAME>", name, ""))?;
+    stdout::write(builtin.text.as_bytes())
+}

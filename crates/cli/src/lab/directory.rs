@@ -1,0 +1,133 @@
+//! The directory that runs are kept in as they end.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uncork_lab::{
+    DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError, StateNames, run_name,
+};
+
+/// The directory of runs within that of the results.
+const RUNS: &str = "runs";
+
+/// A directory of runs.
+#[derive(Debug)]
+pub(super) struct RunDirectory {
+    /// Where the results go, too.
+    results: PathBuf,
+    fingerprint: String,
+}
+
+/// Why a directory cannot be used.
+#[derive(Debug)]
+pub(super) enum DirectoryError {
+    /// There are runs already, which nobody asked to go on with.
+    HasRuns,
+    /// Its runs are of something else.
+    Other(String),
+    /// The system does not let us.
+    Io(io::Error),
+}
+
+/// What became of a run's file.
+pub(super) enum Kept {
+    /// It is there.
+    Run(Box<FinishedRun>),
+    /// There is none.
+    Missing,
+    /// There is one, and it is of no use.
+    Damaged(DamagedRun),
+}
+
+impl From<io::Error> for DirectoryError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<ManifestError> for DirectoryError {
+    fn from(error: ManifestError) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+impl RunDirectory {
+    /// The runs of `manifest` in `results`. Runs that are there already must be of the same sweep,
+    /// and `resume` must say that they are known of.
+    pub(super) fn open(
+        results: &Path,
+        manifest: &Manifest,
+        resume: bool,
+    ) -> Result<Self, DirectoryError> {
+        let fingerprint = manifest.fingerprint();
+        let difference = manifest_in(results)?.map(|there| there.difference(manifest));
+        match difference {
+            Some(Some(difference)) => Err(DirectoryError::Other(difference)),
+            Some(None) if !resume => Err(DirectoryError::HasRuns),
+            _ => Ok(Self { results: results.to_path_buf(), fingerprint }),
+        }
+    }
+
+    /// Makes the directory, and says in it what its runs belong to.
+    pub(super) fn prepare(&self, manifest: &Manifest) -> io::Result<()> {
+        fs::create_dir_all(self.path(""))?;
+        self.put(MANIFEST_NAME, manifest.to_json().as_bytes())
+    }
+
+    /// The runs that are in `results`, and what they belong to.
+    pub(super) fn existing(results: &Path) -> Result<Option<(Self, Manifest)>, DirectoryError> {
+        let Some(manifest) = manifest_in(results)? else { return Ok(None) };
+        let fingerprint = manifest.fingerprint();
+        Ok(Some((Self { results: results.to_path_buf(), fingerprint }, manifest)))
+    }
+
+    /// The directory of the results.
+    pub(super) fn results(&self) -> &Path {
+        &self.results
+    }
+
+    /// The file of a run.
+    pub(super) fn path_of(&self, item: Item) -> PathBuf {
+        self.path(&run_name(item))
+    }
+
+    /// Keeps a run.
+    pub(super) fn keep(&self, run: &FinishedRun) -> io::Result<()> {
+        self.put(&run_name(run.item()), &run.to_file(&self.fingerprint))
+    }
+
+    /// What is kept of the run `item`.
+    pub(super) fn kept(&self, item: Item, names: &mut StateNames) -> io::Result<Kept> {
+        let file = match fs::read(self.path_of(item)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::Missing),
+            Err(error) => return Err(error),
+        };
+        Ok(match FinishedRun::from_file(&file, item, &self.fingerprint, names) {
+            Ok(run) => Kept::Run(Box::new(run)),
+            Err(damage) => Kept::Damaged(damage),
+        })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.results.join(RUNS).join(name)
+    }
+
+    /// Writes a file that is there as a whole or not at all, whenever the process ends.
+    fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        let unfinished = self.path(&format!(".{name}.{}", std::process::id()));
+        let written = fs::write(&unfinished, content);
+        written.and_then(|()| fs::rename(&unfinished, self.path(name))).inspect_err(|_| {
+            let _ = fs::remove_file(&unfinished);
+        })
+    }
+}
+
+fn manifest_in(results: &Path) -> Result<Option<Manifest>, DirectoryError> {
+    match fs::read_to_string(results.join(RUNS).join(MANIFEST_NAME)) {
+        Ok(text) => Ok(Some(Manifest::from_json(&text)?)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,110 @@
+//! What comes after the runs: files, a table, and whether all is as it should be.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use uncork_lab::{FinishedRun, RunCost, SWEEP_FILES, SweepResults};
+use uncork_report::lab::{LabDocument, lab_csv, lab_table};
+
+use super::args::OutputArgs;
+use super::source::Sweep;
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::{color, output, stdout};
+
+/// Where the results of each of the scenarios `names` go: `output` itself if there is one, else a
+/// directory of its name within it. Fails if they cannot be written there.
+pub(super) fn places(
+    output: Option<&Path>,
+    names: &[&str],
+) -> Result<Vec<Option<PathBuf>>, Failure> {
+    let Some(output) = output else { return Ok(vec![None; names.len()]) };
+    let mut places = Vec::new();
+    for (nth, name) in names.iter().enumerate() {
+        if names[..nth].contains(name) {
+            return Err(Failure::Usage(format!(
+                "two scenarios are called '{name}', and so would be their directories in '{}' of \
+                 '--output <DIR>'; run one after the other",
+                output.display()
+            )));
+        }
+        let place = if names.len() == 1 { output.to_path_buf() } else { output.join(name) };
+        output::probe(&place, &SWEEP_FILES).map_err(|error| Failure::output(&place, &error))?;
+        places.push(Some(place));
+    }
+    Ok(places)
+}
+
+/// Writes and prints the results of scenarios one after the other, and counts what they missed.
+pub(super) struct Finish<'a> {
+    args: &'a OutputArgs,
+    printed: usize,
+    missed: usize,
+    thresholds: usize,
+}
+
+impl<'a> Finish<'a> {
+    pub(super) fn new(args: &'a OutputArgs) -> Self {
+        Self { args, printed: 0, missed: 0, thresholds: 0 }
+    }
+
+    /// The results of all `runs` of a scenario, into the files of `place` and on stdout.
+    pub(super) fn finish(
+        &mut self,
+        sweep: &Sweep,
+        runs: Vec<FinishedRun>,
+        cost: RunCost,
+        place: Option<&Path>,
+    ) -> Result<(), Failure> {
+        let Sweep { scenario, manifest } = sweep;
+        let results = SweepResults::new(runs);
+        let command = manifest.command.clone();
+        let document = results.document(scenario, command, place.is_some(), cost);
+        if let Some(place) = place {
+            let contents = results.files(scenario, &document).map_err(io::Error::other);
+            let files = contents.map(|contents| SWEEP_FILES.into_iter().zip(contents).collect());
+            let written = files.and_then(|files: Vec<output::File>| output::write(place, &files));
+            written.map_err(|error| Failure::output(place, &error))?;
+        }
+        self.thresholds += document.thresholds.len();
+        self.missed += document.thresholds.iter().filter(|threshold| !threshold.passed).count();
+        self.print(&document)?;
+        self.note(place);
+        Ok(())
+    }
+
+    fn print(&mut self, document: &LabDocument) -> Result<(), Failure> {
+        let text = match self.args.format {
+            Format::Human => lab_table(document, color::style(self.args.color)),
+            Format::Json => document.to_json(),
+            Format::Csv => lab_csv(document),
+        };
+        let gap = if self.printed > 0 { "\n" } else { "" };
+        self.printed += 1;
+        stdout::write(format!("{gap}{text}").as_bytes())
+    }
+
+    fn note(&self, place: Option<&Path>) {
+        if self.args.quiet || !io::stderr().is_terminal() {
+            return;
+        }
+        match place {
+            Some(place) => eprintln!("wrote {}", place.join("report.html").display()),
+            None if self.args.format == Format::Human => {
+                eprintln!("hint: add -o DIR for a report with pictures, and the data behind it");
+            }
+            None => {}
+        }
+    }
+
+    /// Whether all thresholds are met.
+    pub(super) fn verdict(self) -> Result<(), Failure> {
+        match (self.missed, self.thresholds) {
+            (0, _) => Ok(()),
+            (1, 1) => Err(Failure::Missed("the threshold is missed".to_owned())),
+            (missed, all) => {
+                Err(Failure::Missed(format!("{missed} of {all} thresholds are missed")))
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `uncork lab merge`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uncork_lab::{FinishedRun, Item, Manifest, Scenario, StateNames};
+
+use super::args::MergeArgs;
+use super::directory::{DirectoryError, Kept, RunDirectory};
+use super::finish::{Finish, places};
+use super::source::{self, Sweep};
+use crate::args::Color;
+use crate::clock::Stopwatch;
+use crate::failure::Failure;
+
+/// Runs that a message names at most.
+const NAMED: usize = 10;
+
+pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
+    let stopwatch = Stopwatch::start();
+    let groups = groups(&args.directories)?;
+    let names: Vec<&str> = groups.keys().map(String::as_str).collect();
+    let places = places(args.output.output.as_deref(), &names)?;
+    let mut finish = Finish::new(&args.output);
+    for (group, place) in groups.values().zip(&places) {
+        let Some((first, others)) = group.split_first() else { continue };
+        let merged = Group::of(first, others, args.output.color)?;
+        let runs = merged.runs(args.output.quiet)?;
+        finish.finish(&merged.sweep, runs, stopwatch.cost(1), place.as_deref())?;
+    }
+    finish.verdict()
+}
+
+/// A directory of runs, and what it says of itself.
+type Found = (RunDirectory, Manifest);
+
+/// All directories of runs that are given, by scenario.
+fn groups(given: &[PathBuf]) -> Result<BTreeMap<String, Vec<Found>>, Failure> {
+    let mut groups: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+    for directory in given {
+        let found = found(directory).map_err(|error| refused(directory, &error))?;
+        if found.is_empty() {
+            let message = "there are no runs in it, nor in what it contains";
+            return Err(Failure::value("<DIR>...", directory.display(), message));
+        }
+        for (runs, manifest) in found {
+            groups.entry(manifest.name.clone()).or_default().push((runs, manifest));
+        }
+    }
+    Ok(groups)
+}
+
+fn refused(directory: &Path, error: &DirectoryError) -> Failure {
+    match error {
+        DirectoryError::Io(error) => {
+            Failure::Environment(format!("cannot read '{}': {error}", directory.display()))
+        }
+        DirectoryError::Other(reason) => Failure::value("<DIR>...", directory.display(), reason),
+        DirectoryError::HasRuns => Failure::value("<DIR>...", directory.display(), "it has runs"),
+    }
+}
+
+/// The runs in `directory`, or if there are none those in the directories that it contains: the
+/// output of several scenarios.
+fn found(directory: &Path) -> Result<Vec<Found>, DirectoryError> {
+    if let Some(found) = RunDirectory::existing(directory)? {
+        return Ok(vec![found]);
+    }
+    let mut below = Vec::new();
+    match fs::read_dir(directory) {
+        Ok(entries) => {
+            for entry in entries {
+                below.push(entry?.path());
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(DirectoryError::Other("there is no such directory".to_owned()));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    below.sort();
+    let directories = below.iter().filter(|path| path.is_dir());
+    let found = directories.map(|path| RunDirectory::existing(path));
+    found.filter_map(Result::transpose).collect()
+}
+
+/// The directories of one scenario.
+struct Group<'a> {
+    sweep: Sweep,
+    directories: Vec<&'a RunDirectory>,
+}
+
+impl<'a> Group<'a> {
+    /// Those of `first` and of `others`, if they belong together.
+    fn of(
+        (first, manifest): &'a Found,
+        others: &'a [Found],
+        color: Color,
+    ) -> Result<Self, Failure> {
+        for (other, its) in others {
+            if let Some(difference) = its.difference(manifest) {
+                return Err(Failure::Usage(format!(
+                    "the runs in '{}' and in '{}' do not belong together: the first have \
+                     {difference}",
+                    other.results().display(),
+                    first.results().display()
+                )));
+            }
+        }
+        let scenario =
+            manifest.scenario().map_err(|error| source::wrong(&error, &manifest.name, color))?;
+        let directories = std::iter::once(first).chain(others.iter().map(|(other, _)| other));
+        let sweep = Sweep { scenario, manifest: manifest.clone() };
+        Ok(Self { sweep, directories: directories.collect() })
+    }
+
+    /// All runs of the scenario; fails if some are missing.
+    fn runs(&self, quiet: bool) -> Result<Vec<FinishedRun>, Failure> {
+        let items = uncork_lab::items(&self.sweep.scenario);
+        let (mut runs, mut missing, mut twice) = (Vec::new(), Vec::new(), Vec::new());
+        let mut names = StateNames::default();
+        for item in &items {
+            let mut copies = Vec::new();
+            for directory in &self.directories {
+                match directory.kept(*item, &mut names) {
+                    Ok(Kept::Run(run)) => copies.push((directory.path_of(*item), *run)),
+                    Ok(Kept::Missing) => {}
+                    Ok(Kept::Damaged(damage)) => {
+                        note(quiet, &format!("{}: {damage}", directory.path_of(*item).display()));
+                    }
+                    Err(error) => return Err(refused(directory.results(), &error.into())),
+                }
+            }
+            let mut copies = copies.into_iter();
+            match (copies.next(), copies.next()) {
+                (None, _) => missing.push(*item),
+                (Some((_, run)), None) => runs.push(run),
+                (Some((path, run)), Some((other_path, other))) => {
+                    if run != other {
+                        return Err(differing(&path, &other_path));
+                    }
+                    twice.push(*item);
+                    runs.push(run);
+                }
+            }
+        }
+        if !twice.is_empty() {
+            let twice = self.named(&twice);
+            note(quiet, &format!("some runs are there more than once, and alike: {twice}"));
+        }
+        if missing.is_empty() { Ok(runs) } else { Err(self.incomplete(&missing, items.len())) }
+    }
+
+    fn incomplete(&self, missing: &[Item], all: usize) -> Failure {
+        Failure::Usage(format!(
+            "{} of {all} runs of '{}' are missing: {}; give the directories of all shards, and \
+             complete them with --resume",
+            missing.len(),
+            self.sweep.scenario.name,
+            self.named(missing)
+        ))
+    }
+
+    /// `items` in words, the first of them at least.
+    fn named(&self, items: &[Item]) -> String {
+        let name = |item: &Item| run_in_words(&self.sweep.scenario, *item);
+        let names: Vec<String> = items.iter().take(NAMED).map(name).collect();
+        let names = names.join("; ");
+        match items.len().saturating_sub(NAMED) {
+            0 => names,
+            more => format!("{names}; and {more} more"),
+        }
+    }
+}
+
+/// `seed 3 of path.loss=1%, flow.main.cc=cubic`
+fn run_in_words(scenario: &Scenario, Item { cell, seed }: Item) -> String {
+    match uncork_lab::cell_name(scenario, cell).as_str() {
+        "" => format!("seed {seed}"),
+        cell => format!("seed {seed} of {cell}"),
+    }
+}
+
+fn differing(one: &Path, other: &Path) -> Failure {
+    Failure::Usage(format!(
+        "'{}' and '{}' are the same run with different results; they are of programs that differ, \
+         or were changed",
+        one.display(),
+        other.display()
+    ))
+}
+
+fn note(quiet: bool, text: &str) {
+    if !quiet {
+        eprintln!("note: {text}");
+    }
+}

@@ -1,0 +1,23 @@
+//! `uncork lab`: scenarios, run and merged.
+
+mod args;
+mod catalogue;
+mod directory;
+mod finish;
+mod interrupt;
+mod merge;
+mod run;
+mod source;
+
+pub(crate) use args::{LabArgs, LabCommand};
+
+use crate::failure::Failure;
+
+pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
+    match &args.command {
+        LabCommand::List => catalogue::list(),
+        LabCommand::Show { name } => catalogue::show(name),
+        LabCommand::Run(args) => run::run(args),
+        LabCommand::Merge(args) => merge::merge(args),
+    }
+}

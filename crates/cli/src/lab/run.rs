@@ -1,0 +1,158 @@
+//! `uncork lab run`.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use uncork_lab::{FinishedRun, Item, Shard, StateNames};
+
+use super::args::RunArgs;
+use super::directory::{DirectoryError, Kept, RunDirectory};
+use super::finish::{Finish, places};
+use super::interrupt;
+use super::source::{self, Sweep};
+use crate::args;
+use crate::clock::Stopwatch;
+use crate::failure::Failure;
+use crate::progress::Watcher;
+
+pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let stop = interrupt::flag_on_signal()
+        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
+    let sweeps = args.scenarios.iter().map(|given| source::read(args, given));
+    let sweeps: Vec<Sweep> = sweeps.collect::<Result<_, _>>()?;
+    let names: Vec<&str> = sweeps.iter().map(|sweep| sweep.scenario.name.as_str()).collect();
+    let places = places(args.output.output.as_deref(), &names)?;
+    let mut works = Vec::new();
+    for (sweep, place) in sweeps.iter().zip(&places) {
+        let directory = place.as_deref().map(|place| open(place, sweep, args.resume));
+        works.push(Work { args, sweep, directory: directory.transpose()? });
+    }
+    let mut finish = Finish::new(&args.output);
+    for work in &works {
+        work.run(&stop, &mut finish)?;
+    }
+    finish.verdict()
+}
+
+fn open(place: &Path, sweep: &Sweep, resume: bool) -> Result<RunDirectory, Failure> {
+    RunDirectory::open(place, &sweep.manifest, resume).map_err(|error| {
+        let shown = format!("'{}' of '--output <DIR>'", place.display());
+        match error {
+            DirectoryError::HasRuns => Failure::Usage(format!(
+                "{shown} has runs already; add --resume to go on with them, or give another \
+                 directory"
+            )),
+            DirectoryError::Other(difference) => Failure::Usage(format!(
+                "{shown} has runs of something else: {difference}; give another directory"
+            )),
+            DirectoryError::Io(error) => Failure::output(place, &error),
+        }
+    })
+}
+
+/// A scenario to run, or a part of it.
+struct Work<'a> {
+    args: &'a RunArgs,
+    sweep: &'a Sweep,
+    directory: Option<RunDirectory>,
+}
+
+impl Work<'_> {
+    fn run(&self, stop: &AtomicBool, finish: &mut Finish<'_>) -> Result<(), Failure> {
+        let stopwatch = Stopwatch::start();
+        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
+        let items = shard.of(&uncork_lab::items(&self.sweep.scenario));
+        let (mut runs, missing) = self.kept(&items)?;
+        let jobs = args::jobs(self.args.jobs);
+        runs.append(&mut self.run_items(&missing, jobs, stop)?);
+        if runs.len() < items.len() {
+            return Err(self.interrupted(runs.len(), items.len()));
+        }
+        let results = self.directory.as_ref().map(RunDirectory::results);
+        if shard.is_whole() {
+            let cost = stopwatch.cost(jobs);
+            finish.finish(self.sweep, runs, cost, results)
+        } else {
+            self.note_shard(shard, runs.len());
+            Ok(())
+        }
+    }
+
+    /// The runs of `items` that are there already, and the others.
+    fn kept(&self, items: &[Item]) -> Result<(Vec<FinishedRun>, Vec<Item>), Failure> {
+        let Some(directory) = &self.directory else { return Ok((Vec::new(), items.to_vec())) };
+        directory
+            .prepare(&self.sweep.manifest)
+            .map_err(|error| Failure::output(directory.results(), &error))?;
+        let (mut runs, mut missing) = (Vec::new(), Vec::new());
+        let mut names = StateNames::default();
+        for item in items {
+            let kept = directory.kept(*item, &mut names);
+            match kept.map_err(|error| Failure::output(directory.results(), &error))? {
+                Kept::Run(run) => runs.push(*run),
+                Kept::Missing => missing.push(*item),
+                Kept::Damaged(damage) => {
+                    let path = directory.path_of(*item);
+                    self.note(&format!("{}: {damage}; it is run again", path.display()));
+                    missing.push(*item);
+                }
+            }
+        }
+        if !runs.is_empty() {
+            self.note(&format!("{} of {} runs are there already", runs.len(), items.len()));
+        }
+        Ok((runs, missing))
+    }
+
+    /// Runs `items` and keeps each as it ends. Runs that cannot be kept are the last.
+    fn run_items(
+        &self,
+        items: &[Item],
+        jobs: usize,
+        stop: &AtomicBool,
+    ) -> Result<Vec<FinishedRun>, Failure> {
+        let failed: Mutex<Option<io::Error>> = Mutex::default();
+        let watcher = Watcher::of_stderr(self.args.output.quiet);
+        let runs = watcher.watch(Some(stop), |tell| {
+            uncork_lab::run_items(&self.sweep.scenario, items, jobs, stop, &|run, progress| {
+                let kept = self.directory.as_ref().map_or(Ok(()), |directory| directory.keep(run));
+                if let Err(error) = kept {
+                    *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    stop.store(true, Ordering::Relaxed);
+                }
+                tell(progress);
+            })
+        });
+        let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match (failed, &self.directory) {
+            (Some(error), Some(directory)) => Err(Failure::output(directory.results(), &error)),
+            _ => Ok(runs),
+        }
+    }
+
+    fn interrupted(&self, done: usize, all: usize) -> Failure {
+        Failure::Interrupted(match &self.directory {
+            Some(directory) => format!(
+                "{done} of {all} runs are kept in '{}'; go on with: {}",
+                directory.results().display(),
+                self.args.again(),
+            ),
+            None => "runs are kept only with -o DIR".to_owned(),
+        })
+    }
+
+    fn note_shard(&self, shard: Shard, runs: usize) {
+        self.note(&format!(
+            "shard {shard} is complete with {runs} runs; when all are: uncork lab merge DIR... -o \
+             DIR"
+        ));
+    }
+
+    fn note(&self, text: &str) {
+        if !self.args.output.quiet {
+            eprintln!("note: {text}");
+        }
+    }
+}

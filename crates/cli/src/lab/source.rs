@@ -1,0 +1,95 @@
+//! Where a scenario comes from: the program itself, or a file.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uncork_lab::{Builtin, Files, Manifest, Scenario, ScenarioError};
+
+use super::args::RunArgs;
+use crate::args::Color;
+use crate::color;
+use crate::failure::Failure;
+
+/// The ending that tells a file from a name.
+const ENDING: &str = "toml";
+
+/// The argument that names scenarios.
+const ARGUMENT: &str = "<NAME|FILE>...";
+
+/// A scenario that was read, and what is kept with its runs.
+#[derive(Debug)]
+pub(super) struct Sweep {
+    pub(super) scenario: Scenario,
+    pub(super) manifest: Manifest,
+}
+
+/// Reads the scenario that is called `given` on the command line.
+pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
+    let set = args.settings();
+    let path = Path::new(given);
+    let (parsed, files) = if path.extension().is_some_and(|ending| ending == ENDING) {
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::value(ARGUMENT, given, unreadable(&error)))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let files = Beside::of(path);
+        (Scenario::parse(&name, &text, &set, &files), files.read.into_inner())
+    } else {
+        let builtin = Builtin::find(given)
+            .ok_or_else(|| unknown(ARGUMENT, given, ", and files end in .toml"))?;
+        (builtin.parse(&set), BTreeMap::new())
+    };
+    let scenario = parsed.map_err(|error| wrong(&error, given, args.output.color))?;
+    let manifest = Manifest::new(&scenario, files, args.command(given));
+    Ok(Sweep { scenario, manifest })
+}
+
+/// No built-in scenario is called `name`; `or` says what else it could have been.
+pub(super) fn unknown(argument: &str, name: &str, or: &str) -> Failure {
+    let near = Builtin::near(name);
+    let known = match near.as_slice() {
+        [] => "`uncork lab list` lists them".to_owned(),
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    Failure::value(argument, name, format!("no built-in scenario has this name{or}; {known}"))
+}
+
+/// What is wrong with the scenario that was called `given`, with its place.
+pub(super) fn wrong(error: &ScenarioError, given: &str, color: Color) -> Failure {
+    Failure::Shown(error.render(given, color::on_stderr(color)))
+}
+
+fn unreadable(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::InvalidData => "it is no text".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// The files in the directory of a scenario, and what was read of them.
+struct Beside {
+    directory: PathBuf,
+    read: RefCell<BTreeMap<String, String>>,
+}
+
+impl Beside {
+    fn of(scenario: &Path) -> Self {
+        let directory = scenario.parent().unwrap_or(Path::new("")).to_path_buf();
+        Self { directory, read: RefCell::default() }
+    }
+}
+
+impl Files for Beside {
+    fn read(&self, name: &str) -> Result<String, String> {
+        if let Some(text) = self.read.borrow().get(name) {
+            return Ok(text.clone());
+        }
+        let text = fs::read_to_string(self.directory.join(name));
+        let text = text.map_err(|error| unreadable(&error))?;
+        self.read.borrow_mut().insert(name.to_owned(), text.clone());
+        Ok(text)
+    }
+}

@@ -1,0 +1,181 @@
+//! What `uncork lab` lists, prints and refuses.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+
+use serde_json::Value;
+
+use common::{Finished, Scratch, command, finish, stdout, uncork};
+
+const SMALL: &str = r#"title = "A small one"
+about = "Two cells of three runs each."
+
+[run]
+seeds = 3
+
+[path]
+rate = "20mbit"
+rtt = "20ms"
+loss = "1%"
+
+[flow.main]
+cc = "cubic"
+transfer = "100kB"
+
+[matrix]
+"flow.main.cc" = ["cubic", "bbr3"]
+
+[[threshold]]
+metric = "completion.p50"
+max = "60s"
+"#;
+
+/// `uncork lab` with `arguments`, in a directory where `small.toml` is `text`.
+fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
+    fs::write(scratch.path("small.toml"), text).unwrap();
+    let mut lab = command(&format!("lab {arguments}"));
+    lab.current_dir(scratch.path(""));
+    finish(lab)
+}
+
+#[test]
+fn the_list_names_every_scenario_with_its_runs() {
+    let list = stdout("lab list");
+    assert!(list.lines().next().unwrap().starts_with("name "), "{list}");
+    let row = list.lines().find(|line| line.starts_with("litespeed-loss ")).unwrap();
+    assert!(row.contains("CUBIC beside BBR") && row.ends_with(" 15 x 20 = 300"), "{row}");
+}
+
+#[test]
+fn what_is_shown_can_be_run() {
+    let scratch = Scratch::new("show");
+    let shown = stdout("lab show litespeed-loss");
+    assert!(shown.starts_with("title = "), "{shown}");
+    let arguments = "run small.toml --seeds 1 --set flow.download.transfer=50kB --format json";
+    let Finished { status, stdout, stderr } = lab(&scratch, &shown, arguments);
+    assert_eq!(status, 1, "50 kB do not show what 10 MB show: {stderr}");
+    let document: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&document["name"], &document["seeds"]), (&"small".into(), &1.into()));
+    assert_eq!(document["cells"].as_array().unwrap().len(), 15);
+}
+
+#[test]
+fn stdout_has_the_format_that_is_asked_for() {
+    let scratch = Scratch::new("formats");
+    let printed = |format: &str| {
+        let finished = lab(&scratch, SMALL, &format!("run small.toml --format {format}"));
+        assert_eq!((finished.status, finished.stderr.as_str()), (0, ""), "{format}");
+        finished.stdout
+    };
+    let table = printed("human");
+    assert!(table.starts_with("All 2 thresholds are met.\n"), "{table}");
+    assert!(!table.contains('\u{1b}'), "{table}");
+    let csv = printed("csv");
+    assert!(csv.starts_with("flow.main.cc,class,cc,flows,finished,metric,"), "{csv}");
+    let document: Value = serde_json::from_str(&printed("json")).unwrap();
+    assert_eq!(document["schema"], "uncork.lab/1");
+    assert_eq!(document["command"], "uncork lab run small.toml");
+    assert_eq!(document["cells"][1]["classes"][0]["flows"], 3);
+    let coloured = lab(&scratch, SMALL, "run small.toml --color always").stdout;
+    assert!(coloured.contains('\u{1b}'), "{coloured}");
+}
+
+#[test]
+fn the_command_in_the_document_repeats_it() {
+    let scratch = Scratch::new("repeat");
+    let arguments = "run small.toml --set path.loss=3% --seeds 2 --seed 7 --jobs 1 --format json";
+    let first = lab(&scratch, SMALL, arguments).stdout;
+    let document: Value = serde_json::from_str(&first).unwrap();
+    let told = document["command"].as_str().unwrap();
+    assert_eq!(told, "uncork lab run small.toml --set path.loss=3% --seeds 2 --seed 7");
+    let again = told.strip_prefix("uncork lab ").unwrap();
+    let second = lab(&scratch, SMALL, &format!("{again} --jobs 2 --format json")).stdout;
+    let results = |text: &str| text.split_once("\"engine\"").unwrap().0.to_owned();
+    assert_eq!(results(&first), results(&second));
+    assert!(document["scenario"].as_str().unwrap().contains("loss = \"3%\""), "{document}");
+    let other = lab(&scratch, SMALL, "run small.toml --seeds 2 --seed 7 --format json").stdout;
+    assert_ne!(serde_json::from_str::<Value>(&other).unwrap()["cells"], document["cells"]);
+}
+
+#[test]
+fn a_missed_threshold_shows_in_the_exit_status() {
+    let scratch = Scratch::new("threshold");
+    let strict = SMALL.replace("max = \"60s\"", "max = \"100ms\"");
+    let Finished { status, stdout, stderr } = lab(&scratch, &strict, "run small.toml");
+    assert_eq!((status, stderr.as_str()), (1, "error: 2 of 2 thresholds are missed\n"));
+    assert!(stdout.contains("FAILED"), "{stdout}");
+}
+
+#[test]
+fn a_wrong_scenario_is_shown_with_its_line() {
+    let scratch = Scratch::new("wrong");
+    let wrong = SMALL.replace("rtt = \"20ms\"", "rtt = \"20\"");
+    let Finished { status, stdout, stderr } = lab(&scratch, &wrong, "run small.toml -o out");
+    assert_eq!((status, stdout.as_str()), (2, ""));
+    assert!(stderr.starts_with("error: a span of time needs a unit\n"), "{stderr}");
+    for part in ["--> small.toml:9:7", "9 | rtt = \"20\"", "^^^^", "help: write 20ms"] {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+    assert!(lab(&scratch, &wrong, "run small.toml --color always").stderr.contains('\u{1b}'));
+    let stderr = lab(&scratch, SMALL, "run small.toml --set path.los=2% -o out").stderr;
+    assert!(stderr.contains("--> --set:1:1") && stderr.contains("`path.loss`"), "{stderr}");
+    assert_eq!(scratch.entries(""), ["small.toml"]);
+}
+
+#[test]
+fn files_beside_a_scenario_are_looked_for_there() {
+    let scratch = Scratch::new("beside");
+    fs::create_dir(scratch.path("deep")).unwrap();
+    let traced = SMALL.replace("rate = \"20mbit\"", "trace = \"link.txt\"");
+    fs::write(scratch.path("deep/traced.toml"), traced).unwrap();
+    let missing = lab(&scratch, SMALL, "run deep/traced.toml");
+    assert_eq!(missing.status, 2);
+    assert!(missing.stderr.contains("link.txt"), "{}", missing.stderr);
+}
+
+#[test]
+fn a_name_that_is_none_is_answered_with_the_nearest() {
+    for (line, words) in [
+        (
+            "lab run litespeed_loss",
+            "'litespeed_loss' for '<NAME|FILE>...': no built-in scenario has this name, and files \
+             end in .toml; did you mean litespeed-loss?",
+        ),
+        (
+            "lab run some/where",
+            "'some/where' for '<NAME|FILE>...': no built-in scenario has this name, and files end \
+             in .toml; `uncork lab list` lists them",
+        ),
+        ("lab run no.toml", "'no.toml' for '<NAME|FILE>...': there is no such file"),
+        (
+            "lab show litespeed-los",
+            "'litespeed-los' for '<NAME>': no built-in scenario has this name; did you mean \
+             litespeed-loss?",
+        ),
+        ("lab run litespeed-loss --seeds 0", "'0' for '--seeds <N>': give 1 to 10000"),
+        (
+            "lab run litespeed-loss --set loss",
+            "'loss' for '--set <KEY=VALUE>': a place and its value are expected: write path.loss=2%",
+        ),
+        (
+            "lab run litespeed-loss -o x --shard 9/8",
+            "'9/8' for '--shard <I/N>': shards are counted from 1; give 1/8 to 8/8",
+        ),
+    ] {
+        let Finished { status, stdout, stderr } = uncork(line);
+        assert_eq!((status, stdout.as_str()), (2, ""), "{line}");
+        let expected =
+            format!("error: invalid value {words}\n\nFor more information, try '--help'.\n");
+        assert_eq!(stderr, expected);
+    }
+}
+
+#[test]
+fn parts_of_a_sweep_need_a_place_to_be_kept() {
+    for flag in ["--resume", "--shard 1/2"] {
+        let Finished { status, stderr, .. } = uncork(&format!("lab run litespeed-loss {flag}"));
+        assert_eq!(status, 2);
+        assert!(stderr.contains("--output <DIR>"), "{stderr}");
+    }
+}

@@ -1,0 +1,301 @@
+//! What `uncork lab run -o` keeps: shards, interruptions, damage, and the same results after all.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{Finished, Scratch, command, finish};
+
+/// Two cells of four seeds.
+const SMALL: &str = r#"title = "A small one"
+
+[run]
+seeds = 4
+sample = "10ms"
+
+[path]
+rate = "20mbit"
+rtt = "20ms"
+loss = "1%"
+
+[flow.main]
+cc = "cubic"
+transfer = "100kB"
+
+[matrix]
+"flow.main.cc" = ["cubic", "bbr3"]
+"#;
+
+const FILES: [&str; 7] = [
+    "cells.csv",
+    "flows.parquet",
+    "report.html",
+    "runs",
+    "scenario.toml",
+    "series.parquet",
+    "summary.json",
+];
+
+/// A directory with `small.toml` in it.
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    fs::write(scratch.path("small.toml"), SMALL).unwrap();
+    scratch
+}
+
+fn prepared(scratch: &Scratch, arguments: &str) -> Command {
+    let mut lab = command(&format!("lab {arguments}"));
+    lab.current_dir(scratch.path(""));
+    lab
+}
+
+fn lab(scratch: &Scratch, arguments: &str) -> Finished {
+    finish(prepared(scratch, arguments))
+}
+
+/// What the command says on stderr, which does what it should.
+fn notes(scratch: &Scratch, arguments: &str) -> String {
+    let Finished { status, stderr, .. } = lab(scratch, arguments);
+    assert_eq!(status, 0, "{arguments}: {stderr}");
+    stderr
+}
+
+/// The error of a command that is refused.
+fn refusal(scratch: &Scratch, arguments: &str) -> String {
+    let Finished { status, stdout, stderr } = lab(scratch, arguments);
+    assert_eq!((status, stdout.as_str()), (2, ""), "{arguments}: {stderr}");
+    stderr
+}
+
+/// Both directories have the same results, but for what they cost.
+fn assert_same(one: &Path, other: &Path) {
+    for name in ["cells.csv", "flows.parquet", "scenario.toml", "series.parquet"] {
+        let [one, other] = [one, other].map(|path| fs::read(path.join(name)).unwrap());
+        assert!(one == other, "{name}");
+    }
+    for (name, cost) in [("summary.json", "\"engine\": {"), ("report.html", "<footer")] {
+        let [one, other] = [one, other].map(|path| {
+            let text = fs::read_to_string(path.join(name)).unwrap();
+            text.rsplit_once(cost).unwrap().0.to_owned()
+        });
+        assert_eq!(one, other, "{name}");
+    }
+}
+
+#[test]
+fn the_number_of_threads_shows_in_no_byte() {
+    let scratch = scratch("lab-jobs");
+    for jobs in ["1", "2"] {
+        assert_eq!(notes(&scratch, &format!("run small.toml --jobs {jobs} -o {jobs}")), "");
+        assert_eq!(scratch.entries(jobs), FILES);
+        assert_eq!(scratch.entries(&format!("{jobs}/runs")).len(), 8 + 1);
+    }
+    assert_same(&scratch.path("1"), &scratch.path("2"));
+    for run in scratch.entries("1/runs") {
+        let [one, two] =
+            ["1", "2"].map(|jobs| fs::read(scratch.path(jobs).join("runs").join(&run)));
+        assert!(one.unwrap() == two.unwrap(), "{run}");
+    }
+}
+
+#[test]
+fn shards_merge_to_the_whole() {
+    let scratch = scratch("lab-shards");
+    notes(&scratch, "run small.toml -o whole");
+    for nth in 1..=3 {
+        let note = notes(&scratch, &format!("run small.toml --shard {nth}/3 -o parts/{nth}"));
+        assert!(note.starts_with(&format!("note: shard {nth}/3 is complete with ")), "{note}");
+        assert_eq!(scratch.entries(&format!("parts/{nth}")), ["runs"]);
+    }
+    assert_eq!(notes(&scratch, "merge parts/3 parts/1 parts/2 -o merged"), "");
+    assert_same(&scratch.path("whole"), &scratch.path("merged"));
+
+    let missing = refusal(&scratch, "merge parts/1 parts/3");
+    assert!(missing.starts_with("error: 3 of 8 runs of 'small' are missing: "), "{missing}");
+    assert!(
+        missing.contains("seed 2 of flow.main.cc=cubic; seed 1 of flow.main.cc=bbr3"),
+        "{missing}"
+    );
+    let twice = notes(&scratch, "merge parts/1 parts/2 parts/3 whole --format csv");
+    assert!(twice.starts_with("note: some runs are there more than once, and alike: "), "{twice}");
+}
+
+#[test]
+fn shards_of_several_scenarios_merge_too() {
+    let scratch = scratch("lab-several");
+    fs::write(scratch.path("other.toml"), SMALL.replace("100kB", "50kB")).unwrap();
+    notes(&scratch, "run small.toml other.toml -o whole");
+    assert_eq!(scratch.entries("whole"), ["other", "small"]);
+    for nth in 1..=2 {
+        notes(&scratch, &format!("run small.toml other.toml --shard {nth}/2 -o {nth}"));
+    }
+    notes(&scratch, "merge 1 2 -o merged");
+    for name in ["small", "other"] {
+        assert_same(&scratch.path("whole").join(name), &scratch.path("merged").join(name));
+    }
+    fs::create_dir(scratch.path("deep")).unwrap();
+    fs::copy(scratch.path("other.toml"), scratch.path("deep/small.toml")).unwrap();
+    let twice = refusal(&scratch, "run small.toml deep/small.toml -o x");
+    assert!(twice.contains("two scenarios are called 'small'"), "{twice}");
+}
+
+#[test]
+fn directories_hold_all_that_a_scenario_needs() {
+    let scratch = scratch("lab-trace");
+    let traced = SMALL.replace("rate = \"20mbit\"", "trace = \"link.txt\"");
+    fs::write(scratch.path("small.toml"), traced).unwrap();
+    fs::write(scratch.path("link.txt"), "0 10\n1 20\n2 10\n").unwrap();
+    notes(&scratch, "run small.toml -o whole");
+    notes(&scratch, "run small.toml --shard 1/2 -o 1");
+    notes(&scratch, "run small.toml --shard 2/2 -o 2");
+    fs::write(scratch.path("link.txt"), "0 10\n1 30\n2 10\n").unwrap();
+    let changed = refusal(&scratch, "run small.toml --resume -o 2");
+    assert!(changed.contains("the file link.txt beside the scenario has another"), "{changed}");
+    fs::remove_file(scratch.path("link.txt")).unwrap();
+    notes(&scratch, "merge 1 2 -o merged");
+    assert_same(&scratch.path("whole"), &scratch.path("merged"));
+}
+
+#[test]
+fn what_is_missing_or_damaged_is_run_again() {
+    let scratch = scratch("lab-damage");
+    notes(&scratch, "run small.toml -o whole");
+    notes(&scratch, "run small.toml -o hurt");
+    let run = |name: &str| scratch.path("hurt/runs").join(name);
+    fs::remove_file(run("00000-2.json")).unwrap();
+    let cut = fs::read(run("00001-3.json")).unwrap();
+    fs::write(run("00001-3.json"), &cut[..cut.len() / 2]).unwrap();
+    let changed = fs::read_to_string(run("00001-1.json")).unwrap();
+    fs::write(run("00001-1.json"), changed.replace("\"packets\":", "\"packets\":1")).unwrap();
+
+    let merged = lab(&scratch, "merge hurt");
+    assert_eq!((merged.status, merged.stdout.as_str()), (2, ""));
+    assert!(merged.stderr.contains("error: 3 of 8 runs"), "{}", merged.stderr);
+
+    let notes = notes(&scratch, "run small.toml --resume -o hurt");
+    for part in [
+        "hurt/runs/00001-3.json: it is cut short: ",
+        "hurt/runs/00001-1.json: it goes on after its end; it is run again",
+        "note: 5 of 8 runs are there already",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    assert_same(&scratch.path("whole"), &scratch.path("hurt"));
+    assert_eq!(fs::read(run("00001-3.json")).unwrap(), cut);
+}
+
+#[test]
+fn runs_of_something_else_are_not_mixed() {
+    let scratch = scratch("lab-mixed");
+    notes(&scratch, "run small.toml -o out");
+    let again = refusal(&scratch, "run small.toml -o out");
+    assert_eq!(
+        again,
+        "error: 'out' of '--output <DIR>' has runs already; add --resume to go on with them, or \
+         give another directory\n"
+    );
+    let other = refusal(&scratch, "run small.toml --set path.loss=2% --resume -o out");
+    assert_eq!(
+        other,
+        "error: 'out' of '--output <DIR>' has runs of something else: line 10 of the scenario is \
+         `loss = \"1%\"`, not `loss = \"2%\"`; give another directory\n"
+    );
+    notes(&scratch, "run small.toml --set path.loss=2% --shard 1/2 -o other");
+    let merged = refusal(&scratch, "merge out other");
+    assert!(merged.contains("the runs in 'other' and in 'out' do not belong together"), "{merged}");
+    let below = refusal(&scratch, "merge .");
+    let apart = "the runs in './out' and in './other' do not belong together: ";
+    assert!(below.contains(apart), "{below}");
+
+    let manifest = scratch.path("out/runs/sweep.json");
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace(&version, "\"version\": \"0.0.1\"")).unwrap();
+    for line in ["run small.toml --resume -o out", "merge out"] {
+        assert!(refusal(&scratch, line).contains("its runs are of uncork 0.0.1"), "{line}");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_is_found_out_before_the_run() {
+    let scratch = scratch("lab-unwritable");
+    fs::write(scratch.path("file"), "mine").unwrap();
+    // Were it run, this would take many minutes.
+    let line = "run small.toml --set flow.main.transfer=1GB --seeds 100 -o file/out";
+    let Finished { status, stdout, stderr } = lab(&scratch, line);
+    assert_eq!((status, stdout.as_str()), (3, ""));
+    assert!(
+        stderr.starts_with("error: cannot write to 'file/out' of '--output <DIR>': "),
+        "{stderr}"
+    );
+    let none = refusal(&scratch, "merge nowhere");
+    assert!(none.contains("'nowhere' for '<DIR>...': there is no such directory"), "{none}");
+}
+
+/// Runs of some milliseconds each, many of them.
+const MANY: &str = "run small.toml --set flow.main.transfer=20MB --seeds 40";
+
+/// Sends `name` (INT, TERM) to `child`.
+fn signal(child: &Child, name: &str) {
+    let kill = Command::new("kill").arg(format!("-{name}")).arg(child.id().to_string()).status();
+    assert!(kill.unwrap().success());
+}
+
+/// Waits until there are `count` files in `directory`, which something makes.
+fn await_files(directory: &Path, count: usize) {
+    loop {
+        let files = fs::read_dir(directory).map_or(0, Iterator::count);
+        if files >= count {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn start(scratch: &Scratch, arguments: &str) -> Child {
+    let mut lab = prepared(scratch, arguments);
+    lab.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn an_interrupted_run_goes_on() {
+    for name in ["INT", "TERM"] {
+        let scratch = scratch(&format!("lab-interrupted-{name}"));
+        let child = start(&scratch, &format!("{MANY} --jobs 1 -o out"));
+        await_files(&scratch.path("out/runs"), 4);
+        signal(&child, name);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(130), 0), "{stderr}");
+        let kept = scratch.entries("out/runs").len() - 1;
+        assert!((3..80).contains(&kept), "{kept}");
+        assert_eq!(scratch.entries("out"), ["runs"]);
+        let told =
+            format!("interrupted: {kept} of 80 runs are kept in 'out'; go on with: uncork lab ");
+        let again = stderr.strip_prefix(&told).unwrap_or_else(|| panic!("{stderr}")).trim();
+        assert_eq!(again, format!("{MANY} --resume -o out"));
+
+        let note = notes(&scratch, again);
+        assert_eq!(note, format!("note: {kept} of 80 runs are there already\n"));
+        notes(&scratch, &format!("{MANY} -o whole"));
+        assert_same(&scratch.path("whole"), &scratch.path("out"));
+    }
+}
+
+#[test]
+fn the_second_interruption_ends_at_once() {
+    let scratch = scratch("lab-twice");
+    // A run of a minute or so.
+    let child = start(&scratch, "run small.toml --set flow.main.transfer=10GB --seeds 1 -o out");
+    await_files(&scratch.path("out/runs"), 1);
+    signal(&child, "INT");
+    thread::sleep(Duration::from_millis(50));
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(130), 0));
+    assert_eq!(scratch.entries("out/runs"), ["sweep.json"]);
+}
