@@ -129,3 +129,107 @@ pub fn cell_name(scenario: &Scenario, cell: usize) -> String {
 fn group(class: &str, cell: &str) -> String {
     if cell.is_empty() { class.to_owned() } else { format!("{class}: {cell}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use uncork_flow::{read_flows, read_series};
+
+    use super::*;
+    use crate::sweep::{Item, items, run_items};
+
+    /// Two cells of two runs.
+    fn scenario() -> Scenario {
+        let text = r#"
+            title = "Two"
+            [run]
+            seeds = 2
+            first_seed = 5
+            sample = "10ms"
+            [path]
+            rate = "20mbit"
+            rtt = "20ms"
+            [flow.main]
+            transfer = "50kB"
+            cc = "cubic"
+            [matrix]
+            "flow.main.cc" = ["cubic", "bbr3"]
+        "#;
+        Scenario::parse("two", text, &[], &BTreeMap::new()).unwrap()
+    }
+
+    fn run(scenario: &Scenario, jobs: usize) -> Vec<FinishedRun> {
+        run_items(scenario, &items(scenario), jobs, &AtomicBool::new(false), &|_, _| {})
+    }
+
+    #[test]
+    fn runs_are_the_same_on_any_number_of_threads_and_all_are_told_of() {
+        let scenario = scenario();
+        let told = Mutex::new(Vec::new());
+        let stop = AtomicBool::new(false);
+        let runs = run_items(&scenario, &items(&scenario), 2, &stop, &|run, progress| {
+            told.lock().unwrap().push((run.item(), progress));
+        });
+        assert_eq!(run(&scenario, 1), runs);
+        let item = |cell, seed| Item { cell, seed };
+        let all = [item(0, 5), item(0, 6), item(1, 5), item(1, 6)];
+        assert_eq!(runs.iter().map(FinishedRun::item).collect::<Vec<_>>(), all);
+        let mut told = told.into_inner().unwrap();
+        let packets = runs.iter().map(|run| run.outcome.packets).sum();
+        assert_eq!(told[3].1, crate::Progress { done: 4, total: 4, packets });
+        told.sort_unstable_by_key(|(item, _)| *item);
+        assert_eq!(told.iter().map(|(item, _)| *item).collect::<Vec<_>>(), all);
+    }
+
+    #[test]
+    fn a_stop_lets_the_run_under_way_finish() {
+        let scenario = scenario();
+        let stop = AtomicBool::new(false);
+        let runs = run_items(&scenario, &items(&scenario), 1, &stop, &|run, _| {
+            stop.store(run.outcome.seed == 6, Ordering::Relaxed);
+        });
+        assert_eq!(runs[..], run(&scenario, 1)[..2]);
+    }
+
+    #[test]
+    fn the_files_hold_what_was_run_in_whatever_order() {
+        let scenario = scenario();
+        let runs = run(&scenario, 1);
+        let reversed: Vec<FinishedRun> = runs.iter().rev().cloned().collect();
+        let files = |runs: Vec<FinishedRun>| {
+            let results = SweepResults::new(runs);
+            let document =
+                results.document(&scenario, "uncork".to_owned(), true, RunCost::default());
+            document.check().unwrap();
+            results.files(&scenario, &document).unwrap()
+        };
+        let all = files(runs.clone());
+        assert!(all == files(reversed));
+        let [text, html, json, csv, flows, series] = all;
+        assert_eq!(text, scenario.text.clone().into_bytes());
+        assert!(html.starts_with(b"<!DOCTYPE html>") && json.starts_with(b"{"));
+        assert!(csv.starts_with(b"flow.main.cc,class,cc,"));
+
+        let flows = read_flows(flows).unwrap();
+        let told: Vec<(&str, u64)> =
+            flows.iter().map(|flow| (flow.group.as_str(), flow.seed)).collect();
+        let (cubic, bbr3) = ("main: flow.main.cc=cubic", "main: flow.main.cc=bbr3");
+        assert_eq!(told, [(cubic, 5), (cubic, 6), (bbr3, 5), (bbr3, 6)]);
+        let series = read_series(series).unwrap();
+        let points = |group: &str, cc: &str| {
+            series.iter().filter(|row| (row.group.as_str(), row.cc.as_str()) == (group, cc)).count()
+        };
+        assert_eq!(points("flow.main.cc=cubic", "cubic"), runs[0].series.len());
+        assert_eq!(points("flow.main.cc=bbr3", "bbr3"), runs[2].series.len());
+        assert!(runs[0].series.len() > 3 && runs[1].series.is_empty());
+        assert!(series.iter().all(|row| row.seed == 5));
+    }
+
+    #[test]
+    fn a_scenario_of_one_cell_needs_no_name_for_it() {
+        assert_eq!(group("main", ""), "main");
+        assert_eq!(cell_name(&Scenario::empty("none"), 0), "");
+    }
+}
