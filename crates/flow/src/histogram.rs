@@ -1,65 +1,217 @@
-//! Quantiles of many durations, in constant space.
-
-use hdrhistogram::Histogram;
+//! Quantiles of many durations, in little space.
 
 use crate::record::Quantiles;
 
-/// Significant digits kept: a value is off by at most 0.1 %.
-const DIGITS: u8 = 3;
 /// Values are kept in microseconds, up to 1000 s; what is longer counts as that.
 const NANOS_PER_UNIT: u64 = 1_000;
 const MAX_UNITS: u64 = 1_000_000_000;
+/// Each power of two is cut into 2^10 cells of equal width, as in Gil Tene's HdrHistogram, and into
+/// half as many whenever the cells would take more than `SPACE`: the middle of a cell is then 1/2048,
+/// 1/1024, 1/512 or 1/256 of the value away from it at most. Where 2^7 are too many as well, the
+/// smallest durations share theirs: what the first octaves had becomes one of cells of equal width.
+const FINEST_BITS: u32 = 10;
+const COARSEST_BITS: u32 = 7;
+const SPACE: usize = 576;
+/// An eighth of a power of two is a page: only those that hold recorded values take space.
+const PAGES_PER_OCTAVE_BITS: u32 = 3;
+const PAGES: usize = Resolution(FINEST_BITS - COARSEST_BITS).page_of(MAX_UNITS) + 1;
+/// The place of a page that does not exist.
+const NOWHERE: u8 = u8::MAX;
 
-/// A distribution of durations, in 86 kB. Recording one does not allocate. The smallest and the
-/// largest are kept exactly, quantiles to three digits.
+/// A distribution of durations. The smallest and the largest are kept exactly; quantiles are off by at
+/// most 0.1 % while the durations are within a factor of two of each other, which round-trip times are
+/// mostly, by 0.2 % within a factor of four, and else by 0.4 %, or 0.05 % of the largest where that is
+/// more.
+///
+/// It takes at most 576 bytes for cells, and eight more for each that was hit more than 255 times. Recording
+/// allocates only when a duration lies where none did before.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    counts: Histogram<u32>,
+    count: u64,
     min_nanos: u64,
     max_nanos: u64,
+    resolution: Resolution,
+    /// Where each page is in `cells`.
+    places: [u8; PAGES],
+    /// Counts modulo 256, page after page.
+    cells: Vec<u8>,
+    /// The rest of the counts, by cell.
+    carries: Vec<Carry>,
+}
+
+/// How often the cells have been coarsened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Resolution(u32);
+
+#[derive(Clone, Copy, Debug)]
+struct Carry {
+    cell: u16,
+    /// In units of 256.
+    count: u32,
 }
 
 impl Distribution {
     /// A distribution of nothing yet.
-    pub fn new() -> Self {
-        let counts = Histogram::new_with_bounds(1, MAX_UNITS, DIGITS);
-        Self { counts: counts.expect("the bounds are valid"), min_nanos: u64::MAX, max_nanos: 0 }
+    pub const fn new() -> Self {
+        Self {
+            count: 0,
+            min_nanos: u64::MAX,
+            max_nanos: 0,
+            resolution: Resolution(0),
+            places: [NOWHERE; PAGES],
+            cells: Vec::new(),
+            carries: Vec::new(),
+        }
     }
 
     /// Takes in a duration in nanoseconds.
     pub fn record(&mut self, nanos: u64) {
+        self.count += 1;
         self.min_nanos = self.min_nanos.min(nanos);
         self.max_nanos = self.max_nanos.max(nanos);
-        self.counts.saturating_record((nanos / NANOS_PER_UNIT).min(MAX_UNITS));
+        self.add((nanos / NANOS_PER_UNIT).min(MAX_UNITS), 1);
     }
 
     /// Takes in all that `other` took in.
     pub fn merge(&mut self, other: &Self) {
+        self.count += other.count;
         self.min_nanos = self.min_nanos.min(other.min_nanos);
         self.max_nanos = self.max_nanos.max(other.max_nanos);
-        self.counts.add(&other.counts).expect("all distributions have the same bounds");
+        while self.resolution.0 < other.resolution.0 {
+            self.coarsen();
+        }
+        for (cell, count) in other.counts() {
+            self.add(other.resolution.middle_of(cell), count);
+        }
     }
 
     /// Durations taken in.
     pub fn count(&self) -> u64 {
-        self.counts.len()
+        self.count
     }
 
     /// Where it lies, in milliseconds; `None` when it is empty.
     pub fn quantiles(&self) -> Option<Quantiles> {
-        (self.count() > 0).then(|| Quantiles {
+        (self.count > 0).then(|| Quantiles {
             min: millis(self.min_nanos),
             p50: millis(self.nanos_at(0.5)),
             p95: millis(self.nanos_at(0.95)),
         })
     }
 
-    /// The value that a share of `quantile` does not exceed: the middle of its histogram cell, as
-    /// long as that lies within what was recorded.
+    /// The value that a share of `quantile` does not exceed: the middle of its cell, as long as that
+    /// lies within what was recorded.
     fn nanos_at(&self, quantile: f64) -> u64 {
-        let cell = self.counts.value_at_quantile(quantile);
-        let nanos = self.counts.median_equivalent(cell).saturating_mul(NANOS_PER_UNIT);
+        let rank = (quantile * self.count as f64).ceil() as u64;
+        let mut below = 0;
+        let reached = self.counts().find(|(_, count)| {
+            below += count;
+            below >= rank
+        });
+        let nanos = reached.map_or(0, |(cell, _)| self.resolution.middle_of(cell) * NANOS_PER_UNIT);
         nanos.clamp(self.min_nanos, self.max_nanos)
+    }
+
+    fn add(&mut self, units: u64, count: u64) {
+        let mut page = self.resolution.page_of(units);
+        while self.places[page] == NOWHERE {
+            self.add_page(page);
+            page = self.resolution.page_of(units);
+        }
+        let cell = self.resolution.cell_of(units);
+        let size = self.resolution.page_size();
+        let low = &mut self.cells[usize::from(self.places[page]) * size + cell % size];
+        let sum = u64::from(*low) + count;
+        *low = sum as u8;
+        if sum > u64::from(u8::MAX) {
+            self.carry(cell as u16, (sum >> 8) as u32);
+        }
+    }
+
+    /// Makes room for a page, or coarsens all where there is none.
+    #[cold]
+    fn add_page(&mut self, page: usize) {
+        let size = self.resolution.page_size();
+        if self.cells.len() + size > SPACE {
+            self.coarsen();
+            return;
+        }
+        self.places[page] = (self.cells.len() / size) as u8;
+        self.cells.reserve_exact(size);
+        self.cells.resize(self.cells.len() + size, 0);
+    }
+
+    /// Pairs of cells become one, all or those of the smallest durations.
+    #[cold]
+    fn coarsen(&mut self) {
+        let fine = std::mem::take(self);
+        let (count, min_nanos, max_nanos) = (fine.count, fine.min_nanos, fine.max_nanos);
+        let resolution = Resolution(fine.resolution.0 + 1);
+        *self = Self { count, min_nanos, max_nanos, resolution, ..Self::new() };
+        for (cell, count) in fine.counts() {
+            self.add(fine.resolution.middle_of(cell), count);
+        }
+    }
+
+    #[cold]
+    fn carry(&mut self, cell: u16, count: u32) {
+        match self.carries.binary_search_by_key(&cell, |carry| carry.cell) {
+            Ok(index) => {
+                let carry = &mut self.carries[index];
+                carry.count = carry.count.saturating_add(count);
+            }
+            Err(index) => self.carries.insert(index, Carry { cell, count }),
+        }
+    }
+
+    /// The cells that were hit, from the lowest to the highest, and how often.
+    fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        let size = self.resolution.page_size();
+        let mut carries = self.carries.iter().peekable();
+        let pages = self.places.iter().enumerate().filter(|(_, place)| **place != NOWHERE);
+        let lows = pages.flat_map(move |(page, place)| {
+            let lows = self.cells.iter().skip(usize::from(*place) * size).take(size);
+            (page * size..).zip(lows)
+        });
+        let counts = lows.map(move |(cell, low)| {
+            let carry = carries.next_if(|carry| usize::from(carry.cell) == cell);
+            (cell, u64::from(*low) + carry.map_or(0, |carry| u64::from(carry.count) << 8))
+        });
+        counts.filter(|(_, count)| *count > 0)
+    }
+}
+
+impl Resolution {
+    /// Binary logarithm of the cells of an octave.
+    const fn bits(self) -> u32 {
+        if self.0 < FINEST_BITS - COARSEST_BITS { FINEST_BITS - self.0 } else { COARSEST_BITS }
+    }
+
+    /// Binary logarithm of the width of the narrowest cells.
+    const fn shift(self) -> u32 {
+        self.0 - (FINEST_BITS - self.bits())
+    }
+
+    const fn page_size(self) -> usize {
+        1 << (self.bits() - PAGES_PER_OCTAVE_BITS)
+    }
+
+    const fn page_of(self, units: u64) -> usize {
+        self.cell_of(units) >> (self.bits() - PAGES_PER_OCTAVE_BITS)
+    }
+
+    /// The cell that counts `units`. Those of octave n are 2^n times as wide as the narrowest.
+    const fn cell_of(self, units: u64) -> usize {
+        let (bits, units) = (self.bits(), units >> self.shift());
+        let octave = (u64::BITS - units.leading_zeros()).saturating_sub(bits + 1);
+        ((octave as usize) << bits) + (units >> octave) as usize
+    }
+
+    /// The middle of a cell, in units.
+    const fn middle_of(self, cell: usize) -> u64 {
+        let octave = (cell >> self.bits()).saturating_sub(1);
+        let width = octave as u32 + self.shift();
+        (((cell - (octave << self.bits())) as u64) << width) + (1 << width) / 2
     }
 }
 
@@ -74,70 +226,4 @@ fn millis(nanos: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn distribution(nanos: impl IntoIterator<Item = u64>) -> Distribution {
-        let mut distribution = Distribution::new();
-        nanos.into_iter().for_each(|nanos| distribution.record(nanos));
-        distribution
-    }
-
-    fn within(value: f64, expected: f64, tolerance: f64) -> bool {
-        (value - expected).abs() <= expected * tolerance
-    }
-
-    #[test]
-    fn nothing_recorded_lies_nowhere() {
-        assert_eq!(Distribution::new().quantiles(), None);
-    }
-
-    #[test]
-    fn a_constant_is_exact() {
-        let quantiles = distribution([40_123_456; 1_000]).quantiles();
-        let value = 40.123_456;
-        assert_eq!(quantiles, Some(Quantiles { min: value, p50: value, p95: value }));
-    }
-
-    #[test]
-    fn quantiles_are_good_to_a_thousandth() {
-        for scale in [1_000, 40_000, 1_000_000, 900_000_000] {
-            let quantiles = distribution((1..=1_000).map(|n| n * scale)).quantiles().unwrap();
-            let unit = scale as f64 / 1e6;
-            assert!(within(quantiles.min, unit, 0.0), "{quantiles:?}");
-            assert!(within(quantiles.p50, 500.0 * unit, 0.001), "{quantiles:?}");
-            assert!(within(quantiles.p95, 950.0 * unit, 0.001), "{quantiles:?}");
-        }
-    }
-
-    #[test]
-    fn below_a_microsecond_only_the_minimum_is_told_apart() {
-        let quantiles = distribution([300, 400, 500]).quantiles().unwrap();
-        assert!(within(quantiles.min, 0.000_3, 0.0));
-        assert!(quantiles.p50 >= 0.000_3 && quantiles.p95 <= 0.000_5);
-    }
-
-    #[test]
-    fn zero_and_the_absurd_are_counted() {
-        let distribution = distribution([0, 0, 0, u64::MAX]);
-        let quantiles = distribution.quantiles().unwrap();
-        assert_eq!(distribution.count(), 4);
-        assert_eq!((quantiles.min, quantiles.p50), (0.0, 0.0));
-        assert!(within(quantiles.p95, 1e6, 0.001), "1000 s: {quantiles:?}");
-    }
-
-    #[test]
-    fn merging_is_recording_both() {
-        let mut merged = distribution((1..500).map(|n| n * 10_000));
-        merged.merge(&distribution((500..=1_000).map(|n| n * 10_000)));
-        let whole = distribution((1..=1_000).map(|n| n * 10_000));
-        assert_eq!(merged.count(), whole.count());
-        assert_eq!(merged.quantiles(), whole.quantiles());
-    }
-
-    #[test]
-    fn it_stays_small() {
-        let counters = Distribution::new().counts.distinct_values();
-        assert!(counters * size_of::<u32>() < 90_000, "{counters} counters");
-    }
-}
+mod tests;
