@@ -30,6 +30,11 @@ impl<T> DelayLine<T> {
         self.jitter = Some(Jitter::new(spec, seed, stream));
     }
 
+    /// Gives back the room that what travels now does not need.
+    pub fn shrink(&mut self) {
+        self.travelling.shrink_to(1);
+    }
+
     /// From now on what enters arrives at the end of a turn, together with all else of it; a slot of
     /// zero ends that. Nothing overtakes, whatever the jitter: the receiver of such a link puts
     /// frames back in order before it hands them on, as 802.11's does under a Block Ack.

@@ -10,7 +10,7 @@ use crate::schedule::Source;
 impl Simulation<'_> {
     /// The handshake ends, perhaps with a request.
     pub(crate) fn on_request(&mut self, index: u32, syn_ack: Time, get: Option<Get>) {
-        let flow = &mut self.flows[index as usize];
+        let Some(flow) = self.flows.get_mut(index) else { return };
         flow.establish(self.now, syn_ack);
         if let Some(get) = get {
             flow.take_request(get);
@@ -21,19 +21,21 @@ impl Simulation<'_> {
 
     pub(crate) fn on_app_timer(&mut self, index: u32) {
         self.schedule.done();
-        self.flows[index as usize].app_timer.on_entry();
-        if matches!(self.flows[index as usize].app, App::Media { .. }) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        flow.app_timer.on_entry();
+        if matches!(flow.app, App::Media { .. }) {
             self.write_media(index);
             self.pump(index);
         } else {
             self.advance_client(index);
-            self.unfinished -= usize::from(self.flows[index as usize].has_finished(self.now));
+            self.note_end(index);
         }
+        self.flows.reduce(self.now, index);
     }
 
     /// The server's application writes what is due.
     fn write_media(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
+        let Some(flow) = self.flows.get_mut(index) else { return };
         let bytes = if flow.sender().is_some() { flow.app.newly_written(self.now) } else { 0 };
         if let Some(sender) = flow.sender_mut() {
             sender.write_message(bytes);
@@ -44,7 +46,7 @@ impl Simulation<'_> {
 
     /// The client looks at what has arrived and what is due.
     pub(crate) fn advance_client(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
+        let Some(flow) = self.flows.get_mut(index) else { return };
         let App::Client(requests) = &mut flow.app else { return };
         if !flow.connected || requests.done().is_some() {
             return;
@@ -57,7 +59,7 @@ impl Simulation<'_> {
     }
 
     pub(crate) fn arm_app(&mut self, index: u32) {
-        let flow = &mut self.flows[index as usize];
+        let Some(flow) = self.flows.get_mut(index) else { return };
         if flow.is_over(self.now) {
             return;
         }

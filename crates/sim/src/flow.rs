@@ -7,6 +7,7 @@ use uncork_play::{ClientReport, Transfer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
+use crate::intervene::Changes;
 use crate::network::DroppedBy;
 use crate::segments::{Ack, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
@@ -55,8 +56,8 @@ pub(crate) enum Upstream {
 }
 
 #[derive(Debug)]
-pub(crate) struct Flow {
-    pub(crate) spec: FlowSpec,
+pub(crate) struct Flow<'a> {
+    pub(crate) spec: &'a FlowSpec,
     index: u32,
     seed: u64,
     pub(crate) host: u32,
@@ -72,6 +73,8 @@ pub(crate) struct Flow {
     finished: bool,
     pub(crate) downstream: DelayLine<Downstream>,
     pub(crate) upstream: DelayLine<Upstream>,
+    /// Packets and messages on their way, in either direction.
+    pub(crate) travelling: u32,
     pub(crate) loss: Loss,
     pub(crate) sender_timer: Timer,
     pub(crate) receiver_timer: Timer,
@@ -80,8 +83,8 @@ pub(crate) struct Flow {
     pub(crate) queueing: Distribution,
     dropped_by_queue: u64,
     dropped_by_policer: u64,
-    pub(crate) dropped_at_random: u64,
-    pub(crate) acks_dropped: u64,
+    dropped_at_random: u64,
+    acks_dropped: u64,
 }
 
 /// The server's end of the connection.
@@ -97,10 +100,11 @@ pub(crate) enum Server {
     Established(Box<Sender>),
 }
 
-impl Flow {
-    pub(crate) fn new(run: &RunSpec, index: u32) -> Self {
-        let spec = run.flows[index as usize];
-        let path = run.path_of(&spec);
+impl<'a> Flow<'a> {
+    /// A flow that begins, over its path as `changes` have left it.
+    pub(crate) fn new(run: &'a RunSpec, index: u32, changes: Changes) -> Self {
+        let spec = &run.flows[index as usize];
+        let path = run.path_of(spec);
         let one_way = spec.rtt.unwrap_or(path.rtt).divided_by(2);
         let mut downstream = DelayLine::new(one_way);
         if let Some(jitter) = path.jitter {
@@ -110,6 +114,10 @@ impl Flow {
         if let Some(aggregation) = path.aggregation {
             upstream.aggregate(aggregation);
         }
+        if let Some(slot) = changes.ack_slot {
+            upstream.aggregate(slot);
+        }
+        let loss = changes.loss.unwrap_or(path.loss);
         Self {
             spec,
             index,
@@ -121,12 +129,13 @@ impl Flow {
             server: Server::Listening,
             answered: 0,
             client: Receiver::new(app::unasked(spec.workload)),
-            app: App::new(run, &spec, index),
+            app: App::new(run, spec, index),
             app_timer: Timer::default(),
             finished: false,
             downstream,
             upstream,
-            loss: Loss::new(path.loss, run.seed, LOSS_STREAM + u64::from(index)),
+            travelling: 0,
+            loss: Loss::new(loss, run.seed, LOSS_STREAM + u64::from(index)),
             sender_timer: Timer::default(),
             receiver_timer: Timer::default(),
             delivered_early: 0,
@@ -156,11 +165,26 @@ impl Flow {
         if again { requests.repeat() } else { requests.advance(now, &mut self.client) }
     }
 
+    /// Whether random loss strikes what passes now.
+    pub(crate) fn is_struck(&mut self) -> bool {
+        let struck = self.loss.strikes();
+        self.dropped_at_random += u64::from(struck);
+        struck
+    }
+
+    /// A packet was dropped on its way to the client.
     pub(crate) fn note_drop(&mut self, by: DroppedBy) {
+        self.travelling -= 1;
         match by {
             DroppedBy::Queue => self.dropped_by_queue += 1,
             DroppedBy::Policer => self.dropped_by_policer += 1,
         }
+    }
+
+    /// A message was dropped on its way to the server.
+    pub(crate) fn note_ack_drop(&mut self) {
+        self.travelling -= 1;
+        self.acks_dropped += 1;
     }
 
     /// The SYN reached the server, or its answer was lost: (again) a SYN/ACK leaves.
@@ -239,6 +263,18 @@ impl Flow {
     pub(crate) fn has_finished(&mut self, now: Time) -> bool {
         let ends = !matches!(self.spec.workload, Workload::Until(_));
         ends && self.is_over(now) && !std::mem::replace(&mut self.finished, true)
+    }
+
+    /// Whether nothing will change any more what the flow leaves: it is over, nothing of it is on its
+    /// way, and none of its timers has anything to do.
+    pub(crate) fn is_settled(&self, now: Time) -> bool {
+        let ended = self.finished || matches!(self.spec.workload, Workload::Until(_));
+        ended
+            && self.travelling == 0
+            && self.is_over(now)
+            && self.connected
+            && self.client.next_timer() == Time::NEVER
+            && (self.sender_timer.is_idle() || self.sender().is_some_and(Sender::is_done))
     }
 
     pub(crate) fn sample(&self, now: Time, queue_bytes: u64) -> Option<SeriesPoint> {

@@ -3,7 +3,15 @@
 use uncork_path::LossSpec;
 use uncork_units::{Rate, TimeDelta};
 
+use crate::flow::Flow;
 use crate::run::Simulation;
+
+/// What has been changed for flows to come, too.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Changes {
+    pub(crate) loss: Option<LossSpec>,
+    pub(crate) ack_slot: Option<TimeDelta>,
+}
 
 impl Simulation<'_> {
     /// The own link of the first path has another rate from now on.
@@ -14,22 +22,20 @@ impl Simulation<'_> {
 
     /// Random loss of another kind from now on, for all flows.
     pub fn set_loss(&mut self, loss: LossSpec) {
-        for flow in &mut self.flows {
-            flow.loss.change(loss);
-        }
+        self.changes.loss = Some(loss);
+        self.flows.live_mut().for_each(|flow| flow.loss.change(loss));
     }
 
     /// From now on ACKs reach the server in bunches, at multiples of `slot`; zero ends it.
     pub fn aggregate_acks(&mut self, slot: TimeDelta) {
-        for flow in &mut self.flows {
-            flow.upstream.aggregate(slot);
-        }
+        self.changes.ack_slot = Some(slot);
+        self.flows.live_mut().for_each(|flow| flow.upstream.aggregate(slot));
     }
 
     /// The application of an established flow that lasts [`crate::Workload::Until`] has nothing more
     /// to send than one last segment; losses are still repaired.
     pub fn pause(&mut self, flow: u32) {
-        if let Some(sender) = self.flows[flow as usize].sender_mut() {
+        if let Some(sender) = self.flows.get_mut(flow).and_then(Flow::sender_mut) {
             sender.pause();
         }
     }
@@ -37,7 +43,7 @@ impl Simulation<'_> {
     /// The application of a paused flow writes so many full segments; with [`u64::MAX`] it is not
     /// paused any more.
     pub fn write(&mut self, flow: u32, segments: u64) {
-        if let Some(sender) = self.flows[flow as usize].sender_mut() {
+        if let Some(sender) = self.flows.get_mut(flow).and_then(Flow::sender_mut) {
             sender.write(segments);
         }
         self.pump(flow);

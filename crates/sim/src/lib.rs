@@ -8,6 +8,7 @@
 mod app;
 mod app_events;
 mod flow;
+mod flows;
 mod intervene;
 mod network;
 mod run;
@@ -15,7 +16,10 @@ mod schedule;
 mod segments;
 mod spec;
 mod timer;
+mod to_clients;
+mod to_servers;
 mod view;
+mod wakeups;
 
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};

@@ -13,7 +13,9 @@ const UP_STREAM: u64 = 5 << 32;
 /// Links in one direction, and the route of each path over them.
 #[derive(Debug)]
 pub(crate) struct Links<T> {
-    links: Vec<Link<T>>,
+    all: Vec<Link<T>>,
+    /// Those before this one are shared.
+    shared: u32,
     routes: Vec<Route>,
 }
 
@@ -47,7 +49,8 @@ impl<T> Links<T> {
                 .collect()
         };
         Self {
-            links: build(shared.chain(own), run.seed, DOWN_STREAM),
+            all: build(shared.chain(own), run.seed, DOWN_STREAM),
+            shared: run.links.len() as u32,
             routes: (0..).zip(&run.paths).map(route).collect(),
         }
     }
@@ -61,7 +64,8 @@ impl<T> Links<T> {
             None => Route::new(),
         };
         Self {
-            links: build(own, run.seed, UP_STREAM),
+            all: build(own, run.seed, UP_STREAM),
+            shared: 0,
             routes: run.paths.iter().map(&mut route).collect(),
         }
     }
@@ -73,6 +77,9 @@ impl<T> Links<T> {
 
     /// The link of `path` after `link`.
     pub(crate) fn after(&self, path: usize, link: u32) -> Option<u32> {
+        if link >= self.shared {
+            return None; // A path's own link is its last.
+        }
         let route = &self.routes[path];
         let here = route.iter().position(|hop| *hop == link)?;
         route.get(here + 1).copied()
@@ -80,18 +87,18 @@ impl<T> Links<T> {
 
     /// Bytes that wait in the queues that `path` crosses.
     pub(crate) fn queued_bytes(&self, path: usize) -> u64 {
-        let links = self.routes[path].iter().map(|link| &self.links[*link as usize]);
+        let links = self.routes[path].iter().map(|link| &self.all[*link as usize]);
         links.map(|link| link.bottleneck.queued_bytes()).sum()
     }
 
     /// The links that have a bottleneck to change, the shared ones first.
     pub(crate) fn bottleneck_mut(&mut self, link: u32) -> &mut Bottleneck<T> {
-        &mut self.links[link as usize].bottleneck
+        &mut self.all[link as usize].bottleneck
     }
 
     /// When `link` has sent what it is sending; [`Time::NEVER`] when it is idle.
     pub(crate) fn next_departure(&self, link: u32) -> Time {
-        self.links[link as usize].bottleneck.next_departure()
+        self.all[link as usize].bottleneck.next_departure()
     }
 
     /// A packet arrives at `link`; it, or others in its stead, may go to `dropped`.
@@ -102,7 +109,7 @@ impl<T> Links<T> {
         packet: Packet<T>,
         dropped: &mut impl FnMut(u32, DroppedBy),
     ) {
-        let link = &mut self.links[link as usize];
+        let link = &mut self.all[link as usize];
         if link.policer.as_mut().is_some_and(|policer| !policer.admits(now, packet.bytes)) {
             dropped(packet.flow, DroppedBy::Policer);
             return;
@@ -119,7 +126,7 @@ impl<T> Links<T> {
         dropped: &mut impl FnMut(u32, DroppedBy),
     ) -> Option<Departure<T>> {
         let mut by_queue = |packet: Packet<T>| dropped(packet.flow, DroppedBy::Queue);
-        self.links[link as usize].bottleneck.depart(now, &mut by_queue)
+        self.all[link as usize].bottleneck.depart(now, &mut by_queue)
     }
 }
 

@@ -15,10 +15,10 @@ pub(crate) enum Source {
     Link(u32),
     /// A link to servers finished a packet.
     Uplink(u32),
-    /// A packet reaches a client.
-    Data(u32),
-    /// An acknowledgement reaches a server.
-    Ack(u32),
+    /// Something reaches a client.
+    Downstream(u32),
+    /// Something reaches a server.
+    Upstream(u32),
     /// A server's pacing or loss timer.
     SenderTimer(u32),
     /// A client's delayed-ACK timer.

@@ -7,26 +7,44 @@ use uncork_units::Time;
 /// Deadlines move with every ACK, mostly later. Only a deadline before all entries needs one of its
 /// own: when an entry comes up, the host looks again at what is due. So a timer has a few entries, not
 /// one for each ACK.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Timer {
-    /// When they come up, the next one last.
-    entries: Vec<Time>,
+    /// When the next ones come up, filled up with [`Time::NEVER`].
+    near: [Time; 3],
+    /// When the others come up, the earliest last.
+    far: Vec<Time>,
+}
+
+impl Default for Timer {
+    fn default() -> Self {
+        Self { near: [Time::NEVER; 3], far: Vec::new() }
+    }
 }
 
 impl Timer {
     /// Whether `deadline` must be scheduled; it then counts as such.
     pub(crate) fn needs_entry(&mut self, deadline: Time) -> bool {
-        let next = self.entries.last().copied().unwrap_or(Time::NEVER);
+        let [next, second, third] = self.near;
         let needed = deadline < next;
         if needed {
-            self.entries.push(deadline);
+            if third < Time::NEVER {
+                self.far.push(third);
+            }
+            self.near = [deadline, next, second];
         }
         needed
     }
 
     /// The next entry has come up.
     pub(crate) fn on_entry(&mut self) {
-        self.entries.pop();
+        let [_, second, third] = self.near;
+        let fourth = if third < Time::NEVER { self.far.pop() } else { None };
+        self.near = [second, third, fourth.unwrap_or(Time::NEVER)];
+    }
+
+    /// Whether it has no entry.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.near[0] == Time::NEVER
     }
 }
 
@@ -52,6 +70,20 @@ mod tests {
         assert_eq!(scheduled, [1000, 10, 20, 30, 40, 50]);
         timer.on_entry();
         assert!(timer.needs_entry(Time::from_nanos(1040)), "the entry for 1000 came up");
+    }
+
+    /// Ten deadlines, each before the last: they come up in order, however many there are.
+    #[test]
+    fn as_many_entries_as_it_takes() {
+        let mut timer = Timer::default();
+        for deadline in (1..=10).rev() {
+            assert!(timer.needs_entry(Time::from_nanos(deadline)));
+        }
+        for deadline in 1..=10 {
+            assert!(!timer.needs_entry(Time::from_nanos(deadline)), "{deadline} is the next");
+            timer.on_entry();
+        }
+        assert!(timer.is_idle());
     }
 
     #[test]

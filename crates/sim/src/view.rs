@@ -29,9 +29,10 @@ pub struct FlowView {
 }
 
 impl Simulation<'_> {
-    /// A flow as it is now; `None` before its connection is established.
+    /// A flow as it is now; `None` before its connection is established, and when it is over and
+    /// everything that it sent has arrived or is lost.
     pub fn view(&self, flow: u32) -> Option<FlowView> {
-        let flow = &self.flows[flow as usize];
+        let flow = self.flows.get(flow)?;
         let sender = flow.sender()?;
         let counters = sender.counters();
         Some(FlowView {

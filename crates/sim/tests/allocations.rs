@@ -28,8 +28,9 @@ fn none_per_packet_in_steady_state() {
             let (allocations, packets) = allocations(cc, flows);
             println!("{flows} {cc}: {allocations} allocations for {packets} packets");
             assert!(packets > 20_000, "{cc}: only {packets} packets");
-            // A ring that still doubles is not an allocation per packet.
-            assert!(allocations * 2000 <= packets, "{flows} {cc}: {allocations} allocations");
+            // A ring that still doubles, or a delay that was not seen before, is not an allocation per
+            // packet.
+            assert!(allocations * 1000 <= packets, "{flows} {cc}: {allocations} allocations");
         }
     }
 }

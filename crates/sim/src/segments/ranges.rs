@@ -58,6 +58,11 @@ impl RangeSet {
         self.ranges.splice(first..last, [merged]);
     }
 
+    /// Gives back the room for what is no longer in the set.
+    pub(crate) fn shrink(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
+
     /// Forgets everything below `limit`.
     pub(crate) fn remove_below(&mut self, limit: u64) {
         let gone = self.ranges.partition_point(|range| range.end <= limit);

@@ -107,6 +107,11 @@ impl Receiver {
         Reply::Now(self.ack(segment, duplicate))
     }
 
+    /// The connection is idle: what was grown for holes goes.
+    pub(crate) fn rest(&mut self) {
+        self.above.shrink();
+    }
+
     /// The delayed-ACK timer expired.
     pub(crate) fn on_timer(&mut self, now: Time) -> Option<Ack> {
         let (segment, _) = self.delayed.filter(|(_, due)| *due <= now)?;

@@ -9,6 +9,9 @@ use uncork_units::Time;
 use super::ack::Ack;
 use super::ranges::{Range, RangeSet};
 
+/// Segments that an idle connection keeps room for.
+const IDLE_CAPACITY: usize = 1;
+
 /// The segments between SND.UNA and SND.NXT, and their transmissions in the order in which they
 /// left. Both are rings: an ACK costs what it tells, not what is in flight.
 #[derive(Debug, Default)]
@@ -184,10 +187,25 @@ impl Scoreboard {
         for block in ack.sack_blocks() {
             self.on_sack_block(*block, ack, delivered);
         }
+        if self.entries.is_empty() {
+            self.rest();
+        }
         if delivered.len() > 1 {
             delivered.sort_unstable_by_key(|segment| segment.tx);
         }
         advanced
+    }
+
+    /// Everything is delivered: what was grown for a full window goes, as a connection may wait long
+    /// for its application.
+    fn rest(&mut self) {
+        self.sent.clear();
+        self.lost.clear();
+        self.entries.shrink_to(IDLE_CAPACITY);
+        self.sent.shrink_to(IDLE_CAPACITY);
+        self.lost.shrink_to(IDLE_CAPACITY);
+        self.superseded.shrink_to_fit();
+        self.sacked.shrink();
     }
 
     fn on_sack_block(&mut self, block: Range, ack: &Ack, delivered: &mut Vec<Delivered>) {

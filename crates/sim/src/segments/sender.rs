@@ -42,7 +42,12 @@ pub(crate) struct Sender {
     /// Since when something is unacknowledged that `counters` does not know of.
     busy_since: Time,
     counters: Counters,
-    // Reused by every ACK, so that none allocates.
+}
+
+/// What an ACK or a timer tells, on its way to the controller. All senders of a run reuse one, so that
+/// none allocates.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
     delivered: Vec<Delivered>,
     acked: Vec<Acked>,
     lost: Vec<Lost>,
@@ -113,10 +118,6 @@ impl Sender {
             pace_at: Time::NEVER,
             busy_since: now,
             counters: Counters::default(),
-            delivered: Vec::new(),
-            acked: Vec::new(),
-            lost: Vec::new(),
-            spurious: Vec::new(),
         }
     }
 
@@ -139,6 +140,11 @@ impl Sender {
 
     pub(crate) fn in_flight(&self) -> u64 {
         self.board.in_flight()
+    }
+
+    /// Whether everything that was sent is acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.board.unacked() == 0
     }
 
     pub(crate) fn smoothed_rtt(&self) -> TimeDelta {
@@ -254,40 +260,46 @@ impl Sender {
     }
 
     /// An ACK arrives. Gives the round-trip time that it measured, if it did.
-    pub(crate) fn on_ack(&mut self, now: Time, ack: &Ack) -> Option<TimeDelta> {
-        self.delivered.clear();
-        let una_advanced = self.board.on_ack(ack, &mut self.delivered);
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        scratch: &mut Scratch,
+    ) -> Option<TimeDelta> {
+        scratch.delivered.clear();
+        let una_advanced = self.board.on_ack(ack, &mut scratch.delivered);
         let repaired_by_probe = self.probe_outcome(ack);
-        if self.delivered.is_empty() {
+        if scratch.delivered.is_empty() {
             return None;
         }
-        for segment in &self.delivered {
+        for segment in &scratch.delivered {
             self.rack.on_delivered(now, segment);
         }
         let rtt = self.sample_rtt(now, ack);
-        self.note_delivered(now);
+        self.note_delivered(now, scratch);
         if self.recovery_point.is_some_and(|point| self.board.una() >= point) {
             self.recovery_point = None;
         }
         self.restart_rto(now, una_advanced);
-        self.report_spurious(now);
-        self.detect_losses(now);
+        self.report_spurious(now, scratch);
+        self.detect_losses(now, scratch);
         let ce_packets = ack.marked.saturating_sub(std::mem::replace(&mut self.marked, ack.marked));
         let ce_packets = u32::try_from(ce_packets).unwrap_or(u32::MAX);
-        self.give_feedback(now, News { rtt, una_advanced, repaired_by_probe, ce_packets });
+        let news = News { rtt, una_advanced, repaired_by_probe, ce_packets };
+        self.give_feedback(now, news, scratch);
         self.arm_probe(now);
         rtt.map(|sample| sample.latest)
     }
 
-    fn note_delivered(&mut self, now: Time) {
-        self.acked.clear();
-        self.spurious.clear();
-        for segment in &self.delivered {
-            self.acked.push(segment.acked);
+    fn note_delivered(&mut self, now: Time, scratch: &mut Scratch) {
+        scratch.acked.clear();
+        scratch.spurious.clear();
+        for segment in &scratch.delivered {
+            scratch.acked.push(segment.acked);
             self.counters.bytes_acked += u64::from(segment.acked.bytes);
             if let Some(token) = segment.spurious {
                 let bytes = segment.acked.bytes;
-                self.spurious.push(Lost { token, bytes, contiguous: false });
+                scratch.spurious.push(Lost { token, bytes, contiguous: false });
             }
         }
         self.counters.busy += now.since(std::mem::replace(&mut self.busy_since, now));
@@ -312,31 +324,31 @@ impl Sender {
         self.rto_at = if idle { Time::NEVER } else { now + self.rtt.rto(self.backoffs) };
     }
 
-    fn report_spurious(&mut self, now: Time) {
-        if !self.spurious.is_empty() {
-            self.controller.on_spurious(now, &self.spurious);
+    fn report_spurious(&mut self, now: Time, scratch: &Scratch) {
+        if !scratch.spurious.is_empty() {
+            self.controller.on_spurious(now, &scratch.spurious);
         }
     }
 
-    fn detect_losses(&mut self, now: Time) {
-        self.lost.clear();
+    fn detect_losses(&mut self, now: Time, scratch: &mut Scratch) {
+        scratch.lost.clear();
         let context = (self.recovery_point.is_some(), self.rtt.min());
-        self.rack.detect(now, &mut self.board, context, &mut self.lost);
-        self.note_lost();
+        self.rack.detect(now, &mut self.board, context, &mut scratch.lost);
+        self.note_lost(&scratch.lost);
     }
 
-    fn note_lost(&mut self) {
-        if self.lost.is_empty() {
+    fn note_lost(&mut self, lost: &[Lost]) {
+        if lost.is_empty() {
             return;
         }
-        self.counters.packets_lost += self.lost.len() as u64;
-        self.counters.bytes_lost += self.lost.iter().map(|lost| u64::from(lost.bytes)).sum::<u64>();
+        self.counters.packets_lost += lost.len() as u64;
+        self.counters.bytes_lost += lost.iter().map(|lost| u64::from(lost.bytes)).sum::<u64>();
         self.recovery_point.get_or_insert(self.board.next());
     }
 
-    fn give_feedback(&mut self, now: Time, news: News) {
+    fn give_feedback(&mut self, now: Time, news: News, scratch: &Scratch) {
         let (in_flight, oldest_sent) = (self.board.in_flight(), self.board.oldest_sent());
-        let mut feedback = Feedback::new(&self.acked, &self.lost, in_flight, oldest_sent);
+        let mut feedback = Feedback::new(&scratch.acked, &scratch.lost, in_flight, oldest_sent);
         feedback.rtt = news.rtt;
         feedback.unacked = self.board.unacked();
         feedback.una_advanced = news.una_advanced;
@@ -347,38 +359,38 @@ impl Sender {
     }
 
     /// A timer expires. Afterwards the sender may have segments to send.
-    pub(crate) fn on_timer(&mut self, now: Time) {
+    pub(crate) fn on_timer(&mut self, now: Time, scratch: &mut Scratch) {
         if self.rack.deadline() <= now {
-            self.on_reordering_timer(now);
+            self.on_reordering_timer(now, scratch);
         }
         // A probe is due no later than the RTO, and then goes instead of it (RFC 8985 §7.2).
         if self.probe.at.is_some_and(|at| at <= now) {
             self.on_probe_timeout(now);
         } else if self.rto_at <= now {
-            self.on_retransmission_timeout(now);
+            self.on_retransmission_timeout(now, scratch);
         }
     }
 
-    fn on_reordering_timer(&mut self, now: Time) {
-        self.detect_losses(now);
-        self.acked.clear();
-        self.give_feedback(now, News::default());
+    fn on_reordering_timer(&mut self, now: Time, scratch: &mut Scratch) {
+        self.detect_losses(now, scratch);
+        scratch.acked.clear();
+        self.give_feedback(now, News::default(), scratch);
     }
 
-    fn on_retransmission_timeout(&mut self, now: Time) {
+    fn on_retransmission_timeout(&mut self, now: Time, scratch: &mut Scratch) {
         self.counters.timeouts += 1;
         self.backoffs += 1;
         self.rto_at = now + self.rtt.rto(self.backoffs);
         self.probe = Probe::default();
         self.controller.on_timeout(now, Timeout::Retransmission);
-        self.lost.clear();
+        scratch.lost.clear();
         let context = (self.recovery_point.is_some(), self.rtt.min());
-        self.rack.on_timeout(now, &mut self.board, context, &mut self.lost);
-        self.note_lost();
+        self.rack.on_timeout(now, &mut self.board, context, &mut scratch.lost);
+        self.note_lost(&scratch.lost);
         // All that was sent must be repaired before reordering is given time again (RFC 6582 §3.2, step 4).
         self.recovery_point = Some(self.board.next());
-        self.acked.clear();
-        self.give_feedback(now, News::default());
+        scratch.acked.clear();
+        self.give_feedback(now, News::default(), scratch);
     }
 
     fn on_probe_timeout(&mut self, now: Time) {

@@ -44,7 +44,11 @@ fn no_more_is_in_flight_than_the_window_holds() {
     assert_eq!((sent.len(), sender.control().cwnd), (10, 10 * mss));
     for cumulative in 1..=10 {
         let window = sender.control().cwnd;
-        sender.on_ack(at(50), &ack(cumulative, sent[cumulative as usize - 1]));
+        sender.on_ack(
+            at(50),
+            &ack(cumulative, sent[cumulative as usize - 1]),
+            &mut Scratch::default(),
+        );
         assert_eq!(sender.control().cwnd, window + mss);
         burst(&mut sender, at(50));
         let in_flight = sender.in_flight();
@@ -57,10 +61,10 @@ fn three_segments_above_a_hole_are_enough_to_repair_it() {
     let (mut sender, sent) = sender(10);
     assert_eq!(numbers(&sent), (0..10).collect::<Vec<_>>());
     for segment in &sent[1..3] {
-        sender.on_ack(at(50), &ack(0, *segment));
+        sender.on_ack(at(50), &ack(0, *segment), &mut Scratch::default());
         assert_eq!((burst(&mut sender, at(50)), sender.counters.packets_lost), (Vec::new(), 0));
     }
-    sender.on_ack(at(50), &ack(0, sent[3]));
+    sender.on_ack(at(50), &ack(0, sent[3]), &mut Scratch::default());
     assert_eq!(sender.counters.packets_lost, 1);
     assert_eq!(sender.poll_segment(at(50)).map(|segment| (segment.seq, segment.tx)), Some((0, 10)));
     assert_eq!(sender.recovery_point, Some(10));
@@ -70,10 +74,10 @@ fn three_segments_above_a_hole_are_enough_to_repair_it() {
 #[test]
 fn fewer_leave_time_for_reordering() {
     let (mut sender, sent) = sender(10);
-    sender.on_ack(at(50), &ack(0, sent[2]));
+    sender.on_ack(at(50), &ack(0, sent[2]), &mut Scratch::default());
     let due = at(50) + RTT.divided_by(4);
     assert_eq!(sender.next_timer(), due);
-    sender.on_timer(due);
+    sender.on_timer(due, &mut Scratch::default());
     assert_eq!(sender.counters.packets_lost, 1);
     assert_eq!(sender.poll_segment(due).map(|segment| segment.seq), Some(0));
 }
@@ -84,13 +88,13 @@ fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     let (mut sender, _) = sender(3);
     let probe_at = sender.next_timer();
     assert_eq!(probe_at, at(100), "two round trips");
-    sender.on_timer(probe_at);
+    sender.on_timer(probe_at, &mut Scratch::default());
     let probe = burst(&mut sender, probe_at);
     assert_eq!(numbers(&probe), [2]);
     assert_eq!((sender.in_flight(), sender.counters.timeouts), (3 * u64::from(MSS_BYTES), 0));
     let rto_at = sender.next_timer();
     assert_eq!(rto_at, probe_at + sender.rtt.rto(0));
-    sender.on_timer(rto_at);
+    sender.on_timer(rto_at, &mut Scratch::default());
     assert_eq!((sender.counters.timeouts, sender.in_flight()), (1, 0));
     assert_eq!(numbers(&burst(&mut sender, rto_at)), [0], "a window of one segment");
     assert_eq!(sender.next_timer(), rto_at + sender.rtt.rto(1), "backed off");
@@ -102,11 +106,12 @@ fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
 fn a_needless_probe_changes_nothing() {
     let (mut sender, sent) = sender(3);
     let window = sender.control().cwnd;
-    sender.on_timer(at(100));
+    sender.on_timer(at(100), &mut Scratch::default());
     assert_eq!(numbers(&burst(&mut sender, at(100))), [2]);
-    let rtt = sender.on_ack(at(120), &ack(3, sent[2]));
+    let mut scratch = Scratch::default();
+    let rtt = sender.on_ack(at(120), &ack(3, sent[2]), &mut scratch);
     assert_eq!(rtt, Some(TimeDelta::from_millis(120)), "of the transmission that arrived");
-    assert!(sender.spurious.is_empty());
+    assert!(scratch.spurious.is_empty());
     assert!(sender.control().cwnd >= window);
     assert_eq!((sender.in_flight(), sender.next_timer()), (0, Time::NEVER));
 }
@@ -115,12 +120,12 @@ fn a_needless_probe_changes_nothing() {
 fn a_timeout_makes_recovery_last_until_all_that_was_sent_is_repaired() {
     let (mut sender, sent) = sender(100);
     for segment in &sent[1..8] {
-        sender.on_ack(at(50), &ack(0, *segment));
+        sender.on_ack(at(50), &ack(0, *segment), &mut Scratch::default());
         burst(&mut sender, at(50));
     }
     let next = sender.board.next();
     assert!(sender.recovery_point < Some(next), "new data left in recovery");
-    sender.on_timer(sender.rto_at);
+    sender.on_timer(sender.rto_at, &mut Scratch::default());
     assert_eq!(sender.counters.timeouts, 1);
     assert_eq!(sender.recovery_point, Some(next));
 }

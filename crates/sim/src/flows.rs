@@ -1,0 +1,115 @@
+//! All flows of a run: those to come, those under way, and what is left of the others.
+
+use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
+use uncork_units::Time;
+
+use crate::flow::Flow;
+
+/// Flows take memory from their start until they are over and quiet, so that a hundred thousand short
+/// ones may come one after the other.
+#[derive(Debug)]
+pub(crate) struct Flows<'a> {
+    slots: Vec<Slot<'a>>,
+}
+
+#[derive(Debug)]
+enum Slot<'a> {
+    ToCome,
+    Live(Box<Flow<'a>>),
+    Over(Box<Outcome>),
+}
+
+/// What a flow leaves.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) record: FlowRecord,
+    pub(crate) requests: Vec<RequestRecord>,
+    /// Its inside at the end, which a series repeats.
+    last: Option<SeriesPoint>,
+}
+
+impl<'a> Flows<'a> {
+    /// So many flows to come.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { slots: std::iter::repeat_with(|| Slot::ToCome).take(count).collect() }
+    }
+
+    pub(crate) fn is_to_come(&self, index: u32) -> bool {
+        matches!(self.slots.get(index as usize), Some(Slot::ToCome))
+    }
+
+    /// A flow to come begins.
+    pub(crate) fn begin(&mut self, index: u32, flow: Flow<'a>) {
+        self.slots[index as usize] = Slot::Live(Box::new(flow));
+    }
+
+    /// A flow, if it is under way.
+    pub(crate) fn get(&self, index: u32) -> Option<&Flow<'a>> {
+        match &self.slots[index as usize] {
+            Slot::Live(flow) => Some(flow),
+            Slot::ToCome | Slot::Over(_) => None,
+        }
+    }
+
+    /// A flow, if it is under way.
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Flow<'a>> {
+        match &mut self.slots[index as usize] {
+            Slot::Live(flow) => Some(flow),
+            Slot::ToCome | Slot::Over(_) => None,
+        }
+    }
+
+    /// All flows under way.
+    pub(crate) fn live_mut(&mut self) -> impl Iterator<Item = &mut Flow<'a>> {
+        self.slots.iter_mut().filter_map(|slot| match slot {
+            Slot::Live(flow) => Some(&mut **flow),
+            Slot::ToCome | Slot::Over(_) => None,
+        })
+    }
+
+    /// Reduces a flow to what it leaves, if nothing can change that any more.
+    pub(crate) fn reduce(&mut self, now: Time, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        if let Slot::Live(flow) = slot
+            && flow.is_settled(now)
+        {
+            *slot = Slot::Over(Box::new(Outcome::of(flow, now)));
+        }
+    }
+
+    /// A point of the series for each flow that has, or had, a connection.
+    pub(crate) fn sample(
+        &self,
+        now: Time,
+        queued_bytes: impl Fn(u32) -> u64,
+    ) -> impl Iterator<Item = SeriesPoint> {
+        (0..).zip(&self.slots).filter_map(move |(index, slot)| match slot {
+            Slot::ToCome => None,
+            Slot::Live(flow) => flow.sample(now, queued_bytes(index)),
+            Slot::Over(outcome) => outcome.last.map(|last| SeriesPoint {
+                time_ns: now.as_nanos(),
+                queue_bytes: queued_bytes(index),
+                ..last
+            }),
+        })
+    }
+
+    /// What all flows leave; those that never began are made to tell it.
+    pub(crate) fn into_outcomes(
+        self,
+        now: Time,
+        begin: impl Fn(u32) -> Flow<'a>,
+    ) -> impl Iterator<Item = Outcome> {
+        (0..).zip(self.slots).map(move |(index, slot)| match slot {
+            Slot::ToCome => Outcome::of(&begin(index), now),
+            Slot::Live(flow) => Outcome::of(&flow, now),
+            Slot::Over(outcome) => *outcome,
+        })
+    }
+}
+
+impl Outcome {
+    fn of(flow: &Flow<'_>, now: Time) -> Self {
+        Self { record: flow.record(now), requests: flow.requests(now), last: flow.sample(now, 0) }
+    }
+}

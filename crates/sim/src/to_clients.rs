@@ -1,0 +1,144 @@
+//! What happens to packets on their way from servers to clients.
+
+use uncork_path::{Ecn, LossPosition, Packet};
+use uncork_units::Time;
+
+use crate::flow::{Downstream, Upstream};
+use crate::run::Simulation;
+use crate::schedule::Source;
+use crate::segments::{HEADER_BYTES, Reply, Segment};
+
+impl Simulation<'_> {
+    /// Sends what the flow's server may send now, and looks when it may send more.
+    pub(crate) fn pump(&mut self, index: u32) {
+        self.send(index);
+        self.arm_sender(index);
+    }
+
+    /// Sends what the flow's server may send now.
+    pub(crate) fn send(&mut self, index: u32) {
+        if self.flows.get(index).is_none_or(|flow| flow.is_over(self.now)) {
+            return;
+        }
+        while let Some(segment) =
+            self.flows.get_mut(index).and_then(|flow| flow.poll_segment(self.now))
+        {
+            self.packets += 1;
+            self.transmit(index, segment.bytes + HEADER_BYTES, Downstream::data(segment));
+        }
+    }
+
+    pub(crate) fn send_syn_ack(&mut self, index: u32, retries: u32) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        flow.answer_syn(self.now, retries);
+        self.transmit(index, HEADER_BYTES, Downstream::SynAck(self.now));
+    }
+
+    /// A packet leaves a server.
+    fn transmit(&mut self, index: u32, bytes: u32, body: Downstream) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        let path = flow.spec.path;
+        if self.spec.paths[path].loss_position == LossPosition::Before && flow.is_struck() {
+            return;
+        }
+        flow.travelling += 1;
+        let packet = Packet { flow: index, host: flow.host, bytes, ecn: flow.spec.ecn, body };
+        if let Some(link) = self.links.first(path) {
+            self.offer(link, packet);
+        }
+    }
+
+    /// A packet arrives at a link on its way to a client.
+    fn offer(&mut self, link: u32, packet: Packet<Downstream>) {
+        let was_idle = self.links.next_departure(link) == Time::NEVER;
+        let flows = &mut self.flows;
+        let mut dropped =
+            |flow, by| flows.get_mut(flow).into_iter().for_each(|flow| flow.note_drop(by));
+        self.links.offer(self.now, link, packet, &mut dropped);
+        let next = self.links.next_departure(link);
+        if link == 0 {
+            self.schedule.link_at(next);
+        } else if was_idle && next < Time::NEVER {
+            self.schedule.at(next, Source::Link(link));
+        }
+    }
+
+    pub(crate) fn on_departure(&mut self, link: u32) {
+        let flows = &mut self.flows;
+        let mut dropped =
+            |flow, by| flows.get_mut(flow).into_iter().for_each(|flow| flow.note_drop(by));
+        let departure = self.links.depart(self.now, link, &mut dropped);
+        let next = self.links.next_departure(link);
+        if link == 0 {
+            self.schedule.link_at(next);
+        } else {
+            self.schedule.again_or_done(next);
+        }
+        let Some(departure) = departure else { return };
+        let mut packet = departure.packet;
+        packet.body.crossed(departure.queued_for);
+        let path = self.flows.get(packet.flow).map(|flow| flow.spec.path);
+        match path.and_then(|path| self.links.after(path, link)) {
+            Some(next) => self.offer(next, packet),
+            None => self.propagate(&packet),
+        }
+    }
+
+    /// A packet has crossed all links on its way to the client.
+    fn propagate(&mut self, packet: &Packet<Downstream>) {
+        let Some(flow) = self.flows.get_mut(packet.flow) else { return };
+        let mut body = packet.body;
+        if let Downstream::Data { segment, queued_for } = &mut body {
+            flow.queueing.record(queued_for.as_nanos());
+            segment.ce = packet.ecn == Ecn::Ce;
+        }
+        let path = &self.spec.paths[flow.spec.path];
+        if path.loss_position == LossPosition::After && flow.is_struck() {
+            flow.travelling -= 1;
+            return;
+        }
+        let idle = flow.downstream.is_empty();
+        flow.downstream.enter(self.now, body);
+        if idle {
+            self.schedule.at(flow.downstream.next_arrival(), Source::Downstream(packet.flow));
+        }
+    }
+
+    pub(crate) fn on_downstream(&mut self, index: u32) {
+        let Some(flow) = self.flows.get_mut(index) else { return self.schedule.done() };
+        let arrived = flow.downstream.arrive(self.now);
+        self.schedule.again_or_done(flow.downstream.next_arrival());
+        let Some(arrived) = arrived else { return };
+        flow.travelling -= 1;
+        match arrived {
+            Downstream::SynAck(sent) => {
+                let get = flow.connect(self.now);
+                self.reply(index, Upstream::Request(sent, get));
+                self.arm_app(index);
+            }
+            Downstream::Data { segment, .. } => self.on_data(index, segment),
+        }
+        self.flows.reduce(self.now, index);
+    }
+
+    /// What arrives when the flow is over counts for nothing.
+    fn on_data(&mut self, index: u32, segment: Segment) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        if flow.is_over(self.now) {
+            return;
+        }
+        let reply = flow.client.on_segment(self.now, segment);
+        match reply {
+            Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
+            Reply::Later => self.arm_receiver(index),
+        }
+        self.advance_client(index);
+        self.note_end(index);
+    }
+
+    /// Takes note if the flow has just come to its end.
+    pub(crate) fn note_end(&mut self, index: u32) {
+        let ended = self.flows.get_mut(index).is_some_and(|flow| flow.has_finished(self.now));
+        self.unfinished -= usize::from(ended);
+    }
+}

@@ -1,0 +1,84 @@
+//! What happens to messages on their way from clients to servers.
+
+use uncork_path::{Ecn, Packet};
+use uncork_units::Time;
+
+use crate::flow::{Flow, Server, Upstream};
+use crate::run::Simulation;
+use crate::schedule::Source;
+use crate::segments::HEADER_BYTES;
+
+impl Simulation<'_> {
+    /// A message leaves a client.
+    pub(crate) fn reply(&mut self, index: u32, message: Upstream) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        flow.travelling += 1;
+        let Some(link) = self.uplinks.first(flow.spec.path) else {
+            self.propagate_back(index, message);
+            return;
+        };
+        let was_idle = self.uplinks.next_departure(link) == Time::NEVER;
+        let (host, ecn) = (flow.host, Ecn::NotEct);
+        let packet = Packet { flow: index, host, bytes: HEADER_BYTES, ecn, body: message };
+        let flows = &mut self.flows;
+        let mut dropped = |flow, _| flows.get_mut(flow).into_iter().for_each(Flow::note_ack_drop);
+        self.uplinks.offer(self.now, link, packet, &mut dropped);
+        let next = self.uplinks.next_departure(link);
+        if was_idle && next < Time::NEVER {
+            self.schedule.at(next, Source::Uplink(link));
+        }
+    }
+
+    pub(crate) fn on_uplink_departure(&mut self, link: u32) {
+        let flows = &mut self.flows;
+        let mut dropped = |flow, _| flows.get_mut(flow).into_iter().for_each(Flow::note_ack_drop);
+        let departure = self.uplinks.depart(self.now, link, &mut dropped);
+        self.schedule.again_or_done(self.uplinks.next_departure(link));
+        if let Some(Packet { flow, body, .. }) = departure.map(|departure| departure.packet) {
+            self.propagate_back(flow, body);
+        }
+    }
+
+    /// A message has crossed the uplink.
+    fn propagate_back(&mut self, index: u32, message: Upstream) {
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        let idle = flow.upstream.is_empty();
+        flow.upstream.enter(self.now, message);
+        if idle {
+            self.schedule.at(flow.upstream.next_arrival(), Source::Upstream(index));
+        }
+    }
+
+    pub(crate) fn on_upstream(&mut self, index: u32) {
+        let Some(flow) = self.flows.get_mut(index) else { return self.schedule.done() };
+        let arrived = flow.upstream.arrive(self.now);
+        self.schedule.again_or_done(flow.upstream.next_arrival());
+        let Some(arrived) = arrived else { return };
+        flow.travelling -= 1;
+        match (arrived, &mut flow.server) {
+            (Upstream::Syn, Server::Established(_)) => {}
+            (Upstream::Syn, _) => {
+                self.send_syn_ack(index, 0);
+                self.arm_sender(index);
+            }
+            (Upstream::Request(syn_ack, get), _) => self.on_request(index, syn_ack, get),
+            (Upstream::Get(get), _) => {
+                flow.take_request(get);
+                self.pump(index);
+            }
+            (Upstream::Ack(ack), Server::Established(sender)) => {
+                if let Some(rtt) = sender.on_ack(self.now, &ack, &mut self.scratch) {
+                    flow.rtts.record(rtt.as_nanos());
+                }
+                if sender.is_done() {
+                    flow.client.rest();
+                    flow.downstream.shrink();
+                    flow.upstream.shrink();
+                }
+                self.pump(index);
+            }
+            (Upstream::Ack(_), _) => {}
+        }
+        self.flows.reduce(self.now, index);
+    }
+}
