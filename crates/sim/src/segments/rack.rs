@@ -3,10 +3,13 @@
 use uncork_cc::Lost;
 use uncork_units::{Time, TimeDelta};
 
+use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 
 /// RFC 8985 §6.2 step 4: so many segments delivered above a hole leave no doubt.
 const DUP_THRESHOLD: u64 = 3;
+/// RFC 8985 §6.2 step 4: a wider window lasts for so many recoveries without a needless repair.
+const PERSIST: u32 = 16;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rack {
@@ -17,8 +20,28 @@ pub(crate) struct Rack {
     /// RACK.fack: the highest segment delivered.
     highest_seq: Option<u64>,
     reordering_seen: bool,
+    /// RACK.reo_wnd_mult: the window in quarters of the shortest round trip.
+    window_quarters: u64,
+    /// RACK.reo_wnd_persist: after so many recoveries it is one quarter again.
+    persist: u32,
+    /// RACK.dsack_round: no further needless repair widens the window until SND.UNA reaches this.
+    widened_until: Option<u64>,
     /// When the reordering window of the oldest doubtful transmission closes.
     deadline: Time,
+}
+
+/// What the sender knows besides.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    in_recovery: bool,
+    min_rtt: TimeDelta,
+    smoothed_rtt: TimeDelta,
+}
+
+impl Context {
+    pub(crate) fn new(in_recovery: bool, rtt: &RttEstimator) -> Self {
+        Self { in_recovery, min_rtt: rtt.min(), smoothed_rtt: rtt.smoothed() }
+    }
 }
 
 impl Rack {
@@ -28,6 +51,9 @@ impl Rack {
             rtt: TimeDelta::ZERO,
             highest_seq: None,
             reordering_seen: false,
+            window_quarters: 1,
+            persist: 0,
+            widened_until: None,
             deadline: Time::NEVER,
         }
     }
@@ -50,13 +76,32 @@ impl Rack {
         }
     }
 
+    /// Step 4: a repair was needless (RFC 2883 D-SACK), so the window was too short. It grows once per
+    /// round trip: until all below `next` is acknowledged.
+    pub(crate) fn on_needless_repair(&mut self, una: u64, next: u64) {
+        if self.widened_until.is_some_and(|round| una < round) {
+            return;
+        }
+        self.widened_until = Some(next);
+        self.window_quarters += 1;
+        self.persist = PERSIST;
+    }
+
+    /// Step 4: recovery is over. Reordering may be, too.
+    pub(crate) fn on_recovered(&mut self) {
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.window_quarters = 1;
+        }
+    }
+
     /// Steps 4 and 5: what left before a delivered transmission, a reordering window ago, is lost.
     //= rfc9937 5-3
     pub(crate) fn detect(
         &mut self,
         now: Time,
         board: &mut Scoreboard,
-        context: (bool, TimeDelta),
+        context: Context,
         lost: &mut Vec<Lost>,
     ) {
         self.deadline = Time::NEVER;
@@ -82,7 +127,7 @@ impl Rack {
         &mut self,
         now: Time,
         board: &mut Scoreboard,
-        context: (bool, TimeDelta),
+        context: Context,
         lost: &mut Vec<Lost>,
     ) {
         self.deadline = Time::NEVER;
@@ -93,10 +138,48 @@ impl Rack {
 
     /// How long after its departure a transmission is lost, if a later one was delivered: a round
     /// trip and the reordering window, which is nothing once there is no doubt (step 4).
-    fn patience(&self, board: &Scoreboard, (in_recovery, min_rtt): (bool, TimeDelta)) -> TimeDelta {
-        let certain = in_recovery || board.sacked_segments() >= DUP_THRESHOLD;
-        let window =
-            if !self.reordering_seen && certain { TimeDelta::ZERO } else { min_rtt.divided_by(4) };
-        self.rtt + window
+    fn patience(&self, board: &Scoreboard, context: Context) -> TimeDelta {
+        let certain = context.in_recovery || board.sacked_segments() >= DUP_THRESHOLD;
+        if !self.reordering_seen && certain {
+            return self.rtt;
+        }
+        let window = context.min_rtt.divided_by(4).times(self.window_quarters);
+        self.rtt + window.min(context.smoothed_rtt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: TimeDelta = TimeDelta::from_millis(1);
+
+    /// The window of a sender that has seen reordering, in milliseconds; RTT 40 ms, 45 ms on average.
+    fn window(rack: &Rack) -> u64 {
+        let context =
+            Context { in_recovery: true, min_rtt: MS.times(40), smoothed_rtt: MS.times(45) };
+        rack.patience(&Scoreboard::default(), context).as_nanos() / 1_000_000
+    }
+
+    /// RFC 8985 §6.2, step 4, line by line.
+    #[test]
+    fn the_window_follows_needless_repairs() {
+        let mut rack = Rack::new();
+        assert_eq!(window(&rack), 0, "no reordering seen, and no doubt");
+        rack.reordering_seen = true;
+        assert_eq!(window(&rack), 10);
+        rack.on_needless_repair(0, 10);
+        rack.on_needless_repair(9, 20);
+        assert_eq!(window(&rack), 20, "once per round trip");
+        for una in [10, 20, 30] {
+            rack.on_needless_repair(una, una + 10);
+        }
+        assert_eq!(window(&rack), 45, "no more than a round trip");
+        for _ in 1..PERSIST {
+            rack.on_recovered();
+        }
+        assert_eq!(window(&rack), 45);
+        rack.on_recovered();
+        assert_eq!(window(&rack), 10, "sixteen recoveries without one");
     }
 }

@@ -8,7 +8,7 @@ use uncork_cc::{
 use uncork_units::{Time, TimeDelta};
 
 use super::ack::Ack;
-use super::rack::Rack;
+use super::rack::{Context, Rack};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::stream::Stream;
@@ -268,6 +268,10 @@ impl Sender {
     ) -> Option<TimeDelta> {
         scratch.delivered.clear();
         let una_advanced = self.board.on_ack(ack, &mut scratch.delivered);
+        // A probe repeats a segment on suspicion: that it was needless says nothing of reordering.
+        if ack.duplicate && self.probe.outstanding.is_none() {
+            self.rack.on_needless_repair(self.board.una(), self.board.next());
+        }
         let repaired_by_probe = self.probe_outcome(ack);
         if scratch.delivered.is_empty() {
             return None;
@@ -279,6 +283,7 @@ impl Sender {
         self.note_delivered(now, scratch);
         if self.recovery_point.is_some_and(|point| self.board.una() >= point) {
             self.recovery_point = None;
+            self.rack.on_recovered();
         }
         self.restart_rto(now, una_advanced);
         self.report_spurious(now, scratch);
@@ -332,7 +337,7 @@ impl Sender {
 
     fn detect_losses(&mut self, now: Time, scratch: &mut Scratch) {
         scratch.lost.clear();
-        let context = (self.recovery_point.is_some(), self.rtt.min());
+        let context = Context::new(self.recovery_point.is_some(), &self.rtt);
         self.rack.detect(now, &mut self.board, context, &mut scratch.lost);
         self.note_lost(&scratch.lost);
     }
@@ -384,7 +389,7 @@ impl Sender {
         self.probe = Probe::default();
         self.controller.on_timeout(now, Timeout::Retransmission);
         scratch.lost.clear();
-        let context = (self.recovery_point.is_some(), self.rtt.min());
+        let context = Context::new(self.recovery_point.is_some(), &self.rtt);
         self.rack.on_timeout(now, &mut self.board, context, &mut scratch.lost);
         self.note_lost(&scratch.lost);
         // All that was sent must be repaired before reordering is given time again (RFC 6582 §3.2, step 4).
