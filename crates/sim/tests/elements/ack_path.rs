@@ -1,0 +1,110 @@
+//! The way back: acknowledgements in bunches, and over a link that is slow.
+
+use uncork_path::{Buffer, Ecn, LinkSpec};
+use uncork_sim::{FlowSpec, HEADER_BYTES, MSS_BYTES, Workload};
+use uncork_units::{ByteCount, Rate, TimeDelta};
+
+use crate::common::{Case, case, spec};
+use crate::scene::{CONTROLLERS, at, flows, go};
+
+const SECS: u64 = 30;
+
+/// 50 Mbit/s, 40 ms, 2 BDP of buffer, ACKs in turns of `slot_ms`.
+fn bunched(cc: &str, slot_ms: u64) -> f64 {
+    let mut case = case(50, 40, 2000);
+    case.path.aggregation = Some(TimeDelta::from_millis(slot_ms).into());
+    go(&case, flows(&[cc], Ecn::NotEct, SECS), SECS).utilisation(5.0, SECS as f64)
+}
+
+/// The window of BBR has room for what ACKs hold back (extra_acked; draft-ietf-ccwg-bbr-06 §5.5.9), and
+/// that of a loss-based controller has the buffer's: 120 ms of the link's rate at its peak, round trip
+/// included. A round trip with turns of 60 ms takes up to 100 ms, so that a window reduced to 60 or
+/// 84 ms leaves the link idle until it has grown again: 0.8 and 0.92 of it are used, or more. BBRv2 does
+/// badly behind turns longer than the round trip: 0.58 to 0.60 over three seeds. The losses of Startup
+/// bound its flight to 1.6 BDP, which no later probe lifts; such turns need 2.5.
+#[test]
+fn bunched_acks_cost_little() {
+    println!("share of the link with ACKs in turns of 0, 5, 20, 60 ms");
+    for cc in CONTROLLERS {
+        let used = [0, 5, 20, 60].map(|slot_ms| bunched(cc, slot_ms));
+        println!("{cc:5}: {used:.3?}");
+        let least = match cc {
+            "reno" => 0.80,
+            "bbr2" => 0.50,
+            _ => 0.90,
+        };
+        assert!(used[..3].iter().all(|used| *used >= 0.93) && used[3] >= least, "{cc}: {used:.3?}");
+    }
+}
+
+/// 100 Mbit/s down, 40 ms; `kbit` up, with room for `acks` ACKs.
+fn asymmetric(kbit: u64, acks: u64) -> Case {
+    let mut case = case(100, 40, 1000);
+    let up = Rate::from_bits_per_sec(1000 * kbit);
+    case.path.uplink =
+        Some(LinkSpec::new(up, Buffer::Bytes(ByteCount::new(acks * u64::from(HEADER_BYTES)))));
+    case
+}
+
+/// What `kbit` of ACKs can clock out, in payload bits per second: an ACK of 52 B for two segments, as
+/// long as no ACK is lost (RFC 3449 §2.1: the normalised bandwidth ratio).
+fn ack_clocked(kbit: u64) -> f64 {
+    let acks = 1000.0 * kbit as f64 / 8.0 / f64::from(HEADER_BYTES);
+    acks * 2.0 * 8.0 * f64::from(MSS_BYTES)
+}
+
+fn windowed(cc: &str, segments: u64) -> FlowSpec {
+    FlowSpec {
+        receive_window: segments * u64::from(MSS_BYTES),
+        ..FlowSpec::new(spec(cc), Workload::Until(at(1000 * SECS)))
+    }
+}
+
+/// A constant window behind an uplink that queues all ACKs: two segments leave for each that arrives.
+#[test]
+fn a_slow_uplink_that_loses_nothing_is_the_clock() {
+    for (cc, kbit) in [("reno", 100), ("cubic", 100), ("cubic", 500), ("bbr1", 100), ("bbr3", 100)]
+    {
+        let run = go(&asymmetric(kbit, 10_000), vec![windowed(cc, 500)], SECS);
+        let goodput = run.goodput(0, 10.0, SECS as f64);
+        let expected = ack_clocked(kbit);
+        println!("{cc:5} {kbit} kbit/s up: {:.3} Mbit/s of {:.3}", goodput / 1e6, expected / 1e6);
+        assert_eq!(run.result.flows[0].acks_dropped, 0);
+        assert!(goodput <= 1.02 * expected, "{cc} {kbit}: {goodput:.0} of {expected:.0}");
+        let least = if cc.starts_with("bbr") { 0.85 } else { 0.98 };
+        assert!(goodput >= least * expected, "{cc} {kbit}: {goodput:.0} of {expected:.0}");
+    }
+}
+
+/// An uplink with little room loses ACKs. Those that arrive stand for them, so that data is not bound
+/// by the ACKs' rate any more, nothing is sent again and no timer expires.
+#[test]
+fn lost_acks_are_made_up_for_by_the_next() {
+    for cc in CONTROLLERS {
+        let run = go(&asymmetric(100, 10), vec![windowed(cc, 400)], SECS);
+        let (goodput, flow) = (run.goodput(0, 10.0, SECS as f64), &run.result.flows[0]);
+        println!(
+            "{cc:5} 100 kbit/s up, room for 10 ACKs: {:.2} Mbit/s, {:.2} by the clock, {} ACKs lost, \
+             {} packets lost, {} timeouts",
+            goodput / 1e6,
+            ack_clocked(100) / 1e6,
+            flow.acks_dropped,
+            flow.packets_lost,
+            flow.timeouts
+        );
+        assert!(flow.acks_dropped > 1000, "{cc}: {}", flow.acks_dropped);
+        assert!(goodput > 2.0 * ack_clocked(100), "{cc}: {goodput:.0}");
+        assert_eq!((flow.packets_lost - flow.packets_dropped_queue, flow.timeouts), (0, 0), "{cc}");
+    }
+}
+
+/// The uplink is the path's: two flows halve it.
+#[test]
+fn flows_share_their_uplink() {
+    let run = go(&asymmetric(100, 10_000), vec![windowed("cubic", 300); 2], SECS);
+    let goodputs = [0, 1].map(|flow| run.goodput(flow, 10.0, SECS as f64));
+    let (sum, expected) = (goodputs[0] + goodputs[1], ack_clocked(100));
+    println!("two flows, 100 kbit/s up: {goodputs:.0?}, together {:.3}", sum / expected);
+    assert!((sum / expected - 1.0).abs() <= 0.02, "{sum:.0} of {expected:.0}");
+    assert!((goodputs[0] / sum - 0.5).abs() <= 0.05, "{goodputs:.0?}");
+}

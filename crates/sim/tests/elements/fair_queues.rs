@@ -1,0 +1,113 @@
+//! Queues that let flows take turns: who is alone waits for nobody, and all get the same.
+
+use uncork_path::Ecn;
+use uncork_play::CbrSpec;
+use uncork_sim::{FlowSpec, Workload};
+use uncork_units::{Rate, TimeDelta};
+
+use crate::common::{Run, spec};
+use crate::scene::{CONTROLLERS, at, behind, flows, go};
+
+const SECS: u64 = 30;
+
+/// A call of 64 kbit/s in frames of 20 ms.
+fn call() -> FlowSpec {
+    let media = CbrSpec {
+        rate: Rate::from_bits_per_sec(64_000),
+        interval: TimeDelta::from_millis(20),
+        duration: TimeDelta::from_secs(SECS),
+    };
+    FlowSpec { start: at(2000), ..FlowSpec::new(spec("cubic"), Workload::Media(media)) }
+}
+
+/// The call's waits beside `bulk`: median and 95th percentile, in milliseconds.
+fn call_beside(queue: &str, mbit: u64, bulk: &[&str]) -> (f64, f64) {
+    let mut all = flows(bulk, Ecn::NotEct, SECS);
+    all.push(call());
+    let run = go(&behind(queue, mbit, 40), all, SECS);
+    let call = run.result.flows.last().expect("the call");
+    let (waited, rtt) = (call.queue_ms.expect("sent"), call.rtt_ms.expect("measured"));
+    println!(
+        "{queue:>9} {mbit:3} Mbit/s, a call beside {bulk:?}: waited p50 {:.2} p95 {:.2} ms, RTT p50 {:.2} ms",
+        waited.p50, waited.p95, rtt.p50
+    );
+    (waited.p50, waited.p95)
+}
+
+/// A sparse flow goes first (RFC 8290 §4.2): it waits for the packet on the wire alone, half of a
+/// packet's time on average, unless other new flows are before it. Those are bulk flows whose queues had
+/// run empty; of each a quantum goes, two packets at most.
+#[test]
+fn a_sparse_flow_sees_no_queue() {
+    for (mbit, bulk) in [(10, &["cubic"; 1][..]), (20, &["cubic"; 5]), (100, &CONTROLLERS)] {
+        let packet_ms = 12.0 / mbit as f64;
+        let (single, _) = call_beside("codel", mbit, bulk);
+        for queue in ["fq_codel", "cake"] {
+            let (p50, p95) = call_beside(queue, mbit, bulk);
+            assert!(p50 <= packet_ms, "{queue}, {mbit} Mbit/s: {p50} ms");
+            assert!(single > 2.0 * p50, "{queue}, {mbit} Mbit/s: {single} ms in a single queue");
+            let most = (1 + 2 * bulk.len()) as f64 * packet_ms;
+            assert!(p95 <= most.min(3.0), "{queue}, {mbit} Mbit/s: {p95} ms");
+        }
+    }
+}
+
+fn jain(queue: &str, flows: Vec<FlowSpec>) -> (f64, f64) {
+    let run = go(&behind(queue, 50, 40), flows, SECS);
+    (run.jain(5.0, SECS as f64), run.utilisation(5.0, SECS as f64))
+}
+
+/// Whatever controls them, flows that want more than their share get the same. What a controller
+/// leaves is the others': a share below the fair one is the controller's own doing.
+#[test]
+fn flows_share_evenly_whatever_controls_them() {
+    for queue in ["fq_codel", "cake"] {
+        let (fair, used) = jain(queue, flows(&CONTROLLERS, Ecn::NotEct, SECS));
+        println!("{queue:>9}: five controllers, Jain {fair:.3}, used {used:.3}");
+        assert!(fair >= 0.97 && used >= 0.95, "{queue}: {fair:.3}, {used:.3}");
+    }
+    let (unfair, _) = jain("codel", flows(&CONTROLLERS, Ecn::NotEct, SECS));
+    println!("    codel: five controllers, Jain {unfair:.3}");
+    assert!(unfair < 0.95, "one queue for all knows no shares: {unfair:.3}");
+}
+
+#[test]
+fn flows_share_evenly_whatever_their_round_trips() {
+    let with_rtts = || {
+        let mut all = flows(&["cubic"; 4], Ecn::NotEct, SECS);
+        for (flow, rtt_ms) in all.iter_mut().zip([10, 30, 60, 120]) {
+            flow.rtt = Some(TimeDelta::from_millis(rtt_ms));
+        }
+        all
+    };
+    let [fq, cake, single] = ["fq_codel", "cake", "codel"].map(|queue| jain(queue, with_rtts()));
+    println!(
+        "RTT 10 to 120 ms: Jain, used: fq_codel {fq:.3?}, cake {cake:.3?}, codel {single:.3?}"
+    );
+    for (fair, used) in [fq, cake] {
+        assert!(fair >= 0.97 && used >= 0.95, "{fair:.3}, {used:.3}");
+    }
+    assert!(single.0 < fq.0, "{single:?}");
+}
+
+/// One flow of one host beside ten of another: the share of the one.
+fn share_of_one(queue: &str) -> f64 {
+    // 10 ms: a lone CUBIC flow whose queue CoDel holds at 5 ms then never runs dry.
+    let mut all = flows(&["cubic"; 11], Ecn::NotEct, SECS);
+    for (index, flow) in (0..).zip(&mut all) {
+        flow.host = Some(u32::from(index > 0));
+    }
+    let run: Run = go(&behind(queue, 50, 10), all, SECS);
+    let share = run.share(0, 5.0, SECS as f64);
+    println!("{queue:>9}: one flow beside ten of another host, share {share:.3}");
+    share
+}
+
+/// CAKE shares out among hosts, then among their flows: a half; others among flows: an eleventh.
+#[test]
+fn hosts_share_evenly_behind_cake() {
+    let cake = share_of_one("cake");
+    assert!((cake - 0.5).abs() <= 0.03, "{cake:.3}");
+    let fq = share_of_one("fq_codel");
+    assert!((fq - 1.0 / 11.0).abs() <= 0.01, "{fq:.3}");
+}

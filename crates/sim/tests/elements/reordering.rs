@@ -1,0 +1,80 @@
+//! Delay that differs from packet to packet, with and without packets that overtake.
+//!
+//! RACK waits for a late packet for a quarter of the shortest round trip, and for another quarter after
+//! each round trip in which a repair was needless (RFC 8985 §6.2, step 4).
+
+use uncork_path::{JitterDistribution, JitterSpec};
+use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, Workload};
+use uncork_units::TimeDelta;
+
+use crate::common::{Case, Run, case, spec};
+use crate::scene::{CONTROLLERS, at, go};
+
+const SECS: u64 = 30;
+const RTT_MS: u64 = 40;
+/// In segments: 1.5 BDP of 20 Mbit/s, less than the buffer holds on top, so that nothing is lost.
+const WINDOW: u64 = 100;
+
+fn jittery(max_ms: u64, reorder: bool) -> Case {
+    let mut case = case(20, RTT_MS, 4000);
+    let max = TimeDelta::from_millis(max_ms);
+    let distribution = JitterDistribution::Uniform;
+    case.path.jitter = (max_ms > 0).then_some(JitterSpec { distribution, max, reorder });
+    case
+}
+
+fn flow(cc: &str, max_ms: u64, reorder: bool) -> Run {
+    let mut bulk = FlowSpec::new(spec(cc), Workload::Until(at(1000 * SECS)));
+    bulk.receive_window = WINDOW * u64::from(MSS_BYTES);
+    let run = go(&jittery(max_ms, reorder), vec![bulk], SECS);
+    let flow = &run.result.flows[0];
+    assert_eq!(flow.packets_dropped_queue, 0, "{cc}: nothing is really lost");
+    println!(
+        "{cc:5} {max_ms:2} ms{}: used {:.3}, declared lost {}, sent again {}, timeouts {}",
+        if reorder { ", overtaking" } else { "" },
+        run.utilisation(5.0, SECS as f64),
+        flow.packets_lost,
+        flow.bytes_retransmitted / u64::from(MSS_BYTES),
+        flow.timeouts,
+    );
+    run
+}
+
+/// Without overtaking nothing looks lost, however much the delay varies.
+#[test]
+fn jitter_in_order_is_no_loss() {
+    for cc in CONTROLLERS {
+        for max_ms in [5, 20, 60] {
+            let run = flow(cc, max_ms, false);
+            let flow = &run.result.flows[0];
+            assert_eq!((flow.packets_lost, flow.timeouts), (0, 0), "{cc}, {max_ms} ms");
+        }
+    }
+}
+
+/// Packets that overtake by less than RACK's first window, and by up to four of them: three packets above
+/// a hole are proof enough until the first late one is seen, and then time decides. Some are sent again
+/// in vain; that is undone, as a window of this many round trips' worth would not be there otherwise.
+#[test]
+fn reordering_is_learned_and_undone() {
+    for cc in CONTROLLERS {
+        for max_ms in [RTT_MS / 5, RTT_MS] {
+            let run = flow(cc, max_ms, true);
+            let flow = &run.result.flows[0];
+            assert!(flow.packets_lost > 0, "{cc}, {max_ms} ms: nothing looked lost");
+            let late = run.lost_bytes(0, 10.0, SECS as f64) / u64::from(MSS_BYTES);
+            assert!(late <= WINDOW / 10, "{cc}, {max_ms} ms: {late} after 10 s");
+            assert_eq!(flow.timeouts, 0, "{cc}, {max_ms} ms");
+            let used = run.utilisation(5.0, SECS as f64);
+            assert!(used >= 0.95 * least_use(max_ms), "{cc}, {max_ms} ms: {used:.3}");
+        }
+    }
+}
+
+/// What a window that moves on with the latest of its packets can fill of 20 Mbit/s, less what BBR leaves
+/// of a link.
+fn least_use(max_ms: u64) -> f64 {
+    let bits = WINDOW as f64 * f64::from(PACKET_BYTES) * 8.0;
+    let rate = bits / ((RTT_MS + max_ms) as f64 / 1e3);
+    (rate / 20e6).min(0.97)
+}
