@@ -98,6 +98,19 @@ fn lost_acks_are_made_up_for_by_the_next() {
     }
 }
 
+/// A little more room, and BBR never learns that data could go faster: its window, 2.89 BDP at most of a
+/// rate that the ACKs' clock gives it, holds 27 ACKs, which is what fits. Loss-based windows overrun it.
+#[test]
+fn bbr_takes_the_clock_of_acks_for_the_link() {
+    let [cubic, bbr] = ["cubic", "bbr1"].map(|cc| {
+        let run = go(&asymmetric(100, 28), vec![windowed(cc, 400)], SECS);
+        (run.goodput(0, 10.0, SECS as f64) / ack_clocked(100), run.result.flows[0].acks_dropped)
+    });
+    println!("room for 28 ACKs, times the clock, ACKs lost: CUBIC {cubic:.2?}, BBRv1 {bbr:.2?}");
+    assert!(cubic.0 > 2.0 && cubic.1 > 1000, "{cubic:.2?}");
+    assert!((0.85..=1.02).contains(&bbr.0) && bbr.1 == 0, "{bbr:.2?}");
+}
+
 /// The uplink is the path's: two flows halve it.
 #[test]
 fn flows_share_their_uplink() {
