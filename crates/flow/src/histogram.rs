@@ -27,7 +27,6 @@ const NOWHERE: u8 = u8::MAX;
 /// allocates only when a duration lies where none did before.
 #[derive(Clone, Debug)]
 pub struct Distribution {
-    count: u64,
     min_nanos: u64,
     max_nanos: u64,
     resolution: Resolution,
@@ -54,7 +53,6 @@ impl Distribution {
     /// A distribution of nothing yet.
     pub const fn new() -> Self {
         Self {
-            count: 0,
             min_nanos: u64::MAX,
             max_nanos: 0,
             resolution: Resolution(0),
@@ -66,7 +64,6 @@ impl Distribution {
 
     /// Takes in a duration in nanoseconds.
     pub fn record(&mut self, nanos: u64) {
-        self.count += 1;
         self.min_nanos = self.min_nanos.min(nanos);
         self.max_nanos = self.max_nanos.max(nanos);
         self.add((nanos / NANOS_PER_UNIT).min(MAX_UNITS), 1);
@@ -74,7 +71,6 @@ impl Distribution {
 
     /// Takes in all that `other` took in.
     pub fn merge(&mut self, other: &Self) {
-        self.count += other.count;
         self.min_nanos = self.min_nanos.min(other.min_nanos);
         self.max_nanos = self.max_nanos.max(other.max_nanos);
         while self.resolution.0 < other.resolution.0 {
@@ -87,12 +83,12 @@ impl Distribution {
 
     /// Durations taken in.
     pub fn count(&self) -> u64 {
-        self.count
+        self.counts().map(|(_, count)| count).sum()
     }
 
     /// Where it lies, in milliseconds; `None` when it is empty.
     pub fn quantiles(&self) -> Option<Quantiles> {
-        (self.count > 0).then(|| Quantiles {
+        (self.min_nanos <= self.max_nanos).then(|| Quantiles {
             min: millis(self.min_nanos),
             p50: millis(self.nanos_at(0.5)),
             p95: millis(self.nanos_at(0.95)),
@@ -102,7 +98,7 @@ impl Distribution {
     /// The value that a share of `quantile` does not exceed: the middle of its cell, as long as that
     /// lies within what was recorded.
     fn nanos_at(&self, quantile: f64) -> u64 {
-        let rank = (quantile * self.count as f64).ceil() as u64;
+        let rank = (quantile * self.count() as f64).ceil() as u64;
         let mut below = 0;
         let reached = self.counts().find(|(_, count)| {
             below += count;
@@ -145,9 +141,9 @@ impl Distribution {
     #[cold]
     fn coarsen(&mut self) {
         let fine = std::mem::take(self);
-        let (count, min_nanos, max_nanos) = (fine.count, fine.min_nanos, fine.max_nanos);
+        let (min_nanos, max_nanos) = (fine.min_nanos, fine.max_nanos);
         let resolution = Resolution(fine.resolution.0 + 1);
-        *self = Self { count, min_nanos, max_nanos, resolution, ..Self::new() };
+        *self = Self { min_nanos, max_nanos, resolution, ..Self::new() };
         for (cell, count) in fine.counts() {
             self.add(fine.resolution.middle_of(cell), count);
         }

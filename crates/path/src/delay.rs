@@ -12,8 +12,9 @@ use crate::{AggregationSpec, JitterSpec};
 #[derive(Clone, Debug)]
 pub struct DelayLine<T> {
     delay: TimeDelta,
-    jitter: Option<Jitter>,
-    aggregation: Option<Aggregation>,
+    // Few lines have these, and there may be as many lines as flows.
+    jitter: Option<Box<Jitter>>,
+    aggregation: Option<Box<Aggregation>>,
     /// By the time of arrival.
     travelling: VecDeque<(Time, T)>,
 }
@@ -27,7 +28,7 @@ impl<T> DelayLine<T> {
     /// From now on what enters is held longer, each for a time of its own, drawn from the stream
     /// `stream` of `seed`.
     pub fn jitter(&mut self, spec: JitterSpec, seed: u64, stream: u64) {
-        self.jitter = Some(Jitter::new(spec, seed, stream));
+        self.jitter = Some(Box::new(Jitter::new(spec, seed, stream)));
     }
 
     /// Gives back the room that what travels now does not need.
@@ -39,7 +40,7 @@ impl<T> DelayLine<T> {
     /// zero ends that. Nothing overtakes, whatever the jitter: the receiver of such a link puts
     /// frames back in order before it hands them on, as 802.11's does under a Block Ack.
     pub fn aggregate(&mut self, spec: impl Into<AggregationSpec>) {
-        self.aggregation = Aggregation::new(spec.into());
+        self.aggregation = Aggregation::new(spec.into()).map(Box::new);
     }
 
     /// Something without a size enters.
@@ -49,11 +50,11 @@ impl<T> DelayLine<T> {
 
     /// Something of `bytes` enters. They count where a turn carries so many at most.
     pub fn enter_sized(&mut self, now: Time, item: T, bytes: u32) {
-        let extra = self.jitter.as_mut().map_or(TimeDelta::ZERO, Jitter::draw);
+        let extra = self.jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw());
         let arrival = now + self.delay + extra;
         // What entered under longer slots is still ahead, too.
         let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
-        let overtakes = self.jitter.as_ref().is_some_and(Jitter::reorders);
+        let overtakes = self.jitter.as_ref().is_some_and(|jitter| jitter.reorders());
         match &mut self.aggregation {
             Some(turns) => {
                 let arrival = turns.turn(arrival.max(ahead), bytes);

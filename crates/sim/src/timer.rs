@@ -10,36 +10,35 @@ use uncork_units::Time;
 #[derive(Debug)]
 pub(crate) struct Timer {
     /// When the next ones come up, filled up with [`Time::NEVER`].
-    near: [Time; 3],
+    near: [Time; 2],
     /// When the others come up, the earliest last.
     far: Vec<Time>,
 }
 
 impl Default for Timer {
     fn default() -> Self {
-        Self { near: [Time::NEVER; 3], far: Vec::new() }
+        Self { near: [Time::NEVER; 2], far: Vec::new() }
     }
 }
 
 impl Timer {
     /// Whether `deadline` must be scheduled; it then counts as such.
     pub(crate) fn needs_entry(&mut self, deadline: Time) -> bool {
-        let [next, second, third] = self.near;
+        let [next, second] = self.near;
         let needed = deadline < next;
         if needed {
-            if third < Time::NEVER {
-                self.far.push(third);
+            if second < Time::NEVER {
+                self.far.push(second);
             }
-            self.near = [deadline, next, second];
+            self.near = [deadline, next];
         }
         needed
     }
 
     /// The next entry has come up.
     pub(crate) fn on_entry(&mut self) {
-        let [_, second, third] = self.near;
-        let fourth = if third < Time::NEVER { self.far.pop() } else { None };
-        self.near = [second, third, fourth.unwrap_or(Time::NEVER)];
+        let [_, second] = self.near;
+        self.near = [second, self.far.pop().unwrap_or(Time::NEVER)];
     }
 
     /// Whether it has no entry.

@@ -55,13 +55,17 @@ pub(crate) struct Scratch {
 }
 
 /// The tail-loss probe: RFC 8985 §7.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Probe {
-    at: Option<Time>,
+    at: Time,
     /// A probe is due as soon as the sender is asked for a segment.
     due: bool,
     /// The probe in flight: its transmission number, whether it repeats a segment, and SND.NXT.
     outstanding: Option<(u64, bool, u64)>,
+}
+
+impl Probe {
+    const NONE: Self = Self { at: Time::NEVER, due: false, outstanding: None };
 }
 
 /// What an ACK tells besides the fate of packets.
@@ -111,7 +115,7 @@ impl Sender {
             rtt: RttEstimator::new(handshake_rtt),
             rack: Rack::new(),
             recovery_point: None,
-            probe: Probe::default(),
+            probe: Probe::NONE,
             rto_at: Time::NEVER,
             backoffs: 0,
             marked: 0,
@@ -173,8 +177,7 @@ impl Sender {
 
     /// When [`Self::on_timer`] wants to be called.
     pub(crate) fn next_timer(&self) -> Time {
-        let probe = self.probe.at.unwrap_or(Time::NEVER);
-        self.rto_at.min(probe).min(self.pace_at).min(self.rack.deadline())
+        self.rto_at.min(self.probe.at).min(self.pace_at).min(self.rack.deadline())
     }
 
     /// The segment that leaves now, if one may. Ask until there is none.
@@ -369,7 +372,7 @@ impl Sender {
             self.on_reordering_timer(now, scratch);
         }
         // A probe is due no later than the RTO, and then goes instead of it (RFC 8985 §7.2).
-        if self.probe.at.is_some_and(|at| at <= now) {
+        if self.probe.at <= now {
             self.on_probe_timeout(now);
         } else if self.rto_at <= now {
             self.on_retransmission_timeout(now, scratch);
@@ -386,7 +389,7 @@ impl Sender {
         self.counters.timeouts += 1;
         self.backoffs += 1;
         self.rto_at = now + self.rtt.rto(self.backoffs);
-        self.probe = Probe::default();
+        self.probe = Probe::NONE;
         self.controller.on_timeout(now, Timeout::Retransmission);
         scratch.lost.clear();
         let context = Context::new(self.recovery_point.is_some(), &self.rtt);
@@ -399,7 +402,7 @@ impl Sender {
     }
 
     fn on_probe_timeout(&mut self, now: Time) {
-        self.probe.at = None;
+        self.probe.at = Time::NEVER;
         self.probe.due = true;
         self.rto_at = now + self.rtt.rto(self.backoffs);
         self.controller.on_timeout(now, Timeout::Probe);
@@ -417,7 +420,7 @@ impl Sender {
         let alone = self.board.in_flight() <= u64::from(MSS_BYTES);
         let delay = if alone { MAX_ACK_DELAY } else { TimeDelta::ZERO };
         let timeout = now + self.rtt.smoothed().times(2) + delay;
-        self.probe.at = (!quiet).then(|| timeout.min(self.rto_at));
+        self.probe.at = if quiet { Time::NEVER } else { timeout.min(self.rto_at) };
     }
 
     /// RFC 8985 §7.4: what the ACK says of the probe. True when the probe repaired a loss that no
