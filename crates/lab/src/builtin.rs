@@ -11,9 +11,22 @@ pub struct Builtin {
     pub text: &'static str,
 }
 
+/// A file of the directory `scenarios`, and its name without the ending.
+macro_rules! builtin {
+    ($name:literal) => {
+        Builtin { name: $name, text: include_str!(concat!("../scenarios/", $name, ".toml")) }
+    };
+}
+
 /// Names and files, by name.
-const ALL: [Builtin; 1] =
-    [Builtin { name: "litespeed-loss", text: include_str!("../scenarios/litespeed-loss.toml") }];
+const ALL: [Builtin; 6] = [
+    builtin!("cdn-edge"),
+    builtin!("datacenter-10g"),
+    builtin!("litespeed-latency"),
+    builtin!("litespeed-loss"),
+    builtin!("spotify-incident"),
+    builtin!("spotify-streaming"),
+];
 
 /// There is nothing beside a scenario that is part of the program.
 struct NoFiles;
