@@ -1,0 +1,56 @@
+//! `docs/stories.md`: what was published, beside what the built-in scenarios measure.
+//!
+//! `cargo test` checks that the page has every scenario with what its file says was published, and
+//! measures the cheap ones anew. `UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories`
+//! runs all of them and writes the page.
+mod page;
+
+use std::sync::atomic::AtomicBool;
+
+use uncork_lab::{Builtin, RunCost, Scenario, SweepResults, items, run_items};
+use uncork_report::lab::LabDocument;
+
+/// Scenarios that take a few seconds at most: their tables are measured in every run of the test.
+const CHEAP: [&str; 1] = ["litespeed-latency"];
+
+fn scenario(builtin: &Builtin) -> Scenario {
+    builtin.parse(&[]).unwrap_or_else(|error| panic!("{}: {error}", builtin.name))
+}
+
+/// The result document of a built-in scenario, as `uncork lab run` has it.
+fn measured(builtin: &Builtin) -> LabDocument {
+    let scenario = scenario(builtin);
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let runs = run_items(&scenario, &items(&scenario), jobs, &AtomicBool::new(false), &|_, _| {});
+    let command = format!("uncork lab run {}", builtin.name);
+    SweepResults::new(runs).document(&scenario, command, false, RunCost::default())
+}
+
+/// Whether the page has a section for each scenario, in order, and in it what its file says.
+fn check_what_is_said(text: &str) {
+    let known: Vec<&str> = Builtin::all().iter().map(|builtin| builtin.name).collect();
+    assert_eq!(page::names(text).collect::<Vec<_>>(), known, "{}", page::REMEDY);
+    for builtin in Builtin::all() {
+        let expected: Vec<[String; 3]> =
+            scenario(builtin).published.iter().map(page::said).collect();
+        let rows = page::rows(page::section_of(text, builtin.name));
+        let said = |row: &Vec<&str>| [row[0], row[1], row[4]].map(str::to_owned);
+        let said: Vec<[String; 3]> = rows.iter().map(said).collect();
+        assert_eq!(said, expected, "{}: {}", builtin.name, page::REMEDY);
+    }
+}
+
+#[test]
+fn the_page_shows_what_was_published_and_what_is_measured() {
+    if page::is_update() {
+        let sections = Builtin::all().iter().map(|builtin| page::section(&measured(builtin)));
+        page::write(&sections.collect::<String>());
+    }
+    let text = page::read();
+    check_what_is_said(&text);
+    for name in CHEAP {
+        let builtin = Builtin::find(name).expect("it is built in");
+        let section = page::section(&measured(builtin));
+        assert_eq!(page::section_of(&text, name), section, "{name}: {}", page::REMEDY);
+    }
+}

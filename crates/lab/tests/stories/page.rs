@@ -1,0 +1,101 @@
+//! The page: a section for each scenario, with a table of what was published.
+
+use std::path::PathBuf;
+
+use uncork_lab::Published;
+use uncork_report::lab::{self, LabDocument};
+
+/// What to do when the page does not show what is there.
+pub(crate) const REMEDY: &str =
+    "UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories writes docs/stories.md";
+
+const INTRODUCTION: &str = "\
+# What others published, and what is measured here
+
+Every built-in scenario tells a story that somebody published, and runs it again. Each row below is one
+figure: as it was published, what the scenario measures in its place, and whether both agree, as far as
+the publication says enough to judge. Where they do not, the last column says why, or that it is not
+known. What had to be assumed, and what the scenario is about, stands in its file: `uncork lab show NAME`.
+
+`UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` measures everything and writes this
+page; it takes some minutes. No figure here is written by hand.
+";
+
+const HEADER: [&str; 5] = ["", "published", "here", "", "what is to be said"];
+
+/// Whether the page is to be written, not compared: `UPDATE_DOCS=1`.
+pub(crate) fn is_update() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some()
+}
+
+fn path() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../docs/stories.md")
+}
+
+pub(crate) fn read() -> String {
+    std::fs::read_to_string(path()).expect(REMEDY)
+}
+
+pub(crate) fn write(sections: &str) {
+    std::fs::write(path(), format!("{INTRODUCTION}{sections}")).expect("the page can be written");
+}
+
+/// The section of a scenario.
+pub(crate) fn section(document: &LabDocument) -> String {
+    let LabDocument { name, title, command, seeds, .. } = document;
+    let runs = document.cells.len() as u64 * seeds;
+    let rule = HEADER.map(|_| "---".to_owned());
+    let rows = document.published.iter().map(row);
+    let lines = [HEADER.map(str::to_owned), rule].into_iter().chain(rows).map(|row| line(&row));
+    let table = lines.collect::<Vec<_>>().join("\n");
+    format!("\n## {name}\n\n{title}. `{command}`: {runs} runs.\n\n{table}\n")
+}
+
+fn row(published: &lab::Published) -> [String; 5] {
+    let verdict = match published.agrees {
+        Some(true) => "agrees",
+        Some(false) => "differs",
+        None => "",
+    };
+    let lab::Published { what, published, measured, source, note, .. } = published;
+    [what, &with_source(published, source), measured, verdict, note].map(|cell| plain(cell))
+}
+
+/// What a scenario's file says of a row: what it is, what was published, and what is to be said.
+pub(crate) fn said(published: &Published) -> [String; 3] {
+    let Published { what, value, source, note, .. } = published;
+    [what, &with_source(value, source), note].map(|cell| plain(cell))
+}
+
+fn with_source(value: &str, source: &str) -> String {
+    format!("{value} ({source})")
+}
+
+/// Text that does not end a cell of a table.
+fn plain(cell: &str) -> String {
+    cell.replace('|', "\\|").replace('\n', " ")
+}
+
+fn line(cells: &[String; 5]) -> String {
+    format!("| {} |", cells.join(" | "))
+}
+
+/// The names of the scenarios, in the order of the page.
+pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| line.strip_prefix("## "))
+}
+
+/// The section of `name`, with the empty line before it.
+pub(crate) fn section_of<'a>(text: &'a str, name: &str) -> &'a str {
+    let heading = format!("\n## {name}\n");
+    let start = text.find(&heading).unwrap_or_else(|| panic!("no section {name}: {REMEDY}"));
+    let after = start + heading.len();
+    let end = text[after..].find("\n## ").map_or(text.len(), |length| after + length);
+    &text[start..end]
+}
+
+/// The rows of a section's table, without its header.
+pub(crate) fn rows(section: &str) -> Vec<Vec<&str>> {
+    let lines = section.lines().filter(|line| line.starts_with('|')).skip(2);
+    lines.map(|line| line[2..line.len() - 2].split(" | ").collect()).collect()
+}
