@@ -19,7 +19,12 @@ macro_rules! builtin {
 }
 
 /// Names and files, by name.
-const ALL: [Builtin; 6] = [
+const ALL: [Builtin; 11] = [
+    builtin!("bbr-cubic-share"),
+    builtin!("bbr-loss-cliff"),
+    builtin!("bbr-queue"),
+    builtin!("bbr-shallow-buffer"),
+    builtin!("bbr3-fairness"),
     builtin!("cdn-edge"),
     builtin!("datacenter-10g"),
     builtin!("litespeed-latency"),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use uncork_path::{PathSpec, PathSpecError};
-use uncork_sim::{self as sim, FlowSpec, MSS_BYTES, PACKET_BYTES, RunSpec};
+use uncork_sim::{self as sim, FlowSpec, HEADER_BYTES, MSS_BYTES, PACKET_BYTES, RunSpec};
 use uncork_units::{ByteCount, Rng, Time, TimeDelta};
 
 use crate::Column;
@@ -94,7 +94,7 @@ impl CompareSpec {
 
     /// Checks that the comparison can be run, in a time that somebody would wait for.
     pub fn check(&self) -> Result<(), CompareError> {
-        self.path.check(PACKET_BYTES).map_err(CompareError::Path)?;
+        self.path.check(PACKET_BYTES, HEADER_BYTES).map_err(CompareError::Path)?;
         self.check_loss()?;
         self.check_workload()?;
         self.check_columns()?;

@@ -15,7 +15,7 @@ pub struct PathSpec {
     /// crossed on the way to its own.
     pub via: Vec<usize>,
     /// The link on the way back, which the acknowledgements of all flows of the path share; `None` is
-    /// one that is never slow.
+    /// one that is never slow. A buffer in packets holds so many acknowledgements.
     pub uplink: Option<LinkSpec>,
     /// Round-trip propagation time; half of it in each direction.
     pub rtt: TimeDelta,
@@ -95,14 +95,17 @@ impl PathSpec {
         self.link.buffer_bytes(packet_bytes, self.rtt)
     }
 
-    /// Checks that the path can be built for packets of `packet_bytes` on the wire.
-    pub fn check(&self, packet_bytes: u32) -> Result<(), PathSpecError> {
+    /// Checks that the path can be built for packets of `packet_bytes` on the wire, and
+    /// acknowledgements of `ack_bytes` on the way back.
+    pub fn check(&self, packet_bytes: u32, ack_bytes: u32) -> Result<(), PathSpecError> {
         let (shortest, longest) = Self::RTTS;
         if self.rtt < shortest || self.rtt > longest {
             return Err(PathSpecError::Rtt(self.rtt));
         }
-        let mut links = self.uplink.iter().chain([&self.link]);
-        links.try_for_each(|link| link.check(packet_bytes, self.rtt))
+        if let Some(uplink) = &self.uplink {
+            uplink.check(ack_bytes, self.rtt)?;
+        }
+        self.link.check(packet_bytes, self.rtt)
     }
 }
 
@@ -157,11 +160,11 @@ mod tests {
 
     #[test]
     fn what_cannot_be_simulated_is_refused() {
-        assert_eq!(path().check(1500), Ok(()));
+        assert_eq!(path().check(1500, 52), Ok(()));
         let refused = |change: fn(&mut PathSpec)| {
             let mut path = path();
             change(&mut path);
-            path.check(1500).expect_err("refused").to_string()
+            path.check(1500, 52).expect_err("refused").to_string()
         };
         assert!(refused(|path| path.rtt = TimeDelta::ZERO).contains("an RTT of 0"));
         assert!(refused(|path| path.rtt = TimeDelta::MAX).contains("is not simulated"));

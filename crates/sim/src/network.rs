@@ -3,7 +3,7 @@
 use uncork_path::{Bottleneck, Departure, LinkSpec, Packet, Policer};
 use uncork_units::{Time, TimeDelta};
 
-use crate::segments::PACKET_BYTES;
+use crate::segments::{HEADER_BYTES, PACKET_BYTES};
 use crate::spec::RunSpec;
 
 /// Streams of the seed for the queues of links, apart from each other for each link.
@@ -49,7 +49,7 @@ impl<T> Links<T> {
                 .collect()
         };
         Self {
-            all: build(shared.chain(own), run.seed, DOWN_STREAM),
+            all: build(shared.chain(own), PACKET_BYTES, (run.seed, DOWN_STREAM)),
             shared: run.links.len() as u32,
             routes: (0..).zip(&run.paths).map(route).collect(),
         }
@@ -64,7 +64,7 @@ impl<T> Links<T> {
             None => Route::new(),
         };
         Self {
-            all: build(own, run.seed, UP_STREAM),
+            all: build(own, HEADER_BYTES, (run.seed, UP_STREAM)),
             shared: 0,
             routes: run.paths.iter().map(&mut route).collect(),
         }
@@ -132,12 +132,12 @@ impl<T> Links<T> {
 
 fn build<'a, T>(
     links: impl Iterator<Item = (&'a LinkSpec, TimeDelta)>,
-    seed: u64,
-    stream: u64,
+    packet_bytes: u32,
+    (seed, stream): (u64, u64),
 ) -> Vec<Link<T>> {
     let link = |(index, (spec, rtt)): (u64, (&LinkSpec, TimeDelta))| Link {
         policer: spec.policer.map(Policer::new),
-        bottleneck: spec.build(PACKET_BYTES, rtt, (seed, stream + 2 * index)),
+        bottleneck: spec.build(packet_bytes, rtt, (seed, stream + 2 * index)),
     };
     (0..).zip(links).map(link).collect()
 }

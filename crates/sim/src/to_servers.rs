@@ -43,7 +43,7 @@ impl Simulation<'_> {
     fn propagate_back(&mut self, index: u32, message: Upstream) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let idle = flow.upstream.is_empty();
-        flow.upstream.enter(self.now, message);
+        flow.upstream.enter_sized(self.now, message, HEADER_BYTES);
         if idle {
             self.schedule.at(flow.upstream.next_arrival(), Source::Upstream(index));
         }

@@ -58,7 +58,7 @@ fn row(published: &lab::Published) -> [String; 5] {
         None => "",
     };
     let lab::Published { what, published, measured, source, note, .. } = published;
-    [what, &with_source(published, source), measured, verdict, note].map(|cell| plain(cell))
+    [what, &with_source(published, source), measured, verdict, note].map(plain)
 }
 
 /// What a scenario's file says of a row: what it is, what was published, and what is to be said.

@@ -1,8 +1,8 @@
 //! The way back: acknowledgements in bunches, and over a link that is slow.
 
-use uncork_path::{Buffer, Ecn, LinkSpec};
+use uncork_path::{AggregationSpec, Buffer, Ecn, LinkSpec};
 use uncork_sim::{FlowSpec, HEADER_BYTES, MSS_BYTES, Workload};
-use uncork_units::{ByteCount, Rate, TimeDelta};
+use uncork_units::{Rate, TimeDelta};
 
 use crate::common::{Case, case, spec};
 use crate::scene::{CONTROLLERS, at, flows, go};
@@ -41,8 +41,7 @@ fn bunched_acks_cost_little() {
 fn asymmetric(kbit: u64, acks: u64) -> Case {
     let mut case = case(100, 40, 1000);
     let up = Rate::from_bits_per_sec(1000 * kbit);
-    case.path.uplink =
-        Some(LinkSpec::new(up, Buffer::Bytes(ByteCount::new(acks * u64::from(HEADER_BYTES)))));
+    case.path.uplink = Some(LinkSpec::new(up, Buffer::Packets(acks)));
     case
 }
 
@@ -120,4 +119,17 @@ fn flows_share_their_uplink() {
     println!("two flows, 100 kbit/s up: {goodputs:.0?}, together {:.3}", sum / expected);
     assert!((sum / expected - 1.0).abs() <= 0.02, "{sum:.0} of {expected:.0}");
     assert!((goodputs[0] / sum - 0.5).abs() <= 0.05, "{goodputs:.0?}");
+}
+
+/// Two ACKs of 52 B each 5 ms clock out 800 segments a second, less than the link's 4166.
+#[test]
+fn a_turn_carries_no_more_bytes_than_it_may() {
+    let delivered = |acks: u64| {
+        let mut case = case(50, 40, 2000);
+        let (slot, max_bytes) = (TimeDelta::from_millis(5), acks * u64::from(HEADER_BYTES));
+        case.path.aggregation = Some(AggregationSpec { slot, max_packets: u32::MAX, max_bytes });
+        go(&case, vec![windowed("cubic", 200)], 10).result.flows[0].bytes_delivered
+    };
+    let (limited, free) = (delivered(2), delivered(1000));
+    assert!(limited < free / 3, "{limited} of {free} bytes");
 }

@@ -4,7 +4,7 @@ use uncork_path::{
     AggregationSpec, Buffer, JitterDistribution, JitterSpec, LinkSpec, LossPosition, LossSpec,
     PathSpec, PathSpecError, QueueError, QueueSpec,
 };
-use uncork_sim::PACKET_BYTES;
+use uncork_sim::{HEADER_BYTES, PACKET_BYTES};
 use uncork_units::{Rate, TimeDelta};
 
 use super::super::document::{Entry, Node};
@@ -213,7 +213,7 @@ fn via(section: &Section<'_>, links: &[(String, LinkSpec)]) -> Result<Vec<usize>
 /// Checks that the links can be built, those of a population at all that may be drawn.
 fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
     for spec in plan.corners() {
-        if let Err(error) = spec.check(PACKET_BYTES) {
+        if let Err(error) = spec.check(PACKET_BYTES, HEADER_BYTES) {
             let key = match error {
                 PathSpecError::Burst { .. } => "policer",
                 PathSpecError::Rtt(_) => "rtt",
