@@ -19,7 +19,7 @@ macro_rules! builtin {
 }
 
 /// Names and files, by name.
-const ALL: [Builtin; 11] = [
+const ALL: [Builtin; 29] = [
     builtin!("bbr-cubic-share"),
     builtin!("bbr-loss-cliff"),
     builtin!("bbr-queue"),
@@ -29,6 +29,24 @@ const ALL: [Builtin; 11] = [
     builtin!("datacenter-10g"),
     builtin!("litespeed-latency"),
     builtin!("litespeed-loss"),
+    builtin!("rfc9743-aqm"),
+    builtin!("rfc9743-bufferbloat"),
+    builtin!("rfc9743-changes"),
+    builtin!("rfc9743-circuit-breakers"),
+    builtin!("rfc9743-coexistence"),
+    builtin!("rfc9743-collapse"),
+    builtin!("rfc9743-constrained"),
+    builtin!("rfc9743-data-center"),
+    builtin!("rfc9743-fairness"),
+    builtin!("rfc9743-high-delay"),
+    builtin!("rfc9743-loss"),
+    builtin!("rfc9743-real-time"),
+    builtin!("rfc9743-reordering"),
+    builtin!("rfc9743-short-and-long"),
+    builtin!("rfc9743-short-flows"),
+    builtin!("rfc9743-varying-delay"),
+    builtin!("rfc9743-wired"),
+    builtin!("rfc9743-wireless"),
     builtin!("spotify-incident"),
     builtin!("spotify-streaming"),
 ];
@@ -76,7 +94,10 @@ mod tests {
             let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", builtin.name));
             assert_eq!(scenario.name, builtin.name);
             assert!(!scenario.title.is_empty() && !scenario.about.is_empty(), "{}", builtin.name);
-            assert!(!scenario.published.is_empty(), "{}", builtin.name);
+            let asks = !scenario.published.is_empty() || !scenario.thresholds.is_empty();
+            assert!(asks, "{}", builtin.name);
+            let said = scenario.figures.iter().all(|figure| !figure.caption.is_empty());
+            assert!(said, "{} has a figure without a caption", builtin.name);
         }
     }
 
@@ -86,5 +107,32 @@ mod tests {
         assert_eq!(Builtin::find("litespeed"), None);
         assert_eq!(Builtin::near("litespeed_los"), ["litespeed-loss"]);
         assert_eq!(Builtin::near("something else"), [""; 0]);
+    }
+
+    #[test]
+    fn the_suite_lists_each_of_its_scenarios_once() {
+        let suite = include_str!("../scenarios/rfc9743.suite.toml");
+        let suite: toml_edit::DocumentMut = suite.parse().unwrap();
+        let listed = suite["suite"].as_array().unwrap().iter();
+        let mut listed: Vec<&str> = listed.map(|name| name.as_str().unwrap()).collect();
+        listed.sort_unstable();
+        let members = ALL.iter().map(|builtin| builtin.name);
+        let members: Vec<&str> = members.filter(|name| name.starts_with("rfc9743-")).collect();
+        assert_eq!(listed, members);
+    }
+
+    #[test]
+    fn a_member_of_the_suite_takes_the_controller_under_test() {
+        let set = [("flow.main.cc".to_owned(), "reno".to_owned())];
+        for builtin in ALL.iter().filter(|builtin| builtin.name.starts_with("rfc9743-")) {
+            let scenario = builtin.parse(&set);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", builtin.name));
+            let main = |cell: &crate::scenario::Cell| {
+                let classes = cell.classes.iter().filter(|class| class.name == "main");
+                classes.flat_map(|class| class.ccs.clone()).collect::<Vec<_>>()
+            };
+            assert!(scenario.cells.iter().all(|cell| main(cell) == ["reno"]), "{}", builtin.name);
+            assert!(!scenario.thresholds.is_empty(), "{}", builtin.name);
+        }
     }
 }
