@@ -18,6 +18,7 @@ mod files;
 mod parallel;
 mod run;
 mod scenario;
+mod suite;
 mod sweep;
 mod verdict;
 
@@ -32,6 +33,7 @@ pub use scenario::{
     Axis, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place, Published,
     Quantity, Scenario, ScenarioError, Selection, Source, Statistic, Threshold,
 };
+pub use suite::{NotJudged, Suite};
 pub use sweep::{
     DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError, SWEEP_FILES, Shard,
     ShardError, StateNames, SweepResults, cell_name, items, run_items, run_name,

@@ -1,6 +1,6 @@
 //! The built-in scenarios.
 
-use uncork_lab::Builtin;
+use uncork_lab::{Builtin, Suite};
 use uncork_report::{Align, Column, Style, Table};
 
 use super::source;
@@ -20,6 +20,10 @@ pub(super) fn list() -> Result<(), Failure> {
         let runs = format!("{cells} x {seeds} = {runs}");
         rows.push(vec![scenario.name, scenario.title, runs]);
     }
+    for suite in Suite::all() {
+        rows.push(vec![suite.name, suite.title, format!("suite of {}", suite.members.len())]);
+    }
+    rows.sort_by(|one, other| one[0].cmp(&other[0]));
     let columns = vec![
         column("name", Align::Left),
         column("title", Align::Left),
@@ -30,6 +34,9 @@ pub(super) fn list() -> Result<(), Failure> {
 
 /// Prints the file of the built-in scenario `name`.
 pub(super) fn show(name: &str) -> Result<(), Failure> {
+    if let Some(suite) = Suite::find(name) {
+        return stdout::write(suite.text().as_bytes());
+    }
     let builtin = Builtin::find(name).ok_or_else(|| source::unknown("<NAME>", name, ""))?;
     stdout::write(builtin.text.as_bytes())
 }

@@ -3,10 +3,10 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use uncork_lab::{FinishedRun, RunCost, SWEEP_FILES, SweepResults};
-use uncork_report::lab::{LabDocument, lab_csv, lab_table};
+use uncork_lab::{FinishedRun, RunCost, SWEEP_FILES, Suite, SweepResults};
+use uncork_report::lab::{LabDocument, lab_csv, lab_html, lab_table};
 
-use super::args::OutputArgs;
+use super::args::{OutputArgs, RunArgs};
 use super::source::Sweep;
 use crate::args::Format;
 use crate::failure::Failure;
@@ -38,14 +38,17 @@ pub(super) fn places(
 /// Writes and prints the results of scenarios one after the other, and counts what they missed.
 pub(super) struct Finish<'a> {
     args: &'a OutputArgs,
+    /// The suite whose scenarios these are, and their documents.
+    suite: Option<Suite>,
+    documents: Vec<LabDocument>,
     printed: usize,
     missed: usize,
     thresholds: usize,
 }
 
 impl<'a> Finish<'a> {
-    pub(super) fn new(args: &'a OutputArgs) -> Self {
-        Self { args, printed: 0, missed: 0, thresholds: 0 }
+    pub(super) fn new(args: &'a OutputArgs, suite: Option<Suite>) -> Self {
+        Self { args, suite, documents: Vec::new(), printed: 0, missed: 0, thresholds: 0 }
     }
 
     /// The results of all `runs` of a scenario, into the files of `place` and on stdout.
@@ -68,6 +71,29 @@ impl<'a> Finish<'a> {
         }
         self.thresholds += document.thresholds.len();
         self.missed += document.thresholds.iter().filter(|threshold| !threshold.passed).count();
+        if self.suite.is_some() {
+            self.documents.push(document);
+            return Ok(());
+        }
+        self.print(&document)?;
+        self.note(place);
+        Ok(())
+    }
+
+    /// The report of a suite, once all of its scenarios are finished.
+    pub(super) fn suite(&mut self, args: &RunArgs) -> Result<(), Failure> {
+        let Some(suite) = self.suite.take().filter(|_| !self.documents.is_empty()) else {
+            return Ok(());
+        };
+        let document = suite.report(&self.documents, args.command(&suite.name));
+        let place = self.args.output.as_deref();
+        if let Some(place) = place {
+            let files = vec![
+                ("report.html", lab_html(&document).into_bytes()),
+                ("summary.json", document.to_json().into_bytes()),
+            ];
+            output::write(place, &files).map_err(|error| Failure::output(place, &error))?;
+        }
         self.print(&document)?;
         self.note(place);
         Ok(())

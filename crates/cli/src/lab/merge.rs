@@ -23,7 +23,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let groups = groups(&args.directories)?;
     let names: Vec<&str> = groups.keys().map(String::as_str).collect();
     let places = places(args.output.output.as_deref(), &names)?;
-    let mut finish = Finish::new(&args.output);
+    let mut finish = Finish::new(&args.output, None);
     for (group, place) in groups.values().zip(&places) {
         let Some((first, others)) = group.split_first() else { continue };
         let merged = Group::of(first, others, args.output.color)?;

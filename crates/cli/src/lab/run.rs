@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use uncork_lab::{FinishedRun, Item, Shard, StateNames};
+use uncork_lab::{FinishedRun, Item, Shard, StateNames, Suite};
 
 use super::args::RunArgs;
 use super::directory::{DirectoryError, Kept, RunDirectory};
@@ -20,7 +20,13 @@ use crate::progress::Watcher;
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()
         .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
-    let sweeps = args.scenarios.iter().map(|given| source::read(args, given));
+    // A suite has its report when it is alone.
+    let suite = match args.scenarios.as_slice() {
+        [only] => Suite::find(only),
+        _ => None,
+    };
+    let given = suite.as_ref().map_or(&args.scenarios, |suite| &suite.members);
+    let sweeps = given.iter().map(|given| source::read(args, given));
     let sweeps: Vec<Sweep> = sweeps.collect::<Result<_, _>>()?;
     let names: Vec<&str> = sweeps.iter().map(|sweep| sweep.scenario.name.as_str()).collect();
     let places = places(args.output.output.as_deref(), &names)?;
@@ -29,10 +35,11 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         let directory = place.as_deref().map(|place| open(place, sweep, args.resume));
         works.push(Work { args, sweep, directory: directory.transpose()? });
     }
-    let mut finish = Finish::new(&args.output);
+    let mut finish = Finish::new(&args.output, suite);
     for work in &works {
         work.run(&stop, &mut finish)?;
     }
+    finish.suite(args)?;
     finish.verdict()
 }
 

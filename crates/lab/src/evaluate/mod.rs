@@ -14,4 +14,6 @@ mod time_series;
 mod units;
 
 pub use document::{RunCost, SampledCell, document};
+pub(crate) use units::shown;
+
 pub use outcome::{RunOutcome, run_item};

@@ -22,7 +22,7 @@ pub enum Metric {
     Bandwidth,
     /// Share of the flow's own link that the class fills, headers included, 0 to 1.
     Utilisation,
-    /// Share of a class in the payload that all classes on the same first link deliver, 0 to 1.
+    /// Share of the selected flows in the payload that all flows of the run deliver, 0 to 1.
     Share,
     /// Round-trip times that senders measured, in seconds.
     Rtt,
