@@ -81,6 +81,11 @@ impl Distribution {
         }
     }
 
+    /// Gives back the room that nothing has been recorded into.
+    pub fn shrink(&mut self) {
+        self.carries.shrink_to_fit();
+    }
+
     /// Durations taken in.
     pub fn count(&self) -> u64 {
         self.counts().map(|(_, count)| count).sum()

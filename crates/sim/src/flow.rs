@@ -265,6 +265,16 @@ impl<'a> Flow<'a> {
         ends && self.is_over(now) && !std::mem::replace(&mut self.finished, true)
     }
 
+    /// Everything that was sent has arrived: what was grown for a full window goes, as the connection
+    /// may wait long for its application.
+    pub(crate) fn rest(&mut self) {
+        self.client.rest();
+        self.downstream.shrink();
+        self.upstream.shrink();
+        self.rtts.shrink();
+        self.queueing.shrink();
+    }
+
     /// Whether nothing will change any more what the flow leaves: it is over, nothing of it is on its
     /// way, and none of its timers has anything to do.
     pub(crate) fn is_settled(&self, now: Time) -> bool {

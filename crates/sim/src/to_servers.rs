@@ -71,9 +71,7 @@ impl Simulation<'_> {
                     flow.rtts.record(rtt.as_nanos());
                 }
                 if sender.is_done() {
-                    flow.client.rest();
-                    flow.downstream.shrink();
-                    flow.upstream.shrink();
+                    flow.rest();
                 }
                 self.pump(index);
             }
