@@ -97,18 +97,21 @@ impl Simulation<'_> {
             flow.travelling -= 1;
             return;
         }
-        let idle = flow.downstream.is_empty();
+        let before = flow.downstream.next_arrival();
         flow.downstream.enter(self.now, body);
-        if idle {
-            self.schedule.at(flow.downstream.next_arrival(), Source::Downstream(packet.flow));
+        // The line was empty, or the packet overtakes all that travels.
+        let next = flow.downstream.next_arrival();
+        if next < before {
+            self.schedule.at(next, Source::Downstream(packet.flow));
         }
     }
 
     pub(crate) fn on_downstream(&mut self, index: u32) {
         let Some(flow) = self.flows.get_mut(index) else { return self.schedule.done() };
-        let arrived = flow.downstream.arrive(self.now);
+        // Nothing is due if a packet has overtaken the one that this entry was made for, and the entry
+        // made for that packet has taken over.
+        let Some(arrived) = flow.downstream.arrive(self.now) else { return self.schedule.done() };
         self.schedule.again_or_done(flow.downstream.next_arrival());
-        let Some(arrived) = arrived else { return };
         flow.travelling -= 1;
         match arrived {
             Downstream::SynAck(sent) => {

@@ -78,3 +78,18 @@ fn least_use(max_ms: u64) -> f64 {
     let rate = bits / ((RTT_MS + max_ms) as f64 / 1e3);
     (rate / 20e6).min(0.97)
 }
+
+/// Ten packets at once, each up to 40 ms late: the first to arrive is the smallest of ten draws, 40 / 11 ms
+/// on average. The SYN/ACK before them is 20 ms late on average.
+#[test]
+fn who_overtakes_all_arrives_first() {
+    let case = jittery(40, true);
+    let late = |seed: u64| {
+        let transfer = FlowSpec::new(spec("reno"), Workload::Transfer(10 * u64::from(MSS_BYTES)));
+        let run = case.run(vec![transfer], seed, at(10_000));
+        run.result.flows[0].first_byte_ns.expect("it arrived") as f64 / 1e6 - 80.0
+    };
+    let seeds = 200;
+    let mean = (0..seeds).map(late).sum::<f64>() / seeds as f64;
+    assert!((20.0..28.0).contains(&mean), "{mean:.1} ms");
+}
