@@ -12,7 +12,10 @@ use crate::stdout;
 pub(super) fn list() -> Result<(), Failure> {
     let column = |name: &str, align| Column { group: String::new(), name: name.to_owned(), align };
     let mut rows = Vec::new();
-    for builtin in Builtin::all() {
+    // The scenarios of a suite stand in its file.
+    let members: Vec<String> = Suite::all().flat_map(|suite| suite.members).collect();
+    let alone = |builtin: &&Builtin| members.iter().all(|member| member != builtin.name);
+    for builtin in Builtin::all().iter().filter(alone) {
         let scenario =
             builtin.parse(&[]).map_err(|error| source::wrong(&error, builtin.name, Color::Auto))?;
         let (cells, seeds) = (scenario.cells.len(), scenario.seeds);
