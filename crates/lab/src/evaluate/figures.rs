@@ -127,9 +127,9 @@ fn heat_map(
         |up: usize| (0..across.values.len()).map(|across| value(&[(x, across), (y, up)])).collect();
     let values: Vec<Vec<Option<f64>>> = (0..up.values.len()).map(row).collect();
     is_drawn(&values).then(|| HeatMap {
-        x_label: across.name().into(),
+        x_label: across.name(),
         x: across.values.clone(),
-        y_label: up.name().into(),
+        y_label: up.name(),
         y: up.values.clone(),
         ..map_of(values, quantity, over)
     })
@@ -160,7 +160,7 @@ fn by_size(
             .iter()
             .map(|(least, limit)| format!("{} to {}", size(*least), size(*limit)))
             .collect(),
-        y_label: up.name().into(),
+        y_label: up.name(),
         y: up.values.clone(),
         ..map_of(values, quantity, over)
     })
@@ -176,7 +176,7 @@ fn map_of(
     quantity: Quantity,
     over: Option<&Selection>,
 ) -> HeatMap {
-    let (unit, scale) = quantity.unit(over.is_some());
+    let (unit, scale) = quantity.figure_unit(over.is_some());
     for value in values.iter_mut().flatten().flatten() {
         *value *= scale;
     }
@@ -207,7 +207,7 @@ fn cdf(
     by: Option<usize>,
     log_x: bool,
 ) -> Option<Cdf> {
-    let (unit, scale) = metric.unit();
+    let (unit, scale) = metric.figure_unit();
     let quantity = Quantity { metric, statistic: Statistic::Quantile(0.5) };
     let curve = |member: Member| {
         let cells = results.cells(&member.of, &member.at);
@@ -240,7 +240,7 @@ fn lines(
     (log_x, log_y): (bool, bool),
 ) -> Option<Lines> {
     let axis = &results.scenario.axes[x];
-    let (unit, scale) = quantity.unit(false);
+    let (unit, scale) = quantity.figure_unit(false);
     let curve = |member: Member| {
         let point = |value: usize| {
             let at: Vec<(usize, usize)> = member.at.iter().copied().chain([(x, value)]).collect();
@@ -268,7 +268,7 @@ fn lines(
 
 /// Other people's points: one curve for each label, coloured as the controller that it names.
 fn add_published(lines: &mut Lines, published: &[(String, String, f64)], quantity: Quantity) {
-    let (_, scale) = quantity.unit(false);
+    let (_, scale) = quantity.figure_unit(false);
     for (label, x, y) in published {
         let point = EstimatePoint { x: Axis::number_of(x).0, y: y * scale, low: None, high: None };
         if (lines.log_x && point.x <= 0.0) || (lines.log_y && point.y <= 0.0) {
@@ -297,7 +297,7 @@ fn bars(
     statistics: &[Statistic],
     by: Option<usize>,
 ) -> Option<Bars> {
-    let (unit, scale) = metric.unit();
+    let (unit, scale) = metric.figure_unit();
     let mut groups: Vec<BarGroup> = Vec::new();
     for member in members(results, of, by) {
         let group = match (by, member.at.first()) {

@@ -47,6 +47,19 @@ impl Metric {
     }
 }
 
+impl Metric {
+    /// The unit of its values in figures, which show them as they are, and their scale.
+    pub(crate) fn figure_unit(self) -> (&'static str, f64) {
+        match self {
+            Self::Rtt | Self::QueueDelay => ("ms", 1e3),
+            _ => match self.unit() {
+                ("bit/s", _) => ("Mbit/s", 1e-6),
+                unit => unit,
+            },
+        }
+    }
+}
+
 impl Statistic {
     /// Its name in files: `p50`, `p99.9`, `mean`, `sum`.
     pub fn name(self) -> String {
@@ -68,6 +81,13 @@ impl Quantity {
     /// The unit of its values in documents and their scale; quotients have neither.
     pub(crate) fn unit(self, is_quotient: bool) -> (&'static str, f64) {
         if is_quotient { ("", 1.0) } else { self.metric.unit() }
+    }
+}
+
+impl Quantity {
+    /// [`Metric::figure_unit`]; quotients have none.
+    pub(crate) fn figure_unit(self, is_quotient: bool) -> (&'static str, f64) {
+        if is_quotient { ("", 1.0) } else { self.metric.figure_unit() }
     }
 }
 

@@ -7,14 +7,15 @@ use super::Axis;
 
 impl Axis {
     /// What it is called in tables and figures: the last words of its key.
-    pub fn name(&self) -> &str {
-        self.key.rsplit('.').next().unwrap_or(&self.key)
+    pub fn name(&self) -> String {
+        let last = |key: &str| key.rsplit('.').next().unwrap_or(key).trim().to_owned();
+        self.key.split(',').map(last).collect::<Vec<_>>().join(" and ")
     }
 
     /// Its name with the unit of [`Self::number`].
     pub(crate) fn label(&self) -> String {
         let unit = self.values.first().map_or("", |value| Self::number_of(value).1);
-        if unit.is_empty() { self.name().into() } else { format!("{}, {unit}", self.name()) }
+        if unit.is_empty() { self.name() } else { format!("{}, {unit}", self.name()) }
     }
 
     /// A value as a place along a scale; its index if it is no number.
@@ -54,6 +55,11 @@ mod tests {
 
     fn axis(key: &str, values: &[&str]) -> Axis {
         Axis { key: key.into(), values: values.iter().map(|value| (*value).to_owned()).collect() }
+    }
+
+    #[test]
+    fn axes_that_vary_several_things_name_all_of_them() {
+        assert_eq!(axis("path.rate,path.rtt", &["1mbit, 5ms"]).label(), "rate and rtt");
     }
 
     #[test]
