@@ -52,7 +52,7 @@ const ALL: [Builtin; 29] = [
 ];
 
 /// There is nothing beside a scenario that is part of the program.
-struct NoFiles;
+pub(crate) struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, _: &str) -> Result<String, String> {

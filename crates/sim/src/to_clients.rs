@@ -131,6 +131,9 @@ impl Simulation<'_> {
             return;
         }
         let reply = flow.client.on_segment(self.now, segment);
+        if self.now < self.spec.warmup {
+            flow.delivered_early = flow.client.delivered_bytes();
+        }
         match reply {
             Reply::Now(ack) => self.reply(index, Upstream::Ack(ack)),
             Reply::Later => self.arm_receiver(index),

@@ -132,3 +132,16 @@ fn media_arrive_at_their_own_rate() {
         assert_eq!(flow.timeouts, 0, "{cc}");
     }
 }
+
+/// What arrives in the first 5 of 20 s is counted apart: the rest is what the link carries in 15 s.
+#[test]
+fn the_warm_up_is_counted_apart() {
+    let case = case(20, 50, 1000);
+    let flows = vec![FlowSpec::new(spec("cubic"), Workload::Until(secs(20)))];
+    let over = RunSpec::over(case.path.clone(), flows, 1, secs(20));
+    let flow = run(&RunSpec { warmup: secs(5), ..over.clone() }).flows.remove(0);
+    let rest = (flow.bytes_delivered - flow.bytes_delivered_early) as f64;
+    let capacity = 20e6 / 8.0 * 15.0 * 1448.0 / 1500.0;
+    assert!((0.97..=1.001).contains(&(rest / capacity)), "{}", rest / capacity);
+    assert_eq!(run(&over).flows[0].bytes_delivered_early, 0);
+}

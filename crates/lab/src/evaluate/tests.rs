@@ -212,3 +212,19 @@ fn a_distribution_counts_what_never_ended() {
     assert!(names.contains(&"completion_p50") && !names.contains(&"completion_p99"), "{names:?}");
     assert_eq!(document.engine.packets, 7 * 16);
 }
+
+/// A link cannot be fuller than full, whatever is left out at the beginning.
+#[test]
+fn the_warm_up_is_left_out_of_what_was_delivered_and_of_the_time() {
+    let text = "title = \"t\"\nabout = \"a\"\n[run]\nend = \"12s\"\nwarmup = \"6s\"\nseeds = 1\n\
+                [path]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
+                [flow.main]\ncc = \"cubic\"\nbulk = \"end\"\n";
+    let files = crate::builtin::NoFiles;
+    let scenario = Scenario::parse("warm", text, &[], &files).unwrap();
+    let runs = [super::run_item(&scenario, (0, 1), &scenario.instance(0, 1)).0];
+    let results = Results::new(&scenario, &runs);
+    let of = Selection::default();
+    let utilisation = quantity(Metric::Utilisation, Statistic::Mean);
+    let value = results.estimate(&[0], &of, utilisation, None).unwrap().value;
+    assert!((0.97..=1.001).contains(&value), "{value}");
+}
