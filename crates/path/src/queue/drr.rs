@@ -256,27 +256,28 @@ impl<T> Drr<T> {
     }
 }
 
+/// Turns of so many bytes for all.
+pub(super) struct Equal(pub(super) u64);
+
+impl Shares for Equal {
+    fn quantum(&mut self, _: usize, turns: u64, _: &mut Rng) -> i64 {
+        (self.0 * turns) as i64
+    }
+
+    fn turns_within(&self, _: usize, bytes: u64) -> u64 {
+        bytes / self.0
+    }
+
+    fn joins(&mut self, _: usize) {}
+
+    fn leaves(&mut self, _: usize) {}
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Ecn;
     use proptest::prelude::{prop_assert_eq, proptest};
-
-    struct Equal(u64);
-
-    impl Shares for Equal {
-        fn quantum(&mut self, _: usize, turns: u64, _: &mut Rng) -> i64 {
-            (self.0 * turns) as i64
-        }
-
-        fn turns_within(&self, _: usize, bytes: u64) -> u64 {
-            bytes / self.0
-        }
-
-        fn joins(&mut self, _: usize) {}
-
-        fn leaves(&mut self, _: usize) {}
-    }
 
     /// Turn by turn, for flows that always have a packet of their size: who sends.
     fn by_turns(sizes: &[u32], quantum: u64, count: usize) -> Vec<u32> {

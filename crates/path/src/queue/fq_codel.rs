@@ -11,7 +11,7 @@ use std::fmt;
 use uncork_units::{ByteCount, Rng, Time};
 
 use super::codel::CodelSpec;
-use super::drr::{Drr, Shares};
+use super::drr::{Drr, Equal};
 use super::params::{ParamWriter, Params};
 use super::{QueueError, Queued};
 use crate::Packet;
@@ -77,23 +77,6 @@ impl fmt::Display for FqCodelSpec {
         list.value("limit", &self.limit, &default.limit)?;
         self.codel.write(&mut list, &default.codel)
     }
-}
-
-/// Equal turns for all.
-struct Equal(u64);
-
-impl Shares for Equal {
-    fn quantum(&mut self, _: usize, turns: u64, _: &mut Rng) -> i64 {
-        (self.0 * turns) as i64
-    }
-
-    fn turns_within(&self, _: usize, bytes: u64) -> u64 {
-        bytes / self.0
-    }
-
-    fn joins(&mut self, _: usize) {}
-
-    fn leaves(&mut self, _: usize) {}
 }
 
 /// Queues for flows, each under a CoDel.
