@@ -20,7 +20,7 @@ pub(crate) enum App {
     Media { source: Cbr, written: u64 },
     /// The client makes requests.
     Client(Box<Requests>),
-    /// Nothing can drive it: its description is refused by [`RunSpec::check`].
+    /// Nothing can drive it, because its description is none: the check of its own type refuses it.
     Idle,
 }
 

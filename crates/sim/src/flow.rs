@@ -307,12 +307,16 @@ impl<'a> Flow<'a> {
         })
     }
 
-    /// Requests and their answers until `now`.
-    pub(crate) fn requests(&self, now: Time) -> Vec<RequestRecord> {
-        let report = self.app.requests().map(|requests| requests.report(now));
-        let transfers = report.into_iter().flat_map(|report| report.transfers);
+    /// What a client that makes requests, and its user, experienced until `now`.
+    pub(crate) fn report(&self, now: Time) -> Option<ClientReport> {
+        self.app.requests().map(|requests| requests.report(now))
+    }
+
+    /// Requests and their answers by the time of `report`.
+    pub(crate) fn requests(&self, report: Option<&ClientReport>) -> Vec<RequestRecord> {
+        let transfers = report.into_iter().flat_map(|report| &report.transfers);
         let since = |start: Time| move |time: Time| time.since(start).as_nanos();
-        let record = |transfer: Transfer| RequestRecord {
+        let record = |transfer: &Transfer| RequestRecord {
             flow: self.index,
             start_ns: transfer.start.as_nanos(),
             first_byte_ns: transfer.first_byte.map(since(transfer.start)),
@@ -323,16 +327,15 @@ impl<'a> Flow<'a> {
         transfers.map(record).collect()
     }
 
-    /// What became of the flow until `now`.
-    pub(crate) fn record(&self, now: Time) -> FlowRecord {
+    /// What became of the flow by the time of `report`.
+    pub(crate) fn record(&self, report: Option<&ClientReport>) -> FlowRecord {
         let start = self.spec.start;
         let since_start = |time: Option<Time>| time.map(|time| time.since(start).as_nanos());
         let counters = self.sender().map(|sender| *sender.counters()).unwrap_or_default();
-        let requests = self.app.requests();
         let complete = match self.spec.workload {
             Workload::Transfer(_) | Workload::Until(_) => self.client.complete(),
             Workload::Media(_) => None,
-            Workload::Client(_) => requests.and_then(Requests::done),
+            Workload::Client(_) => self.app.requests().and_then(Requests::done),
         };
         FlowRecord {
             engine: "sim".into(),
@@ -363,7 +366,7 @@ impl<'a> Flow<'a> {
             timeouts: counters.timeouts,
             rtt_ms: self.rtts.quantiles(),
             queue_ms: self.queueing.quantiles(),
-            playback: requests.and_then(|requests| playback(&requests.report(now))),
+            playback: report.and_then(playback),
         }
     }
 }

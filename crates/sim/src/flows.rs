@@ -110,6 +110,11 @@ impl<'a> Flows<'a> {
 
 impl Outcome {
     fn of(flow: &Flow<'_>, now: Time) -> Self {
-        Self { record: flow.record(now), requests: flow.requests(now), last: flow.sample(now, 0) }
+        let report = flow.report(now);
+        Self {
+            record: flow.record(report.as_ref()),
+            requests: flow.requests(report.as_ref()),
+            last: flow.sample(now, 0),
+        }
     }
 }
