@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use common::{Finished, Scratch, command, finish, stdout, uncork};
+use common::{Finished, Scratch, finish, stdout, uncork};
 
 const SMALL: &str = r#"title = "A small one"
 about = "Two cells of three runs each."
@@ -34,9 +34,7 @@ max = "60s"
 /// `uncork lab` with `arguments`, in a directory where `small.toml` is `text`.
 fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
     fs::write(scratch.path("small.toml"), text).unwrap();
-    let mut lab = command(&format!("lab {arguments}"));
-    lab.current_dir(scratch.path(""));
-    finish(lab)
+    finish(common::lab(scratch, arguments))
 }
 
 #[test]

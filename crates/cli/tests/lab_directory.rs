@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{Finished, Scratch, command, finish};
+use common::{Finished, Scratch, finish};
 
 /// Two cells of four seeds.
 const SMALL: &str = r#"title = "A small one"
@@ -47,14 +47,8 @@ fn scratch(name: &str) -> Scratch {
     scratch
 }
 
-fn prepared(scratch: &Scratch, arguments: &str) -> Command {
-    let mut lab = command(&format!("lab {arguments}"));
-    lab.current_dir(scratch.path(""));
-    lab
-}
-
 fn lab(scratch: &Scratch, arguments: &str) -> Finished {
-    finish(prepared(scratch, arguments))
+    finish(common::lab(scratch, arguments))
 }
 
 /// What the command says on stderr, which does what it should.
@@ -257,7 +251,7 @@ fn await_files(directory: &Path, count: usize) {
 }
 
 fn start(scratch: &Scratch, arguments: &str) -> Child {
-    let mut lab = prepared(scratch, arguments);
+    let mut lab = common::lab(scratch, arguments);
     lab.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

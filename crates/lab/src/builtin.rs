@@ -108,31 +108,4 @@ mod tests {
         assert_eq!(Builtin::near("litespeed_los"), ["litespeed-loss"]);
         assert_eq!(Builtin::near("something else"), [""; 0]);
     }
-
-    #[test]
-    fn the_suite_lists_each_of_its_scenarios_once() {
-        let suite = include_str!("../scenarios/rfc9743.suite.toml");
-        let suite: toml_edit::DocumentMut = suite.parse().unwrap();
-        let listed = suite["suite"].as_array().unwrap().iter();
-        let mut listed: Vec<&str> = listed.map(|name| name.as_str().unwrap()).collect();
-        listed.sort_unstable();
-        let members = ALL.iter().map(|builtin| builtin.name);
-        let members: Vec<&str> = members.filter(|name| name.starts_with("rfc9743-")).collect();
-        assert_eq!(listed, members);
-    }
-
-    #[test]
-    fn a_member_of_the_suite_takes_the_controller_under_test() {
-        let set = [("flow.main.cc".to_owned(), "reno".to_owned())];
-        for builtin in ALL.iter().filter(|builtin| builtin.name.starts_with("rfc9743-")) {
-            let scenario = builtin.parse(&set);
-            let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", builtin.name));
-            let main = |cell: &crate::scenario::Cell| {
-                let classes = cell.classes.iter().filter(|class| class.name == "main");
-                classes.flat_map(|class| class.ccs.clone()).collect::<Vec<_>>()
-            };
-            assert!(scenario.cells.iter().all(|cell| main(cell) == ["reno"]), "{}", builtin.name);
-            assert!(!scenario.thresholds.is_empty(), "{}", builtin.name);
-        }
-    }
 }

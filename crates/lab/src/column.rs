@@ -136,30 +136,15 @@ fn known() -> String {
     format!("known are {names}, and mixes such as bbr3+cubic")
 }
 
-/// Those of `known` that take the fewest changes to get from `name`, if at most half of it has to
-/// change.
+/// Those of `known` that take the fewest changes (Levenshtein) to get from `name`, if at most half of
+/// it has to change.
 pub(crate) fn nearest(name: &str, known: &[&'static str]) -> Vec<&'static str> {
-    let distances = known.iter().map(|known| (distance(name, known), *known));
+    let distances = known.iter().map(|known| (strsim::levenshtein(name, known), *known));
     let least = distances.clone().map(|(distance, _)| distance).min().unwrap_or(usize::MAX);
     if least > name.chars().count().div_ceil(2) {
         return Vec::new();
     }
     distances.filter(|(distance, _)| *distance == least).map(|(_, known)| known).collect()
-}
-
-/// How many characters must be inserted, removed or replaced to make `a` into `b` (Levenshtein).
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -227,12 +212,5 @@ mod tests {
             error("bbr3:rtt_fair:rtt_fair"),
             "'bbr3:rtt_fair:rtt_fair': rtt_fair is given twice; give it once"
         );
-    }
-
-    #[test]
-    fn distances() {
-        assert_eq!(distance("", "bbr1"), 4);
-        assert_eq!(distance("reno", "reno"), 0);
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

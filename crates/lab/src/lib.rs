@@ -26,7 +26,7 @@ pub use builtin::Builtin;
 pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};
 pub use document::document;
-pub use evaluate::{RunCost, RunOutcome, SampledCell, document as lab_document, run_item};
+pub use evaluate::{RunCost, RunOutcome};
 pub use files::{FILE_NAMES, files};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
 pub use scenario::{

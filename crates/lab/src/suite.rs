@@ -18,7 +18,10 @@ use crate::evaluate::shown;
 pub struct Suite {
     /// Its name on the command line.
     #[serde(skip)]
-    pub name: String,
+    pub name: &'static str,
+    /// Its file.
+    #[serde(skip)]
+    pub text: &'static str,
     /// One line.
     pub title: String,
     /// What it is about, in paragraphs.
@@ -49,23 +52,18 @@ const ALL: [(&str, &str); 1] = [("rfc9743", include_str!("../scenarios/rfc9743.s
 impl Suite {
     /// The suites that are part of the program.
     pub fn all() -> impl Iterator<Item = Self> {
-        ALL.iter().filter_map(|(name, text)| Self::read(name, text).ok())
+        ALL.iter().filter_map(Self::read)
     }
 
     /// The one of this name.
     pub fn find(name: &str) -> Option<Self> {
-        Self::all().find(|suite| suite.name == name)
+        ALL.iter().find(|(known, _)| *known == name).and_then(Self::read)
     }
 
-    /// Its file.
-    pub fn text(&self) -> &'static str {
-        let found = ALL.iter().find(|(name, _)| *name == self.name);
-        found.map_or("", |(_, text)| text)
-    }
-
-    fn read(name: &str, text: &str) -> Result<Self, toml_edit::de::Error> {
-        let suite: Self = toml_edit::de::from_str(text)?;
-        Ok(Self { name: name.to_owned(), ..suite })
+    /// A test reads all of them, so that none is missing for a slip in its file.
+    fn read((name, text): &(&'static str, &'static str)) -> Option<Self> {
+        let suite = toml_edit::de::from_str(text).ok()?;
+        Some(Self { name, text, ..suite })
     }
 
     /// Its scenarios.
@@ -82,12 +80,12 @@ impl Suite {
         LabDocument {
             schema: LabDocument::SCHEMA.into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            name: self.name.clone(),
+            name: self.name.to_owned(),
             title: self.title.clone(),
             about: self.about.clone(),
             first_seed: first.map_or(0, |one| one.first_seed),
             seeds: documents.iter().map(|one| one.seeds).max().unwrap_or(0),
-            scenario: self.text().to_owned(),
+            scenario: self.text.to_owned(),
             intervals: first.map_or_else(String::new, |one| one.intervals.clone()),
             thresholds: documents.iter().flat_map(thresholds).collect(),
             axes: Vec::new(),
@@ -190,7 +188,35 @@ mod tests {
         assert_eq!(Suite::all().count(), ALL.len());
         for suite in Suite::all() {
             assert_eq!(suite.builtins().count(), suite.members.len(), "{}", suite.name);
-            assert!(Builtin::find(&suite.name).is_none(), "{}", suite.name);
+            assert!(Builtin::find(suite.name).is_none(), "{}", suite.name);
+        }
+    }
+
+    fn rfc9743() -> Suite {
+        Suite::find("rfc9743").unwrap()
+    }
+
+    #[test]
+    fn the_suite_lists_each_of_its_scenarios_once() {
+        let mut listed = rfc9743().members;
+        listed.sort_unstable();
+        let members = Builtin::all().iter().map(|builtin| builtin.name);
+        let members: Vec<&str> = members.filter(|name| name.starts_with("rfc9743-")).collect();
+        assert_eq!(listed, members);
+    }
+
+    #[test]
+    fn a_member_of_the_suite_takes_the_controller_under_test() {
+        let set = [("flow.main.cc".to_owned(), "reno".to_owned())];
+        for builtin in rfc9743().builtins() {
+            let scenario = builtin.parse(&set);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{}: {error}", builtin.name));
+            let main = |cell: &crate::scenario::Cell| {
+                let classes = cell.classes.iter().filter(|class| class.name == "main");
+                classes.flat_map(|class| class.ccs.clone()).collect::<Vec<_>>()
+            };
+            assert!(scenario.cells.iter().all(|cell| main(cell) == ["reno"]), "{}", builtin.name);
+            assert!(!scenario.thresholds.is_empty(), "{}", builtin.name);
         }
     }
 

@@ -24,7 +24,11 @@ pub(super) fn list() -> Result<(), Failure> {
         rows.push(vec![scenario.name, scenario.title, runs]);
     }
     for suite in Suite::all() {
-        rows.push(vec![suite.name, suite.title, format!("suite of {}", suite.members.len())]);
+        rows.push(vec![
+            suite.name.to_owned(),
+            suite.title,
+            format!("suite of {}", suite.members.len()),
+        ]);
     }
     rows.sort_by(|one, other| one[0].cmp(&other[0]));
     let columns = vec![
@@ -38,7 +42,7 @@ pub(super) fn list() -> Result<(), Failure> {
 /// Prints the file of the built-in scenario `name`.
 pub(super) fn show(name: &str) -> Result<(), Failure> {
     if let Some(suite) = Suite::find(name) {
-        return stdout::write(suite.text().as_bytes());
+        return stdout::write(suite.text.as_bytes());
     }
     let builtin = Builtin::find(name).ok_or_else(|| source::unknown("<NAME>", name, ""))?;
     stdout::write(builtin.text.as_bytes())

@@ -85,7 +85,7 @@ impl<'a> Finish<'a> {
         let Some(suite) = self.suite.take().filter(|_| !self.documents.is_empty()) else {
             return Ok(());
         };
-        let document = suite.report(&self.documents, args.command(&suite.name));
+        let document = suite.report(&self.documents, args.command(suite.name));
         let place = self.args.output.as_deref();
         if let Some(place) = place {
             let files = vec![

@@ -24,6 +24,13 @@ pub fn command(line: &str) -> Command {
     command
 }
 
+/// `uncork lab` with `arguments`, in the directory of `scratch`.
+pub fn lab(scratch: &Scratch, arguments: &str) -> Command {
+    let mut lab = command(&format!("lab {arguments}"));
+    lab.current_dir(scratch.path(""));
+    lab
+}
+
 pub fn finish(mut command: Command) -> Finished {
     let Output { status, stdout, stderr } = command.output().unwrap();
     Finished {

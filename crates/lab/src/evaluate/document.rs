@@ -12,7 +12,7 @@ use crate::scenario::Scenario;
 
 /// The series of the first seed of a cell.
 #[derive(Clone, Copy, Debug)]
-pub struct SampledCell<'a> {
+pub(crate) struct SampledCell<'a> {
     /// Index of the cell.
     pub cell: usize,
     /// Its flows, by time.
@@ -31,7 +31,7 @@ pub struct RunCost {
 }
 
 /// The document of `runs`, sorted by cell and seed. `command` repeats them.
-pub fn document(
+pub(crate) fn document(
     scenario: &Scenario,
     runs: &[RunOutcome],
     sampled: &[SampledCell<'_>],

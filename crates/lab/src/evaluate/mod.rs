@@ -13,7 +13,8 @@ mod tests;
 mod time_series;
 mod units;
 
-pub use document::{RunCost, SampledCell, document};
+pub use document::RunCost;
+pub(crate) use document::{SampledCell, document};
+pub use outcome::RunOutcome;
+pub(crate) use outcome::run_item;
 pub(crate) use units::shown;
-
-pub use outcome::{RunOutcome, run_item};

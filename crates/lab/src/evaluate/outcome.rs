@@ -22,7 +22,7 @@ pub struct RunOutcome {
 }
 
 /// Simulates `instance`, the run of a cell with a seed, and gives its series where it asks for one.
-pub fn run_item(
+pub(crate) fn run_item(
     scenario: &Scenario,
     (cell, seed): (usize, u64),
     instance: &Instance,

@@ -2,7 +2,7 @@
 
 use uncork_report::lab::Estimate;
 
-use crate::scenario::{Metric, Quantity, Statistic};
+use crate::scenario::{Metric, MetricUnit, Quantity, Statistic};
 
 impl Metric {
     /// Its name in files.
@@ -30,32 +30,20 @@ impl Metric {
 
     /// The unit of its values in documents, and what a value is multiplied by to be in it.
     pub(crate) fn unit(self) -> (&'static str, f64) {
-        match self {
-            Self::Completion
-            | Self::FirstByte
-            | Self::Rtt
-            | Self::QueueDelay
-            | Self::PlaybackLatency => ("s", 1.0),
-            Self::Goodput | Self::Bandwidth | Self::PlayedRate => ("bit/s", 1.0),
-            Self::Utilisation
-            | Self::Share
-            | Self::Retransmitted
-            | Self::Dropped
-            | Self::Stalled => ("%", 100.0),
-            Self::Timeouts | Self::Jain | Self::Stutters | Self::Switches => ("", 1.0),
+        match self.written_in() {
+            MetricUnit::Seconds => ("s", 1.0),
+            MetricUnit::BitsPerSecond => ("bit/s", 1.0),
+            MetricUnit::Share => ("%", 100.0),
+            MetricUnit::Number => ("", 1.0),
         }
     }
-}
 
-impl Metric {
     /// The unit of its values in figures, which show them as they are, and their scale.
     pub(crate) fn figure_unit(self) -> (&'static str, f64) {
-        match self {
-            Self::Rtt | Self::QueueDelay => ("ms", 1e3),
-            _ => match self.unit() {
-                ("bit/s", _) => ("Mbit/s", 1e-6),
-                unit => unit,
-            },
+        match (self, self.written_in()) {
+            (Self::Rtt | Self::QueueDelay, _) => ("ms", 1e3),
+            (_, MetricUnit::BitsPerSecond) => ("Mbit/s", 1e-6),
+            _ => self.unit(),
         }
     }
 }
@@ -82,9 +70,7 @@ impl Quantity {
     pub(crate) fn unit(self, is_quotient: bool) -> (&'static str, f64) {
         if is_quotient { ("", 1.0) } else { self.metric.unit() }
     }
-}
 
-impl Quantity {
     /// [`Metric::figure_unit`]; quotients have none.
     pub(crate) fn figure_unit(self, is_quotient: bool) -> (&'static str, f64) {
         if is_quotient { ("", 1.0) } else { self.metric.figure_unit() }

@@ -18,6 +18,7 @@ mod set;
 
 pub use error::{Place, ScenarioError, Source};
 pub use model::{Axis, Cell, Class, Instance, Scenario};
+pub(crate) use names::MetricUnit;
 #[cfg(test)]
 pub(crate) use plan::Plan;
 pub use question::{
