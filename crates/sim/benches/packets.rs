@@ -6,14 +6,14 @@ use uncork_path::{Buffer, LossSpec, PathSpec};
 use uncork_sim::{FlowSpec, RunSpec, Workload, run};
 use uncork_units::{Rate, Time, TimeDelta};
 
-fn spec(cc: &str, flows: usize, loss: &str, secs: u64) -> RunSpec {
+fn spec(cc: &str, flows: usize, mbit: u64, loss: &str, secs: u64) -> RunSpec {
     let end = Time::ZERO + TimeDelta::from_secs(secs);
     let cc = cc.parse().expect("a controller");
     RunSpec::over(
         PathSpec {
             loss: LossSpec::Bernoulli(loss.parse().expect("a percentage")),
             ..PathSpec::new(
-                Rate::from_mbit(1000),
+                Rate::from_mbit(mbit),
                 TimeDelta::from_millis(20),
                 Buffer::MilliBdp(1000),
             )
@@ -29,7 +29,7 @@ fn packets(criterion: &mut Criterion) {
     group.sample_size(10);
     for (flows, loss) in [(1, "0.01%"), (100, "0%")] {
         for cc in ["bbr3", "bbr1", "cubic", "reno"] {
-            let spec = spec(cc, flows, loss, 10);
+            let spec = spec(cc, flows, 1000, loss, 10);
             group.throughput(Throughput::Elements(run(&spec).packets));
             group.bench_function(
                 format!("{flows} x {cc}, 1 Gbit/s, 20 ms, loss {loss}"),
@@ -42,5 +42,21 @@ fn packets(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, packets);
+/// What a flow costs should not depend on how many others there are: each has 10 Mbit/s of the link.
+fn flows(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("flows");
+    group.sample_size(10);
+    for flows in [10, 100, 1000] {
+        for cc in ["bbr3", "cubic"] {
+            let spec = spec(cc, flows, 10 * flows as u64, "0%", 3);
+            group.throughput(Throughput::Elements(run(&spec).packets));
+            group.bench_function(format!("{flows} x {cc}, 10 Mbit/s each, 20 ms"), |bench| {
+                bench.iter(|| run(&spec));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, packets, flows);
 criterion_main!(benches);

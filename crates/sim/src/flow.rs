@@ -2,12 +2,11 @@
 
 use uncork_cc::Controller;
 use uncork_flow::{Distribution, FlowRecord, Playback, RequestRecord, SeriesPoint};
-use uncork_path::{DelayLine, Loss};
+use uncork_path::{Loss, LossSpec};
 use uncork_play::{ClientReport, Transfer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
-use crate::intervene::Changes;
 use crate::network::DroppedBy;
 use crate::segments::{Ack, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
@@ -18,7 +17,6 @@ const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
 /// Streams of the seed, apart from each other for each flow.
 const LOSS_STREAM: u64 = 1 << 32;
 const CONTROLLER_STREAM: u64 = 2 << 32;
-const JITTER_STREAM: u64 = 8 << 32;
 
 /// What a server sends to its client.
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +69,6 @@ pub(crate) struct Flow<'a> {
     pub(crate) app: App,
     pub(crate) app_timer: Timer,
     finished: bool,
-    pub(crate) downstream: DelayLine<Downstream>,
-    pub(crate) upstream: DelayLine<Upstream>,
     /// Packets and messages on their way, in either direction.
     pub(crate) travelling: u32,
     pub(crate) loss: Loss,
@@ -101,23 +97,11 @@ pub(crate) enum Server {
 }
 
 impl<'a> Flow<'a> {
-    /// A flow that begins, over its path as `changes` have left it.
-    pub(crate) fn new(run: &'a RunSpec, index: u32, changes: Changes) -> Self {
+    /// A flow that begins, with random loss of its path's kind unless it is `loss` by now.
+    pub(crate) fn new(run: &'a RunSpec, index: u32, loss: Option<LossSpec>) -> Self {
         let spec = &run.flows[index as usize];
         let path = run.path_of(spec);
-        let one_way = spec.rtt.unwrap_or(path.rtt).divided_by(2);
-        let mut downstream = DelayLine::new(one_way);
-        if let Some(jitter) = path.jitter {
-            downstream.jitter(jitter, run.seed, JITTER_STREAM + u64::from(index));
-        }
-        let mut upstream = DelayLine::new(one_way);
-        if let Some(aggregation) = path.aggregation {
-            upstream.aggregate(aggregation);
-        }
-        if let Some(slot) = changes.ack_slot {
-            upstream.aggregate(slot);
-        }
-        let loss = changes.loss.unwrap_or(path.loss);
+        let loss = loss.unwrap_or(path.loss);
         Self {
             spec,
             index,
@@ -132,8 +116,6 @@ impl<'a> Flow<'a> {
             app: App::new(run, spec, index),
             app_timer: Timer::default(),
             finished: false,
-            downstream,
-            upstream,
             travelling: 0,
             loss: Loss::new(loss, run.seed, LOSS_STREAM + u64::from(index)),
             sender_timer: Timer::default(),
@@ -269,8 +251,6 @@ impl<'a> Flow<'a> {
     /// may wait long for its application.
     pub(crate) fn rest(&mut self) {
         self.client.rest();
-        self.downstream.shrink();
-        self.upstream.shrink();
         self.rtts.shrink();
         self.queueing.shrink();
     }

@@ -6,13 +6,6 @@ use uncork_units::{Rate, TimeDelta};
 use crate::flow::Flow;
 use crate::run::Simulation;
 
-/// What has been changed for flows to come, too.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Changes {
-    pub(crate) loss: Option<LossSpec>,
-    pub(crate) ack_slot: Option<TimeDelta>,
-}
-
 impl Simulation<'_> {
     /// The own link of the first path has another rate from now on.
     pub fn set_rate(&mut self, rate: Rate) {
@@ -20,16 +13,15 @@ impl Simulation<'_> {
         self.links.bottleneck_mut(link).set_rate(rate);
     }
 
-    /// Random loss of another kind from now on, for all flows.
+    /// Random loss of another kind from now on, for all flows, those to come among them.
     pub fn set_loss(&mut self, loss: LossSpec) {
-        self.changes.loss = Some(loss);
+        self.changed_loss = Some(loss);
         self.flows.live_mut().for_each(|flow| flow.loss.change(loss));
     }
 
     /// From now on ACKs reach the server in bunches, at multiples of `slot`; zero ends it.
     pub fn aggregate_acks(&mut self, slot: TimeDelta) {
-        self.changes.ack_slot = Some(slot);
-        self.flows.live_mut().for_each(|flow| flow.upstream.aggregate(slot));
+        self.to_servers.aggregate(slot);
     }
 
     /// The application of an established flow that lasts [`crate::Workload::Until`] has nothing more

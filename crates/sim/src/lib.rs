@@ -10,6 +10,7 @@ mod app_events;
 mod flow;
 mod flows;
 mod intervene;
+mod lines;
 mod network;
 mod run;
 mod schedule;

@@ -75,12 +75,12 @@ impl<T> Links<T> {
         self.routes[path].first().copied()
     }
 
-    /// The link of `path` after `link`.
-    pub(crate) fn after(&self, path: usize, link: u32) -> Option<u32> {
+    /// The link after `link` on a path, which is asked for only where several cross it.
+    pub(crate) fn after(&self, link: u32, path: impl FnOnce() -> usize) -> Option<u32> {
         if link >= self.shared {
             return None; // A path's own link is its last.
         }
-        let route = &self.routes[path];
+        let route = &self.routes[path()];
         let here = route.iter().position(|hop| *hop == link)?;
         route.get(here + 1).copied()
     }

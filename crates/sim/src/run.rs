@@ -1,11 +1,12 @@
 //! The event loop.
 
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
+use uncork_path::LossSpec;
 use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Upstream};
 use crate::flows::Flows;
-use crate::intervene::Changes;
+use crate::lines::Lines;
 use crate::network::Links;
 use crate::schedule::{Schedule, Source};
 use crate::segments::Scratch;
@@ -39,8 +40,10 @@ pub struct Simulation<'a> {
     pub(crate) schedule: Schedule,
     pub(crate) links: Links<Downstream>,
     pub(crate) uplinks: Links<Upstream>,
+    pub(crate) to_clients: Lines<Downstream>,
+    pub(crate) to_servers: Lines<Upstream>,
     pub(crate) flows: Flows<'a>,
-    pub(crate) changes: Changes,
+    pub(crate) changed_loss: Option<LossSpec>,
     pub(crate) scratch: Scratch,
     pub(crate) unfinished: usize,
     pub(crate) packets: u64,
@@ -63,8 +66,10 @@ impl<'a> Simulation<'a> {
             schedule,
             links: Links::to_clients(spec),
             uplinks: Links::to_servers(spec),
+            to_clients: Lines::to_clients(spec),
+            to_servers: Lines::to_servers(spec),
             flows: Flows::new(spec.flows.len()),
-            changes: Changes::default(),
+            changed_loss: None,
             scratch: Scratch::default(),
             unfinished: spec.flows.len(),
             packets: 0,
@@ -101,8 +106,8 @@ impl<'a> Simulation<'a> {
             Source::Start(flow) => self.on_start(flow),
             Source::Link(link) => self.on_departure(link),
             Source::Uplink(link) => self.on_uplink_departure(link),
-            Source::Downstream(flow) => self.on_downstream(flow),
-            Source::Upstream(flow) => self.on_upstream(flow),
+            Source::Downstream(line) => self.on_downstream(line),
+            Source::Upstream(line) => self.on_upstream(line),
             Source::SenderTimer(flow) => self.on_sender_timer(flow),
             Source::ReceiverTimer(flow) => self.on_receiver_timer(flow),
             Source::AppTimer(flow) => self.on_app_timer(flow),
@@ -113,8 +118,8 @@ impl<'a> Simulation<'a> {
 
     /// The records of all flows, as far as they got.
     pub fn into_result(self) -> RunResult {
-        let (spec, changes) = (self.spec, self.changes);
-        let begin = |index| Flow::new(spec, index, changes);
+        let (spec, loss) = (self.spec, self.changed_loss);
+        let begin = |index| Flow::new(spec, index, loss);
         let (mut flows, mut requests) = (Vec::with_capacity(spec.flows.len()), Vec::new());
         for outcome in self.flows.into_outcomes(self.now, begin) {
             flows.push(outcome.record);
@@ -126,7 +131,7 @@ impl<'a> Simulation<'a> {
     /// The flow begins. The client's SYN leaves, and leaves again until it is answered.
     fn on_start(&mut self, index: u32) {
         if self.flows.is_to_come(index) {
-            self.flows.begin(index, Flow::new(self.spec, index, self.changes));
+            self.flows.begin(index, Flow::new(self.spec, index, self.changed_loss));
         }
         let retry = self.flows.get_mut(index).map_or(Time::NEVER, |flow| flow.send_syn(self.now));
         self.schedule.again_or_done(retry);

@@ -15,9 +15,9 @@ pub(crate) enum Source {
     Link(u32),
     /// A link to servers finished a packet.
     Uplink(u32),
-    /// Something reaches a client.
+    /// Something comes out of a line to clients.
     Downstream(u32),
-    /// Something reaches a server.
+    /// Something comes out of a line to servers.
     Upstream(u32),
     /// A server's pacing or loss timer.
     SenderTimer(u32),

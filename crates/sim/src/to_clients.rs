@@ -77,42 +77,39 @@ impl Simulation<'_> {
         let Some(departure) = departure else { return };
         let mut packet = departure.packet;
         packet.body.crossed(departure.queued_for);
-        let path = self.flows.get(packet.flow).map(|flow| flow.spec.path);
-        match path.and_then(|path| self.links.after(path, link)) {
+        match self.links.after(link, || self.spec.flows[packet.flow as usize].path) {
             Some(next) => self.offer(next, packet),
-            None => self.propagate(&packet),
+            None => self.propagate(packet),
         }
     }
 
-    /// A packet has crossed all links on its way to the client.
-    fn propagate(&mut self, packet: &Packet<Downstream>) {
-        let Some(flow) = self.flows.get_mut(packet.flow) else { return };
-        let mut body = packet.body;
-        if let Downstream::Data { segment, queued_for } = &mut body {
+    /// A packet has crossed all links on its way to the client. Its flow is not looked at before it
+    /// arrives there: each look costs time where there are many.
+    fn propagate(&mut self, Packet { flow, ecn, mut body, .. }: Packet<Downstream>) {
+        if let Downstream::Data { segment, .. } = &mut body {
+            segment.ce = ecn == Ecn::Ce;
+        }
+        if let Some((time, line)) = self.to_clients.enter(self.now, flow, body, 0) {
+            self.schedule.at(time, Source::Downstream(line));
+        }
+    }
+
+    pub(crate) fn on_downstream(&mut self, line: u32) {
+        // Nothing is due if a packet has overtaken the one that this entry was made for, and the entry
+        // made for that packet has taken over.
+        let Some((index, arrived)) = self.to_clients.arrive(self.now, line) else {
+            return self.schedule.done();
+        };
+        self.schedule.again_or_done(self.to_clients.next_arrival(line));
+        let Some(flow) = self.flows.get_mut(index) else { return };
+        flow.travelling -= 1;
+        if let Downstream::Data { queued_for, .. } = arrived {
             flow.queueing.record(queued_for.as_nanos());
-            segment.ce = packet.ecn == Ecn::Ce;
         }
         let path = &self.spec.paths[flow.spec.path];
         if path.loss_position == LossPosition::After && flow.is_struck() {
-            flow.travelling -= 1;
-            return;
+            return self.flows.reduce(self.now, index);
         }
-        let before = flow.downstream.next_arrival();
-        flow.downstream.enter(self.now, body);
-        // The line was empty, or the packet overtakes all that travels.
-        let next = flow.downstream.next_arrival();
-        if next < before {
-            self.schedule.at(next, Source::Downstream(packet.flow));
-        }
-    }
-
-    pub(crate) fn on_downstream(&mut self, index: u32) {
-        let Some(flow) = self.flows.get_mut(index) else { return self.schedule.done() };
-        // Nothing is due if a packet has overtaken the one that this entry was made for, and the entry
-        // made for that packet has taken over.
-        let Some(arrived) = flow.downstream.arrive(self.now) else { return self.schedule.done() };
-        self.schedule.again_or_done(flow.downstream.next_arrival());
-        flow.travelling -= 1;
         match arrived {
             Downstream::SynAck(sent) => {
                 let get = flow.connect(self.now);

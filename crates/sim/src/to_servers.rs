@@ -41,19 +41,16 @@ impl Simulation<'_> {
 
     /// A message has crossed the uplink.
     fn propagate_back(&mut self, index: u32, message: Upstream) {
-        let Some(flow) = self.flows.get_mut(index) else { return };
-        let idle = flow.upstream.is_empty();
-        flow.upstream.enter_sized(self.now, message, HEADER_BYTES);
-        if idle {
-            self.schedule.at(flow.upstream.next_arrival(), Source::Upstream(index));
+        if let Some((time, line)) = self.to_servers.enter(self.now, index, message, HEADER_BYTES) {
+            self.schedule.at(time, Source::Upstream(line));
         }
     }
 
-    pub(crate) fn on_upstream(&mut self, index: u32) {
-        let Some(flow) = self.flows.get_mut(index) else { return self.schedule.done() };
-        let arrived = flow.upstream.arrive(self.now);
-        self.schedule.again_or_done(flow.upstream.next_arrival());
-        let Some(arrived) = arrived else { return };
+    pub(crate) fn on_upstream(&mut self, line: u32) {
+        let arrived = self.to_servers.arrive(self.now, line);
+        self.schedule.again_or_done(self.to_servers.next_arrival(line));
+        let Some((index, arrived)) = arrived else { return };
+        let Some(flow) = self.flows.get_mut(index) else { return };
         flow.travelling -= 1;
         match (arrived, &mut flow.server) {
             (Upstream::Syn, Server::Established(_)) => {}
@@ -72,6 +69,8 @@ impl Simulation<'_> {
                 }
                 if sender.is_done() {
                     flow.rest();
+                    self.to_clients.rest(index);
+                    self.to_servers.rest(index);
                 }
                 self.pump(index);
             }

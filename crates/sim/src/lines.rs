@@ -1,0 +1,104 @@
+//! Propagation, and which flows travel together.
+
+use std::collections::BTreeMap;
+
+use uncork_path::{DelayLine, PathSpec};
+use uncork_units::{Time, TimeDelta};
+
+use crate::spec::RunSpec;
+
+const JITTER_STREAM: u64 = 8 << 32;
+
+/// The delay lines of one direction. Flows over the same path that are held equally long share one, so
+/// that a thousand flows take no more room than what travels; a flow whose line holds each packet for a
+/// time of its own, or until its turn, has it to itself.
+#[derive(Debug)]
+pub(crate) struct Lines<T> {
+    all: Vec<DelayLine<(u32, T)>>,
+    /// The line of each flow.
+    of_flows: Vec<u32>,
+}
+
+impl<T> Lines<T> {
+    /// The lines to the clients, with the jitter of their paths.
+    pub(crate) fn to_clients(run: &RunSpec) -> Self {
+        Self::new(run, |path, flow, line| {
+            let Some(jitter) = path.jitter else { return false };
+            line.jitter(jitter, run.seed, JITTER_STREAM + u64::from(flow));
+            true
+        })
+    }
+
+    /// The lines to the servers, where ACKs may come in turns.
+    pub(crate) fn to_servers(run: &RunSpec) -> Self {
+        Self::new(run, |path, _, line| {
+            let Some(aggregation) = path.aggregation else { return false };
+            line.aggregate(aggregation);
+            true
+        })
+    }
+
+    /// `equip` makes of a plain line what a flow needs, and says whether that is the flow's own.
+    fn new(
+        run: &RunSpec,
+        equip: impl Fn(&PathSpec, u32, &mut DelayLine<(u32, T)>) -> bool,
+    ) -> Self {
+        let (mut all, mut shared) = (Vec::new(), BTreeMap::new());
+        let mut add = |line| {
+            all.push(line);
+            all.len() as u32 - 1
+        };
+        let mut of_flow = |(index, flow): (u32, &crate::FlowSpec)| {
+            let path = run.path_of(flow);
+            let one_way = flow.rtt.unwrap_or(path.rtt).divided_by(2);
+            let mut line = DelayLine::new(one_way);
+            if equip(path, index, &mut line) {
+                return add(line);
+            }
+            *shared.entry((flow.path, one_way)).or_insert_with(|| add(line))
+        };
+        let of_flows = (0..).zip(&run.flows).map(&mut of_flow).collect();
+        Self { all, of_flows }
+    }
+
+    /// Something of a flow enters its line. Gives the line and when to look at it, where no earlier
+    /// look would do.
+    pub(crate) fn enter(
+        &mut self,
+        now: Time,
+        flow: u32,
+        item: T,
+        bytes: u32,
+    ) -> Option<(Time, u32)> {
+        let index = self.of_flows[flow as usize];
+        let line = &mut self.all[index as usize];
+        let before = line.next_arrival();
+        line.enter_sized(now, (flow, item), bytes);
+        // The line was empty, or this overtakes all that travels.
+        let next = line.next_arrival();
+        (next < before).then_some((next, index))
+    }
+
+    /// What has arrived at the end of `line` by `now`, the oldest first, and whose it is.
+    pub(crate) fn arrive(&mut self, now: Time, line: u32) -> Option<(u32, T)> {
+        self.all[line as usize].arrive(now)
+    }
+
+    /// When the next thing arrives at the end of `line`; [`Time::NEVER`] when nothing travels.
+    pub(crate) fn next_arrival(&self, line: u32) -> Time {
+        self.all[line as usize].next_arrival()
+    }
+
+    /// Gives back the room of the line of `flow`, if nothing travels on it.
+    pub(crate) fn rest(&mut self, flow: u32) {
+        let line = &mut self.all[self.of_flows[flow as usize] as usize];
+        if line.is_empty() {
+            line.shrink();
+        }
+    }
+
+    /// From now on what enters arrives at multiples of `slot`; zero ends it.
+    pub(crate) fn aggregate(&mut self, slot: TimeDelta) {
+        self.all.iter_mut().for_each(|line| line.aggregate(slot));
+    }
+}
