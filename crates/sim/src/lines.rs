@@ -102,3 +102,66 @@ impl<T> Lines<T> {
         self.all.iter_mut().for_each(|line| line.aggregate(slot));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use uncork_path::{Buffer, JitterDistribution, JitterSpec};
+    use uncork_units::Rate;
+
+    use super::*;
+    use crate::{FlowSpec, Workload};
+
+    fn millis(millis: u64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    fn path() -> PathSpec {
+        PathSpec::new(Rate::from_mbit(10), millis(40), Buffer::Packets(10))
+    }
+
+    fn run(paths: Vec<PathSpec>, flows: Vec<FlowSpec>) -> RunSpec {
+        RunSpec { paths, ..RunSpec::over(path(), flows, 1, Time::NEVER) }
+    }
+
+    fn flow() -> FlowSpec {
+        FlowSpec::new("reno".parse().expect("a controller"), Workload::Transfer(1))
+    }
+
+    #[test]
+    fn flows_that_travel_alike_share_a_line() {
+        let (far, other) =
+            (FlowSpec { rtt: Some(millis(80)), ..flow() }, FlowSpec { path: 1, ..flow() });
+        let run = run(vec![path(), path()], vec![flow(), far, flow(), other, far]);
+        assert_eq!(Lines::<()>::to_clients(&run).of_flows, [0, 1, 0, 2, 1]);
+        assert_eq!(Lines::<()>::to_servers(&run).of_flows, [0, 1, 0, 2, 1]);
+    }
+
+    #[test]
+    fn jitter_and_turns_are_each_flow_s_own_in_their_direction() {
+        let jitter = JitterSpec {
+            distribution: JitterDistribution::Uniform,
+            max: millis(9),
+            reorder: false,
+        };
+        let aggregation = Some(millis(5).into());
+        let jittery = PathSpec { jitter: Some(jitter), ..path() };
+        let in_turns = PathSpec { aggregation, ..path() };
+        for (path, down, up) in [(jittery, [0, 1], [0, 0]), (in_turns, [0, 0], [0, 1])] {
+            let run = run(vec![path], vec![flow(); 2]);
+            assert_eq!(Lines::<()>::to_clients(&run).of_flows, down);
+            assert_eq!(Lines::<()>::to_servers(&run).of_flows, up);
+        }
+    }
+
+    #[test]
+    fn a_line_wants_to_be_looked_at_once_for_all_that_travels() {
+        let run = run(vec![path()], vec![flow(); 2]);
+        let mut lines = Lines::to_clients(&run);
+        let at = |time| Time::ZERO + millis(time);
+        assert_eq!(lines.enter(at(0), 1, 'a', 100), Some((at(20), 0)));
+        assert_eq!(lines.enter(at(3), 0, 'b', 100), None);
+        assert_eq!((lines.arrive(at(19), 0), lines.next_arrival(0)), (None, at(20)));
+        assert_eq!((lines.arrive(at(20), 0), lines.next_arrival(0)), (Some((1, 'a')), at(23)));
+        assert_eq!((lines.arrive(at(23), 0), lines.next_arrival(0)), (Some((0, 'b')), Time::NEVER));
+    }
+}
