@@ -19,6 +19,11 @@ use super::codel::CodelSpec;
 use super::control_law::ControlLaw;
 use crate::Packet;
 
+/// The usual turn: one packet of full size. RFC 8290 §5.2.4 and Linux have 1514 bytes, the MTU and 14
+/// bytes of Ethernet's header, which their packets' lengths include. Here bytes are those of IP, as
+/// everywhere on a path; with 1514 a flow's first turn would be two full packets.
+pub(super) const QUANTUM: u64 = 1500;
+
 /// How the link is shared out among the flows.
 pub(super) trait Shares {
     /// The bytes that `flow` may send in so many turns, on average at least a fraction of one each.

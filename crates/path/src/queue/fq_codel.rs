@@ -11,12 +11,13 @@ use std::fmt;
 use uncork_units::{ByteCount, Rng, Time};
 
 use super::codel::CodelSpec;
-use super::drr::{Drr, Equal};
+use super::drr::{Drr, Equal, QUANTUM};
 use super::params::{ParamWriter, Params};
 use super::{QueueError, Queued};
 use crate::Packet;
 
-/// Parameters of FQ-CoDel. The defaults are those of RFC 8290 §5.2 and of Linux.
+/// Parameters of FQ-CoDel. The defaults are those of RFC 8290 §5.2 and of Linux; the quantum is the same
+/// without the header of a frame, which is not counted here either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelSpec {
     /// Queues that flows are hashed to.
@@ -33,7 +34,7 @@ impl Default for FqCodelSpec {
     fn default() -> Self {
         Self {
             flows: 1024,
-            quantum: ByteCount::new(1514),
+            quantum: ByteCount::new(QUANTUM),
             limit: 10_240,
             codel: CodelSpec { ecn: true, ..CodelSpec::default() },
         }
@@ -58,7 +59,7 @@ impl FqCodelSpec {
                     spec.limit = param.read(&(1..=1_000_000), expected)?;
                 }
                 "quantum" => {
-                    let expected = "a size from 256B to 1MiB, such as 1514B";
+                    let expected = "a size from 256B to 1MiB, such as 1500B";
                     spec.quantum = param.read(&(QUANTA.0..=QUANTA.1), expected)?;
                 }
                 _ => spec.codel.set(&param)?,
@@ -224,9 +225,9 @@ mod tests {
             let packet = rig.next().expect("backlogged");
             sent[packet.flow as usize] += packet.bytes;
             let (least, most) = (sent.iter().min(), sent.iter().max());
-            assert!(most.expect("five") - least.expect("five") < 1514 + 1500, "{sent:?}");
+            assert!(most.expect("five") - least.expect("five") < 1500 + 1500, "{sent:?}");
         }
-        assert!(sent.iter().all(|sent| *sent > 20 * 1514), "{sent:?}");
+        assert!(sent.iter().all(|sent| *sent > 20 * 1500), "{sent:?}");
     }
 
     /// RFC 8290 §1.3: a flow that sends little does not wait for those that send much, but for the
@@ -252,7 +253,7 @@ mod tests {
     fn a_flow_that_comes_back_at_once_is_not_new_again() {
         let mut rig = Rig::new(FqCodelSpec::default());
         for flow in (0..3).cycle().take(30) {
-            rig.send(flow, 1514);
+            rig.send(flow, 1500);
         }
         assert_eq!(rig.flows(5), [0, 1, 2, 0, 1]);
         rig.send(99, 100);
@@ -267,12 +268,12 @@ mod tests {
     fn a_new_flow_has_one_quantum_of_priority() {
         let mut rig = Rig::new(FqCodelSpec::default());
         for flow in (0..3).cycle().take(30) {
-            rig.send(flow, 1514);
+            rig.send(flow, 1500);
         }
         // The last of them has had its turn, and goes behind the new flow.
         assert_eq!(rig.flows(6), [0, 1, 2, 0, 1, 2]);
         for _ in 0..10 {
-            rig.send(99, 757);
+            rig.send(99, 750);
         }
         assert_eq!(rig.flows(8), [99, 99, 0, 1, 99, 99, 2, 0]);
     }
@@ -326,6 +327,20 @@ mod tests {
             *first.entry(hash(&packet(0), perturbation, 1024)).or_default() += 1;
         }
         assert!(first.len() > 40, "the perturbation moves flows: {first:?}");
+    }
+
+    /// One full packet is a new flow's whole turn, as Linux' 1514 bytes are for a frame of 1514.
+    #[test]
+    fn a_new_flow_sends_one_full_packet_in_its_first_turn() {
+        let mut rig = Rig::new(FqCodelSpec::default());
+        for flow in (0..3).cycle().take(30) {
+            rig.send(flow, 1500);
+        }
+        assert_eq!(rig.flows(3), [0, 1, 2]);
+        for _ in 0..3 {
+            rig.send(99, 1500);
+        }
+        assert_eq!(rig.flows(8), [99, 0, 1, 2, 99, 0, 1, 2]);
     }
 
     /// ECN is on: a standing queue is marked, nobody else's packets are.

@@ -21,7 +21,7 @@ use super::{
 /// |            | `interval`                     | `100ms`         | for how long it may be more    |
 /// |            | `ecn`, `noecn`                 | `noecn`         | whether marks replace drops    |
 /// | `fq_codel` | `flows`                        | `1024`          | queues that flows are hashed to |
-/// |            | `quantum`                      | `1514B`         | bytes of a queue's turn        |
+/// |            | `quantum`                      | `1500B`         | bytes of a queue's turn        |
 /// |            | `limit`                        | `10240`         | packets that wait at most      |
 /// |            | `target`, `interval`           | as for `codel`  |                                |
 /// |            | `ecn`, `noecn`                 | `ecn`           |                                |
@@ -189,7 +189,7 @@ mod tests {
             assert_eq!(spec(text).to_string(), text);
         }
         assert_eq!(spec("codel:noecn,target=5ms"), spec("codel"));
-        assert_eq!(spec("fq_codel:quantum=1514B,ecn").to_string(), "fq_codel");
+        assert_eq!(spec("fq_codel:quantum=1500B,ecn").to_string(), "fq_codel");
     }
 
     /// RFC 8289 §5.3, RFC 8290 §5.2.
@@ -200,7 +200,7 @@ mod tests {
         assert_eq!(spec("codel"), QueueSpec::Codel(codel));
         let fq_codel = FqCodelSpec {
             flows: 1024,
-            quantum: ByteCount::new(1514),
+            quantum: ByteCount::new(1500),
             limit: 10_240,
             codel: CodelSpec { ecn: true, ..codel },
         };

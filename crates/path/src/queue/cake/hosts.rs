@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use uncork_units::Rng;
 
-use crate::queue::drr::Shares;
-
-/// Bytes that a host may send in a round.
-const QUANTUM: u64 = 1514;
+use crate::queue::drr::{QUANTUM, Shares};
 
 /// The hosts, and how many flows of each compete.
 #[derive(Clone, Debug)]
@@ -69,18 +66,18 @@ impl Shares for Hosts {
 mod tests {
     use super::*;
 
-    /// A quarter of 1514 bytes is 378.5 of them: 10 000 turns have a standard deviation of 50 bytes,
+    /// An eighth of 1500 bytes is 187.5 of them: 10 000 turns have a standard deviation of 50 bytes,
     /// five of which are allowed. Many turns at once are rounded once.
     #[test]
     fn quanta_are_exact_on_average() {
-        let (mut hosts, mut rng) = (Hosts::new(4), Rng::new(1, 0));
-        for flow in 0..4 {
+        let (mut hosts, mut rng) = (Hosts::new(8), Rng::new(1, 0));
+        for flow in 0..8 {
             hosts.assign(flow, 7);
             hosts.joins(flow);
         }
         let sum: i64 = (0..10_000).map(|_| hosts.quantum(0, 1, &mut rng)).sum();
-        assert!(sum.abs_diff(3_785_000) <= 250, "{sum}");
-        assert_eq!(hosts.quantum(0, 10_000, &mut rng), 3_785_000);
-        assert_eq!(hosts.turns_within(0, 3_785_000), 10_000);
+        assert!(sum.abs_diff(1_875_000) <= 250, "{sum}");
+        assert_eq!(hosts.quantum(0, 10_000, &mut rng), 1_875_000);
+        assert_eq!(hosts.turns_within(0, 1_875_000), 10_000);
     }
 }
