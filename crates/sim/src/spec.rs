@@ -35,7 +35,9 @@ pub struct FlowSpec {
     pub path: usize,
     /// The client's host, for queues that share a link out among hosts; `None` is one of its own.
     pub host: Option<u32>,
-    /// What the flow's packets say of ECN; the server heeds marks if they are capable of them.
+    /// What the flow's data says of ECN; the server heeds marks if it is capable of them. With ECT(0)
+    /// SYN/ACKs and what is sent again say nothing (RFC 3168 §6.1.1, §6.1.5), with ECT(1) they say the
+    /// same. What the client sends says nothing (§6.1.4).
     pub ecn: Ecn,
     /// When the client starts to connect.
     pub start: Time,

@@ -8,6 +8,18 @@ use crate::run::Simulation;
 use crate::schedule::Source;
 use crate::segments::{HEADER_BYTES, Reply, Segment};
 
+/// What a packet says of ECN, of a flow that says `ecn`. RFC 3168 forbids ECT on a SYN/ACK (§6.1.1) and on
+/// what is sent again (§6.1.5), and so does Linux (`tcp_ecn_send`). RFC 8311 §4.3 lets experiments set it
+/// on both; Linux does so for controllers that need ECN on all packets (`tcp_ca_needs_ecn`), which are
+/// those of L4S and of data centres.
+const fn ecn_of(ecn: Ecn, body: &Downstream) -> Ecn {
+    match (ecn, body) {
+        (Ecn::Ect0, Downstream::SynAck(_)) => Ecn::NotEct,
+        (Ecn::Ect0, Downstream::Data { segment, .. }) if segment.repeats => Ecn::NotEct,
+        _ => ecn,
+    }
+}
+
 impl Simulation<'_> {
     /// Sends what the flow's server may send now, and looks when it may send more.
     pub(crate) fn pump(&mut self, index: u32) {
@@ -42,7 +54,8 @@ impl Simulation<'_> {
             return;
         }
         flow.travelling += 1;
-        let packet = Packet { flow: index, host: flow.host, bytes, ecn: flow.spec.ecn, body };
+        let ecn = ecn_of(flow.spec.ecn, &body);
+        let packet = Packet { flow: index, host: flow.host, bytes, ecn, body };
         if let Some(link) = self.links.first(path) {
             self.offer(link, packet);
         }
@@ -143,5 +156,28 @@ impl Simulation<'_> {
     pub(crate) fn note_end(&mut self, index: u32) {
         let ended = self.flows.get_mut(index).is_some_and(|flow| flow.has_finished(self.now));
         self.unfinished -= usize::from(ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uncork_units::TimeDelta;
+
+    #[test]
+    fn only_new_data_is_ecn_capable_but_for_l4s() {
+        let data = |repeats| {
+            let segment =
+                Segment { seq: 0, tx: 0, sent: Time::ZERO, bytes: 1448, repeats, ce: false };
+            Downstream::Data { segment, queued_for: TimeDelta::ZERO }
+        };
+        let kinds = [Downstream::SynAck(Time::ZERO), data(true), data(false)];
+        for (ecn, says) in [
+            (Ecn::NotEct, [Ecn::NotEct; 3]),
+            (Ecn::Ect0, [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0]),
+            (Ecn::Ect1, [Ecn::Ect1; 3]),
+        ] {
+            assert_eq!(kinds.each_ref().map(|body| ecn_of(ecn, body)), says, "{ecn:?}");
+        }
     }
 }

@@ -18,6 +18,7 @@ impl Simulation<'_> {
             return;
         };
         let was_idle = self.uplinks.next_departure(link) == Time::NEVER;
+        // RFC 3168 §6.1.1 for a SYN, §6.1.4 for acknowledgements.
         let (host, ecn) = (flow.host, Ecn::NotEct);
         let packet = Packet { flow: index, host, bytes: HEADER_BYTES, ecn, body: message };
         let flows = &mut self.flows;

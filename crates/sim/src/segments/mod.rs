@@ -38,6 +38,8 @@ pub(crate) struct Segment {
     pub(crate) sent: Time,
     /// Payload bytes.
     pub(crate) bytes: u32,
+    /// Whether the segment has been sent before.
+    pub(crate) repeats: bool,
     /// Whether a queue has marked it (RFC 3168).
     pub(crate) ce: bool,
 }

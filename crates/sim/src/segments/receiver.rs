@@ -183,7 +183,7 @@ mod tests {
     }
 
     fn segment(seq: u64) -> Segment {
-        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, ce: false }
+        Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, repeats: false, ce: false }
     }
 
     /// A receiver of `segments` (without end if none) that has got the first 16 and no longer answers each at once.

@@ -328,7 +328,7 @@ mod tests {
 
     /// The ACK that transmission `tx` of `seq` sends off.
     fn ack(cumulative: u64, sack: Option<Range>, (seq, tx): (u64, u64)) -> Ack {
-        let trigger = Segment { seq, tx, sent: Time::ZERO, bytes: 1000, ce: false };
+        let trigger = Segment { seq, tx, sent: Time::ZERO, bytes: 1000, repeats: false, ce: false };
         let blocks = u8::from(sack.is_some());
         let sack = [sack.unwrap_or_default(); SACK_BLOCKS];
         Ack { cumulative, sack, blocks, trigger, duplicate: false, marked: 0 }

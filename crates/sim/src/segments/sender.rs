@@ -254,7 +254,7 @@ impl Sender {
             self.rto_at = now + self.rtt.rto(self.backoffs);
         }
         self.arm_probe(now);
-        Segment { seq, tx, sent: now, bytes, ce: false }
+        Segment { seq, tx, sent: now, bytes, repeats: retransmission, ce: false }
     }
 
     //= bbr-06 4.1.1.3-4

@@ -1,7 +1,7 @@
 //! Marks instead of drops (RFC 3168), from the queue to the controller.
 
 use uncork_path::Ecn;
-use uncork_sim::{RunSpec, Simulation};
+use uncork_sim::{MSS_BYTES, RunSpec, Simulation};
 use uncork_units::{Time, TimeDelta};
 
 use crate::common::{Case, Run};
@@ -88,6 +88,24 @@ fn reductions(queue: &str, cc: &str) -> (Vec<Time>, u64) {
         before = (inside.ssthresh, inside.in_recovery);
     }
     (times, simulation.into_result().flows[0].packets_marked)
+}
+
+/// What is sent again is not marked but dropped when it says ECT(0): RFC 3168 §6.1.5 has it say nothing
+/// of ECN. With ECT(1) it may be marked, too (RFC 8311 §4.3). BBRv1 keeps the queue standing, and random
+/// loss makes it repeat enough.
+#[test]
+fn what_is_sent_again_is_not_ecn_capable_but_for_l4s() {
+    let mut case = behind("codel:ecn", 20, 40);
+    case.path.loss = "every:50".parse().expect("a loss");
+    for (ecn, drops) in [(Ecn::Ect0, true), (Ecn::Ect1, false)] {
+        let run = three(&case, "bbr1", ecn);
+        let dropped = total(&run, |flow| flow.packets_dropped_queue);
+        let repeated = total(&run, |flow| flow.bytes_retransmitted) / u64::from(MSS_BYTES);
+        println!("bbr1 {ecn:?}: {dropped} dropped, {repeated} sent again");
+        assert!(repeated > 500, "{repeated}");
+        assert_eq!(dropped > 0, drops, "{ecn:?}: {dropped}");
+        assert!(dropped < repeated, "{ecn:?}: {dropped} of {repeated}");
+    }
 }
 
 /// BBRv1 does not look at marks (draft-cardwell-iccrg-bbr-congestion-control-00 says nothing of them):

@@ -66,7 +66,9 @@ fn three_segments_above_a_hole_are_enough_to_repair_it() {
     }
     sender.on_ack(at(50), &ack(0, sent[3]), &mut Scratch::default());
     assert_eq!(sender.counters.packets_lost, 1);
-    assert_eq!(sender.poll_segment(at(50)).map(|segment| (segment.seq, segment.tx)), Some((0, 10)));
+    assert!(sent.iter().all(|segment| !segment.repeats));
+    let again = sender.poll_segment(at(50)).expect("the window has room");
+    assert_eq!((again.seq, again.tx, again.repeats), (0, 10, true));
     assert_eq!(sender.recovery_point, Some(10));
 }
 
@@ -91,6 +93,7 @@ fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     sender.on_timer(probe_at, &mut Scratch::default());
     let probe = burst(&mut sender, probe_at);
     assert_eq!(numbers(&probe), [2]);
+    assert!(probe[0].repeats);
     assert_eq!((sender.in_flight(), sender.counters.timeouts), (3 * u64::from(MSS_BYTES), 0));
     let rto_at = sender.next_timer();
     assert_eq!(rto_at, probe_at + sender.rtt.rto(0));
