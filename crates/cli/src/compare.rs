@@ -78,8 +78,8 @@ fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
     let argument = match error {
         CompareError::Path(PathSpecError::Rate(_)) => "rate",
         CompareError::Path(PathSpecError::Rtt(_)) => "rtt",
+        CompareError::Path(PathSpecError::LosesEverything) => "loss",
         CompareError::Path(_) => "buffer",
-        CompareError::LosesEverything => "loss",
         CompareError::Duration(_) => "duration",
         CompareError::NoColumns | CompareError::Twice(_) => "cc",
         CompareError::Flows { .. } => "flows",

@@ -52,8 +52,6 @@ pub enum Workload {
 pub enum CompareError {
     /// The path cannot be built.
     Path(PathSpecError),
-    /// Nothing arrives over a path that loses every packet.
-    LosesEverything,
     /// Transfers of no bytes.
     EmptyTransfer,
     /// A duration outside [`CompareSpec::DURATIONS`].
@@ -95,7 +93,6 @@ impl CompareSpec {
     /// Checks that the comparison can be run, in a time that somebody would wait for.
     pub fn check(&self) -> Result<(), CompareError> {
         self.path.check(PACKET_BYTES, HEADER_BYTES).map_err(CompareError::Path)?;
-        self.check_loss()?;
         self.check_workload()?;
         self.check_columns()?;
         if self.seeds == 0 || self.seeds > Self::MAX_SEEDS {
@@ -162,10 +159,6 @@ impl CompareSpec {
         RunSpec::over(self.path.clone(), flows, seed, self.end(count))
     }
 
-    fn check_loss(&self) -> Result<(), CompareError> {
-        if self.path.loss.mean() >= 1.0 { Err(CompareError::LosesEverything) } else { Ok(()) }
-    }
-
     fn check_workload(&self) -> Result<(), CompareError> {
         let (shortest, longest) = Self::DURATIONS;
         match self.workload {
@@ -223,9 +216,6 @@ impl fmt::Display for CompareError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(error) => error.fmt(f),
-            Self::LosesEverything => {
-                f.write_str("nothing arrives when every packet is lost; give less than 100%")
-            }
             Self::EmptyTransfer => f.write_str("nothing to transfer; give at least 1B"),
             Self::Duration(_) => {
                 let (shortest, longest) = CompareSpec::DURATIONS;
@@ -304,9 +294,9 @@ mod tests {
         let all = |spec: &mut CompareSpec| {
             spec.path.loss = LossSpec::Bernoulli("100%".parse().unwrap());
         };
-        assert_eq!(error(all), CompareError::LosesEverything);
+        assert_eq!(error(all), CompareError::Path(PathSpecError::LosesEverything));
         let every = |spec: &mut CompareSpec| spec.path.loss = LossSpec::EveryNth(1);
-        assert_eq!(error(every), CompareError::LosesEverything);
+        assert_eq!(error(every), CompareError::Path(PathSpecError::LosesEverything));
         let nothing = |spec: &mut CompareSpec| {
             spec.workload = Workload::Transfer("0B".parse().unwrap());
         };

@@ -56,6 +56,7 @@ impl LinkSpec {
     /// `rtt`.
     pub fn check(&self, packet_bytes: u32, rtt: TimeDelta) -> Result<(), PathSpecError> {
         self.check_rates()?;
+        self.queue.check().map_err(PathSpecError::Queue)?;
         if let Some(policer) = self.policer {
             let bytes = policer.burst.as_u64();
             if !(u64::from(packet_bytes)..=Self::MAX_BUFFER).contains(&bytes) {
@@ -71,6 +72,7 @@ impl LinkSpec {
         }
     }
 
+    /// Checks that its rates, and that of its policer, can be simulated.
     fn check_rates(&self) -> Result<(), PathSpecError> {
         let (slowest, fastest) = Self::RATES;
         if let RateSpec::Lte(lte) = &self.rate {

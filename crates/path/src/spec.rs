@@ -4,7 +4,7 @@ use std::fmt;
 
 use uncork_units::{Rate, TimeDelta};
 
-use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError};
+use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError, QueueError};
 
 /// A path between a server and a client: its own link, and what happens around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum LossPosition {
 }
 
 /// Why a description is no path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathSpecError {
     /// The rate is outside what is simulated.
@@ -49,6 +49,14 @@ pub enum PathSpecError {
     Lte(LteError),
     /// The RTT is outside what is simulated.
     Rtt(TimeDelta),
+    /// The queue has parameters that no discipline can have.
+    Queue(QueueError),
+    /// More jitter than the longest RTT.
+    Jitter(TimeDelta),
+    /// Turns that are longer than the longest RTT.
+    Aggregation(TimeDelta),
+    /// Nothing arrives over a path that loses every packet.
+    LosesEverything,
     /// The buffer cannot hold one packet of this many bytes.
     Buffer {
         /// What it can hold.
@@ -102,6 +110,15 @@ impl PathSpec {
         if self.rtt < shortest || self.rtt > longest {
             return Err(PathSpecError::Rtt(self.rtt));
         }
+        if let Some(jitter) = self.jitter.filter(|jitter| jitter.max > longest) {
+            return Err(PathSpecError::Jitter(jitter.max));
+        }
+        if let Some(turns) = self.aggregation.filter(|turns| turns.slot > longest) {
+            return Err(PathSpecError::Aggregation(turns.slot));
+        }
+        if self.loss.mean() >= 1.0 {
+            return Err(PathSpecError::LosesEverything);
+        }
         if let Some(uplink) = &self.uplink {
             uplink.check(ack_bytes, self.rtt)?;
         }
@@ -120,6 +137,16 @@ impl fmt::Display for PathSpecError {
             Self::Rtt(rtt) => {
                 let (shortest, longest) = PathSpec::RTTS;
                 write!(f, "an RTT of {rtt} is not simulated; {shortest} to {longest} are")
+            }
+            Self::Queue(error) => error.fmt(f),
+            Self::Jitter(max) => {
+                write!(f, "jitter of {max} is not simulated; give at most {}", PathSpec::RTTS.1)
+            }
+            Self::Aggregation(slot) => {
+                write!(f, "turns of {slot} are not simulated; give at most {}", PathSpec::RTTS.1)
+            }
+            Self::LosesEverything => {
+                f.write_str("nothing arrives when every packet is lost; give less than 100%")
             }
             Self::Buffer { bytes, packet_bytes } => {
                 write!(
@@ -176,5 +203,23 @@ mod tests {
             path.uplink = Some(LinkSpec::new(Rate::from_mbit(1), Buffer::Packets(0)));
         };
         assert!(refused(uplink).contains("a buffer of 0 B cannot hold"));
+        let pie = |path: &mut PathSpec| {
+            let spec = crate::PieSpec { tupdate: TimeDelta::ZERO, ..crate::PieSpec::default() };
+            path.link.queue = crate::QueueSpec::Pie(spec);
+        };
+        assert!(refused(pie).contains("the tupdate of pie needs"));
+        let minute = TimeDelta::from_secs(61);
+        assert!(
+            refused(|path| path.aggregation = Some(TimeDelta::MAX.into())).contains("turns of")
+        );
+        let (distribution, max) = (crate::JitterDistribution::Bell, minute);
+        let mut path = path();
+        path.jitter = Some(JitterSpec { distribution, max, reorder: false });
+        assert_eq!(path.check(1500, 52), Err(PathSpecError::Jitter(minute)));
+        for loss in ["100%", "every:1", "gemodel:p=100%,r=0%"] {
+            path.jitter = None;
+            path.loss = loss.parse().expect("a loss");
+            assert_eq!(path.check(1500, 52), Err(PathSpecError::LosesEverything), "{loss}");
+        }
     }
 }

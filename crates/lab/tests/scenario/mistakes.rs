@@ -157,6 +157,18 @@ fn what_the_matrix_replaces_need_not_be_there() {
     }
 }
 
+/// The buffer of a shared link has to do for whatever round trips are drawn, not for the first of them.
+#[test]
+fn a_shared_buffer_must_do_for_all_that_is_drawn() {
+    let text = "[link.core]\nrate = \"100mbit\"\nbuffer = \"1bdp\"\n\
+                [path]\nrate = \"20mbit\"\nbuffer = \"100kB\"\nvia = [\"core\"]\nown_per_flow = true\n\
+                rtt = { choice = [[\"50ms\", 1], [\"10us\", 1]] }\n\
+                [flow.x]\ncc = \"reno\"\nbulk = \"1s\"\n";
+    let error = refused(text, &[], "a buffer of 125 B");
+    assert!(error.message().contains("a buffer of 125 B cannot hold one packet"), "{error:?}");
+    assert_eq!(&text[error.place().span.clone()], "\"1bdp\"");
+}
+
 #[test]
 fn what_is_missing_altogether() {
     for (text, message) in [

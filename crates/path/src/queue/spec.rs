@@ -85,6 +85,11 @@ pub enum QueueError {
 }
 
 impl QueueSpec {
+    /// Checks that the parameters are among those that can be written, and so read back.
+    pub fn check(&self) -> Result<(), QueueError> {
+        self.to_string().parse::<Self>().map(drop)
+    }
+
     /// An empty queue for at most `limit_bytes` bytes.
     pub fn build<T>(&self, limit_bytes: u64) -> Queue<T> {
         match self {
@@ -206,6 +211,29 @@ mod tests {
         };
         assert_eq!(spec("fq_codel"), QueueSpec::FqCodel(fq_codel));
         assert_eq!(spec("cake"), QueueSpec::Cake(CakeSpec { rtt: ms(100), ecn: true }));
+    }
+
+    /// Zero as the period of a controller would have it updated without end, zero flows would be one.
+    #[test]
+    fn parameters_that_nobody_can_write_are_refused() {
+        for text in ["droptail", "codel:ecn", "fq_codel", "cake", "pie", "dualpi2:step=0ns"] {
+            assert_eq!(spec(text).check(), Ok(()), "{text}");
+        }
+        let pie = PieSpec { tupdate: TimeDelta::ZERO, ..PieSpec::default() };
+        let dualpi2 = DualPi2Spec { tupdate: TimeDelta::from_nanos(1), ..DualPi2Spec::default() };
+        let fq_codel = FqCodelSpec { flows: 0, ..FqCodelSpec::default() };
+        let interval = TimeDelta::from_secs(11);
+        let codel = CodelSpec { interval, ..CodelSpec::default() };
+        for (spec, message) in [
+            (QueueSpec::Pie(pie), "the tupdate of pie needs a time from 100us to 10s"),
+            (QueueSpec::DualPi2(dualpi2), "the tupdate of dualpi2 needs a time from 100us"),
+            (QueueSpec::FqCodel(fq_codel), "the flows of fq_codel needs a number from 1 to 65536"),
+            (QueueSpec::Codel(codel), "the interval of codel needs a time from 1us to 10s"),
+            (QueueSpec::FqCodel(FqCodelSpec { codel, ..FqCodelSpec::default() }), "the interval"),
+        ] {
+            let error = spec.check().expect_err("refused").to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
     }
 
     #[test]

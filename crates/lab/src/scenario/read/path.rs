@@ -217,6 +217,10 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
             let key = match error {
                 PathSpecError::Burst { .. } => "policer",
                 PathSpecError::Rtt(_) => "rtt",
+                PathSpecError::Jitter(_) => "jitter",
+                PathSpecError::Aggregation(_) => "aggregation",
+                PathSpecError::LosesEverything => "loss",
+                PathSpecError::Queue(_) => "queue",
                 PathSpecError::Rate(_) | PathSpecError::Lte(_) => "rate",
                 _ if spec.link.check(PACKET_BYTES, spec.rtt).is_ok() => "uplink",
                 _ if section.get("buffer").is_some() => "buffer",
@@ -233,16 +237,20 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The buffers of shared links, which are measured in the round trips of the paths that cross them.
+/// The buffers of shared links, which are measured in the longest round trip of the paths that cross them:
+/// of those that are drawn, in the shortest and in the longest that this can be.
 pub(crate) fn check_shared(
     tree: &Node,
     links: &[(String, LinkSpec)],
     paths: &[PathPlan],
 ) -> Result<()> {
     for (index, (name, link)) in links.iter().enumerate() {
-        let crossing = paths.iter().filter(|path| path.spec.via.contains(&index));
-        let Some(rtt) = crossing.map(|path| path.spec.rtt).max() else { continue };
-        if let Err(error) = link.check(PACKET_BYTES, rtt) {
+        let crossing = || paths.iter().filter(|path| path.spec.via.contains(&index));
+        let rtts = |path: &PathPlan| path.corners().into_iter().map(|corner| corner.rtt);
+        let least = crossing().filter_map(|path| rtts(path).min()).max();
+        let most = crossing().filter_map(|path| rtts(path).max()).max();
+        let mut rtts = least.into_iter().chain(most);
+        if let Err(error) = rtts.try_for_each(|rtt| link.check(PACKET_BYTES, rtt)) {
             let entry = tree.get("link").and_then(|links| links.get(name));
             let node = entry.and_then(|link| link.get("buffer").or(Some(link)));
             let place = node.map_or(&tree.place, |node| &node.place);
