@@ -107,7 +107,7 @@ impl<'a> Flow<'a> {
             index,
             seed: run.seed,
             // Hosts of flows that name none do not meet those that are named.
-            host: spec.host.unwrap_or(index | 1 << 31),
+            host: spec.host.unwrap_or(RunSpec::FIRST_UNNAMED_HOST | index),
             connected: false,
             syns: 0,
             server: Server::Listening,

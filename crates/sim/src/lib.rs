@@ -1,12 +1,13 @@
 //! Virtual time: senders, receivers and a path in one deterministic event loop.
 //!
-//! [`run`] takes a [`RunSpec`] and gives a [`RunResult`]; equal specifications give equal results,
-//! byte for byte. Hosts speak `segments`: a lean TCP with SACK, RACK-TLP, delayed ACKs and pacing,
+//! [`run`] takes a [`RunSpec`] that [`RunSpec::check`] accepts and gives a [`RunResult`]; equal
+//! specifications give equal results, byte for byte. Hosts speak `segments`: a lean TCP with SACK, RACK-TLP, delayed ACKs and pacing,
 //! whose window and rate come from an `uncork-cc` controller.
 #![forbid(unsafe_code)]
 
 mod app;
 mod app_events;
+mod check;
 mod flow;
 mod flows;
 mod intervene;
@@ -22,6 +23,7 @@ mod to_servers;
 mod view;
 mod wakeups;
 
+pub use check::RunSpecError;
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 pub use spec::{FlowSpec, RunSpec, Workload};

@@ -38,8 +38,11 @@ pub(crate) enum DroppedBy {
 impl<T> Links<T> {
     /// The links to the clients: those that are shared come first, then each path's own.
     pub(crate) fn to_clients(run: &RunSpec) -> Self {
-        let shared =
-            run.links.iter().enumerate().map(|(index, link)| (link, shared_rtt(run, index)));
+        let shared = run
+            .links
+            .iter()
+            .enumerate()
+            .map(|(index, link)| (link, run.shared_rtt(index).unwrap_or(TimeDelta::ZERO)));
         let own = run.paths.iter().map(|path| (&path.link, path.rtt));
         let route = |(index, path): (u32, &uncork_path::PathSpec)| {
             path.via
@@ -140,11 +143,4 @@ fn build<'a, T>(
         bottleneck: spec.build(packet_bytes, rtt, (seed, stream + 2 * index)),
     };
     (0..).zip(links).map(link).collect()
-}
-
-/// The round-trip time in which the buffer of a shared link is measured: the longest of the paths
-/// that cross it.
-fn shared_rtt(run: &RunSpec, link: usize) -> TimeDelta {
-    let crossing = run.paths.iter().filter(|path| path.via.contains(&link));
-    crossing.map(|path| path.rtt).max().unwrap_or(TimeDelta::ZERO)
 }

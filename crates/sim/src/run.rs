@@ -25,7 +25,8 @@ pub struct RunResult {
     pub packets: u64,
 }
 
-/// Simulates `spec` to its end.
+/// Simulates `spec` to its end. A specification that [`RunSpec::check`] refuses may make it panic, or wait
+/// for what never comes.
 pub fn run(spec: &RunSpec) -> RunResult {
     let mut simulation = Simulation::new(spec);
     while simulation.step() {}

@@ -54,7 +54,7 @@ pub(super) fn scenario(
     limits::check(&tree, &cells, run.seeds)?;
     let classes = classes(&cells);
     let known = Known { axes: &axes, classes: &classes, sampled: run.sample.is_some() };
-    Ok(Scenario {
+    let scenario = Scenario {
         name: name.to_owned(),
         title: file.text("title")?,
         about: file.text("about")?,
@@ -69,7 +69,13 @@ pub(super) fn scenario(
         warmup: run.warmup,
         sample_every: run.sample,
         cells,
-    })
+    };
+    // The readers refuse by key what cannot be; this is for what they know nothing of together.
+    for cell in 0..scenario.cells.len() {
+        let run = scenario.instance(cell, scenario.first_seed).run;
+        run.check().map_err(|error| ScenarioError::new(&whole, error.to_string()))?;
+    }
+    Ok(scenario)
 }
 
 fn assumptions(file: &Section<'_>) -> Result<Vec<String>> {

@@ -1,0 +1,226 @@
+//! What is wrong with a description of a run.
+
+use std::fmt;
+
+use uncork_path::{Ecn, PathSpec};
+use uncork_units::{Time, TimeDelta};
+
+use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
+use crate::spec::{FlowSpec, RunSpec, Workload};
+
+/// Why a description is no run. Printed, it names the place and the value, and says what to give
+/// instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSpecError {
+    place: String,
+    problem: String,
+}
+
+type Result = std::result::Result<(), RunSpecError>;
+
+/// One of the parts of a run, by its index.
+#[derive(Clone, Copy)]
+struct Part(&'static str, usize);
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.0, self.1)
+    }
+}
+
+/// Fails unless `holds`.
+fn require(holds: bool, place: impl fmt::Display, problem: impl FnOnce() -> String) -> Result {
+    if holds { Ok(()) } else { Err(RunSpecError { place: place.to_string(), problem: problem() }) }
+}
+
+/// What is wrong at `place`, as its own type words it.
+fn at<E: fmt::Display>(place: Part, checked: std::result::Result<(), E>) -> Result {
+    checked.map_err(|error| RunSpecError { place: place.to_string(), problem: error.to_string() })
+}
+
+impl RunSpec {
+    /// Hosts of flows that name none are numbered from here on.
+    pub(crate) const FIRST_UNNAMED_HOST: u32 = 1 << 31;
+
+    /// Checks that the run can be simulated, and that each of its flows can get anywhere.
+    pub fn check(&self) -> Result {
+        require(self.end < Time::NEVER, "the run", || "it never ends: give an end".to_owned())?;
+        require(self.warmup <= self.end, "the warm-up", || {
+            let spans = [self.warmup, self.end].map(|time| time.since(Time::ZERO));
+            format!("{} are longer than the run of {}: give less", spans[0], spans[1])
+        })?;
+        let sampled = self.sample_every != Some(TimeDelta::ZERO);
+        require(sampled, "the samples", || "they are 0ns apart: give at least 1us".to_owned())?;
+        let (mut paths, mut links) = (self.paths.iter().enumerate(), 0..self.links.len());
+        paths.try_for_each(|(index, path)| self.check_path(Part("path", index), path))?;
+        links.try_for_each(|link| self.check_link(link))?;
+        let mut clients = self.clients.iter().enumerate();
+        clients.try_for_each(|(index, client)| at(Part("client", index), client.check()))?;
+        let few = self.flows.len() <= Self::FIRST_UNNAMED_HOST as usize;
+        require(few, "the flows", || format!("{} are too many: give less", self.flows.len()))?;
+        let mut flows = self.flows.iter().enumerate();
+        flows.try_for_each(|(index, flow)| self.check_flow(Part("flow", index), flow))
+    }
+
+    fn check_path(&self, place: Part, path: &PathSpec) -> Result {
+        at(place, path.check(PACKET_BYTES, HEADER_BYTES))?;
+        for (hop, link) in path.via.iter().enumerate() {
+            one_of(place, "link", *link, self.links.len())?;
+            require(!path.via[..hop].contains(link), place, || {
+                format!("it crosses link {link} twice: name each link once")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// A link that no path crosses has no buffer to measure, and does not matter.
+    fn check_link(&self, link: usize) -> Result {
+        let Some(rtt) = self.shared_rtt(link) else { return Ok(()) };
+        at(Part("link", link), self.links[link].check(PACKET_BYTES, rtt))
+    }
+
+    fn check_flow(&self, place: Part, flow: &FlowSpec) -> Result {
+        one_of(place, "path", flow.path, self.paths.len())?;
+        let (shortest, longest) = PathSpec::RTTS;
+        if let Some(rtt) = flow.rtt {
+            require((shortest..=longest).contains(&rtt), place, || {
+                format!("an RTT of {rtt} is not simulated; {shortest} to {longest} are")
+            })?;
+        }
+        let window = flow.receive_window;
+        require(window >= u64::from(MSS_BYTES), place, || {
+            format!("a receive window of {window} B holds no segment: give at least {MSS_BYTES} B")
+        })?;
+        let host = flow.host.unwrap_or(0);
+        require(host < Self::FIRST_UNNAMED_HOST, place, || {
+            format!("host {host} is one of those without a name: give less than 2^31")
+        })?;
+        require(flow.ecn != Ecn::Ce, place, || {
+            "its data says CE, which only queues say: give NotEct, Ect0 or Ect1".to_owned()
+        })?;
+        match flow.workload {
+            Workload::Transfer(bytes) => {
+                require(bytes > 0, place, || "a transfer of 0 B never ends: give 1 B".to_owned())
+            }
+            Workload::Until(_) => Ok(()),
+            Workload::Media(media) => at(place, media.check()),
+            Workload::Client(client) => one_of(place, "client", client, self.clients.len()),
+        }
+    }
+}
+
+/// That there is a `what` of this index among `count`.
+fn one_of(place: Part, what: &str, index: usize, count: usize) -> Result {
+    require(index < count, place, || {
+        format!("there is no {what} {index}: there are {count}, counted from 0")
+    })
+}
+
+impl fmt::Display for RunSpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.problem)
+    }
+}
+
+impl std::error::Error for RunSpecError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uncork_path::{Buffer, LinkSpec, QueueSpec};
+    use uncork_play::{CbrSpec, ClientSpec, FetchSpec};
+    use uncork_units::Rate;
+
+    type Change = fn(&mut RunSpec);
+
+    /// Two paths with a link in common, a flow over each, and a client.
+    fn run() -> RunSpec {
+        let end = Time::ZERO + TimeDelta::from_secs(10);
+        let path = |via: &[usize]| {
+            let rtt = TimeDelta::from_millis(20);
+            let path = PathSpec::new(Rate::from_mbit(10), rtt, Buffer::MilliBdp(1000));
+            PathSpec { via: via.to_vec(), ..path }
+        };
+        let cubic = "cubic".parse().expect("a controller");
+        let flow = FlowSpec::new(cubic, Workload::Transfer(1));
+        RunSpec {
+            links: vec![LinkSpec::new(Rate::from_mbit(10), Buffer::Packets(10)); 2],
+            paths: vec![path(&[0]), path(&[1, 0])],
+            clients: vec![ClientSpec::Fetch(FetchSpec::once(1))],
+            ..RunSpec::over(path(&[]), vec![flow, FlowSpec { path: 1, ..flow }], 1, end)
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_simulated_is_refused_by_place_and_value() {
+        assert_eq!(run().check(), Ok(()));
+        let refused: [(Change, &str); 20] = [
+            (|run| run.end = Time::NEVER, "the run: it never ends: give an end"),
+            (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
+            (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
+            (|run| run.paths[1].via[0] = 2, "path 1: there is no link 2: there are 2, counted"),
+            (|run| run.paths[1].via[0] = 0, "path 1: it crosses link 0 twice: name each link"),
+            (|run| run.paths[0].rtt = TimeDelta::ZERO, "path 0: an RTT of 0ns is not simulated"),
+            (|run| run.paths[0].loss = "100%".parse().expect("a loss"), "path 0: nothing arrives"),
+            (
+                |run| run.links[1] = LinkSpec::new(Rate::ZERO, Buffer::Packets(1)),
+                "link 1: a rate of 0bit is not simulated",
+            ),
+            (
+                |run| run.links[0].buffer = Buffer::MilliBdp(1),
+                "link 0: a buffer of 25 B cannot hold one packet of 1500 B",
+            ),
+            (
+                |run| {
+                    let tupdate = TimeDelta::ZERO;
+                    let pie = uncork_path::PieSpec { tupdate, ..uncork_path::PieSpec::default() };
+                    run.links[0].queue = QueueSpec::Pie(pie);
+                },
+                "link 0: the tupdate of pie needs a time from 100us",
+            ),
+            (
+                |run| {
+                    let fetch = FetchSpec { requests: Some(0), ..FetchSpec::once(1) };
+                    run.clients[0] = ClientSpec::Fetch(fetch);
+                },
+                "client 0: the number of requests is 0",
+            ),
+            (|run| run.flows[1].path = 2, "flow 1: there is no path 2: there are 2"),
+            (|run| run.flows[0].rtt = Some(TimeDelta::MAX), "flow 0: an RTT of"),
+            (|run| run.flows[0].receive_window = 1447, "flow 0: a receive window of 1447 B holds"),
+            (|run| run.flows[0].host = Some(1 << 31), "flow 0: host 2147483648 is one of those"),
+            (|run| run.flows[0].ecn = Ecn::Ce, "flow 0: its data says CE"),
+            (
+                |run| run.flows[0].workload = Workload::Transfer(0),
+                "flow 0: a transfer of 0 B never ends: give 1 B",
+            ),
+            (|run| run.flows[0].workload = Workload::Client(1), "flow 0: there is no client 1"),
+            (
+                |run| {
+                    run.flows[0].workload = Workload::Media(CbrSpec {
+                        rate: Rate::ZERO,
+                        interval: TimeDelta::from_millis(20),
+                        duration: TimeDelta::from_secs(1),
+                    });
+                },
+                "flow 0: ",
+            ),
+            (|run| run.paths.clear(), "flow 0: there is no path 0: there are 0"),
+        ];
+        for (change, message) in refused {
+            let mut run = run();
+            change(&mut run);
+            let error = run.check().expect_err(message).to_string();
+            assert!(error.starts_with(message), "{error}, not {message}");
+        }
+    }
+
+    /// What no path crosses has no round trip to measure its buffer in, and is in nobody's way.
+    #[test]
+    fn a_link_that_nobody_crosses_may_be_anything() {
+        let mut run = run();
+        run.links.push(LinkSpec::new(Rate::ZERO, Buffer::MilliBdp(1)));
+        assert_eq!(run.check(), Ok(()));
+        assert_eq!(crate::run(&run).flows.len(), 2);
+    }
+}
