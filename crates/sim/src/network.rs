@@ -144,3 +144,136 @@ fn build<'a, T>(
     };
     (0..).zip(links).map(link).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uncork_path::{Buffer, Ecn, LteSpec, PathSpec, RateSpec};
+    use uncork_units::{Rate, Ratio};
+
+    const RTT: TimeDelta = TimeDelta::from_millis(10);
+
+    fn link(mbit: u64, packets: u64) -> LinkSpec {
+        LinkSpec::new(Rate::from_mbit(mbit), Buffer::Packets(packets))
+    }
+
+    fn path(via: &[usize], uplink: bool) -> PathSpec {
+        let mut path = PathSpec::new(Rate::from_mbit(12), RTT, Buffer::Packets(3));
+        path.via = via.to_vec();
+        path.uplink = uplink.then(|| link(1, 2));
+        path
+    }
+
+    fn run(links: Vec<LinkSpec>, paths: Vec<PathSpec>) -> RunSpec {
+        let over = RunSpec::over(path(&[], false), Vec::new(), 1, Time::NEVER);
+        RunSpec { links, paths, ..over }
+    }
+
+    fn packet(flow: u32, bytes: u32) -> Packet<()> {
+        Packet { flow, host: 0, bytes, ecn: Ecn::NotEct, body: () }
+    }
+
+    /// The links that a path crosses, as a packet is led over them.
+    fn crossed(links: &Links<()>, path: usize) -> Vec<u32> {
+        std::iter::successors(links.first(path), |link| links.after(*link, || path)).collect()
+    }
+
+    /// Offers packets at the beginning: whose were dropped, and by whom.
+    fn offer(links: &mut Links<()>, link: u32, flows: &[u32], bytes: u32) -> Vec<(u32, DroppedBy)> {
+        let mut dropped = Vec::new();
+        for flow in flows {
+            let packet = packet(*flow, bytes);
+            links.offer(Time::ZERO, link, packet, &mut |flow, by| dropped.push((flow, by)));
+        }
+        dropped
+    }
+
+    #[test]
+    fn a_path_crosses_shared_links_in_its_own_order_and_its_own_link_last() {
+        let paths = [&[][..], &[0], &[2, 0, 1], &[1, 2]].map(|via| path(via, false));
+        let links = Links::<()>::to_clients(&run(vec![link(10, 9); 3], paths.into()));
+        let routes: Vec<Vec<u32>> = (0..4).map(|path| crossed(&links, path)).collect();
+        assert_eq!(routes, [vec![3], vec![0, 4], vec![2, 0, 1, 5], vec![1, 2, 6]]);
+        assert_eq!(links.after(2, || 1), None, "a link that the path does not cross");
+    }
+
+    #[test]
+    fn only_paths_with_an_uplink_cross_one() {
+        let paths = vec![path(&[0], true), path(&[0], false), path(&[], true)];
+        let links = Links::<()>::to_servers(&run(vec![link(10, 9)], paths));
+        let routes: Vec<Vec<u32>> = (0..3).map(|path| crossed(&links, path)).collect();
+        assert_eq!(routes, [vec![0], vec![], vec![1]]);
+    }
+
+    /// A buffer in packets is one of full packets on the way to clients, and of acknowledgements on the
+    /// way back; besides it, one is on the wire.
+    #[test]
+    fn buffers_are_counted_in_what_travels_there() {
+        let spec = run(vec![], vec![path(&[], true)]);
+        let mut down = Links::to_clients(&spec);
+        assert_eq!(offer(&mut down, 0, &[7; 5], PACKET_BYTES), [(7, DroppedBy::Queue)]);
+        let mut up = Links::to_servers(&spec);
+        assert_eq!(offer(&mut up, 0, &[7; 4], HEADER_BYTES), [(7, DroppedBy::Queue)]);
+    }
+
+    /// 12 Mbit/s and 40 ms are 60 kB; the path of 10 ms crosses it, too.
+    #[test]
+    fn a_shared_buffer_is_measured_in_the_longest_round_trip() {
+        let shared = LinkSpec::new(Rate::from_mbit(12), Buffer::MilliBdp(1000));
+        let far = PathSpec { rtt: TimeDelta::from_millis(40), ..path(&[0], false) };
+        let other = PathSpec { rtt: TimeDelta::from_millis(90), ..path(&[], false) };
+        let mut links = Links::to_clients(&run(vec![shared], vec![path(&[0], false), far, other]));
+        let dropped = offer(&mut links, 0, &[1; 50], PACKET_BYTES);
+        assert_eq!((dropped.len(), links.queued_bytes(0)), (50 - 1 - 40, 60_000));
+    }
+
+    #[test]
+    fn what_waits_counts_for_the_paths_that_cross_the_link() {
+        let paths = vec![path(&[0], false), path(&[1, 0], false), path(&[], false)];
+        let mut links = Links::to_clients(&run(vec![link(10, 9); 2], paths));
+        for (link, flows) in [(0, 3), (1, 5), (2, 2), (3, 4)] {
+            assert_eq!(offer(&mut links, link, &vec![0; flows], 1000), []);
+        }
+        // One of each is on the wire; the own links are 2, 3 and 4.
+        assert_eq!([0, 1, 2].map(|path| links.queued_bytes(path)), [3000, 9000, 0]);
+    }
+
+    #[test]
+    fn a_policer_stands_before_the_queue() {
+        let mut policed = link(12, 3);
+        policed.policer = Some("1mbit:3000B".parse().expect("a policer"));
+        let mut links = Links::to_clients(&run(vec![policed], vec![path(&[0], false)]));
+        let dropped = offer(&mut links, 0, &[1, 2, 3], PACKET_BYTES);
+        assert_eq!(dropped, [(3, DroppedBy::Policer)]);
+        let left = links.depart(Time::ZERO, 0, &mut |_, _| panic!("nothing is dropped"));
+        assert_eq!((left, links.next_departure(0)), (None, Time::ZERO + TimeDelta::from_millis(1)));
+        let left = links.depart(links.next_departure(0), 0, &mut |_, _| panic!("no drop"));
+        assert_eq!(left.map(|left| left.packet), Some(packet(1, PACKET_BYTES)));
+    }
+
+    /// Links that are random are so each on its own, whatever direction they are for.
+    #[test]
+    fn links_draw_from_streams_of_their_own() {
+        let lte = LteSpec {
+            mean: Rate::from_mbit(10),
+            variation: Ratio::new(1, 1),
+            correlation: TimeDelta::from_secs(1),
+            outage_every: TimeDelta::ZERO,
+            outage: TimeDelta::ZERO,
+            length: TimeDelta::from_secs(60),
+        };
+        let random = || LinkSpec { rate: RateSpec::Lte(lte), ..link(10, 9) };
+        let own = PathSpec { link: random(), uplink: Some(random()), ..path(&[0, 1], false) };
+        let spec = run(vec![random(), random()], vec![own]);
+        let (mut down, mut up) = (Links::to_clients(&spec), Links::to_servers(&spec));
+        for link in 0..3 {
+            offer(&mut down, link, &[0], PACKET_BYTES);
+        }
+        offer(&mut up, 0, &[0], PACKET_BYTES);
+        let mut ends: Vec<Time> = (0..3).map(|link| down.next_departure(link)).collect();
+        ends.push(up.next_departure(0));
+        ends.sort_unstable();
+        ends.dedup();
+        assert_eq!(ends.len(), 4, "{ends:?}");
+    }
+}

@@ -162,7 +162,31 @@ impl Simulation<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uncork_units::TimeDelta;
+    use crate::{FlowSpec, RunSpec, Workload};
+    use uncork_path::{Buffer, PathSpec};
+    use uncork_units::{Rate, TimeDelta};
+
+    /// Of the SYN/ACK and the ten segments of the first window every second is lost, the first segment
+    /// among them. Before the queue these take no room in it, after the link they do.
+    #[test]
+    fn random_loss_strikes_before_the_queue_or_after_the_link() {
+        let end = Time::ZERO + TimeDelta::from_secs(10);
+        for (position, queued) in [(LossPosition::Before, 4), (LossPosition::After, 9)] {
+            let rtt = TimeDelta::from_millis(100);
+            let mut path = PathSpec::new(Rate::from_mbit(1), rtt, Buffer::Packets(20));
+            path.loss = "every:2".parse().expect("a loss");
+            path.loss_position = position;
+            let reno = "reno".parse().expect("a controller");
+            let flow = FlowSpec::new(reno, Workload::Until(end));
+            let run = RunSpec::over(path, vec![flow], 1, end);
+            let mut simulation = Simulation::new(&run);
+            while simulation.packets() == 0 {
+                assert!(simulation.step());
+            }
+            assert_eq!(simulation.packets(), 10);
+            assert_eq!(simulation.links.queued_bytes(0), queued * 1500, "{position:?}");
+        }
+    }
 
     #[test]
     fn only_new_data_is_ecn_capable_but_for_l4s() {
