@@ -21,7 +21,10 @@ fn bunched(cc: &str, slot_ms: u64) -> f64 {
 /// included. A round trip with turns of 60 ms takes up to 100 ms, so that a window reduced to 60 or
 /// 84 ms leaves the link idle until it has grown again: 0.8 and 0.92 of it are used, or more. BBRv2 does
 /// badly behind turns longer than the round trip: 0.58 to 0.60 over three seeds. The losses of Startup
-/// bound its flight to 1.6 BDP, which no later probe lifts; such turns need 2.5.
+/// bound its flight to 1.3 BDP, the first probe to 1.7; such turns need 2.5. No later probe lifts that: ProbeBW_UP ends when
+/// min_rtt has passed and 1.25 estimated BDP are in flight, which is so at the first ACKs of each probe,
+/// a turn being longer than min_rtt, and the bound grows with ACKs. BBRv3 probes until the bandwidth
+/// grows no more, and has no such bound when its Startup ends early.
 #[test]
 fn bunched_acks_cost_little() {
     println!("share of the link with ACKs in turns of 0, 5, 20, 60 ms");
