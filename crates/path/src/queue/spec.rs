@@ -30,7 +30,9 @@ use super::{
 /// | `pie`      | see [`PieSpec`]                |                 |                                |
 /// | `dualpi2`  | see [`DualPi2Spec`]            |                 |                                |
 ///
-/// The defaults are those of RFC 8289 §5.3 and RFC 8290 §5.2, and for `cake` those of Linux.
+/// The defaults are those of RFC 8289 §5.3 and RFC 8290 §5.2, and for `cake` those of Linux. A target ought
+/// to be at least a packet's time on the link (RFC 8290 §5.2.2), so that on links of less than 2.4 Mbit/s
+/// it ought to be given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueSpec {
