@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use uncork_path::{Ecn, PathSpec};
+use uncork_path::{Ecn, PathSpec, shared_rtt};
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
@@ -75,7 +75,7 @@ impl RunSpec {
 
     /// A link that no path crosses has no buffer to measure, and does not matter.
     fn check_link(&self, link: usize) -> Result {
-        let Some(rtt) = self.shared_rtt(link) else { return Ok(()) };
+        let Some(rtt) = shared_rtt(&self.paths, link) else { return Ok(()) };
         at(Part("link", link), self.links[link].check(PACKET_BYTES, rtt))
     }
 

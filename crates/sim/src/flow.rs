@@ -2,12 +2,11 @@
 
 use uncork_cc::Controller;
 use uncork_flow::{Distribution, FlowRecord, Playback, RequestRecord, SeriesPoint};
-use uncork_path::{Loss, LossSpec};
+use uncork_path::{DroppedBy, Loss, LossSpec};
 use uncork_play::{ClientReport, Transfer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
-use crate::network::DroppedBy;
 use crate::segments::{Ack, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 use crate::timer::Timer;
@@ -15,7 +14,6 @@ use crate::timer::Timer;
 /// RFC 6298 §2.1: a SYN or a SYN/ACK unanswered for so long is sent again.
 const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
 /// Streams of the seed, apart from each other for each flow.
-const LOSS_STREAM: u64 = 1 << 32;
 const CONTROLLER_STREAM: u64 = 2 << 32;
 
 /// What a server sends to its client.
@@ -97,11 +95,14 @@ pub(crate) enum Server {
 }
 
 impl<'a> Flow<'a> {
-    /// A flow that begins, with random loss of its path's kind unless it is `loss` by now.
-    pub(crate) fn new(run: &'a RunSpec, index: u32, loss: Option<LossSpec>) -> Self {
+    /// A flow that begins, with random loss of its path's kind unless it is `changed` by now.
+    pub(crate) fn new(run: &'a RunSpec, index: u32, changed: Option<LossSpec>) -> Self {
         let spec = &run.flows[index as usize];
         let path = run.path_of(spec);
-        let loss = loss.unwrap_or(path.loss);
+        let mut loss = path.loss_of(index, run.seed);
+        if let Some(changed) = changed {
+            loss.change(changed);
+        }
         Self {
             spec,
             index,
@@ -117,7 +118,7 @@ impl<'a> Flow<'a> {
             app_timer: Timer::default(),
             finished: false,
             travelling: 0,
-            loss: Loss::new(loss, run.seed, LOSS_STREAM + u64::from(index)),
+            loss,
             sender_timer: Timer::default(),
             receiver_timer: Timer::default(),
             delivered_early: 0,

@@ -12,7 +12,6 @@ mod flow;
 mod flows;
 mod intervene;
 mod lines;
-mod network;
 mod run;
 mod schedule;
 mod segments;

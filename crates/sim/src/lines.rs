@@ -7,8 +7,6 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::spec::RunSpec;
 
-const JITTER_STREAM: u64 = 8 << 32;
-
 /// The delay lines of one direction. Flows over the same path that are held equally long share one, so
 /// that a thousand flows take no more room than what travels; a flow whose line holds each packet for a
 /// time of its own, or until its turn, has it to itself.
@@ -22,26 +20,20 @@ pub(crate) struct Lines<T> {
 impl<T> Lines<T> {
     /// The lines to the clients, with the jitter of their paths.
     pub(crate) fn to_clients(run: &RunSpec) -> Self {
-        Self::new(run, |path, flow, line| {
-            let Some(jitter) = path.jitter else { return false };
-            line.jitter(jitter, run.seed, JITTER_STREAM + u64::from(flow));
-            true
-        })
+        let line = |path: &PathSpec, flow, one_way| path.downstream_of(flow, one_way, run.seed);
+        Self::new(run, |path| path.jitter.is_some(), line)
     }
 
     /// The lines to the servers, where ACKs may come in turns.
     pub(crate) fn to_servers(run: &RunSpec) -> Self {
-        Self::new(run, |path, _, line| {
-            let Some(aggregation) = path.aggregation else { return false };
-            line.aggregate(aggregation);
-            true
-        })
+        let line = |path: &PathSpec, _, one_way| path.upstream(one_way);
+        Self::new(run, |path| path.aggregation.is_some(), line)
     }
 
-    /// `equip` makes of a plain line what a flow needs, and says whether that is the flow's own.
     fn new(
         run: &RunSpec,
-        equip: impl Fn(&PathSpec, u32, &mut DelayLine<(u32, T)>) -> bool,
+        is_own: impl Fn(&PathSpec) -> bool,
+        line: impl Fn(&PathSpec, u32, TimeDelta) -> DelayLine<(u32, T)>,
     ) -> Self {
         let (mut all, mut shared) = (Vec::new(), BTreeMap::new());
         let mut add = |line| {
@@ -51,11 +43,11 @@ impl<T> Lines<T> {
         let mut of_flow = |(index, flow): (u32, &crate::FlowSpec)| {
             let path = run.path_of(flow);
             let one_way = flow.rtt.unwrap_or(path.rtt).divided_by(2);
-            let mut line = DelayLine::new(one_way);
-            if equip(path, index, &mut line) {
-                return add(line);
+            let mut new = || add(line(path, index, one_way));
+            if is_own(path) {
+                return new();
             }
-            *shared.entry((flow.path, one_way)).or_insert_with(|| add(line))
+            *shared.entry((flow.path, one_way)).or_insert_with(new)
         };
         let of_flows = (0..).zip(&run.flows).map(&mut of_flow).collect();
         Self { all, of_flows }

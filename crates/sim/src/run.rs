@@ -1,15 +1,14 @@
 //! The event loop.
 
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
-use uncork_path::LossSpec;
+use uncork_path::{Links, LossSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Upstream};
 use crate::flows::Flows;
 use crate::lines::Lines;
-use crate::network::Links;
 use crate::schedule::{Schedule, Source};
-use crate::segments::Scratch;
+use crate::segments::{HEADER_BYTES, PACKET_BYTES, Scratch};
 use crate::spec::RunSpec;
 
 /// What a run leaves.
@@ -65,8 +64,8 @@ impl<'a> Simulation<'a> {
             spec,
             now: Time::ZERO,
             schedule,
-            links: Links::to_clients(spec),
-            uplinks: Links::to_servers(spec),
+            links: Links::to_clients(&spec.links, &spec.paths, PACKET_BYTES, spec.seed),
+            uplinks: Links::to_servers(&spec.paths, HEADER_BYTES, spec.seed),
             to_clients: Lines::to_clients(spec),
             to_servers: Lines::to_servers(spec),
             flows: Flows::new(spec.flows.len()),

@@ -99,13 +99,6 @@ impl RunSpec {
         }
     }
 
-    /// The round-trip time in which the buffer of a shared link is measured: the longest of the paths
-    /// that cross it, if any does.
-    pub(crate) fn shared_rtt(&self, link: usize) -> Option<TimeDelta> {
-        let crossing = self.paths.iter().filter(|path| path.via.contains(&link));
-        crossing.map(|path| path.rtt).max()
-    }
-
     /// The path of a flow.
     pub(crate) fn path_of(&self, flow: &FlowSpec) -> &PathSpec {
         &self.paths[flow.path]

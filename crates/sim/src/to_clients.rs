@@ -65,8 +65,9 @@ impl Simulation<'_> {
     fn offer(&mut self, link: u32, packet: Packet<Downstream>) {
         let was_idle = self.links.next_departure(link) == Time::NEVER;
         let flows = &mut self.flows;
-        let mut dropped =
-            |flow, by| flows.get_mut(flow).into_iter().for_each(|flow| flow.note_drop(by));
+        let mut dropped = |packet: Packet<_>, by| {
+            flows.get_mut(packet.flow).into_iter().for_each(|flow| flow.note_drop(by));
+        };
         self.links.offer(self.now, link, packet, &mut dropped);
         let next = self.links.next_departure(link);
         if link == 0 {
@@ -78,8 +79,9 @@ impl Simulation<'_> {
 
     pub(crate) fn on_departure(&mut self, link: u32) {
         let flows = &mut self.flows;
-        let mut dropped =
-            |flow, by| flows.get_mut(flow).into_iter().for_each(|flow| flow.note_drop(by));
+        let mut dropped = |packet: Packet<_>, by| {
+            flows.get_mut(packet.flow).into_iter().for_each(|flow| flow.note_drop(by));
+        };
         let departure = self.links.depart(self.now, link, &mut dropped);
         let next = self.links.next_departure(link);
         if link == 0 {

@@ -22,7 +22,9 @@ impl Simulation<'_> {
         let (host, ecn) = (flow.host, Ecn::NotEct);
         let packet = Packet { flow: index, host, bytes: HEADER_BYTES, ecn, body: message };
         let flows = &mut self.flows;
-        let mut dropped = |flow, _| flows.get_mut(flow).into_iter().for_each(Flow::note_ack_drop);
+        let mut dropped = |packet: Packet<_>, _| {
+            flows.get_mut(packet.flow).into_iter().for_each(Flow::note_ack_drop);
+        };
         self.uplinks.offer(self.now, link, packet, &mut dropped);
         let next = self.uplinks.next_departure(link);
         if was_idle && next < Time::NEVER {
@@ -32,7 +34,9 @@ impl Simulation<'_> {
 
     pub(crate) fn on_uplink_departure(&mut self, link: u32) {
         let flows = &mut self.flows;
-        let mut dropped = |flow, _| flows.get_mut(flow).into_iter().for_each(Flow::note_ack_drop);
+        let mut dropped = |packet: Packet<_>, _| {
+            flows.get_mut(packet.flow).into_iter().for_each(Flow::note_ack_drop);
+        };
         let departure = self.uplinks.depart(self.now, link, &mut dropped);
         self.schedule.again_or_done(self.uplinks.next_departure(link));
         if let Some(Packet { flow, body, .. }) = departure.map(|departure| departure.packet) {

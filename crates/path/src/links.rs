@@ -1,10 +1,8 @@
 //! The links between servers and clients, and which packets cross which of them.
 
-use uncork_path::{Bottleneck, Departure, LinkSpec, Packet, Policer};
 use uncork_units::{Time, TimeDelta};
 
-use crate::segments::{HEADER_BYTES, PACKET_BYTES};
-use crate::spec::RunSpec;
+use crate::{Bottleneck, Departure, LinkSpec, Packet, PathSpec, Policer};
 
 /// Streams of the seed for the queues of links, apart from each other for each link.
 const DOWN_STREAM: u64 = 4 << 32;
@@ -12,7 +10,7 @@ const UP_STREAM: u64 = 5 << 32;
 
 /// Links in one direction, and the route of each path over them.
 #[derive(Debug)]
-pub(crate) struct Links<T> {
+pub struct Links<T> {
     all: Vec<Link<T>>,
     /// Those before this one are shared.
     shared: u32,
@@ -30,56 +28,58 @@ struct Link<T> {
 
 /// Who dropped a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DroppedBy {
+pub enum DroppedBy {
+    /// The queue of a link.
     Queue,
+    /// The policer in front of a link.
     Policer,
 }
 
 impl<T> Links<T> {
-    /// The links to the clients: those that are shared come first, then each path's own.
-    pub(crate) fn to_clients(run: &RunSpec) -> Self {
-        let shared = run
-            .links
-            .iter()
-            .enumerate()
-            .map(|(index, link)| (link, run.shared_rtt(index).unwrap_or(TimeDelta::ZERO)));
-        let own = run.paths.iter().map(|path| (&path.link, path.rtt));
-        let route = |(index, path): (u32, &uncork_path::PathSpec)| {
-            path.via
-                .iter()
-                .map(|link| *link as u32)
-                .chain([run.links.len() as u32 + index])
-                .collect()
+    /// The links to the clients, for packets of `packet_bytes`: the links `shared` come first, which
+    /// paths name in [`PathSpec::via`], then each path's own.
+    pub fn to_clients(
+        shared: &[LinkSpec],
+        paths: &[PathSpec],
+        packet_bytes: u32,
+        seed: u64,
+    ) -> Self {
+        let rtt = |link| shared_rtt(paths, link).unwrap_or(TimeDelta::ZERO);
+        let rtts = (0..shared.len()).map(rtt);
+        let own = paths.iter().map(|path| (&path.link, path.rtt));
+        let route = |(index, path): (u32, &PathSpec)| {
+            let via = path.via.iter().map(|link| *link as u32);
+            via.chain([shared.len() as u32 + index]).collect()
         };
         Self {
-            all: build(shared.chain(own), PACKET_BYTES, (run.seed, DOWN_STREAM)),
-            shared: run.links.len() as u32,
-            routes: (0..).zip(&run.paths).map(route).collect(),
+            all: build(shared.iter().zip(rtts).chain(own), packet_bytes, (seed, DOWN_STREAM)),
+            shared: shared.len() as u32,
+            routes: (0..).zip(paths).map(route).collect(),
         }
     }
 
-    /// The links to the servers: those of paths that have one.
-    pub(crate) fn to_servers(run: &RunSpec) -> Self {
-        let own = run.paths.iter().filter_map(|path| Some((path.uplink.as_ref()?, path.rtt)));
+    /// The links to the servers, for acknowledgements of `ack_bytes`: those of paths that have one.
+    pub fn to_servers(paths: &[PathSpec], ack_bytes: u32, seed: u64) -> Self {
+        let own = paths.iter().filter_map(|path| Some((path.uplink.as_ref()?, path.rtt)));
         let mut next = 0..;
-        let mut route = |path: &uncork_path::PathSpec| match path.uplink {
+        let mut route = |path: &PathSpec| match path.uplink {
             Some(_) => next.by_ref().take(1).collect(),
             None => Route::new(),
         };
         Self {
-            all: build(own, HEADER_BYTES, (run.seed, UP_STREAM)),
+            all: build(own, ack_bytes, (seed, UP_STREAM)),
             shared: 0,
-            routes: run.paths.iter().map(&mut route).collect(),
+            routes: paths.iter().map(&mut route).collect(),
         }
     }
 
     /// The first link of `path`; `None` when nothing is in the way.
-    pub(crate) fn first(&self, path: usize) -> Option<u32> {
+    pub fn first(&self, path: usize) -> Option<u32> {
         self.routes[path].first().copied()
     }
 
     /// The link after `link` on a path, which is asked for only where several cross it.
-    pub(crate) fn after(&self, link: u32, path: impl FnOnce() -> usize) -> Option<u32> {
+    pub fn after(&self, link: u32, path: impl FnOnce() -> usize) -> Option<u32> {
         if link >= self.shared {
             return None; // A path's own link is its last.
         }
@@ -89,46 +89,46 @@ impl<T> Links<T> {
     }
 
     /// Bytes that wait in the queues that `path` crosses.
-    pub(crate) fn queued_bytes(&self, path: usize) -> u64 {
+    pub fn queued_bytes(&self, path: usize) -> u64 {
         let links = self.routes[path].iter().map(|link| &self.all[*link as usize]);
         links.map(|link| link.bottleneck.queued_bytes()).sum()
     }
 
     /// The links that have a bottleneck to change, the shared ones first.
-    pub(crate) fn bottleneck_mut(&mut self, link: u32) -> &mut Bottleneck<T> {
+    pub fn bottleneck_mut(&mut self, link: u32) -> &mut Bottleneck<T> {
         &mut self.all[link as usize].bottleneck
     }
 
     /// When `link` has sent what it is sending; [`Time::NEVER`] when it is idle.
-    pub(crate) fn next_departure(&self, link: u32) -> Time {
+    pub fn next_departure(&self, link: u32) -> Time {
         self.all[link as usize].bottleneck.next_departure()
     }
 
     /// A packet arrives at `link`; it, or others in its stead, may go to `dropped`.
-    pub(crate) fn offer(
+    pub fn offer(
         &mut self,
         now: Time,
         link: u32,
         packet: Packet<T>,
-        dropped: &mut impl FnMut(u32, DroppedBy),
+        dropped: &mut impl FnMut(Packet<T>, DroppedBy),
     ) {
         let link = &mut self.all[link as usize];
         if link.policer.as_mut().is_some_and(|policer| !policer.admits(now, packet.bytes)) {
-            dropped(packet.flow, DroppedBy::Policer);
+            dropped(packet, DroppedBy::Policer);
             return;
         }
-        let mut by_queue = |packet: Packet<T>| dropped(packet.flow, DroppedBy::Queue);
+        let mut by_queue = |packet| dropped(packet, DroppedBy::Queue);
         link.bottleneck.offer(now, packet, &mut by_queue);
     }
 
     /// The packet that has left `link` by `now`.
-    pub(crate) fn depart(
+    pub fn depart(
         &mut self,
         now: Time,
         link: u32,
-        dropped: &mut impl FnMut(u32, DroppedBy),
+        dropped: &mut impl FnMut(Packet<T>, DroppedBy),
     ) -> Option<Departure<T>> {
-        let mut by_queue = |packet: Packet<T>| dropped(packet.flow, DroppedBy::Queue);
+        let mut by_queue = |packet| dropped(packet, DroppedBy::Queue);
         self.all[link as usize].bottleneck.depart(now, &mut by_queue)
     }
 }
@@ -145,12 +145,21 @@ fn build<'a, T>(
     (0..).zip(links).map(link).collect()
 }
 
+/// The round-trip time in which the buffer of a shared link is measured: the longest of the paths
+/// that cross it, if any does.
+pub fn shared_rtt(paths: &[PathSpec], link: usize) -> Option<TimeDelta> {
+    let crossing = paths.iter().filter(|path| path.via.contains(&link));
+    crossing.map(|path| path.rtt).max()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uncork_path::{Buffer, Ecn, LteSpec, PathSpec, RateSpec};
+    use crate::{Buffer, Ecn, LteSpec, RateSpec};
     use uncork_units::{Rate, Ratio};
 
+    const PACKET_BYTES: u32 = 1500;
+    const ACK_BYTES: u32 = 52;
     const RTT: TimeDelta = TimeDelta::from_millis(10);
 
     fn link(mbit: u64, packets: u64) -> LinkSpec {
@@ -164,9 +173,12 @@ mod tests {
         path
     }
 
-    fn run(links: Vec<LinkSpec>, paths: Vec<PathSpec>) -> RunSpec {
-        let over = RunSpec::over(path(&[], false), Vec::new(), 1, Time::NEVER);
-        RunSpec { links, paths, ..over }
+    fn to_clients(shared: &[LinkSpec], paths: &[PathSpec]) -> Links<()> {
+        Links::to_clients(shared, paths, PACKET_BYTES, 1)
+    }
+
+    fn to_servers(paths: &[PathSpec]) -> Links<()> {
+        Links::to_servers(paths, ACK_BYTES, 1)
     }
 
     fn packet(flow: u32, bytes: u32) -> Packet<()> {
@@ -183,7 +195,8 @@ mod tests {
         let mut dropped = Vec::new();
         for flow in flows {
             let packet = packet(*flow, bytes);
-            links.offer(Time::ZERO, link, packet, &mut |flow, by| dropped.push((flow, by)));
+            links
+                .offer(Time::ZERO, link, packet, &mut |packet, by| dropped.push((packet.flow, by)));
         }
         dropped
     }
@@ -191,7 +204,7 @@ mod tests {
     #[test]
     fn a_path_crosses_shared_links_in_its_own_order_and_its_own_link_last() {
         let paths = [&[][..], &[0], &[2, 0, 1], &[1, 2]].map(|via| path(via, false));
-        let links = Links::<()>::to_clients(&run(vec![link(10, 9); 3], paths.into()));
+        let links = to_clients(&[(); 3].map(|()| link(10, 9)), &paths);
         let routes: Vec<Vec<u32>> = (0..4).map(|path| crossed(&links, path)).collect();
         assert_eq!(routes, [vec![3], vec![0, 4], vec![2, 0, 1, 5], vec![1, 2, 6]]);
         assert_eq!(links.after(2, || 1), None, "a link that the path does not cross");
@@ -200,7 +213,7 @@ mod tests {
     #[test]
     fn only_paths_with_an_uplink_cross_one() {
         let paths = vec![path(&[0], true), path(&[0], false), path(&[], true)];
-        let links = Links::<()>::to_servers(&run(vec![link(10, 9)], paths));
+        let links = to_servers(&paths);
         let routes: Vec<Vec<u32>> = (0..3).map(|path| crossed(&links, path)).collect();
         assert_eq!(routes, [vec![0], vec![], vec![1]]);
     }
@@ -209,11 +222,11 @@ mod tests {
     /// way back; besides it, one is on the wire.
     #[test]
     fn buffers_are_counted_in_what_travels_there() {
-        let spec = run(vec![], vec![path(&[], true)]);
-        let mut down = Links::to_clients(&spec);
+        let paths = [path(&[], true)];
+        let mut down = to_clients(&[], &paths);
         assert_eq!(offer(&mut down, 0, &[7; 5], PACKET_BYTES), [(7, DroppedBy::Queue)]);
-        let mut up = Links::to_servers(&spec);
-        assert_eq!(offer(&mut up, 0, &[7; 4], HEADER_BYTES), [(7, DroppedBy::Queue)]);
+        let mut up = to_servers(&paths);
+        assert_eq!(offer(&mut up, 0, &[7; 4], ACK_BYTES), [(7, DroppedBy::Queue)]);
     }
 
     /// 12 Mbit/s and 40 ms are 60 kB; the path of 10 ms crosses it, too.
@@ -222,7 +235,7 @@ mod tests {
         let shared = LinkSpec::new(Rate::from_mbit(12), Buffer::MilliBdp(1000));
         let far = PathSpec { rtt: TimeDelta::from_millis(40), ..path(&[0], false) };
         let other = PathSpec { rtt: TimeDelta::from_millis(90), ..path(&[], false) };
-        let mut links = Links::to_clients(&run(vec![shared], vec![path(&[0], false), far, other]));
+        let mut links = to_clients(&[shared], &[path(&[0], false), far, other]);
         let dropped = offer(&mut links, 0, &[1; 50], PACKET_BYTES);
         assert_eq!((dropped.len(), links.queued_bytes(0)), (50 - 1 - 40, 60_000));
     }
@@ -230,7 +243,7 @@ mod tests {
     #[test]
     fn what_waits_counts_for_the_paths_that_cross_the_link() {
         let paths = vec![path(&[0], false), path(&[1, 0], false), path(&[], false)];
-        let mut links = Links::to_clients(&run(vec![link(10, 9); 2], paths));
+        let mut links = to_clients(&[(); 2].map(|()| link(10, 9)), &paths);
         for (link, flows) in [(0, 3), (1, 5), (2, 2), (3, 4)] {
             assert_eq!(offer(&mut links, link, &vec![0; flows], 1000), []);
         }
@@ -242,7 +255,7 @@ mod tests {
     fn a_policer_stands_before_the_queue() {
         let mut policed = link(12, 3);
         policed.policer = Some("1mbit:3000B".parse().expect("a policer"));
-        let mut links = Links::to_clients(&run(vec![policed], vec![path(&[0], false)]));
+        let mut links = to_clients(&[policed], &[path(&[0], false)]);
         let dropped = offer(&mut links, 0, &[1, 2, 3], PACKET_BYTES);
         assert_eq!(dropped, [(3, DroppedBy::Policer)]);
         let left = links.depart(Time::ZERO, 0, &mut |_, _| panic!("nothing is dropped"));
@@ -264,8 +277,8 @@ mod tests {
         };
         let random = || LinkSpec { rate: RateSpec::Lte(lte), ..link(10, 9) };
         let own = PathSpec { link: random(), uplink: Some(random()), ..path(&[0, 1], false) };
-        let spec = run(vec![random(), random()], vec![own]);
-        let (mut down, mut up) = (Links::to_clients(&spec), Links::to_servers(&spec));
+        let own = [own];
+        let (mut down, mut up) = (to_clients(&[random(), random()], &own), to_servers(&own));
         for link in 0..3 {
             offer(&mut down, link, &[0], PACKET_BYTES);
         }
