@@ -6,11 +6,10 @@ use serde::Deserialize;
 use uncork_report::Align;
 use uncork_report::lab::{
     DataFile, Figure, FigureTable, LabDocument, LabEngine, Plot, Provenance, Published,
-    TableColumn, Threshold,
+    TableColumn, Threshold, quantity,
 };
 
 use crate::builtin::Builtin;
-use crate::evaluate::shown;
 
 /// A list of scenarios that answer one question together.
 #[derive(Clone, Debug, Deserialize)]
@@ -157,13 +156,13 @@ fn bounds(document: &LabDocument) -> FigureTable {
     let column =
         |label: &str, align| TableColumn { label: label.into(), unit: String::new(), align };
     let row = |one: &Threshold| {
-        let measured = one.measured.map_or("nothing".into(), |value| shown(value, &one.unit));
+        let measured = one.measured.map_or("nothing".into(), |value| quantity(value, &one.unit));
         let verdict = if one.passed { "met" } else { "missed" };
         vec![
             one.text.clone(),
             one.cell.clone(),
             measured,
-            shown(one.bound, &one.unit),
+            quantity(one.bound, &one.unit),
             verdict.into(),
         ]
     };

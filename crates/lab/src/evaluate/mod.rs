@@ -17,4 +17,3 @@ pub use document::RunCost;
 pub(crate) use document::{SampledCell, document};
 pub use outcome::RunOutcome;
 pub(crate) use outcome::run_item;
-pub(crate) use units::shown;

@@ -1,6 +1,6 @@
 //! Names and units of metrics, for documents and for people.
 
-use uncork_report::lab::Estimate;
+use uncork_report::lab::{Estimate, quantity};
 
 use crate::scenario::{Metric, MetricUnit, Quantity, Statistic};
 
@@ -88,25 +88,12 @@ pub(crate) fn scaled(estimate: Estimate, scale: f64) -> Estimate {
     }
 }
 
-/// A value for people, with its unit in the multiple that reads best.
-pub(crate) fn shown(value: f64, unit: &str) -> String {
-    let size = value.abs();
-    match unit {
-        "s" if size < 1.0 => format!("{} ms", digits(value * 1e3)),
-        "bit/s" if size >= 1e9 => format!("{} Gbit/s", digits(value / 1e9)),
-        "bit/s" if size >= 1e6 => format!("{} Mbit/s", digits(value / 1e6)),
-        "bit/s" => format!("{} kbit/s", digits(value / 1e3)),
-        "" => digits(value),
-        _ => format!("{} {unit}", digits(value)),
-    }
-}
-
 /// An estimate for people: with its interval, where it has one.
 pub(crate) fn shown_estimate(estimate: &Estimate, unit: &str) -> String {
-    let value = shown(estimate.value, unit);
+    let value = quantity(estimate.value, unit);
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => {
-            format!("{value} ({} to {})", shown(low, unit), shown(high, unit))
+            format!("{value} ({} to {})", quantity(low, unit), quantity(high, unit))
         }
         _ => value,
     }
@@ -123,36 +110,9 @@ pub(crate) fn shown_change(estimate: &Estimate) -> String {
     }
 }
 
-/// Three significant digits.
-fn digits(value: f64) -> String {
-    let places = match value.abs() {
-        size if size >= 100.0 || size == 0.0 => 0,
-        size if size >= 10.0 => 1,
-        size if size >= 1.0 => 2,
-        size if size >= 0.1 => 3,
-        _ => 4,
-    };
-    format!("{value:.places$}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_read_well() {
-        for (value, unit, text) in [
-            (4.4271, "s", "4.43 s"),
-            (0.0501, "s", "50.1 ms"),
-            (17_870_000.0, "bit/s", "17.9 Mbit/s"),
-            (96_000.0, "bit/s", "96.0 kbit/s"),
-            (9.4e9, "bit/s", "9.40 Gbit/s"),
-            (0.0, "%", "0 %"),
-            (123.4, "", "123"),
-        ] {
-            assert_eq!(shown(value, unit), text);
-        }
-    }
 
     #[test]
     fn names_are_those_of_the_files() {

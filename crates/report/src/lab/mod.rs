@@ -21,4 +21,5 @@ pub use figure::{
     HeatScale, Lines, Plot, Provenance, TableColumn, TimePanel, TimeSeries,
 };
 pub use html::lab_html;
+pub use results::quantity;
 pub use table::lab_table;

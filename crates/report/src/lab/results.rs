@@ -162,9 +162,32 @@ fn unit(base: &str, most: f64) -> Option<Unit> {
     }
 }
 
-/// A figure with its unit, in the multiple in which it reads best: `4.40 s`.
-pub(super) fn quantity(value: f64, base: &str) -> String {
+/// A figure with its unit: three digits, in the multiple in which it reads best. `base` is a unit of
+/// documents; of `bit/s`, `B` and `s` there are multiples: 4.4 of `s` is `4.40 s`.
+pub fn quantity(value: f64, base: &str) -> String {
     let unit = unit(base, value);
     let (name, size) = unit.map_or((base, 1.0), |unit| (unit.name, unit.size));
     format!("{} {name}", three(value / size)).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_read_well() {
+        for (value, unit, text) in [
+            (4.4271, "s", "4.43 s"),
+            (0.0501, "s", "50.1 ms"),
+            (0.000_05, "s", "50.0 µs"),
+            (17_870_000.0, "bit/s", "17.9 Mbit/s"),
+            (96_000.0, "bit/s", "96.0 kbit/s"),
+            (9.4e9, "bit/s", "9.40 Gbit/s"),
+            (0.0, "%", "0 %"),
+            (0.001_234, "%", "0.00123 %"),
+            (123.4, "", "123"),
+        ] {
+            assert_eq!(quantity(value, unit), text);
+        }
+    }
 }
