@@ -58,7 +58,8 @@ fn runs_without_errors_and_fits_the_window() {
     }
 }
 
-/// Nine of each with long names, a map of 24 columns, and moments close to each other.
+/// Nine of each with long names, a map of 24 columns, names along an axis, and moments close to each
+/// other.
 fn crowd() -> LabDocument {
     let mut document = document();
     for figure in &mut document.figures {
@@ -71,7 +72,15 @@ fn crowd() -> LabDocument {
                     .for_each(|row| *row = row.iter().cycle().take(24).copied().collect());
             }
             Plot::Cdf(cdf) => thrice(&mut cdf.curves, |curve| &mut curve.label),
-            Plot::Lines(lines) => thrice(&mut lines.curves, |curve| &mut curve.label),
+            Plot::Lines(lines) => {
+                thrice(&mut lines.curves, |curve| &mut curve.label);
+                lines.x_names =
+                    (0..12).map(|n| format!("bbr{n} 20 and 100 milliseconds")).collect();
+                for curve in &mut lines.curves {
+                    (0..).zip(&mut curve.points).for_each(|(n, point)| point.x = f64::from(n));
+                }
+                lines.log_x = false;
+            }
             Plot::Bars(bars) => bars
                 .groups
                 .iter_mut()

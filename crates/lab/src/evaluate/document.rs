@@ -41,6 +41,7 @@ pub(crate) fn document(
     let results = Results::new(scenario, runs);
     let axis = |axis: &crate::scenario::Axis| MatrixAxis {
         key: axis.key.clone(),
+        name: axis.name.clone(),
         values: axis.values.clone(),
     };
     LabDocument {

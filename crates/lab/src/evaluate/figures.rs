@@ -9,7 +9,7 @@ use super::document::SampledCell;
 use super::results::Results;
 use super::time_series::time_series;
 use super::units::scaled;
-use crate::scenario::{self, Axis, FigureKind, Metric, Quantity, Selection, Statistic};
+use crate::scenario::{self, Axis, FigureKind, Metric, Places, Quantity, Selection, Statistic};
 
 /// Points of one curve of a distribution.
 const CURVE_POINTS: usize = 400;
@@ -52,7 +52,7 @@ fn plot(
         FigureKind::Cdf { metric, by, log } => cdf(results, of, *metric, *by, *log).map(Plot::Cdf),
         FigureKind::Lines { x, quantity, by, log_x, log_y, published } => {
             let mut lines = lines(results, of, *x, *quantity, *by, (*log_x, *log_y))?;
-            add_published(&mut lines, published, *quantity);
+            add_published(&mut lines, published, &results.scenario.axes[*x], *quantity);
             Some(Plot::Lines(lines))
         }
         FigureKind::Bars { metric, statistics, by } => {
@@ -127,9 +127,9 @@ fn heat_map(
         |up: usize| (0..across.values.len()).map(|across| value(&[(x, across), (y, up)])).collect();
     let values: Vec<Vec<Option<f64>>> = (0..up.values.len()).map(row).collect();
     is_drawn(&values).then(|| HeatMap {
-        x_label: across.name(),
+        x_label: across.name.clone(),
         x: across.values.clone(),
-        y_label: up.name(),
+        y_label: up.name.clone(),
         y: up.values.clone(),
         ..map_of(values, quantity, over)
     })
@@ -160,7 +160,7 @@ fn by_size(
             .iter()
             .map(|(least, limit)| format!("{} to {}", size(*least), size(*limit)))
             .collect(),
-        y_label: up.name(),
+        y_label: up.name.clone(),
         y: up.values.clone(),
         ..map_of(values, quantity, over)
     })
@@ -239,19 +239,21 @@ fn lines(
     by: Option<usize>,
     (log_x, log_y): (bool, bool),
 ) -> Option<Lines> {
-    let axis = &results.scenario.axes[x];
+    let Places { label: x_label, at: places, names: x_names } = results.scenario.axes[x].places();
+    // Names have no scale.
+    let log_x = log_x && x_names.is_empty();
     let (unit, scale) = quantity.figure_unit(false);
     let curve = |member: Member| {
         let point = |value: usize| {
             let at: Vec<(usize, usize)> = member.at.iter().copied().chain([(x, value)]).collect();
             let cells = results.cells(&member.of, &at);
             let estimate = scaled(results.estimate(&cells, &member.of, quantity, None)?, scale);
-            let x = axis.number(value);
+            let x = places[value];
             let fits = (!log_x || x > 0.0) && (!log_y || estimate.value > 0.0);
             let low = estimate.low.filter(|low| !log_y || *low > 0.0);
             fits.then_some(EstimatePoint { x, y: estimate.value, low, high: estimate.high })
         };
-        let mut points: Vec<EstimatePoint> = (0..axis.values.len()).filter_map(point).collect();
+        let mut points: Vec<EstimatePoint> = (0..places.len()).filter_map(point).collect();
         points.sort_by(|one, other| one.x.total_cmp(&other.x));
         let curve = EstimateCurve { label: member.label, cc: member.cc, published: false, points };
         (!curve.points.is_empty()).then_some(curve)
@@ -262,15 +264,20 @@ fn lines(
         "" => quantity_words(quantity, false),
         _ => format!("{}, {unit}", quantity_words(quantity, false)),
     };
-    let x_label = axis.label();
-    (!curves.is_empty()).then_some(Lines { x_label, y_label, log_x, log_y, curves })
+    (!curves.is_empty()).then_some(Lines { x_label, x_names, y_label, log_x, log_y, curves })
 }
 
 /// Other people's points: one curve for each label, coloured as the controller that it names.
-fn add_published(lines: &mut Lines, published: &[(String, String, f64)], quantity: Quantity) {
+fn add_published(
+    lines: &mut Lines,
+    published: &[(String, usize, f64)],
+    axis: &Axis,
+    quantity: Quantity,
+) {
     let (_, scale) = quantity.figure_unit(false);
+    let places = axis.places().at;
     for (label, x, y) in published {
-        let point = EstimatePoint { x: Axis::number_of(x).0, y: y * scale, low: None, high: None };
+        let point = EstimatePoint { x: places[*x], y: y * scale, low: None, high: None };
         if (lines.log_x && point.x <= 0.0) || (lines.log_y && point.y <= 0.0) {
             continue;
         }

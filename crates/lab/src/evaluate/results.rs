@@ -106,7 +106,7 @@ impl<'a> Results<'a> {
         let open = axes.filter(|(axis, _)| of.at.iter().all(|(fixed, _)| fixed != axis));
         let point = &self.scenario.cells[cell].point;
         let value = |(axis, with): (usize, &crate::scenario::Axis)| {
-            format!("{} {}", with.name(), with.values[point[axis]])
+            format!("{} {}", with.name, with.values[point[axis]])
         };
         open.map(value).collect::<Vec<_>>().join(", ")
     }

@@ -38,7 +38,9 @@ fn scenario() -> Scenario {
     Scenario {
         axes: vec![Axis {
             key: "flow.main.cc".into(),
+            name: "cc".into(),
             values: vec!["cubic".into(), "bbr3".into()],
+            written: vec!["cubic".into(), "bbr3".into()],
         }],
         cells: vec![cell(0, "cubic"), cell(1, "bbr3")],
         ..Scenario::empty("test")

@@ -105,6 +105,8 @@ pub(super) const VIDEO: &[&str] = &[
     "resume_threshold",
     "max_buffer",
 ];
+/// Keys of a value of the matrix that has a name.
+pub(super) const ALTERNATIVE: &[&str] = &["name", "values"];
 /// Keys of `[[threshold]]`.
 pub(super) const THRESHOLD: &[&str] =
     &["metric", "flow", "cc", "where", "over", "at_least", "less_than", "min", "max"];
@@ -237,13 +239,30 @@ mod tests {
     fn the_reference_has_every_key() {
         let reference = include_str!("../../../../docs/scenarios.md");
         let tables = [
-            FILE, RUN, LINK, PATH, LTE, DRAW, FLOW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO,
-            THRESHOLD, PUBLISHED, FIGURE,
+            FILE,
+            RUN,
+            LINK,
+            PATH,
+            LTE,
+            DRAW,
+            FLOW,
+            REQUESTS,
+            ARRIVALS,
+            MEDIA,
+            AUDIO,
+            VIDEO,
+            ALTERNATIVE,
+            THRESHOLD,
+            PUBLISHED,
+            FIGURE,
         ];
         for key in tables.iter().copied().flatten() {
             assert!(reference.contains(&format!("`{key}`")), "{key}");
         }
         assert!(LINK.iter().all(|key| PATH.contains(key)));
+        // A table in the matrix is a named value if it has one of these, else a table of these keys.
+        let values = [LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO];
+        assert!(ALTERNATIVE.iter().all(|key| values.iter().all(|keys| !keys.contains(key))));
         assert!(WORKLOADS.iter().all(|key| FLOW.contains(key)));
     }
 

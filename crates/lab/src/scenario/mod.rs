@@ -16,6 +16,7 @@ mod question;
 mod read;
 mod set;
 
+pub(crate) use axis::Places;
 pub use error::{Place, ScenarioError, Source};
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;

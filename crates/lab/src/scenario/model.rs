@@ -43,10 +43,14 @@ pub struct Scenario {
 /// A quantity that is varied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Where its values are put, such as `path.loss` or `flow.main.cc`.
+    /// Where its values are put, such as `path.loss`, or `path.rate,path.rtt` for several places.
     pub key: String,
-    /// The values as people write them.
+    /// What it is called in tables and figures, other than all axes beside it.
+    pub name: String,
+    /// What its values are called in tables and figures.
     pub values: Vec<String>,
+    /// The values as they stand in the file, by which it may refer to them, too.
+    pub(crate) written: Vec<String>,
 }
 
 /// A combination of the axes' values.

@@ -169,8 +169,8 @@ pub enum FigureKind {
         log_x: bool,
         /// Logarithmic y axis.
         log_y: bool,
-        /// Published points: (label, value of x as the axis writes it, value).
-        published: Vec<(String, String, f64)>,
+        /// Published points: (label, index of the value of x, value).
+        published: Vec<(String, usize, f64)>,
     },
     /// Quantiles of a metric with their confidence intervals, a group for each value of `by` and each class.
     Bars {

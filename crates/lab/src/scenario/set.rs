@@ -2,12 +2,12 @@
 
 use toml_edit::{Array, DocumentMut, Item, TableLike};
 
-use super::document::{Node, Value, toml_value};
+use super::document::{Entry, Node, Value, toml_value};
 use super::error::{Place, ScenarioError, Source};
 use super::keys;
-use super::read::unknown_place;
+use super::read::{Alternative, unknown_place};
 
-/// An axis and its values before any was replaced.
+/// An axis and all that its values were called before any was replaced.
 type Before = Vec<(String, Vec<String>)>;
 
 /// Puts the values of `set` into `tree`, and gives the text that reads as this tree: `text`, with its
@@ -108,8 +108,13 @@ fn write(mut table: &mut dyn TableLike, keys: &[String], mut item: Item) {
 
 fn axes(tree: &Node) -> Before {
     let entries = tree.get("matrix").map(Node::entries).unwrap_or_default();
-    let labels = |node: &Node| node.list().unwrap_or_default().iter().map(Node::label).collect();
-    entries.iter().map(|entry| (entry.name.clone(), labels(&entry.node))).collect()
+    let texts = |entry: &Entry| {
+        let keys: Vec<Vec<String>> = entry.name.split(',').map(dotted).collect();
+        let values = entry.node.list().unwrap_or_default().iter();
+        let read = values.filter_map(|node| Alternative::read(node, &keys).ok());
+        read.flat_map(|value| [value.label, value.written]).collect()
+    };
+    entries.iter().map(|entry| (entry.name.clone(), texts(entry))).collect()
 }
 
 /// Leaves out what asks for values that axes had and have no longer.

@@ -104,7 +104,7 @@ fn figures_name_their_axes() {
     let scenario = scenario(EXAMPLE, &[]);
     let FigureKind::Lines { x, by, published, .. } = &scenario.figures[0].kind else { panic!() };
     assert_eq!((*x, *by), (0, Some(1)));
-    assert_eq!(*published, [("LiteSpeed 2019".to_owned(), "1%".to_owned(), 8.6)]);
+    assert_eq!(*published, [("LiteSpeed 2019".to_owned(), 2, 8.6)]);
     let FigureKind::HeatMap { x, y, over, .. } = &scenario.figures[1].kind else { panic!() };
     assert_eq!((*x, *y, over.as_ref().unwrap().at.as_slice()), (0, 1, &[(1, 0)][..]));
 }
@@ -120,6 +120,56 @@ fn several_places_can_vary_together() {
         (path.link.nominal_rate(), path.rtt),
         (Rate::from_mbit(9), TimeDelta::from_millis(9))
     );
+}
+
+/// Two paths and what is asked of them, with this matrix.
+fn named(matrix: &str) -> String {
+    format!(
+        "[path]\nrate = \"20mbit\"\nrtt = \"50ms\"\n[flow.main]\ncc = \"bbr3\"\ntransfer = \"1MB\"\n\
+         [matrix]\n{matrix}\n\
+         [[threshold]]\nmetric = \"completion.p50\"\nmax = \"9s\"\n\
+         where = {{ \"path.rate,path.rtt\" = \"home\" }}\n\
+         [[threshold]]\nmetric = \"completion.p50\"\nmax = \"9s\"\n\
+         where = {{ \"path.rate,path.rtt\" = [\"9mbit\", \"9ms\"] }}\n"
+    )
+}
+
+const HOME: &str = "\"path.rate,path.rtt\" = [{ name = \"home\", values = [\"1mbit\", \"100ms\"] }, \
+                    [\"9mbit\", \"9ms\"]]";
+
+#[test]
+fn a_value_of_an_axis_can_have_a_name() {
+    let text = named(HOME);
+    let scenario = scenario(&text, &[]);
+    assert_eq!(scenario.axes[0].name, "rate and rtt");
+    assert_eq!(scenario.axes[0].values, ["home", "9mbit, 9ms"]);
+    let at: Vec<_> = scenario.thresholds.iter().map(|threshold| threshold.of.at[0]).collect();
+    assert_eq!(at, [(0, 0), (0, 1)]);
+    let path = &scenario.instance(0, 1).run.paths[0];
+    assert_eq!(path.link.nominal_rate(), Rate::from_mbit(1));
+    let set = ["matrix.\"path.rate,path.rtt\"=[[\"9mbit\", \"9ms\"]]"];
+    let narrowed = crate::common::scenario(&text, &set);
+    assert_eq!(narrowed.thresholds.len(), 1, "what asks for home is left out");
+    let drawn = "\"path.rtt\" = [\"40ms\", { name = \"far\", values = [\"90ms\"] }]";
+    let one = small("", &format!("cc = \"bbr3\"\ntransfer = \"1MB\"\n[matrix]\n{drawn}"));
+    assert_eq!(one.axes[0].values, ["40ms", "far"]);
+    assert_eq!(one.instance(1, 1).run.paths[0].rtt, TimeDelta::from_millis(90));
+}
+
+#[test]
+fn places_of_one_kind_are_told_once_where_they_are_alike() {
+    let flow = |name: &str| format!("[flow.{name}]\ncc = \"bbr3\"\ntransfer = \"1MB\"\n");
+    let text = format!(
+        "[path]\nrate = \"20mbit\"\nrtt = \"50ms\"\n{}{}[matrix]\n\
+         \"flow.a.cc,flow.b.cc,flow.b.start\" = [[\"reno\", \"reno\", \"0s\"], \
+         [\"reno\", \"cubic\", \"5s\"]]\n\"flow.a.count,flow.b.count\" = [[1, 1], [4, 4]]\n",
+        flow("a"),
+        flow("b")
+    );
+    let axes = scenario(&text, &[]).axes;
+    assert_eq!((axes[0].name.as_str(), axes[1].name.as_str()), ("cc and start", "count"));
+    assert_eq!(axes[0].values, ["reno, 0s", "reno/cubic, 5s"]);
+    assert_eq!(axes[1].values, ["1", "4"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whether the parts of a document fit together.
 
 use super::document::{Cell, LabDocument};
-use super::figure::{Curve, EstimateCurve, Figure, HeatMap, Plot};
+use super::figure::{Curve, EstimateCurve, Figure, HeatMap, Lines, Plot};
 use crate::json::DocumentError;
 
 impl LabDocument {
@@ -51,6 +51,11 @@ fn plot(figure: &Figure) -> Option<String> {
     if !all_finite(numbers(&figure.plot).into_iter()) {
         return Some("holds something that is no number".to_owned());
     }
+    if let Plot::Lines(lines) = &figure.plot
+        && let Some(x) = beyond_names(lines)
+    {
+        return Some(format!("has a point at {x}, where there is no name"));
+    }
     let disordered = curves(&figure.plot).find(|(_, points)| !points.is_sorted_by_key(|(x, _)| *x));
     if let Some((label, _)) = disordered {
         return Some(format!("has a curve {label:?} whose x do not ascend"));
@@ -62,6 +67,13 @@ fn plot(figure: &Figure) -> Option<String> {
     };
     let bad = cdf.curves.iter().find(|curve| !climbs(&curve.points))?;
     Some(format!("has a distribution {:?} that does not climb from 0 to 1", bad.label))
+}
+
+/// The place of a point that has none of the names of its axis.
+fn beyond_names(lines: &Lines) -> Option<f64> {
+    let named = |x: f64| (0..lines.x_names.len()).any(|n| (n as f64 - x).abs() < f64::EPSILON);
+    let mut points = lines.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x);
+    points.find(|x| !lines.x_names.is_empty() && !named(*x))
 }
 
 /// Names and points of all curves.

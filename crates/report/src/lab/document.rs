@@ -72,8 +72,10 @@ pub struct Threshold {
 /// One dimension of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MatrixAxis {
-    /// What varies: `loss`.
+    /// Where it varies, as the scenario says it: `path.loss`.
     pub key: String,
+    /// What it is called in tables and figures: `loss`.
+    pub name: String,
     /// What it is set to, one after the other, with units: `0.1 %`.
     pub values: Vec<String>,
 }

@@ -147,6 +147,9 @@ pub struct Bar {
 pub struct Lines {
     /// What varies, with its unit: `random loss, %`.
     pub x_label: String,
+    /// What stands at 0, 1, 2 and so on, where x has names instead of numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub x_names: Vec<String>,
     /// What is shown, with its unit.
     pub y_label: String,
     /// Whether x is on a log scale; all x are then above zero.

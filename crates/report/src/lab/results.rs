@@ -49,7 +49,7 @@ impl Results {
         };
         let with_class = several(|class| &class.class);
         let mut labels: Vec<String> =
-            varied(document).map(|at| document.axes[at].key.clone()).collect();
+            varied(document).map(|at| document.axes[at].name.clone()).collect();
         labels.extend(with_class.then(|| "class".to_owned()));
         labels.extend(["controller", "finished"].map(str::to_owned));
         let row = |(cell, class): (&Cell, &ClassResult)| ResultRow {
@@ -79,7 +79,7 @@ fn classes(document: &LabDocument) -> impl Iterator<Item = (&Cell, &ClassResult)
 /// Axes that tell cells apart. What a controller's axis says, the controller's column says too.
 fn varied(document: &LabDocument) -> impl Iterator<Item = usize> {
     let axes = document.axes.iter().enumerate();
-    axes.filter(|(_, axis)| axis.values.len() > 1 && axis.key != "cc").map(|(at, _)| at)
+    axes.filter(|(_, axis)| axis.values.len() > 1 && axis.name != "cc").map(|(at, _)| at)
 }
 
 fn row_labels(

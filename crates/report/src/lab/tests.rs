@@ -125,6 +125,14 @@ fn parts_that_do_not_fit_are_named() {
         "figure \"completion\" has a distribution \"BBRv1\" that does not climb from 0 to 1"
     );
     assert_eq!(
+        problem(|d| {
+            if let Plot::Lines(lines) = &mut d.figures[4].plot {
+                lines.x_names = ["none", "some"].map(str::to_owned).to_vec();
+            }
+        }),
+        "figure \"loss\" has a point at 0.001, where there is no name"
+    );
+    assert_eq!(
         problem(|d| d.thresholds[0].measured = Some(f64::NAN)),
         "threshold \"completion_p50 < 6 s\" has no number"
     );
@@ -138,7 +146,7 @@ fn csv_is_long() {
     document.cells[0].classes[0].metrics[1].estimate.low = None;
     document.cells[0].classes[0].class = "a \"class\", quoted".to_owned();
     let expected = "\
-loss,buffer,class,cc,flows,finished,metric,unit,value,low,high,n
+path.loss.probability,path.queue.limit,class,cc,flows,finished,metric,unit,value,low,high,n
 1 %,1 BDP,\"a \"\"class\"\", quoted\",cubic,20,20,completion_p10,s,22.431,21.1489,24.9196,20
 1 %,1 BDP,\"a \"\"class\"\", quoted\",cubic,20,20,completion_p50,s,26.4307,,28.6462,20
 ";
@@ -203,7 +211,7 @@ fn terminals_get_nothing_to_obey() {
     let hostile = "\u{1b}]0;owned\u{7}\r\u{9b}2J";
     let mut document = one_cell();
     document.title = hostile.to_owned();
-    document.axes[0].key = hostile.to_owned();
+    document.axes[0].name = hostile.to_owned();
     document.axes[0].values[2] = hostile.to_owned();
     for class in &mut document.cells[0].classes {
         hostile.clone_into(&mut class.cc);

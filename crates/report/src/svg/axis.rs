@@ -19,6 +19,8 @@ pub struct Axis {
     scale: Scale,
     min: f64,
     max: f64,
+    /// What stands at 0, 1, 2 and so on, in place of numbers.
+    names: Vec<String>,
 }
 
 /// How many ticks an axis aims at.
@@ -56,8 +58,19 @@ impl Axis {
         Self::new(label, Scale::Log, min, max)
     }
 
+    /// With a name at 0, 1, 2 and so on, and as much room for each.
+    pub fn named(label: &str, names: &[String]) -> Self {
+        let max = names.len().max(1) as f64 - 0.5;
+        Self { names: names.to_vec(), ..Self::new(label, Scale::Linear, -0.5, max) }
+    }
+
     fn new(label: &str, scale: Scale, min: f64, max: f64) -> Self {
-        Self { label: label.to_owned(), scale, min, max }
+        Self { label: label.to_owned(), scale, min, max, names: Vec::new() }
+    }
+
+    /// Its names, if it has any.
+    pub fn names(&self) -> &[String] {
+        &self.names
     }
 
     /// How its values map to distances.
@@ -79,8 +92,11 @@ impl Axis {
         if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) }
     }
 
-    /// Round values within the axis, ascending, with their labels.
+    /// Its names, or round values within the axis, ascending, with their labels.
     pub fn ticks(&self) -> Vec<(f64, String)> {
+        if !self.names.is_empty() {
+            return (0..).zip(&self.names).map(|(n, name)| (f64::from(n), name.clone())).collect();
+        }
         let (values, decimals) = match self.scale {
             Scale::Linear => self.linear_ticks(),
             Scale::Log => (self.log_ticks(), None),
@@ -140,6 +156,14 @@ mod tests {
     fn log_ticks_are_one_two_five() {
         assert_eq!(labels(&Axis::log("", 0.4, 30.0)), ["0.5", "1", "2", "5", "10", "20"]);
         assert_eq!(labels(&Axis::log("", 1.0, 1e6)).len(), 7);
+    }
+
+    #[test]
+    fn names_stand_in_the_middle_of_their_rooms() {
+        let axis = Axis::named("", &["a", "b"].map(str::to_owned));
+        assert_eq!(labels(&axis), ["a", "b"]);
+        let places: Vec<f64> = axis.ticks().iter().map(|(at, _)| axis.fraction(*at)).collect();
+        assert!((places[0] - 0.25).abs() < 1e-12 && (places[1] - 0.75).abs() < 1e-12);
     }
 
     /// For any range over 18 powers of ten: between 3 and 12 ticks, ascending, evenly spaced, inside

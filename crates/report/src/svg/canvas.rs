@@ -10,6 +10,12 @@ pub(super) const WIDTH: f64 = 860.0;
 /// Estimated width of a character of the 12-pixel font, on the safe side.
 pub(super) const CHAR: f64 = 6.7;
 
+/// Height of a line of a name below a plot.
+const TICK_LINE: f64 = 14.0;
+
+/// A name takes at most so many of them.
+const TICK_LINES: usize = 4;
+
 /// Place of a plot inside its chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
@@ -34,12 +40,33 @@ impl Frame {
         let ticks: Vec<(f64, String)> =
             axis.ticks().into_iter().map(|(value, label)| (self.x(axis, value), label)).collect();
         let grid = ticks.iter().map(|(x, _)| format!("M{} {top}V{bottom}", px(*x)));
-        let labels = ticks.iter().map(|(x, label)| text(*x, self.bottom + 16.0, "m q", label));
+        let line = |(n, line): (usize, String), x: f64| {
+            text(x, self.bottom + 16.0 + TICK_LINE * n as f64, "m q", &line)
+        };
+        let labels = ticks.iter().flat_map(|(x, label)| {
+            let lines = self.tick_lines(axis, label).into_iter().enumerate();
+            lines.map(|one| line(one, *x)).collect::<Vec<_>>()
+        });
         let middle = f64::midpoint(self.left, self.right);
+        let below = self.bottom + self.below(axis) - 6.0;
         path("grid", &concat(grid))
             + &path("axis", &format!("M{} {bottom}H{}", px(self.left), px(self.right)))
             + &concat(labels)
-            + &text(middle, self.bottom + 34.0, "m q", &axis.label)
+            + &text(middle, below, "m q", &fitted(&axis.label, self.right - self.left))
+    }
+
+    /// Height of what stands below the plot.
+    pub(super) fn below(&self, axis: &Axis) -> f64 {
+        let lines = axis.names().iter().map(|name| self.tick_lines(axis, name).len());
+        40.0 + TICK_LINE * lines.max().map_or(0, |lines| lines.saturating_sub(1)) as f64
+    }
+
+    /// A name of the horizontal axis, broken to fit beside its neighbours; a number as it is.
+    fn tick_lines(&self, axis: &Axis, label: &str) -> Vec<String> {
+        match axis.names().len() {
+            0 => vec![label.to_owned()],
+            count => broken(label, (self.right - self.left) / count as f64 - 4.0),
+        }
     }
 
     /// Grid, ticks and label of a vertical axis at the left.
@@ -51,7 +78,7 @@ impl Frame {
         let labels = ticks.iter().map(|(y, label)| text(self.left - 8.0, y + 4.0, "e q", label));
         path("grid", &concat(grid))
             + &concat(labels)
-            + &text(0.0, self.top - 12.0, "q", &axis.label)
+            + &text(0.0, self.top - 12.0, "q", &fitted(&axis.label, WIDTH))
     }
 }
 
@@ -71,6 +98,27 @@ pub(super) fn fitted(name: &str, width: f64) -> String {
         return name.to_owned();
     }
     name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// `name` in lines of at most `width`, broken between words; what does not fit is left out.
+pub(super) fn broken(name: &str, width: f64) -> Vec<String> {
+    let room = (width / CHAR) as usize;
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split_whitespace() {
+        let full = lines.len() == TICK_LINES;
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                *line += " ";
+                *line += word;
+            }
+            Some(line) if full => {
+                *line += "…";
+                break;
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.iter().map(|line| fitted(line, width)).collect()
 }
 
 /// The whole picture around `body`.
@@ -184,6 +232,17 @@ mod tests {
         assert_eq!(fitted("bbr3+cubic", room), "bbr3+cubic");
         assert_eq!(fitted("bbr3+cubic+reno", room), "bbr3+cubi…");
         assert_eq!(fitted("bbr3", 0.0), "…");
+    }
+
+    #[test]
+    fn names_are_broken_between_words() {
+        let room = 9.0 * CHAR + 0.1;
+        assert_eq!(broken("bbr1 joins late", room), ["bbr1", "joins", "late"]);
+        assert_eq!(broken("a b c bbr1+cubic", room), ["a b c", "bbr1+cub…"]);
+        assert_eq!(broken("", room), [""; 0]);
+        let long = broken("one-of-us two-of-us three-of four-of-us five-of-us", room);
+        assert_eq!(long.len(), TICK_LINES);
+        assert!(long[TICK_LINES - 1].ends_with('…'), "{long:?}");
     }
 
     #[test]

@@ -164,12 +164,15 @@ impl Chart {
         body.extend(self.rules.iter().map(|rule| self.rule(&frame, rule)));
         body.push_str(&self.marks(&frame, &rows));
         let buckets = BUCKETS.min(BUCKETS_OF_ALL / self.lines.len().max(1)).max(50);
-        body.extend(self.lines.iter().map(|line| self.line(&frame, line, buckets)));
+        // Between names there is nothing that a line could lead through.
+        let drawn = self.lines.iter().filter(|_| self.x.names().is_empty());
+        body.extend(drawn.map(|line| self.line(&frame, line, buckets)));
         body.extend(self.dots.iter().map(|dots| self.dots(&frame, dots)));
         if margin.is_some() {
             body.push_str(&self.end_labels(&frame));
         }
-        canvas::document(&self.title, &self.description, frame.bottom + 40.0, &body)
+        let height = frame.bottom + frame.below(&self.x);
+        canvas::document(&self.title, &self.description, height, &body)
     }
 
     fn entries(&self) -> Vec<(Ink, &str)> {
@@ -339,6 +342,18 @@ mod tests {
         let svg = Chart { marks: vec![mark(1.0), mark(49_999.0)], ..chart() }.render();
         assert_eq!(svg.matches("class=\"q\">handover<").count(), 1);
         assert_eq!(svg.matches("class=\"e q\">handover<").count(), 1, "left of the right edge");
+    }
+
+    #[test]
+    fn names_along_the_axis_have_dots_and_no_lines() {
+        let x = Axis::named("queue", &["fq_codel", "dualpi2 with ECN"].map(str::to_owned));
+        let dot = Dot { at: (1.0, 50.0), interval: None };
+        let dots = vec![Dots { ink: Ink::Series(1), hollow: false, dots: vec![dot] }];
+        let svg = Chart { x, dots, ..chart() }.render();
+        assert!(svg.contains(">fq_codel<") && svg.contains(">dualpi2 with ECN<"), "{svg}");
+        let frame = (WIDTH - 12.0 - LEFT) * 0.75 + LEFT;
+        assert!(svg.contains(&format!("cx=\"{}\"", px(frame))), "{svg}");
+        assert_eq!(svg.matches("class=\"line ").count(), 1, "the sample in the legend: {svg}");
     }
 
     #[test]

@@ -29,6 +29,9 @@ const ROW: f64 = 34.0;
 const WIDEST: f64 = 150.0;
 const LEGEND: f64 = 220.0;
 
+/// Names of columns that are narrower are not broken into lines.
+const NARROW: f64 = 60.0;
+
 impl HeatGrid {
     /// The map as an `<svg>` element.
     pub fn render(&self) -> String {
@@ -37,15 +40,14 @@ impl HeatGrid {
         let columns = self.x.1.len().max(1) as f64;
         let width = ((WIDTH - left - 4.0) / columns).min(WIDEST);
         let bottom = top + ROW * self.y.1.len() as f64;
-        let mut body = self.legend(left) + &text(0.0, top - 9.0, "q", &self.y.0);
+        let mut body =
+            self.legend(left) + &text(0.0, top - 9.0, "q", &canvas::fitted(&self.y.0, WIDTH));
         for (n, name) in self.y.1.iter().enumerate() {
             let middle = bottom - ROW * (n as f64 + 0.5) + 4.0;
             body.push_str(&text(left - 8.0, middle, "e", &canvas::fitted(name, left - 8.0)));
         }
-        let widest = self.x.1.iter().map(|name| canvas::width(name) + 6.0).fold(1.0, f64::max);
-        for (n, name) in self.x.1.iter().enumerate().step_by((widest / width).ceil() as usize) {
-            body.push_str(&text(left + width * (n as f64 + 0.5), bottom + 17.0, "m", name));
-        }
+        let (names, below) = self.column_names((left, bottom), width);
+        body.push_str(&names);
         let values = self.cells.iter().flatten().flatten();
         let printed = values.map(|(_, value)| canvas::width(value)).fold(0.0, f64::max) <= width;
         for (row, cells) in self.cells.iter().enumerate() {
@@ -55,9 +57,33 @@ impl HeatGrid {
                 body.push_str(&self.cell(corner, width, cell));
             }
         }
-        let middle = left + width * columns / 2.0;
-        body.push_str(&text(middle, bottom + 36.0, "m q", &self.x.0));
-        canvas::document(&self.title, &self.description, bottom + 44.0, &body)
+        // In the middle of the columns, but not beyond the picture's edges.
+        let name = canvas::fitted(&self.x.0, WIDTH - 4.0);
+        let half = canvas::width(&name) / 2.0;
+        let middle = (left + width * columns / 2.0).max(half).min(WIDTH - half);
+        body.push_str(&text(middle, bottom + below + 19.0, "m q", &name));
+        canvas::document(&self.title, &self.description, bottom + below + 27.0, &body)
+    }
+
+    /// The names below the columns, and the height of them. In many columns they take turns; in few
+    /// they are broken into lines.
+    fn column_names(&self, (left, bottom): (f64, f64), width: f64) -> (String, f64) {
+        let middle = |n: usize| left + width * (n as f64 + 0.5);
+        let widest = self.x.1.iter().map(|name| canvas::width(name) + 6.0).fold(1.0, f64::max);
+        if width < NARROW {
+            let shown = self.x.1.iter().enumerate().step_by((widest / width).ceil() as usize);
+            let shown = shown.map(|(n, name)| text(middle(n), bottom + 17.0, "m", name));
+            return (shown.collect(), 17.0);
+        }
+        let broken = |name: &String| canvas::broken(name, width - 4.0);
+        let lines: Vec<Vec<String>> = self.x.1.iter().map(broken).collect();
+        let line = |(n, lines): (usize, &Vec<String>)| -> String {
+            let place = |row: usize| bottom + 17.0 + 14.0 * row as f64;
+            let rows = lines.iter().enumerate();
+            rows.map(|(row, line)| text(middle(n), place(row), "m", line)).collect()
+        };
+        let most = lines.iter().map(Vec::len).max().unwrap_or(1).max(1);
+        (lines.iter().enumerate().map(line).collect(), 3.0 + 14.0 * most as f64)
     }
 
     fn label_width(&self) -> f64 {

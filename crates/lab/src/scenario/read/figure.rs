@@ -5,10 +5,11 @@ use uncork_units::ByteCount;
 use super::super::document::Node;
 use super::super::error::ScenarioError;
 use super::super::keys;
+use super::super::model::Axis;
 use super::super::names::MetricUnit;
 use super::super::question::{Figure, FigureKind, Quantity, Statistic};
 use super::matrix::axis_named;
-use super::question::{Asked, Known, bound, metric, statistic};
+use super::question::{Asked, Known, bound, metric, statistic, value_of};
 use super::section::{Result, Section};
 
 /// The kinds of pictures, and what each needs besides the selection.
@@ -66,7 +67,7 @@ fn cdf(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
 fn lines(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     let Asked { quantity, .. } = known.asked(section)?;
     let x = axis(section, "x", known)?;
-    let points = section.read("published", |node| points(node, quantity, &known.axes[x].values))?;
+    let points = section.read("published", |node| points(node, quantity, &known.axes[x]))?;
     Ok(FigureKind::Lines {
         x,
         quantity,
@@ -127,24 +128,15 @@ fn axis(section: &Section<'_>, key: &str, known: &Known<'_>) -> Result<usize> {
 }
 
 /// Points that others measured: label, the value of x, and what they found.
-fn points(
-    node: &Node,
-    quantity: Quantity,
-    values: &[String],
-) -> Result<Vec<(String, String, f64)>> {
+fn points(node: &Node, quantity: Quantity, axis: &Axis) -> Result<Vec<(String, usize, f64)>> {
     let example = "[\"Cardwell et al. 2016, CUBIC\", \"0.1%\", \"9.7mbit\"]";
     let point = |member: &Node| {
         let Ok([label, x, value]) = member.list() else {
             return Err(ScenarioError::new(&member.place, "a point is a list of three")
                 .help(format!("write {example}")));
         };
-        let at = x.label();
-        if !values.contains(&at) {
-            let error = ScenarioError::new(&x.place, format!("the axis has no value `{at}`"));
-            return Err(error.nearest(&at, values.iter().map(String::as_str)));
-        }
         let unit: MetricUnit = quantity.metric.written_in();
-        Ok((label.text()?.to_owned(), at, bound(value, unit)?))
+        Ok((label.text()?.to_owned(), value_of(x, axis)?, bound(value, unit)?))
     };
     node.list()?.iter().map(point).collect()
 }

@@ -1,10 +1,12 @@
 //! The matrix: its axes, and the tree of each cell.
 
+use super::super::axis;
 use super::super::document::{Entry, Node, Value};
 use super::super::error::{Place, ScenarioError};
 use super::super::keys;
 use super::super::limits::MAX_CELLS;
 use super::super::model::Axis;
+use super::alternative::Alternative;
 use super::section::{Result, Section};
 
 /// An axis with the values that it puts into the tree.
@@ -22,9 +24,13 @@ pub(crate) fn axes(tree: &Node) -> Result<Vec<AxisPlan>> {
     if !matches!(matrix.value, Value::Table(_)) {
         return Err(super::section::wrong_type(matrix, "a table"));
     }
-    let axes =
-        matrix.entries().iter().map(|entry| axis(tree, entry)).collect::<Result<Vec<_>>>()?;
+    let mut axes =
+        matrix.entries().iter().map(|entry| axis_plan(tree, entry)).collect::<Result<Vec<_>>>()?;
     check_apart(matrix, &axes)?;
+    let keys: Vec<Vec<Vec<String>>> = axes.iter().map(|axis| axis.keys.clone()).collect();
+    for (plan, name) in axes.iter_mut().zip(axis::names(&keys)) {
+        plan.axis.name = name;
+    }
     let cells = axes.iter().map(|axis| axis.values.len() as u64).fold(1, u64::saturating_mul);
     if cells > MAX_CELLS {
         let message = format!("the matrix has {cells} cells");
@@ -34,7 +40,7 @@ pub(crate) fn axes(tree: &Node) -> Result<Vec<AxisPlan>> {
     Ok(axes)
 }
 
-fn axis(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
+fn axis_plan(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
     if matches!(entry.node.value, Value::Table(_)) {
         let message = format!("`{}` in [matrix] is a table", entry.name);
         return Err(ScenarioError::new(&entry.place, message).help(
@@ -48,33 +54,17 @@ fn axis(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
         let message = format!("the axis `{}` has no values", entry.name);
         return Err(ScenarioError::new(&entry.node.place, message).help("give one at least"));
     }
-    let mut axis = Axis { key: entry.name.clone(), values: Vec::new() };
+    let key = entry.name.clone();
+    let mut axis = Axis { key, name: String::new(), values: Vec::new(), written: Vec::new() };
     let mut values = Vec::new();
     for node in nodes {
-        let label = node.label();
-        if axis.values.contains(&label) {
-            let message = format!("the axis `{}` has `{label}` twice", axis.key);
-            return Err(ScenarioError::new(&node.place, message).help("give each value once"));
-        }
-        axis.values.push(label);
-        values.push(together(node, keys.len())?);
+        let alternative = Alternative::read(node, &keys)?;
+        alternative.check_new(&axis, &node.place)?;
+        axis.values.push(alternative.label);
+        axis.written.push(alternative.written);
+        values.push(alternative.nodes);
     }
     Ok(AxisPlan { axis, keys, values })
-}
-
-/// The value of each of `count` places.
-fn together(node: &Node, count: usize) -> Result<Vec<Node>> {
-    if count == 1 {
-        return Ok(vec![node.clone()]);
-    }
-    match node.list() {
-        Ok(nodes) if nodes.len() == count => Ok(nodes.to_vec()),
-        _ => {
-            let message = format!("this axis varies {count} places together");
-            Err(ScenarioError::new(&node.place, message)
-                .help(format!("give each value as a list of {count}")))
-        }
-    }
 }
 
 /// The parts of a dotted key, of a place that a matrix may vary.
@@ -179,7 +169,7 @@ pub(crate) fn cell_note(
         })
     };
     let value = |nth: usize| {
-        let Axis { key, values } = &axes[nth].axis;
+        let Axis { key, values, .. } = &axes[nth].axis;
         format!("{key} = {}", values[point[nth]])
     };
     let values: Vec<String> = (0..axes.len()).filter(|nth| matters(*nth)).map(value).collect();

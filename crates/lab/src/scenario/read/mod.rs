@@ -1,5 +1,6 @@
 //! From a tree to a scenario.
 
+mod alternative;
 mod context;
 mod drawn;
 mod figure;
@@ -20,6 +21,7 @@ use super::error::ScenarioError;
 use super::model::{Axis, Cell, Class, Scenario};
 use super::plan::Plan;
 use super::{Files, keys, limits, set};
+pub(super) use alternative::Alternative;
 use context::Context;
 use matrix::AxisPlan;
 pub(super) use matrix::unknown_place;

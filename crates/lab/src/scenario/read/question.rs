@@ -167,15 +167,7 @@ impl Known<'_> {
     /// The indices of an axis and of one of its values.
     fn value(&self, axis: &str, place: &Place, node: &Node) -> Result<(usize, usize)> {
         let index = index_of(axis, place, self.axes)?;
-        let (values, label) = (&self.axes[index].values, node.label());
-        let found = values.iter().position(|value| *value == label);
-        found.map(|value| (index, value)).ok_or_else(|| {
-            let message = format!("the axis `{axis}` has no value `{label}`");
-            let error = ScenarioError::new(&node.place, message);
-            error
-                .expected(format!("one of {}", values.join(", ")))
-                .nearest(&label, values.iter().map(String::as_str))
-        })
+        Ok((index, value_of(node, &self.axes[index])?))
     }
 
     /// A threshold in a line, such as `completion.p50 ≤ 5s (main, path.loss = 1%)`.
@@ -210,6 +202,18 @@ impl Known<'_> {
         told.extend(size("less than", of.less_than_bytes));
         told
     }
+}
+
+/// The index of the value of `axis` that `node` is.
+pub(crate) fn value_of(node: &Node, axis: &Axis) -> Result<usize> {
+    let label = node.label();
+    axis.find(&label).ok_or_else(|| {
+        let message = format!("the axis `{}` has no value `{label}`", axis.key);
+        let error = ScenarioError::new(&node.place, message);
+        error
+            .expected(format!("one of {}", axis.values.join(", ")))
+            .nearest(&label, axis.values.iter().map(String::as_str))
+    })
 }
 
 /// `METRIC.STATISTIC` at `metric`.

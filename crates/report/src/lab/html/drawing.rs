@@ -210,11 +210,12 @@ fn lines(figure: &Figure, data: &Lines, inks: &Inks) -> Chart {
         dots: curve
             .points
             .iter()
-            .take_while(|_| curve.points.len() <= MOST_DOTS)
+            .take_while(|_| curve.points.len() <= MOST_DOTS || !data.x_names.is_empty())
             .map(dot)
             .collect(),
     };
     let x = match ends(points().map(|p| p.x)) {
+        _ if !data.x_names.is_empty() => Axis::named(&data.x_label, &data.x_names),
         Some((low, high)) if !data.log_x => {
             let margin = (high - low) * 0.02;
             Axis::linear(&data.x_label, low - margin, high + margin)

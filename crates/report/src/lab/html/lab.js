@@ -40,6 +40,13 @@
 
   const print = (value) => (value == null ? "–" : String(Number(value.toPrecision(4))));
 
+  // The names between both ends of an axis that has names for numbers, a word in a line.
+  const named = (names) => ({
+    splits: (_, at, low, high) => names.map((_, n) => n).filter((n) => n >= low && n <= high),
+    values: (_, splits) => splits.map((n) => names[n].replaceAll(" ", "\n")),
+  });
+  const words = (names) => Math.max(...names.map((name) => name.split(" ").length));
+
   const axis = (label, size) => ({
     label: label || undefined,
     size,
@@ -99,11 +106,23 @@
         dash,
         width: 1.8,
         points: { show: one.dots, size: 7, fill: stroke },
-        paths: chart.stairs ? uPlot.paths.stepped({ align: 1 }) : undefined,
+        paths: chart.names.length
+          ? () => null
+          : chart.stairs
+            ? uPlot.paths.stepped({ align: 1 })
+            : undefined,
         value: (_, value) => print(value),
       };
     });
-    const time = { label: chart.x || "time, s", value: (_, value) => print(value) };
+    const time = {
+      label: chart.x || "time, s",
+      value: (_, value) => chart.names[value] ?? print(value),
+    };
+    const bottom = axis(chart.x, chart.x ? 46 : 26);
+    if (chart.names.length) {
+      Object.assign(bottom, named(chart.names));
+      bottom.size += 18 * (words(chart.names) - 1);
+    }
     const plot = new uPlot(
       {
         width: box.clientWidth,
@@ -112,7 +131,7 @@
           x: { time: false, distr: chart.log_x ? 3 : 1 },
           y: { distr: chart.log_y ? 3 : 1 },
         },
-        axes: [axis(chart.x, chart.x ? 46 : 26), axis(chart.y, 58)],
+        axes: [bottom, axis(chart.y, 58)],
         series: [time, ...series],
         cursor: { sync: { key, scales: ["x", null] } },
         hooks: { draw: [extras(chart)] },

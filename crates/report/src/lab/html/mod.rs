@@ -59,7 +59,7 @@ fn script() -> String {
 
 /// SHA-256 of the text of [`script`], in base64: the page runs no other. A test in a browser tells the
 /// right one when the script has changed.
-const SCRIPT_HASH: &str = "sha256-/Q8J9G3QK3nDsKEJDtvPt4KkWe2mr1s5pkX+D+d4mio=";
+const SCRIPT_HASH: &str = "sha256-56+7tDF7SLXZhk/BJvfqBsmeDpZZKjMcYf1cdLqUAwM=";
 
 fn head() -> String {
     format!(
@@ -91,13 +91,27 @@ fn setting(document: &LabDocument) -> String {
     };
     let cells = words::counted(document.cells.len() as u64, "cell");
     let runs = [("Runs".to_owned(), format!("{cells}, {runs}"))].into_iter();
-    let axes = document.axes.iter().map(|axis| (axis.key.clone(), axis.values.join(", ")));
     let engine = [("Engine".to_owned(), document.engine.name.clone())];
     let entry = |(term, value): (String, String)| {
         format!("<div><dt>{}</dt><dd>{}</dd></div>\n", escape(&term), escape(&value))
     };
-    let entries: String = axes.chain(runs).chain(engine).map(entry).collect();
+    let axes: String = document.axes.iter().map(axis).collect();
+    let entries = axes + &runs.chain(engine).map(entry).collect::<String>();
     format!("<dl class=\"path\" aria-label=\"Matrix and runs\">\n{entries}</dl>\n")
+}
+
+/// An axis with its values, and with the places that it varies where its name is not all of that.
+fn axis(axis: &super::MatrixAxis) -> String {
+    let keys = axis.key.split(',').map(str::trim).collect::<Vec<_>>().join(", ");
+    let places = format!(" <small>{}</small>", escape(&keys));
+    let places = if keys == axis.name { String::new() } else { places };
+    // A value may hold a comma of its own.
+    let between = if axis.values.iter().any(|value| value.contains(',')) { "; " } else { ", " };
+    format!(
+        "<div><dt>{}{places}</dt><dd>{}</dd></div>\n",
+        escape(&axis.name),
+        escape(&axis.values.join(between))
+    )
 }
 
 fn assumptions(document: &LabDocument) -> String {

@@ -86,7 +86,10 @@ fn lines(data: &Lines) -> String {
         data.curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
     let rows: Vec<(&str, Vec<String>)> = points
         .map(|(curve, p)| {
-            (curve.label.as_str(), [Some(p.x), Some(p.y), p.low, p.high].map(print).to_vec())
+            let name = data.x_names.get(p.x as usize);
+            let x = name.map_or_else(|| print(Some(p.x)), |name| escape(name));
+            let [y, low, high] = [Some(p.y), p.low, p.high].map(print);
+            (curve.label.as_str(), vec![x, y, low, high])
         })
         .collect();
     if rows.len() > MOST {

@@ -12,6 +12,8 @@ pub(super) struct ZoomChart {
     y: String,
     /// Where the x axis begins and ends.
     range: (f64, f64),
+    /// What stands at 0, 1, 2 and so on, if these are no numbers.
+    names: Vec<String>,
     log_x: bool,
     log_y: bool,
     /// Whether curves are staircases.
@@ -43,6 +45,7 @@ impl ZoomChart {
             x: chart.x.label.clone(),
             y: chart.y.label.clone(),
             range: chart.x.range(),
+            names: chart.x.names().to_vec(),
             log_x: chart.x.scale() == Scale::Log,
             log_y: chart.y.scale() == Scale::Log,
             stairs: false,
