@@ -98,10 +98,7 @@ fn controllers(results: &Results<'_>, of: &Selection, at: &[(usize, usize)]) -> 
     let mut seen: Vec<String> = Vec::new();
     for cell in results.cells(of, at) {
         let classes = results.scenario.cells[cell].classes.iter();
-        let selected = classes.filter(|class| match &of.class {
-            Some(name) => class.name == *name,
-            None => !class.background,
-        });
+        let selected = classes.filter(|class| of.takes(class));
         for cc in selected.flat_map(|class| &class.ccs) {
             if of.cc.as_ref().is_none_or(|only| only == cc) && !seen.contains(cc) {
                 seen.push(cc.clone());

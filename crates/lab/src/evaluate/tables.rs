@@ -61,7 +61,9 @@ fn of_class(results: &Results<'_>, cell: usize, class: String, cc: String) -> Cl
         (flows.count() as u64, finished as u64)
     };
     let counts = runs.iter().map(counted).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    let quantities = TOLD.iter().flat_map(|(metric, statistics)| {
+    let described = results.scenario.cells[cell].classes.iter().find(|known| known.name == class);
+    let told = TOLD.iter().filter(|(metric, _)| described.is_some_and(|class| class.has(*metric)));
+    let quantities = told.flat_map(|(metric, statistics)| {
         statistics.iter().map(|statistic| Quantity { metric: *metric, statistic: *statistic })
     });
     let measured = |quantity: Quantity| {

@@ -7,8 +7,8 @@ use super::outcome::RunOutcome;
 use super::results::Results;
 use crate::figures::record;
 use crate::scenario::{
-    Axis, Cell, Class, Expectation, Metric, Plan, Published, Quantity, Scenario, Selection,
-    Statistic, Threshold,
+    Axis, Carries, Cell, Class, Expectation, Metric, Plan, Published, Quantity, Scenario,
+    Selection, Statistic, Threshold,
 };
 
 const P50: Statistic = Statistic::Quantile(0.5);
@@ -17,6 +17,8 @@ fn class(name: &str, ccs: &[&str]) -> Class {
     Class {
         name: name.into(),
         ccs: ccs.iter().map(|cc| (*cc).to_owned()).collect(),
+        carries: Carries::Objects,
+        flows: 1,
         background: false,
         own_links: false,
         link_bps: Some(20_000_000),

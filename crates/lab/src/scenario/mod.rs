@@ -9,6 +9,7 @@ mod error;
 mod instance;
 mod keys;
 mod limits;
+mod measured;
 mod model;
 mod names;
 mod plan;
@@ -18,6 +19,7 @@ mod set;
 
 pub(crate) use axis::Places;
 pub use error::{Place, ScenarioError, Source};
+pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;
 #[cfg(test)]

@@ -4,6 +4,7 @@ use uncork_flow::FlowRecord;
 use uncork_sim::RunSpec;
 use uncork_units::{Time, TimeDelta};
 
+use super::measured::Carries;
 use super::plan::Plan;
 use super::question::{Figure, Published, Threshold};
 
@@ -73,6 +74,10 @@ pub struct Class {
     pub name: String,
     /// Its controllers; flows take them in turn.
     pub ccs: Vec<String>,
+    /// What its flows carry.
+    pub carries: Carries,
+    /// How many flows it has; of arrivals, as many as come.
+    pub flows: u64,
     /// Whether it is there only to be in the way of others.
     pub background: bool,
     /// Whether each of its flows has links of its own.

@@ -55,6 +55,26 @@ impl Metric {
         }
     }
 
+    /// What it is measured of, where it is not of all traffic.
+    pub(crate) const fn needs(self) -> &'static str {
+        match self {
+            Self::Completion | Self::FirstByte | Self::Bandwidth => {
+                "of transfers, requests, arrivals and players"
+            }
+            Self::PlaybackLatency | Self::Stutters | Self::Stalled => "of audio and video",
+            Self::PlayedRate | Self::Switches => "of video",
+            Self::Utilisation => "of classes that share a link",
+            Self::Jain => "of several flows",
+            Self::Goodput
+            | Self::Share
+            | Self::Rtt
+            | Self::QueueDelay
+            | Self::Retransmitted
+            | Self::Dropped
+            | Self::Timeouts => "of all traffic",
+        }
+    }
+
     /// The metric of this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|metric| metric.name() == name)

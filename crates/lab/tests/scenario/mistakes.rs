@@ -117,6 +117,16 @@ const CASES: &[Case] = &[
     case("\ny = \"flow.main.cc\"", "\ny = \"flow.main.cc\"\nlog_x = true", "`log_x` has no meaning here", "log_x", "leave it out"),
     case("source = \"LiteSpeed 2019, Table 1\"\n", "", "[[published]] has no `source`", "[[published]]", "write source = "),
     case("\"8.6s\"]]", "\"8.6mbit\"]]", "a span of time has no such unit", "\"8.6mbit\"", "write 25ms"),
+    // What the traffic does not have.
+    case("\"goodput.p50\"", "\"stutters.mean\"", "`stutters` cannot be measured of main", "\"stutters.mean\"", "what can be is completion, first_byte, goodput, bandwidth"),
+    case("\"goodput.p50\"", "\"jain.mean\"", "`jain` cannot be measured of main", "\"jain.mean\"", "what can be is"),
+    case("\"goodput.p50\"\nflow = \"main\"", "\"completion.p50\"\nflow = \"cross\"", "`completion` cannot be measured of cross", "\"completion.p50\"", "what can be is goodput, utilisation, share, rtt, queue_delay, retransmitted, dropped, timeouts, jain"),
+    case("\"goodput.p50\"\nflow = \"main\"\nover = { \"flow.main.cc\" = \"cubic\" }", "\"completion.p50\"\nover = { flow = \"cross\" }", "`completion` cannot be measured of cross", "{ flow = \"cross\" }", "what can be is goodput"),
+    case("kind = \"lines\"\ntitle = \"Completion\"\nx = \"path.loss\"\nby = \"flow.main.cc\"\nmetric = \"completion.p50\"\npublished = [[\"LiteSpeed 2019\", \"1%\", \"8.6s\"]]", "kind = \"cdf\"\ntitle = \"Latency\"\nmetric = \"playback_latency\"", "`playback_latency` cannot be measured of the traffic here", "\"playback_latency\"", "what can be is completion"),
+    case("metric = \"goodput.mean\"\nover = { \"flow.main.cc\" = \"cubic\" }", "metric = \"switches.mean\"", "`switches` cannot be measured of the traffic here", "\"switches.mean\"", "what can be is completion"),
+    case("value = \"8.6 s\"\nsource = \"LiteSpeed 2019, Table 1\"\nmetric = \"completion.p50\"", "value = \"8.6 s\"\nsource = \"LiteSpeed 2019, Table 1\"\nmetric = \"completion.p50\"\nflow = \"cross\"", "`completion` cannot be measured of cross", "\"completion.p50\"", "what can be is goodput"),
+    case("\"goodput.p50\"", "\"rtt.p99\"", "`p99` of `rtt` is not kept", "\"rtt.p99\"", "rtt.p50 or rtt.p95"),
+    case("kind = \"heatmap\"\ntitle = \"Gain\"\nx = \"path.loss\"\ny = \"flow.main.cc\"\nmetric = \"goodput.mean\"\nover = { \"flow.main.cc\" = \"cubic\" }", "kind = \"bars\"\ntitle = \"Queue\"\nmetric = \"queue_delay\"\nstatistics = [\"p50\", \"mean\"]", "`mean` of `queue_delay` is not kept", "\"mean\"", "queue_delay.p50 or queue_delay.p95"),
     // Files beside it.
     case("bulk = \"10s\"", "arrivals = { trace = \"arivals.txt\" }", "cannot read the file `arivals.txt`", "\"arivals.txt\"", "beside the scenario"),
     case("rate = \"20mbit\"", "trace = \"fcc-2016-9\"", "cannot read the file `fcc-2016-9`", "\"fcc-2016-9\"", "did you mean `fcc-2016-"),

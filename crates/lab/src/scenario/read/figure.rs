@@ -7,9 +7,9 @@ use super::super::error::ScenarioError;
 use super::super::keys;
 use super::super::model::Axis;
 use super::super::names::MetricUnit;
-use super::super::question::{Figure, FigureKind, Quantity, Statistic};
+use super::super::question::{Figure, FigureKind, Metric, Quantity, Statistic};
 use super::matrix::axis_named;
-use super::question::{Asked, Known, bound, metric, statistic, value_of};
+use super::question::{Asked, Known, bound, check_kept, metric, statistic, value_of};
 use super::section::{Result, Section};
 
 /// The kinds of pictures, and what each needs besides the selection.
@@ -61,7 +61,7 @@ fn heat_map(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
 
 fn cdf(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     let by = axis_named(section, "by", known.axes)?;
-    Ok(FigureKind::Cdf { metric: metric(section)?, by, log: section.flag("log")? })
+    Ok(FigureKind::Cdf { metric: measured(section, known)?, by, log: section.flag("log")? })
 }
 
 fn lines(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
@@ -79,13 +79,27 @@ fn lines(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
 }
 
 fn bars(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
+    let metric = measured(section, known)?;
+    let kept = |node: &Node| {
+        let statistic = statistic(node)?;
+        check_kept(&node.place, metric, statistic)?;
+        Ok(statistic)
+    };
     let statistics = section.read("statistics", |node| {
-        node.list()?.iter().map(statistic).collect::<Result<Vec<Statistic>>>()
+        node.list()?.iter().map(kept).collect::<Result<Vec<Statistic>>>()
     })?;
     let usual = || vec![Statistic::Quantile(0.5), Statistic::Quantile(0.95)];
     let by = axis_named(section, "by", known.axes)?;
     let statistics = statistics.filter(|given| !given.is_empty()).unwrap_or_else(usual);
-    Ok(FigureKind::Bars { metric: metric(section)?, statistics, by })
+    Ok(FigureKind::Bars { metric, statistics, by })
+}
+
+/// A metric that what is selected can have.
+fn measured(section: &Section<'_>, known: &Known<'_>) -> Result<Metric> {
+    let metric = metric(section)?;
+    let of = known.selection(section)?;
+    known.check_measured(section.value_place("metric"), metric, &of)?;
+    Ok(metric)
 }
 
 fn series(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {

@@ -18,8 +18,9 @@ use uncork_units::{Rate, Time, TimeDelta};
 
 use super::document::{Node, Value};
 use super::error::ScenarioError;
+use super::measured::Carries;
 use super::model::{Axis, Cell, Class, Scenario};
-use super::plan::Plan;
+use super::plan::{Plan, Work};
 use super::{Files, keys, limits, set};
 pub(super) use alternative::Alternative;
 use context::Context;
@@ -55,7 +56,8 @@ pub(super) fn scenario(
     let cells = cells(&tree, &plans, &run, &context)?;
     limits::check(&tree, &cells, run.seeds)?;
     let classes = classes(&cells);
-    let known = Known { axes: &axes, classes: &classes, sampled: run.sample.is_some() };
+    let sampled = run.sample.is_some();
+    let known = Known { axes: &axes, cells: &cells, classes: &classes, sampled };
     let scenario = Scenario {
         name: name.to_owned(),
         title: file.text("title")?,
@@ -159,6 +161,8 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
         Class {
             name: flow.name.clone(),
             ccs: flow.ccs.iter().map(ToString::to_string).collect(),
+            carries: Carries::of(&flow.work),
+            flows: if matches!(flow.work, Work::Arrivals(_)) { u64::MAX } else { flow.count },
             background: *background,
             own_links: path.own_per_flow,
             link_bps: (!path.own_per_flow).then(|| mean_bps(&path.spec.link.rate, end)),

@@ -4,7 +4,7 @@ use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
 use super::super::document::{Node, Value};
 use super::super::error::{Place, ScenarioError};
-use super::super::model::{Axis, Class};
+use super::super::model::{Axis, Cell, Class};
 use super::super::names::{MetricUnit, UnknownName};
 use super::super::question::{
     Expectation, Metric, Published, Quantity, Selection, Statistic, Threshold,
@@ -15,6 +15,7 @@ use super::section::{Result, Section, wrong_type};
 /// What questions may refer to.
 pub(crate) struct Known<'a> {
     pub(crate) axes: &'a [Axis],
+    pub(crate) cells: &'a [Cell],
     /// The classes, each with the controllers of all cells.
     pub(crate) classes: &'a [Class],
     /// Whether runs are sampled over time.
@@ -81,7 +82,53 @@ impl Known<'_> {
     pub(crate) fn asked(&self, section: &Section<'_>) -> Result<Asked> {
         let of = self.selection(section)?;
         let over = section.read("over", |node| self.over(node, section, &of))?;
-        Ok(Asked { quantity: quantity(section)?, of, over })
+        let quantity = quantity(section)?;
+        self.check_measured(section.value_place("metric"), quantity.metric, &of)?;
+        if let Some(over) = &over {
+            let class = over.class.as_ref().or(of.class.as_ref()).cloned();
+            let at =
+                of.at.iter().filter(|(axis, _)| over.at.iter().all(|(other, _)| other != axis));
+            let at = at.chain(&over.at).copied().collect();
+            let over = Selection { class, cc: over.cc.clone(), at, ..Selection::default() };
+            self.check_measured(section.value_place("over"), quantity.metric, &over)?;
+        }
+        Ok(Asked { of, quantity, over })
+    }
+
+    /// Fails if no flow of `of` can have `metric` in any cell; `place` is where it is asked for.
+    pub(crate) fn check_measured(
+        &self,
+        place: &Place,
+        metric: Metric,
+        of: &Selection,
+    ) -> Result<()> {
+        let here = |cell: &&Cell| of.at.iter().all(|(axis, value)| cell.point[*axis] == *value);
+        let has = |metric: Metric| {
+            self.cells.iter().filter(here).any(|cell| {
+                let mut taken = cell.classes.iter().filter(|class| of.takes(class));
+                match metric {
+                    // Among all of them.
+                    Metric::Jain => {
+                        let flows = |class: &Class| match &of.cc {
+                            Some(_) => class.flows / class.ccs.len() as u64,
+                            None => class.flows,
+                        };
+                        taken.map(flows).fold(0, u64::saturating_add) > 1
+                    }
+                    _ => taken.any(|class| class.has(metric)),
+                }
+            })
+        };
+        if has(metric) {
+            return Ok(());
+        }
+        let whose = of.class.as_deref().map_or("the traffic here", |class| class);
+        let names = Metric::ALL.into_iter().filter(|metric| has(*metric)).map(Metric::name);
+        let names = names.collect::<Vec<_>>().join(", ");
+        let message = format!("`{}` cannot be measured of {whose}", metric.name());
+        Err(ScenarioError::new(place, message)
+            .expected(metric.needs())
+            .help(format!("what can be is {names}")))
     }
 
     pub(crate) fn selection(&self, section: &Section<'_>) -> Result<Selection> {
@@ -220,14 +267,27 @@ pub(crate) fn value_of(node: &Node, axis: &Axis) -> Result<usize> {
 pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
     let node = section.need("metric", "\"completion.p50\"")?;
     let text = node.text()?;
-    Quantity::named(text).map_err(|unknown| match unknown {
+    let found = Quantity::named(text).map_err(|unknown| match unknown {
         UnknownName::Metric(name) => unknown_metric(node, name),
         UnknownName::Statistic("") => {
             ScenarioError::new(&node.place, format!("`{text}` does not say which number of it"))
                 .help(format!("write {text}.p50, {text}.mean or {text}.sum"))
         }
         UnknownName::Statistic(name) => unknown_statistic(node, name),
-    })
+    })?;
+    check_kept(&node.place, found.metric, found.statistic)?;
+    Ok(found)
+}
+
+/// That records tell `statistic` of `metric`.
+pub(crate) fn check_kept(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
+    let kept = [0.5, 0.95].map(Statistic::Quantile);
+    if !matches!(metric, Metric::Rtt | Metric::QueueDelay) || kept.contains(&statistic) {
+        return Ok(());
+    }
+    let (metric, statistic) = (metric.name(), statistic.name());
+    let message = format!("`{statistic}` of `{metric}` is not kept");
+    Err(ScenarioError::new(place, message).help(format!("ask for {metric}.p50 or {metric}.p95")))
 }
 
 /// A metric without a statistic.

@@ -59,6 +59,11 @@ impl<'a> Section<'a> {
         entry.map_or(self.place, |entry| &entry.place)
     }
 
+    /// The place of what stands at `key`.
+    pub(crate) fn value_place(&self, key: &str) -> &'a Place {
+        self.get(key).map_or(self.place, |node| &node.place)
+    }
+
     /// What stands at `key`, which must be there; `example` is how it is written.
     pub(crate) fn need(&self, key: &str, example: &str) -> Result<&'a Node> {
         self.get(key).ok_or_else(|| {

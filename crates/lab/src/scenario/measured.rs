@@ -1,0 +1,70 @@
+//! What can be measured of which traffic.
+
+use uncork_play::ClientSpec;
+
+use super::model::Class;
+use super::plan::{OneWork, Work};
+use super::question::{Metric, Selection};
+
+/// What the flows of a class carry, as far as it decides what can be measured of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// What has an end that is waited for: transfers, requests, arrivals.
+    Objects,
+    /// What is measured by its rate: bulk, media.
+    Streams,
+    /// Music.
+    Audio,
+    /// Films.
+    Video,
+}
+
+impl Carries {
+    pub(crate) fn of(work: &Work) -> Self {
+        match work {
+            Work::Arrivals(_) | Work::One(OneWork::Transfer(_)) => Self::Objects,
+            Work::One(OneWork::Bulk(_) | OneWork::Media(_)) => Self::Streams,
+            Work::One(OneWork::Client(client, _)) => match client {
+                ClientSpec::Audio(_) => Self::Audio,
+                ClientSpec::Video(_) => Self::Video,
+                _ => Self::Objects,
+            },
+        }
+    }
+}
+
+impl Class {
+    /// Whether flows of this class can have `metric`.
+    pub(crate) fn has(&self, metric: Metric) -> bool {
+        match metric {
+            // Players ask for objects, too.
+            Metric::Completion | Metric::FirstByte | Metric::Bandwidth => {
+                self.carries != Carries::Streams
+            }
+            Metric::PlaybackLatency | Metric::Stutters | Metric::Stalled => {
+                matches!(self.carries, Carries::Audio | Carries::Video)
+            }
+            Metric::PlayedRate | Metric::Switches => self.carries == Carries::Video,
+            Metric::Utilisation => self.link_bps.is_some(),
+            Metric::Jain => self.flows > 1,
+            Metric::Goodput
+            | Metric::Share
+            | Metric::Rtt
+            | Metric::QueueDelay
+            | Metric::Retransmitted
+            | Metric::Dropped
+            | Metric::Timeouts => true,
+        }
+    }
+}
+
+impl Selection {
+    /// Whether it takes flows of `class`.
+    pub(crate) fn takes(&self, class: &Class) -> bool {
+        let named = match &self.class {
+            Some(name) => class.name == *name,
+            None => !class.background,
+        };
+        named && self.cc.as_ref().is_none_or(|cc| class.ccs.contains(cc))
+    }
+}
