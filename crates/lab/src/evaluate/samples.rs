@@ -185,6 +185,7 @@ impl<'a> View<'a> {
     }
 
     fn share(&self, run: &RunOutcome) -> Option<f64> {
+        self.flows(run).next()?;
         let delivered = |flow: &FlowRecord| flow.bytes_delivered - flow.bytes_delivered_early;
         let all = run.flows.iter().map(delivered).sum();
         ratio(self.sum(run, delivered), all)

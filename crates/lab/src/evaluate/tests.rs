@@ -88,6 +88,9 @@ fn background_counts_only_when_it_is_asked_for() {
     assert_eq!((goodputs(None), goodputs(Some("noise"))), (8, 8));
     let all = results.estimate(&[0], &of(None), quantity(Metric::Share, Statistic::Mean), None);
     assert!(all.expect("shares").value < 1.0);
+    let absent = Selection { cc: Some("bbr3".into()), ..of(Some("main")) };
+    let share = quantity(Metric::Share, Statistic::Mean);
+    assert_eq!(results.estimate(&[0], &absent, share, None), None, "no flow of it, no share");
 }
 
 #[test]
