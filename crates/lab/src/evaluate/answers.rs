@@ -26,17 +26,34 @@ fn threshold_in(
     let scenario::Threshold { of, quantity, over, expected, .. } = threshold;
     let measured = results.estimate(&[cell], of, *quantity, over.as_ref());
     let (unit, scale) = quantity.unit(over.is_some());
-    let row = |bound: f64, holds: fn(f64, f64) -> bool| Threshold {
-        text: threshold.text.clone(),
-        cell: results.label(cell, of),
+    let (class, cc) = who(results, cell, of);
+    let row = |words: &str, bound: f64, holds: fn(f64, f64) -> bool| Threshold {
+        text: format!("{} {words}", threshold.measures),
+        class: class.clone(),
+        cell: results.label(cell, &scenario::Selection::default(), &cc),
+        cc: cc.clone(),
         measured: measured.map(|estimate| estimate.value * scale),
         bound: bound * scale,
         unit: unit.into(),
         passed: measured.is_some_and(|estimate| holds(estimate.value, bound)),
     };
-    let least = expected.min.map(|min| row(min, |value, min| value >= min));
-    let most = expected.max.map(|max| row(max, |value, max| value <= max));
+    let (least, most) = (format!("≥ {}", threshold.min_text), format!("≤ {}", threshold.max_text));
+    let least = expected.min.map(|min| row(&least, min, |value, min| value >= min));
+    let most = expected.max.map(|max| row(&most, max, |value, max| value <= max));
     least.into_iter().chain(most).collect()
+}
+
+/// The classes whose flows `of` takes together in a cell, and their controllers.
+fn who(results: &Results<'_>, cell: usize, of: &scenario::Selection) -> (String, String) {
+    let classes = results.scenario.cells[cell].classes.iter().filter(|class| of.takes(class));
+    let names: Vec<&str> = classes.clone().map(|class| class.name.as_str()).collect();
+    let mut ccs: Vec<&str> = Vec::new();
+    for cc in classes.flat_map(|class| &class.ccs) {
+        if of.cc.as_ref().is_none_or(|only| only == cc) && !ccs.contains(&cc.as_str()) {
+            ccs.push(cc);
+        }
+    }
+    (names.join(", "), ccs.join(", "))
 }
 
 /// What others have published, beside what came out here.

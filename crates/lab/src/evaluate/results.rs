@@ -100,14 +100,16 @@ impl<'a> Results<'a> {
         self.scenario.cells.iter().position(|cell| cell.point == point)
     }
 
-    /// What tells `cell` from others, among the axes that `of` does not fix.
-    pub(crate) fn label(&self, cell: usize, of: &Selection) -> String {
-        let axes = self.scenario.axes.iter().enumerate();
+    /// What tells `cell` from others, among the axes that `of` does not fix. An axis that chooses the
+    /// controller `cc`, which is told beside it, is left out.
+    pub(crate) fn label(&self, cell: usize, of: &Selection, cc: &str) -> String {
+        let axes = self.scenario.axes.iter().enumerate().filter(|(_, axis)| axis.values.len() > 1);
         let open = axes.filter(|(axis, _)| of.at.iter().all(|(fixed, _)| fixed != axis));
         let point = &self.scenario.cells[cell].point;
         let value = |(axis, with): (usize, &crate::scenario::Axis)| {
             format!("{} {}", with.name, with.values[point[axis]])
         };
+        let open = open.filter(|(axis, with)| with.values[point[*axis]] != cc);
         open.map(value).collect::<Vec<_>>().join(", ")
     }
 }

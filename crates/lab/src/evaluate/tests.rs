@@ -108,7 +108,9 @@ fn a_ratio_compares_the_same_seeds_of_two_cells() {
 #[test]
 fn thresholds_are_tested_in_every_cell_and_fail_where_nothing_is_measured() {
     let threshold = |metric, min, max| Threshold {
-        text: "a bound".into(),
+        measures: "it".into(),
+        min_text: "a".into(),
+        max_text: "b".into(),
         of: Selection::default(),
         quantity: quantity(metric, P50),
         over: None,
@@ -121,13 +123,42 @@ fn thresholds_are_tested_in_every_cell_and_fail_where_nothing_is_measured() {
     let scenario = Scenario { thresholds, ..scenario() };
     let runs = runs();
     let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
-    let passed: Vec<(&str, bool)> =
-        rows.iter().map(|row| (row.cell.as_str(), row.passed)).collect();
+    let passed: Vec<(&str, &str, bool)> =
+        rows.iter().map(|row| (row.text.as_str(), row.cc.as_str(), row.passed)).collect();
     assert_eq!(
         passed,
-        [("cc cubic", false), ("cc bbr3", true), ("cc cubic", false), ("cc bbr3", false)]
+        [
+            ("it ≤ b", "cubic", false),
+            ("it ≤ b", "bbr3", true),
+            ("it ≥ a", "cubic", false),
+            ("it ≥ a", "bbr3", false)
+        ]
     );
+    assert!(rows.iter().all(|row| row.class == "main" && row.cell.is_empty()), "{rows:?}");
     assert_eq!(rows[2].measured, None);
+}
+
+/// Which bound is missed shows in its row, and of whom both are.
+#[test]
+fn each_bound_of_a_threshold_is_a_row_of_its_own() {
+    let threshold = Threshold {
+        measures: "share.mean".into(),
+        min_text: "1%".into(),
+        max_text: "2%".into(),
+        of: Selection { class: Some("noise".into()), ..Selection::default() },
+        quantity: quantity(Metric::Share, Statistic::Mean),
+        over: None,
+        expected: Expectation { min: Some(0.01), max: Some(0.02) },
+    };
+    let mut scenario = Scenario { thresholds: vec![threshold], ..scenario() };
+    scenario.axes[0].values[1] = "the other".into();
+    let runs = runs();
+    let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
+    let told: Vec<[&str; 4]> =
+        rows.iter().map(|row| [&*row.text, &*row.class, &*row.cc, &*row.cell]).collect();
+    assert_eq!(told[0], ["share.mean ≥ 1%", "noise", "reno", "cc cubic"]);
+    assert_eq!(told[1], ["share.mean ≤ 2%", "noise", "reno", "cc cubic"]);
+    assert_eq!(told[2][3], "cc the other");
 }
 
 #[test]

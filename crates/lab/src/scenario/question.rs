@@ -77,8 +77,12 @@ pub struct Selection {
 /// Something that must hold in every cell that is selected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// As the file has it, such as `completion.p50 < 5 s`.
-    pub text: String,
+    /// What is measured, in words, such as `completion.p50 over that of cc cubic`.
+    pub measures: String,
+    /// What it may not be less than, as the file has it.
+    pub min_text: String,
+    /// What it may not be more than, as the file has it.
+    pub max_text: String,
     /// What is looked at.
     pub of: Selection,
     /// What is measured.

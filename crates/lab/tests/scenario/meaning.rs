@@ -92,9 +92,9 @@ fn thresholds_say_what_they_ask_in_the_metric_s_unit() {
     assert_eq!(first.expected, Expectation { min: None, max: Some(30.0) });
     let median = Statistic::Quantile(0.5);
     assert_eq!(first.quantity, Quantity { metric: Metric::Completion, statistic: median });
-    assert_eq!(first.text, "completion.p50 ≤ 30s (path.loss = 1%, flow.main.cc = bbr3)");
+    assert_eq!((&*first.measures, &*first.max_text), ("completion.p50", "30s"));
     assert_eq!(second.over.as_ref().unwrap().at, [(1, 0)]);
-    assert_eq!(second.text, "goodput.p50 over that of flow.main.cc = cubic ≥ 0.5 (main)");
+    assert_eq!(second.measures, "goodput.p50 over that of cc cubic");
     let published = &scenario.published[0];
     assert_eq!(published.agrees, Some(Expectation { min: Some(4.0), max: Some(20.0) }));
 }

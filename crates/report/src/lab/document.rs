@@ -57,7 +57,11 @@ impl LabDocument {
 pub struct Threshold {
     /// The demand as the scenario has it: `completion_p50 < 5 s`.
     pub text: String,
-    /// The cell and the class it was tested on; empty where there is but one.
+    /// The class it was tested on; several, with commas, where their flows count together.
+    pub class: String,
+    /// Its controller, or controllers.
+    pub cc: String,
+    /// The cell, as far as the controller does not tell it; empty where there is but one.
     pub cell: String,
     /// What was measured; `None` where there was nothing to measure, which is a failure.
     pub measured: Option<f64>,

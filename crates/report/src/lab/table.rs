@@ -56,19 +56,25 @@ fn thresholds(document: &LabDocument, style: Style) -> String {
     }
     let mut ordered: Vec<&Threshold> = document.thresholds.iter().collect();
     ordered.sort_by_key(|threshold| threshold.passed);
-    let with_cell = ordered.iter().any(|threshold| !threshold.cell.is_empty());
+    let with_cell = with_cell(&ordered);
     let row = |threshold: &&Threshold| {
         let result = if threshold.passed { "✓ met" } else { "✗ FAILED" };
-        let cell = with_cell.then(|| printable(&threshold.cell));
-        let before = [result.to_owned(), printable(&threshold.text)].into_iter();
-        before.chain(cell).chain([printable(&measured(threshold))]).collect()
+        let Threshold { text, class, cc, cell, .. } = threshold;
+        let who = [text, class, cc].into_iter().chain(with_cell.then_some(cell));
+        let row = std::iter::once(result.to_owned()).chain(who.map(|text| printable(text)));
+        row.chain([printable(&measured(threshold))]).collect()
     };
-    let cell = with_cell.then_some(("where", Align::Left));
-    let names = [("", Align::Left), ("threshold", Align::Left)].into_iter();
-    let names = names.chain(cell).chain([("measured", Align::Right)]);
+    let names = ["", "threshold", "class", "controller"].into_iter();
+    let names = names.chain(with_cell.then_some("where")).map(|name| (name, Align::Left));
+    let names = names.chain([("measured", Align::Right)]);
     let columns = names.map(|(name, align)| column(name, align)).collect();
     out.push_str(&Table { columns, rows: ordered.iter().map(row).collect() }.render(style));
     out
+}
+
+/// Whether there is something to say of the cells of `thresholds`.
+pub(super) fn with_cell(thresholds: &[&Threshold]) -> bool {
+    thresholds.iter().any(|threshold| !threshold.cell.is_empty())
 }
 
 fn column(name: &str, align: Align) -> Column {

@@ -49,7 +49,7 @@ fn field_names_are_the_contract() {
     assert_eq!(names(class), "cc class finished flows metrics");
     assert_eq!(names(&class["metrics"][0]), "estimate name unit");
     assert_eq!(names(&class["metrics"][0]["estimate"]), "high low n value");
-    assert_eq!(names(&value["thresholds"][0]), "bound cell measured passed text unit");
+    assert_eq!(names(&value["thresholds"][0]), "bound cc cell class measured passed text unit");
     assert_eq!(names(&value["engine"]), "cpu_s name packets threads wall_s");
     let figures = value["figures"].as_array().unwrap();
     assert_eq!(names(&figures[0]), "caption id plot provenance title");
@@ -163,12 +163,12 @@ fn text_begins_with_what_failed() {
     document.published.truncate(1);
     let expected = "\
 3 of 5 thresholds failed.
-          threshold             where                           measured
-✗ FAILED  completion_p50 < 6 s  loss 0 %, buffer 1 BDP, bbr3     nothing
-✗ FAILED  completion_p50 < 6 s  loss 3 %, buffer 1 BDP, bbr3      6.49 s
-✗ FAILED  completion_p50 < 6 s  loss 10 %, buffer 1 BDP, bbr3     64.3 s
-✓ met     completion_p50 < 6 s  loss 0.1 %, buffer 1 BDP, bbr3    4.47 s
-✓ met     completion_p50 < 6 s  loss 1 %, buffer 1 BDP, bbr3      4.83 s
+          threshold             class     controller  where                     measured
+✗ FAILED  completion_p50 < 6 s  download  bbr3        loss 0 %, buffer 1 BDP     nothing
+✗ FAILED  completion_p50 < 6 s  download  bbr3        loss 3 %, buffer 1 BDP      6.49 s
+✗ FAILED  completion_p50 < 6 s  download  bbr3        loss 10 %, buffer 1 BDP     64.3 s
+✓ met     completion_p50 < 6 s  download  bbr3        loss 0.1 %, buffer 1 BDP    4.47 s
+✓ met     completion_p50 < 6 s  download  bbr3        loss 1 %, buffer 1 BDP      4.83 s
 
 Random loss and shallow buffers: 20 seeds from 1
 
@@ -220,6 +220,8 @@ fn terminals_get_nothing_to_obey() {
     }
     hostile.clone_into(&mut document.thresholds[0].text);
     hostile.clone_into(&mut document.thresholds[0].cell);
+    hostile.clone_into(&mut document.thresholds[0].class);
+    hostile.clone_into(&mut document.thresholds[0].cc);
     hostile.clone_into(&mut document.thresholds[0].unit);
     hostile.clone_into(&mut document.published[0].measured);
     let text = lab_table(&document, Style::Plain);

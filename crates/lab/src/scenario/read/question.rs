@@ -53,8 +53,16 @@ impl Known<'_> {
             ScenarioError::new(section.place(), "this threshold has no bound")
                 .help("give max or min, or both")
         })?;
-        let text = self.words(section, &of, over.as_ref());
-        Ok(Threshold { text, of, quantity, over, expected })
+        let text = |key| section.get(key).map(Node::label).unwrap_or_default();
+        Ok(Threshold {
+            measures: self.measures(&text("metric"), &of, over.as_ref()),
+            min_text: text("min"),
+            max_text: text("max"),
+            of,
+            quantity,
+            over,
+            expected,
+        })
     }
 
     pub(crate) fn published(&self, section: &Section<'_>) -> Result<Published> {
@@ -217,37 +225,31 @@ impl Known<'_> {
         Ok((index, value_of(node, &self.axes[index])?))
     }
 
-    /// A threshold in a line, such as `completion.p50 ≤ 5s (main, path.loss = 1%)`.
-    fn words(&self, section: &Section<'_>, of: &Selection, over: Option<&Selection>) -> String {
-        let label = |key| section.get(key).map(Node::label);
-        let mut text = label("metric").unwrap_or_default();
-        if let Some(over) = over {
-            text = [text, self.told(over).join(", ")].join(" over that of ");
-        }
-        let bounds = match (label("min"), label("max")) {
-            (Some(min), Some(max)) => format!(" from {min} to {max}"),
-            (Some(min), None) => format!(" ≥ {min}"),
-            (None, max) => format!(" ≤ {}", max.unwrap_or_default()),
+    /// What a threshold measures of its class, such as `goodput.p50 over that of cc cubic`.
+    fn measures(&self, quantity: &str, of: &Selection, over: Option<&Selection>) -> String {
+        let size = |word: &str, bytes: Option<u64>| {
+            let size = bytes.map(ByteCount::new)?;
+            Some(format!("{word} {size}"))
         };
-        match self.told(of) {
-            told if told.is_empty() => text + &bounds,
-            told => format!("{text}{bounds} ({})", told.join(", ")),
+        let sizes = [size("at least", of.at_least_bytes), size("less than", of.less_than_bytes)];
+        let sizes: Vec<String> = sizes.into_iter().flatten().collect();
+        let mut text = quantity.to_owned();
+        if !sizes.is_empty() {
+            text = format!("{text} of objects of {}", sizes.join(" and "));
+        }
+        match over {
+            Some(over) => format!("{text} over that of {}", self.told(over).join(", ")),
+            None => text,
         }
     }
 
-    /// What a selection is narrowed to.
-    fn told(&self, of: &Selection) -> Vec<String> {
-        let mut told: Vec<String> = of.class.iter().chain(&of.cc).cloned().collect();
+    /// What `over` names.
+    fn told(&self, over: &Selection) -> Vec<String> {
         let value = |&(axis, value): &(usize, usize)| {
-            format!("{} = {}", self.axes[axis].key, self.axes[axis].values[value])
+            format!("{} {}", self.axes[axis].name, self.axes[axis].values[value])
         };
-        told.extend(of.at.iter().map(value));
-        let size = |word: &str, bytes: Option<u64>| {
-            bytes.map(|bytes| format!("{word} {}", ByteCount::new(bytes)))
-        };
-        told.extend(size("at least", of.at_least_bytes));
-        told.extend(size("less than", of.less_than_bytes));
-        told
+        let names = over.class.iter().chain(&over.cc).cloned();
+        names.chain(over.at.iter().map(value)).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::escape::escape;
 use crate::lab::document::{LabDocument, Published, Threshold};
 use crate::lab::results::{ResultColumn, ResultRow, Results};
-use crate::lab::table::{measured, verdict};
+use crate::lab::table::{measured, verdict, with_cell};
 use crate::words;
 
 /// Rows of results that the page shows; the others are in the CSV.
@@ -39,28 +39,29 @@ pub(super) fn thresholds(document: &LabDocument) -> String {
 }
 
 fn threshold_table(caption: &str, thresholds: &[&Threshold]) -> String {
-    let with_cell = thresholds.iter().any(|threshold| !threshold.cell.is_empty());
-    let cell = |threshold: &Threshold| {
-        if with_cell {
-            format!("<td class=\"l\">{}</td>", escape(&threshold.cell))
-        } else {
-            String::new()
-        }
-    };
+    let with_cell = with_cell(thresholds);
     let row = |threshold: &&Threshold| {
+        let Threshold { text, class, cc, cell, .. } = threshold;
+        let who = [class, cc].into_iter().chain(with_cell.then_some(cell));
+        let who: String = who.map(|text| words(text)).collect();
         format!(
-            "<tr><th scope=\"row\">{}</th>{}<td>{}</td></tr>\n",
-            escape(&threshold.text),
-            cell(threshold),
+            "<tr><th scope=\"row\">{}</th>{who}<td>{}</td></tr>\n",
+            escape(text),
             escape(&measured(threshold))
         )
     };
-    let where_ = if with_cell { "<th scope=\"col\" class=\"l\">where</th>" } else { "" };
+    let names = ["class", "controller"].into_iter().chain(with_cell.then_some("where"));
+    let heading = |name: &str| format!("<th scope=\"col\" class=\"l\">{name}</th>");
+    let names: String = names.map(heading).collect();
     let rows: String = thresholds.iter().map(row).collect();
     wide(&format!(
         "<caption class=\"aside\">{caption}</caption>\n<thead>\n<tr><th scope=\"col\">threshold</th>\
-         {where_}<th scope=\"col\">measured</th></tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
+         {names}<th scope=\"col\">measured</th></tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
     ))
+}
+
+fn words(text: &str) -> String {
+    format!("<td class=\"l\">{}</td>", escape(text))
 }
 
 /// The results beside those of others.

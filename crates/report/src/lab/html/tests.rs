@@ -56,7 +56,7 @@ fn what_failed_comes_first() {
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
     let order = [
         "2 of 9 thresholds failed.",
-        "loss 10 %, buffer 1 BDP, bbr3",
+        "bbr3</td><td class=\"l\">loss 10 %, buffer 1 BDP",
         "7 thresholds met",
         "Beside what was published",
         "<h2>Results</h2>",
