@@ -1,13 +1,7 @@
 //! Suites: scenarios that belong together, and the one report about all of them.
 
-use std::fmt::Write as _;
-
 use serde::Deserialize;
-use uncork_report::Align;
-use uncork_report::lab::{
-    DataFile, Figure, FigureTable, LabDocument, LabEngine, Plot, Provenance, Published,
-    TableColumn, Threshold, quantity,
-};
+use uncork_report::lab::{LabDocument, LabEngine, SuiteDocument};
 
 use crate::builtin::Builtin;
 
@@ -70,111 +64,45 @@ impl Suite {
         self.members.iter().filter_map(|name| Builtin::find(name))
     }
 
-    /// One document of those of its scenarios: a section for each, with its bounds and its figures.
-    /// `command` repeats all of them.
-    pub fn report(&self, documents: &[LabDocument], command: String) -> LabDocument {
-        let of_all =
-            |engine: fn(&LabEngine) -> f64| documents.iter().map(|one| engine(&one.engine)).sum();
-        let first = documents.first();
-        LabDocument {
-            schema: LabDocument::SCHEMA.into(),
+    /// The one of which `names` are all scenarios, in whatever order.
+    pub fn of_members(names: &[&str]) -> Option<Self> {
+        let has_all = |suite: &Self| {
+            suite.members.len() == names.len()
+                && suite.members.iter().all(|member| names.contains(&member.as_str()))
+        };
+        Self::all().find(has_all)
+    }
+
+    /// The document of those of its scenarios, which are in whatever order. `command` repeats all of
+    /// them.
+    pub fn report(&self, mut scenarios: Vec<LabDocument>, command: String) -> SuiteDocument {
+        scenarios.sort_by_key(|one| self.members.iter().position(|member| *member == one.name));
+        let sum = |cost: fn(&LabEngine) -> f64| scenarios.iter().map(|one| cost(&one.engine)).sum();
+        let engine = LabEngine {
+            name: "sim".into(),
+            packets: scenarios.iter().map(|one| one.engine.packets).sum(),
+            cpu_s: sum(|engine| engine.cpu_s),
+            wall_s: sum(|engine| engine.wall_s),
+            threads: scenarios.iter().map(|one| one.engine.threads).max().unwrap_or(0),
+        };
+        SuiteDocument {
+            schema: SuiteDocument::SCHEMA.into(),
             version: env!("CARGO_PKG_VERSION").into(),
             name: self.name.to_owned(),
             title: self.title.clone(),
             about: self.about.clone(),
-            first_seed: first.map_or(0, |one| one.first_seed),
-            seeds: documents.iter().map(|one| one.seeds).max().unwrap_or(0),
-            scenario: self.text.to_owned(),
-            intervals: first.map_or_else(String::new, |one| one.intervals.clone()),
-            thresholds: documents.iter().flat_map(thresholds).collect(),
-            axes: Vec::new(),
-            cells: Vec::new(),
-            published: documents.iter().flat_map(published).collect(),
-            assumptions: self.not_judged.iter().map(NotJudged::sentence).collect(),
-            figures: documents.iter().flat_map(|one| section(one, &command)).collect(),
-            files: documents.iter().map(own_report).collect(),
             command,
-            engine: LabEngine {
-                name: "sim".into(),
-                packets: documents.iter().map(|one| one.engine.packets).sum(),
-                cpu_s: of_all(|engine| engine.cpu_s),
-                wall_s: of_all(|engine| engine.wall_s),
-                threads: documents.iter().map(|one| one.engine.threads).max().unwrap_or(0),
-            },
+            suite: self.text.to_owned(),
+            not_judged: self.not_judged.iter().map(NotJudged::sentence).collect(),
+            scenarios,
+            engine,
         }
     }
 }
 
 impl NotJudged {
     fn sentence(&self) -> String {
-        format!("Not judged: §{}, {}. {}", self.section, self.what, self.why)
-    }
-}
-
-fn thresholds(document: &LabDocument) -> impl Iterator<Item = Threshold> {
-    let title = |text: &str| format!("{}: {text}", document.title);
-    document.thresholds.iter().map(move |one| Threshold { text: title(&one.text), ..one.clone() })
-}
-
-fn published(document: &LabDocument) -> impl Iterator<Item = Published> {
-    let title = |what: &str| format!("{}: {what}", document.title);
-    document.published.iter().map(move |one| Published { what: title(&one.what), ..one.clone() })
-}
-
-fn own_report(document: &LabDocument) -> DataFile {
-    DataFile { name: format!("{}/report.html", document.name), holds: document.title.clone() }
-}
-
-/// What a scenario asks and found, then its figures.
-fn section(document: &LabDocument, command: &str) -> Vec<Figure> {
-    let provenance = Provenance {
-        first_seed: document.first_seed,
-        seeds: document.seeds,
-        command: command.to_owned(),
-    };
-    let mut caption = document.about.trim().to_owned();
-    for assumption in &document.assumptions {
-        // Writing to a string cannot fail.
-        let _ = write!(caption, " {assumption}");
-    }
-    let bounds = Figure {
-        id: document.name.clone(),
-        title: document.title.clone(),
-        caption,
-        provenance,
-        plot: Plot::Table(bounds(document)),
-    };
-    let figures = document.figures.iter().map(|figure| Figure {
-        id: format!("{}-{}", document.name, figure.id),
-        title: format!("{}: {}", document.title, figure.title),
-        ..figure.clone()
-    });
-    std::iter::once(bounds).chain(figures).collect()
-}
-
-fn bounds(document: &LabDocument) -> FigureTable {
-    let column =
-        |label: &str, align| TableColumn { label: label.into(), unit: String::new(), align };
-    let row = |one: &Threshold| {
-        let measured = one.measured.map_or("nothing".into(), |value| quantity(value, &one.unit));
-        let verdict = if one.passed { "met" } else { "missed" };
-        vec![
-            one.text.clone(),
-            one.cell.clone(),
-            measured,
-            quantity(one.bound, &one.unit),
-            verdict.into(),
-        ]
-    };
-    FigureTable {
-        columns: vec![
-            column("bound", Align::Left),
-            column("where", Align::Left),
-            column("measured", Align::Right),
-            column("held against", Align::Right),
-            column("", Align::Left),
-        ],
-        rows: document.thresholds.iter().map(row).collect(),
+        format!("§{}: {}. {}", self.section, self.what, self.why)
     }
 }
 
@@ -217,6 +145,17 @@ mod tests {
             assert!(scenario.cells.iter().all(|cell| main(cell) == ["reno"]), "{}", builtin.name);
             assert!(!scenario.thresholds.is_empty(), "{}", builtin.name);
         }
+    }
+
+    #[test]
+    fn a_suite_is_known_by_all_of_its_scenarios() {
+        let suite = rfc9743();
+        let mut names: Vec<&str> = suite.members.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(Suite::of_members(&names).map(|suite| suite.name), Some("rfc9743"));
+        assert!(Suite::of_members(&names[1..]).is_none());
+        names[0] = "litespeed-loss";
+        assert!(Suite::of_members(&names).is_none());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::document::CompareDocument;
-use crate::lab::LabDocument;
+use crate::lab::{LabDocument, SuiteDocument};
 use crate::number::rounded;
 
 /// Significant digits of every float that is written.
@@ -83,6 +83,21 @@ impl LabDocument {
     pub fn from_json(text: &str) -> Result<Self, DocumentError> {
         let document: Self = read(text, Self::SCHEMA)?;
         document.check()?;
+        Ok(document)
+    }
+}
+
+impl SuiteDocument {
+    /// The document as indented JSON that ends in a newline, like [`LabDocument::to_json`].
+    pub fn to_json(&self) -> String {
+        write(self)
+    }
+
+    /// Reads what [`SuiteDocument::to_json`] wrote, and checks each scenario, like
+    /// [`LabDocument::from_json`].
+    pub fn from_json(text: &str) -> Result<Self, DocumentError> {
+        let document: Self = read(text, Self::SCHEMA)?;
+        document.scenarios.iter().try_for_each(LabDocument::check)?;
         Ok(document)
     }
 }

@@ -4,9 +4,9 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use uncork_lab::{FinishedRun, RunCost, SWEEP_FILES, Suite, SweepResults};
-use uncork_report::lab::{LabDocument, lab_csv, lab_html, lab_table};
+use uncork_report::lab::{LabDocument, lab_csv, lab_table, suite_html, suite_table};
 
-use super::args::{OutputArgs, RunArgs};
+use super::args::OutputArgs;
 use super::source::Sweep;
 use crate::args::Format;
 use crate::failure::Failure;
@@ -80,21 +80,28 @@ impl<'a> Finish<'a> {
         Ok(())
     }
 
-    /// The report of a suite, once all of its scenarios are finished.
-    pub(super) fn suite(&mut self, args: &RunArgs) -> Result<(), Failure> {
+    /// The report of a suite, once all of its scenarios are finished. `command` repeats it.
+    pub(super) fn suite(&mut self, command: impl FnOnce(&Suite) -> String) -> Result<(), Failure> {
         let Some(suite) = self.suite.take().filter(|_| !self.documents.is_empty()) else {
             return Ok(());
         };
-        let document = suite.report(&self.documents, args.command(suite.name));
+        let command = command(&suite);
+        let document = suite.report(std::mem::take(&mut self.documents), command);
         let place = self.args.output.as_deref();
         if let Some(place) = place {
             let files = vec![
-                ("report.html", lab_html(&document).into_bytes()),
+                ("report.html", suite_html(&document).into_bytes()),
                 ("summary.json", document.to_json().into_bytes()),
             ];
             output::write(place, &files).map_err(|error| Failure::output(place, &error))?;
         }
-        self.print(&document)?;
+        match self.args.format {
+            Format::Human => {
+                stdout::write(suite_table(&document, color::style(self.args.color)).as_bytes())?;
+            }
+            Format::Json => stdout::write(document.to_json().as_bytes())?,
+            Format::Csv => document.scenarios.iter().try_for_each(|one| self.print(one))?,
+        }
         self.note(place);
         Ok(())
     }

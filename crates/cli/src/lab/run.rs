@@ -39,7 +39,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     for work in &works {
         work.run(&stop, &mut finish)?;
     }
-    finish.suite(args)?;
+    finish.suite(|suite| args.command(suite.name))?;
     finish.verdict()
 }
 

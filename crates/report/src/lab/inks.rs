@@ -17,11 +17,13 @@ pub(super) struct Inks {
 }
 
 impl Inks {
-    pub(super) fn of(document: &LabDocument) -> Self {
-        let classes = document.cells.iter().flat_map(|cell| &cell.classes);
+    /// Those of all `documents` that share a page.
+    pub(super) fn of(documents: &[&LabDocument]) -> Self {
+        let cells = documents.iter().flat_map(|document| &document.cells);
+        let classes = cells.flat_map(|cell| &cell.classes);
         let mut keys: Vec<String> = Vec::new();
-        let drawn: Vec<(&str, &str)> =
-            document.figures.iter().flat_map(|f| drawn(&f.plot)).collect();
+        let figures = documents.iter().flat_map(|document| &document.figures);
+        let drawn: Vec<(&str, &str)> = figures.flat_map(|figure| drawn(&figure.plot)).collect();
         let controllers = drawn.iter().filter(|(cc, _)| !cc.is_empty()).map(|(cc, _)| *cc);
         let others = drawn.iter().filter(|(cc, _)| cc.is_empty()).map(|(_, label)| *label);
         for key in classes.map(|class| class.cc.as_str()).chain(controllers).chain(others) {

@@ -7,6 +7,7 @@ mod figure;
 mod html;
 mod inks;
 mod results;
+mod suite;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ pub use figure::{
     Bar, BarGroup, Bars, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, FigureTable, HeatMap,
     HeatScale, Lines, Plot, Provenance, TableColumn, TimePanel, TimeSeries,
 };
-pub use html::lab_html;
+pub use html::{lab_html, suite_html};
 pub use results::quantity;
-pub use table::lab_table;
+pub use suite::SuiteDocument;
+pub use table::{lab_table, suite_table};

@@ -2,6 +2,7 @@
 
 use super::document::{LabDocument, Published, Threshold};
 use super::results::{Results, quantity};
+use super::suite::{SuiteDocument, failed, score, who_failed};
 use crate::table::{Align, Column, Style, Table, printable, push_line, width, wrap};
 use crate::words;
 
@@ -22,11 +23,48 @@ pub fn lab_table(document: &LabDocument, style: Style) -> String {
         push_line(&mut out, "");
         out.push_str(&table.render(style));
     }
-    if !document.published.is_empty() {
-        push_line(&mut out, "");
-        push_line(&mut out, &style.bold("Beside what was published"));
-        out.extend(document.published.iter().map(|published| self::published(published, style)));
+    push_published(&mut out, document.published.iter(), style);
+    out
+}
+
+fn push_published<'a>(
+    out: &mut String,
+    entries: impl Iterator<Item = &'a Published>,
+    style: Style,
+) {
+    let entries: Vec<String> = entries.map(|entry| published(entry, style)).collect();
+    if !entries.is_empty() {
+        push_line(out, "");
+        push_line(out, &style.bold("Beside what was published"));
+        out.extend(entries);
     }
+}
+
+/// Which scenarios of a suite failed and for whom; what each of these missed; and how the scenarios
+/// compare with what was published.
+pub fn suite_table(document: &SuiteDocument, style: Style) -> String {
+    let mut out = String::new();
+    push_line(&mut out, &style.bold(&document.verdict()));
+    let mut ordered: Vec<&LabDocument> = document.scenarios.iter().collect();
+    ordered.sort_by_key(|scenario| failed(scenario).is_empty());
+    let row = |scenario: &&LabDocument| {
+        let told = [&scenario.title, &score(scenario), &who_failed(scenario)];
+        let told = told.map(|text| printable(text)).into_iter();
+        std::iter::once(result(failed(scenario).is_empty()).to_owned()).chain(told).collect()
+    };
+    let columns = ["", "scenario", "thresholds", "failed by"].map(|name| column(name, Align::Left));
+    let rows = ordered.iter().map(row).collect();
+    out.push_str(&Table { columns: columns.into(), rows }.render(style));
+    for scenario in &document.scenarios {
+        let failed = failed(scenario);
+        if !failed.is_empty() {
+            push_line(&mut out, "");
+            push_line(&mut out, &style.bold(&printable(&scenario.title)));
+            out.push_str(&threshold_table(&failed).render(style));
+        }
+    }
+    let published = document.scenarios.iter().flat_map(|scenario| &scenario.published);
+    push_published(&mut out, published, style);
     out
 }
 
@@ -56,20 +94,28 @@ fn thresholds(document: &LabDocument, style: Style) -> String {
     }
     let mut ordered: Vec<&Threshold> = document.thresholds.iter().collect();
     ordered.sort_by_key(|threshold| threshold.passed);
-    let with_cell = with_cell(&ordered);
+    out.push_str(&threshold_table(&ordered).render(style));
+    out
+}
+
+fn result(passed: bool) -> &'static str {
+    if passed { "✓ met" } else { "✗ FAILED" }
+}
+
+fn threshold_table(thresholds: &[&Threshold]) -> Table {
+    let with_cell = with_cell(thresholds);
     let row = |threshold: &&Threshold| {
-        let result = if threshold.passed { "✓ met" } else { "✗ FAILED" };
-        let Threshold { text, class, cc, cell, .. } = threshold;
+        let Threshold { text, class, cc, cell, passed, .. } = threshold;
         let who = [text, class, cc].into_iter().chain(with_cell.then_some(cell));
-        let row = std::iter::once(result.to_owned()).chain(who.map(|text| printable(text)));
+        let row =
+            std::iter::once(result(*passed).to_owned()).chain(who.map(|text| printable(text)));
         row.chain([printable(&measured(threshold))]).collect()
     };
     let names = ["", "threshold", "class", "controller"].into_iter();
     let names = names.chain(with_cell.then_some("where")).map(|name| (name, Align::Left));
     let names = names.chain([("measured", Align::Right)]);
     let columns = names.map(|(name, align)| column(name, align)).collect();
-    out.push_str(&Table { columns, rows: ordered.iter().map(row).collect() }.render(style));
-    out
+    Table { columns, rows: thresholds.iter().map(row).collect() }
 }
 
 /// Whether there is something to say of the cells of `thresholds`.

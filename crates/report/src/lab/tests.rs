@@ -9,6 +9,29 @@ pub(super) fn sample() -> LabDocument {
     LabDocument::from_json(include_str!("../../tests/lab.json")).unwrap()
 }
 
+/// A suite of two: the sample, and one like it that missed nothing.
+pub(super) fn suite() -> SuiteDocument {
+    let named = |name: &str| LabDocument {
+        name: name.to_owned(),
+        title: format!("The {name}"),
+        ..sample()
+    };
+    let mut scenarios = vec![named("first"), named("second")];
+    scenarios[1].thresholds.iter_mut().for_each(|threshold| threshold.passed = true);
+    SuiteDocument {
+        schema: SuiteDocument::SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        name: "both".to_owned(),
+        title: "Both of them".to_owned(),
+        about: "Two scenarios.".to_owned(),
+        command: "uncork lab run both".to_owned(),
+        suite: "suite = [\"first\", \"second\"]\n".to_owned(),
+        not_judged: vec!["What nobody runs.".to_owned()],
+        engine: scenarios[0].engine.clone(),
+        scenarios,
+    }
+}
+
 /// The sample with the cell at 1 % loss and a buffer of 1 BDP alone.
 fn one_cell() -> LabDocument {
     let mut document = sample();
@@ -235,4 +258,35 @@ fn classes_are_told_apart_where_there_are_several() {
     let text = lab_table(&document, Style::Plain);
     assert!(text.contains("loss  buffer  class     controller  finished"), "{text}");
     assert!(text.contains("1 %   1 BDP   video     bbr1        20/20"), "{text}");
+}
+
+#[test]
+fn a_suite_reads_back_and_each_of_its_scenarios_is_checked() {
+    let text = suite().to_json();
+    assert_eq!(SuiteDocument::from_json(&text).unwrap(), suite());
+    let mut unsound = suite();
+    unsound.scenarios[1].cells[3].point = vec![9, 9];
+    let error = SuiteDocument::from_json(&unsound.to_json()).unwrap_err();
+    assert!(matches!(error, DocumentError::Content(_)), "{error}");
+}
+
+#[test]
+fn the_text_of_a_suite_says_which_scenario_failed_and_where() {
+    let mut suite = suite();
+    suite.scenarios.iter_mut().for_each(|scenario| scenario.published.clear());
+    let expected = "\
+1 of 2 scenarios failed: 2 of 18 thresholds.
+          scenario    thresholds     failed by
+✗ FAILED  The first   2 of 9 failed  download, bbr3: 2
+✓ met     The second  all 9 met
+
+The first
+          threshold             class     controller  where                    measured
+✗ FAILED  completion_p50 < 6 s  download  bbr3        loss 3 %, buffer 1 BDP     6.49 s
+✗ FAILED  completion_p50 < 6 s  download  bbr3        loss 10 %, buffer 1 BDP    64.3 s
+";
+    assert_eq!(suite_table(&suite, Style::Plain), expected);
+    suite.scenarios.remove(0);
+    let text = suite_table(&suite, Style::Plain);
+    assert!(text.starts_with("Nothing failed: 1 scenario with 9 thresholds.\n"), "{text}");
 }

@@ -10,43 +10,78 @@ use crate::lab::inks::Inks;
 /// Bytes that all figures together may take.
 pub(super) const PAGE_LIMIT: usize = 2_000_000;
 
-/// All figures of the document. Beyond the page's limit they lose, one by one, first what makes them
-/// zoomable and then their pictures; heading, caption and origin stay.
-pub(super) fn all(document: &LabDocument) -> String {
-    if document.figures.is_empty() {
-        return String::new();
-    }
-    let inks = Inks::of(document);
-    let curves = document.figures.iter().map(|figure| drawing::curves(&figure.plot));
-    let budget = drawing::zoom_budget(curves.sum());
-    let mut section = contents(document);
-    for (n, figure) in document.figures.iter().enumerate() {
-        let mut drawing = drawing::draw(figure, &inks, budget);
-        if section.len() + drawing.size() > PAGE_LIMIT {
-            drawing.zoom = None;
-        }
-        let left_out = section.len() + drawing.size() > PAGE_LIMIT;
-        let drawing = (!left_out).then_some(drawing);
-        section.push_str(&render(document, n, figure, drawing.as_ref()));
-    }
-    format!("<section id=\"figures\">\n<h2>Figures</h2>\n{section}</section>\n")
+/// The figures of a page: numbered throughout, with one colour for each controller, and within the
+/// page's limit. Beyond it they lose, one by one, first what makes them zoomable and then their
+/// pictures; heading, caption and origin stay.
+pub(super) struct Figures {
+    inks: Inks,
+    /// Points that a curve may have for zooming.
+    budget: usize,
+    /// Figures so far.
+    count: usize,
+    /// Bytes so far.
+    size: usize,
 }
 
-/// Links to the figures, where there are enough to get lost.
-fn contents(document: &LabDocument) -> String {
+impl Figures {
+    /// Those of all `documents` that share a page.
+    pub(super) fn of(documents: &[&LabDocument]) -> Self {
+        let figures = documents.iter().flat_map(|document| &document.figures);
+        let curves = figures.map(|figure| drawing::curves(&figure.plot)).sum();
+        let budget = drawing::zoom_budget(curves);
+        Self { inks: Inks::of(documents), budget, count: 0, size: 0 }
+    }
+
+    /// The figures of `document` under a heading of their own.
+    pub(super) fn section(&mut self, document: &LabDocument) -> String {
+        if document.figures.is_empty() {
+            return String::new();
+        }
+        let figures = self.all(document);
+        format!("<section id=\"figures\">\n<h2>Figures</h2>\n{figures}</section>\n")
+    }
+
+    /// The figures of `document`.
+    pub(super) fn all(&mut self, document: &LabDocument) -> String {
+        let mut out = contents(document, self.count + 1);
+        for figure in &document.figures {
+            let mut drawing = drawing::draw(figure, &self.inks, self.budget);
+            if self.size + drawing.size() > PAGE_LIMIT {
+                drawing.zoom = None;
+            }
+            let left_out = self.size + drawing.size() > PAGE_LIMIT;
+            let drawing = (!left_out).then_some(drawing);
+            self.count += 1;
+            let rendered = render(document, self.count, figure, drawing.as_ref());
+            self.size += rendered.len();
+            out.push_str(&rendered);
+        }
+        out
+    }
+}
+
+/// Links to the figures from `first` on, where there are enough to get lost.
+fn contents(document: &LabDocument, first: usize) -> String {
     if document.figures.len() < 4 {
         return String::new();
     }
     let link = |(n, figure): (usize, &Figure)| {
-        format!("<li><a href=\"#figure-{}\">{}</a></li>\n", n + 1, escape(&figure.title))
+        format!("<li><a href=\"#figure-{n}\">{}</a></li>\n", escape(&figure.title))
     };
-    let links: String = document.figures.iter().enumerate().map(link).collect();
-    format!("<nav aria-label=\"Figures\">\n<ol class=\"contents\">\n{links}</ol>\n</nav>\n")
+    let links: String = (first..).zip(&document.figures).map(link).collect();
+    format!(
+        "<nav aria-label=\"Figures\">\n<ol class=\"contents\" start=\"{first}\">\n{links}</ol>\n\
+         </nav>\n"
+    )
 }
 
 /// Figures are numbered in links: names are the scenario's, and markup allows them less.
-fn render(document: &LabDocument, n: usize, figure: &Figure, drawing: Option<&Drawing>) -> String {
-    let number = n + 1;
+fn render(
+    document: &LabDocument,
+    number: usize,
+    figure: &Figure,
+    drawing: Option<&Drawing>,
+) -> String {
     let picture = match drawing {
         Some(drawing) => picture(drawing),
         None => {

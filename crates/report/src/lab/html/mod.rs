@@ -4,44 +4,53 @@
 mod drawing;
 mod figures;
 mod numbers;
+mod suite;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod zoom;
 
-use super::document::LabDocument;
+pub use suite::suite_html;
+
+use super::document::{LabDocument, LabEngine};
 use crate::escape::escape;
 use crate::number::{rounded, seconds, thousands};
 use crate::{svg, words};
+use figures::Figures;
 
 /// The run as one HTML file that loads nothing. Everything can be read without scripts; the page's
 /// own script, the only one its content security policy lets run, lets curves be zoomed. The file is
 /// well-formed XML too. Its figures stay within two megabytes; what is left out for that, the page
 /// names.
 pub fn lab_html(document: &LabDocument) -> String {
+    let mut figures = Figures::of(&[document]);
     let body = [
-        header(document),
-        tables::thresholds(document),
+        header(&document.name, &document.title, &document.about),
+        tables::thresholds(document, ""),
         setting(document),
-        tables::published(document),
+        tables::published(document, ""),
         tables::results(document),
-        figures::all(document),
-        assumptions(document),
-        scenario(document),
+        figures.section(document),
+        assumptions(document, ""),
+        file("scenario", "The scenario as it was run (TOML)", &document.scenario),
         files(document),
-        footer(document),
+        footer(&document.version, &document.engine, &document.command),
     ];
+    page(&document.title, &body.concat())
+}
+
+/// The whole page around `body`.
+fn page(title: &str, body: &str) -> String {
     format!(
-        "{}<title>{}</title>\n<style>\n{}{}{}{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n{}\
+        "{}<title>{}</title>\n<style>\n{}{}{}{}{}</style>\n</head>\n<body>\n<main>\n{body}</main>\n{}\
          </body>\n</html>\n",
         head(),
-        escape(&format!("uncork lab: {}", document.title)),
+        escape(&format!("uncork lab: {title}")),
         include_str!("../../html/page.css"),
         include_str!("lab.css"),
         svg::style(),
         svg::heat_style(),
         include_str!("../../../vendor/uplot/uPlot.min.css"),
-        body.concat(),
         script(),
     )
 }
@@ -71,15 +80,25 @@ fn head() -> String {
     )
 }
 
-fn header(document: &LabDocument) -> String {
-    let about = document.about.split("\n\n").filter(|text| !text.trim().is_empty());
-    let about = about.map(|text| format!("<p class=\"question\">{}</p>\n", escape(text.trim())));
+fn header(name: &str, title: &str, about: &str) -> String {
     format!(
         "<header>\n<p class=\"kind\">uncork lab · {}</p>\n<h1>{}</h1>\n{}</header>\n",
-        escape(&document.name),
-        escape(&document.title),
-        about.collect::<String>()
+        escape(name),
+        escape(title),
+        paragraphs(about)
     )
+}
+
+/// Paragraphs of a text; one that stands in by four spaces is a command.
+fn paragraphs(text: &str) -> String {
+    let texts = text.split("\n\n").filter(|text| !text.trim().is_empty());
+    let paragraph = |text: &str| match text.strip_prefix("    ") {
+        Some(command) => {
+            format!("<pre><code class=\"command\">{}</code></pre>\n", escape(command.trim_end()))
+        }
+        None => format!("<p class=\"question\">{}</p>\n", escape(text.trim())),
+    };
+    texts.map(paragraph).collect()
 }
 
 /// The matrix and the runs, as terms with their values.
@@ -114,23 +133,29 @@ fn axis(axis: &super::MatrixAxis) -> String {
     )
 }
 
-fn assumptions(document: &LabDocument) -> String {
+/// What is taken for granted, folded. Names for links begin with `prefix`.
+fn assumptions(document: &LabDocument, prefix: &str) -> String {
     if document.assumptions.is_empty() {
         return String::new();
     }
-    let item = |text: &String| format!("<li>{}</li>\n", escape(text));
-    let items: String = document.assumptions.iter().map(item).collect();
     format!(
-        "<details id=\"assumptions\">\n<summary>{}</summary>\n<ul>\n{items}</ul>\n</details>\n",
-        words::counted(document.assumptions.len() as u64, "assumption")
+        "<details id=\"{}assumptions\">\n<summary>{}</summary>\n{}</details>\n",
+        escape(prefix),
+        words::counted(document.assumptions.len() as u64, "assumption"),
+        list(&document.assumptions)
     )
 }
 
-fn scenario(document: &LabDocument) -> String {
+fn list(texts: &[String]) -> String {
+    let item = |text: &String| format!("<li>{}</li>\n", escape(text));
+    format!("<ul>\n{}</ul>\n", texts.iter().map(item).collect::<String>())
+}
+
+/// A file's text, folded.
+fn file(id: &str, what: &str, text: &str) -> String {
     format!(
-        "<details id=\"scenario\">\n<summary>The scenario as it was run (TOML)</summary>\n\
-         <pre>{}</pre>\n</details>\n",
-        escape(&document.scenario)
+        "<details id=\"{id}\">\n<summary>{what}</summary>\n<pre>{}</pre>\n</details>\n",
+        escape(text)
     )
 }
 
@@ -148,16 +173,15 @@ fn files(document: &LabDocument) -> String {
     )
 }
 
-fn footer(document: &LabDocument) -> String {
-    let engine = &document.engine;
+fn footer(version: &str, engine: &LabEngine, command: &str) -> String {
     format!(
         "<footer>\n<p>Made by uncork {}. {} packets in {} ({} of processor time on {}). Repeat it \
          with</p>\n<pre><code class=\"command\">{}</code></pre>\n</footer>\n",
-        escape(&document.version),
+        escape(version),
         thousands(engine.packets),
         escape(&seconds(rounded(engine.wall_s, 3))),
         escape(&seconds(rounded(engine.cpu_s, 3))),
         words::counted(engine.threads, "thread"),
-        escape(&document.command)
+        escape(command)
     )
 }

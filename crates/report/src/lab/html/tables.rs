@@ -12,8 +12,8 @@ const MOST_ROWS: usize = 300;
 /// A table of more rows scrolls by itself, so that the figures are not far below it.
 const TALL: usize = 15;
 
-/// What failed, then, folded, what was met.
-pub(super) fn thresholds(document: &LabDocument) -> String {
+/// What failed, then, folded, what was met. Names for links begin with `prefix`.
+pub(super) fn thresholds(document: &LabDocument, prefix: &str) -> String {
     let (met, failed): (Vec<&Threshold>, Vec<&Threshold>) =
         document.thresholds.iter().partition(|threshold| threshold.passed);
     let (class, sign) = match (failed.len(), met.len()) {
@@ -33,8 +33,9 @@ pub(super) fn thresholds(document: &LabDocument) -> String {
         tables = format!("{tables}<details>\n<summary>{summary}</summary>\n{table}</details>\n");
     }
     format!(
-        "<section id=\"thresholds\" class=\"verdict {class}\" aria-label=\"Thresholds\">\n\
-         <p class=\"count\">{sign}{verdict}</p>\n{tables}</section>\n"
+        "<section id=\"{}thresholds\" class=\"verdict {class}\" aria-label=\"Thresholds\">\n\
+         <p class=\"count\">{sign}{verdict}</p>\n{tables}</section>\n",
+        escape(prefix)
     )
 }
 
@@ -64,8 +65,8 @@ fn words(text: &str) -> String {
     format!("<td class=\"l\">{}</td>", escape(text))
 }
 
-/// The results beside those of others.
-pub(super) fn published(document: &LabDocument) -> String {
+/// The results beside those of others. Names for links begin with `prefix`.
+pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     if document.published.is_empty() {
         return String::new();
     }
@@ -78,7 +79,12 @@ pub(super) fn published(document: &LabDocument) -> String {
          <th scope=\"col\" class=\"l\">measured here</th><th scope=\"col\" class=\"l\">agrees</th>\
          <th scope=\"col\" class=\"l\">source</th></tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
     ));
-    format!("<section id=\"published\">\n<h2>Beside what was published</h2>\n{table}</section>\n")
+    // A section of a section has a heading below that.
+    let level = if prefix.is_empty() { "h2" } else { "h3" };
+    format!(
+        "<section id=\"{}published\">\n<{level}>Beside what was published</{level}>\n{table}</section>\n",
+        escape(prefix)
+    )
 }
 
 fn published_row(entry: &Published) -> String {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::lab::figure::{Curve, Plot};
-use crate::lab::tests::sample;
+use crate::lab::tests::{sample, suite};
 
 fn parse(page: &str) -> roxmltree::Document<'_> {
     let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
@@ -253,4 +253,53 @@ fn almost_nothing_makes_a_page_too() {
     parse(&lab_html(&document));
     document.figures.clear();
     parse(&lab_html(&document));
+}
+
+/// Names for links are there once, and every link leads to one of them.
+#[test]
+fn a_suite_has_a_summary_and_a_section_for_each_scenario() {
+    let page = suite_html(&suite());
+    let parsed = parse(&page);
+    let ids: Vec<&str> = parsed.descendants().filter_map(|n| n.attribute("id")).collect();
+    let mut once = ids.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), ids.len(), "{ids:?}");
+    let links = parsed.descendants().filter_map(|n| n.attribute("href"));
+    let (inside, outside): (Vec<&str>, Vec<&str>) = links.partition(|link| link.starts_with('#'));
+    assert!(inside.iter().all(|link| ids.contains(&&link[1..])), "{inside:?}");
+    assert_eq!(outside, ["first/report.html", "second/report.html"]);
+
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    let order = [
+        "1 of 2 scenarios failed: 2 of 18 thresholds.",
+        "✗ 2 of 9 failed</td><td class=\"l\">download, bbr3: 2<",
+        "✓ all 9 met",
+        "600 of 2 scenarios",
+        "<h2>The first</h2>",
+        "2 of 9 thresholds failed.",
+        "<b>Figure 7.</b>",
+        "<h2>The second</h2>",
+        "All 9 thresholds are met.",
+        "<b>Figure 14.</b>",
+        "<h2>Not judged</h2>",
+    ];
+    let places: Vec<usize> = order.into_iter().map(place).collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert!(!page.contains("0 cells"));
+    let section = parsed.descendants().find(|n| n.attribute("id") == Some("second")).unwrap();
+    let text: String = section.descendants().filter_map(|n| n.text()).collect();
+    for part in ["Does BBR move", "Beside what was published", "3 assumptions", "Figure 8."] {
+        assert!(text.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn commands_in_a_text_can_be_copied() {
+    let html = paragraphs("One.\n\n    uncork lab run <x>\n\nTwo,\nstill two.");
+    assert_eq!(
+        html,
+        "<p class=\"question\">One.</p>\n<pre><code class=\"command\">uncork lab run &lt;x&gt;</code>\
+         </pre>\n<p class=\"question\">Two,\nstill two.</p>\n"
+    );
 }

@@ -1,0 +1,107 @@
+//! The page of a suite: what came out for which scenario, then a section for each that stands on its
+//! own.
+
+use super::figures::Figures;
+use super::tables::{self, wide};
+use super::{assumptions, file, footer, header, list, page, paragraphs};
+use crate::escape::escape;
+use crate::lab::document::LabDocument;
+use crate::lab::suite::{SuiteDocument, failed, score, who_failed};
+use crate::number::thousands;
+use crate::words;
+
+/// The suite as one HTML file, like [`super::lab_html`].
+pub fn suite_html(document: &SuiteDocument) -> String {
+    let scenarios: Vec<&LabDocument> = document.scenarios.iter().collect();
+    let mut figures = Figures::of(&scenarios);
+    let sections: String = scenarios.iter().map(|one| section(one, &mut figures)).collect();
+    let body = [
+        header(&document.name, &document.title, &document.about),
+        summary(document),
+        setting(document),
+        sections,
+        not_judged(document),
+        file("suite", "The suite (TOML)", &document.suite),
+        footer(&document.version, &document.engine, &document.command),
+    ];
+    page(&document.title, &body.concat())
+}
+
+/// Which scenarios failed and for whom, with links to their sections.
+fn summary(document: &SuiteDocument) -> String {
+    let is_met = document.thresholds().all(|threshold| threshold.passed);
+    let (class, sign) = if is_met { ("passed", "✓") } else { ("failed", "✗") };
+    let rows: String = document.scenarios.iter().map(summary_row).collect();
+    let table = wide(&format!(
+        "<caption class=\"aside\">Scenarios</caption>\n<thead>\n<tr><th scope=\"col\">scenario</th>\
+         <th scope=\"col\" class=\"l\">thresholds</th><th scope=\"col\" class=\"l\">failed by</th>\
+         </tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
+    ));
+    format!(
+        "<section id=\"summary\" class=\"verdict {class}\" aria-label=\"Summary\">\n\
+         <p class=\"count\"><span aria-hidden=\"true\">{sign}</span> {}</p>\n{table}</section>\n",
+        escape(&document.verdict())
+    )
+}
+
+fn summary_row(scenario: &LabDocument) -> String {
+    let (class, sign) = match (failed(scenario).is_empty(), scenario.thresholds.is_empty()) {
+        (_, true) => ("soft", ""),
+        (true, _) => ("yes", "✓ "),
+        (false, _) => ("no", "✗ "),
+    };
+    format!(
+        "<tr><th scope=\"row\"><a href=\"#{}\">{}</a></th><td class=\"l {class}\">{sign}{}</td>\
+         <td class=\"l\">{}</td></tr>\n",
+        escape(&scenario.name),
+        escape(&scenario.title),
+        escape(&score(scenario)),
+        escape(&who_failed(scenario))
+    )
+}
+
+fn setting(document: &SuiteDocument) -> String {
+    let scenarios = words::counted(document.scenarios.len() as u64, "scenario");
+    let runs = format!("{} of {scenarios}", thousands(document.runs()));
+    let entries = [("Runs", runs), ("Engine", document.engine.name.clone())];
+    let entry = |(term, value): &(&str, String)| {
+        format!("<div><dt>{term}</dt><dd>{}</dd></div>\n", escape(value))
+    };
+    let entries: String = entries.iter().map(entry).collect();
+    format!("<dl class=\"path\" aria-label=\"Runs\">\n{entries}</dl>\n")
+}
+
+/// What a scenario asks, what it found, and its figures. Results and scenario are in its own report.
+fn section(scenario: &LabDocument, figures: &mut Figures) -> String {
+    let prefix = format!("{}-", scenario.name);
+    let report = match scenario.files.as_slice() {
+        [] => String::new(),
+        _ => format!(
+            " · <a href=\"{0}/report.html\">tables of results, and the scenario</a>",
+            escape(&scenario.name)
+        ),
+    };
+    let body = [
+        paragraphs(&scenario.about),
+        tables::thresholds(scenario, &prefix),
+        tables::published(scenario, &prefix),
+        figures.all(scenario),
+        assumptions(scenario, &prefix),
+    ];
+    format!(
+        "<section id=\"{}\" class=\"member\">\n<h2>{}</h2>\n<p class=\"kind\">{}{report} · \
+         <a href=\"#summary\">summary</a></p>\n{}</section>\n",
+        escape(&scenario.name),
+        escape(&scenario.title),
+        escape(&scenario.name),
+        body.concat()
+    )
+}
+
+fn not_judged(document: &SuiteDocument) -> String {
+    if document.not_judged.is_empty() {
+        return String::new();
+    }
+    let list = list(&document.not_judged);
+    format!("<section id=\"not-judged\">\n<h2>Not judged</h2>\n{list}</section>\n")
+}
