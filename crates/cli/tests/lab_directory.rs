@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Finished, Scratch, finish};
+use serde_json::Value;
 
 /// Two cells of four seeds.
 const SMALL: &str = r#"title = "A small one"
@@ -135,6 +136,50 @@ fn shards_of_several_scenarios_merge_too() {
     fs::copy(scratch.path("other.toml"), scratch.path("deep/small.toml")).unwrap();
     let twice = refusal(&scratch, "run small.toml deep/small.toml -o x");
     assert!(twice.contains("two scenarios are called 'small'"), "{twice}");
+}
+
+/// The document without what it cost, at any depth.
+fn without_cost(mut value: Value) -> Value {
+    match &mut value {
+        Value::Object(fields) => {
+            fields.remove("engine");
+            fields.values_mut().for_each(|field| *field = without_cost(field.take()));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = without_cost(item.take())),
+        _ => {}
+    }
+    value
+}
+
+#[test]
+fn shards_of_a_suite_merge_to_its_report() {
+    let scratch = scratch("lab-suite");
+    let run = "run rfc9743 --seeds 1 --set run.end=300ms --set run.warmup=0s";
+    let whole = lab(&scratch, &format!("{run} -o whole"));
+    for nth in 1..=2 {
+        notes(&scratch, &format!("{run} --shard {nth}/2 -o parts/{nth}"));
+    }
+    assert_eq!(scratch.entries("parts/1").len(), 18, "no report of a part");
+    let merged = lab(&scratch, "merge parts/2 parts/1 -o merged");
+    // A third of a second is too short to meet all thresholds.
+    assert_eq!((whole.status, merged.status), (1, 1), "{}", merged.stderr);
+    assert!(whole.stdout.contains(" of 18 scenarios failed: "), "{}", whole.stdout);
+    assert_eq!((merged.stdout, merged.stderr), (whole.stdout, whole.stderr));
+    assert_eq!(scratch.entries("merged"), scratch.entries("whole"));
+    assert_same(
+        &scratch.path("whole").join("rfc9743-loss"),
+        &scratch.path("merged").join("rfc9743-loss"),
+    );
+    let read = |place: &str, name| fs::read_to_string(scratch.path(place).join(name)).unwrap();
+    let summary = |place| without_cost(serde_json::from_str(&read(place, "summary.json")).unwrap());
+    let command = "uncork lab run rfc9743 --set run.end=300ms --set run.warmup=0s --seeds 1";
+    assert_eq!(summary("merged")["command"], command);
+    assert!(summary("whole") == summary("merged"), "the documents");
+    let page = |place| read(place, "report.html").rsplit_once("<footer").unwrap().0.to_owned();
+    assert!(page("whole") == page("merged"), "the pages");
+
+    let csv = lab(&scratch, "merge parts/1 parts/2 --format csv").stdout;
+    assert_eq!(csv.matches(",class,cc,flows,finished,metric,").count(), 18, "a table for each");
 }
 
 #[test]

@@ -157,8 +157,8 @@ impl RunArgs {
     }
 
     fn words(&self, scenarios: &[String]) -> Vec<String> {
-        let mut words = vec!["uncork lab run".to_owned()];
-        words.extend(scenarios.iter().map(|scenario| quoted(scenario)));
+        let scenarios: Vec<&str> = scenarios.iter().map(String::as_str).collect();
+        let mut words = vec![run_command(&scenarios)];
         let set = |Setting { key, value }: &Setting| {
             format!("--set {}", quoted(&format!("{key}={value}")))
         };
@@ -167,6 +167,12 @@ impl RunArgs {
         words.extend(self.seed.map(|seed| format!("--seed {seed}")));
         words
     }
+}
+
+/// The command that runs `scenarios` as they are.
+pub(crate) fn run_command(scenarios: &[&str]) -> String {
+    let names = scenarios.iter().map(|scenario| quoted(scenario));
+    std::iter::once("uncork lab run".to_owned()).chain(names).collect::<Vec<_>>().join(" ")
 }
 
 /// `word` as a POSIX shell takes it for one word.

@@ -5,9 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uncork_lab::{FinishedRun, Item, Manifest, Scenario, StateNames};
+use uncork_lab::{FinishedRun, Item, Manifest, Scenario, StateNames, Suite};
 
-use super::args::MergeArgs;
+use super::args::{MergeArgs, run_command};
 use super::directory::{DirectoryError, Kept, RunDirectory};
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
@@ -23,14 +23,33 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let groups = groups(&args.directories)?;
     let names: Vec<&str> = groups.keys().map(String::as_str).collect();
     let places = places(args.output.output.as_deref(), &names)?;
-    let mut finish = Finish::new(&args.output, None);
+    let suite = Suite::of_members(&names);
+    let mut commands = Vec::new();
+    let mut finish = Finish::new(&args.output, suite);
     for (group, place) in groups.values().zip(&places) {
         let Some((first, others)) = group.split_first() else { continue };
         let merged = Group::of(first, others, args.output.color)?;
         let runs = merged.runs(args.output.quiet)?;
         finish.finish(&merged.sweep, runs, stopwatch.cost(1), place.as_deref())?;
+        commands.push((merged.sweep.scenario.name, merged.sweep.manifest.command));
     }
+    finish.suite(|suite| command_of(suite.name, &commands))?;
     finish.verdict()
+}
+
+/// The command that runs the suite `name` as its scenarios were run, by their names and `commands`. If
+/// these differ in more than the name, all of them.
+fn command_of(name: &str, commands: &[(String, String)]) -> String {
+    let whole = |(member, command): &(String, String)| {
+        let rest = command.strip_prefix(&run_command(&[member]))?;
+        Some(run_command(&[name]) + rest)
+    };
+    let mut wholes = commands.iter().map(whole);
+    let first = wholes.next().flatten();
+    first.filter(|first| wholes.all(|other| other.as_ref() == Some(first))).unwrap_or_else(|| {
+        let all = commands.iter().map(|(_, command)| command.as_str());
+        all.collect::<Vec<_>>().join(" && ")
+    })
 }
 
 /// A directory of runs, and what it says of itself.
@@ -195,5 +214,25 @@ fn differing(one: &Path, other: &Path) -> Failure {
 fn note(quiet: bool, text: &str) {
     if !quiet {
         eprintln!("note: {text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_a_suite_is_that_of_its_scenarios() {
+        let command = |pairs: &[(&str, &str)]| {
+            let owned = |(name, rest): &(&str, &str)| {
+                ((*name).to_owned(), format!("uncork lab run {name}{rest}"))
+            };
+            command_of("suite", &pairs.iter().map(owned).collect::<Vec<_>>())
+        };
+        let set = " --set path.loss=2% --seeds 3";
+        assert_eq!(command(&[("a", set), ("b", set)]), format!("uncork lab run suite{set}"));
+        assert_eq!(command(&[("a", ""), ("b", "")]), "uncork lab run suite");
+        let apart = "uncork lab run a && uncork lab run b --seed 2";
+        assert_eq!(command(&[("a", ""), ("b", " --seed 2")]), apart);
     }
 }
