@@ -31,9 +31,10 @@ transfer = "100kB"
 "flow.main.cc" = ["cubic", "bbr3"]
 "#;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "cells.csv",
     "flows.parquet",
+    "objects.parquet",
     "report.html",
     "runs",
     "scenario.toml",
@@ -68,7 +69,8 @@ fn refusal(scratch: &Scratch, arguments: &str) -> String {
 
 /// Both directories have the same results, but for what they cost.
 fn assert_same(one: &Path, other: &Path) {
-    for name in ["cells.csv", "flows.parquet", "scenario.toml", "series.parquet"] {
+    let tables = ["cells.csv", "flows.parquet", "objects.parquet", "series.parquet"];
+    for name in tables.into_iter().chain(["scenario.toml"]) {
         let [one, other] = [one, other].map(|path| fs::read(path.join(name)).unwrap());
         assert!(one == other, "{name}");
     }

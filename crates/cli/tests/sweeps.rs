@@ -70,7 +70,7 @@ fn the_sweeps_of_the_documentation_give_what_one_process_gives() {
     shell(&directory, kubernetes_merge, "UNUSED", 0);
 
     shell(&directory, "uncork lab run sweep.toml -o whole", "UNUSED", 0);
-    for name in ["cells.csv", "flows.parquet", "scenario.toml"] {
+    for name in ["cells.csv", "flows.parquet", "objects.parquet", "scenario.toml"] {
         let read = |place: &str| fs::read(scratch.path(place).join(name)).unwrap();
         assert!(read("whole") == read("report"), "{name}");
         assert!(read("whole") == read("report-of-pods"), "{name}");

@@ -7,6 +7,7 @@ mod bootstrap;
 mod error;
 mod histogram;
 mod json;
+mod labelled;
 mod parquet;
 mod record;
 #[cfg(test)]
@@ -14,11 +15,14 @@ mod sample;
 mod series;
 mod stats;
 
-pub use self::parquet::{read_flows, read_series, write_flows, write_series};
+pub use self::parquet::{
+    read_flows, read_objects, read_series, write_flows, write_objects, write_series,
+};
 pub use bootstrap::MedianRatio;
 pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};
-pub use record::{FlowRecord, Playback, Quantiles, RequestRecord};
+pub use labelled::Labelled;
+pub use record::{FlowRecord, ObjectRow, Playback, Quantiles, RequestRecord};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
 pub use stats::{jain_index, mean, quantile};

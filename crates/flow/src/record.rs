@@ -97,6 +97,20 @@ pub struct RequestRecord {
     pub bytes_delivered: u64,
 }
 
+/// An object that was read from a table: a request, or the transfer of a flow, which is the answer to
+/// one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRow {
+    /// Which comparison column or class of a scenario its flow belongs to.
+    pub group: String,
+    /// The flow's controller.
+    pub cc: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// What became of it.
+    pub object: RequestRecord,
+}
+
 /// Where a distribution lies.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {

@@ -1,5 +1,7 @@
 //! One row per flow and sampling instant.
 
+use crate::record::FlowRecord;
+
 /// The inside of a flow at one instant. Counters are since the start of the flow. `S` is the text of
 /// the state: a name of the controller's, or one that was read from a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,12 +35,12 @@ pub struct SeriesPoint<S = &'static str> {
 /// The points of one run, and what tells it from others, to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSeries<'a> {
-    /// Which comparison column (a controller or a mix) the run belongs to.
-    pub group: &'a str,
+    /// The values of the table's labels, such as the axes of a matrix.
+    pub labels: &'a [String],
     /// Seed of the run.
     pub seed: u64,
-    /// The controller of each flow of the run, by index; empty for a flow beyond them.
-    pub cc_of_flow: Vec<&'a str>,
+    /// The flows of the run, by index: points have their group and controller.
+    pub flows: &'a [FlowRecord],
     /// The points.
     pub points: &'a [SeriesPoint],
 }
@@ -46,7 +48,7 @@ pub struct RunSeries<'a> {
 /// A point that was read, with the run that it belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesRow {
-    /// Which comparison column the run belongs to.
+    /// Which comparison column or class of a scenario the flow belongs to.
     pub group: String,
     /// The flow's controller.
     pub cc: String,

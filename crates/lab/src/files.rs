@@ -1,6 +1,6 @@
 //! The files that a comparison leaves.
 
-use uncork_flow::{FileError, FlowRecord, RunSeries, write_flows, write_series};
+use uncork_flow::{FileError, Labelled, RunSeries, write_flows, write_series};
 use uncork_report::{ColumnSeries, CompareDocument, ReportSeries, compare_html};
 
 use crate::run::{ColumnRuns, Outcome};
@@ -12,26 +12,21 @@ pub const FILE_NAMES: [&str; 4] =
 /// The contents of the files: the report, the document, the record of each flow, and the inside of
 /// the first run of each column.
 pub fn files(outcome: &Outcome, document: &CompareDocument) -> Result<[Vec<u8>; 4], FileError> {
-    let records: Vec<FlowRecord> =
-        outcome.columns.iter().flat_map(|column| column.runs.iter().flatten().cloned()).collect();
+    let records = outcome.columns.iter().flat_map(|column| column.runs.iter().flatten());
     let (mut flows, mut series) = (Vec::new(), Vec::new());
-    write_flows(&mut flows, &records)?;
-    write_series(&mut series, &run_series(document, outcome))?;
+    write_flows(&mut flows, &[], records.map(Labelled::plain))?;
+    write_series(&mut series, &[], &run_series(outcome))?;
     let html = compare_html(document, &report_series(outcome));
     Ok([html.into_bytes(), document.to_json().into_bytes(), flows, series])
 }
 
-fn run_series<'a>(document: &'a CompareDocument, outcome: &'a Outcome) -> Vec<RunSeries<'a>> {
-    let columns = document.results.iter().zip(&outcome.columns);
-    let run = |(result, column): (&'a uncork_report::ColumnResult, &'a ColumnRuns)| {
-        column.sampled.as_ref().map(|sampled| RunSeries {
-            group: &result.cc,
-            seed: sampled.seed,
-            cc_of_flow: controllers(column).collect(),
-            points: &sampled.points,
-        })
-    };
-    columns.filter_map(run).collect()
+fn run_series(outcome: &Outcome) -> Vec<RunSeries<'_>> {
+    fn run(column: &ColumnRuns) -> Option<RunSeries<'_>> {
+        let sampled = column.sampled.as_ref()?;
+        let flows = column.runs.first().map_or(&[][..], Vec::as_slice);
+        Some(RunSeries { labels: &[], seed: sampled.seed, flows, points: &sampled.points })
+    }
+    outcome.columns.iter().filter_map(run).collect()
 }
 
 /// What the figures of the report are drawn from.
@@ -73,7 +68,7 @@ mod tests {
         let [html, json, flows, series] = files(&outcome, &document).unwrap();
 
         let flows = read_flows(flows).unwrap();
-        let expected: Vec<FlowRecord> =
+        let expected: Vec<uncork_flow::FlowRecord> =
             outcome.columns.iter().flat_map(|column| column.runs.concat()).collect();
         assert_eq!(flows, expected);
         assert_eq!(flows.len(), 9);

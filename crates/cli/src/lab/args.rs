@@ -101,8 +101,9 @@ pub(crate) struct OutputArgs {
     /// What is printed
     #[arg(long, default_value = "human", help_heading = "Output")]
     pub(crate) format: Format,
-    /// Directory for report.html, summary.json, cells.csv, flows.parquet, series.parquet and
-    /// scenario.toml, and for each run as it ends; of several scenarios each has its own within it
+    /// Directory for report.html, summary.json, cells.csv, flows.parquet, objects.parquet,
+    /// series.parquet and scenario.toml, and for each run as it ends; of several scenarios each has
+    /// its own within it
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     /// Print no progress and no notes

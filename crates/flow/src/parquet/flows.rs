@@ -4,86 +4,84 @@ use std::io::Write;
 
 use super::read::{Row, read_table};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
-use super::write::{Column, write_table};
+use super::write::{Column, grouped, write_table};
 use crate::error::FileError;
+use crate::labelled::Labelled;
 use crate::record::{FlowRecord, Playback, Quantiles};
 
-/// Rows of one row group: what a reader takes into memory at once.
-const GROUP_ROWS: usize = 100_000;
+pub(super) fn columns<'a>() -> [Column<&'a FlowRecord>; 36] {
+    [
+        Column { name: "engine", cells: Text(|flow| &flow.engine) },
+        Column { name: "group", cells: Text(|flow| &flow.group) },
+        Column { name: "cc", cells: Text(|flow| &flow.cc) },
+        Column { name: "seed", cells: Count(|flow| flow.seed) },
+        Column { name: "flow", cells: Count(|flow| u64::from(flow.flow)) },
+        Column { name: "start_ns", cells: Count(|flow| flow.start_ns) },
+        Column { name: "completion_ns", cells: MaybeCount(|flow| flow.completion_ns) },
+        Column { name: "first_byte_ns", cells: MaybeCount(|flow| flow.first_byte_ns) },
+        Column { name: "busy_ns", cells: Count(|flow| flow.busy_ns) },
+        Column { name: "size_bytes", cells: MaybeCount(|flow| flow.size_bytes) },
+        Column { name: "bytes_delivered", cells: Count(|flow| flow.bytes_delivered) },
+        Column { name: "bytes_delivered_early", cells: Count(|flow| flow.bytes_delivered_early) },
+        Column { name: "bytes_acked", cells: Count(|flow| flow.bytes_acked) },
+        Column { name: "bytes_sent", cells: Count(|flow| flow.bytes_sent) },
+        Column { name: "bytes_retransmitted", cells: Count(|flow| flow.bytes_retransmitted) },
+        Column { name: "packets_sent", cells: Count(|flow| flow.packets_sent) },
+        Column { name: "packets_lost", cells: Count(|flow| flow.packets_lost) },
+        Column { name: "packets_dropped_queue", cells: Count(|flow| flow.packets_dropped_queue) },
+        Column {
+            name: "packets_dropped_policer",
+            cells: Count(|flow| flow.packets_dropped_policer),
+        },
+        Column { name: "packets_dropped_random", cells: Count(|flow| flow.packets_dropped_random) },
+        Column { name: "packets_marked", cells: Count(|flow| flow.packets_marked) },
+        Column { name: "acks_dropped", cells: Count(|flow| flow.acks_dropped) },
+        Column { name: "timeouts", cells: Count(|flow| flow.timeouts) },
+        Column { name: "rtt_min_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.min)) },
+        Column { name: "rtt_p50_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p50)) },
+        Column { name: "rtt_p95_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p95)) },
+        Column { name: "queue_min_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.min)) },
+        Column { name: "queue_p50_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.p50)) },
+        Column { name: "queue_p95_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.p95)) },
+        Column {
+            name: "playback_startup_ns",
+            cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.startup_ns)),
+        },
+        Column {
+            name: "playback_played_ns",
+            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.played_ns)),
+        },
+        Column {
+            name: "playback_stalled_ns",
+            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stalled_ns)),
+        },
+        Column {
+            name: "playback_stutters",
+            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stutters)),
+        },
+        Column {
+            name: "playback_items",
+            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.items)),
+        },
+        Column {
+            name: "playback_bitrate_bps",
+            cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.bitrate_bps)),
+        },
+        Column {
+            name: "playback_switches",
+            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.switches)),
+        },
+    ]
+}
 
-const COLUMNS: [Column<FlowRecord>; 36] = [
-    Column { name: "engine", cells: Text(|flow| &flow.engine) },
-    Column { name: "group", cells: Text(|flow| &flow.group) },
-    Column { name: "cc", cells: Text(|flow| &flow.cc) },
-    Column { name: "seed", cells: Count(|flow| flow.seed) },
-    Column { name: "flow", cells: Count(|flow| u64::from(flow.flow)) },
-    Column { name: "start_ns", cells: Count(|flow| flow.start_ns) },
-    Column { name: "completion_ns", cells: MaybeCount(|flow| flow.completion_ns) },
-    Column { name: "first_byte_ns", cells: MaybeCount(|flow| flow.first_byte_ns) },
-    Column { name: "busy_ns", cells: Count(|flow| flow.busy_ns) },
-    Column { name: "size_bytes", cells: MaybeCount(|flow| flow.size_bytes) },
-    Column { name: "bytes_delivered", cells: Count(|flow| flow.bytes_delivered) },
-    Column { name: "bytes_delivered_early", cells: Count(|flow| flow.bytes_delivered_early) },
-    Column { name: "bytes_acked", cells: Count(|flow| flow.bytes_acked) },
-    Column { name: "bytes_sent", cells: Count(|flow| flow.bytes_sent) },
-    Column { name: "bytes_retransmitted", cells: Count(|flow| flow.bytes_retransmitted) },
-    Column { name: "packets_sent", cells: Count(|flow| flow.packets_sent) },
-    Column { name: "packets_lost", cells: Count(|flow| flow.packets_lost) },
-    Column { name: "packets_dropped_queue", cells: Count(|flow| flow.packets_dropped_queue) },
-    Column { name: "packets_dropped_policer", cells: Count(|flow| flow.packets_dropped_policer) },
-    Column { name: "packets_dropped_random", cells: Count(|flow| flow.packets_dropped_random) },
-    Column { name: "packets_marked", cells: Count(|flow| flow.packets_marked) },
-    Column { name: "acks_dropped", cells: Count(|flow| flow.acks_dropped) },
-    Column { name: "timeouts", cells: Count(|flow| flow.timeouts) },
-    Column { name: "rtt_min_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.min)) },
-    Column { name: "rtt_p50_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.p50)) },
-    Column { name: "rtt_p95_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|rtt| rtt.p95)) },
-    Column {
-        name: "queue_min_ms",
-        cells: MaybeNumber(|flow| flow.queue_ms.map(|delay| delay.min)),
-    },
-    Column {
-        name: "queue_p50_ms",
-        cells: MaybeNumber(|flow| flow.queue_ms.map(|delay| delay.p50)),
-    },
-    Column {
-        name: "queue_p95_ms",
-        cells: MaybeNumber(|flow| flow.queue_ms.map(|delay| delay.p95)),
-    },
-    Column {
-        name: "playback_startup_ns",
-        cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.startup_ns)),
-    },
-    Column {
-        name: "playback_played_ns",
-        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.played_ns)),
-    },
-    Column {
-        name: "playback_stalled_ns",
-        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stalled_ns)),
-    },
-    Column {
-        name: "playback_stutters",
-        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stutters)),
-    },
-    Column {
-        name: "playback_items",
-        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.items)),
-    },
-    Column {
-        name: "playback_bitrate_bps",
-        cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.bitrate_bps)),
-    },
-    Column {
-        name: "playback_switches",
-        cells: MaybeCount(|flow| flow.playback.map(|playback| playback.switches)),
-    },
-];
-
-/// Writes one row per record. Quantiles are columns of their own, `rtt_p95_ms` for the 95th
-/// percentile of `rtt_ms`.
-pub fn write_flows(out: impl Write + Send, flows: &[FlowRecord]) -> Result<(), FileError> {
-    Ok(write_table(out, &COLUMNS, flows.chunks(GROUP_ROWS))?)
+/// Writes one row per record, behind a column for each of `labels`. Quantiles are columns of their
+/// own, `rtt_p95_ms` for the 95th percentile of `rtt_ms`.
+pub fn write_flows<'a>(
+    out: impl Write + Send,
+    labels: &[String],
+    flows: impl Iterator<Item = Labelled<'a, &'a FlowRecord>>,
+) -> Result<(), FileError> {
+    Ok(write_table(out, labels, &columns(), grouped(flows))?)
 }
 
 /// Reads what [`write_flows`] wrote: the bytes of the file. Columns are found by name; what is not
@@ -161,12 +159,13 @@ mod tests {
     use proptest::collection::vec;
     use proptest::{prop_assert_eq, proptest};
 
+    use super::super::write::GROUP_ROWS;
     use super::*;
     use crate::sample::{any_record, record};
 
     fn written(flows: &[FlowRecord]) -> Vec<u8> {
         let mut file = Vec::new();
-        write_flows(&mut file, flows).unwrap();
+        write_flows(&mut file, &[], flows.iter().map(Labelled::plain)).unwrap();
         file
     }
 
@@ -188,6 +187,13 @@ mod tests {
         assert_eq!(written(&flows), written(&flows));
     }
 
+    fn table<'a>(record: &'a FlowRecord, columns: &[Column<&'a FlowRecord>]) -> Vec<u8> {
+        let mut file = Vec::new();
+        let groups = [vec![Labelled::plain(record)]].into_iter();
+        write_table(&mut file, &[], columns, groups).unwrap();
+        file
+    }
+
     #[test]
     fn what_is_no_such_table_is_an_error() {
         let mut file = written(&[record()]);
@@ -195,21 +201,31 @@ mod tests {
         assert!(matches!(read_flows(file), Err(FileError::Parquet(_))));
         assert!(matches!(read_flows(Vec::new()), Err(FileError::Parquet(_))));
 
-        let table = |columns: &[Column<FlowRecord>]| {
-            let mut file = Vec::new();
-            write_table(&mut file, columns, [[record()]].iter()).unwrap();
-            file
-        };
-        let error = read_flows(table(&COLUMNS[1..])).unwrap_err();
+        let record = record();
+        let error = read_flows(table(&record, &columns()[1..])).unwrap_err();
         assert_eq!(error.to_string(), "the table has no column engine");
-        let error = read_flows(table(&[Column { name: "engine", cells: Count(|_| 1) }]));
+        let counted = [Column { name: "engine", cells: Count(|_| 1) }];
+        let error = read_flows(table(&record, &counted));
         assert!(matches!(error, Err(FileError::UnexpectedValue("engine"))), "{error:?}");
     }
 
     #[test]
     fn a_writer_that_fails_is_an_error() {
         let full: &mut [u8] = &mut [0; 100];
-        assert!(matches!(write_flows(full, &[record()]), Err(FileError::Io(_))));
+        let record = record();
+        let rows = [Labelled::plain(&record)].into_iter();
+        assert!(matches!(write_flows(full, &[], rows), Err(FileError::Io(_))));
+    }
+
+    #[test]
+    fn labels_are_columns_before_the_others() {
+        let (flows, labels) = ([record(), record()], ["1%".to_owned()]);
+        let rows = [Labelled { labels: &labels, row: &flows[0] }, Labelled::plain(&flows[1])];
+        let mut file = Vec::new();
+        write_flows(&mut file, &["path.loss".to_owned()], rows.into_iter()).unwrap();
+        assert_eq!(read_flows(file.clone()).unwrap(), flows, "they do not disturb");
+        let labels = read_table(file, |row| row.text("path.loss")).unwrap();
+        assert_eq!(labels, ["1%", ""]);
     }
 
     proptest! {

@@ -1,10 +1,34 @@
-//! Records and series as Parquet tables. Equal rows give equal bytes: nothing in a file says when,
+//! Records, objects and series as Parquet tables. Equal rows give equal bytes: nothing in a file says when,
 //! where or by what library it was written.
 
 mod flows;
+mod objects;
 mod read;
 mod series;
 mod write;
 
 pub use flows::{read_flows, write_flows};
+pub use objects::{read_objects, write_objects};
 pub use series::{read_series, write_series};
+
+#[cfg(test)]
+mod tests {
+    use super::{flows, objects, series};
+
+    const DESCRIPTION: &str = include_str!("../../../../docs/results.md");
+
+    /// The names that the table of the description's section `title` has, in its order.
+    fn described(title: &str) -> Vec<&'static str> {
+        let section = DESCRIPTION.split("\n## ").find(|section| section.starts_with(title));
+        let lines = section.unwrap_or_else(|| panic!("no section {title}")).lines();
+        let names = lines.filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+        names.map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn every_column_is_described() {
+        assert_eq!(described("`flows.parquet`"), flows::columns().map(|column| column.name));
+        assert_eq!(described("`objects.parquet`"), objects::columns().map(|column| column.name));
+        assert_eq!(described("`series.parquet`"), series::columns().map(|column| column.name));
+    }
+}

@@ -6,14 +6,16 @@ use super::read::{Row, read_table};
 use super::write::Cells::{Count, MaybeCount, Text};
 use super::write::{Column, write_table};
 use crate::error::FileError;
+use crate::labelled::Labelled;
+use crate::record::FlowRecord;
 use crate::series::{RunSeries, SeriesPoint, SeriesRow};
 
 /// A point and the run that it belongs to.
 type Tagged<'a> = (&'a RunSeries<'a>, &'a SeriesPoint);
 
-fn columns<'a>() -> [Column<Tagged<'a>>; 15] {
+pub(super) fn columns<'a>() -> [Column<Tagged<'a>>; 15] {
     [
-        Column { name: "group", cells: Text(|(run, _)| run.group) },
+        Column { name: "group", cells: Text(group) },
         Column { name: "cc", cells: Text(cc) },
         Column { name: "seed", cells: Count(|(run, _)| run.seed) },
         Column { name: "flow", cells: Count(|(_, point)| u64::from(point.flow)) },
@@ -31,15 +33,29 @@ fn columns<'a>() -> [Column<Tagged<'a>>; 15] {
     ]
 }
 
-fn cc<'r>((run, point): &'r Tagged<'_>) -> &'r str {
-    run.cc_of_flow.get(point.flow as usize).copied().unwrap_or_default()
+fn group<'r>(tagged: &'r Tagged<'_>) -> &'r str {
+    flow(tagged).map_or("", |flow| &flow.group)
 }
 
-/// Writes one row per point, one row group per run.
-pub fn write_series(out: impl Write + Send, runs: &[RunSeries<'_>]) -> Result<(), FileError> {
-    let tagged = |run| move |point| (run, point);
-    let groups = runs.iter().map(|run| run.points.iter().map(tagged(run)).collect::<Vec<Tagged>>());
-    Ok(write_table(out, &columns(), groups)?)
+fn cc<'r>(tagged: &'r Tagged<'_>) -> &'r str {
+    flow(tagged).map_or("", |flow| &flow.cc)
+}
+
+fn flow<'r>((run, point): &'r Tagged<'_>) -> Option<&'r FlowRecord> {
+    run.flows.get(point.flow as usize)
+}
+
+/// Writes one row per point, one row group per run, behind a column for each of `labels`.
+pub fn write_series(
+    out: impl Write + Send,
+    labels: &[String],
+    runs: &[RunSeries<'_>],
+) -> Result<(), FileError> {
+    let groups = runs.iter().map(|run| {
+        let row = |point| Labelled { labels: run.labels, row: (run, point) };
+        run.points.iter().map(row).collect::<Vec<Labelled<'_, Tagged<'_>>>>()
+    });
+    Ok(write_table(out, labels, &columns(), groups)?)
 }
 
 /// Reads what [`write_series`] wrote: the bytes of the file, on the terms of [`super::read_flows`].
@@ -76,11 +92,15 @@ fn point(row: &mut Row) -> Result<SeriesPoint<String>, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::points;
+    use crate::sample::{points, record};
+
+    fn flow(group: &str, cc: &str) -> FlowRecord {
+        FlowRecord { group: group.to_owned(), cc: cc.to_owned(), ..record() }
+    }
 
     fn written(runs: &[RunSeries<'_>]) -> Vec<u8> {
         let mut file = Vec::new();
-        write_series(&mut file, runs).unwrap();
+        write_series(&mut file, &[], runs).unwrap();
         file
     }
 
@@ -106,9 +126,9 @@ mod tests {
     fn points_come_back_with_their_run() {
         let points = points(1_000);
         let mix = ["bbr3", "cubic"];
-        let run =
-            |group, seed| RunSeries { group, seed, cc_of_flow: mix.to_vec(), points: &points };
-        let rows = read_series(written(&[run("one", 1), run("two", u64::MAX)])).unwrap();
+        let [one, two] = ["one", "two"].map(|group| mix.map(|cc| flow(group, cc)));
+        let run = |flows, seed| RunSeries { labels: &[], seed, flows, points: &points };
+        let rows = read_series(written(&[run(&one, 1), run(&two, u64::MAX)])).unwrap();
         let expected = |group: &str, seed| {
             let row = |point: &SeriesPoint| SeriesRow {
                 group: group.to_owned(),
@@ -124,14 +144,15 @@ mod tests {
     #[test]
     fn a_flow_without_a_known_controller_has_an_empty_name() {
         let points = points(2);
-        let run = RunSeries { group: "g", seed: 1, cc_of_flow: vec!["reno"], points: &points };
+        let flows = [flow("g", "reno")];
+        let run = RunSeries { labels: &[], seed: 1, flows: &flows, points: &points };
         let rows = read_series(written(&[run])).unwrap();
         assert_eq!(rows.iter().map(|row| row.cc.as_str()).collect::<Vec<_>>(), ["reno", ""]);
     }
 
     #[test]
     fn runs_without_points_leave_no_rows() {
-        let run = RunSeries { group: "g", seed: 1, cc_of_flow: vec![], points: &[] };
+        let run = RunSeries { labels: &[], seed: 1, flows: &[], points: &[] };
         assert_eq!(read_series(written(&[run])).unwrap(), []);
         assert_eq!(read_series(written(&[])).unwrap(), []);
     }
@@ -139,8 +160,8 @@ mod tests {
     #[test]
     fn equal_rows_give_equal_bytes_and_few_of_them() {
         let points = points(20_000);
-        let run =
-            RunSeries { group: "g", seed: 1, cc_of_flow: vec!["bbr3", "cubic"], points: &points };
+        let flows = [flow("g", "bbr3"), flow("g", "cubic")];
+        let run = RunSeries { labels: &[], seed: 1, flows: &flows, points: &points };
         let file = written(std::slice::from_ref(&run));
         assert_eq!(file, written(&[run]));
         assert!(file.len() < 20_000 * 60, "{} bytes", file.len());
@@ -149,7 +170,8 @@ mod tests {
     #[test]
     fn a_table_of_flows_is_none_of_series() {
         let mut file = Vec::new();
-        crate::write_flows(&mut file, &[crate::sample::record()]).unwrap();
+        let record = record();
+        crate::write_flows(&mut file, &[], [Labelled::plain(&record)].into_iter()).unwrap();
         assert!(matches!(read_series(file), Err(FileError::MissingColumn("time_ns"))));
     }
 }

@@ -10,6 +10,11 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
+use crate::labelled::Labelled;
+
+/// Rows of one row group: what a reader takes into memory at once.
+pub(super) const GROUP_ROWS: usize = 100_000;
+
 /// A column of a table of `R`.
 pub(super) struct Column<R> {
     pub(super) name: &'static str,
@@ -28,18 +33,36 @@ pub(super) enum Cells<R> {
     MaybeNumber(fn(&R) -> Option<f64>),
 }
 
-/// Writes a table whose rows come in `groups`.
-pub(super) fn write_table<R, G: AsRef<[R]>>(
+/// `rows` in groups of [`GROUP_ROWS`].
+pub(super) fn grouped<T>(rows: impl Iterator<Item = T>) -> impl Iterator<Item = Vec<T>> {
+    let mut rows = rows.fuse();
+    std::iter::from_fn(move || {
+        let group: Vec<T> = rows.by_ref().take(GROUP_ROWS).collect();
+        (!group.is_empty()).then_some(group)
+    })
+}
+
+/// Writes a table whose rows come in `groups`: a column for each of `labels`, then `columns`.
+pub(super) fn write_table<'a, R: 'a>(
     out: impl Write + Send,
+    labels: &[String],
     columns: &[Column<R>],
-    groups: impl Iterator<Item = G>,
+    groups: impl Iterator<Item = Vec<Labelled<'a, R>>>,
 ) -> Result<(), ParquetError> {
-    let mut file = SerializedFileWriter::new(out, schema(columns)?, Arc::new(properties()))?;
+    let mut file =
+        SerializedFileWriter::new(out, schema(labels, columns)?, Arc::new(properties()))?;
     for rows in groups {
         let mut group = file.next_row_group()?;
+        for nth in 0..labels.len() {
+            if let Some(mut chunk) = group.next_column()? {
+                let label = |row: &Labelled<'_, R>| Some(ByteArray::from(row.label(nth)));
+                write::<ByteArrayType>(&mut chunk, rows.iter().map(label))?;
+                chunk.close()?;
+            }
+        }
         for column in columns {
             if let Some(mut chunk) = group.next_column()? {
-                column.write(rows.as_ref(), &mut chunk)?;
+                column.write(&rows, &mut chunk)?;
                 chunk.close()?;
             }
         }
@@ -57,42 +80,46 @@ fn properties() -> WriterProperties {
         .build()
 }
 
-fn schema<R>(columns: &[Column<R>]) -> Result<TypePtr, ParquetError> {
-    let fields = columns.iter().map(|column| column.field().map(Arc::new));
+fn schema<R>(labels: &[String], columns: &[Column<R>]) -> Result<TypePtr, ParquetError> {
+    let labels = labels.iter().map(|name| field(name, &Cells::<R>::Text(|_| "")));
+    let columns = columns.iter().map(|column| field(column.name, &column.cells));
+    let fields = labels.chain(columns).map(|field| field.map(Arc::new));
     let fields = fields.collect::<Result<_, _>>()?;
     Ok(Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?))
 }
 
-impl<R> Column<R> {
-    fn field(&self) -> Result<Type, ParquetError> {
-        let count = LogicalType::integer(64, false);
-        let (physical, logical, repetition) = match self.cells {
-            Cells::Text(_) => {
-                (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED)
-            }
-            Cells::Count(_) => (Physical::INT64, Some(count), Repetition::REQUIRED),
-            Cells::MaybeCount(_) => (Physical::INT64, Some(count), Repetition::OPTIONAL),
-            Cells::MaybeNumber(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
-        };
-        Type::primitive_type_builder(self.name, physical)
-            .with_logical_type(logical)
-            .with_repetition(repetition)
-            .build()
-    }
+fn field<R>(name: &str, cells: &Cells<R>) -> Result<Type, ParquetError> {
+    let count = LogicalType::integer(64, false);
+    let (physical, logical, repetition) = match cells {
+        Cells::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
+        Cells::Count(_) => (Physical::INT64, Some(count), Repetition::REQUIRED),
+        Cells::MaybeCount(_) => (Physical::INT64, Some(count), Repetition::OPTIONAL),
+        Cells::MaybeNumber(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
+    };
+    Type::primitive_type_builder(name, physical)
+        .with_logical_type(logical)
+        .with_repetition(repetition)
+        .build()
+}
 
-    fn write(&self, rows: &[R], chunk: &mut SerializedColumnWriter) -> Result<(), ParquetError> {
+impl<R> Column<R> {
+    fn write(
+        &self,
+        rows: &[Labelled<'_, R>],
+        chunk: &mut SerializedColumnWriter,
+    ) -> Result<(), ParquetError> {
+        let rows = rows.iter().map(|labelled| &labelled.row);
         match self.cells {
-            Cells::Text(get) => write::<ByteArrayType>(
-                chunk,
-                rows.iter().map(|row| Some(ByteArray::from(get(row)))),
-            ),
+            Cells::Text(get) => {
+                write::<ByteArrayType>(chunk, rows.map(|row| Some(ByteArray::from(get(row)))))
+            }
             Cells::Count(get) => {
-                write::<Int64Type>(chunk, rows.iter().map(|row| Some(get(row).cast_signed())))
+                write::<Int64Type>(chunk, rows.map(|row| Some(get(row).cast_signed())))
             }
             Cells::MaybeCount(get) => {
-                write::<Int64Type>(chunk, rows.iter().map(|row| get(row).map(u64::cast_signed)))
+                write::<Int64Type>(chunk, rows.map(|row| get(row).map(u64::cast_signed)))
             }
-            Cells::MaybeNumber(get) => write::<DoubleType>(chunk, rows.iter().map(get)),
+            Cells::MaybeNumber(get) => write::<DoubleType>(chunk, rows.map(get)),
         }
     }
 }

@@ -21,6 +21,15 @@ pub struct RunOutcome {
     pub packets: u64,
 }
 
+impl RunOutcome {
+    /// The requests that `flow`, one of the run's, carried.
+    pub(crate) fn requests_of(&self, flow: &FlowRecord) -> impl Iterator<Item = &RequestRecord> {
+        let first = self.requests.partition_point(|request| request.flow < flow.flow);
+        let flow = flow.flow;
+        self.requests[first..].iter().take_while(move |request| request.flow == flow)
+    }
+}
+
 /// Simulates `instance`, the run of a cell with a seed, and gives its series where it asks for one.
 pub(crate) fn run_item(
     scenario: &Scenario,

@@ -129,7 +129,7 @@ impl<'a> View<'a> {
             for flow in self.flows(run) {
                 let cluster = self.cluster(run, flow);
                 let requests =
-                    requests_of(run, flow).filter(|request| self.fits(request.size_bytes));
+                    run.requests_of(flow).filter(|request| self.fits(request.size_bytes));
                 let objects = requests.map(Object::of_request).chain(Object::of_flow(flow));
                 let values = objects.filter_map(|object| value(&object));
                 samples.extend(values.map(|value| Sample { cluster, value }));
@@ -228,18 +228,11 @@ fn bandwidth(run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
     if let Some(bytes) = flow.size_bytes {
         return flow.completion_ns.map_or(Some(0.0), |nanos| per_second(bytes, nanos));
     }
-    let finished = requests_of(run, flow)
+    let finished = run
+        .requests_of(flow)
         .filter_map(|request| Some((request.bytes_delivered, request.completion_ns?)));
     let (bytes, nanos) = finished.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     per_second(bytes, nanos)
-}
-
-fn requests_of<'b>(
-    run: &'b RunOutcome,
-    flow: &'b FlowRecord,
-) -> impl Iterator<Item = &'b RequestRecord> {
-    let first = run.requests.partition_point(|request| request.flow < flow.flow);
-    run.requests[first..].iter().take_while(|request| request.flow == flow.flow)
 }
 
 fn ratio(part: u64, whole: u64) -> Option<f64> {

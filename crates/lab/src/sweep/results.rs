@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use uncork_flow::{FileError, FlowRecord, RunSeries, SeriesPoint, write_flows, write_series};
+use uncork_flow::{
+    FileError, FlowRecord, Labelled, RequestRecord, RunSeries, SeriesPoint, write_flows,
+    write_objects, write_series,
+};
 use uncork_report::lab::{DataFile, LabDocument, lab_csv, lab_html};
 
 use super::run::FinishedRun;
@@ -10,21 +13,23 @@ use crate::evaluate::{RunCost, RunOutcome, SampledCell, document};
 use crate::scenario::Scenario;
 
 /// Names of the files, in the order of [`SweepResults::files`].
-pub const SWEEP_FILES: [&str; 6] = [
+pub const SWEEP_FILES: [&str; 7] = [
     "scenario.toml",
     "report.html",
     "summary.json",
     "cells.csv",
     "flows.parquet",
+    "objects.parquet",
     "series.parquet",
 ];
 
 /// What files beside the report hold.
-const CONTENTS: [(&str, &str); 5] = [
+const CONTENTS: [(&str, &str); 6] = [
     ("scenario.toml", "the scenario as it was run"),
     ("summary.json", "this report's data as JSON"),
     ("cells.csv", "the table of results, a line for each metric of each class and cell"),
     ("flows.parquet", "a row for each flow of each run"),
+    ("objects.parquet", "a row for each transfer and each request of each run"),
     ("series.parquet", "the inside of the flows of each cell's first seed, where it was asked for"),
 ];
 
@@ -78,56 +83,87 @@ impl SweepResults {
         &self,
         scenario: &Scenario,
         document: &LabDocument,
-    ) -> Result<[Vec<u8>; 6], FileError> {
-        let (mut flows, mut series) = (Vec::new(), Vec::new());
-        write_flows(&mut flows, &self.records(scenario))?;
-        self.write_series(scenario, &mut series)?;
+    ) -> Result<[Vec<u8>; 7], FileError> {
+        let axes: Vec<String> = scenario.axes.iter().map(|axis| axis.key.clone()).collect();
+        let cells: Vec<Vec<String>> =
+            (0..scenario.cells.len()).map(|cell| values(scenario, cell)).collect();
+        let (mut flows, mut objects, mut series) = (Vec::new(), Vec::new(), Vec::new());
+        write_flows(&mut flows, &axes, self.records(&cells))?;
+        write_objects(&mut objects, &axes, self.objects(&cells))?;
+        write_series(&mut series, &axes, &self.series(&cells))?;
         let texts =
             [scenario.text.clone(), lab_html(document), document.to_json(), lab_csv(document)];
         let [scenario, html, json, csv] = texts.map(String::into_bytes);
-        Ok([scenario, html, json, csv, flows, series])
+        Ok([scenario, html, json, csv, flows, objects, series])
     }
 
-    /// The record of every flow. Its group says of which cell it is, too.
-    fn records(&self, scenario: &Scenario) -> Vec<FlowRecord> {
-        let records = self.runs.iter().flat_map(|run| {
-            let cell = cell_name(scenario, run.cell);
-            run.flows
-                .iter()
-                .map(move |flow| FlowRecord { group: group(&flow.group, &cell), ..flow.clone() })
-        });
-        records.collect()
+    /// The record of every flow, with the values of its cell.
+    fn records<'a>(
+        &'a self,
+        cells: &'a [Vec<String>],
+    ) -> impl Iterator<Item = Labelled<'a, &'a FlowRecord>> {
+        self.runs.iter().flat_map(|run| {
+            let labels = labels(cells, run.cell);
+            run.flows.iter().map(move |row| Labelled { labels, row })
+        })
     }
 
-    fn write_series(&self, scenario: &Scenario, out: &mut Vec<u8>) -> Result<(), FileError> {
+    /// Every transfer and every request, with the flow that carried it.
+    fn objects<'a>(
+        &'a self,
+        cells: &'a [Vec<String>],
+    ) -> impl Iterator<Item = Labelled<'a, (&'a FlowRecord, RequestRecord)>> {
+        self.runs.iter().flat_map(|run| {
+            let labels = labels(cells, run.cell);
+            let of_flow = move |flow: &'a FlowRecord| {
+                let objects = transfer(flow).into_iter().chain(run.requests_of(flow).copied());
+                objects.map(move |object| Labelled { labels, row: (flow, object) })
+            };
+            run.flows.iter().flat_map(of_flow)
+        })
+    }
+
+    fn series<'a>(&'a self, cells: &'a [Vec<String>]) -> Vec<RunSeries<'a>> {
         let flows: BTreeMap<(usize, u64), &[FlowRecord]> =
             self.runs.iter().map(|run| ((run.cell, run.seed), run.flows.as_slice())).collect();
-        let names: Vec<String> =
-            self.series.iter().map(|(cell, ..)| cell_name(scenario, *cell)).collect();
-        let runs = names.iter().zip(&self.series).map(|(name, (cell, seed, points))| {
-            let flows = flows.get(&(*cell, *seed)).copied().unwrap_or_default();
-            RunSeries {
-                group: name,
-                seed: *seed,
-                cc_of_flow: flows.iter().map(|flow| flow.cc.as_str()).collect(),
-                points,
-            }
-        });
-        write_series(out, &runs.collect::<Vec<_>>())
+        let run = |(cell, seed, points): &'a (usize, u64, Vec<SeriesPoint>)| RunSeries {
+            labels: labels(cells, *cell),
+            seed: *seed,
+            flows: flows.get(&(*cell, *seed)).copied().unwrap_or_default(),
+            points,
+        };
+        self.series.iter().map(run).collect()
     }
+}
+
+fn labels(cells: &[Vec<String>], cell: usize) -> &[String] {
+    cells.get(cell).map_or(&[], Vec::as_slice)
+}
+
+/// A flow of one transfer as the object that it is.
+fn transfer(flow: &FlowRecord) -> Option<RequestRecord> {
+    Some(RequestRecord {
+        flow: flow.flow,
+        start_ns: flow.start_ns,
+        first_byte_ns: flow.first_byte_ns,
+        completion_ns: flow.completion_ns,
+        size_bytes: flow.size_bytes?,
+        bytes_delivered: flow.bytes_delivered,
+    })
+}
+
+/// The value of each axis in a cell.
+fn values(scenario: &Scenario, cell: usize) -> Vec<String> {
+    let point = scenario.cells.get(cell).map_or(&[][..], |cell| &cell.point);
+    let values = scenario.axes.iter().zip(point);
+    values.map(|(axis, at)| axis.values.get(*at).cloned().unwrap_or_default()).collect()
 }
 
 /// The values that make a cell: `path.loss=1%, flow.main.cc=cubic`; nothing where there is one cell.
 pub fn cell_name(scenario: &Scenario, cell: usize) -> String {
-    let point = scenario.cells.get(cell).map_or(&[][..], |cell| &cell.point);
-    let axes = scenario.axes.iter().zip(point);
-    let value =
-        axes.filter_map(|(axis, at)| Some(format!("{}={}", axis.key, axis.values.get(*at)?)));
-    value.collect::<Vec<_>>().join(", ")
-}
-
-fn group(class: &str, cell: &str) -> String {
-    if cell.is_empty() { class.to_owned() } else { format!("{class}: {cell}") }
+    let values = scenario.axes.iter().zip(values(scenario, cell));
+    let named = values.map(|(axis, value)| format!("{}={value}", axis.key));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -135,7 +171,7 @@ mod tests {
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use uncork_flow::{read_flows, read_series};
+    use uncork_flow::{ObjectRow, read_flows, read_objects, read_series};
 
     use super::*;
     use crate::sweep::{Item, items, run_items};
@@ -207,29 +243,86 @@ mod tests {
         };
         let all = files(runs.clone());
         assert!(all == files(reversed));
-        let [text, html, json, csv, flows, series] = all;
+        let [text, html, json, csv, ..] = all;
         assert_eq!(text, scenario.text.clone().into_bytes());
         assert!(html.starts_with(b"<!DOCTYPE html>") && json.starts_with(b"{"));
         assert!(csv.starts_with(b"flow.main.cc,class,cc,"));
+    }
+
+    #[test]
+    fn the_tables_hold_every_flow_object_and_point_with_its_cell() {
+        let mut scenario = scenario();
+        let runs = run(&scenario, 1);
+        let document = SweepResults::new(runs.clone());
+        let document = document.document(&scenario, String::new(), true, RunCost::default());
+        // The controller is in a column of its own anyway; the axis must be there by its own name.
+        scenario.axes[0].values = vec!["one".into(), "two".into()];
+        let results = SweepResults::new(runs.clone());
+        let [.., flows, objects, series] = results.files(&scenario, &document).unwrap();
+        for table in [&flows, &objects, &series] {
+            let holds = |word: &[u8]| table.windows(word.len()).any(|bytes| bytes == word);
+            assert!(holds(b"flow.main.cc") && holds(b"one") && holds(b"two"));
+        }
 
         let flows = read_flows(flows).unwrap();
-        let told: Vec<(&str, u64)> =
-            flows.iter().map(|flow| (flow.group.as_str(), flow.seed)).collect();
-        let (cubic, bbr3) = ("main: flow.main.cc=cubic", "main: flow.main.cc=bbr3");
-        assert_eq!(told, [(cubic, 5), (cubic, 6), (bbr3, 5), (bbr3, 6)]);
+        let told: Vec<(&str, &str, u64)> =
+            flows.iter().map(|flow| (flow.group.as_str(), flow.cc.as_str(), flow.seed)).collect();
+        let row = |cc, seed| ("main", cc, seed);
+        assert_eq!(told, [row("cubic", 5), row("cubic", 6), row("bbr3", 5), row("bbr3", 6)]);
+
+        let objects = read_objects(objects).unwrap();
+        let times = |object: &ObjectRow| (object.object.size_bytes, object.object.completion_ns);
+        let expected = flows.iter().map(|flow| (50_000, flow.completion_ns));
+        assert_eq!(objects.iter().map(times).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+
         let series = read_series(series).unwrap();
-        let points = |group: &str, cc: &str| {
-            series.iter().filter(|row| (row.group.as_str(), row.cc.as_str()) == (group, cc)).count()
+        let points = |cc: &str| {
+            series
+                .iter()
+                .filter(|row| (row.group.as_str(), row.cc.as_str()) == ("main", cc))
+                .count()
         };
-        assert_eq!(points("flow.main.cc=cubic", "cubic"), runs[0].series.len());
-        assert_eq!(points("flow.main.cc=bbr3", "bbr3"), runs[2].series.len());
+        assert_eq!(points("cubic"), runs[0].series.len());
+        assert_eq!(points("bbr3"), runs[2].series.len());
         assert!(runs[0].series.len() > 3 && runs[1].series.is_empty());
         assert!(series.iter().all(|row| row.seed == 5));
     }
 
     #[test]
+    fn requests_are_objects_beside_transfers() {
+        let text = r#"
+            title = "Both"
+            [run]
+            end = "10s"
+            seeds = 1
+            [path]
+            rate = "20mbit"
+            rtt = "20ms"
+            [flow.pages]
+            cc = "cubic"
+            requests = { size = "10kB", count = 3 }
+            [flow.file]
+            cc = "cubic"
+            transfer = "20kB"
+            [flow.noise]
+            cc = "cubic"
+            bulk = "1s"
+        "#;
+        let scenario = Scenario::parse("both", text, &[], &BTreeMap::new()).unwrap();
+        let runs = run(&scenario, 1);
+        let results = SweepResults::new(runs);
+        let document = results.document(&scenario, String::new(), true, RunCost::default());
+        let [.., objects, _] = results.files(&scenario, &document).unwrap();
+        let objects = read_objects(objects).unwrap();
+        let told: Vec<(&str, u64)> =
+            objects.iter().map(|row| (row.group.as_str(), row.object.size_bytes)).collect();
+        let page = ("pages", 10_000);
+        assert_eq!(told, [page, page, page, ("file", 20_000)]);
+        assert!(objects.iter().all(|row| row.object.completion_ns.is_some()));
+    }
+
+    #[test]
     fn a_scenario_of_one_cell_needs_no_name_for_it() {
-        assert_eq!(group("main", ""), "main");
         assert_eq!(cell_name(&Scenario::empty("none"), 0), "");
     }
 }

@@ -1,0 +1,96 @@
+//! The table of objects.
+
+use std::io::Write;
+
+use super::read::{Row, read_table};
+use super::write::Cells::{Count, MaybeCount, Text};
+use super::write::{Column, grouped, write_table};
+use crate::error::FileError;
+use crate::labelled::Labelled;
+use crate::record::{FlowRecord, ObjectRow, RequestRecord};
+
+/// An object and the flow that carried it.
+type Carried<'a> = (&'a FlowRecord, RequestRecord);
+
+pub(super) fn columns<'a>() -> [Column<Carried<'a>>; 9] {
+    [
+        Column { name: "group", cells: Text(|(flow, _)| &flow.group) },
+        Column { name: "cc", cells: Text(|(flow, _)| &flow.cc) },
+        Column { name: "seed", cells: Count(|(flow, _)| flow.seed) },
+        Column { name: "flow", cells: Count(|(flow, _)| u64::from(flow.flow)) },
+        Column { name: "start_ns", cells: Count(|(_, object)| object.start_ns) },
+        Column { name: "first_byte_ns", cells: MaybeCount(|(_, object)| object.first_byte_ns) },
+        Column { name: "completion_ns", cells: MaybeCount(|(_, object)| object.completion_ns) },
+        Column { name: "size_bytes", cells: Count(|(_, object)| object.size_bytes) },
+        Column { name: "bytes_delivered", cells: Count(|(_, object)| object.bytes_delivered) },
+    ]
+}
+
+/// Writes one row per object, with the flow that carried it, behind a column for each of `labels`.
+pub fn write_objects<'a>(
+    out: impl Write + Send,
+    labels: &[String],
+    objects: impl Iterator<Item = Labelled<'a, (&'a FlowRecord, RequestRecord)>>,
+) -> Result<(), FileError> {
+    Ok(write_table(out, labels, &columns(), grouped(objects))?)
+}
+
+/// Reads what [`write_objects`] wrote: the bytes of the file, on the terms of [`super::read_flows`].
+pub fn read_objects(file: Vec<u8>) -> Result<Vec<ObjectRow>, FileError> {
+    read_table(file, object)
+}
+
+fn object(row: &mut Row) -> Result<ObjectRow, FileError> {
+    Ok(ObjectRow {
+        group: row.text("group")?,
+        cc: row.text("cc")?,
+        seed: row.count("seed")?,
+        object: RequestRecord {
+            flow: row.index("flow")?,
+            start_ns: row.count("start_ns")?,
+            first_byte_ns: row.maybe_count("first_byte_ns")?,
+            completion_ns: row.maybe_count("completion_ns")?,
+            size_bytes: row.count("size_bytes")?,
+            bytes_delivered: row.count("bytes_delivered")?,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::record;
+
+    fn object(completion_ns: Option<u64>) -> RequestRecord {
+        RequestRecord {
+            flow: 1,
+            start_ns: 5,
+            first_byte_ns: Some(7),
+            completion_ns,
+            size_bytes: 1_000,
+            bytes_delivered: 900,
+        }
+    }
+
+    #[test]
+    fn objects_come_back_with_what_is_known_of_their_flow() {
+        let (flow, objects) = (record(), [object(Some(9)), object(None)]);
+        let rows = objects.iter().map(|object| Labelled::plain((&flow, *object)));
+        let mut file = Vec::new();
+        write_objects(&mut file, &[], rows).unwrap();
+        let row = |object: RequestRecord| ObjectRow {
+            group: flow.group.clone(),
+            cc: flow.cc.clone(),
+            seed: flow.seed,
+            object,
+        };
+        assert_eq!(read_objects(file).unwrap(), objects.map(row));
+    }
+
+    #[test]
+    fn what_carried_no_object_leaves_a_table_without_rows() {
+        let mut file = Vec::new();
+        write_objects(&mut file, &["path.loss".to_owned()], std::iter::empty()).unwrap();
+        assert_eq!(read_objects(file).unwrap(), []);
+    }
+}
