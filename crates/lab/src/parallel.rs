@@ -32,7 +32,10 @@ pub(crate) fn map_until<T: Send + Sync>(
     };
     thread::scope(|scope| {
         for _ in 1..jobs.min(count) {
-            scope.spawn(worker);
+            // Where the system has no more threads to give, those that there are do the work.
+            if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                break;
+            }
         }
         worker();
     });
