@@ -14,6 +14,8 @@ use crate::CompareSpec;
 
 /// The most flows in a run.
 pub(super) const MAX_FLOWS: u64 = 10_000;
+/// The most points of time series, over all cells: more than a gigabyte of memory.
+const MAX_POINTS: u64 = 20_000_000;
 /// The most combinations of a matrix.
 pub(super) const MAX_CELLS: u64 = 10_000;
 
@@ -65,6 +67,33 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
         )));
     }
     Ok(())
+}
+
+/// Checks that time series of a point `every` so often, of the first seed of each cell, can be kept.
+/// Arrivals are over soon and do not count.
+pub(super) fn check_series(
+    tree: &Node,
+    cells: &[Cell],
+    every: TimeDelta,
+) -> Result<(), ScenarioError> {
+    let mut points = 0_u64;
+    for cell in cells {
+        let end = cell.end.since(Time::ZERO);
+        for flow in cell.plan.flows.iter().filter(|flow| matches!(flow.work, Work::One(_))) {
+            let span = flow.work.lasts().map_or(end, |lasts| lasts.min(end));
+            let each = span.as_nanos() / every.as_nanos().max(1);
+            points = points.saturating_add(each.saturating_mul(flow.count));
+        }
+    }
+    if points <= MAX_POINTS {
+        return Ok(());
+    }
+    let place =
+        tree.get("run").and_then(|run| run.get("sample")).map_or(&tree.place, |node| &node.place);
+    let message =
+        format!("this means time series of up to {points} points over {} cells", cells.len());
+    Err(ScenarioError::new(place, message)
+        .help(format!("at most {MAX_POINTS} are kept: sample less often, or let runs end earlier")))
 }
 
 /// That there are too many of something, mostly because of the class `name`.

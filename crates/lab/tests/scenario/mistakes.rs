@@ -68,6 +68,7 @@ const CASES: &[Case] = &[
     case(MAIN, "transfer = \"0B\"", "nothing to transfer", "\"0B\"", "give at least 1B"),
     case("bulk = \"10s\"", "bulk = \"0s\"", "no time at all", "\"0s\"", "give more than 0s"),
     case("bulk = \"10s\"", "arrivals = { rate = \"10000/s\", size = \"1kB\", for = \"100s\" }", "flows in a run", "cross", "at most 10000"),
+    case("bulk = \"10s\"", "bulk = \"100s\"\nreceive_window = \"9kB\"\n[flow.more]\ncc = \"cubic\"\ncount = 3000\nmedia = { rate = \"8kbit\", for = \"100s\" }", "time series of up to", "\"100ms\"", "sample less often"),
     // What belongs together.
     case(MAIN, "transfer = \"1MB\"\nbulk = \"9s\"", "[flow.main] has two of workload: `transfer` and `bulk`", "bulk", "give one of"),
     case(MAIN, "", "[flow.main] has no workload", "main", "`transfer`"),

@@ -55,6 +55,9 @@ pub(super) fn scenario(
     let run = Run::read(&tree)?;
     let cells = cells(&tree, &plans, &run, &context)?;
     limits::check(&tree, &cells, run.seeds)?;
+    if let Some(every) = run.sample {
+        limits::check_series(&tree, &cells, every)?;
+    }
     let classes = classes(&cells);
     let sampled = run.sample.is_some();
     let known = Known { axes: &axes, cells: &cells, classes: &classes, sampled };
