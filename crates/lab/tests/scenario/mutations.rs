@@ -2,7 +2,7 @@
 
 use crate::common::{EXAMPLE, beside};
 use proptest::prelude::*;
-use uncork_lab::Scenario;
+use uncork_lab::{Builtin, Scenario};
 
 /// Words that mean something in a scenario, to put where they do not belong.
 const WORDS: &[&str] = &[
@@ -78,6 +78,21 @@ proptest! {
                 scenario.instance(cell, scenario.first_seed);
             }
         }
+    }
+
+    /// The same with the files that come along, which have all there is in them.
+    #[test]
+    fn mutated_stories_are_read_or_refused(
+        story in 0..Builtin::all().len(),
+        edits in proptest::collection::vec((0.0_f64..1.0, 0_usize..30, 0..WORDS.len()), 1..4),
+    ) {
+        let mut text = Builtin::all()[story].text.to_owned();
+        for (at, cut, word) in edits {
+            let from = boundary(&text, (text.len() as f64 * at) as usize);
+            let to = boundary(&text, from + cut);
+            text.replace_range(from..to, WORDS[word]);
+        }
+        read(&text, &[]);
     }
 
     #[test]
