@@ -229,6 +229,20 @@ fn what_is_missing_or_damaged_is_run_again() {
     assert_eq!(fs::read(run("00001-3.json")).unwrap(), cut);
 }
 
+/// A threshold that was forgotten, a better title, more seeds: nothing of this takes a run away.
+#[test]
+fn what_is_asked_may_change_after_the_runs() {
+    let scratch = scratch("lab-asked");
+    notes(&scratch, "run small.toml -o out");
+    let asked = "[[threshold]]\nmetric = \"completion.p50\"\nmax = \"50s\"\n";
+    let text = SMALL.replace("title = ", "about = \"More.\"\ntitle = ") + asked;
+    fs::write(scratch.path("small.toml"), text).unwrap();
+    let resumed = notes(&scratch, "run small.toml --seeds 5 --resume -o out");
+    assert_eq!(resumed, "note: 8 of 10 runs are there already\n");
+    notes(&scratch, "run small.toml --seeds 5 -o whole");
+    assert_same(&scratch.path("whole"), &scratch.path("out"));
+}
+
 #[test]
 fn runs_of_something_else_are_not_mixed() {
     let scratch = scratch("lab-mixed");
@@ -242,8 +256,8 @@ fn runs_of_something_else_are_not_mixed() {
     let other = refusal(&scratch, "run small.toml --set path.loss=2% --resume -o out");
     assert_eq!(
         other,
-        "error: 'out' of '--output <DIR>' has runs of something else: line 10 of the scenario is \
-         `loss = \"1%\"`, not `loss = \"2%\"`; give another directory\n"
+        "error: 'out' of '--output <DIR>' has runs of something else: `path.loss = \"1%\"`, \
+         not `path.loss = \"2%\"`; give another directory\n"
     );
     notes(&scratch, "run small.toml --set path.loss=2% --shard 1/2 -o other");
     let merged = refusal(&scratch, "merge out other");

@@ -53,17 +53,17 @@ impl From<ManifestError> for DirectoryError {
 }
 
 impl RunDirectory {
-    /// The runs of `manifest` in `results`. Runs that are there already must be of the same sweep,
-    /// and `resume` must say that they are known of.
+    /// The runs of `manifest` in `results`. Runs that are there already must be such as it would make
+    /// again, and `resume` must say that they are known of.
     pub(super) fn open(
         results: &Path,
         manifest: &Manifest,
         resume: bool,
     ) -> Result<Self, DirectoryError> {
         let fingerprint = manifest.fingerprint();
-        let difference = manifest_in(results)?.map(|there| there.difference(manifest));
-        match difference {
-            Some(Some(difference)) => Err(DirectoryError::Other(difference)),
+        let obstacle = manifest_in(results)?.map(|there| there.obstacle(manifest));
+        match obstacle {
+            Some(Some(obstacle)) => Err(DirectoryError::Other(obstacle)),
             Some(None) if !resume => Err(DirectoryError::HasRuns),
             _ => Ok(Self { results: results.to_path_buf(), fingerprint }),
         }

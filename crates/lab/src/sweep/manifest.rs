@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use toml_edit::{DocumentMut, Item, Value};
 
 use super::stored::checksum;
 use crate::scenario::{Files, Scenario, ScenarioError};
@@ -90,33 +91,100 @@ impl Manifest {
         Scenario::parse(&self.name, &self.scenario, &[], &self.files)
     }
 
-    /// What runs must have in common to belong together: a hash of everything that decides their
-    /// results.
+    /// What runs must have in common for one to stand for the other: a hash of everything that decides
+    /// what happens in them. What is asked of the results is no part of it, nor how many seeds there are.
     pub fn fingerprint(&self) -> String {
-        let Self { schema, version, name, scenario, files, command: _ } = self;
-        let decisive = serde_json::to_vec(&(schema, version, name, scenario, files));
+        let Self { schema, version, name: _, command: _, scenario, files } = self;
+        let decisive = serde_json::to_vec(&(schema, version, decisive(scenario), files));
         checksum(&decisive.unwrap_or_default())
     }
 
-    /// How the runs of `self` differ from those of `other`; `None` if they belong together.
-    pub fn difference(&self, other: &Self) -> Option<String> {
+    /// Why runs of `self` cannot stand for those of `other`; `None` if they can.
+    pub fn obstacle(&self, other: &Self) -> Option<String> {
         if self.fingerprint() == other.fingerprint() {
             return None;
         }
+        let [one, two] = [self, other].map(|manifest| decisive(&manifest.scenario));
+        let only = |lines: &[String], others: &[String]| {
+            lines.iter().find(|line| !others.contains(line)).cloned()
+        };
+        Some(match (only(&one, &two), only(&two, &one)) {
+            (Some(one), Some(two)) => format!("`{one}`, not `{two}`"),
+            (Some(one), None) => format!("`{one}`, which is no longer there"),
+            (None, Some(two)) => format!("they lack `{two}`"),
+            (None, None) if one != two => "the same in another order".to_owned(),
+            (None, None) => self.other_file(other),
+        })
+    }
+
+    /// How `self` differs from `other`, so that their runs do not make one result; `None` if they do.
+    pub fn difference(&self, other: &Self) -> Option<String> {
         let (one, two) = (self.scenario.lines(), other.scenario.lines());
         let mut lines = (1..).zip(one.zip(two)).filter(|(_, (one, two))| one != two);
-        Some(if self.name != other.name {
-            format!("scenario '{}' instead of '{}'", self.name, other.name)
+        if self.name != other.name {
+            Some(format!("scenario '{}' instead of '{}'", self.name, other.name))
         } else if let Some((number, (one, two))) = lines.next() {
-            format!("line {number} of the scenario is `{}`, not `{}`", one.trim(), two.trim())
+            Some(format!("line {number} of the scenario is `{}`, not `{}`", one.trim(), two.trim()))
         } else if self.scenario != other.scenario {
-            "one scenario goes on where the other ends".to_owned()
+            Some("one scenario goes on where the other ends".to_owned())
         } else {
-            let same = |name: &&String| self.files.get(*name) == other.files.get(*name);
-            let mut names = self.files.keys().chain(other.files.keys());
-            let name = names.find(|name| !same(name)).map_or("", String::as_str);
-            format!("the file {name} beside the scenario has another content")
-        })
+            (self.files != other.files).then(|| self.other_file(other))
+        }
+    }
+
+    fn other_file(&self, other: &Self) -> String {
+        let same = |name: &&String| self.files.get(*name) == other.files.get(*name);
+        let mut names = self.files.keys().chain(other.files.keys());
+        let name = names.find(|name| !same(name)).map_or("", String::as_str);
+        format!("the file {name} beside the scenario has another content")
+    }
+}
+
+/// What a scenario asks of its results, and says to people.
+const QUESTIONS: [&str; 6] = ["title", "about", "assumptions", "threshold", "figure", "published"];
+
+/// The values of a scenario that decide what happens in a run, each with its place, in their order.
+fn decisive(text: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    match text.parse::<DocumentMut>() {
+        Ok(document) => flatten("", document.as_item(), &mut lines),
+        Err(_) => lines.push(text.to_owned()),
+    }
+    let of = |line: &str, key: &str| {
+        line.strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '.']))
+    };
+    lines.retain(|line| !QUESTIONS.iter().any(|key| of(line, key)) && !of(line, "run.seeds"));
+    lines
+}
+
+/// Adds the values within `item` to `lines`, without comments and spaces.
+fn flatten(place: &str, item: &Item, lines: &mut Vec<String>) {
+    match item.as_table_like() {
+        Some(table) if !table.is_empty() => {
+            for (key, below) in table.iter() {
+                let dot = if place.is_empty() { "" } else { "." };
+                flatten(&format!("{place}{dot}{}", toml_edit::Key::new(key)), below, lines);
+            }
+        }
+        _ => lines.push(format!("{place} = {}", item.as_value().map_or_else(String::new, plain))),
+    }
+}
+
+/// A value as it would be written by somebody without taste.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("{:?}", text.value()),
+        Value::Integer(number) => number.value().to_string(),
+        Value::Float(number) => number.value().to_string(),
+        Value::Boolean(truth) => truth.value().to_string(),
+        Value::Datetime(date) => date.value().to_string(),
+        Value::Array(array) => {
+            format!("[{}]", array.iter().map(plain).collect::<Vec<_>>().join(", "))
+        }
+        Value::InlineTable(table) => {
+            let entry = |(key, value): (&str, &Value)| format!("{key} = {}", plain(value));
+            format!("{{ {} }}", table.iter().map(entry).collect::<Vec<_>>().join(", "))
+        }
     }
 }
 
@@ -177,5 +245,45 @@ mod tests {
         ] {
             assert_eq!(one.difference(&other).as_deref(), Some(words));
         }
+    }
+
+    const SCENARIO: &str = "title = \"A\"\n[run]\nseeds = 3\n[path]\nrate = \"1mbit\" # slow\n\
+                            rtt = \"5ms\"\n[[figure]]\ntitle = \"F\"\n";
+
+    /// What is asked may change without a run being lost.
+    #[test]
+    fn questions_and_seeds_decide_nothing_that_happens_in_a_run() {
+        let one = manifest("a", SCENARIO, "1");
+        for (old, new) in [
+            ("\"A\"", "\"B\""),
+            ("seeds = 3", "seeds = 30"),
+            (" # slow", ""),
+            ("[[figure]]\ntitle = \"F\"\n", ""),
+            ("rate = ", "rate   =  "),
+        ] {
+            assert!(SCENARIO.contains(old));
+            let other = manifest("b", &SCENARIO.replace(old, new), "1");
+            assert_eq!(one.obstacle(&other), None, "{new}");
+            assert!(one.difference(&other).is_some(), "{new}");
+        }
+    }
+
+    #[test]
+    fn what_decides_a_run_is_an_obstacle() {
+        let one = manifest("a", SCENARIO, "1");
+        for (old, new, words) in [
+            ("1mbit", "2mbit", "`path.rate = \"1mbit\"`, not `path.rate = \"2mbit\"`"),
+            ("rtt = \"5ms\"\n", "", "`path.rtt = \"5ms\"`, which is no longer there"),
+            ("[run]\n", "[run]\nfirst_seed = 2\n", "they lack `run.first_seed = 2`"),
+        ] {
+            let other = manifest("a", &SCENARIO.replace(old, new), "1");
+            assert_eq!(one.obstacle(&other).as_deref(), Some(words));
+        }
+        let order = "title = \"A\"\n[path]\nrtt = \"5ms\"\nrate = \"1mbit\"\n";
+        let other = manifest("a", order, "1");
+        assert_eq!(one.obstacle(&other).as_deref(), Some("the same in another order"));
+        let other = manifest("a", SCENARIO, "2");
+        let words = "the file trace beside the scenario has another content";
+        assert_eq!(one.obstacle(&other).as_deref(), Some(words));
     }
 }
