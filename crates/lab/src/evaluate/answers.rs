@@ -33,6 +33,8 @@ fn threshold_in(
         cell: results.label(cell, &scenario::Selection::default(), &cc),
         cc: cc.clone(),
         measured: measured.map(|estimate| estimate.value * scale),
+        low: measured.and_then(|estimate| estimate.low).map(|low| low * scale),
+        high: measured.and_then(|estimate| estimate.high).map(|high| high * scale),
         bound: bound * scale,
         unit: unit.into(),
         passed: measured.is_some_and(|estimate| holds(estimate.value, bound)),

@@ -1,6 +1,6 @@
 //! Whether the parts of a document fit together.
 
-use super::document::{Cell, LabDocument};
+use super::document::{Cell, LabDocument, Threshold};
 use super::figure::{Curve, EstimateCurve, Figure, HeatMap, Lines, Plot};
 use crate::json::DocumentError;
 
@@ -34,7 +34,8 @@ impl LabDocument {
 
     fn thresholds_problem(&self) -> Option<String> {
         let mut bad = self.thresholds.iter().filter(|threshold| {
-            !all_finite([threshold.measured, Some(threshold.bound)].into_iter().flatten())
+            let Threshold { measured, low, high, bound, .. } = threshold;
+            !all_finite([*measured, *low, *high, Some(*bound)].into_iter().flatten())
         });
         bad.next().map(|threshold| format!("threshold {:?} has no number", threshold.text))
     }

@@ -65,12 +65,27 @@ pub struct Threshold {
     pub cell: String,
     /// What was measured; `None` where there was nothing to measure, which is a failure.
     pub measured: Option<f64>,
+    /// Lower end of its 95 % interval; `None` where there is none.
+    #[serde(default)]
+    pub low: Option<f64>,
+    /// Upper end.
+    #[serde(default)]
+    pub high: Option<f64>,
     /// What it was held against.
     pub bound: f64,
     /// Unit of both.
     pub unit: String,
     /// Whether the demand was met.
     pub passed: bool,
+}
+
+impl Threshold {
+    /// Whether what was measured could as well lie on the other side of the bound: the bound is within
+    /// its interval.
+    pub fn is_open(&self) -> bool {
+        self.low.is_some_and(|low| low < self.bound)
+            && self.high.is_some_and(|high| self.bound < high)
+    }
 }
 
 /// One dimension of the matrix.

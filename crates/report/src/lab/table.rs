@@ -71,19 +71,28 @@ pub fn suite_table(document: &SuiteDocument, style: Style) -> String {
 /// `2 of 7 thresholds failed`
 pub(super) fn verdict(thresholds: &[Threshold]) -> String {
     let failed = thresholds.iter().filter(|threshold| !threshold.passed).count();
-    match (failed, thresholds.len()) {
+    let verdict = match (failed, thresholds.len()) {
         (_, 0) => "No thresholds are set.".to_owned(),
         (0, 1) => "The threshold is met.".to_owned(),
         (0, n) => format!("All {n} thresholds are met."),
         (failed, n) => format!("{failed} of {} failed.", words::counted(n as u64, "threshold")),
+    };
+    match thresholds.iter().filter(|threshold| threshold.is_open()).count() {
+        0 => verdict,
+        open => format!("{verdict} More seeds could decide {open} otherwise."),
     }
 }
 
-/// What a threshold measured, with its unit.
+/// What a threshold measured, with its unit; and its interval, if the bound is within.
 pub(super) fn measured(threshold: &Threshold) -> String {
-    threshold
-        .measured
-        .map_or_else(|| "nothing".to_owned(), |value| quantity(value, &threshold.unit))
+    let Some(value) = threshold.measured else { return "nothing".to_owned() };
+    let shown = |value: f64| quantity(value, &threshold.unit);
+    match (threshold.low, threshold.high) {
+        (Some(low), Some(high)) if threshold.is_open() => {
+            format!("{}, open: {} to {}", shown(value), shown(low), shown(high))
+        }
+        _ => shown(value),
+    }
 }
 
 fn thresholds(document: &LabDocument, style: Style) -> String {

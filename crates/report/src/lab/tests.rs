@@ -72,7 +72,7 @@ fn field_names_are_the_contract() {
     assert_eq!(names(class), "cc class finished flows metrics");
     assert_eq!(names(&class["metrics"][0]), "estimate name unit");
     assert_eq!(names(&class["metrics"][0]["estimate"]), "high low n value");
-    assert_eq!(names(&value["thresholds"][0]), "bound cc cell class measured passed text unit");
+    assert_eq!(names(&value["thresholds"][0]), "bound cc cell class high low measured passed text unit");
     assert_eq!(names(&value["engine"]), "cpu_s name packets threads wall_s");
     let figures = value["figures"].as_array().unwrap();
     assert_eq!(names(&figures[0]), "caption id plot provenance title");
@@ -289,4 +289,18 @@ The first
     suite.scenarios.remove(0);
     let text = suite_table(&suite, Style::Plain);
     assert!(text.starts_with("Nothing failed: 1 scenario with 9 thresholds.\n"), "{text}");
+}
+
+#[test]
+fn a_bound_within_the_interval_leaves_a_threshold_open() {
+    let mut document = sample();
+    document.thresholds.truncate(2);
+    (document.thresholds[0].low, document.thresholds[0].high) = (Some(4.1), Some(5.9));
+    let sure = lab_table(&document, Style::Plain);
+    assert!(sure.starts_with("All 2 thresholds are met.\n") && !sure.contains("open"), "{sure}");
+    (document.thresholds[1].low, document.thresholds[1].high) = (Some(4.2), Some(6.1));
+    let open = lab_table(&document, Style::Plain);
+    let verdict = "All 2 thresholds are met. More seeds could decide 1 otherwise.\n";
+    assert!(open.starts_with(verdict), "{open}");
+    assert!(open.contains("4.47 s, open: 4.20 s to 6.10 s"), "{open}");
 }
