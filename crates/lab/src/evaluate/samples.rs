@@ -4,7 +4,7 @@ use uncork_flow::{FlowRecord, RequestRecord, jain_index};
 
 use super::outcome::RunOutcome;
 use crate::compare::wire_bytes;
-use crate::scenario::{Metric, Scenario, Selection};
+use crate::scenario::{FlowPlan, Metric, Scenario, Selection};
 
 /// A value, and what it must be drawn together with when samples are drawn anew: values of the same
 /// cluster have something in common, such as the seed that decided which packets were lost.
@@ -183,8 +183,22 @@ impl<'a> View<'a> {
     fn share(&self, run: &RunOutcome) -> Option<f64> {
         self.flows(run).next()?;
         let delivered = |flow: &FlowRecord| flow.bytes_delivered - flow.bytes_delivered_early;
-        let all = run.flows.iter().map(delivered).sum();
-        ratio(self.sum(run, delivered), all)
+        let met = self.classes_met(run);
+        let all = run.flows.iter().filter(|flow| met.contains(&flow.group.as_str()));
+        ratio(self.sum(run, delivered), all.map(delivered).sum())
+    }
+
+    /// The classes that have a link in common with the flows that are selected.
+    fn classes_met(&self, run: &RunOutcome) -> Vec<&str> {
+        let cell = &self.scenario.cells[run.cell];
+        let plans = || cell.classes.iter().zip(&cell.plan.flows);
+        let selected: Vec<&FlowPlan> = plans()
+            .filter(|(class, _)| self.flows(run).any(|flow| flow.group == class.name))
+            .map(|(_, plan)| plan)
+            .collect();
+        let meets = |plan: &FlowPlan| selected.iter().any(|one| cell.plan.meet(one, plan));
+        let met = plans().filter(|(_, plan)| meets(plan));
+        met.map(|(class, _)| class.name.as_str()).collect()
     }
 
     fn jain(&self, run: &RunOutcome) -> Option<f64> {

@@ -86,11 +86,33 @@ fn background_counts_only_when_it_is_asked_for() {
         samples.into_values().len()
     };
     assert_eq!((goodputs(None), goodputs(Some("noise"))), (8, 8));
-    let all = results.estimate(&[0], &of(None), quantity(Metric::Share, Statistic::Mean), None);
-    assert!(all.expect("shares").value < 1.0);
     let absent = Selection { cc: Some("bbr3".into()), ..of(Some("main")) };
     let share = quantity(Metric::Share, Statistic::Mean);
     assert_eq!(results.estimate(&[0], &absent, share, None), None, "no flow of it, no share");
+}
+
+/// Half of each link, whatever flows elsewhere; who has a link of his own has no share of it.
+#[test]
+fn a_share_is_of_what_the_same_links_deliver() {
+    let text = "title = \"t\"\n[run]\nend = \"9s\"\nseeds = 1\n\
+                [path.one]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
+                [path.two]\nrate = \"5mbit\"\nrtt = \"20ms\"\n\
+                [path.own]\nrate = \"5mbit\"\nrtt = \"20ms\"\nown_per_flow = true\n\
+                [flow.a]\npath = \"one\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n\
+                [flow.b]\npath = \"one\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n\
+                [flow.c]\npath = \"two\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n\
+                [flow.d]\npath = \"own\"\ncc = \"cubic\"\ncount = 2\ntransfer = \"1MB\"\n";
+    let files = crate::builtin::NoFiles;
+    let scenario = Scenario::parse("shares", text, &[], &files).unwrap();
+    let runs = [super::run_item(&scenario, (0, 1), &scenario.instance(0, 1)).0];
+    let results = Results::new(&scenario, &runs);
+    let share = |class: &str| {
+        let of = Selection { class: Some(class.into()), ..Selection::default() };
+        let share = quantity(Metric::Share, Statistic::Mean);
+        results.estimate(&[0], &of, share, None).map(|estimate| estimate.value)
+    };
+    let shares = ["a", "b", "c", "d"].map(share);
+    assert_eq!(shares, [Some(0.5), Some(0.5), Some(1.0), None]);
 }
 
 #[test]

@@ -48,14 +48,16 @@ impl Plan {
 
     /// Whether a client of `flow` has a link in common with another one.
     fn shares(&self, flow: &FlowPlan) -> bool {
-        let path = &self.paths[flow.path];
-        let meets = |other: &FlowPlan| {
-            let same = other.path == flow.path && !path.own_per_flow;
-            let mut crossed = self.paths[other.path].spec.via.iter();
-            same || crossed.any(|link| path.spec.via.contains(link))
-        };
-        let clients = self.flows.iter().filter(|other| meets(other)).map(|other| other.count);
-        clients.fold(0, u64::saturating_add) > 1
+        let met = self.flows.iter().filter(|other| self.meet(flow, other));
+        met.map(|other| other.count).fold(0, u64::saturating_add) > 1
+    }
+
+    /// Whether clients of `one` and `other`, which may be the same class, have a link in common.
+    pub(crate) fn meet(&self, one: &FlowPlan, other: &FlowPlan) -> bool {
+        let path = &self.paths[one.path];
+        let mut crossed = self.paths[other.path].spec.via.iter();
+        (other.path == one.path && !path.own_per_flow)
+            || crossed.any(|link| path.spec.via.contains(link))
     }
 }
 

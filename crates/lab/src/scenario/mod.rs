@@ -22,6 +22,7 @@ pub use error::{Place, ScenarioError, Source};
 pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;
+pub(crate) use plan::FlowPlan;
 #[cfg(test)]
 pub(crate) use plan::Plan;
 pub use question::{
