@@ -72,50 +72,72 @@ impl Samples {
     /// The number with its 95 % interval.
     pub(crate) fn estimate(&self, rng: &mut Rng) -> Option<Estimate> {
         let value = self.value()?;
-        let interval = self.interval(|_| Some(()), |own, ()| own, rng);
+        let mut times = vec![0_u32; self.clusters.len()];
+        let interval = interval(self.clusters.len(), || {
+            times.fill(0);
+            draw(times.len(), rng, |cluster| times[cluster] += 1);
+            self.drawn(&times)
+        });
         Some(estimate(value, interval, self.sorted.len()))
     }
 
     /// The quotient of two numbers with its 95 % interval. Clusters that both have, such as seeds, are
-    /// drawn together: what is common to both does not widen the interval.
+    /// drawn together: what is common to both does not widen the interval. Those that only one of them
+    /// has are drawn apart (strata: Davison and Hinkley 1997, §3.2).
     pub(crate) fn ratio(&self, over: &Self, rng: &mut Rng) -> Option<Estimate> {
         let value = quotient(self.value()?, over.value()?)?;
-        let paired = self.clusters == over.clusters;
-        let other = |times: &[u32]| {
-            if paired { over.drawn(times) } else { over.value() }
-        };
-        let interval = self.interval(other, |own, other| own / other, rng);
-        let interval = interval.filter(|_| paired);
+        let (common, alone, others) = self.strata(over);
+        let mut own = vec![0_u32; self.clusters.len()];
+        let mut other = vec![0_u32; over.clusters.len()];
+        let interval = interval(own.len().min(other.len()), || {
+            own.fill(0);
+            other.fill(0);
+            draw(common.len(), rng, |nth| {
+                own[common[nth].0] += 1;
+                other[common[nth].1] += 1;
+            });
+            draw(alone.len(), rng, |nth| own[alone[nth]] += 1);
+            draw(others.len(), rng, |nth| other[others[nth]] += 1);
+            Some(self.drawn(&own)? / over.drawn(&other)?)
+        });
         Some(estimate(value, interval, self.sorted.len().min(over.sorted.len())))
     }
 
-    fn interval<T>(
-        &self,
-        other: impl Fn(&[u32]) -> Option<T>,
-        combine: impl Fn(f64, T) -> f64,
-        rng: &mut Rng,
-    ) -> Option<(f64, f64)> {
-        let count = self.clusters.len();
-        if count < MIN_CLUSTERS {
-            return None;
-        }
-        let mut times = vec![0_u32; count];
-        let mut values = Vec::with_capacity(RESAMPLES);
-        for _ in 0..RESAMPLES {
-            times.fill(0);
-            for _ in 0..count {
-                times[rng.below(count as u64) as usize] += 1;
+    /// The clusters that both have, with their numbers here and there; those that only this has; and
+    /// those that only `over` has.
+    fn strata(&self, over: &Self) -> (Vec<(usize, usize)>, Vec<usize>, Vec<usize>) {
+        let (mut common, mut alone) = (Vec::new(), Vec::new());
+        for (own, cluster) in self.clusters.iter().enumerate() {
+            match over.clusters.binary_search(cluster) {
+                Ok(other) => common.push((own, other)),
+                Err(_) => alone.push(own),
             }
-            let value =
-                self.drawn(&times).zip(other(&times)).map(|(own, other)| combine(own, other));
-            values.extend(value.filter(|value| value.is_finite()));
         }
-        // Where a number cannot be had from most resamples, nor can an interval.
-        if values.len() < RESAMPLES * 95 / 100 {
-            return None;
-        }
-        Some((uncork_flow::quantile(&values, TAIL)?, uncork_flow::quantile(&values, 1.0 - TAIL)?))
+        let clusters = over.clusters.iter().enumerate();
+        let others = clusters.filter(|(_, cluster)| self.clusters.binary_search(cluster).is_err());
+        (common, alone, others.map(|(other, _)| other).collect())
     }
+}
+
+/// Draws one of `count` as often as there are.
+fn draw(count: usize, rng: &mut Rng, mut drawn: impl FnMut(usize)) {
+    for _ in 0..count {
+        drawn(rng.below(count as u64) as usize);
+    }
+}
+
+/// The middle 95 % of what `resample` gives, for a number of `clusters`.
+fn interval(clusters: usize, resample: impl FnMut() -> Option<f64>) -> Option<(f64, f64)> {
+    if clusters < MIN_CLUSTERS {
+        return None;
+    }
+    let values = std::iter::repeat_with(resample).take(RESAMPLES);
+    let values: Vec<f64> = values.flatten().filter(|value| value.is_finite()).collect();
+    // Where a number cannot be had from most resamples, nor can an interval.
+    if values.len() < RESAMPLES * 95 / 100 {
+        return None;
+    }
+    Some((uncork_flow::quantile(&values, TAIL)?, uncork_flow::quantile(&values, 1.0 - TAIL)?))
 }
 
 fn estimate(value: f64, interval: Option<(f64, f64)>, n: usize) -> Estimate {
@@ -251,5 +273,35 @@ mod tests {
         let ratio = ratio.expect("values");
         assert!((ratio.low.expect("enough") - 2.0).abs() < 1e-9);
         assert!((ratio.high.expect("enough") - 2.0).abs() < 1e-9);
+    }
+
+    /// Two independent halves of a population have an interval, too: the median of twenty values has
+    /// a standard deviation of some 0.28, so the quotient of two, 6 over 6, one of 0.066.
+    #[test]
+    fn a_ratio_of_what_has_nothing_in_common_is_uncertain() {
+        let half = |seed: u64| {
+            let values = normal(seed, 20);
+            let sample = |(n, value): (u64, f64)| Sample { cluster: 100 * seed + n, value };
+            let samples: Vec<Sample> = (0..).zip(values).map(sample).collect();
+            Samples::new(&samples, Statistic::Quantile(0.5))
+        };
+        let held = (0..400).filter(|seed| {
+            let ratio = half(2 * seed).ratio(&half(2 * seed + 1), &mut Rng::new(*seed, 1));
+            let ratio = ratio.expect("values");
+            ratio.low.expect("enough") <= 1.0 && 1.0 <= ratio.high.expect("enough")
+        });
+        let held = held.count();
+        assert!((366..=396).contains(&held), "{held} of 400");
+    }
+
+    /// A seed in which one side has nothing takes no interval away.
+    #[test]
+    fn a_cluster_of_one_side_alone_is_drawn_alone() {
+        let noise = normal(3, 12);
+        let twice: Vec<f64> = noise.iter().take(11).map(|value| 2.0 * value).collect();
+        let mean = Statistic::Mean;
+        let ratio = of(&twice, mean).ratio(&of(&noise, mean), &mut Rng::new(1, 1)).expect("values");
+        let width = ratio.high.expect("enough") - ratio.low.expect("enough");
+        assert!(width > 1e-3 && width < 0.3, "{width}");
     }
 }

@@ -17,6 +17,8 @@ pub struct RunOutcome {
     pub flows: Vec<FlowRecord>,
     /// Requests of clients that made some.
     pub requests: Vec<RequestRecord>,
+    /// For each flow the first of its client, see [`Instance::client_of_flow`].
+    pub clients: Vec<u32>,
     /// Data packets that were simulated.
     pub packets: u64,
 }
@@ -42,5 +44,6 @@ pub(crate) fn run_item(
         let class = classes.get(*class as usize);
         flow.group = class.map_or_else(String::new, |class| class.name.clone());
     }
-    (RunOutcome { cell, seed, flows, requests, packets }, series)
+    let clients = instance.client_of_flow.clone();
+    (RunOutcome { cell, seed, flows, requests, clients, packets }, series)
 }

@@ -139,12 +139,13 @@ impl<'a> View<'a> {
     }
 
     /// Flows that share links share their luck: they are drawn by the run. With links of its own each
-    /// flow stands for itself.
+    /// client stands for itself, with all of its connections, and both halves of a pair are one.
     fn cluster(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
         let mut classes = self.scenario.cells[run.cell].classes.iter();
         let own = classes.any(|class| class.own_links && class.name == flow.group);
-        let flow = if own { u64::from(flow.flow) + 1 } else { 0 };
-        run.seed.wrapping_mul(1 << 20).wrapping_add(flow)
+        let client = run.clients.get(flow.flow as usize).copied().unwrap_or(flow.flow);
+        let client = if own { u64::from(client) + 1 } else { 0 };
+        run.seed.wrapping_mul(1 << 20).wrapping_add(client)
     }
 
     /// Payload per second from the end of the warm-up, or the flow's start, to its end.

@@ -65,7 +65,7 @@ fn runs() -> Vec<RunOutcome> {
         let noise =
             FlowRecord { group: "noise".into(), cc: "reno".into(), flow: 1, ..record(0, None, 1) };
         let flows = vec![download(cc, seconds, 10_000_000), noise];
-        RunOutcome { cell, seed, flows, requests: Vec::new(), packets: 7 }
+        RunOutcome { cell, seed, flows, requests: Vec::new(), clients: Vec::new(), packets: 7 }
     };
     let cells = [(0, "cubic"), (1, "bbr3")];
     cells.iter().flat_map(|(cell, cc)| (1..=8).map(|seed| of(*cell, cc, seed))).collect()
@@ -230,7 +230,14 @@ fn requests_and_listeners_are_samples_of_their_own() {
         bytes_delivered: 512_000,
     };
     let requests = vec![request(400), request(600)];
-    let runs = [RunOutcome { cell: 0, seed: 1, flows: vec![player], requests, packets: 1 }];
+    let runs = [RunOutcome {
+        cell: 0,
+        seed: 1,
+        flows: vec![player],
+        requests,
+        clients: vec![0],
+        packets: 1,
+    }];
     let scenario = scenario();
     let results = Results::new(&scenario, &runs);
     let value = |metric, statistic| {

@@ -30,7 +30,8 @@ impl Scenario {
         }
         let first = seed == self.first_seed;
         builder.run.sample_every = self.sample_every.filter(|_| first);
-        Instance { run: builder.run, class_of_flow: builder.class_of_flow }
+        let Builder { run, class_of_flow, client_of_flow, .. } = builder;
+        Instance { run, class_of_flow, client_of_flow }
     }
 }
 
@@ -78,6 +79,7 @@ struct Builder<'a> {
     seed: u64,
     run: RunSpec,
     class_of_flow: Vec<u32>,
+    client_of_flow: Vec<u32>,
     /// For each path of the plan its index in the run, if all clients share it.
     shared: Vec<Option<usize>>,
     hosts: u32,
@@ -104,14 +106,19 @@ impl<'a> Builder<'a> {
             end: cell.end,
             sample_every: None,
         };
-        Self { plan, seed, run, class_of_flow: Vec::new(), shared, hosts: FIRST_HOST }
+        let (class_of_flow, client_of_flow) = (Vec::new(), Vec::new());
+        Self { plan, seed, run, class_of_flow, client_of_flow, shared, hosts: FIRST_HOST }
     }
 
     /// Adds the clients of a class.
     fn add(&mut self, class: u32, flow: &FlowPlan) {
         let before = self.run.flows.len();
+        let mut first = (0, before);
         for client in 0..flow.count {
             let index = flow.draw_index(client);
+            if first.0 != index {
+                first = (index, self.run.flows.len());
+            }
             let path = self.path(flow, index);
             let mut rng = stream(self.seed, &flow.name, "start", index);
             let spread = flow.spread.unwrap_or(TimeDelta::ZERO).as_nanos();
@@ -125,6 +132,7 @@ impl<'a> Builder<'a> {
                     self.push(flow, FlowSpec { path, start, ..spec });
                 }
             }
+            self.client_of_flow.resize(self.run.flows.len(), first.1 as u32);
         }
         self.class_of_flow.resize(self.run.flows.len(), class);
     }

@@ -107,6 +107,9 @@ pub struct Instance {
     pub run: RunSpec,
     /// For each flow of the run the index of its class.
     pub class_of_flow: Vec<u32>,
+    /// For each flow of the run the first flow of its client. Clients that are paired, and so have
+    /// equal paths, are one here.
+    pub client_of_flow: Vec<u32>,
 }
 
 #[cfg(test)]

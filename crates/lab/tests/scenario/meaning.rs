@@ -365,7 +365,7 @@ fn every_workload_runs() {
     let scenario = scenario(&text, &[]);
     let lasts: Vec<_> = scenario.cells[0].classes.iter().map(|class| class.lasts).collect();
     assert_eq!(lasts[..3], [None, None, Some(TimeDelta::from_secs(5))]);
-    let uncork_lab::Instance { run, class_of_flow } = scenario.instance(0, 1);
+    let uncork_lab::Instance { run, class_of_flow, .. } = scenario.instance(0, 1);
     assert_eq!((run.clients.len(), run.warmup), (4, secs(1.0)));
     let records = uncork_sim::run(&run).flows;
     assert_eq!(records.len(), class_of_flow.len());
