@@ -301,6 +301,13 @@ mod tests {
         sent
     }
 
+    /// Turns after which a flow still may not send: of 1499 bytes owed none, of 1500 one.
+    #[test]
+    fn whole_turns_are_skipped() {
+        let turns = [0, 1499, 1500, 3001].map(|owed| Equal(QUANTUM).turns_within(0, owed));
+        assert_eq!(turns, [0, 0, 1, 2]);
+    }
+
     proptest! {
         /// Packets of many quanta, so that most rounds are skipped.
         #[test]

@@ -16,8 +16,7 @@ use super::params::{ParamWriter, Params};
 use super::{QueueError, Queued};
 use crate::Packet;
 
-/// Parameters of FQ-CoDel. The defaults are those of RFC 8290 §5.2 and of Linux; the quantum is the same
-/// without the header of a frame, which is not counted here either.
+/// Parameters of FQ-CoDel. The defaults are those of RFC 8290 §5.2, the quantum less a frame's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelSpec {
     /// Queues that flows are hashed to.
@@ -309,6 +308,17 @@ mod tests {
         assert_eq!((rig.lost.clone(), rig.queue.bytes()), (vec![2; 9], 30_001 - 9 * 1500));
         rig.send(3, 30_001);
         assert_eq!((rig.lost.len(), rig.queue.bytes()), (10, 30_001 - 9 * 1500));
+    }
+
+    /// A buffer holds a packet of its own size, and no larger one.
+    #[test]
+    fn what_just_fits_is_taken() {
+        let mut rig = Rig::new(FqCodelSpec::default());
+        rig.queue.limit_bytes = 1500;
+        for bytes in [1501, 1500] {
+            rig.send(bytes, bytes);
+        }
+        assert_eq!((rig.lost, rig.queue.bytes()), (vec![1501], 1500));
     }
 
     /// Of 1000 balls in 1024 bins, 638 bins hold some; the variance is 1024 (e^-a - (1 + a) e^-2a)

@@ -268,6 +268,18 @@ mod tests {
         assert_eq!(lost, [5, 6, 7, 8, 9]);
     }
 
+    /// A buffer holds a packet of its own size, and no larger one.
+    #[test]
+    fn what_just_fits_is_taken() {
+        let mut rig = Rig::new(1);
+        rig.queue.limit_bytes = u64::from(BYTES);
+        let large = Packet { flow: 1, host: 0, bytes: BYTES + 1, ecn: Ecn::Ect0, body: 7 };
+        let mut lost = Vec::new();
+        rig.queue.enqueue(Time::ZERO, large, &mut rig.rng, &mut |packet| lost.push(packet.body));
+        rig.send(0, 2, BYTES);
+        assert_eq!((lost, rig.queue.bytes()), (vec![7], u64::from(BYTES)));
+    }
+
     /// When packets of `flow` are dropped that comes twice as fast as it leaves, in ms. Then the queue
     /// runs empty.
     fn overload(queue: &mut Cake<u64>, flow: u32, from: u64, millis: u64) -> Vec<u64> {
