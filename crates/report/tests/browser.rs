@@ -11,7 +11,7 @@ mod driver;
 
 use driver::{Browser, Scratch};
 use serde_json::Value;
-use uncork_report::lab::{LabDocument, Plot, lab_html};
+use uncork_report::lab::{LabDocument, Plot, SuiteDocument, lab_html, suite_html};
 
 /// Virtual milliseconds that the probe takes at most.
 const BUDGET: &str = "--virtual-time-budget=20000";
@@ -117,6 +117,37 @@ fn crowds_fit_too() {
             assert_eq!(view[place], Value::Array(Vec::new()), "{view:#}");
         }
         assert_eq!(view["plots"], 5, "{view:#}");
+    }
+}
+
+/// A suite of the sample and of a crowd.
+#[test]
+fn a_suite_fits_too() {
+    let Some(browser) = Browser::find() else { return };
+    let named = |document: LabDocument, name: &str| LabDocument {
+        name: name.to_owned(),
+        title: format!("Section 5.1.{name}: {}", document.title),
+        ..document
+    };
+    let scenarios = vec![named(document(), "one"), named(crowd(), "two")];
+    let suite = SuiteDocument {
+        schema: SuiteDocument::SCHEMA.to_owned(),
+        version: "0.1.0".to_owned(),
+        name: "both".to_owned(),
+        title: "An evaluation report".to_owned(),
+        about: "What is asked.\n\n    uncork lab run both".to_owned(),
+        command: "uncork lab run both".to_owned(),
+        suite: String::new(),
+        not_judged: vec!["What nobody can run.".to_owned()],
+        engine: scenarios[0].engine.clone(),
+        scenarios,
+    };
+    for view in probe(&browser, &suite_html(&suite)).as_array().unwrap() {
+        for place in ["wider", "outside"] {
+            assert_eq!(view[place], Value::Array(Vec::new()), "{view:#}");
+        }
+        assert_eq!((&view["errors"], &view["ready"]), (&Value::Null, &"6".into()), "{view:#}");
+        assert_eq!((&view["plots"], &view["blank"]), (&10.into(), &0.into()), "{view:#}");
     }
 }
 

@@ -62,7 +62,7 @@ fn summary_row(scenario: &LabDocument) -> String {
 
 fn setting(document: &SuiteDocument) -> String {
     let scenarios = words::counted(document.scenarios.len() as u64, "scenario");
-    let runs = format!("{} of {scenarios}", thousands(document.runs()));
+    let runs = format!("{} in {scenarios}", thousands(document.runs()));
     let entries = [("Runs", runs), ("Engine", document.engine.name.clone())];
     let entry = |(term, value): &(&str, String)| {
         format!("<div><dt>{term}</dt><dd>{}</dd></div>\n", escape(value))

@@ -275,7 +275,7 @@ fn a_suite_has_a_summary_and_a_section_for_each_scenario() {
         "1 of 2 scenarios failed: 2 of 18 thresholds.",
         "✗ 2 of 9 failed</td><td class=\"l\">download, bbr3: 2<",
         "✓ all 9 met",
-        "600 of 2 scenarios",
+        "600 in 2 scenarios",
         "<h2>The first</h2>",
         "2 of 9 thresholds failed.",
         "<b>Figure 7.</b>",
