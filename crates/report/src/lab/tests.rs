@@ -72,7 +72,10 @@ fn field_names_are_the_contract() {
     assert_eq!(names(class), "cc class finished flows metrics");
     assert_eq!(names(&class["metrics"][0]), "estimate name unit");
     assert_eq!(names(&class["metrics"][0]["estimate"]), "high low n value");
-    assert_eq!(names(&value["thresholds"][0]), "bound cc cell class high low measured passed text unit");
+    assert_eq!(
+        names(&value["thresholds"][0]),
+        "bound cc cell class high low measured passed text unit"
+    );
     assert_eq!(names(&value["engine"]), "cpu_s name packets threads wall_s");
     let figures = value["figures"].as_array().unwrap();
     assert_eq!(names(&figures[0]), "caption id plot provenance title");
