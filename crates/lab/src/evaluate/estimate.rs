@@ -22,6 +22,8 @@ pub(crate) struct Samples {
     /// Values in rising order, each with the number of its cluster.
     sorted: Vec<(f64, usize)>,
     clusters: Vec<u64>,
+    /// Values of each cluster.
+    sizes: Vec<u64>,
     statistic: Statistic,
 }
 
@@ -37,7 +39,11 @@ impl Samples {
         let numbered = |sample: &Sample| (sample.value, numbers[&sample.cluster]);
         let mut sorted: Vec<(f64, usize)> = samples.iter().map(numbered).collect();
         sorted.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
-        Self { sorted, clusters: numbers.into_keys().collect(), statistic }
+        let mut sizes = vec![0; numbers.len()];
+        for (_, cluster) in &sorted {
+            sizes[*cluster] += 1;
+        }
+        Self { sorted, clusters: numbers.into_keys().collect(), sizes, statistic }
     }
 
     /// The values in rising order.
@@ -52,21 +58,18 @@ impl Samples {
 
     /// The number when each cluster is there so many times.
     fn drawn(&self, times: &[u32]) -> Option<f64> {
+        let count: u64 = self.sizes.iter().zip(times).map(|(n, times)| n * u64::from(*times)).sum();
         let weights =
             self.sorted.iter().map(|(value, cluster)| (*value, u64::from(times[*cluster])));
         let value = match self.statistic {
-            Statistic::Mean => weighted_mean(weights),
-            Statistic::Sum => weighted_mean(weights).map(|mean| mean * self.per_cluster(times)),
-            Statistic::Quantile(quantile) => weighted_quantile(weights, quantile),
+            Statistic::Mean => weighted_sum(weights) / count as f64,
+            Statistic::Sum => {
+                let clusters: u64 = times.iter().map(|times| u64::from(*times)).sum();
+                weighted_sum(weights) / clusters as f64
+            }
+            Statistic::Quantile(quantile) => weighted_quantile(weights, count, quantile)?,
         };
-        value.filter(|value| value.is_finite())
-    }
-
-    /// Samples of a cluster, on average.
-    fn per_cluster(&self, times: &[u32]) -> f64 {
-        let count: u64 = self.sorted.iter().map(|(_, cluster)| u64::from(times[*cluster])).sum();
-        let clusters: u64 = times.iter().map(|times| u64::from(*times)).sum();
-        count as f64 / clusters.max(1) as f64
+        Some(value).filter(|value| value.is_finite())
     }
 
     /// The number with its 95 % interval.
@@ -153,22 +156,18 @@ fn quotient(one: f64, other: f64) -> Option<f64> {
     (other != 0.0).then(|| one / other)
 }
 
-fn weighted_mean(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {
-    let add = |(sum, count): (f64, u64), (value, weight): (f64, u64)| {
-        // No infinity of no weight.
-        (if weight > 0 { sum + value * weight as f64 } else { sum }, count + weight)
-    };
-    let (sum, count) = values.fold((0.0, 0), add);
-    (count > 0).then(|| sum / count as f64)
+fn weighted_sum(values: impl Iterator<Item = (f64, u64)>) -> f64 {
+    // No infinity of no weight.
+    values.filter(|(_, weight)| *weight > 0).map(|(value, weight)| value * weight as f64).sum()
 }
 
 /// Type 7 of Hyndman and Fan (The American Statistician 1996), as of [`uncork_flow::quantile`], with
-/// each of the sorted values there `weight` times.
+/// each of the sorted values there `weight` times, `count` in all.
 fn weighted_quantile(
-    sorted: impl Iterator<Item = (f64, u64)> + Clone,
+    sorted: impl Iterator<Item = (f64, u64)>,
+    count: u64,
     quantile: f64,
 ) -> Option<f64> {
-    let count: u64 = sorted.clone().map(|(_, weight)| weight).sum();
     let position = count.checked_sub(1)? as f64 * quantile.clamp(0.0, 1.0);
     let (below, above) = (position.floor() as u64, position.ceil() as u64);
     let (mut seen, mut low) = (0, None);
