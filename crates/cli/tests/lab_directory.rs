@@ -229,6 +229,24 @@ fn what_is_missing_or_damaged_is_run_again() {
     assert_eq!(fs::read(run("00001-3.json")).unwrap(), cut);
 }
 
+#[test]
+fn one_process_at_a_time_writes_to_a_directory() {
+    let scratch = scratch("lab-held");
+    notes(&scratch, "run small.toml -o out");
+    let held = fs::File::open(scratch.path("out/runs")).unwrap();
+    held.lock().unwrap();
+    let Finished { status, stdout, stderr } = lab(&scratch, "run small.toml --resume -o out");
+    assert_eq!((status, stdout.as_str()), (3, ""));
+    assert_eq!(
+        stderr,
+        "error: 'out' of '--output <DIR>' is in use by another process; wait until it is done, or \
+         give another directory\n"
+    );
+    notes(&scratch, "merge out");
+    drop(held);
+    notes(&scratch, "run small.toml --resume -o out");
+}
+
 /// A threshold that was forgotten, a better title, more seeds: nothing of this takes a run away.
 #[test]
 fn what_is_asked_may_change_after_the_runs() {

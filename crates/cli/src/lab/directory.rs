@@ -1,6 +1,6 @@
 //! The directory that runs are kept in as they end.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,28 @@ pub(super) enum DirectoryError {
     HasRuns,
     /// Its runs are of something else.
     Other(String),
+    /// Another process writes to it.
+    InUse,
     /// The system does not let us.
     Io(io::Error),
+}
+
+/// A lock on a directory, which ends with the process however that ends. Where the system has none
+/// for directories, it is nothing.
+#[derive(Debug)]
+pub(super) struct Hold {
+    _locked: Option<File>,
+}
+
+impl Hold {
+    fn of(directory: &Path) -> Result<Self, DirectoryError> {
+        let Ok(file) = File::open(directory) else { return Ok(Self { _locked: None }) };
+        match file.try_lock() {
+            Ok(()) => Ok(Self { _locked: Some(file) }),
+            Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse),
+            Err(TryLockError::Error(_)) => Ok(Self { _locked: None }),
+        }
+    }
 }
 
 /// What became of a run's file.
@@ -69,10 +89,13 @@ impl RunDirectory {
         }
     }
 
-    /// Makes the directory, and says in it what its runs belong to.
-    pub(super) fn prepare(&self, manifest: &Manifest) -> io::Result<()> {
+    /// Makes the directory, and says in it what its runs belong to. As long as what is given back is
+    /// there, no other process can do so.
+    pub(super) fn prepare(&self, manifest: &Manifest) -> Result<Hold, DirectoryError> {
         fs::create_dir_all(self.path(""))?;
-        self.put(MANIFEST_NAME, manifest.to_json().as_bytes())
+        let hold = Hold::of(&self.path(""))?;
+        self.put(MANIFEST_NAME, manifest.to_json().as_bytes())?;
+        Ok(hold)
     }
 
     /// The runs that are in `results`, and what they belong to.

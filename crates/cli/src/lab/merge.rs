@@ -77,6 +77,7 @@ fn refused(directory: &Path, error: &DirectoryError) -> Failure {
             Failure::Environment(format!("cannot read '{}': {error}", directory.display()))
         }
         DirectoryError::Other(reason) => Failure::value("<DIR>...", directory.display(), reason),
+        DirectoryError::InUse => Failure::value("<DIR>...", directory.display(), "it is in use"),
         DirectoryError::HasRuns => Failure::value("<DIR>...", directory.display(), "it has runs"),
     }
 }

@@ -44,19 +44,23 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
 }
 
 fn open(place: &Path, sweep: &Sweep, resume: bool) -> Result<RunDirectory, Failure> {
-    RunDirectory::open(place, &sweep.manifest, resume).map_err(|error| {
-        let shown = format!("'{}' of '--output <DIR>'", place.display());
-        match error {
-            DirectoryError::HasRuns => Failure::Usage(format!(
-                "{shown} has runs already; add --resume to go on with them, or give another \
-                 directory"
-            )),
-            DirectoryError::Other(difference) => Failure::Usage(format!(
-                "{shown} has runs of something else: {difference}; give another directory"
-            )),
-            DirectoryError::Io(error) => Failure::output(place, &error),
-        }
-    })
+    RunDirectory::open(place, &sweep.manifest, resume).map_err(|error| refused(place, error))
+}
+
+fn refused(place: &Path, error: DirectoryError) -> Failure {
+    let shown = format!("'{}' of '--output <DIR>'", place.display());
+    match error {
+        DirectoryError::HasRuns => Failure::Usage(format!(
+            "{shown} has runs already; add --resume to go on with them, or give another directory"
+        )),
+        DirectoryError::Other(difference) => Failure::Usage(format!(
+            "{shown} has runs of something else: {difference}; give another directory"
+        )),
+        DirectoryError::InUse => Failure::Environment(format!(
+            "{shown} is in use by another process; wait until it is done, or give another directory"
+        )),
+        DirectoryError::Io(error) => Failure::output(place, &error),
+    }
 }
 
 /// A scenario to run, or a part of it.
@@ -71,6 +75,11 @@ impl Work<'_> {
         let stopwatch = Stopwatch::start();
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         let items = shard.of(&uncork_lab::items(&self.sweep.scenario));
+        let prepare = |directory: &RunDirectory| {
+            let hold = directory.prepare(&self.sweep.manifest);
+            hold.map_err(|error| refused(directory.results(), error))
+        };
+        let _hold = self.directory.as_ref().map(prepare).transpose()?;
         let (mut runs, missing) = self.kept(&items)?;
         let jobs = args::jobs(self.args.jobs);
         runs.append(&mut self.run_items(&missing, jobs, stop)?);
@@ -90,9 +99,6 @@ impl Work<'_> {
     /// The runs of `items` that are there already, and the others.
     fn kept(&self, items: &[Item]) -> Result<(Vec<FinishedRun>, Vec<Item>), Failure> {
         let Some(directory) = &self.directory else { return Ok((Vec::new(), items.to_vec())) };
-        directory
-            .prepare(&self.sweep.manifest)
-            .map_err(|error| Failure::output(directory.results(), &error))?;
         let (mut runs, mut missing) = (Vec::new(), Vec::new());
         let mut names = StateNames::default();
         for item in items {
