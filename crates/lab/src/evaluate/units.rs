@@ -101,7 +101,10 @@ pub(crate) fn shown_estimate(estimate: &Estimate, unit: &str) -> String {
 
 /// A quotient as a change: 1.1 as +10 %.
 pub(crate) fn shown_change(estimate: &Estimate) -> String {
-    let change = |value: f64| format!("{:+} %", ((value - 1.0) * 1e3).round() / 10.0);
+    let change = |value: f64| match ((value - 1.0) * 1e3).round() {
+        0.0 => "0 %".to_owned(),
+        tenths => format!("{:+.1} %", tenths / 10.0),
+    };
     match (estimate.low, estimate.high) {
         (Some(low), Some(high)) => {
             format!("{} ({} to {})", change(estimate.value), change(low), change(high))
@@ -135,7 +138,8 @@ mod tests {
             high: interval.map(|interval| interval.1),
             n: 10,
         };
-        assert_eq!(shown_change(&estimate(1.1, Some((0.95, 1.25)))), "+10 % (-5 % to +25 %)");
-        assert_eq!(shown_change(&estimate(0.5, None)), "-50 %");
+        assert_eq!(shown_change(&estimate(1.1, Some((0.95, 1.25)))), "+10.0 % (-5.0 % to +25.0 %)");
+        assert_eq!(shown_change(&estimate(0.5, None)), "-50.0 %");
+        assert_eq!(shown_change(&estimate(0.9999, None)), "0 %");
     }
 }
