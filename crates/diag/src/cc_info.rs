@@ -1,0 +1,202 @@
+//! What a congestion control tells of itself (`include/uapi/linux/inet_diag.h`).
+
+use uncork_units::{Rate, Ratio, TimeDelta};
+
+use crate::fields::Fields;
+use crate::tcp_info::micros_but;
+
+/// What the connection's congestion control tells of itself, if it is one that does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CcInfo {
+    /// BBR of any version.
+    Bbr(BbrInfo),
+    /// DCTCP.
+    Dctcp(DctcpInfo),
+    /// Vegas, and what reports like it (Westwood, Veno, Illinois).
+    Vegas(VegasInfo),
+}
+
+/// What BBR believes of the path (`struct tcp_bbr_info`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BbrInfo {
+    /// The bottleneck's bandwidth in payload, as much as a flow of these packets could use.
+    pub bw: Rate,
+    /// The least round-trip time of the last 10 s; `None` before the first sample.
+    pub min_rtt: Option<TimeDelta>,
+    /// What the bandwidth is multiplied by to give the pacing rate, in 1/256.
+    pub pacing_gain: Ratio,
+    /// What the bandwidth-delay product is multiplied by to give the window, in 1/256.
+    pub cwnd_gain: Ratio,
+    /// What versions 2 and 3 append; mainline Linux (version 1) does not.
+    pub bbr2: Option<Bbr2Info>,
+}
+
+/// The appendix of BBRv2 and BBRv3, as in `github.com/google/bbr`, branch `v3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bbr2Info {
+    /// 2 or 3.
+    pub version: u8,
+    /// The state (`enum bbr_mode`): start-up 0, drain 1, probing bandwidth 2, probing RTT 3.
+    pub mode: u8,
+    /// The phase (`enum tcp_bbr_phase`): invalid 0, start-up 1, drain 2, probing RTT 3, probing
+    /// bandwidth up 4, down 5, cruise 6, refill 7.
+    pub phase: u8,
+    /// Long-term bound: the highest bandwidth measured.
+    pub bw_hi: Rate,
+    /// Short-term bound of the bandwidth; [`Rate::MAX`] when there is none.
+    pub bw_lo: Rate,
+    /// Short-term bound of the packets in flight; `None` when there is none.
+    pub inflight_lo: Option<u32>,
+    /// Long-term bound of the packets in flight; `None` when there is none.
+    pub inflight_hi: Option<u32>,
+    /// Packets: the allowance for aggregated ACKs.
+    pub extra_acked: u32,
+}
+
+/// What DCTCP measures (`struct tcp_dctcp_info`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DctcpInfo {
+    /// Whether the connection negotiated ECN; without it DCTCP acts as Reno.
+    pub enabled: bool,
+    /// Whether the last segment received carried a mark.
+    pub ce_state: bool,
+    /// The share of marked bytes, smoothed (RFC 8257 §3.3), in 1/1024.
+    pub alpha: Ratio,
+    /// Bytes acknowledged with a mark in this window.
+    pub acked_ecn: u32,
+    /// Bytes acknowledged in this window.
+    pub acked: u32,
+}
+
+/// What Vegas measures (`struct tcpvegas_info`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VegasInfo {
+    /// Whether Vegas is at work.
+    pub enabled: bool,
+    /// Samples of this round.
+    pub rtt_count: u32,
+    /// Of Vegas the least round-trip time ever, of others the smoothed one; `None` before the first
+    /// sample.
+    pub rtt: Option<TimeDelta>,
+    /// Of Vegas the least round-trip time of the last round, of others the least ever; `None`
+    /// before the first sample.
+    pub min_rtt: Option<TimeDelta>,
+}
+
+/// "No sample yet" of Vegas is this number of microseconds.
+const VEGAS_NONE: u32 = 0x7fff_ffff;
+
+impl BbrInfo {
+    /// `None` if there are fewer than the 20 bytes of version 1.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let raw = Fields(bytes);
+        let gain = |at| raw.u32(at).map(|gain| Ratio::new(gain, 256));
+        Some(Self {
+            bw: Rate::from_bytes_per_sec(raw.halves(0)?),
+            min_rtt: micros_but(u32::MAX, raw.u32(8)?),
+            pacing_gain: gain(12)?,
+            cwnd_gain: gain(16)?,
+            bbr2: Bbr2Info::parse(raw),
+        })
+    }
+}
+
+impl Bbr2Info {
+    fn parse(raw: Fields<'_>) -> Option<Self> {
+        Some(Self {
+            bw_hi: Rate::from_bytes_per_sec(raw.halves(20)?),
+            bw_lo: Rate::from_bytes_per_sec(raw.halves(28)?),
+            mode: raw.u8(36)?,
+            phase: raw.u8(37)?,
+            version: raw.u8(39)?,
+            inflight_lo: Some(raw.u32(40)?).filter(|bound| *bound != u32::MAX),
+            inflight_hi: Some(raw.u32(44)?).filter(|bound| *bound != u32::MAX),
+            extra_acked: raw.u32(48)?,
+        })
+    }
+}
+
+impl DctcpInfo {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let raw = Fields(bytes);
+        Some(Self {
+            enabled: raw.u16(0)? != 0,
+            ce_state: raw.u16(2)? != 0,
+            alpha: Ratio::new(raw.u32(4)?, 1024),
+            acked_ecn: raw.u32(8)?,
+            acked: raw.u32(12)?,
+        })
+    }
+}
+
+impl VegasInfo {
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let raw = Fields(bytes);
+        Some(Self {
+            enabled: raw.u32(0)? != 0,
+            rtt_count: raw.u32(4)?,
+            rtt: micros_but(VEGAS_NONE, raw.u32(8)?),
+            min_rtt: micros_but(VEGAS_NONE, raw.u32(12)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn bbr_1_has_20_bytes() {
+        let bytes = words(&[1_000, 1, 20_000, 739, 512]);
+        let info = BbrInfo::parse(&bytes).expect("BBR");
+        assert_eq!(info.bw, Rate::from_bytes_per_sec((1 << 32) + 1_000));
+        assert_eq!(info.min_rtt, Some(TimeDelta::from_millis(20)));
+        assert_eq!(info.pacing_gain, Ratio::new(739, 256));
+        assert_eq!(info.cwnd_gain, Ratio::new(512, 256));
+        assert_eq!(info.bbr2, None);
+        assert_eq!(BbrInfo::parse(&bytes[..19]), None);
+        let unmeasured = BbrInfo::parse(&words(&[0, 0, u32::MAX, 739, 739])).expect("BBR");
+        assert_eq!(unmeasured.min_rtt, None);
+    }
+
+    #[test]
+    fn bbr_3_appends_32_bytes() {
+        let mut bytes = words(&[1, 0, 2, 3, 4, 5, 0, u32::MAX, u32::MAX]);
+        bytes.extend([2, 6, 0, 3]);
+        bytes.extend(words(&[7, u32::MAX, 9, 10]));
+        let info = BbrInfo::parse(&bytes).and_then(|info| info.bbr2).expect("BBRv3");
+        let expected = Bbr2Info {
+            version: 3,
+            mode: 2,
+            phase: 6,
+            bw_hi: Rate::from_bytes_per_sec(5),
+            bw_lo: Rate::MAX,
+            inflight_lo: Some(7),
+            inflight_hi: None,
+            extra_acked: 9,
+        };
+        assert_eq!(info, expected);
+        assert_eq!(BbrInfo::parse(&bytes[..51]).expect("BBR").bbr2, None);
+    }
+
+    #[test]
+    fn vegas_and_dctcp() {
+        let bytes = words(&[1, 3, 40, VEGAS_NONE]);
+        let vegas = VegasInfo::parse(&bytes).expect("Vegas");
+        assert_eq!((vegas.enabled, vegas.rtt_count), (true, 3));
+        assert_eq!((vegas.rtt, vegas.min_rtt), (Some(TimeDelta::from_micros(40)), None));
+        assert_eq!(VegasInfo::parse(&bytes[..15]), None);
+
+        let mut bytes = [1_u16.to_ne_bytes(), 0_u16.to_ne_bytes()].concat();
+        bytes.extend(words(&[512, 30, 60]));
+        let dctcp = DctcpInfo::parse(&bytes).expect("DCTCP");
+        assert_eq!((dctcp.enabled, dctcp.ce_state), (true, false));
+        assert_eq!(dctcp.alpha, Ratio::new(512, 1024));
+        assert_eq!((dctcp.acked_ecn, dctcp.acked), (30, 60));
+        assert_eq!(DctcpInfo::parse(&bytes[..15]), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! The name of a congestion control.
+
+use std::fmt;
+
+/// `TCP_CA_NAME_MAX` (`include/net/tcp.h`), the final zero included.
+const ROOM: usize = 16;
+
+/// The name of a kernel's congestion control, such as `cubic`. Kept in place: no allocation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CcName {
+    /// UTF-8 up to `length`, zeros from there.
+    bytes: [u8; ROOM],
+    length: u8,
+}
+
+impl CcName {
+    /// The name up to the first zero, the longest part of it that is UTF-8 and has room.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let text = &bytes[..bytes.len().min(ROOM)];
+        let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+        let valid = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let mut bytes = [0; ROOM];
+        bytes[..valid.len()].copy_from_slice(valid.as_bytes());
+        Self { bytes, length: valid.len() as u8 }
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        let name = self.bytes.get(..usize::from(self.length)).unwrap_or_default();
+        // Always valid; an empty name is better than a panic.
+        std::str::from_utf8(name).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for CcName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for CcName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_at_the_first_zero() {
+        assert_eq!(CcName::from_bytes(b"cubic\0").as_str(), "cubic");
+        assert_eq!(CcName::from_bytes(b"bbr\0junk").to_string(), "bbr");
+        assert_eq!(CcName::from_bytes(b"reno").as_str(), "reno");
+        assert_eq!(CcName::from_bytes(b"").as_str(), "");
+        assert_eq!(CcName::from_bytes(b"cubic\0a"), CcName::from_bytes(b"cubic\0b"));
+    }
+
+    #[test]
+    fn is_cut_where_it_is_too_long_or_no_text() {
+        assert_eq!(CcName::from_bytes(&[b'x'; 40]).as_str(), "x".repeat(16));
+        assert_eq!(CcName::from_bytes(b"bb\xffr\0").as_str(), "bb");
+        assert_eq!(CcName::from_bytes("xxxxxxxxxxxxxxxé".as_bytes()).as_str(), "x".repeat(15));
+    }
+}

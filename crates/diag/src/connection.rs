@@ -1,0 +1,197 @@
+//! One TCP socket, as the kernel tells of it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::attributes::Attributes;
+use crate::cc_info::{BbrInfo, CcInfo, DctcpInfo, VegasInfo};
+use crate::cc_name::CcName;
+use crate::error::Malformed;
+use crate::fields::Fields;
+use crate::mem_info::MemInfo;
+use crate::query::Family;
+use crate::state::TcpState;
+use crate::tcp_info::TcpInfo;
+
+/// A TCP socket (`struct inet_diag_msg` and the attributes behind it,
+/// `include/uapi/linux/inet_diag.h`).
+///
+/// Of a socket in time-wait, and of a connection request that waits for its ACK, the kernel tells
+/// no more than who and which state: all that is in an `Option` here is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// What the socket was made for.
+    pub family: Family,
+    /// Address and port on this side. IPv4 is IPv4, even on a socket for IPv6.
+    pub local: SocketAddr,
+    /// Address and port on the other side, all zero if there is none.
+    pub remote: SocketAddr,
+    /// The interface's index that the socket is bound to, or 0.
+    pub interface: u32,
+    /// What state the connection is in.
+    pub state: TcpState,
+    /// A number that no other socket has until the next boot.
+    pub cookie: u64,
+    /// The user that made the socket.
+    pub uid: u32,
+    /// The socket's number under `/proc/PID/fd`; 0 if no process has it any more.
+    pub inode: u32,
+    /// Bytes received and not read yet; of a listening socket, connections not accepted yet.
+    pub rqueue: u32,
+    /// Bytes written and not acknowledged yet; of a listening socket, how many connections may
+    /// wait.
+    pub wqueue: u32,
+    /// The congestion control's name.
+    pub cc: Option<CcName>,
+    /// What TCP knows of the connection.
+    pub info: Option<TcpInfo>,
+    /// What the congestion control tells of itself.
+    pub cc_info: Option<CcInfo>,
+    /// What the socket holds in memory.
+    pub mem: Option<MemInfo>,
+}
+
+/// `sizeof(struct inet_diag_msg)`.
+const STRUCTURE: usize = 72;
+
+const INFO: u16 = 2;
+const VEGASINFO: u16 = 3;
+const CONG: u16 = 4;
+const SKMEMINFO: u16 = 7;
+const DCTCPINFO: u16 = 9;
+const BBRINFO: u16 = 16;
+
+impl Connection {
+    /// Reads the payload of a message of the type `SOCK_DIAG_BY_FAMILY`.
+    pub(crate) fn parse(payload: &[u8]) -> Result<Self, Malformed> {
+        let malformed = Malformed { part: "a socket's message", length: payload.len() };
+        let mut connection = Self::parse_structure(Fields(payload)).ok_or(malformed)?;
+        for attribute in Attributes(payload.get(STRUCTURE..).unwrap_or_default()) {
+            let (kind, value) = attribute?;
+            connection.take(kind, value);
+        }
+        Ok(connection)
+    }
+
+    fn parse_structure(raw: Fields<'_>) -> Option<Self> {
+        let family = match raw.u8(0)? {
+            number if number == Family::V4.number() => Family::V4,
+            number if number == Family::V6.number() => Family::V6,
+            _ => return None,
+        };
+        let connection = Self {
+            family,
+            state: TcpState::from_number(raw.u8(1)?),
+            local: SocketAddr::new(address(family, raw.bytes(8)?), raw.be16(4)?),
+            remote: SocketAddr::new(address(family, raw.bytes(24)?), raw.be16(6)?),
+            interface: raw.u32(40)?,
+            cookie: raw.halves(44)?,
+            rqueue: raw.u32(56)?,
+            wqueue: raw.u32(60)?,
+            uid: raw.u32(64)?,
+            inode: raw.u32(68)?,
+            cc: None,
+            info: None,
+            cc_info: None,
+            mem: None,
+        };
+        Some(connection)
+    }
+
+    fn take(&mut self, kind: u16, value: &[u8]) {
+        match kind {
+            INFO => self.info = TcpInfo::parse(value),
+            CONG => self.cc = Some(CcName::from_bytes(value)),
+            SKMEMINFO => self.mem = MemInfo::parse(value),
+            VEGASINFO => self.cc_info = VegasInfo::parse(value).map(CcInfo::Vegas),
+            DCTCPINFO => self.cc_info = DctcpInfo::parse(value).map(CcInfo::Dctcp),
+            BBRINFO => self.cc_info = BbrInfo::parse(value).map(CcInfo::Bbr),
+            _ => {}
+        }
+    }
+
+    /// What BBR believes of the path, if the connection's congestion control is one that says so.
+    pub fn bbr(&self) -> Option<&BbrInfo> {
+        match &self.cc_info {
+            Some(CcInfo::Bbr(info)) => Some(info),
+            _ => None,
+        }
+    }
+}
+
+fn address(family: Family, bytes: [u8; 16]) -> IpAddr {
+    match family {
+        Family::V4 => Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]).into(),
+        Family::V6 => IpAddr::V6(Ipv6Addr::from(bytes)).to_canonical(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn structure(family: u8, address: [u8; 16]) -> Vec<u8> {
+        let mut bytes = vec![family, 1, 0, 0, 0x01, 0xbb, 0x12, 0x34];
+        bytes.extend(address);
+        bytes.extend(address);
+        for word in [3_u32, 5, 1, 0, 20, 30, 1000, 77] {
+            bytes.extend(word.to_ne_bytes());
+        }
+        bytes
+    }
+
+    fn v4(octets: [u8; 4]) -> [u8; 16] {
+        std::array::from_fn(|n| octets.get(n).copied().unwrap_or(0))
+    }
+
+    #[test]
+    fn reads_the_structure() {
+        let payload = structure(2, v4([10, 0, 0, 1]));
+        assert_eq!(payload.len(), STRUCTURE);
+        let connection = Connection::parse(&payload).expect("a socket");
+        assert_eq!(connection.local.to_string(), "10.0.0.1:443");
+        assert_eq!(connection.remote.to_string(), "10.0.0.1:4660");
+        assert_eq!(connection.state, TcpState::Established);
+        assert_eq!((connection.interface, connection.cookie), (3, (1 << 32) + 5));
+        assert_eq!((connection.rqueue, connection.wqueue), (20, 30));
+        assert_eq!((connection.uid, connection.inode), (1000, 77));
+        assert_eq!((connection.info, connection.bbr()), (None, None));
+    }
+
+    #[test]
+    fn mapped_addresses_are_ipv4() {
+        let mapped = "::ffff:10.0.0.1".parse::<Ipv6Addr>().expect("an address").octets();
+        let connection = Connection::parse(&structure(10, mapped)).expect("a socket");
+        assert_eq!(connection.family, Family::V6);
+        assert_eq!(connection.local.to_string(), "10.0.0.1:443");
+        let real = "fd00::1".parse::<Ipv6Addr>().expect("an address").octets();
+        let connection = Connection::parse(&structure(10, real)).expect("a socket");
+        assert_eq!(connection.local.to_string(), "[fd00::1]:443");
+    }
+
+    #[test]
+    fn what_is_no_socket_is_refused() {
+        let refused = |bytes: &[u8]| Connection::parse(bytes).expect_err("refused");
+        assert_eq!(refused(&structure(1, [0; 16])).part, "a socket's message");
+        assert_eq!(refused(&structure(2, [0; 16])[..71]).length, 71);
+        let mut torn = structure(2, [0; 16]);
+        torn.extend([200, 200, 4, 0]);
+        assert_eq!(refused(&torn).part, "an attribute");
+    }
+
+    /// The first 104 bytes of `struct tcp_info` are there on every kernel: less is not it.
+    #[test]
+    fn a_short_detail_is_absent_and_an_unknown_one_skipped() {
+        let mut payload = structure(2, v4([10, 0, 0, 1]));
+        for (kind, length) in [(INFO, 100_u16), (BBRINFO, 16), (999, 4)] {
+            payload.extend((length + 4).to_ne_bytes());
+            payload.extend(kind.to_ne_bytes());
+            payload.extend(vec![1; usize::from(length)]);
+        }
+        payload.extend(9_u16.to_ne_bytes());
+        payload.extend(CONG.to_ne_bytes());
+        payload.extend(b"reno\0");
+        let connection = Connection::parse(&payload).expect("a socket");
+        assert_eq!((connection.info, connection.cc_info), (None, None));
+        assert_eq!(connection.cc.map(|cc| cc.to_string()), Some("reno".to_owned()));
+    }
+}

@@ -1,0 +1,118 @@
+//! What to ask (`struct inet_diag_req_v2`, `include/uapi/linux/inet_diag.h`).
+
+use crate::netlink::HEADER;
+use crate::state::States;
+
+/// Which TCP sockets to tell of. The kernel chooses, so what is left out costs little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Sockets of one family only; `None` means both, which takes two requests.
+    pub family: Option<Family>,
+    /// Sockets in one of these states.
+    pub states: States,
+    /// Sockets with this port on this side.
+    pub local_port: Option<u16>,
+    /// Sockets with this port on the other side.
+    pub remote_port: Option<u16>,
+}
+
+/// What a socket was made for. One for IPv6 may carry a connection over IPv4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// `SOCK_DIAG_BY_FAMILY` (`include/uapi/linux/sock_diag.h`): asks for sockets, and tells of one.
+pub(crate) const BY_FAMILY: u16 = 20;
+/// A request: the header and the structure.
+const REQUEST: usize = HEADER + 56;
+
+/// `NLM_F_REQUEST | NLM_F_DUMP`.
+const FLAGS: u16 = 0x001 | 0x300;
+const IPPROTO_TCP: u8 = 6;
+/// `INET_DIAG_INFO`, `INET_DIAG_VEGASINFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`; number n is
+/// asked for with bit n - 1. `INET_DIAG_BBRINFO` and `INET_DIAG_DCTCPINFO` have none: Vegas's brings
+/// what the socket's congestion control has.
+const EXTENSIONS: u8 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6;
+
+impl Default for Query {
+    /// All TCP sockets.
+    fn default() -> Self {
+        Self { family: None, states: States::ALL, local_port: None, remote_port: None }
+    }
+}
+
+impl Family {
+    /// `AF_INET` or `AF_INET6` of Linux.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::V4 => 2,
+            Self::V6 => 10,
+        }
+    }
+}
+
+impl Query {
+    /// The families to ask for, one by one: there is no request for both.
+    pub fn families(&self) -> impl Iterator<Item = Family> + use<> {
+        let wanted = self.family;
+        [Family::V4, Family::V6]
+            .into_iter()
+            .filter(move |family| wanted.is_none_or(|wanted| wanted == *family))
+    }
+
+    /// The netlink message that asks for a dump, with a number to know its replies by:
+    /// [`Replies`](crate::Replies) takes the same.
+    pub fn request(&self, family: Family, sequence: u32) -> [u8; REQUEST] {
+        let mut bytes = [0; REQUEST];
+        let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+        put(0, &(REQUEST as u32).to_ne_bytes());
+        put(4, &BY_FAMILY.to_ne_bytes());
+        put(6, &FLAGS.to_ne_bytes());
+        put(8, &sequence.to_ne_bytes());
+        put(HEADER, &[family.number(), IPPROTO_TCP, EXTENSIONS]);
+        put(HEADER + 4, &self.states.mask().to_ne_bytes());
+        // struct inet_diag_sockid; of it a dump considers the ports, 0 being any.
+        put(HEADER + 8, &self.local_port.unwrap_or(0).to_be_bytes());
+        put(HEADER + 10, &self.remote_port.unwrap_or(0).to_be_bytes());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::netlink::Messages;
+    use crate::state::TcpState;
+
+    #[test]
+    fn a_request_is_one_message_of_72_bytes() {
+        let query = Query {
+            states: States::NONE.with(TcpState::Established),
+            local_port: Some(443),
+            remote_port: Some(0x1234),
+            ..Query::default()
+        };
+        let bytes = query.request(Family::V6, 9);
+        let messages: Vec<_> = Messages(&bytes).collect::<Result<_, _>>().expect("a message");
+        assert_eq!(messages.len(), 1);
+        let message = messages[0];
+        assert_eq!((message.kind, message.flags, message.sequence), (20, 0x301, 9));
+        let mut expected = vec![10, 6, 0b0100_1110, 0];
+        expected.extend(2_u32.to_ne_bytes());
+        expected.extend([0x01, 0xbb, 0x12, 0x34]);
+        expected.resize(56, 0);
+        assert_eq!(message.payload, expected);
+    }
+
+    #[test]
+    fn both_families_take_two_requests() {
+        let both: Vec<_> = Query::default().families().collect();
+        assert_eq!(both, [Family::V4, Family::V6]);
+        let query = Query { family: Some(Family::V6), ..Query::default() };
+        assert_eq!(query.families().collect::<Vec<_>>(), [Family::V6]);
+    }
+}

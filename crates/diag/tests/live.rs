@@ -1,0 +1,205 @@
+//! The running kernel, over loopback.
+#![cfg(target_os = "linux")]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+
+use rustix::net::sockopt::set_tcp_congestion;
+use uncork_diag::{Connection, Diag, Family, Query, States, TcpInfo, TcpState};
+use uncork_units::{Rate, TimeDelta};
+
+const BYTES: usize = 1_000_000;
+
+/// To standard error itself, which the test harness does not capture: nobody should believe that
+/// something was tested that was not.
+fn say_loudly(what: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT TESTED: {what} ***\n");
+}
+
+/// Both ends of a connection over IPv4 to a listener on `address`.
+fn connected(address: SocketAddr) -> (TcpListener, TcpStream, TcpStream) {
+    let listener = TcpListener::bind(address).expect("loopback");
+    let port = listener.local_addr().expect("an address").port();
+    let client = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).expect("a connection");
+    let (server, _) = listener.accept().expect("a connection");
+    (listener, client, server)
+}
+
+/// Moves 1 MB and returns once the last byte is acknowledged and read.
+fn transfer(from: &mut TcpStream, to: &mut TcpStream) {
+    let (chunk, mut read) = (vec![7; 10_000], vec![0; 10_000]);
+    for _ in 0..BYTES / chunk.len() {
+        from.write_all(&chunk).expect("written");
+        to.read_exact(&mut read).expect("read");
+    }
+    // The answer acknowledges what was not yet.
+    to.write_all(&[1]).expect("written");
+    from.read_exact(&mut read[..1]).expect("read");
+}
+
+fn one(query: &Query) -> Connection {
+    let mut all = Vec::new();
+    let summary = Diag::open().and_then(|mut diag| diag.dump(query, |one| all.push(*one)));
+    let summary = summary.expect("a dump");
+    assert_eq!((summary.connections, all.len()), (1, 1), "{all:?}");
+    all[0]
+}
+
+/// The sending end, chosen by the kernel.
+fn client_of(client: &TcpStream) -> Connection {
+    let local = client.local_addr().expect("an address");
+    let remote = client.peer_addr().expect("an address");
+    let connection = one(&Query {
+        family: Some(Family::V4),
+        states: States::SENDING,
+        local_port: Some(local.port()),
+        remote_port: Some(remote.port()),
+    });
+    assert_eq!((connection.local, connection.remote), (local, remote));
+    connection
+}
+
+fn moved_a_megabyte(cc: &str) -> Option<(Connection, TcpInfo)> {
+    let (_listener, mut client, mut server) = connected((Ipv4Addr::LOCALHOST, 0).into());
+    if let Err(errno) = set_tcp_congestion(&client, cc) {
+        assert_eq!(errno.kind(), ErrorKind::NotFound, "{cc}: {errno}");
+        say_loudly(&format!("{cc}: this kernel does not have it (modprobe tcp_{cc})"));
+        return None;
+    }
+    transfer(&mut client, &mut server);
+    let connection = client_of(&client);
+    let info = connection.info.expect("details");
+    assert_eq!(connection.cc.map(|name| name.to_string()), Some(cc.to_owned()));
+    assert_eq!((connection.state, info.state), (TcpState::Established, TcpState::Established));
+    assert_eq!((connection.rqueue, connection.wqueue), (0, 0));
+    assert_eq!(connection.uid, rustix::process::getuid().as_raw());
+    assert_ne!((connection.inode, connection.cookie), (0, 0));
+    // The SYN counts as one byte.
+    assert_eq!(info.bytes_acked, Some(BYTES as u64 + 1));
+    assert_eq!(info.bytes_received, Some(1));
+    let (sent, again) = info.bytes_sent.zip(info.bytes_retrans).expect("since Linux 4.19");
+    assert_eq!(sent - again, BYTES as u64);
+    assert_eq!((info.unacked, info.notsent_bytes), (0, Some(0)));
+    assert!(info.rtt > TimeDelta::ZERO && info.rtt < TimeDelta::from_secs(1), "{}", info.rtt);
+    let min_rtt = info.min_rtt.expect("a sample");
+    assert!(min_rtt > TimeDelta::ZERO && min_rtt < TimeDelta::from_secs(1), "{min_rtt}");
+    assert!(info.data_segs_out >= Some((BYTES / 65_536) as u32));
+    assert!(info.delivery_rate > Some(Rate::from_mbit(1)), "{:?}", info.delivery_rate);
+    assert!(info.snd_cwnd >= 1 && info.snd_mss > 500);
+    let mem = connection.mem.expect("memory");
+    assert!(mem.sndbuf > 0 && mem.rcvbuf > 0);
+    Some((connection, info))
+}
+
+#[test]
+fn cubic_moves_a_megabyte() {
+    if let Some((connection, _)) = moved_a_megabyte("cubic") {
+        assert_eq!(connection.cc_info, None);
+    }
+}
+
+#[test]
+fn bbr_moves_a_megabyte_and_tells_what_it_believes() {
+    if let Some((connection, info)) = moved_a_megabyte("bbr") {
+        let bbr = connection.bbr().expect("what BBR believes");
+        assert!(bbr.bw > Rate::from_mbit(1), "{}", bbr.bw);
+        assert!(bbr.min_rtt >= info.min_rtt, "10 s are part of 300 s");
+        assert!(bbr.pacing_gain.num() > 0 && bbr.cwnd_gain.num() > 0);
+        assert_ne!(info.pacing_rate, Some(Rate::MAX), "BBR paces");
+    }
+}
+
+/// What is written is acknowledged or in the send queue; what is received is in the other one.
+#[test]
+fn a_reader_that_pauses_fills_both_queues() {
+    let (_listener, mut client, _server) = connected((Ipv4Addr::LOCALHOST, 0).into());
+    let chunk = vec![0; 65_536];
+    client.set_nonblocking(true).expect("not blocking");
+    let mut written = 0;
+    let stopped = loop {
+        match client.write(&chunk) {
+            Ok(bytes) => written += bytes as u64,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(stopped.kind(), ErrorKind::WouldBlock);
+    let sender = client_of(&client);
+    let info = sender.info.expect("details");
+    let acked = info.bytes_acked.expect("since Linux 4.1") - 1;
+    // The kernel reads the queue first: what is acknowledged meanwhile is in both.
+    assert!(acked + u64::from(sender.wqueue) >= written);
+    assert!(acked <= written && sender.wqueue > 0);
+    assert!(info.notsent_bytes > Some(0) && info.busy_time.is_some());
+    let receiver = one(&Query {
+        local_port: Some(sender.remote.port()),
+        remote_port: Some(sender.local.port()),
+        ..Query::default()
+    });
+    let received = receiver.info.and_then(|info| info.bytes_received).expect("since Linux 4.1");
+    assert_eq!(u64::from(receiver.rqueue), received);
+    assert!(received >= acked);
+}
+
+#[test]
+fn filters_are_the_kernels() {
+    let (listener, client, _server) = connected((Ipv4Addr::LOCALHOST, 0).into());
+    let port = listener.local_addr().expect("an address").port();
+    let mut diag = Diag::open().expect("sock_diag");
+    let mut states = |query: Query| {
+        let mut seen = Vec::new();
+        diag.dump(&query, |one| seen.push(one.state)).expect("a dump");
+        seen.sort_unstable();
+        seen
+    };
+    let either = States::NONE.with(TcpState::Established).with(TcpState::Listen);
+    let at_port = Query { states: either, local_port: Some(port), ..Query::default() };
+    assert_eq!(states(at_port), [TcpState::Established, TcpState::Listen]);
+    let listening = States::NONE.with(TcpState::Listen);
+    assert_eq!(states(Query { states: listening, ..at_port }), [TcpState::Listen]);
+    assert_eq!(states(Query { states: States::SENDING, ..at_port }), [TcpState::Established]);
+    assert_eq!(states(Query { family: Some(Family::V6), ..at_port }), []);
+    let remote = Query { local_port: None, remote_port: Some(port), ..at_port };
+    assert_eq!(states(remote), [TcpState::Established]);
+    drop(client);
+}
+
+#[test]
+fn ipv4_on_a_socket_for_ipv6() {
+    if TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).is_err() {
+        say_loudly("sockets for IPv6: this system has none");
+        return;
+    }
+    let (_listener, client, _server) = connected((Ipv6Addr::UNSPECIFIED, 0).into());
+    let server = one(&Query {
+        local_port: Some(client.peer_addr().expect("an address").port()),
+        states: States::SENDING,
+        ..Query::default()
+    });
+    assert_eq!((server.family, server.remote), (Family::V6, client.local_addr().expect("one")));
+}
+
+/// More sockets than one datagram holds, some 70 of them; each is told once, and after the first
+/// dump nothing is allocated.
+#[test]
+fn many_sockets_take_many_datagrams_and_no_allocation() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
+    let address = listener.local_addr().expect("an address");
+    let pair = |_| (TcpStream::connect(address).expect("one"), listener.accept().expect("one").0);
+    let pairs: Vec<(TcpStream, TcpStream)> = (0..200).map(pair).collect();
+    let query =
+        Query { states: States::SENDING, local_port: Some(address.port()), ..Query::default() };
+    let mut diag = Diag::open().expect("sock_diag");
+    let mut ports = Vec::with_capacity(pairs.len());
+    diag.dump(&query, |one| ports.push(one.remote.port())).expect("a dump");
+    ports.sort_unstable();
+    let port = |pair: &(TcpStream, TcpStream)| pair.0.local_addr().expect("an address").port();
+    let mut expected: Vec<u16> = pairs.iter().map(port).collect();
+    expected.sort_unstable();
+    assert_eq!(ports, expected);
+
+    let mut connections = 0;
+    let allocated = allocation_counter::measure(|| {
+        connections = diag.dump(&query, |_| {}).expect("a dump").connections;
+    });
+    assert_eq!((connections, allocated.count_total), (200, 0));
+}
