@@ -29,11 +29,11 @@ pub struct Connection {
     pub interface: u32,
     /// What state the connection is in.
     pub state: TcpState,
-    /// A number that no other socket has until the next boot.
+    /// A number that no other socket of the namespace has until the next boot.
     pub cookie: u64,
     /// The user that made the socket.
     pub uid: u32,
-    /// The socket's number under `/proc/PID/fd`; 0 if no process has it any more.
+    /// The number in `socket:[...]` under `/proc/PID/fd`; 0 if no process has it any more.
     pub inode: u32,
     /// Bytes received and not read yet; of a listening socket, connections not accepted yet.
     pub rqueue: u32,

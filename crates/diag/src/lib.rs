@@ -3,8 +3,8 @@
 //! `NETLINK_SOCK_DIAG` (sock_diag(7)) answers one request with all TCP sockets of a network
 //! namespace: who, in which state, `struct tcp_info`, the congestion control and what it believes.
 //! It needs no capability. [`Diag::dump`] asks and hands over one [`Connection`] after another;
-//! [`Query::request`] and [`Replies`] are the part without a socket: bytes to the kernel, bytes from it,
-//! on any system.
+//! [`Query::request`] and [`Replies`] are the part without a socket, for any system: bytes to the
+//! kernel and bytes from it.
 //!
 //! Kernels of different age answer at different lengths. What a kernel does not send is `None`, and
 //! what it appends is left unread.

@@ -35,7 +35,7 @@ const FLAGS: u16 = 0x001 | 0x300;
 const IPPROTO_TCP: u8 = 6;
 /// `INET_DIAG_INFO`, `INET_DIAG_VEGASINFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`; number n is
 /// asked for with bit n - 1. `INET_DIAG_BBRINFO` and `INET_DIAG_DCTCPINFO` have none: Vegas's brings
-/// what the socket's congestion control has.
+/// what the socket's congestion control has to tell.
 const EXTENSIONS: u8 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6;
 
 impl Default for Query {

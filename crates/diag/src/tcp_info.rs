@@ -76,12 +76,13 @@ pub struct TcpInfo {
     pub rcv_space: u32,
     /// Packets sent again in the connection's life.
     pub total_retrans: u32,
-    /// The rate at which segments leave; [`Rate::MAX`] when nothing bounds it.
+    /// The rate at which segments leave if something paces them, be it the congestion control, the
+    /// qdisc `fq` or the application's bound; [`Rate::MAX`] when there is none.
     pub pacing_rate: Option<Rate>,
     /// The application's bound of that rate (`SO_MAX_PACING_RATE`); [`Rate::MAX`] without one.
     pub max_pacing_rate: Option<Rate>,
-    /// Bytes acknowledged. A SYN or FIN that was acknowledged counts as one where it was sent from
-    /// `connect` or `shutdown`.
+    /// Bytes acknowledged. The SYN of `connect`, but not that of an accepted connection, and a FIN
+    /// count as one each.
     pub bytes_acked: Option<u64>,
     /// Bytes received in order; the peer's FIN counts as one.
     pub bytes_received: Option<u64>,

@@ -231,6 +231,8 @@ fn known_bytes_are_found_again() {
         let info = server.and_then(|one| one.info).expect("details of the server");
         assert_eq!((info.bytes_sent, info.bytes_acked), (Some(1_000), Some(1_000)));
         assert_eq!(info.bytes_received, Some(300_000));
+        // On a connection at rest the window that one side advertises is the one the other sees.
+        assert_eq!(info.rcv_wnd, client.info.and_then(|info| info.snd_wnd));
     }
 }
 

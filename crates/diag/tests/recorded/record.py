@@ -3,10 +3,10 @@
 
 Run as root: unshare --net ./record.py [DIRECTORY]
 
-For each congestion control a client sends 300000 bytes over loopback and reads 1000 back; a listener
-on [::] takes a connection over IPv4, one client is left in time-wait, one loses its server, which is in
-a namespace of its own, in the midst of a transfer. FAMILY.hex has one datagram of the dump a line;
-FAMILY.ss what ss, which shares no code with this crate, makes of the same sockets.
+For each congestion control a client sends 300000 bytes over loopback and reads 1000 back; a
+listener on [::] takes a connection over IPv4, one client is left in time-wait, one loses its server,
+which is in a namespace of its own, in the midst of a transfer. FAMILY.hex has one datagram of the dump
+a line; FAMILY.ss what ss, which shares no code with this crate, makes of the same sockets.
 """
 import ctypes, os, socket, struct, subprocess, sys, time
 
