@@ -51,6 +51,10 @@ impl Diag {
 
     /// Tells `each` of every socket that the query asks for.
     ///
+    /// For each family the kernel looks through its whole table, which all namespaces share: that
+    /// takes longer than to tell of a few sockets. Who asks often names the family, and lets a
+    /// namespace of its own have a small table (`net.ipv4.tcp_child_ehash_entries`, Linux 6.1).
+    ///
     /// # Errors
     ///
     /// A kernel without inet_diag for TCP, or one that refuses; a reply that is not understood.
