@@ -57,6 +57,11 @@ impl<T> Bottleneck<T> {
         self.queue.bytes()
     }
 
+    /// Bytes that the link could send from [`Time::ZERO`] until `time`.
+    pub fn capacity(&self, time: Time) -> u64 {
+        self.rate.capacity(time)
+    }
+
     /// A packet arrives. It, or others in its stead, may be lost and go to `dropped`.
     pub fn offer(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         if self.on_wire.is_some() {

@@ -94,6 +94,11 @@ impl<T> Links<T> {
         links.map(|link| link.bottleneck.queued_bytes()).sum()
     }
 
+    /// Bytes that `link` could send from [`Time::ZERO`] until `time`.
+    pub fn capacity(&self, link: u32, time: Time) -> u64 {
+        self.all[link as usize].bottleneck.capacity(time)
+    }
+
     /// The links that have a bottleneck to change, the shared ones first.
     pub fn bottleneck_mut(&mut self, link: u32) -> &mut Bottleneck<T> {
         &mut self.all[link as usize].bottleneck

@@ -1,0 +1,84 @@
+//! Who has which address.
+//!
+//! The addresses are those set aside for benchmarks, which the Internet does not route: 198.18.0.0/15
+//! (RFC 2544 appendix C.2.2) and 2001:2::/48 (RFC 5180 §8). They are always the same: no two
+//! emulations see each other.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// The addresses of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of IPv4.
+    pub v4: Ipv4Addr,
+    /// Of IPv6, where the kernel has it.
+    pub v6: Option<Ipv6Addr>,
+}
+
+/// All addresses of an emulation, with the lengths of their prefixes.
+pub(crate) const NETWORKS: [(IpAddr, u8); 2] = [
+    (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), 15),
+    (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0)), 48),
+];
+
+/// Hosts on the near side, at most.
+pub(crate) const MAX_HOSTS: usize = 1000;
+
+impl Addresses {
+    /// The host on the far side.
+    pub const FAR: Self = Self {
+        v4: Ipv4Addr::new(198, 18, 0, 1),
+        v6: Some(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1)),
+    };
+
+    /// The host of index `host` on the near side.
+    pub const fn near(host: u32) -> Self {
+        let [_, _, high, low] = (host + 1).to_be_bytes();
+        Self {
+            v4: Ipv4Addr::new(198, 19, high, low),
+            v6: Some(Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, high as u16, low as u16)),
+        }
+    }
+
+    /// Whether one of them is `address`.
+    pub(crate) fn have(self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.v4 == address,
+            IpAddr::V6(address) => self.v6 == Some(address),
+        }
+    }
+}
+
+/// The index of the near host whose address this is, if it is one of such hosts.
+pub(crate) fn near_host(address: IpAddr) -> Option<u32> {
+    let number = match address {
+        IpAddr::V4(address) => {
+            let [_, _, high, low] = address.octets();
+            u32::from_be_bytes([0, 0, high, low])
+        }
+        IpAddr::V6(address) => {
+            let [.., high, low] = address.segments();
+            u32::from(high) << 8 | u32::from(low)
+        }
+    };
+    let host = number.checked_sub(1)?;
+    (host < MAX_HOSTS as u32 && Addresses::near(host).have(address)).then_some(host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_found_by_their_addresses() {
+        for host in [0, 1, 254, 255, 256, MAX_HOSTS as u32 - 1] {
+            let addresses = Addresses::near(host);
+            assert_eq!(near_host(addresses.v4.into()), Some(host));
+            assert_eq!(near_host(addresses.v6.expect("always").into()), Some(host));
+        }
+        for other in ["198.19.0.0", "198.19.255.1", "198.18.0.1", "10.0.0.1", "2001:2::1", "ff02::1"]
+        {
+            assert_eq!(near_host(other.parse().expect("an address")), None, "{other}");
+        }
+    }
+}

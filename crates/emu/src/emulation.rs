@@ -1,0 +1,99 @@
+//! An emulation, from its start to its end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::address::Addresses;
+use crate::forwarder::{self, Carried, Devices};
+use crate::{EmuError, EmulationSpec, Namespace, Report};
+
+/// Namespaces with a path between them. Dropped, it stops.
+#[derive(Debug)]
+pub struct Emulation {
+    spec: EmulationSpec,
+    far: Namespace,
+    near: Vec<Namespace>,
+    stop: Arc<OwnedFd>,
+    thread: Option<JoinHandle<io::Result<Carried>>>,
+}
+
+impl Emulation {
+    /// Makes the namespaces of `spec`, and carries packets between them from now on.
+    ///
+    /// # Errors
+    ///
+    /// If `spec` cannot be emulated, or not here.
+    pub fn start(spec: &EmulationSpec) -> Result<Self, EmuError> {
+        spec.check()?;
+        let (far, far_device) = Namespace::create(Addresses::FAR, spec.mtu)?;
+        let (mut near, mut devices) = (Vec::new(), Devices { far: far_device, near: Vec::new() });
+        for host in 0..spec.hosts.len() as u32 {
+            let (namespace, device) = Namespace::create(Addresses::near(host), spec.mtu)?;
+            near.push(namespace);
+            devices.near.push(device);
+        }
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)
+            .map_err(|error| EmuError::system("make an eventfd", error.into()))?;
+        let stop = Arc::new(stop);
+        let (told, stopped) = (spec.clone(), Arc::clone(&stop));
+        let thread = thread::Builder::new()
+            .name("uncork-path".to_owned())
+            .spawn(move || forwarder::carry(&told, devices, &stopped))
+            .map_err(|error| EmuError::system("start a thread", error))?;
+        Ok(Self { spec: spec.clone(), far, near, stop, thread: Some(thread) })
+    }
+
+    /// The first host on the near side, where clients are.
+    pub fn near(&self) -> &Namespace {
+        &self.near[0]
+    }
+
+    /// All hosts on the near side.
+    pub fn hosts(&self) -> &[Namespace] {
+        &self.near
+    }
+
+    /// The host on the far side, where servers are.
+    pub fn far(&self) -> &Namespace {
+        &self.far
+    }
+
+    /// What is emulated.
+    pub fn spec(&self) -> &EmulationSpec {
+        &self.spec
+    }
+
+    /// Stops. Packets on their way are lost.
+    ///
+    /// # Errors
+    ///
+    /// If packets could not be carried to the end, or the devices do not tell what they lost.
+    pub fn stop(mut self) -> Result<Report, EmuError> {
+        let failed = |error| EmuError::system("carry packets", error);
+        // The devices go with the thread: they are asked before.
+        let up = self.near.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
+        let overruns = [self.far.overruns().map_err(failed)?, up.map_err(failed)?];
+        let carried = self.join().map_or_else(|| Err(io::Error::other("stopped twice")), |end| end);
+        Ok(Report::new(&self.spec, &carried.map_err(failed)?, overruns))
+    }
+
+    fn join(&mut self) -> Option<io::Result<Carried>> {
+        let thread = self.thread.take()?;
+        // An eventfd takes a number unless it is full.
+        let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        Some(match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    }
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        let _ = self.join();
+    }
+}

@@ -1,0 +1,70 @@
+//! What can be wrong.
+
+use std::fmt;
+use std::io;
+
+use uncork_path::PathSpecError;
+
+/// Why there is no emulation.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum EmuError {
+    /// A path cannot be built.
+    Path(PathSpecError),
+    /// What is described cannot be emulated; this says what, and what can.
+    Spec(String),
+    /// The system does not allow it.
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+        /// What the system said.
+        error: io::Error,
+    },
+}
+
+impl EmuError {
+    /// `action` failed.
+    pub(crate) fn system(action: &'static str, error: io::Error) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::PermissionDenied => match action {
+                NEW_NAMESPACE => {
+                    "it takes CAP_SYS_ADMIN: run as root, or where user namespaces are allowed \
+                     within `unshare --user --map-root-user`"
+                }
+                OPEN_TUN => "the file is closed to this user: run as root, or chmod 666 it",
+                _ => "it takes CAP_NET_ADMIN: run as root",
+            },
+            io::ErrorKind::NotFound if action == OPEN_TUN => {
+                "load it with `modprobe tun`; a container needs `--device /dev/net/tun`"
+            }
+            _ => "the kernel refuses; is it built with CONFIG_NET_NS and CONFIG_TUN?",
+        };
+        Self::System { action, remedy, error }
+    }
+}
+
+/// Actions that fail most often, with remedies of their own.
+pub(crate) const NEW_NAMESPACE: &str = "make a network namespace";
+pub(crate) const OPEN_TUN: &str = "open /dev/net/tun";
+
+impl fmt::Display for EmuError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(error) => error.fmt(f),
+            Self::Spec(problem) => f.write_str(problem),
+            Self::System { action, remedy, error } => {
+                write!(f, "cannot {action}: {error}; {remedy}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EmuError {}
+
+impl From<PathSpecError> for EmuError {
+    fn from(error: PathSpecError) -> Self {
+        Self::Path(error)
+    }
+}

@@ -1,0 +1,234 @@
+//! The thread that carries packets from one side to the other when they are due.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use uncork_path::{Ecn, Packet};
+use uncork_units::{Time, TimeDelta};
+
+use crate::address::{Addresses, near_host};
+use crate::clock::Clock;
+use crate::flows::FlowKey;
+use crate::network::{Arrival, Direction, Fate, Network};
+use crate::packet::{self, Header};
+use crate::pool::{Pool, Slot};
+use crate::tally::Tallies;
+use crate::tun::Tun;
+use crate::{EmulationSpec, sys};
+
+/// Packets that are read from a device before others get their turn.
+const BATCH: usize = 64;
+
+/// What a packet is known by while it travels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parcel {
+    slot: Slot,
+    came: Time,
+    /// What its header said of congestion.
+    ecn: Ecn,
+}
+
+/// The devices of all hosts: that of the far side, and those of the near side.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    pub(crate) far: Tun,
+    pub(crate) near: Vec<Tun>,
+}
+
+/// What the thread leaves.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    pub(crate) tallies: Tallies,
+    pub(crate) network: Network<Parcel>,
+    pub(crate) stopped: Time,
+    /// Whether it ran before other processes.
+    pub(crate) ran_first: bool,
+}
+
+/// Carries packets until `stop` can be read.
+pub(crate) fn carry(spec: &EmulationSpec, devices: Devices, stop: &OwnedFd) -> io::Result<Carried> {
+    let ran_first = spec.first && sys::run_first().is_ok();
+    // Where it may not, timers are late by this slack, 50 us unless it is less.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let clock = Clock::start();
+    let mut network = Network::new(spec);
+    let mut exit = Exit {
+        devices: &devices,
+        pool: Pool::new(spec.mtu as usize),
+        tallies: Tallies::default(),
+        clock,
+    };
+    let mut waiting = Waiting::new(&devices, stop, spec.busy_wait);
+    while waiting.wait(clock, network.next())? {
+        let now = clock.now();
+        network.advance(now, &mut |direction, packet, fate| exit.settle(direction, &packet, fate));
+        for index in 0..=devices.near.len() {
+            if waiting.is_readable(index) {
+                take_in(index, &mut network, &mut exit)?;
+            }
+        }
+    }
+    let tallies = std::mem::take(&mut exit.tallies);
+    Ok(Carried { tallies, network, stopped: clock.now(), ran_first })
+}
+
+/// Takes in what waits at a device: that of the far side has index 0.
+fn take_in(index: usize, network: &mut Network<Parcel>, exit: &mut Exit<'_>) -> io::Result<()> {
+    let devices = exit.devices;
+    let (device, direction) = match index.checked_sub(1) {
+        None => (&devices.far, Direction::Down),
+        Some(host) => (&devices.near[host], Direction::Up),
+    };
+    for _ in 0..BATCH {
+        let slot = exit.pool.take();
+        let mut length = None;
+        exit.pool.fill(slot, |buffer| {
+            length = device.receive(buffer)?;
+            Ok::<_, io::Error>(length.unwrap_or(0))
+        })?;
+        if length.is_none() {
+            exit.pool.give_back(slot);
+            return Ok(());
+        }
+        // Everything that happens before the packet comes.
+        let now = exit.clock.now();
+        network.advance(now, &mut |direction, packet, fate| exit.settle(direction, &packet, fate));
+        match exit.read(slot, now, direction, index) {
+            Some(arrival) => network.offer(now, arrival, &mut |direction, packet, fate| {
+                exit.settle(direction, &packet, fate);
+            }),
+            None => exit.pool.give_back(slot),
+        }
+    }
+    Ok(())
+}
+
+/// Where packets leave the path, and what is counted there.
+struct Exit<'a> {
+    devices: &'a Devices,
+    pool: Pool,
+    tallies: Tallies,
+    clock: Clock,
+}
+
+impl Exit<'_> {
+    /// What the path is told of a packet that came from the device of index `from`; `None` if it is
+    /// none for the path.
+    fn read(
+        &mut self,
+        slot: Slot,
+        now: Time,
+        direction: Direction,
+        from: usize,
+    ) -> Option<Arrival<Parcel>> {
+        let tally = self.tallies.of_mut(direction);
+        let bytes = self.pool.packet(slot);
+        let Some(header) = packet::parse(bytes) else {
+            tally.malformed += 1;
+            return None;
+        };
+        let Some(flow) = flow(&header, direction, from, self.devices.near.len()) else {
+            tally.stray += 1;
+            return None;
+        };
+        let bytes = bytes.len() as u32;
+        tally.offer(now, bytes);
+        let body = Parcel { slot, came: now, ecn: header.ecn };
+        Some(Arrival { direction, flow, bytes, ecn: header.ecn, body })
+    }
+
+    /// A packet arrives, or never will.
+    fn settle(&mut self, direction: Direction, packet: &Packet<Parcel>, fate: Fate) {
+        let Parcel { slot, came, ecn } = packet.body;
+        match fate {
+            Fate::Dropped(cause) => self.tallies.of_mut(direction).drop(cause),
+            Fate::Arrives(due) => {
+                let bytes = self.pool.packet(slot);
+                let marked = packet.ecn == Ecn::Ce && ecn != Ecn::Ce;
+                if marked {
+                    packet::mark(bytes);
+                }
+                let device = match direction {
+                    Direction::Up => &self.devices.far,
+                    Direction::Down => &self.devices.near[packet.host as usize],
+                };
+                let delivered = device.deliver(bytes).is_ok();
+                let tally = self.tallies.of_mut(direction);
+                if delivered {
+                    tally.deliver(self.clock.now(), came, due, packet.bytes);
+                    tally.marked += u64::from(marked);
+                } else {
+                    tally.refused += 1;
+                }
+            }
+        }
+        self.pool.give_back(slot);
+    }
+}
+
+/// The flow of a packet that came from the device of index `from`; `None` unless it goes from an address
+/// of that host to one of the other side.
+fn flow(header: &Header, direction: Direction, from: usize, hosts: usize) -> Option<FlowKey> {
+    let (near, far, [near_port, far_port]) = match direction {
+        Direction::Down => {
+            let [source, destination] = header.ports;
+            (header.destination, header.source, [destination, source])
+        }
+        Direction::Up => (header.source, header.destination, header.ports),
+    };
+    let host = near_host(near).filter(|host| (*host as usize) < hosts)?;
+    let is_of_device = direction == Direction::Down || host as usize + 1 == from;
+    let is_ours = is_of_device && Addresses::FAR.have(far);
+    is_ours.then(|| FlowKey {
+        host,
+        v6: near.is_ipv6(),
+        protocol: header.protocol,
+        near_port,
+        far_port,
+    })
+}
+
+/// Waits for packets, for the next event of the path, or for the end.
+struct Waiting<'a> {
+    /// The devices, and last what ends it.
+    fds: Vec<PollFd<'a>>,
+    busy: TimeDelta,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(devices: &'a Devices, stop: &'a OwnedFd, busy: TimeDelta) -> Self {
+        let tuns = std::iter::once(&devices.far).chain(&devices.near);
+        let fds = tuns.map(AsFd::as_fd).chain([stop.as_fd()]);
+        Self { fds: fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect(), busy }
+    }
+
+    /// Waits until `next` at the longest. False at the end.
+    fn wait(&mut self, clock: Clock, next: Time) -> io::Result<bool> {
+        let timeout = if next == Time::NEVER {
+            None
+        } else {
+            let left = next.since(clock.now());
+            Some(timespec(TimeDelta::from_nanos(
+                left.as_nanos().saturating_sub(self.busy.as_nanos()),
+            )))
+        };
+        match poll(&mut self.fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(!self.fds.last().is_some_and(|stop| stop.revents().contains(PollFlags::IN)))
+    }
+
+    fn is_readable(&self, index: usize) -> bool {
+        self.fds.get(index).is_some_and(|fd| fd.revents().contains(PollFlags::IN))
+    }
+}
+
+fn timespec(span: TimeDelta) -> Timespec {
+    let nanos = span.as_nanos();
+    Timespec {
+        tv_sec: (nanos / 1_000_000_000) as i64,
+        tv_nsec: (nanos % 1_000_000_000) as i64,
+    }
+}

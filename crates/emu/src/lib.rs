@@ -1,0 +1,43 @@
+//! A path in real time: `uncork-path` between network namespaces, through TUN devices.
+//!
+//! [`Emulation::start`] makes a namespace for each host on the near side (clients) and one on the far
+//! side (servers), and carries packets between them as an [`EmulationSpec`] says, until
+//! [`Emulation::stop`] gives a [`Report`]. The network of the machine itself is not touched. Nothing
+//! that is made has a name or outlives the process, unless [`Names`] are asked for.
+//!
+//! [`Network`] is the path without clock and sockets: the same decisions as the simulator's for the
+//! same times and seed.
+#![cfg(target_os = "linux")]
+
+mod address;
+mod clock;
+mod emulation;
+mod error;
+mod flows;
+mod forwarder;
+mod leftovers;
+mod names;
+mod namespace;
+mod netlink;
+mod network;
+mod packet;
+mod pool;
+mod report;
+mod schedule;
+mod spec;
+mod summary;
+mod sys;
+mod tally;
+mod tun;
+
+pub use address::Addresses;
+pub use emulation::Emulation;
+pub use error::EmuError;
+pub use flows::FlowKey;
+pub use leftovers::{Leftovers, clean_up};
+pub use names::Names;
+pub use namespace::Namespace;
+pub use network::{Arrival, Cause, Direction, Fate, Network};
+pub use report::{DirectionReport, Drops, LinkReport, Report, Spread};
+pub use spec::EmulationSpec;
+pub use summary::summary;

@@ -1,0 +1,87 @@
+//! Names for namespaces, so that other programs find them: `ip netns exec NAME …`, `nsenter
+//! --net=/run/netns/NAME …`.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use crate::Emulation;
+
+/// Where iproute2 looks for names.
+const DIRECTORY: &str = "/run/netns";
+/// How every name begins.
+const PREFIX: &str = "uncork-";
+/// `NSFS_MAGIC` of linux/magic.h.
+const NSFS: i64 = 0x6e73_6673;
+
+/// Names that are taken back when this is dropped. If the process is killed they stay, and lead
+/// nowhere, until [`crate::clean_up`] removes them: they are links to what the process has open, so
+/// that the namespaces themselves end with it.
+#[derive(Debug)]
+pub struct Names(Vec<PathBuf>);
+
+impl Names {
+    /// Gives the namespaces of `emulation` the names `uncork-PID-far`, `uncork-PID-near` and, of
+    /// further hosts, `uncork-PID-near2` and so on; `label` tells emulations of a process apart.
+    ///
+    /// # Errors
+    ///
+    /// What the system says if a name cannot be given. Then none is.
+    pub fn give(emulation: &Emulation, label: &str) -> io::Result<Self> {
+        fs::create_dir_all(DIRECTORY)?;
+        let pid = std::process::id();
+        let mut names = Self(Vec::new());
+        let near = emulation.hosts().iter().enumerate().map(|(index, host)| {
+            (if index == 0 { "near".to_owned() } else { format!("near{}", index + 1) }, host)
+        });
+        for (side, namespace) in [("far".to_owned(), emulation.far())].into_iter().chain(near) {
+            let name = Path::new(DIRECTORY).join(format!("{PREFIX}{pid}{label}-{side}"));
+            let target = format!("/proc/{pid}/fd/{}", namespace.as_fd().as_raw_fd());
+            symlink(target, &name)?;
+            names.0.push(name);
+        }
+        Ok(names)
+    }
+
+    /// The names, that of the far side first, then those of the hosts on the near side.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|path| path.file_name()?.to_str())
+    }
+}
+
+impl Drop for Names {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            // Where it cannot be removed, it leads nowhere from now on.
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// Names that lead to no namespace any more.
+pub(crate) fn dangling() -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(DIRECTORY) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        let is_ours = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+            && path.is_symlink();
+        if is_ours && !is_namespace(&path) {
+            names.push(path);
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Another process may have the number, and something else open, by now.
+fn is_namespace(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|system| i64::from(system.f_type) == NSFS)
+}

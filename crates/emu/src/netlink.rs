@@ -1,0 +1,149 @@
+//! Addresses, routes and devices of the calling thread's network namespace, through rtnetlink(7).
+
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+
+use netlink_packet_core::{
+    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage,
+    NetlinkPayload,
+};
+use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use netlink_packet_route::link::{
+    AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage,
+};
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily as Family, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
+    socket_with,
+};
+
+/// A connection to the kernel.
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    socket: OwnedFd,
+    answer: Vec<u8>,
+}
+
+impl Netlink {
+    /// A connection about the calling thread's namespace.
+    pub(crate) fn open() -> io::Result<Self> {
+        // NETLINK_ROUTE is protocol 0, the default.
+        let socket = socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        Ok(Self { socket, answer: vec![0; 1 << 16] })
+    }
+
+    /// The index of the device `name`, and what it counted.
+    pub(crate) fn device(&mut self, name: &str) -> io::Result<Device> {
+        let mut message = LinkMessage::default();
+        message.attributes.push(LinkAttribute::IfName(name.to_owned()));
+        let answer = self.request(RouteNetlinkMessage::GetLink(message), 0)?;
+        let Some(RouteNetlinkMessage::NewLink(link)) = answer else {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the kernel names no device"));
+        };
+        let mut device = Device { index: link.header.index, overruns: 0 };
+        for attribute in &link.attributes {
+            if let LinkAttribute::Stats64(stats) = attribute {
+                device.overruns = stats.tx_dropped;
+            }
+        }
+        Ok(device)
+    }
+
+    /// The device of this index works from now on. Where `sizes` are given, they are its MTU and the
+    /// packets that wait for whoever reads the device.
+    pub(crate) fn set_up(&mut self, index: u32, sizes: Option<(u32, u32)>) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message.header.flags = LinkFlags::Up;
+        message.header.change_mask = LinkFlags::Up;
+        if let Some((mtu, waiting)) = sizes {
+            message.attributes = vec![LinkAttribute::Mtu(mtu), LinkAttribute::TxQueueLen(waiting)];
+        }
+        self.order(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// The device has no IPv6 address but those it is given.
+    pub(crate) fn no_link_local(&mut self, index: u32) -> io::Result<()> {
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        let mode = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
+        message.attributes.push(LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![mode])]));
+        self.order(RouteNetlinkMessage::SetLink(message), 0)
+    }
+
+    /// The device has this address, alone in its network.
+    pub(crate) fn add_address(&mut self, index: u32, address: IpAddr) -> io::Result<()> {
+        let mut message = AddressMessage::default();
+        message.header.family = family(address);
+        message.header.prefix_len = if address.is_ipv4() { 32 } else { 128 };
+        message.header.index = index;
+        // Nobody else can have it: it is of use at once (RFC 4862 §5.4).
+        let flags = AddressAttribute::Flags(AddressFlags::Nodad);
+        message.attributes =
+            vec![AddressAttribute::Local(address), AddressAttribute::Address(address), flags];
+        self.order(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// What goes to this network goes through the device.
+    pub(crate) fn add_route(&mut self, index: u32, (to, prefix): (IpAddr, u8)) -> io::Result<()> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(to);
+        message.header.destination_prefix_length = prefix;
+        message.header.table = RouteHeader::RT_TABLE_MAIN;
+        message.header.protocol = RouteProtocol::Static;
+        message.header.scope = RouteScope::Link;
+        message.header.kind = RouteType::Unicast;
+        message.attributes =
+            vec![RouteAttribute::Destination(to.into()), RouteAttribute::Oif(index)];
+        self.order(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    fn order(&mut self, message: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.request(message, flags | NLM_F_ACK).map(drop)
+    }
+
+    /// Sends a request and gives what is answered, if it is more than a confirmation.
+    fn request(
+        &mut self,
+        message: RouteNetlinkMessage,
+        flags: u16,
+    ) -> io::Result<Option<RouteNetlinkMessage>> {
+        let mut message = NetlinkMessage::from(message);
+        message.header.flags = NLM_F_REQUEST | flags;
+        message.finalize();
+        let mut bytes = vec![0; message.buffer_len()];
+        message.serialize(&mut bytes);
+        sendto(&self.socket, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        let (length, _) = recv(&self.socket, self.answer.as_mut_slice(), RecvFlags::empty())?;
+        let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&self.answer[..length]);
+        match answer.map_err(invalid)?.payload {
+            NetlinkPayload::Error(error) => match error.code {
+                Some(_) => Err(error.to_io()),
+                None => Ok(None),
+            },
+            NetlinkPayload::InnerMessage(message) => Ok(Some(message)),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// A network device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Device {
+    pub(crate) index: u32,
+    /// Packets that were dropped because too many were waiting already.
+    pub(crate) overruns: u64,
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
+}
+
+fn invalid(error: DecodeError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error.to_string())
+}

@@ -1,0 +1,387 @@
+//! The path itself: `uncork-path`'s elements, driven by whatever clock there is.
+//!
+//! Events happen in the order of their own times, however late they are looked after: a queue sees when
+//! a packet came and when the link took it, never when a thread got to run. Given the same packets at the
+//! same times, and the same seed, the decisions are those of `uncork-sim`, whose elements, routes and
+//! streams of random numbers these are; a flow's number there is its place in order of appearance here.
+
+use uncork_path::{DroppedBy, Ecn, Links, LossPosition, Packet, PathSpec};
+use uncork_units::Time;
+
+use crate::EmulationSpec;
+use crate::flows::{Flow, FlowKey, Flows};
+use crate::schedule::{Schedule, Source};
+
+/// Which way a packet travels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// To the near side, where clients are.
+    Down,
+    /// To the far side, where servers are.
+    Up,
+}
+
+/// A packet that comes to the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival<B> {
+    /// Where it is going.
+    pub direction: Direction,
+    /// Whose it is. The host must be one of the emulation's.
+    pub flow: FlowKey,
+    /// Bytes with the IP header.
+    pub bytes: u32,
+    /// What its header says of congestion.
+    pub ecn: Ecn,
+    /// What the caller knows it by.
+    pub body: B,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It reaches the other side at this time.
+    Arrives(Time),
+    /// It never does.
+    Dropped(Cause),
+}
+
+/// Why a packet is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A queue is full, or its discipline says so.
+    Queue,
+    /// A policer has too few tokens.
+    Policer,
+    /// Random loss.
+    Loss,
+}
+
+impl From<DroppedBy> for Cause {
+    fn from(by: DroppedBy) -> Self {
+        match by {
+            DroppedBy::Queue => Self::Queue,
+            DroppedBy::Policer => Self::Policer,
+        }
+    }
+}
+
+/// Paths at work. `B` is what the caller knows a packet by.
+#[derive(Debug)]
+pub struct Network<B> {
+    paths: Vec<PathSpec>,
+    /// The path of each host.
+    hosts: Vec<usize>,
+    seed: u64,
+    links: Links<B>,
+    uplinks: Links<B>,
+    flows: Flows<B>,
+    schedule: Schedule,
+    /// Bytes that each link has sent: those to the near side, then those to the far side.
+    sent: [Vec<u64>; 2],
+}
+
+impl<B: Copy> Network<B> {
+    /// The paths of `spec`, with nothing on them.
+    pub fn new(spec: &EmulationSpec) -> Self {
+        let (paths, seed) = (spec.paths.clone(), spec.seed);
+        let uplinks = paths.iter().filter(|path| path.uplink.is_some()).count();
+        Self {
+            links: Links::to_clients(&spec.links, &paths, spec.mtu, seed),
+            uplinks: Links::to_servers(&paths, EmulationSpec::ack_bytes(), seed),
+            sent: [vec![0; spec.links.len() + paths.len()], vec![0; uplinks]],
+            paths,
+            hosts: spec.hosts.clone(),
+            seed,
+            flows: Flows::new(),
+            schedule: Schedule::default(),
+        }
+    }
+
+    /// When something happens next; [`Time::NEVER`] if nothing travels.
+    pub fn next(&self) -> Time {
+        self.schedule.next()
+    }
+
+    /// Flows seen so far.
+    pub fn flows(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Bytes that each link has sent in a direction, in the order of the specification: the shared
+    /// ones, then those of the paths that have one.
+    pub fn sent(&self, direction: Direction) -> &[u64] {
+        &self.sent[direction as usize]
+    }
+
+    /// Bytes that the link of index `link` in [`Self::sent`] could send within a span.
+    pub fn capacity(&self, direction: Direction, link: u32, from: Time, to: Time) -> u64 {
+        let capacity = |time| match direction {
+            Direction::Down => self.links.capacity(link, time),
+            Direction::Up => self.uplinks.capacity(link, time),
+        };
+        capacity(to).saturating_sub(capacity(from))
+    }
+
+    /// All that happens by `now`, in order. Packets whose fate is decided by then go to `fate`.
+    pub fn advance(&mut self, now: Time, fate: &mut impl FnMut(Direction, Packet<B>, Fate)) {
+        while let Some((time, source)) = self.schedule.pop(now) {
+            match source {
+                Source::Link(link) => self.on_link(time, link, fate),
+                Source::Uplink(link) => self.on_uplink(time, link, fate),
+                Source::Down(flow) => {
+                    let line = &mut self.flows.get_mut(flow).down;
+                    // Nothing is due if a packet has overtaken the one that this event was for.
+                    if let Some(packet) = line.arrive(time) {
+                        self.schedule.at(line.next_arrival(), source);
+                        fate(Direction::Down, packet, Fate::Arrives(time));
+                    }
+                }
+                Source::Up(flow) => {
+                    let line = &mut self.flows.get_mut(flow).up;
+                    if let Some(packet) = line.arrive(time) {
+                        self.schedule.at(line.next_arrival(), source);
+                        fate(Direction::Up, packet, Fate::Arrives(time));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A packet comes, after all that [`Self::advance`] was told of. It, or others in its stead, may
+    /// be dropped and go to `fate`.
+    pub fn offer(
+        &mut self,
+        now: Time,
+        arrival: Arrival<B>,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let Arrival { direction, flow: key, bytes, ecn, body } = arrival;
+        let path = self.hosts[key.host as usize];
+        let (spec, seed) = (&self.paths[path], self.seed);
+        let flow = self.flows.number(key, |number| Flow::new(spec, number, seed));
+        let packet = Packet { flow, host: key.host, bytes, ecn, body };
+        if direction == Direction::Up {
+            match self.uplinks.first(path) {
+                Some(link) => self.offer_up(now, link, packet, fate),
+                None => self.propagate_up(now, packet),
+            }
+            return;
+        }
+        let early = spec.loss_position == LossPosition::Before;
+        if early && self.flows.get_mut(flow).loss.strikes() {
+            fate(direction, packet, Fate::Dropped(Cause::Loss));
+        } else if let Some(link) = self.links.first(path) {
+            self.offer_down(now, link, packet, fate);
+        }
+    }
+
+    fn offer_down(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: Packet<B>,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let was_idle = self.links.next_departure(link) == Time::NEVER;
+        self.links.offer(now, link, packet, &mut dropped(Direction::Down, fate));
+        if was_idle {
+            self.schedule.at(self.links.next_departure(link), Source::Link(link));
+        }
+    }
+
+    fn offer_up(
+        &mut self,
+        now: Time,
+        link: u32,
+        packet: Packet<B>,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let was_idle = self.uplinks.next_departure(link) == Time::NEVER;
+        self.uplinks.offer(now, link, packet, &mut dropped(Direction::Up, fate));
+        if was_idle {
+            self.schedule.at(self.uplinks.next_departure(link), Source::Uplink(link));
+        }
+    }
+
+    fn on_link(
+        &mut self,
+        now: Time,
+        link: u32,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let departure = self.links.depart(now, link, &mut dropped(Direction::Down, fate));
+        self.schedule.at(self.links.next_departure(link), Source::Link(link));
+        let Some(packet) = departure.map(|departure| departure.packet) else { return };
+        self.sent[Direction::Down as usize][link as usize] += u64::from(packet.bytes);
+        let path = self.hosts[packet.host as usize];
+        if let Some(next) = self.links.after(path, link) {
+            self.offer_down(now, next, packet, fate);
+            return;
+        }
+        let flow = self.flows.get_mut(packet.flow);
+        let late = self.paths[path].loss_position == LossPosition::After;
+        if late && flow.loss.strikes() {
+            fate(Direction::Down, packet, Fate::Dropped(Cause::Loss));
+            return;
+        }
+        let before = flow.down.next_arrival();
+        flow.down.enter(now, packet);
+        // The line was empty, or the packet overtakes all that travels.
+        let next = flow.down.next_arrival();
+        if next < before {
+            self.schedule.at(next, Source::Down(packet.flow));
+        }
+    }
+
+    fn on_uplink(
+        &mut self,
+        now: Time,
+        link: u32,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let departure = self.uplinks.depart(now, link, &mut dropped(Direction::Up, fate));
+        self.schedule.at(self.uplinks.next_departure(link), Source::Uplink(link));
+        let Some(packet) = departure.map(|departure| departure.packet) else { return };
+        self.sent[Direction::Up as usize][link as usize] += u64::from(packet.bytes);
+        self.propagate_up(now, packet);
+    }
+
+    fn propagate_up(&mut self, now: Time, packet: Packet<B>) {
+        let line = &mut self.flows.get_mut(packet.flow).up;
+        let idle = line.is_empty();
+        line.enter_sized(now, packet, packet.bytes);
+        if idle {
+            self.schedule.at(line.next_arrival(), Source::Up(packet.flow));
+        }
+    }
+}
+
+/// What becomes of packets that a link drops.
+fn dropped<B>(
+    direction: Direction,
+    fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+) -> impl FnMut(Packet<B>, DroppedBy) {
+    move |packet, by| fate(direction, packet, Fate::Dropped(by.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uncork_path::{Buffer, LinkSpec};
+    use uncork_units::{Rate, TimeDelta};
+
+    /// 12 Mbit/s is a packet of 1500 bytes each millisecond; 10 ms each way.
+    fn spec() -> EmulationSpec {
+        let rtt = TimeDelta::from_millis(20);
+        EmulationSpec::over(PathSpec::new(Rate::from_mbit(12), rtt, Buffer::Packets(2)), 1)
+    }
+
+    fn arrival(direction: Direction, body: u32) -> Arrival<u32> {
+        let flow = FlowKey { host: 0, v6: false, protocol: 6, near_port: 1, far_port: 2 };
+        Arrival { direction, flow, bytes: 1500, ecn: Ecn::Ect0, body }
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(millis)
+    }
+
+    /// Offers packets at their times, and gives the fate of each.
+    fn fates(
+        spec: &EmulationSpec,
+        offers: impl IntoIterator<Item = (Time, Arrival<u32>)>,
+    ) -> Vec<(u32, Fate)> {
+        let mut network = Network::new(spec);
+        let mut fates = Vec::new();
+        let mut fate = |_, packet: Packet<u32>, fate| fates.push((packet.body, fate));
+        for (now, arrival) in offers {
+            network.advance(now, &mut fate);
+            network.offer(now, arrival, &mut fate);
+        }
+        network.advance(Time::NEVER, &mut fate);
+        fates
+    }
+
+    #[test]
+    fn packets_wait_for_the_link_and_travel() {
+        let offers = (0..4).map(|body| (at(0), arrival(Direction::Down, body)));
+        let arrives = |body, millis| (body, Fate::Arrives(at(millis)));
+        assert_eq!(
+            fates(&spec(), offers),
+            [(3, Fate::Dropped(Cause::Queue)), arrives(0, 11), arrives(1, 12), arrives(2, 13)]
+        );
+    }
+
+    /// However late the path is looked after.
+    #[test]
+    fn times_are_those_of_packets() {
+        let mut network = Network::new(&spec());
+        let mut fates = Vec::new();
+        let mut fate = |_, packet: Packet<u32>, fate| fates.push((packet.body, fate));
+        network.offer(at(0), arrival(Direction::Down, 0), &mut fate);
+        network.offer(at(0), arrival(Direction::Down, 1), &mut fate);
+        assert_eq!(network.next(), at(1));
+        network.advance(at(1000), &mut fate);
+        assert_eq!(fates, [(0, Fate::Arrives(at(11))), (1, Fate::Arrives(at(12)))]);
+        assert_eq!(network.next(), Time::NEVER);
+        assert_eq!(network.sent(Direction::Down), [3000]);
+        assert_eq!(network.capacity(Direction::Down, 0, at(1), at(3)), 3000);
+    }
+
+    #[test]
+    fn the_way_back_is_never_slow_unless_it_has_a_link() {
+        let offers = || (0..2).map(|body| (at(0), arrival(Direction::Up, body)));
+        let arrives = |body, millis| (body, Fate::Arrives(at(millis)));
+        assert_eq!(fates(&spec(), offers()), [arrives(0, 10), arrives(1, 10)]);
+        let mut slow = spec();
+        slow.paths[0].uplink =
+            Some(LinkSpec::new(Rate::from_mbit(6), Buffer::Bytes("9kB".parse().expect("valid"))));
+        assert_eq!(fates(&slow, offers()), [arrives(0, 12), arrives(1, 14)]);
+    }
+
+    #[test]
+    fn loss_before_the_queue_costs_no_capacity() {
+        let mut spec = spec();
+        spec.paths[0].loss = "every:2".parse().expect("a loss");
+        for (position, last) in [(LossPosition::Before, 12), (LossPosition::After, 13)] {
+            spec.paths[0].loss_position = position;
+            let offers = (0..3).map(|body| (at(0), arrival(Direction::Down, body)));
+            let fates = fates(&spec, offers);
+            assert!(fates.contains(&(1, Fate::Dropped(Cause::Loss))), "{fates:?}");
+            assert_eq!(fates.last(), Some(&(2, Fate::Arrives(at(last)))));
+        }
+    }
+
+    #[test]
+    fn hosts_have_their_own_paths_and_meet_on_a_shared_link() {
+        let mut spec = spec();
+        spec.links = vec![LinkSpec::new(Rate::from_mbit(120), Buffer::Packets(10))];
+        spec.paths[0].via = vec![0];
+        spec.paths.push(PathSpec { rtt: TimeDelta::from_millis(40), ..spec.paths[0].clone() });
+        spec.hosts = vec![0, 1];
+        let to = |host| {
+            let mut arrival = arrival(Direction::Down, host);
+            arrival.flow.host = host;
+            (at(0), arrival)
+        };
+        let micros = |micros| Fate::Arrives(Time::ZERO + TimeDelta::from_micros(micros));
+        assert_eq!(fates(&spec, [to(0), to(1)]), [(0, micros(11_100)), (1, micros(21_200))]);
+    }
+
+    #[test]
+    fn queues_mark_what_may_be_marked() {
+        let mut spec = spec();
+        spec.paths[0].link.buffer = Buffer::Packets(1000);
+        spec.paths[0].link.queue = "codel:ecn".parse().expect("a queue");
+        let mut network = Network::new(&spec);
+        let mut marked = 0;
+        let mut fate = |_, packet: Packet<u32>, fate| {
+            assert!(matches!(fate, Fate::Arrives(_)));
+            marked += u32::from(packet.ecn == Ecn::Ce);
+        };
+        for body in 0..500 {
+            network.offer(at(0), arrival(Direction::Down, body), &mut fate);
+        }
+        network.advance(Time::NEVER, &mut fate);
+        assert!(marked > 5, "{marked}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What happens next.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use uncork_units::Time;
+
+/// Who has something to do. Each keeps its own queue; the schedule only knows when to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Source {
+    /// A link to the near side finished a packet.
+    Link(u32),
+    /// A link to the far side finished a packet.
+    Uplink(u32),
+    /// A packet of a flow reaches the near side.
+    Down(u32),
+    /// A packet of a flow reaches the far side.
+    Up(u32),
+}
+
+/// Events by time; of events at the same time those of link 0 come first, then the others in the order
+/// in which they were scheduled, as in the simulator.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    heap: BinaryHeap<Reverse<(Time, u64, Source)>>,
+    scheduled: u64,
+}
+
+impl Schedule {
+    /// `source` has something to do at `time`, unless that is never.
+    pub(crate) fn at(&mut self, time: Time, source: Source) {
+        if time == Time::NEVER {
+            return;
+        }
+        self.scheduled += 1;
+        let order = if source == Source::Link(0) { 0 } else { self.scheduled };
+        self.heap.push(Reverse((time, order, source)));
+    }
+
+    /// When the next event comes; [`Time::NEVER`] if none does.
+    pub(crate) fn next(&self) -> Time {
+        self.heap.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time)
+    }
+
+    /// The next event, if it comes by `now`.
+    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Source)> {
+        let due = self.heap.peek().is_some_and(|Reverse((time, ..))| *time <= now);
+        if !due {
+            return None;
+        }
+        self.heap.pop().map(|Reverse((time, _, source))| (time, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_in_order() {
+        let mut schedule = Schedule::default();
+        let at = Time::from_nanos;
+        let events = [
+            (5, Source::Down(1)),
+            (3, Source::Up(7)),
+            (5, Source::Up(2)),
+            (5, Source::Link(0)),
+            (9, Source::Down(1)),
+        ];
+        for (time, source) in events {
+            schedule.at(at(time), source);
+        }
+        schedule.at(Time::NEVER, Source::Uplink(3));
+        assert_eq!(schedule.next(), at(3));
+        assert_eq!(schedule.pop(at(2)), None);
+        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(at(8))).collect();
+        let expected = [1, 3, 0, 2].map(|index: usize| (at(events[index].0), events[index].1));
+        assert_eq!(order, expected);
+        assert_eq!(schedule.next(), at(9));
+    }
+}

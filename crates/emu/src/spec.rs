@@ -1,0 +1,132 @@
+//! What to emulate.
+
+use uncork_path::{LinkSpec, PathSpec};
+use uncork_units::TimeDelta;
+
+use crate::EmuError;
+use crate::address::MAX_HOSTS;
+
+/// What to emulate: paths between hosts on the near side, which stand for clients, and one on the far
+/// side, which stands for the servers. What a path calls downstream comes from the far side.
+#[derive(Clone, Debug)]
+pub struct EmulationSpec {
+    /// Links that several paths cross on the way to their own.
+    pub links: Vec<LinkSpec>,
+    /// The paths.
+    pub paths: Vec<PathSpec>,
+    /// The hosts on the near side: for each the index of its path.
+    pub hosts: Vec<usize>,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// The largest packet, in bytes with its IP header. A buffer in packets holds so many of these;
+    /// that of an uplink holds acknowledgements.
+    pub mtu: u32,
+    /// For how long before it is due to wait for a packet without letting go of the processor.
+    pub busy_wait: TimeDelta,
+    /// Whether to run before all other processes where that is permitted.
+    pub first: bool,
+}
+
+impl EmulationSpec {
+    /// What Ethernet carries.
+    pub const MTU: u32 = 1500;
+    /// Packet sizes that are emulated: IPv6 takes 1280 bytes (RFC 8200 §5).
+    pub const MTUS: (u32, u32) = (1280, 65_535);
+    /// An acknowledgement with timestamps, in bytes, as the simulator has it.
+    const ACK_BYTES: u32 = 52;
+
+    /// One host on each side of `path`.
+    pub fn over(path: PathSpec, seed: u64) -> Self {
+        Self {
+            links: Vec::new(),
+            paths: vec![path],
+            hosts: vec![0],
+            seed,
+            mtu: Self::MTU,
+            busy_wait: TimeDelta::ZERO,
+            first: true,
+        }
+    }
+
+    pub(crate) fn ack_bytes() -> u32 {
+        Self::ACK_BYTES
+    }
+
+    /// Checks that it can be emulated.
+    ///
+    /// # Errors
+    ///
+    /// What cannot, and what could.
+    pub fn check(&self) -> Result<(), EmuError> {
+        let refuse = |problem: String| Err(EmuError::Spec(problem));
+        let (smallest, largest) = Self::MTUS;
+        if !(smallest..=largest).contains(&self.mtu) {
+            let mtu = self.mtu;
+            return refuse(format!(
+                "an MTU of {mtu} B is not emulated; {smallest} B to {largest} B are"
+            ));
+        }
+        if self.hosts.is_empty() || self.hosts.len() > MAX_HOSTS {
+            let hosts = self.hosts.len();
+            return refuse(format!("{hosts} hosts are not emulated; 1 to {MAX_HOSTS} are"));
+        }
+        if let Some(path) = self.hosts.iter().find(|path| **path >= self.paths.len()) {
+            return refuse(format!("a host has path {path}, and there is none of this index"));
+        }
+        for path in &self.paths {
+            path.check(self.mtu, Self::ACK_BYTES)?;
+            if let Some(link) = path.via.iter().find(|link| **link >= self.links.len()) {
+                return refuse(format!("a path crosses link {link}, and there is none"));
+            }
+        }
+        let rtt = |link| {
+            let crossing = self.paths.iter().filter(|path| path.via.contains(&link));
+            crossing.map(|path| path.rtt).max()
+        };
+        for (index, link) in self.links.iter().enumerate() {
+            if let Some(rtt) = rtt(index) {
+                link.check(self.mtu, rtt)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The shortest time that a packet needs to the other side.
+    pub(crate) fn shortest_way(&self) -> TimeDelta {
+        let rtts = self.hosts.iter().filter_map(|path| self.paths.get(*path));
+        rtts.map(|path| path.rtt).min().unwrap_or(TimeDelta::ZERO).divided_by(2)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uncork_path::Buffer;
+    use uncork_units::Rate;
+
+    fn spec() -> EmulationSpec {
+        let rtt = TimeDelta::from_millis(50);
+        EmulationSpec::over(PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000)), 1)
+    }
+
+    #[test]
+    fn what_cannot_be_emulated_is_refused() {
+        spec().check().expect("a path");
+        let refused = |change: fn(&mut EmulationSpec)| {
+            let mut spec = spec();
+            change(&mut spec);
+            spec.check().expect_err("refused").to_string()
+        };
+        assert!(refused(|spec| spec.mtu = 1279).contains("1280 B to 65535 B are"));
+        assert!(refused(|spec| spec.hosts.clear()).contains("0 hosts are not emulated"));
+        assert!(refused(|spec| spec.hosts = vec![0; 1001]).contains("1 to 1000 are"));
+        assert!(refused(|spec| spec.hosts = vec![1]).contains("a host has path 1"));
+        assert!(refused(|spec| spec.paths[0].via = vec![0]).contains("a path crosses link 0"));
+        assert!(refused(|spec| spec.paths[0].rtt = TimeDelta::ZERO).contains("an RTT of 0"));
+        let shared = |spec: &mut EmulationSpec| {
+            spec.links = vec![LinkSpec::new(Rate::ZERO, Buffer::Packets(10))];
+            spec.paths[0].via = vec![0];
+        };
+        assert!(refused(shared).contains("a rate of 0"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What is counted while packets travel.
+
+use hdrhistogram::Histogram;
+use uncork_units::{Time, TimeDelta};
+
+use crate::network::{Cause, Direction};
+
+/// Counts of one direction.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Packets and bytes that came to the path.
+    pub(crate) offered: (u64, u64),
+    /// Packets and bytes that were delivered.
+    pub(crate) delivered: (u64, u64),
+    pub(crate) marked: u64,
+    pub(crate) dropped_by_queue: u64,
+    pub(crate) dropped_by_policer: u64,
+    pub(crate) lost: u64,
+    /// Packets that were no IP packets, or shorter than they said.
+    pub(crate) malformed: u64,
+    /// Packets between addresses that are not the emulation's, such as multicast.
+    pub(crate) stray: u64,
+    /// Packets that the device of the other side did not take.
+    pub(crate) refused: u64,
+    pub(crate) largest: u32,
+    /// When the first packet came, and the last one was delivered.
+    pub(crate) first: Option<Time>,
+    pub(crate) last: Time,
+    /// From when a packet was due until it had been delivered.
+    pub(crate) lateness: Timing,
+    /// From when a packet was taken from one side until it had been delivered to the other.
+    pub(crate) delay: Timing,
+}
+
+/// Counts of both directions.
+#[derive(Debug, Default)]
+pub(crate) struct Tallies([Tally; 2]);
+
+impl Tallies {
+    pub(crate) fn of(&self, direction: Direction) -> &Tally {
+        &self.0[direction as usize]
+    }
+
+    pub(crate) fn of_mut(&mut self, direction: Direction) -> &mut Tally {
+        &mut self.0[direction as usize]
+    }
+}
+
+impl Tally {
+    /// A packet of `bytes` comes to the path.
+    pub(crate) fn offer(&mut self, now: Time, bytes: u32) {
+        self.offered.0 += 1;
+        self.offered.1 += u64::from(bytes);
+        self.largest = self.largest.max(bytes);
+        self.first.get_or_insert(now);
+    }
+
+    pub(crate) fn drop(&mut self, cause: Cause) {
+        match cause {
+            Cause::Queue => self.dropped_by_queue += 1,
+            Cause::Policer => self.dropped_by_policer += 1,
+            Cause::Loss => self.lost += 1,
+        }
+    }
+
+    /// A packet that came at `came` and was due at `due` is delivered.
+    pub(crate) fn deliver(&mut self, now: Time, came: Time, due: Time, bytes: u32) {
+        self.delivered.0 += 1;
+        self.delivered.1 += u64::from(bytes);
+        self.last = now;
+        self.lateness.record(now.since(due));
+        self.delay.record(now.since(came));
+    }
+}
+
+/// A distribution of spans of time, each within 0.1 %.
+#[derive(Debug)]
+pub(crate) struct Timing(Option<Histogram<u64>>);
+
+/// Longer spans count as this one.
+const LONGEST: TimeDelta = TimeDelta::from_secs(1000);
+const DIGITS: u8 = 3;
+
+impl Default for Timing {
+    fn default() -> Self {
+        // All room that it will ever need. Only wrong bounds are an error, which these are not.
+        Self(Histogram::new_with_bounds(1, LONGEST.as_nanos(), DIGITS).ok())
+    }
+}
+
+impl Timing {
+    fn record(&mut self, span: TimeDelta) {
+        if let Some(histogram) = &mut self.0 {
+            histogram.saturating_record(span.as_nanos());
+        }
+    }
+
+    /// The span that a share of those recorded does not exceed, in milliseconds; `None` if there are
+    /// none.
+    pub(crate) fn quantile_ms(&self, share: f64) -> Option<f64> {
+        let histogram = self.0.as_ref().filter(|histogram| !histogram.is_empty())?;
+        Some(histogram.value_at_quantile(share) as f64 / 1e6)
+    }
+}
