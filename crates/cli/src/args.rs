@@ -9,6 +9,7 @@ use uncork_lab::{Column, CompareSpec, Workload};
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
+use crate::emu::EmuArgs;
 use crate::lab::LabArgs;
 
 const EXAMPLES: &str = "\
@@ -42,6 +43,9 @@ pub(crate) enum Command {
     Compare(Box<CompareArgs>),
     /// Run scenarios: paths, traffic, and what is asked of them, described in a file
     Lab(LabArgs),
+    /// Run a command behind a path, in real time and over real stacks
+    #[command(before_help = crate::emu::EXAMPLES, after_help = crate::emu::AFTER)]
+    Emu(Box<EmuArgs>),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -136,7 +140,7 @@ pub(crate) enum Color {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Place {
+pub(crate) enum Place {
     /// After the link, like a lossy last mile
     After,
     /// Before the queue
@@ -189,12 +193,12 @@ impl CompareArgs {
     }
 }
 
-/// The argument `id` of `compare` as the help shows it, such as `--rate <RATE>`.
-pub(crate) fn shown(id: &str) -> String {
+/// The argument `id` of `command` as the help shows it, such as `--rate <RATE>`.
+pub(crate) fn shown(command: &str, id: &str) -> String {
     let mut root = Cli::command();
     root.build();
     let mut arguments =
-        root.find_subcommand("compare").into_iter().flat_map(clap::Command::get_arguments);
+        root.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
     arguments.find(|argument| argument.get_id() == id).map_or_else(String::new, Arg::to_string)
 }
 
@@ -235,9 +239,9 @@ mod tests {
 
     #[test]
     fn arguments_are_shown_as_in_the_help() {
-        assert_eq!(shown("rtt"), "--rtt <TIME>");
+        assert_eq!(shown("compare", "rtt"), "--rtt <TIME>");
         for id in ["rate", "buffer", "loss", "duration", "size", "cc", "flows", "seeds", "seed"] {
-            assert!(shown(id).starts_with(&format!("--{id} <")), "{id}");
+            assert!(shown("compare", id).starts_with(&format!("--{id} <")), "{id}");
         }
     }
 

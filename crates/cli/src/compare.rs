@@ -90,5 +90,5 @@ fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
     };
     let raw = matches.get_raw(argument).into_iter().flatten();
     let value: Vec<_> = raw.map(|text| text.to_string_lossy()).collect();
-    Failure::value(&args::shown(argument), value.join(","), error)
+    Failure::value(&args::shown("compare", argument), value.join(","), error)
 }

@@ -33,6 +33,9 @@ pub(crate) enum Failure {
     Missed(String),
     /// A file or directory cannot be written.
     Environment(String),
+    /// A command that was run ended with this status, and has said why itself.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "for `uncork emu`"))]
+    Status(u8),
     /// The user stopped it; this says what is kept.
     Interrupted(String),
     /// Whoever read stdout has gone.
@@ -87,6 +90,7 @@ impl Failure {
                 eprintln!("interrupted: {message}");
                 INTERRUPTED.into()
             }
+            Self::Status(status) => status.into(),
             Self::BrokenPipe => ExitCode::SUCCESS,
         }
     }

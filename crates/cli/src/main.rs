@@ -2,12 +2,14 @@
 //!
 //! stdout carries data only; progress and notes go to stderr. Exit status: 0 done, 1 a
 //! threshold is missed, 2 wrong usage, 3 the environment cannot do it, 5 a bug, 130 interrupted.
+//! `uncork emu` ends with the status of the command that it ran.
 #![forbid(unsafe_code)]
 
 mod args;
 mod clock;
 mod color;
 mod compare;
+mod emu;
 mod failure;
 mod lab;
 mod manual;
@@ -36,6 +38,7 @@ fn run() -> Result<(), Failure> {
     match (cli.command, matches.subcommand()) {
         (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
         (Some(Command::Lab(args)), _) => lab::lab(&args),
+        (Some(Command::Emu(args)), _) => emu::emu(&args),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(Cli::command().render_help().to_string().as_bytes()),

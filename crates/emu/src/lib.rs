@@ -16,6 +16,7 @@ mod error;
 mod flows;
 mod forwarder;
 mod leftovers;
+mod listening;
 mod names;
 mod namespace;
 mod netlink;

@@ -121,6 +121,13 @@ pub(crate) struct Setting {
     value: String,
 }
 
+impl Setting {
+    /// The place and its value.
+    pub(crate) fn pair(&self) -> (String, String) {
+        (self.key.clone(), self.value.clone())
+    }
+}
+
 impl FromStr for Setting {
     type Err = &'static str;
 
@@ -137,7 +144,7 @@ impl FromStr for Setting {
 impl RunArgs {
     /// The values that replace those of the scenarios.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
-        let given = self.set.iter().map(|Setting { key, value }| (key.clone(), value.clone()));
+        let given = self.set.iter().map(Setting::pair);
         let seeds = self.seeds.map(|seeds| ("run.seeds".to_owned(), seeds.to_string()));
         let first = self.seed.map(|seed| ("run.first_seed".to_owned(), seed.to_string()));
         given.chain(seeds).chain(first).collect()

@@ -7,9 +7,9 @@ mod finish;
 mod interrupt;
 mod merge;
 mod run;
-mod source;
+pub(crate) mod source;
 
-pub(crate) use args::{LabArgs, LabCommand};
+pub(crate) use args::{LabArgs, LabCommand, Setting, quoted};
 
 use crate::failure::Failure;
 

@@ -28,22 +28,32 @@ pub(super) struct Sweep {
 
 /// Reads the scenario that is called `given` on the command line.
 pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
-    let set = args.settings();
+    let (scenario, files) = scenario(ARGUMENT, given, &args.settings(), args.output.color)?;
+    let manifest = Manifest::new(&scenario, files, args.command(given));
+    Ok(Sweep { scenario, manifest })
+}
+
+/// The scenario that `argument` calls `given`, with the values of `set`, and the files that it reads.
+pub(crate) fn scenario(
+    argument: &str,
+    given: &str,
+    set: &[(String, String)],
+    color: Color,
+) -> Result<(Scenario, BTreeMap<String, String>), Failure> {
     let path = Path::new(given);
     let (parsed, files) = if path.extension().is_some_and(|ending| ending == ENDING) {
         let text = fs::read_to_string(path)
-            .map_err(|error| Failure::value(ARGUMENT, given, unreadable(&error)))?;
+            .map_err(|error| Failure::value(argument, given, unreadable(&error)))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let files = Beside::of(path);
-        (Scenario::parse(&name, &text, &set, &files), files.read.into_inner())
+        (Scenario::parse(&name, &text, set, &files), files.read.into_inner())
     } else {
         let builtin = Builtin::find(given)
-            .ok_or_else(|| unknown(ARGUMENT, given, ", and files end in .toml"))?;
-        (builtin.parse(&set), BTreeMap::new())
+            .ok_or_else(|| unknown(argument, given, ", and files end in .toml"))?;
+        (builtin.parse(set), BTreeMap::new())
     };
-    let scenario = parsed.map_err(|error| wrong(&error, given, args.output.color))?;
-    let manifest = Manifest::new(&scenario, files, args.command(given));
-    Ok(Sweep { scenario, manifest })
+    let scenario = parsed.map_err(|error| wrong(&error, given, color))?;
+    Ok((scenario, files))
 }
 
 /// No built-in scenario is called `name`; `or` says what else it could have been.

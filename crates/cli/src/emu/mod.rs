@@ -1,0 +1,26 @@
+//! `uncork emu`: commands behind a path, in real time.
+
+mod args;
+#[cfg(target_os = "linux")]
+mod document;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod specification;
+#[cfg(target_os = "linux")]
+mod wait;
+
+pub(crate) use args::EmuArgs;
+pub(crate) const EXAMPLES: &str = args::EXAMPLES;
+pub(crate) const AFTER: &str = args::AFTER;
+
+#[cfg(target_os = "linux")]
+pub(crate) use run::emu;
+
+/// There is nothing to emulate a path with.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn emu(_: &EmuArgs) -> Result<(), crate::failure::Failure> {
+    let message = "paths are emulated between network namespaces, which only Linux has; \
+                   `uncork lab run` simulates them here";
+    Err(crate::failure::Failure::Environment(message.to_owned()))
+}

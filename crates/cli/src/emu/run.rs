@@ -1,0 +1,198 @@
+//! Running commands behind a path, or keeping it for others.
+
+use std::fmt::Write;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use uncork_emu::{Addresses, EmuError, Emulation, Names, Namespace, Report, clean_up, summary};
+
+use super::args::{EmuArgs, EmuFormat};
+use super::document::{Document, Host, command_line, json};
+use super::specification::specification;
+use super::wait::{self, Signals};
+use crate::failure::Failure;
+use crate::{output, stdout};
+
+const FILES: [&str; 1] = ["summary.json"];
+/// A command that cannot be started, as in a shell.
+const NOT_STARTED: u8 = 127;
+/// How long a server may take until it listens.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often to look whether it does.
+const LOOK: Duration = Duration::from_millis(10);
+
+pub(crate) fn emu(args: &EmuArgs) -> Result<(), Failure> {
+    if args.cleanup {
+        return cleanup();
+    }
+    let spec = specification(args)?;
+    if let Some(directory) = &args.output {
+        output::probe(directory, &FILES).map_err(|error| Failure::output(directory, &error))?;
+    }
+    let signals = Signals::catch().map_err(|error| system("listen for signals", &error))?;
+    let emulation = Emulation::start(&spec).map_err(|error| refused(&error))?;
+    note(args, &emulation);
+    let server = args.server.as_ref().map(|server| start_server(&emulation, server));
+    let mut server = server.transpose()?;
+    let ended = if args.is_up() {
+        keep(args, &emulation, &signals).map(|()| None)
+    } else {
+        run(args, &emulation, &signals, server.as_mut()).map(Some)
+    };
+    let server = server.as_mut().map_or(Ok(()), wait::end);
+    let status = ended?;
+    server.map_err(|error| system("end the command of '--server'", &error))?;
+    let report = emulation.stop().map_err(|error| refused(&error))?;
+    finish(args, report, status)?;
+    match status {
+        None | Some(0) => Ok(()),
+        Some(status) => Err(Failure::Status(status)),
+    }
+}
+
+fn cleanup() -> Result<(), Failure> {
+    let found = clean_up().map_err(|error| system("remove what was left", &error))?;
+    let mut text = String::new();
+    for name in &found.names {
+        let _ = writeln!(text, "removed {}", name.display());
+    }
+    for process in &found.processes {
+        let _ = writeln!(text, "killed process {process}");
+    }
+    stdout::write(text.as_bytes())
+}
+
+/// Starts `command` on the far side, and waits until it listens or has ended.
+fn start_server(emulation: &Emulation, command: &str) -> Result<Child, Failure> {
+    let mut shell = prepared(emulation, emulation.far(), "sh").map_err(|error| no_start(&error))?;
+    // What a server prints is no result of COMMAND's.
+    shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(io::stderr());
+    let mut child = shell.spawn().map_err(|error| no_start(&error))?;
+    let mut waited = Duration::ZERO;
+    while waited < PATIENCE {
+        let listens = emulation.far().listens().map_err(|error| no_start(&error))?;
+        if listens || wait::has_ended(&mut child, LOOK).map_err(|error| no_start(&error))? {
+            return Ok(child);
+        }
+        waited += LOOK;
+    }
+    eprintln!("note: the command of '--server' does not listen after {} s", PATIENCE.as_secs());
+    Ok(child)
+}
+
+fn no_start(error: &io::Error) -> Failure {
+    system("start the command of '--server'", error)
+}
+
+/// Runs COMMAND on the near side, and gives its status.
+fn run(
+    args: &EmuArgs,
+    emulation: &Emulation,
+    signals: &Signals,
+    server: Option<&mut Child>,
+) -> Result<u8, Failure> {
+    let Some((program, arguments)) = args.command.split_first() else { return Ok(0) };
+    if let Some(Ok(Some(status))) = server.map(Child::try_wait).filter(|_| !args.quiet) {
+        eprintln!("note: the command of '--server' has ended already: {status}");
+    }
+    let command = prepared(emulation, emulation.near(), program);
+    let started = command.and_then(|mut command| command.args(arguments).spawn());
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) => {
+            eprintln!("error: cannot start {}: {error}", program.display());
+            return Ok(NOT_STARTED);
+        }
+    };
+    let ended = signals.wait_for(&mut child);
+    ended.map(code).map_err(|error| system("wait for the command", &error))
+}
+
+/// As shells have it.
+fn code(status: ExitStatus) -> u8 {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => code as u8,
+        (None, Some(signal)) => 128_u8.saturating_add(signal as u8),
+        (None, None) => 0,
+    }
+}
+
+/// A command that knows who is where.
+fn prepared(
+    emulation: &Emulation,
+    host: &Namespace,
+    program: impl AsRef<std::ffi::OsStr>,
+) -> io::Result<Command> {
+    let mut command = host.command(program)?;
+    for (side, host) in [("NEAR", emulation.near()), ("FAR", emulation.far())] {
+        let Addresses { v4, v6 } = host.addresses();
+        command.env(format!("UNCORK_{side}"), v4.to_string());
+        if let Some(v6) = v6 {
+            command.env(format!("UNCORK_{side}6"), v6.to_string());
+        }
+    }
+    Ok(command)
+}
+
+/// Prints names and addresses, and keeps them until a signal comes.
+fn keep(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<(), Failure> {
+    let names = Names::give(emulation, "");
+    let names = names.map_err(|error| system("give the namespaces names in /run/netns", &error))?;
+    let hosts = Host::all(emulation, names.all());
+    match args.format {
+        EmuFormat::Json => stdout::write(&json(&hosts, false)?)?,
+        EmuFormat::Human => {
+            let mut text = String::new();
+            for Host { side, name, v4, v6 } in &hosts {
+                let v6 = v6.as_deref().unwrap_or("-");
+                let _ = writeln!(text, "{side:4}  {name:24}  {v4:14}  {v6}");
+            }
+            stdout::write(text.as_bytes())?;
+        }
+    }
+    if !args.quiet {
+        eprintln!("note: `ip netns exec NAME COMMAND` runs a command there; Ctrl-C ends it all");
+    }
+    signals.wait();
+    Ok(())
+}
+
+/// Tells who is where, and what is missing.
+fn note(args: &EmuArgs, emulation: &Emulation) {
+    if args.quiet {
+        return;
+    }
+    if !args.is_up() {
+        let far = emulation.far().addresses();
+        let v6 = far.v6.map_or(String::new(), |v6| format!(", {v6}"));
+        eprintln!("note: the far side is {}{v6}", far.v4);
+    }
+    if emulation.far().addresses().v6.is_none() {
+        eprintln!("note: this kernel has no IPv6: the path carries IPv4 only");
+    }
+}
+
+fn finish(args: &EmuArgs, report: Report, status: Option<u8>) -> Result<(), Failure> {
+    if !args.quiet {
+        eprint!("{}", summary(&report));
+    }
+    let document = Document { command: command_line(), status, report };
+    if let Some(directory) = &args.output {
+        let files = [(FILES[0], json(&document, true)?)];
+        output::write(directory, &files).map_err(|error| Failure::output(directory, &error))?;
+    }
+    match args.format {
+        EmuFormat::Human => Ok(()),
+        EmuFormat::Json => stdout::write(&json(&document, true)?),
+    }
+}
+
+fn refused(error: &EmuError) -> Failure {
+    Failure::Environment(error.to_string())
+}
+
+fn system(action: &str, error: &io::Error) -> Failure {
+    Failure::Environment(format!("cannot {action}: {error}"))
+}

@@ -1,0 +1,83 @@
+//! What to emulate, from the arguments or a scenario.
+
+use uncork_emu::{EmuError, EmulationSpec};
+use uncork_path::{LinkSpec, PathSpec, PathSpecError};
+use uncork_units::TimeDelta;
+
+use super::args::EmuArgs;
+use crate::args;
+use crate::failure::Failure;
+use crate::lab::source;
+
+/// What the arguments ask for, checked.
+pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
+    let scenario = args.scenario();
+    let (links, paths) = match scenario {
+        Some((argument, given)) => of_scenario(args, argument, given)?,
+        None => (Vec::new(), vec![args.path()]),
+    };
+    let hosts = match (args.hosts, paths.len()) {
+        (None, count) => (0..count).collect(),
+        (Some(hosts), 1) => vec![0; hosts as usize],
+        (Some(hosts), count) => {
+            let reason = format!("the scenario has {count} paths, and a host on each: leave it out");
+            return Err(Failure::value(&shown("hosts"), hosts, reason));
+        }
+    };
+    let busy_wait = args.busy_wait.unwrap_or(TimeDelta::ZERO);
+    let (seed, mtu) = (args.seed, args.mtu);
+    let spec = EmulationSpec { links, paths, hosts, seed, mtu, busy_wait, first: true };
+    spec.check().map_err(|error| match (&error, scenario) {
+        (EmuError::Path(_), Some((argument, given))) => Failure::value(argument, given, &error),
+        (EmuError::Path(wrong), None) => refused(args, wrong),
+        (EmuError::Spec(_), _) => Failure::Usage(error.to_string()),
+        _ => Failure::Environment(error.to_string()),
+    })?;
+    Ok(spec)
+}
+
+/// The paths of the scenario's cell that was asked for.
+fn of_scenario(
+    args: &EmuArgs,
+    argument: &str,
+    given: &str,
+) -> Result<(Vec<LinkSpec>, Vec<PathSpec>), Failure> {
+    let set: Vec<_> = args.set.iter().map(crate::lab::Setting::pair).collect();
+    let (scenario, _) = source::scenario(argument, given, &set, args.color)?;
+    let cells = scenario.cells.len();
+    let cell = args.cell as usize;
+    if cell == 0 || cell > cells {
+        let reason = format!("the scenario has {cells} cells: give 1 to {cells}");
+        return Err(Failure::value(&shown("cell"), cell, reason));
+    }
+    if cells > 1 && !args.quiet {
+        let point = &scenario.cells[cell - 1].point;
+        let values = scenario.axes.iter().zip(point);
+        let values: Vec<_> =
+            values.map(|(axis, value)| format!("{}={}", axis.key, axis.values[*value])).collect();
+        eprintln!("note: cell {cell} of {cells}: {}; --cell takes another", values.join(", "));
+    }
+    let run = scenario.instance(cell - 1, args.seed).run;
+    Ok((run.links, run.paths))
+}
+
+/// The argument that is behind `error`.
+fn refused(args: &EmuArgs, error: &PathSpecError) -> Failure {
+    let path = args.path();
+    let uplink = path.uplink.as_ref().filter(|_| path.link.check(args.mtu, path.rtt).is_ok());
+    let (argument, value) = match (error, uplink) {
+        (PathSpecError::Rate(rate), None) => ("rate", rate.to_string()),
+        (PathSpecError::Rate(rate), Some(_)) => ("uplink", rate.to_string()),
+        (PathSpecError::Rtt(rtt), _) => ("rtt", rtt.to_string()),
+        (PathSpecError::Burst { .. }, _) => {
+            ("policer", path.link.policer.map_or_else(String::new, |policer| policer.to_string()))
+        }
+        (_, None) => ("buffer", path.link.buffer.to_string()),
+        (_, Some(uplink)) => ("uplink_buffer", uplink.buffer.to_string()),
+    };
+    Failure::value(&shown(argument), value, error)
+}
+
+fn shown(id: &str) -> String {
+    args::shown("emu", id)
+}
