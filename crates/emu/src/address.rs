@@ -76,7 +76,8 @@ mod tests {
             assert_eq!(near_host(addresses.v4.into()), Some(host));
             assert_eq!(near_host(addresses.v6.expect("always").into()), Some(host));
         }
-        for other in ["198.19.0.0", "198.19.255.1", "198.18.0.1", "10.0.0.1", "2001:2::1", "ff02::1"]
+        for other in
+            ["198.19.0.0", "198.19.255.1", "198.18.0.1", "10.0.0.1", "2001:2::1", "ff02::1"]
         {
             assert_eq!(near_host(other.parse().expect("an address")), None, "{other}");
         }

@@ -1,7 +1,7 @@
 //! The wall clock of an emulation.
 
 use rustix::time::{ClockId, clock_gettime};
-use uncork_units::Time;
+use uncork_units::{Time, TimeDelta};
 
 /// A clock that stands at [`Time::ZERO`] when it is made and never steps.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,15 @@ impl Clock {
 }
 
 fn monotonic() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
+    nanos(ClockId::Monotonic)
+}
+
+/// Processor time of the calling thread.
+pub(crate) fn cpu_time() -> TimeDelta {
+    TimeDelta::from_nanos(nanos(ClockId::ThreadCPUTime))
+}
+
+fn nanos(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

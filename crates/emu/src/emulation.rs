@@ -9,7 +9,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::address::Addresses;
 use crate::forwarder::{self, Carried, Devices};
-use crate::{EmuError, EmulationSpec, Namespace, Report};
+use crate::{EmuError, EmulationSpec, Namespace, Report, leftovers};
 
 /// Namespaces with a path between them. Dropped, it stops.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Emulation {
         let (told, stopped) = (spec.clone(), Arc::clone(&stop));
         let thread = thread::Builder::new()
             .name("uncork-path".to_owned())
-            .spawn(move || forwarder::carry(&told, devices, &stopped))
+            .spawn(move || forwarder::carry(&told, &devices, &stopped))
             .map_err(|error| EmuError::system("start a thread", error))?;
         Ok(Self { spec: spec.clone(), far, near, stop, thread: Some(thread) })
     }
@@ -67,7 +67,7 @@ impl Emulation {
         &self.spec
     }
 
-    /// Stops. Packets on their way are lost.
+    /// Stops. Packets on their way are lost, and what commands started is killed.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl Emulation {
         // The devices go with the thread: they are asked before.
         let up = self.near.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
         let overruns = [self.far.overruns().map_err(failed)?, up.map_err(failed)?];
-        let carried = self.join().map_or_else(|| Err(io::Error::other("stopped twice")), |end| end);
+        let carried = self.join().unwrap_or_else(|| Err(io::Error::other("stopped twice")));
         Ok(Report::new(&self.spec, &carried.map_err(failed)?, overruns))
     }
 
@@ -85,6 +85,10 @@ impl Emulation {
         let thread = self.thread.take()?;
         // An eventfd takes a number unless it is full.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        // What cannot be killed, or looked at, belongs to somebody else by now.
+        let hosts = self.near.iter().chain([&self.far]);
+        let inodes: Vec<u64> = hosts.filter_map(|host| leftovers::inode(host).ok()).collect();
+        let _ = leftovers::kill_within(&inodes);
         Some(match thread.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use uncork_path::{DelayLine, Loss, Packet, PathSpec};
 
+use crate::BackSpec;
+
 /// Who talks to whom: the host on the near side, the version of IP, the protocol, and the ports on
 /// both sides. Both directions of a connection have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,17 +36,27 @@ pub(crate) struct Flows<B> {
 pub(crate) struct Flow<B> {
     pub(crate) loss: Loss,
     pub(crate) down: DelayLine<Packet<B>>,
+    pub(crate) loss_back: Loss,
     pub(crate) up: DelayLine<Packet<B>>,
 }
 
+/// Streams of the seed that nothing else draws from, apart from each other for each flow.
+const LOSS_BACK_STREAM: u64 = 9 << 32;
+const JITTER_BACK_STREAM: u64 = 10 << 32;
+
 impl<B> Flow<B> {
     /// The flow of number `flow` over `path`.
-    pub(crate) fn new(path: &PathSpec, flow: u32, seed: u64) -> Self {
+    pub(crate) fn new(path: &PathSpec, back: BackSpec, flow: u32, seed: u64) -> Self {
         let one_way = path.rtt.divided_by(2);
+        let mut up = path.upstream(one_way);
+        if let Some(jitter) = back.jitter {
+            up.jitter(jitter, seed, JITTER_BACK_STREAM + u64::from(flow));
+        }
         Self {
             loss: path.loss_of(flow, seed),
             down: path.downstream_of(flow, one_way, seed),
-            up: path.upstream(one_way),
+            loss_back: Loss::new(back.loss, seed, LOSS_BACK_STREAM + u64::from(flow)),
+            up,
         }
     }
 }
@@ -105,7 +117,8 @@ mod tests {
         let rtt = TimeDelta::from_millis(10);
         let path = PathSpec::new(Rate::from_mbit(10), rtt, Buffer::Packets(10));
         let mut flows: Flows<()> = Flows::new();
-        let mut number = |key| flows.number(key, |number| Flow::new(&path, number, 1));
+        let mut number =
+            |key| flows.number(key, |number| Flow::new(&path, BackSpec::default(), number, 1));
         assert_eq!([number(key(5, 0)), number(key(6, 0)), number(key(5, 0))], [0, 1, 0]);
         for port in 0..=u16::MAX {
             number(key(port, 1));

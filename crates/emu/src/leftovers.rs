@@ -4,11 +4,12 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::names;
@@ -29,8 +30,12 @@ pub struct Leftovers {
 pub(crate) fn mark(namespace: &OwnedFd) -> io::Result<String> {
     let owner = std::process::id();
     let born = born(owner as i32).unwrap_or_default();
-    let inode = rustix::fs::fstat(namespace)?.st_ino;
-    Ok(format!("{owner}:{born}:{inode}"))
+    Ok(format!("{owner}:{born}:{}", inode(namespace)?))
+}
+
+/// The number that tells a namespace from all others.
+pub(crate) fn inode(namespace: impl AsFd) -> io::Result<u64> {
+    Ok(rustix::fs::fstat(namespace)?.st_ino)
 }
 
 /// Removes what emulations left whose process has ended. Those at work are not touched.
@@ -43,16 +48,37 @@ pub fn clean_up() -> io::Result<Leftovers> {
     for name in &names {
         fs::remove_file(name)?;
     }
-    let mut processes = Vec::new();
-    for pid in processes_of_the_system()? {
-        if is_orphan(pid) {
-            if let Some(pid) = Pid::from_raw(pid) {
-                kill_process(pid, Signal::KILL)?;
+    let processes = kill(|mark| born(mark.owner) != Some(mark.born))?;
+    Ok(Leftovers { names, processes })
+}
+
+/// Kills what was started in the namespaces of these numbers and is there still.
+pub(crate) fn kill_within(inodes: &[u64]) -> io::Result<Vec<i32>> {
+    kill(|mark| inodes.contains(&mark.inode))
+}
+
+/// Rounds until nothing more is found: what is killed may have started something meanwhile.
+const ROUNDS: usize = 10;
+
+/// Kills all processes that are in the namespace where they were started, and whose mark `is_over`.
+fn kill(is_over: impl Fn(&Mark) -> bool) -> io::Result<Vec<i32>> {
+    let mut killed = Vec::new();
+    for _ in 0..ROUNDS {
+        let before = killed.len();
+        for pid in processes_of_the_system()? {
+            let is_over = mark_of(pid).is_some_and(|mark| is_over(&mark));
+            let Some(process) = Pid::from_raw(pid).filter(|_| is_over) else { continue };
+            match kill_process(process, Signal::KILL) {
+                Ok(()) if !killed.contains(&pid) => killed.push(pid),
+                Ok(()) | Err(Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
             }
-            processes.push(pid);
+        }
+        if killed.len() == before {
+            break;
         }
     }
-    Ok(Leftovers { names, processes })
+    Ok(killed)
 }
 
 fn processes_of_the_system() -> io::Result<Vec<i32>> {
@@ -64,31 +90,26 @@ fn processes_of_the_system() -> io::Result<Vec<i32>> {
     Ok(pids)
 }
 
-/// Whether the process was started in the namespace of an emulation that is no more, and is there still.
-fn is_orphan(pid: i32) -> bool {
-    let directory = PathBuf::from(format!("/proc/{pid}"));
-    let Some(mark) = mark_of(&directory) else { return false };
-    let inode = fs::metadata(directory.join("ns/net")).map(|namespace| namespace.ino());
-    mark.inode == inode.ok() && born(mark.owner) != Some(mark.born)
-}
-
 /// What [`mark`] wrote.
 struct Mark {
     owner: i32,
     born: u64,
-    inode: Option<u64>,
+    inode: u64,
 }
 
-fn mark_of(process: &Path) -> Option<Mark> {
-    let environment = fs::read(process.join("environ")).ok()?;
+/// The mark of a process that is in the namespace where it was started.
+fn mark_of(pid: i32) -> Option<Mark> {
+    let directory = PathBuf::from(format!("/proc/{pid}"));
+    let environment = fs::read(directory.join("environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
     let value = variables
         .find_map(|variable| variable.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"="))?;
     let mut parts = OsStr::from_bytes(value).to_str()?.split(':');
     let owner = parts.next()?.parse().ok()?;
     let born = parts.next()?.parse().ok()?;
-    let inode = parts.next()?.parse().ok();
-    Some(Mark { owner, born, inode })
+    let inode = parts.next()?.parse().ok()?;
+    let namespace = fs::metadata(directory.join("ns/net")).ok()?.ino();
+    (namespace == inode).then_some(Mark { owner, born, inode })
 }
 
 /// When a process was started, in the clock ticks of proc_pid_stat(5) (field 22): two processes of one

@@ -40,5 +40,5 @@ pub use names::Names;
 pub use namespace::Namespace;
 pub use network::{Arrival, Cause, Direction, Fate, Network};
 pub use report::{DirectionReport, Drops, LinkReport, Report, Spread};
-pub use spec::EmulationSpec;
+pub use spec::{BackSpec, EmulationSpec};
 pub use summary::summary;

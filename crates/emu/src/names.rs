@@ -14,7 +14,7 @@ const DIRECTORY: &str = "/run/netns";
 /// How every name begins.
 const PREFIX: &str = "uncork-";
 /// `NSFS_MAGIC` of linux/magic.h.
-const NSFS: i64 = 0x6e73_6673;
+const NSFS: rustix::fs::FsWord = 0x6e73_6673;
 
 /// Names that are taken back when this is dropped. If the process is killed they stay, and lead
 /// nowhere, until [`crate::clean_up`] removes them: they are links to what the process has open, so
@@ -69,10 +69,9 @@ pub(crate) fn dangling() -> io::Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     for entry in entries {
         let path = entry?.path();
-        let is_ours = path
-            .file_name()
-            .is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
-            && path.is_symlink();
+        let is_ours =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+                && path.is_symlink();
         if is_ours && !is_namespace(&path) {
             names.push(path);
         }
@@ -83,5 +82,5 @@ pub(crate) fn dangling() -> io::Result<Vec<PathBuf>> {
 
 /// Another process may have the number, and something else open, by now.
 fn is_namespace(path: &Path) -> bool {
-    rustix::fs::statfs(path).is_ok_and(|system| i64::from(system.f_type) == NSFS)
+    rustix::fs::statfs(path).is_ok_and(|system| system.f_type == NSFS)
 }

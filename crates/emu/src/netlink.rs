@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use netlink_packet_core::{
-    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage,
-    NetlinkPayload,
+    DecodeError, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use netlink_packet_route::link::{
@@ -121,7 +120,7 @@ impl Netlink {
         sendto(&self.socket, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
         let (length, _) = recv(&self.socket, self.answer.as_mut_slice(), RecvFlags::empty())?;
         let answer = NetlinkMessage::<RouteNetlinkMessage>::deserialize(&self.answer[..length]);
-        match answer.map_err(invalid)?.payload {
+        match answer.map_err(|error| invalid(&error))?.payload {
             NetlinkPayload::Error(error) => match error.code {
                 Some(_) => Err(error.to_io()),
                 None => Ok(None),
@@ -144,6 +143,6 @@ fn family(address: IpAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
-fn invalid(error: DecodeError) -> io::Error {
+fn invalid(error: &DecodeError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error.to_string())
 }

@@ -6,11 +6,11 @@
 //! streams of random numbers these are; a flow's number there is its place in order of appearance here.
 
 use uncork_path::{DroppedBy, Ecn, Links, LossPosition, Packet, PathSpec};
-use uncork_units::Time;
+use uncork_units::{Time, TimeDelta};
 
-use crate::EmulationSpec;
 use crate::flows::{Flow, FlowKey, Flows};
 use crate::schedule::{Schedule, Source};
+use crate::{BackSpec, EmulationSpec};
 
 /// Which way a packet travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +71,14 @@ pub struct Network<B> {
     paths: Vec<PathSpec>,
     /// The path of each host.
     hosts: Vec<usize>,
+    back: BackSpec,
     seed: u64,
     links: Links<B>,
     uplinks: Links<B>,
     flows: Flows<B>,
     schedule: Schedule,
+    /// From the last link to the other side.
+    shortest_way: TimeDelta,
     /// Bytes that each link has sent: those to the near side, then those to the far side.
     sent: [Vec<u64>; 2],
 }
@@ -91,15 +94,20 @@ impl<B: Copy> Network<B> {
             sent: [vec![0; spec.links.len() + paths.len()], vec![0; uplinks]],
             paths,
             hosts: spec.hosts.clone(),
+            back: spec.back,
             seed,
             flows: Flows::new(),
             schedule: Schedule::default(),
+            shortest_way: spec.shortest_way(),
         }
     }
 
-    /// When something happens next; [`Time::NEVER`] if nothing travels.
-    pub fn next(&self) -> Time {
-        self.schedule.next()
+    /// A time before which nothing arrives, unless more packets come; [`Time::NEVER`] if nothing
+    /// travels. What happens at links until then may as well be looked after later: it takes a packet
+    /// that leaves a link at least this long to arrive.
+    pub fn next_arrival(&self) -> Time {
+        let (at_links, at_lines) = self.schedule.next();
+        at_lines.min(at_links + self.shortest_way)
     }
 
     /// Flows seen so far.
@@ -157,13 +165,13 @@ impl<B: Copy> Network<B> {
     ) {
         let Arrival { direction, flow: key, bytes, ecn, body } = arrival;
         let path = self.hosts[key.host as usize];
-        let (spec, seed) = (&self.paths[path], self.seed);
-        let flow = self.flows.number(key, |number| Flow::new(spec, number, seed));
+        let (spec, back, seed) = (&self.paths[path], self.back, self.seed);
+        let flow = self.flows.number(key, |number| Flow::new(spec, back, number, seed));
         let packet = Packet { flow, host: key.host, bytes, ecn, body };
         if direction == Direction::Up {
             match self.uplinks.first(path) {
                 Some(link) => self.offer_up(now, link, packet, fate),
-                None => self.propagate_up(now, packet),
+                None => self.propagate_up(now, packet, fate),
             }
             return;
         }
@@ -203,12 +211,7 @@ impl<B: Copy> Network<B> {
         }
     }
 
-    fn on_link(
-        &mut self,
-        now: Time,
-        link: u32,
-        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
-    ) {
+    fn on_link(&mut self, now: Time, link: u32, fate: &mut impl FnMut(Direction, Packet<B>, Fate)) {
         let departure = self.links.depart(now, link, &mut dropped(Direction::Down, fate));
         self.schedule.at(self.links.next_departure(link), Source::Link(link));
         let Some(packet) = departure.map(|departure| departure.packet) else { return };
@@ -243,15 +246,25 @@ impl<B: Copy> Network<B> {
         self.schedule.at(self.uplinks.next_departure(link), Source::Uplink(link));
         let Some(packet) = departure.map(|departure| departure.packet) else { return };
         self.sent[Direction::Up as usize][link as usize] += u64::from(packet.bytes);
-        self.propagate_up(now, packet);
+        self.propagate_up(now, packet, fate);
     }
 
-    fn propagate_up(&mut self, now: Time, packet: Packet<B>) {
-        let line = &mut self.flows.get_mut(packet.flow).up;
-        let idle = line.is_empty();
-        line.enter_sized(now, packet, packet.bytes);
-        if idle {
-            self.schedule.at(line.next_arrival(), Source::Up(packet.flow));
+    fn propagate_up(
+        &mut self,
+        now: Time,
+        packet: Packet<B>,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let flow = self.flows.get_mut(packet.flow);
+        if flow.loss_back.strikes() {
+            fate(Direction::Up, packet, Fate::Dropped(Cause::Loss));
+            return;
+        }
+        let before = flow.up.next_arrival();
+        flow.up.enter_sized(now, packet, packet.bytes);
+        let next = flow.up.next_arrival();
+        if next < before {
+            self.schedule.at(next, Source::Up(packet.flow));
         }
     }
 }
@@ -267,8 +280,8 @@ fn dropped<B>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uncork_path::{Buffer, LinkSpec};
-    use uncork_units::{Rate, TimeDelta};
+    use uncork_path::{Buffer, JitterDistribution, JitterSpec, LinkSpec};
+    use uncork_units::Rate;
 
     /// 12 Mbit/s is a packet of 1500 bytes each millisecond; 10 ms each way.
     fn spec() -> EmulationSpec {
@@ -319,10 +332,10 @@ mod tests {
         let mut fate = |_, packet: Packet<u32>, fate| fates.push((packet.body, fate));
         network.offer(at(0), arrival(Direction::Down, 0), &mut fate);
         network.offer(at(0), arrival(Direction::Down, 1), &mut fate);
-        assert_eq!(network.next(), at(1));
+        assert_eq!(network.next_arrival(), at(11));
         network.advance(at(1000), &mut fate);
         assert_eq!(fates, [(0, Fate::Arrives(at(11))), (1, Fate::Arrives(at(12)))]);
-        assert_eq!(network.next(), Time::NEVER);
+        assert_eq!(network.next_arrival(), Time::NEVER);
         assert_eq!(network.sent(Direction::Down), [3000]);
         assert_eq!(network.capacity(Direction::Down, 0, at(1), at(3)), 3000);
     }
@@ -349,6 +362,34 @@ mod tests {
             assert!(fates.contains(&(1, Fate::Dropped(Cause::Loss))), "{fates:?}");
             assert_eq!(fates.last(), Some(&(2, Fate::Arrives(at(last)))));
         }
+    }
+
+    #[test]
+    fn the_way_back_may_lose_and_reorder() {
+        let mut spec = spec();
+        let distribution = JitterDistribution::Uniform;
+        let jitter = JitterSpec { distribution, max: TimeDelta::from_millis(50), reorder: true };
+        spec.back = BackSpec { loss: "every:4".parse().expect("a loss"), jitter: Some(jitter) };
+        let offers = (0..40).map(|body| (at(u64::from(body)), arrival(Direction::Up, body)));
+        let fates = fates(&spec, offers);
+        let lost: Vec<u32> = fates
+            .iter()
+            .filter(|(_, fate)| *fate == Fate::Dropped(Cause::Loss))
+            .map(|(body, _)| *body)
+            .collect();
+        assert_eq!(lost, (0..10).map(|n| 4 * n + 3).collect::<Vec<_>>());
+        let arrived: Vec<(u32, Time)> = fates
+            .iter()
+            .filter_map(|(body, fate)| match fate {
+                Fate::Arrives(time) => Some((*body, *time)),
+                Fate::Dropped(_) => None,
+            })
+            .collect();
+        assert_eq!(arrived.len(), 30);
+        assert!(arrived.is_sorted_by_key(|(_, time)| *time));
+        assert!(!arrived.is_sorted_by_key(|(body, _)| *body), "packets overtake");
+        let taken = |(body, time): &(u32, Time)| time.since(at(u64::from(*body))).as_micros();
+        assert!(arrived.iter().all(|packet| (10_000..=60_000).contains(&taken(packet))));
     }
 
     #[test]

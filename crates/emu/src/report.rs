@@ -15,6 +15,8 @@ pub struct Report {
     pub seed: u64,
     /// From start to stop, in seconds.
     pub duration_s: f64,
+    /// Processor time that the path took, and what the kernel did at its ends on its account.
+    pub cpu_s: f64,
     /// Flows that were told apart.
     pub flows: u64,
     /// To the near side, where clients are.
@@ -124,6 +126,7 @@ impl Report {
         Self {
             seed: spec.seed,
             duration_s: carried.stopped.as_secs_f64(),
+            cpu_s: carried.cpu.as_secs_f64(),
             flows: carried.network.flows() as u64,
             links: links(spec, carried),
             down,

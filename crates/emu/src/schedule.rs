@@ -22,9 +22,16 @@ pub(crate) enum Source {
 /// in which they were scheduled, as in the simulator.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
-    heap: BinaryHeap<Reverse<(Time, u64, Source)>>,
+    links: Events,
+    lines: Events,
     scheduled: u64,
 }
+
+/// The earliest first.
+type Events = BinaryHeap<Reverse<Event>>;
+
+/// When, in which order of those at that time, and whose.
+type Event = (Time, u64, Source);
 
 impl Schedule {
     /// `source` has something to do at `time`, unless that is never.
@@ -34,22 +41,34 @@ impl Schedule {
         }
         self.scheduled += 1;
         let order = if source == Source::Link(0) { 0 } else { self.scheduled };
-        self.heap.push(Reverse((time, order, source)));
+        let events = match source {
+            Source::Link(_) | Source::Uplink(_) => &mut self.links,
+            Source::Down(_) | Source::Up(_) => &mut self.lines,
+        };
+        events.push(Reverse((time, order, source)));
     }
 
-    /// When the next event comes; [`Time::NEVER`] if none does.
-    pub(crate) fn next(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time)
+    /// When the next event comes at a link, and when a packet reaches a side; [`Time::NEVER`] if none
+    /// does.
+    pub(crate) fn next(&self) -> (Time, Time) {
+        let time = |event: Option<Event>| event.map_or(Time::NEVER, |(time, ..)| time);
+        (time(first(&self.links)), time(first(&self.lines)))
     }
 
     /// The next event, if it comes by `now`.
     pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Source)> {
-        let due = self.heap.peek().is_some_and(|Reverse((time, ..))| *time <= now);
-        if !due {
-            return None;
-        }
-        self.heap.pop().map(|Reverse((time, _, source))| (time, source))
+        let events = match (first(&self.links), first(&self.lines)) {
+            (Some(link), Some(line)) if link < line => &mut self.links,
+            (Some(_), None) => &mut self.links,
+            _ => &mut self.lines,
+        };
+        first(events).filter(|(time, ..)| *time <= now)?;
+        events.pop().map(|Reverse((time, _, source))| (time, source))
     }
+}
+
+fn first(events: &Events) -> Option<Event> {
+    events.peek().map(|Reverse(event)| *event)
 }
 
 #[cfg(test)]
@@ -71,11 +90,11 @@ mod tests {
             schedule.at(at(time), source);
         }
         schedule.at(Time::NEVER, Source::Uplink(3));
-        assert_eq!(schedule.next(), at(3));
+        assert_eq!(schedule.next(), (at(5), at(3)));
         assert_eq!(schedule.pop(at(2)), None);
         let order: Vec<_> = std::iter::from_fn(|| schedule.pop(at(8))).collect();
         let expected = [1, 3, 0, 2].map(|index: usize| (at(events[index].0), events[index].1));
         assert_eq!(order, expected);
-        assert_eq!(schedule.next(), at(9));
+        assert_eq!(schedule.next(), (Time::NEVER, at(9)));
     }
 }

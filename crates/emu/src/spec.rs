@@ -1,6 +1,6 @@
 //! What to emulate.
 
-use uncork_path::{LinkSpec, PathSpec};
+use uncork_path::{JitterSpec, LinkSpec, LossSpec, PathSpec};
 use uncork_units::TimeDelta;
 
 use crate::EmuError;
@@ -16,6 +16,8 @@ pub struct EmulationSpec {
     pub paths: Vec<PathSpec>,
     /// The hosts on the near side: for each the index of its path.
     pub hosts: Vec<usize>,
+    /// What happens to packets on the way to the far side, besides what their paths say.
+    pub back: BackSpec,
     /// Seed of everything random.
     pub seed: u64,
     /// The largest packet, in bytes with its IP header. A buffer in packets holds so many of these;
@@ -25,6 +27,21 @@ pub struct EmulationSpec {
     pub busy_wait: TimeDelta,
     /// Whether to run before all other processes where that is permitted.
     pub first: bool,
+}
+
+/// What happens on the way to the far side, where the simulator knows of nothing random.
+#[derive(Clone, Copy, Debug)]
+pub struct BackSpec {
+    /// Random loss, behind the uplink.
+    pub loss: LossSpec,
+    /// What is added to the delay of each packet.
+    pub jitter: Option<JitterSpec>,
+}
+
+impl Default for BackSpec {
+    fn default() -> Self {
+        Self { loss: LossSpec::EveryNth(0), jitter: None }
+    }
 }
 
 impl EmulationSpec {
@@ -41,6 +58,7 @@ impl EmulationSpec {
             links: Vec::new(),
             paths: vec![path],
             hosts: vec![0],
+            back: BackSpec::default(),
             seed,
             mtu: Self::MTU,
             busy_wait: TimeDelta::ZERO,

@@ -16,7 +16,15 @@ fn write(text: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(
         text,
         "{:9}  {:>9} {:>9} {:>7} {:>7} {:>7} {:>7}  {:>9}  {:>17}  {:>20}",
-        "", "packets", "delivered", "queue", "policer", "loss", "marked", "Mbit/s", "delay ms p50 p99",
+        "",
+        "packets",
+        "delivered",
+        "queue",
+        "policer",
+        "loss",
+        "marked",
+        "Mbit/s",
+        "delay ms p50 p99",
         "late ms p50 p99 max"
     )?;
     for (name, direction) in [("to near", &report.down), ("to far", &report.up)] {
@@ -49,9 +57,9 @@ fn write(text: &mut String, report: &Report) -> std::fmt::Result {
 
 fn row(text: &mut String, name: &str, direction: &DirectionReport) -> std::fmt::Result {
     let Drops { queue, policer, loss, .. } = direction.dropped;
-    let delay = direction.delay_ms.map_or("-".to_owned(), |Spread { p50, p99, .. }| {
-        format!("{p50:.2} {p99:.2}")
-    });
+    let delay = direction
+        .delay_ms
+        .map_or("-".to_owned(), |Spread { p50, p99, .. }| format!("{p50:.2} {p99:.2}"));
     let late = direction.lateness_ms.map_or("-".to_owned(), |Spread { p50, p99, max, .. }| {
         format!("{p50:.3} {p99:.3} {max:.2}")
     });

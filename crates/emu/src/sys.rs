@@ -9,9 +9,7 @@ use std::process::Command;
 
 use rustix::ioctl::{self, Setter, opcode};
 use rustix::process::{Signal, set_parent_process_death_signal};
-use rustix::thread::{
-    LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe,
-};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
 /// Moves the calling thread into a network namespace of its own.
 pub(crate) fn unshare_network() -> io::Result<()> {

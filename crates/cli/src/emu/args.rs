@@ -44,7 +44,7 @@ pub(crate) struct EmuArgs {
     /// Half of the round-trip time: the delay in each direction
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "rtt")]
     #[arg(help_heading = "Path")]
-    delay: Option<TimeDelta>,
+    pub(super) delay: Option<TimeDelta>,
     /// Random loss: 1%, every:100, in bursts gilbert:mean=1%,burst=5
     #[arg(long, default_value = "0%", value_name = "PERCENT", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
@@ -65,8 +65,8 @@ pub(crate) struct EmuArgs {
     /// Delay each packet by up to so much more
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
     jitter: Option<TimeDelta>,
-    /// Let packets overtake each other by that
-    #[arg(long, requires = "jitter", help_heading = "Path")]
+    /// Let packets overtake each other by jitter
+    #[arg(long, help_heading = "Path")]
     reorder: bool,
     /// Hold what COMMAND sends for the next of turns of this length
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
@@ -82,6 +82,13 @@ pub(crate) struct EmuArgs {
     #[arg(long, value_name = "SIZE", requires = "uplink", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
     uplink_buffer: Option<Buffer>,
+    /// Random loss of what COMMAND sends
+    #[arg(long, default_value = "0%", value_name = "PERCENT", allow_hyphen_values = true)]
+    #[arg(help_heading = "Path")]
+    pub(super) uplink_loss: LossSpec,
+    /// Delay each packet that COMMAND sends by up to so much more
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
+    pub(super) uplink_jitter: Option<TimeDelta>,
     /// The paths of a scenario instead, of its first cell: a host on the near side for each
     #[arg(long, value_name = "NAME|FILE", help_heading = "Path")]
     #[arg(conflicts_with_all = PATH_ARGUMENTS)]
@@ -109,9 +116,9 @@ pub(crate) struct EmuArgs {
     #[arg(long, value_name = "COMMAND", help_heading = "Hosts")]
     pub(super) server: Option<String>,
     /// Keep the path until Ctrl-C and print names and addresses, instead of running COMMAND
-    #[arg(long, value_name = "SCENARIO", num_args = 0..=1, conflicts_with = "command")]
-    #[arg(conflicts_with = "scenario", help_heading = "Hosts")]
-    up: Option<Option<String>>,
+    #[arg(long, value_name = "SCENARIO", num_args = 0..=1, default_missing_value = "")]
+    #[arg(conflicts_with_all = ["command", "scenario"], help_heading = "Hosts")]
+    up: Option<String>,
     /// Remove what emulations left that were killed
     #[arg(long, exclusive = true, help_heading = "Hosts")]
     pub(super) cleanup: bool,
@@ -187,7 +194,8 @@ impl EmuArgs {
 
     /// The scenario that has the paths, and the argument that names it.
     pub(super) fn scenario(&self) -> Option<(&'static str, &str)> {
-        let up = self.up.as_ref().and_then(Option::as_deref).map(|name| ("--up [<SCENARIO>]", name));
+        let up = self.up.as_deref().filter(|name| !name.is_empty());
+        let up = up.map(|name| ("--up [<SCENARIO>]", name));
         up.or_else(|| Some(("--scenario <NAME|FILE>", self.scenario.as_deref()?)))
     }
 
@@ -204,14 +212,15 @@ impl EmuArgs {
             Place::After => LossPosition::After,
             Place::Before => LossPosition::Before,
         };
-        path.jitter = self.jitter.map(|max| JitterSpec {
-            distribution: JitterDistribution::Uniform,
-            max,
-            reorder: self.reorder,
-        });
+        path.jitter = self.jitter.map(|max| self.uniform(max));
         path.aggregation = self.aggregation.map(Into::into);
         path.uplink = self.uplink.map(|rate| self.uplink(rate));
         path
+    }
+
+    /// Jitter of up to `max`.
+    pub(super) fn uniform(&self, max: TimeDelta) -> JitterSpec {
+        JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: self.reorder }
     }
 
     fn uplink(&self, rate: Rate) -> LinkSpec {
@@ -259,8 +268,8 @@ mod tests {
     #[test]
     fn the_path_may_come_from_a_scenario() {
         assert_eq!(emu("uncork emu --up").scenario(), None);
-        let (_, name) = emu("uncork emu --up mine.toml").scenario().unwrap();
-        assert_eq!(name, "mine.toml");
+        let args = emu("uncork emu --up mine.toml");
+        assert_eq!(args.scenario(), Some(("--up [<SCENARIO>]", "mine.toml")));
         let line = "uncork emu --scenario cdn-edge --rate 1mbit -- true";
         Cli::try_parse_from(line.split_whitespace()).unwrap_err();
         Cli::try_parse_from(["uncork", "emu"]).unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::io;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -69,6 +69,8 @@ fn start_server(emulation: &Emulation, command: &str) -> Result<Child, Failure> 
     let mut shell = prepared(emulation, emulation.far(), "sh").map_err(|error| no_start(&error))?;
     // What a server prints is no result of COMMAND's.
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(io::stderr());
+    // Ctrl-C is not for it: it is there until COMMAND has ended.
+    shell.process_group(0);
     let mut child = shell.spawn().map_err(|error| no_start(&error))?;
     let mut waited = Duration::ZERO;
     while waited < PATIENCE {

@@ -1,6 +1,6 @@
 //! What to emulate, from the arguments or a scenario.
 
-use uncork_emu::{EmuError, EmulationSpec};
+use uncork_emu::{BackSpec, EmuError, EmulationSpec};
 use uncork_path::{LinkSpec, PathSpec, PathSpecError};
 use uncork_units::TimeDelta;
 
@@ -20,13 +20,16 @@ pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
         (None, count) => (0..count).collect(),
         (Some(hosts), 1) => vec![0; hosts as usize],
         (Some(hosts), count) => {
-            let reason = format!("the scenario has {count} paths, and a host on each: leave it out");
+            let reason =
+                format!("the scenario has {count} paths, and a host on each: leave it out");
             return Err(Failure::value(&shown("hosts"), hosts, reason));
         }
     };
+    let jitter = args.uplink_jitter.map(|max| args.uniform(max));
+    let back = BackSpec { loss: args.uplink_loss, jitter };
     let busy_wait = args.busy_wait.unwrap_or(TimeDelta::ZERO);
     let (seed, mtu) = (args.seed, args.mtu);
-    let spec = EmulationSpec { links, paths, hosts, seed, mtu, busy_wait, first: true };
+    let spec = EmulationSpec { links, paths, hosts, back, seed, mtu, busy_wait, first: true };
     spec.check().map_err(|error| match (&error, scenario) {
         (EmuError::Path(_), Some((argument, given))) => Failure::value(argument, given, &error),
         (EmuError::Path(wrong), None) => refused(args, wrong),
@@ -68,7 +71,10 @@ fn refused(args: &EmuArgs, error: &PathSpecError) -> Failure {
     let (argument, value) = match (error, uplink) {
         (PathSpecError::Rate(rate), None) => ("rate", rate.to_string()),
         (PathSpecError::Rate(rate), Some(_)) => ("uplink", rate.to_string()),
-        (PathSpecError::Rtt(rtt), _) => ("rtt", rtt.to_string()),
+        (PathSpecError::Rtt(rtt), _) => match args.delay {
+            Some(delay) => ("delay", delay.to_string()),
+            None => ("rtt", rtt.to_string()),
+        },
         (PathSpecError::Burst { .. }, _) => {
             ("policer", path.link.policer.map_or_else(String::new, |policer| policer.to_string()))
         }

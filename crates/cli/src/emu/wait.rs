@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -69,10 +69,12 @@ pub(super) fn has_ended(child: &mut Child, span: Duration) -> io::Result<bool> {
     }
 }
 
-/// Asks `child` to end, and makes it after a while.
+/// Asks `child`, which leads a process group, and all of that to end, and makes it after a while.
 pub(super) fn end(child: &mut Child) -> io::Result<()> {
     if child.try_wait()?.is_none() {
-        signal(child, Signal::TERM)?;
+        if let Some(group) = pid(child) {
+            kill_process_group(group, Signal::TERM)?;
+        }
         if !has_ended(child, GRACE)? {
             child.kill()?;
         }

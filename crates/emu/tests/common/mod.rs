@@ -1,11 +1,19 @@
 //! What tests over real namespaces have in common.
+#![allow(dead_code, reason = "no test file uses all of it")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
-use uncork_emu::{EmuError, Emulation, EmulationSpec};
+use std::fs;
+use std::io::Write;
+use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
 use uncork_path::{Buffer, PathSpec};
 use uncork_units::{Rate, TimeDelta};
 
 /// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
-pub fn start(spec: &EmulationSpec) -> Option<Emulation> {
+pub(crate) fn start(spec: &EmulationSpec) -> Option<Emulation> {
     match Emulation::start(spec) {
         Ok(emulation) => Some(emulation),
         Err(error @ EmuError::System { .. }) => {
@@ -16,9 +24,76 @@ pub fn start(spec: &EmulationSpec) -> Option<Emulation> {
     }
 }
 
-/// A drop-tail path.
-pub fn path(rate_mbit: u64, rtt_ms: u64, packets: u64) -> EmulationSpec {
+/// A drop-tail path for so many packets.
+pub(crate) fn path(rate_mbit: u64, rtt_ms: u64, packets: u64) -> EmulationSpec {
     let rtt = TimeDelta::from_millis(rtt_ms);
     let path = PathSpec::new(Rate::from_mbit(rate_mbit), rtt, Buffer::Packets(packets));
     EmulationSpec::over(path, 1)
+}
+
+#[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// The addresses of a host, of both versions where there are two.
+pub(crate) fn addresses(host: &Namespace) -> Vec<IpAddr> {
+    let addresses = host.addresses();
+    [addresses.v4.into()].into_iter().chain(addresses.v6.map(IpAddr::from)).collect()
+}
+
+/// A UDP socket that gives up after a while.
+pub(crate) fn udp(host: &Namespace, address: IpAddr, port: u16) -> UdpSocket {
+    let socket = host.run(|| UdpSocket::bind((address, port))).unwrap().unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    socket
+}
+
+/// A connection from `client` to `server`: the stream of the client and that of the server.
+pub(crate) fn connect(
+    client: &Namespace,
+    server: &Namespace,
+    address: IpAddr,
+) -> (TcpStream, TcpStream) {
+    let listener = server.run(|| TcpListener::bind((address, 0))).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let far = thread::spawn(move || listener.accept().unwrap().0);
+    let near = client.run(|| TcpStream::connect(address)).unwrap().unwrap();
+    (near, far.join().unwrap())
+}
+
+/// Sends `bytes` from `from` to `to` over TCP, and waits until all have arrived.
+pub(crate) fn transfer(from: TcpStream, mut to: TcpStream, bytes: usize) {
+    let sender = thread::spawn(move || {
+        let mut from = from;
+        from.write_all(&vec![7; bytes]).unwrap();
+    });
+    let arrived = std::io::copy(&mut to, &mut std::io::sink()).unwrap();
+    sender.join().unwrap();
+    assert_eq!(arrived, bytes as u64);
+}
+
+/// Sets a value of /proc/sys/net in the namespace.
+pub(crate) fn sysctl(host: &Namespace, key: &str, value: &str) {
+    host.run(|| fs::write(format!("/proc/sys/net/{key}"), value)).unwrap().unwrap();
+}
+
+/// A counter of the kernel in the namespace: `InCEPkts` of IPv4, or `Ip6InCEPkts`.
+pub(crate) fn counter(host: &Namespace, name: &str) -> u64 {
+    let read = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap();
+    host.run(|| {
+        let v6 = read("snmp6");
+        let pair = |line: &str| line.strip_prefix(name)?.trim().parse().ok();
+        let tables = [read("netstat"), read("snmp")].concat();
+        let lines: Vec<&str> = tables.lines().collect();
+        let in_tables = || {
+            lines.chunks_exact(2).find_map(|table| {
+                let column = table[0].split_whitespace().position(|word| word == name)?;
+                table[1].split_whitespace().nth(column)?.parse().ok()
+            })
+        };
+        v6.lines().find_map(pair).or_else(in_tables)
+    })
+    .unwrap()
+    .unwrap_or_else(|| panic!("the kernel counts no {name}"))
 }

@@ -1,0 +1,279 @@
+//! `uncork emu`: commands behind a path. What needs rights that are missing says so and is not run.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{Finished, Scratch, command, finish, uncork};
+use serde_json::Value;
+
+/// `uncork emu` with `options` around a shell that runs `script`.
+fn emu(options: &str, script: &str) -> Command {
+    let mut emu = command(&format!("emu {options}"));
+    emu.args(["--", "bash", "-c", script]);
+    emu
+}
+
+/// Whether paths can be emulated here.
+fn can() -> bool {
+    let Finished { status, stderr, .. } = finish(emu("-q", "true"));
+    if status == 3 {
+        eprintln!("NOT RUN: needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {stderr}");
+    }
+    status != 3
+}
+
+fn pause() {
+    thread::sleep(Duration::from_millis(20));
+}
+
+/// Waits for `condition`, ten seconds at most.
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    for _ in 0..500 {
+        if condition() {
+            return;
+        }
+        pause();
+    }
+    panic!("{what}: not within ten seconds");
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+#[test]
+fn the_status_is_that_of_the_command() {
+    if !can() {
+        return;
+    }
+    for (script, status) in [("true", 0), ("exit 7", 7), ("kill -TERM $$", 143)] {
+        let finished = finish(emu("-q", script));
+        assert_eq!((finished.status, finished.stderr.as_str()), (status, ""), "{script}");
+    }
+    let Finished { status, stderr, .. } = uncork("emu -q -- /nowhere/to/be/found");
+    assert_eq!(status, 127);
+    assert!(stderr.starts_with("error: cannot start /nowhere/to/be/found: No such"), "{stderr}");
+}
+
+/// Not a test: a server, when this program is run as one. bash cannot listen.
+#[test]
+fn plays_the_server() {
+    if std::env::var_os("UNCORK_TEST_SERVER").is_some() {
+        let socket = std::net::UdpSocket::bind("198.18.0.1:7").unwrap();
+        let mut buffer = [0; 100];
+        loop {
+            let (length, from) = socket.recv_from(&mut buffer).unwrap();
+            socket.send_to(&buffer[..length], from).unwrap();
+        }
+    }
+}
+
+/// The argument of `--server` that runs [`plays_the_server`].
+fn server() -> String {
+    let program = std::env::current_exe().unwrap();
+    format!("UNCORK_TEST_SERVER=1 exec '{}' --exact plays_the_server", program.display())
+}
+
+#[test]
+fn commands_know_where_they_are_and_meet_over_the_path() {
+    if !can() {
+        return;
+    }
+    let scratch = Scratch::new("emu");
+    let out = scratch.path("out");
+    let script = "exec 3<>/dev/udp/$UNCORK_FAR/7; echo hi >&3; dd bs=99 count=1 <&3 >&2; \
+                  wc -l < /proc/net/dev >&2";
+    let mut emu = command("emu --delay 20ms --rate 8mbit --format json -o");
+    emu.arg(&out).args(["--server", &server(), "--", "bash", "-c", script]);
+    let Finished { status, stdout, stderr } = finish(emu);
+    assert_eq!(status, 0, "{stderr}");
+    let document: Value = serde_json::from_str(&stdout).unwrap();
+    for direction in ["up", "down"] {
+        assert_eq!(document[direction]["delivered_packets"], 1, "{stdout}");
+        let delay = document[direction]["delay_ms"]["min"].as_f64().unwrap();
+        assert!((20.0..25.0).contains(&delay), "{delay}");
+    }
+    assert_eq!(document["status"], 0);
+    let command = document["command"].as_str().unwrap();
+    assert!(command.starts_with("uncork emu --delay 20ms --rate 8mbit"), "{command}");
+    assert_eq!(fs::read_to_string(out.join("summary.json")).unwrap(), stdout);
+    // Two lines of headings, lo and uncork0: the machine's own devices are not there.
+    let said: Vec<&str> = stderr.lines().collect();
+    assert!(said.contains(&"hi") && said.contains(&"4"), "{stderr}");
+    assert!(stderr.contains("note: the far side is 198.18.0.1"), "{stderr}");
+}
+
+#[test]
+fn the_machine_s_own_network_is_not_touched() {
+    if !can() {
+        return;
+    }
+    let devices = || fs::read_to_string("/proc/self/net/dev").unwrap().lines().count();
+    let routes = || fs::read_to_string("/proc/self/net/route").unwrap();
+    let before = (devices(), routes());
+    let mut child = emu("-q", "read").stdin(Stdio::piped()).spawn().unwrap();
+    eventually("the command runs", || children(child.id()).len() == 1);
+    assert_eq!((devices(), routes()), before);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert_eq!((devices(), routes()), before);
+}
+
+/// Processes that `parent` has started.
+fn children(parent: u32) -> Vec<String> {
+    let mut all = Vec::new();
+    for task in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
+        let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        all.extend(children.split_whitespace().map(str::to_owned));
+    }
+    all
+}
+
+/// `uncork emu --up`, and the names that it printed.
+fn up(options: &str, hosts: usize) -> (Child, Vec<PathBuf>) {
+    let mut up = command(&format!("emu -q --up {options}"));
+    let mut child = up.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().take(hosts);
+    let name = |line: String| line.split_whitespace().nth(1).unwrap().to_owned();
+    let names = lines.map(|line| Path::new("/run/netns").join(name(line.unwrap()))).collect();
+    (child, names)
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    rustix::process::kill_process(rustix::process::Pid::from_child(child), signal).unwrap();
+}
+
+#[test]
+fn a_path_stands_until_a_signal_comes() {
+    if !can() {
+        return;
+    }
+    let scratch = Scratch::new("emu-up");
+    let scenario = scratch.path("two.toml");
+    let text = "title = \"Two\"\nabout = \"Two paths.\"\n[link.up]\nrate = \"50mbit\"\nbuffer = \"1bdp\"\n\
+                [path.a]\nrate = \"5mbit\"\nrtt = \"20ms\"\nvia = [\"up\"]\n\
+                [path.b]\nrate = \"9mbit\"\nrtt = \"40ms\"\nvia = [\"up\"]\n\
+                [flow.a]\npath = \"a\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n\
+                [flow.b]\npath = \"b\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n";
+    fs::write(&scenario, text).unwrap();
+    for signal_sent in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
+        let (mut child, names) = up(&scenario.to_string_lossy(), 3);
+        assert_eq!(names.len(), 3);
+        assert!(names.iter().all(|name| fs::metadata(name).is_ok()), "{names:?}");
+        signal(&child, signal_sent);
+        assert!(child.wait().unwrap().success());
+        assert!(names.iter().all(|name| fs::symlink_metadata(name).is_err()), "{names:?}");
+    }
+}
+
+#[test]
+fn what_a_killed_one_leaves_is_found() {
+    if !can() {
+        return;
+    }
+    let (mut keeper, names) = up("", 2);
+    let (mut other, at_work) = up("", 2);
+    let mut runner =
+        emu("-q", "sleep 1000 & echo $!; wait").stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(runner.stdout.take().unwrap()).lines();
+    let grandchild = lines.next().unwrap().unwrap();
+    let child = children(runner.id()).pop().unwrap();
+    for killed in [&mut keeper, &mut runner] {
+        signal(killed, rustix::process::Signal::KILL);
+        killed.wait().unwrap();
+    }
+    // The command itself goes with the emulator; what it had started does not.
+    eventually("the command is gone", || !is_alive(&child));
+    assert!(is_alive(&grandchild));
+    assert!(names.iter().all(|name| fs::symlink_metadata(name).is_ok()));
+    let Finished { status, stdout, .. } = uncork("emu --cleanup");
+    assert_eq!(status, 0);
+    for name in &names {
+        assert!(stdout.contains(&format!("removed {}", name.display())), "{stdout}");
+        assert!(fs::symlink_metadata(name).is_err());
+    }
+    assert!(stdout.contains(&format!("killed process {grandchild}")), "{stdout}");
+    eventually("what it had started is gone", || !is_alive(&grandchild));
+    // One that is at work is left alone.
+    assert!(at_work.iter().all(|name| fs::metadata(name).is_ok()));
+    signal(&other, rustix::process::Signal::TERM);
+    assert!(other.wait().unwrap().success());
+}
+
+#[test]
+fn what_commands_start_ends_with_the_path() {
+    if !can() {
+        return;
+    }
+    let mut emu = command("emu -q");
+    let servers = format!("sleep 1000 & echo $! >&2; {}", server());
+    emu.args(["--server", &servers, "--", "sh", "-c", "sleep 1000 >&- & echo $! >&2"]);
+    let Finished { status, stderr, .. } = finish(emu);
+    assert_eq!(status, 0, "{stderr}");
+    let pids: Vec<&str> = stderr.lines().filter(|line| line.parse::<u32>().is_ok()).collect();
+    assert_eq!(pids.len(), 2, "{stderr}");
+    for pid in pids {
+        eventually("it is gone", || !is_alive(pid));
+    }
+}
+
+/// Someone without rights is told which are missing, and how to get them.
+#[test]
+fn missing_rights_are_named() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("NOT RUN: needs root, to do without its rights");
+        return;
+    }
+    // Where anybody may run it.
+    let program = std::env::temp_dir().join(format!("uncork-emu-{}", std::process::id()));
+    fs::copy(env!("CARGO_BIN_EXE_uncork"), &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = Command::new(&program);
+    command.args(["emu", "-q", "--", "true"]).uid(65534).gid(65534);
+    let finished = finish(command);
+    fs::remove_file(&program).unwrap();
+    assert_eq!(finished.status, 3, "{}", finished.stderr);
+    assert!(finished.stderr.contains("CAP_SYS_ADMIN: run as root, or"), "{}", finished.stderr);
+}
+
+#[test]
+fn bad_input_is_explained() {
+    for (line, words) in [
+        ("emu", "the following required arguments were not provided:\n  <COMMAND>..."),
+        (
+            "emu --rate 0bit -- true",
+            "invalid value '0bit' for '--rate <RATE>': a rate of 0bit is not",
+        ),
+        (
+            "emu --delay 2min -- true",
+            "invalid value '120s' for '--delay <TIME>': an RTT of 240s is not",
+        ),
+        ("emu --queue red -- true", "there is no queue discipline red: write droptail,"),
+        ("emu --mtu 100 -- true", "an MTU of 100 B is not emulated; 1280 B to 65535 B are"),
+        ("emu --hosts 0 -- true", "0 hosts are not emulated; 1 to 1000 are"),
+        (
+            "emu --scenario nosuch -- true",
+            "invalid value 'nosuch' for '--scenario <NAME|FILE>': no",
+        ),
+        ("emu --up litespeed-loss --cell 99", "the scenario has 15 cells: give 1 to 15"),
+        (
+            "emu --uplink 1mbit --uplink-buffer 1p --mtu 1280 --uplink-queue pie:x -- true",
+            "pie has no",
+        ),
+        ("emu --uplink 1bit -- true", "invalid value '1bit' for '--uplink <RATE>'"),
+    ] {
+        let Finished { status, stdout, stderr } = uncork(line);
+        assert_eq!((status, stdout.as_str()), (2, ""), "{line}: {stderr}");
+        assert!(stderr.contains(words), "{line}: {stderr}");
+    }
+}

@@ -1,0 +1,144 @@
+//! What must not break an emulation, and what it must not leave.
+#![expect(unsafe_code, reason = "malformed packets go through a packet socket, which std lacks")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::io;
+use std::mem;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
+
+use common::{connect, path, start, transfer, udp};
+use uncork_emu::{Names, Namespace, clean_up};
+use uncork_path::Buffer;
+
+/// Sends `packet` into the namespace's device as it is, whatever it is.
+fn inject(host: &Namespace, packets: &[Vec<u8>]) {
+    host.run(|| {
+        // SAFETY: system calls on values that live here.
+        unsafe {
+            let index = libc::if_nametoindex(c"uncork0".as_ptr());
+            let socket = libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM, 0);
+            assert!(index > 0 && socket >= 0, "{}", io::Error::last_os_error());
+            let socket = OwnedFd::from_raw_fd(socket);
+            let mut to: libc::sockaddr_ll = mem::zeroed();
+            to.sll_family = libc::AF_PACKET as u16;
+            to.sll_protocol = (libc::ETH_P_IP as u16).to_be();
+            to.sll_ifindex = index as i32;
+            for packet in packets {
+                let sent = libc::sendto(
+                    socket.as_raw_fd(),
+                    packet.as_ptr().cast(),
+                    packet.len(),
+                    0,
+                    (&raw const to).cast(),
+                    mem::size_of_val(&to) as u32,
+                );
+                assert_eq!(sent, packet.len() as isize, "{}", io::Error::last_os_error());
+            }
+        }
+    })
+    .unwrap();
+}
+
+#[test]
+fn malformed_packets_are_counted_and_dropped() {
+    let Some(emulation) = start(&path(100, 2, 100)) else { return };
+    let garbage: Vec<Vec<u8>> = (1..200_usize)
+        .map(|length| (0..length).map(|byte| (byte * length * 31 + length) as u8).collect())
+        .filter(|packet: &Vec<u8>| !matches!(packet[0] >> 4, 4 | 6))
+        .collect();
+    let short: Vec<Vec<u8>> = [0x45, 0x46, 0x4f, 0x40, 0x60]
+        .iter()
+        .flat_map(|first| [1, 5, 19, 39].map(|length| [vec![*first], vec![0xff; length]].concat()))
+        .collect();
+    let stray = [vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 6, 0, 0, 198, 19, 0, 1], vec![8; 4]].concat();
+    for host in [emulation.near(), emulation.far()] {
+        inject(host, &garbage);
+        inject(host, &short);
+        inject(host, std::slice::from_ref(&stray));
+    }
+    // It works still, and has seen all of them when this has arrived.
+    let address = emulation.far().addresses().v4.into();
+    let (near, far) = connect(emulation.near(), emulation.far(), address);
+    transfer(far, near, 10_000);
+    let report = emulation.stop().unwrap();
+    for direction in [&report.down, &report.up] {
+        assert_eq!(direction.dropped.malformed, (garbage.len() + short.len()) as u64);
+        assert_eq!(direction.dropped.stray, 1);
+    }
+}
+
+#[test]
+fn a_queue_may_be_very_long() {
+    const PACKETS: u32 = 100_000;
+    let mut spec = path(1, 2, 0);
+    spec.paths[0].link.buffer = Buffer::Packets(u64::from(PACKETS));
+    let Some(emulation) = start(&spec) else { return };
+    let near = IpAddr::from(emulation.near().addresses().v4);
+    let far = udp(emulation.far(), emulation.far().addresses().v4.into(), 1);
+    for sent in 0..PACKETS {
+        far.send_to(&[0; 72], (near, 2)).unwrap();
+        if sent % 1000 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    let report = emulation.stop().unwrap();
+    let overrun = report.down.dropped.overrun;
+    assert_eq!(report.down.dropped.queue, 0);
+    assert_eq!(report.down.offered_packets + overrun, u64::from(PACKETS));
+    assert!(report.down.travelling > u64::from(PACKETS) * 9 / 10 - overrun, "{report:?}");
+}
+
+#[test]
+fn emulations_do_not_see_each_other() {
+    let Some(one) = start(&path(10, 10, 100)) else { return };
+    let Some(other) = start(&path(20, 20, 100)) else { return };
+    std::thread::scope(|scope| {
+        for emulation in [&one, &other] {
+            scope.spawn(|| {
+                let address = emulation.far().addresses().v4.into();
+                let (near, far) = connect(emulation.near(), emulation.far(), address);
+                transfer(far, near, 1_000_000);
+            });
+        }
+    });
+    let report = one.stop().unwrap();
+    let delay = report.down.delay_ms.expect("packets").min;
+    assert!((5.0..10.0).contains(&delay), "{delay}");
+    let report = other.stop().unwrap();
+    assert!(report.down.delay_ms.expect("packets").min >= 10.0);
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// `UNCORK_CYCLES=200` makes it more than 20 times.
+#[test]
+fn nothing_is_left_behind() {
+    let cycles = std::env::var("UNCORK_CYCLES").map_or(20, |cycles| cycles.parse().unwrap());
+    let mut before = None;
+    for cycle in 0..cycles {
+        let Some(emulation) = start(&path(100, 2, 100)) else { return };
+        let names = Names::give(&emulation, "-cycle").unwrap();
+        let paths: Vec<_> = names.all().map(|name| format!("/run/netns/{name}")).collect();
+        assert_eq!(paths.len(), 2);
+        assert!(paths.iter().all(|path| std::fs::metadata(path).is_ok()));
+        // Those at work are no leftovers.
+        let found = clean_up().unwrap();
+        assert!(!found.names.iter().any(|name| paths.iter().any(|path| name.ends_with(path))));
+        assert!(paths.iter().all(|path| std::fs::metadata(path).is_ok()));
+        let address = emulation.far().addresses().v4.into();
+        let (near, far) = connect(emulation.near(), emulation.far(), address);
+        transfer(far, near, 10_000);
+        let files = open_files();
+        // Other tests of this file open some at the same time.
+        assert!(files < *before.get_or_insert(files) + 50, "{files} in cycle {cycle}");
+        drop(names);
+        assert!(paths.iter().all(|path| std::fs::symlink_metadata(path).is_err()));
+        if cycle % 2 == 0 { drop(emulation) } else { drop(emulation.stop().unwrap()) }
+    }
+}
