@@ -258,6 +258,11 @@ fn bad_input_is_explained() {
             "emu --delay 2min -- true",
             "invalid value '120s' for '--delay <TIME>': an RTT of 240s is not",
         ),
+        ("emu --loss 100% -- true", "invalid value '100%' for '--loss <PERCENT>': nothing arrives"),
+        (
+            "emu --jitter 2min -- true",
+            "invalid value '120s' for '--jitter <TIME>': jitter of 120s is",
+        ),
         ("emu --queue red -- true", "there is no queue discipline red: write droptail,"),
         ("emu --mtu 100 -- true", "an MTU of 100 B is not emulated; 1280 B to 65535 B are"),
         ("emu --hosts 0 -- true", "0 hosts are not emulated; 1 to 1000 are"),

@@ -136,14 +136,7 @@ impl<B: Copy> Network<B> {
             match source {
                 Source::Link(link) => self.on_link(time, link, fate),
                 Source::Uplink(link) => self.on_uplink(time, link, fate),
-                Source::Down(flow) => {
-                    let line = &mut self.flows.get_mut(flow).down;
-                    // Nothing is due if a packet has overtaken the one that this event was for.
-                    if let Some(packet) = line.arrive(time) {
-                        self.schedule.at(line.next_arrival(), source);
-                        fate(Direction::Down, packet, Fate::Arrives(time));
-                    }
-                }
+                Source::Down(flow) => self.on_near_side(time, flow, fate),
                 Source::Up(flow) => {
                     let line = &mut self.flows.get_mut(flow).up;
                     if let Some(packet) = line.arrive(time) {
@@ -216,17 +209,11 @@ impl<B: Copy> Network<B> {
         self.schedule.at(self.links.next_departure(link), Source::Link(link));
         let Some(packet) = departure.map(|departure| departure.packet) else { return };
         self.sent[Direction::Down as usize][link as usize] += u64::from(packet.bytes);
-        let path = self.hosts[packet.host as usize];
-        if let Some(next) = self.links.after(path, link) {
+        if let Some(next) = self.links.after(link, || self.hosts[packet.host as usize]) {
             self.offer_down(now, next, packet, fate);
             return;
         }
         let flow = self.flows.get_mut(packet.flow);
-        let late = self.paths[path].loss_position == LossPosition::After;
-        if late && flow.loss.strikes() {
-            fate(Direction::Down, packet, Fate::Dropped(Cause::Loss));
-            return;
-        }
         let before = flow.down.next_arrival();
         flow.down.enter(now, packet);
         // The line was empty, or the packet overtakes all that travels.
@@ -234,6 +221,23 @@ impl<B: Copy> Network<B> {
         if next < before {
             self.schedule.at(next, Source::Down(packet.flow));
         }
+    }
+
+    /// Random loss behind the links strikes as packets arrive, in the order in which they do.
+    fn on_near_side(
+        &mut self,
+        now: Time,
+        index: u32,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let flow = self.flows.get_mut(index);
+        // Nothing is due if a packet has overtaken the one that this event was for.
+        let Some(packet) = flow.down.arrive(now) else { return };
+        self.schedule.at(flow.down.next_arrival(), Source::Down(index));
+        let path = &self.paths[self.hosts[packet.host as usize]];
+        let struck = path.loss_position == LossPosition::After && flow.loss.strikes();
+        let end = if struck { Fate::Dropped(Cause::Loss) } else { Fate::Arrives(now) };
+        fate(Direction::Down, packet, end);
     }
 
     fn on_uplink(

@@ -68,20 +68,24 @@ fn of_scenario(
 fn refused(args: &EmuArgs, error: &PathSpecError) -> Failure {
     let path = args.path();
     let uplink = path.uplink.as_ref().filter(|_| path.link.check(args.mtu, path.rtt).is_ok());
-    let (argument, value) = match (error, uplink) {
-        (PathSpecError::Rate(rate), None) => ("rate", rate.to_string()),
-        (PathSpecError::Rate(rate), Some(_)) => ("uplink", rate.to_string()),
-        (PathSpecError::Rtt(rtt), _) => match args.delay {
-            Some(delay) => ("delay", delay.to_string()),
-            None => ("rtt", rtt.to_string()),
+    let link = uplink.unwrap_or(&path.link);
+    let (of_link, of_uplink, value) = match error {
+        PathSpecError::Rate(rate) => ("rate", "uplink", rate.to_string()),
+        PathSpecError::Rtt(rtt) => match args.delay {
+            Some(delay) => ("delay", "delay", delay.to_string()),
+            None => ("rtt", "rtt", rtt.to_string()),
         },
-        (PathSpecError::Burst { .. }, _) => {
-            ("policer", path.link.policer.map_or_else(String::new, |policer| policer.to_string()))
+        PathSpecError::Jitter(max) => ("jitter", "jitter", max.to_string()),
+        PathSpecError::Aggregation(slot) => ("aggregation", "aggregation", slot.to_string()),
+        PathSpecError::LosesEverything => ("loss", "loss", path.loss.to_string()),
+        PathSpecError::Queue(_) => ("queue", "uplink_queue", link.queue.to_string()),
+        PathSpecError::Burst { .. } => {
+            let policer = link.policer.map_or_else(String::new, |policer| policer.to_string());
+            ("policer", "policer", policer)
         }
-        (_, None) => ("buffer", path.link.buffer.to_string()),
-        (_, Some(uplink)) => ("uplink_buffer", uplink.buffer.to_string()),
+        _ => ("buffer", "uplink_buffer", link.buffer.to_string()),
     };
-    Failure::value(&shown(argument), value, error)
+    Failure::value(&shown(if uplink.is_some() { of_uplink } else { of_link }), value, error)
 }
 
 fn shown(id: &str) -> String {
