@@ -210,6 +210,20 @@ fn what_a_killed_one_leaves_is_found() {
     assert!(other.wait().unwrap().success());
 }
 
+/// What batch systems send reaches the command, whose end is what ends the emulator.
+#[test]
+fn the_command_is_told_to_terminate() {
+    if !can() {
+        return;
+    }
+    let mut emu = emu("-q", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done");
+    let mut child = emu.stdout(Stdio::piped()).spawn().unwrap();
+    let ready = BufReader::new(child.stdout.take().unwrap()).lines().next();
+    assert_eq!(ready.unwrap().unwrap(), "ready");
+    signal(&child, rustix::process::Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
+
 #[test]
 fn what_commands_start_ends_with_the_path() {
     if !can() {

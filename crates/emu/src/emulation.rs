@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::address::Addresses;
+use crate::error::CARRY;
 use crate::forwarder::{self, Carried, Devices};
 use crate::{EmuError, EmulationSpec, Namespace, Report, leftovers};
 
@@ -73,7 +74,7 @@ impl Emulation {
     ///
     /// If packets could not be carried to the end, or the devices do not tell what they lost.
     pub fn stop(mut self) -> Result<Report, EmuError> {
-        let failed = |error| EmuError::system("carry packets", error);
+        let failed = |error| EmuError::system(CARRY, error);
         // The devices go with the thread: they are asked before.
         let up = self.near.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
         let overruns = [self.far.overruns().map_err(failed)?, up.map_err(failed)?];

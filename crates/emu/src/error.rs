@@ -39,6 +39,12 @@ impl EmuError {
             io::ErrorKind::NotFound if action == OPEN_TUN => {
                 "load it with `modprobe tun`; a container needs `--device /dev/net/tun`"
             }
+            _ if error.raw_os_error() == Some(libc::EMFILE) => {
+                "each host takes two open files: raise the limit with `ulimit -n`"
+            }
+            _ if action == CARRY => {
+                "leave the devices uncork0 of its namespaces alone while it runs"
+            }
             _ => "the kernel refuses; is it built with CONFIG_NET_NS and CONFIG_TUN?",
         };
         Self::System { action, remedy, error }
@@ -47,6 +53,7 @@ impl EmuError {
 
 /// Actions that fail most often, with remedies of their own.
 pub(crate) const NEW_NAMESPACE: &str = "make a network namespace";
+pub(crate) const CARRY: &str = "carry packets";
 pub(crate) const OPEN_TUN: &str = "open /dev/net/tun";
 
 impl fmt::Display for EmuError {

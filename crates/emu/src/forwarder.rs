@@ -228,8 +228,9 @@ impl<'a> Waiting<'a> {
         }
     }
 
+    /// Whether there is something to read, be it that the device is gone.
     fn is_readable(&self, index: usize) -> bool {
-        self.fds.get(index).is_some_and(|fd| fd.revents().contains(PollFlags::IN))
+        self.fds.get(index).is_some_and(|fd| !fd.revents().is_empty())
     }
 }
 
