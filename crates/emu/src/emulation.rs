@@ -10,7 +10,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use crate::address::Addresses;
 use crate::error::CARRY;
 use crate::forwarder::{self, Carried, Devices};
-use crate::{EmuError, EmulationSpec, Namespace, Report, leftovers};
+use crate::{EmuError, EmulationSpec, Namespace, Passage, Report, leftovers};
 
 /// Namespaces with a path between them. Dropped, it stops.
 #[derive(Debug)]
@@ -73,13 +73,25 @@ impl Emulation {
     /// # Errors
     ///
     /// If packets could not be carried to the end, or the devices do not tell what they lost.
-    pub fn stop(mut self) -> Result<Report, EmuError> {
+    pub fn stop(self) -> Result<Report, EmuError> {
+        self.stop_and_tell().map(|(report, _)| report)
+    }
+
+    /// [`Self::stop`], and what became of each packet, in the order in which they came, if that was to
+    /// be recorded. Played again on a [`crate::Network`], they end in the same way.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::stop`].
+    pub fn stop_and_tell(mut self) -> Result<(Report, Vec<Passage>), EmuError> {
         let failed = |error| EmuError::system(CARRY, error);
         // The devices go with the thread: they are asked before.
         let up = self.near.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
         let overruns = [self.far.overruns().map_err(failed)?, up.map_err(failed)?];
         let carried = self.join().unwrap_or_else(|| Err(io::Error::other("stopped twice")));
-        Ok(Report::new(&self.spec, &carried.map_err(failed)?, overruns))
+        let carried = carried.map_err(failed)?;
+        let report = Report::new(&self.spec, &carried, overruns);
+        Ok((report, carried.record.into_passages()))
     }
 
     fn join(&mut self) -> Option<io::Result<Carried>> {

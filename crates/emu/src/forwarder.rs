@@ -13,6 +13,7 @@ use crate::flows::FlowKey;
 use crate::network::{Arrival, Direction, Fate, Network};
 use crate::packet::{self, Header};
 use crate::pool::{Pool, Slot};
+use crate::record::Record;
 use crate::tally::Tallies;
 use crate::tun::Tun;
 use crate::{EmulationSpec, sys};
@@ -31,6 +32,8 @@ pub(crate) struct Parcel {
     came: Time,
     /// What its header said of congestion.
     ecn: Ecn,
+    /// Its number in the record, if there is one.
+    number: u64,
 }
 
 /// The devices of all hosts: that of the far side, and those of the near side.
@@ -45,6 +48,7 @@ pub(crate) struct Devices {
 pub(crate) struct Carried {
     pub(crate) tallies: Tallies,
     pub(crate) network: Network<Parcel>,
+    pub(crate) record: Record,
     pub(crate) stopped: Time,
     /// Processor time that it took.
     pub(crate) cpu: TimeDelta,
@@ -63,8 +67,13 @@ pub(crate) fn carry(
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let clock = Clock::start();
     let mut network = Network::new(spec);
-    let mut exit =
-        Exit { devices, pool: Pool::new(spec.mtu as usize), tallies: Tallies::default(), clock };
+    let mut exit = Exit {
+        devices,
+        pool: Pool::new(spec.mtu as usize),
+        tallies: Tallies::default(),
+        record: Record::new(spec.record),
+        clock,
+    };
     let mut waiting = Waiting::new(devices, stop, spec.busy_wait);
     while waiting.wait(clock, network.next_arrival())? {
         let now = clock.now();
@@ -75,8 +84,8 @@ pub(crate) fn carry(
             }
         }
     }
-    let tallies = std::mem::take(&mut exit.tallies);
-    Ok(Carried { tallies, network, stopped: clock.now(), cpu: cpu_time(), ran_first })
+    let Exit { tallies, record, .. } = exit;
+    Ok(Carried { record, tallies, network, stopped: clock.now(), cpu: cpu_time(), ran_first })
 }
 
 /// Takes in what waits at a device: that of the far side has index 0.
@@ -115,6 +124,7 @@ struct Exit<'a> {
     devices: &'a Devices,
     pool: Pool,
     tallies: Tallies,
+    record: Record,
     clock: Clock,
 }
 
@@ -140,13 +150,16 @@ impl Exit<'_> {
         };
         let bytes = bytes.len() as u32;
         tally.offer(now, bytes);
-        let body = Parcel { slot, came: now, ecn: header.ecn };
-        Some(Arrival { direction, flow, bytes, ecn: header.ecn, body })
+        let ecn = header.ecn;
+        let number = self.record.begin(now, Arrival { direction, flow, bytes, ecn, body: () });
+        let body = Parcel { slot, came: now, ecn, number };
+        Some(Arrival { direction, flow, bytes, ecn, body })
     }
 
     /// A packet arrives, or never will.
     fn settle(&mut self, direction: Direction, packet: &Packet<Parcel>, fate: Fate) {
-        let Parcel { slot, came, ecn } = packet.body;
+        let Parcel { slot, came, ecn, number } = packet.body;
+        self.record.end(number, fate, packet.ecn);
         match fate {
             Fate::Dropped(cause) => self.tallies.of_mut(direction).drop(cause),
             Fate::Arrives(due) => {

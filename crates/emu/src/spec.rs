@@ -27,6 +27,8 @@ pub struct EmulationSpec {
     pub busy_wait: TimeDelta,
     /// Whether to run before all other processes where that is permitted.
     pub first: bool,
+    /// Whether to record each packet, for [`crate::Emulation::stop_and_tell`]. It takes memory for each.
+    pub record: bool,
 }
 
 /// What happens on the way to the far side, where the simulator knows of nothing random.
@@ -63,6 +65,7 @@ impl EmulationSpec {
             mtu: Self::MTU,
             busy_wait: TimeDelta::ZERO,
             first: true,
+            record: false,
         }
     }
 

@@ -29,7 +29,17 @@ pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
     let back = BackSpec { loss: args.uplink_loss, jitter };
     let busy_wait = args.busy_wait.unwrap_or(TimeDelta::ZERO);
     let (seed, mtu) = (args.seed, args.mtu);
-    let spec = EmulationSpec { links, paths, hosts, back, seed, mtu, busy_wait, first: true };
+    let spec = EmulationSpec {
+        links,
+        paths,
+        hosts,
+        back,
+        seed,
+        mtu,
+        busy_wait,
+        record: false,
+        first: true,
+    };
     spec.check().map_err(|error| match (&error, scenario) {
         (EmuError::Path(_), Some((argument, given))) => Failure::value(argument, given, &error),
         (EmuError::Path(wrong), None) => refused(args, wrong),

@@ -1,0 +1,48 @@
+//! What went over the path, packet by packet, so that it can be played again.
+
+use uncork_path::Ecn;
+use uncork_units::Time;
+
+use crate::network::{Arrival, Fate};
+
+/// A packet that came to the path, and what became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// When it came.
+    pub came: Time,
+    /// What it was.
+    pub arrival: Arrival<()>,
+    /// What became of it, and what it then said of congestion; `None` if it was still on its way.
+    pub end: Option<(Fate, Ecn)>,
+}
+
+/// The packets in the order in which they came; none if they are not recorded.
+#[derive(Debug)]
+pub(crate) struct Record {
+    passages: Option<Vec<Passage>>,
+}
+
+impl Record {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { passages: wanted.then(Vec::new) }
+    }
+
+    /// A packet comes; gives its number.
+    pub(crate) fn begin(&mut self, came: Time, arrival: Arrival<()>) -> u64 {
+        let Some(passages) = &mut self.passages else { return 0 };
+        passages.push(Passage { came, arrival, end: None });
+        passages.len() as u64 - 1
+    }
+
+    /// The packet of this number has come to its end.
+    pub(crate) fn end(&mut self, number: u64, fate: Fate, ecn: Ecn) {
+        let passage = self.passages.as_mut().and_then(|all| all.get_mut(number as usize));
+        if let Some(passage) = passage {
+            passage.end = Some((fate, ecn));
+        }
+    }
+
+    pub(crate) fn into_passages(self) -> Vec<Passage> {
+        self.passages.unwrap_or_default()
+    }
+}

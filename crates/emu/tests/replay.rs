@@ -1,0 +1,92 @@
+//! What becomes of packets depends on when they came, not on when a thread got to look.
+mod common;
+
+use common::{connect, path, start, sysctl, transfer, udp};
+use uncork_emu::{BackSpec, EmulationSpec, Fate, Network, Passage};
+use uncork_path::{Ecn, JitterDistribution, JitterSpec, LinkSpec, LossPosition, Packet};
+use uncork_units::{Rate, Time, TimeDelta};
+
+/// Records real traffic in both directions: two hosts, TCP that knows ECN, datagrams.
+fn recorded(spec: &EmulationSpec) -> Option<Vec<Passage>> {
+    let emulation = start(spec)?;
+    let address = emulation.far().addresses().v4.into();
+    for host in emulation.hosts().iter().chain([emulation.far()]) {
+        sysctl(host, "ipv4/tcp_ecn", "1");
+        sysctl(host, "ipv4/tcp_max_reordering", "300");
+    }
+    std::thread::scope(|scope| {
+        for host in emulation.hosts() {
+            scope.spawn(|| {
+                let (near, far) = connect(host, emulation.far(), address);
+                transfer(far, near, 1_500_000);
+                let (near, far) = connect(host, emulation.far(), address);
+                transfer(near, far, 300_000);
+            });
+        }
+        let near = emulation.near().addresses().v4.into();
+        let (server, client) = (udp(emulation.far(), address, 1), udp(emulation.near(), near, 2));
+        for _ in 0..500 {
+            server.send_to(&[0; 1000], (near, 2)).expect("sent");
+            client.send_to(&[0; 100], (address, 3)).expect("sent");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    });
+    Some(emulation.stop_and_tell().expect("a run").1)
+}
+
+/// The same packets at the same times, on a path in virtual time.
+fn replayed(spec: &EmulationSpec, passages: &[Passage]) -> Vec<Option<(Fate, Ecn)>> {
+    let mut network = Network::new(spec);
+    let mut ends = vec![None; passages.len()];
+    let mut fate = |_, packet: Packet<usize>, fate| ends[packet.body] = Some((fate, packet.ecn));
+    for (index, passage) in passages.iter().enumerate() {
+        network.advance(passage.came, &mut fate);
+        let uncork_emu::Arrival { direction, flow, bytes, ecn, body: () } = passage.arrival;
+        let arrival = uncork_emu::Arrival { direction, flow, bytes, ecn, body: index };
+        network.offer(passage.came, arrival, &mut fate);
+    }
+    network.advance(Time::NEVER, &mut fate);
+    ends
+}
+
+#[test]
+fn a_recorded_run_ends_in_the_same_way_again() {
+    let max = TimeDelta::from_millis(3);
+    let jitter = JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: true };
+    for (queue, position) in [
+        ("codel:target=1ms,interval=10ms,ecn", LossPosition::After),
+        ("fq_codel:target=1ms,interval=10ms", LossPosition::Before),
+        ("pie:target=2ms,tupdate=5ms,ecn", LossPosition::After),
+        ("cake:rtt=10ms", LossPosition::After),
+        ("dualpi2", LossPosition::Before),
+    ] {
+        let mut spec = path(20, 10, 60);
+        spec.record = true;
+        spec.hosts = vec![0, 0];
+        spec.back = BackSpec { loss: "0.5%".parse().expect("a loss"), jitter: None };
+        let over = &mut spec.paths[0];
+        over.link.queue = queue.parse().expect("a queue");
+        (over.loss, over.loss_position) = ("0.5%".parse().expect("a loss"), position);
+        over.jitter = Some(jitter);
+        let buffer = uncork_path::Buffer::Bytes("60kB".parse().expect("a size"));
+        over.uplink = Some(LinkSpec::new(Rate::from_mbit(5), buffer));
+        let Some(passages) = recorded(&spec) else { return };
+        let ends = replayed(&spec, &passages);
+        let count = |wanted: fn(&(Fate, Ecn)) -> bool| {
+            passages.iter().filter_map(|passage| passage.end).filter(wanted).count()
+        };
+        let dropped = count(|(fate, _)| matches!(fate, Fate::Dropped(_)));
+        let marked = count(|(_, ecn)| *ecn == Ecn::Ce);
+        eprintln!("{queue}: {} packets, {dropped} dropped, {marked} marked", passages.len());
+        assert!(passages.len() > 4000 && dropped > 10, "{queue}");
+        // PIE marks little: it drops where it would mark much (RFC 8033 §5.1).
+        assert!(marked > 0 || queue.starts_with("pie"), "{queue}");
+        for (passage, again) in passages.iter().zip(ends) {
+            // What was still on its way had no end there.
+            assert!(
+                passage.end.is_none() || passage.end == again,
+                "{queue}: {passage:?} {again:?}"
+            );
+        }
+    }
+}
