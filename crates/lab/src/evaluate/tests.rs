@@ -199,7 +199,7 @@ fn what_was_published_stands_beside_what_was_measured() {
     let scenario = Scenario { published: vec![published], ..scenario() };
     let runs = runs();
     let rows = super::answers::published(&Results::new(&scenario, &runs));
-    assert_eq!(rows[0].measured, "+100 % (+100 % to +100 %)");
+    assert_eq!(rows[0].measured, "+100.0 % (+100.0 % to +100.0 %)");
     assert_eq!(rows[0].agrees, Some(true));
 }
 
