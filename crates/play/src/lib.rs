@@ -16,6 +16,7 @@ mod error;
 mod exponential;
 mod fetch;
 mod playback;
+mod record;
 mod sizes;
 mod sizes_builtin;
 mod table;

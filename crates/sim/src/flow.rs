@@ -1,9 +1,9 @@
 //! One flow: a client and a server, what travels between them, and what is measured of it.
 
 use uncork_cc::Controller;
-use uncork_flow::{Distribution, FlowRecord, Playback, RequestRecord, SeriesPoint};
+use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
 use uncork_path::{DroppedBy, Loss, LossSpec};
-use uncork_play::{ClientReport, Transfer};
+use uncork_play::ClientReport;
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
@@ -54,7 +54,7 @@ pub(crate) enum Upstream {
 #[derive(Debug)]
 pub(crate) struct Flow<'a> {
     pub(crate) spec: &'a FlowSpec,
-    index: u32,
+    pub(crate) index: u32,
     seed: u64,
     pub(crate) host: u32,
     /// Whether the client has heard from the server.
@@ -293,21 +293,6 @@ impl<'a> Flow<'a> {
         self.app.requests().map(|requests| requests.report(now))
     }
 
-    /// Requests and their answers by the time of `report`.
-    pub(crate) fn requests(&self, report: Option<&ClientReport>) -> Vec<RequestRecord> {
-        let transfers = report.into_iter().flat_map(|report| &report.transfers);
-        let since = |start: Time| move |time: Time| time.since(start).as_nanos();
-        let record = |transfer: &Transfer| RequestRecord {
-            flow: self.index,
-            start_ns: transfer.start.as_nanos(),
-            first_byte_ns: transfer.first_byte.map(since(transfer.start)),
-            completion_ns: transfer.end.map(since(transfer.start)),
-            size_bytes: transfer.bytes,
-            bytes_delivered: transfer.received,
-        };
-        transfers.map(record).collect()
-    }
-
     /// What became of the flow by the time of `report`.
     pub(crate) fn record(&self, report: Option<&ClientReport>) -> FlowRecord {
         let start = self.spec.start;
@@ -347,22 +332,7 @@ impl<'a> Flow<'a> {
             timeouts: counters.timeouts,
             rtt_ms: self.rtts.quantiles(),
             queue_ms: self.queueing.quantiles(),
-            playback: report.and_then(playback),
+            playback: report.and_then(ClientReport::playback_record),
         }
     }
-}
-
-/// What a listener or viewer experienced.
-fn playback(report: &ClientReport) -> Option<Playback> {
-    let playback = report.playback.as_ref()?;
-    let video = report.video.as_ref();
-    Some(Playback {
-        startup_ns: playback.startup.map(TimeDelta::as_nanos),
-        played_ns: playback.played.as_nanos(),
-        stalled_ns: playback.stalled().as_nanos(),
-        stutters: playback.stalls.len() as u64,
-        items: report.audio.as_ref().map_or(1, |audio| audio.started as u64),
-        bitrate_bps: video.map(|video| video.mean_bitrate.bits_per_sec()),
-        switches: video.map_or(0, |video| video.switches as u64),
-    })
 }

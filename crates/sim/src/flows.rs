@@ -111,9 +111,10 @@ impl<'a> Flows<'a> {
 impl Outcome {
     fn of(flow: &Flow<'_>, now: Time) -> Self {
         let report = flow.report(now);
+        let requests = report.as_ref().map(|report| report.request_records(flow.index));
         Self {
             record: flow.record(report.as_ref()),
-            requests: flow.requests(report.as_ref()),
+            requests: requests.unwrap_or_default(),
             last: flow.sample(now, 0),
         }
     }
