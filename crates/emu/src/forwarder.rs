@@ -70,7 +70,7 @@ pub(crate) fn carry(
     let mut exit = Exit {
         devices,
         pool: Pool::new(spec.mtu as usize),
-        tallies: Tallies::default(),
+        tallies: Tallies::of_hosts(devices.near.len()),
         record: Record::new(spec.record),
         clock,
     };
@@ -161,7 +161,7 @@ impl Exit<'_> {
         let Parcel { slot, came, ecn, number } = packet.body;
         self.record.end(number, fate, packet.ecn);
         match fate {
-            Fate::Dropped(cause) => self.tallies.of_mut(direction).drop(cause),
+            Fate::Dropped(cause) => self.tallies.of_mut(direction).drop(cause, packet.host),
             Fate::Arrives(due) => {
                 let bytes = self.pool.packet(slot);
                 let marked = packet.ecn == Ecn::Ce && ecn != Ecn::Ce;

@@ -41,6 +41,6 @@ pub use names::Names;
 pub use namespace::Namespace;
 pub use network::{Arrival, Cause, Direction, Fate, Network};
 pub use record::Passage;
-pub use report::{DirectionReport, Drops, LinkReport, Report, Spread};
+pub use report::{DirectionReport, Drops, HostDrops, LinkReport, Report, Spread};
 pub use spec::{BackSpec, EmulationSpec};
 pub use summary::summary;

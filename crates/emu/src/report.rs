@@ -52,6 +52,8 @@ pub struct DirectionReport {
     pub marked: u64,
     /// Packets that were dropped.
     pub dropped: Drops,
+    /// Those that the path dropped, for each near host.
+    pub hosts: Vec<HostDrops>,
     /// Packets that were still on their way.
     pub travelling: u64,
     /// The largest packet, in bytes.
@@ -79,6 +81,17 @@ pub struct Drops {
     pub malformed: u64,
     /// Not counted as offered: not between addresses of the emulation.
     pub stray: u64,
+}
+
+/// Packets that the path dropped on the way to or from one of the near hosts, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HostDrops {
+    /// By a queue.
+    pub queue: u64,
+    /// By a policer.
+    pub policer: u64,
+    /// At random.
+    pub loss: u64,
 }
 
 /// Where a quantity lies.
@@ -184,6 +197,7 @@ impl DirectionReport {
             marked: tally.marked,
             travelling: offered_packets.saturating_sub(decided + dropped.refused),
             dropped,
+            hosts: tally.of_hosts.clone(),
             largest_packet: tally.largest,
             lateness_ms: spread(&tally.lateness),
             delay_ms: spread(&tally.delay),

@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use uncork_units::{Time, TimeDelta};
 
 use crate::network::{Cause, Direction};
+use crate::report::HostDrops;
 
 /// Counts of one direction.
 #[derive(Debug, Default)]
@@ -26,6 +27,8 @@ pub(crate) struct Tally {
     /// When the first packet came, and the last one was delivered.
     pub(crate) first: Option<Time>,
     pub(crate) last: Time,
+    /// What the path dropped of each near host's packets.
+    pub(crate) of_hosts: Vec<HostDrops>,
     /// From when a packet was due until it had been delivered.
     pub(crate) lateness: Timing,
     /// From when a packet was taken from one side until it had been delivered to the other.
@@ -33,10 +36,16 @@ pub(crate) struct Tally {
 }
 
 /// Counts of both directions.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tallies([Tally; 2]);
 
 impl Tallies {
+    /// Of nothing yet, for so many near hosts.
+    pub(crate) fn of_hosts(count: usize) -> Self {
+        let tally = || Tally { of_hosts: vec![HostDrops::default(); count], ..Tally::default() };
+        Self([tally(), tally()])
+    }
+
     pub(crate) fn of(&self, direction: Direction) -> &Tally {
         &self.0[direction as usize]
     }
@@ -55,11 +64,18 @@ impl Tally {
         self.first.get_or_insert(now);
     }
 
-    pub(crate) fn drop(&mut self, cause: Cause) {
-        match cause {
-            Cause::Queue => self.dropped_by_queue += 1,
-            Cause::Policer => self.dropped_by_policer += 1,
-            Cause::Loss => self.lost += 1,
+    /// A packet to or from the near host `host` is dropped.
+    pub(crate) fn drop(&mut self, cause: Cause, host: u32) {
+        let (all, one) = match (cause, self.of_hosts.get_mut(host as usize)) {
+            (Cause::Queue, host) => (&mut self.dropped_by_queue, host.map(|host| &mut host.queue)),
+            (Cause::Policer, host) => {
+                (&mut self.dropped_by_policer, host.map(|host| &mut host.policer))
+            }
+            (Cause::Loss, host) => (&mut self.lost, host.map(|host| &mut host.loss)),
+        };
+        *all += 1;
+        if let Some(one) = one {
+            *one += 1;
         }
     }
 
