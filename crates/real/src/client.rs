@@ -1,0 +1,177 @@
+//! The client's end of a connection: it asks, reads, and notes when what arrived.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustix::net::{AddressFamily, SocketType, connect, socket};
+use uncork_play::{Action, Client};
+use uncork_sim::{FlowSpec, Workload};
+use uncork_units::{Time, TimeDelta};
+
+use crate::clock::Clock;
+use crate::server::{PATIENCE, is_gone, is_impatient};
+
+/// What a client saw.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) first_byte: Option<Time>,
+    /// When all that was wanted had arrived.
+    pub(crate) complete: Option<Time>,
+    pub(crate) bytes: u64,
+    /// Those that arrived before the end of the warm-up.
+    pub(crate) early: u64,
+    /// Who made requests, and what they came to.
+    pub(crate) client: Option<Client>,
+}
+
+/// What all clients of a run know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Circumstances<'a> {
+    pub(crate) clock: Clock,
+    pub(crate) warmup: Time,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Circumstances<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Connects at the flow's start and takes what comes, until it has all or the run is over.
+pub(crate) fn fetch(
+    server: SocketAddr,
+    flow: &FlowSpec,
+    client: Option<Client>,
+    circumstances: Circumstances<'_>,
+) -> io::Result<Seen> {
+    let mut seen = Seen { client, ..Seen::default() };
+    circumstances.clock.wait_until(flow.start);
+    if circumstances.is_over() {
+        return Ok(seen);
+    }
+    let Some(connection) = open(server, flow.receive_window, circumstances)? else {
+        return Ok(seen);
+    };
+    let mut reader = Reader { connection, seen: &mut seen, circumstances };
+    let done = match flow.workload {
+        Workload::Transfer(bytes) => reader.read_bytes(bytes),
+        Workload::Until(_) | Workload::Media(_) => reader.read_bytes(u64::MAX),
+        Workload::Client(_) => reader.request(),
+    };
+    match done {
+        Err(error) if !is_gone(&error) => Err(error),
+        _ => Ok(seen),
+    }
+}
+
+/// A connection to `server`; none if the run is over before.
+fn open(
+    server: SocketAddr,
+    window: u64,
+    circumstances: Circumstances<'_>,
+) -> io::Result<Option<TcpStream>> {
+    let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = socket(family, SocketType::STREAM, None)?;
+    if window < FlowSpec::WIDE_OPEN {
+        // The kernel doubles what it is asked for, and takes half of that for its own records.
+        set_socket_recv_buffer_size(&socket, window as usize)?;
+    }
+    rustix::net::sockopt::set_socket_timeout(
+        &socket,
+        rustix::net::sockopt::Timeout::Send,
+        Some(PATIENCE),
+    )?;
+    while !circumstances.is_over() {
+        match connect(&socket, &server) {
+            Ok(()) | Err(rustix::io::Errno::ISCONN) => {
+                let connection = TcpStream::from(socket);
+                connection.set_nodelay(true)?;
+                connection.set_read_timeout(Some(PATIENCE))?;
+                return Ok(Some(connection));
+            }
+            // Still on its way: with a timeout for sending, connect gives up waiting, not connecting.
+            Err(error)
+                if error == rustix::io::Errno::INPROGRESS
+                    || error == rustix::io::Errno::ALREADY => {}
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}
+
+struct Reader<'a> {
+    connection: TcpStream,
+    seen: &'a mut Seen,
+    circumstances: Circumstances<'a>,
+}
+
+impl Reader<'_> {
+    fn read_bytes(&mut self, wanted: u64) -> io::Result<()> {
+        let mut buffer = vec![0; 1 << 18];
+        while self.seen.bytes < wanted && !self.circumstances.is_over() {
+            if self.read(&mut buffer, PATIENCE)?.is_none() {
+                return Ok(());
+            }
+        }
+        if self.seen.bytes >= wanted {
+            self.seen.complete = Some(self.circumstances.clock.now());
+        }
+        Ok(())
+    }
+
+    /// Reads what there is, for at most so long: how much; `None` at the end of the stream.
+    fn read(&mut self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<u64>> {
+        if patience != PATIENCE {
+            self.connection.set_read_timeout(Some(patience.max(Duration::from_micros(1))))?;
+        }
+        let read = match self.connection.read(buffer) {
+            Ok(0) => return Ok(None),
+            Ok(read) => read as u64,
+            Err(error) if is_impatient(&error) => return Ok(Some(0)),
+            Err(error) => return Err(error),
+        };
+        let now = self.circumstances.clock.now();
+        self.seen.first_byte.get_or_insert(now);
+        self.seen.bytes += read;
+        if now < self.circumstances.warmup {
+            self.seen.early = self.seen.bytes;
+        }
+        Ok(Some(read))
+    }
+
+    /// Does what the client wants, until it wants no more.
+    fn request(&mut self) -> io::Result<()> {
+        let mut buffer = vec![0; 1 << 18];
+        while !self.circumstances.is_over() {
+            let now = self.circumstances.clock.now();
+            let action = self.seen.client.as_mut().map_or(Action::Done, |client| client.poll(now));
+            let wait = match action {
+                Action::Done => {
+                    self.seen.complete = Some(now);
+                    return Ok(());
+                }
+                Action::Request { bytes } => {
+                    self.connection.write_all(&bytes.to_be_bytes())?;
+                    continue;
+                }
+                Action::WaitUntil(time) => {
+                    let span =
+                        time.since(now).min(TimeDelta::from_nanos(PATIENCE.as_nanos() as u64));
+                    Duration::from_nanos(span.as_nanos())
+                }
+                Action::WaitForData => PATIENCE,
+            };
+            self.connection.set_read_timeout(Some(PATIENCE))?;
+            let Some(read) = self.read(&mut buffer, wait)? else { return Ok(()) };
+            if let Some(client) = self.seen.client.as_mut().filter(|_| read > 0) {
+                client.on_body(self.circumstances.clock.now(), read);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,77 @@
+//! What a flow leaves.
+
+use std::collections::BTreeSet;
+
+use uncork_emu::Report;
+use uncork_flow::FlowRecord;
+use uncork_play::ClientReport;
+use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_units::Time;
+
+use crate::client::Seen;
+use crate::watch::Sent;
+
+/// The record of the flow of index `index`: what its client saw, and what the kernel told of its
+/// server.
+pub(crate) fn flow(
+    run: &RunSpec,
+    index: u32,
+    (seen, report): (&Seen, Option<&ClientReport>),
+    sent: &Sent,
+) -> FlowRecord {
+    let spec = &run.flows[index as usize];
+    let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
+    FlowRecord {
+        engine: "netns".into(),
+        group: String::new(),
+        cc: spec.cc.to_string(),
+        seed: run.seed,
+        flow: index,
+        start_ns: spec.start.as_nanos(),
+        completion_ns: since_start(seen.complete.filter(|_| completes(spec))),
+        first_byte_ns: since_start(seen.first_byte),
+        busy_ns: sent.busy.as_nanos(),
+        size_bytes: match spec.workload {
+            Workload::Transfer(bytes) => Some(bytes),
+            Workload::Until(_) | Workload::Media(_) | Workload::Client(_) => None,
+        },
+        bytes_delivered: seen.bytes,
+        bytes_delivered_early: seen.early,
+        bytes_acked: sent.bytes_acked,
+        bytes_sent: sent.bytes_out,
+        bytes_retransmitted: sent.bytes_retransmitted,
+        packets_sent: sent.segments,
+        packets_lost: sent.retransmissions,
+        packets_dropped_queue: 0,
+        packets_dropped_policer: 0,
+        packets_dropped_random: 0,
+        packets_marked: sent.marked,
+        acks_dropped: 0,
+        timeouts: sent.timeouts,
+        rtt_ms: sent.rtts.quantiles(),
+        queue_ms: None,
+        playback: report.and_then(ClientReport::playback_record),
+    }
+}
+
+/// Notes what the path dropped of the packets of `flows`. Of clients that are on one host it is not known
+/// whose they were: they count for the first.
+pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Report) {
+    let mut told = BTreeSet::new();
+    for (flow, host) in flows.iter_mut().zip(host_of) {
+        let (Some(down), Some(up)) = (path.down.hosts.get(*host), path.up.hosts.get(*host)) else {
+            continue;
+        };
+        if told.insert(*host) {
+            flow.packets_dropped_queue = down.queue;
+            flow.packets_dropped_policer = down.policer;
+            flow.packets_dropped_random = down.loss;
+            flow.acks_dropped = up.queue + up.policer + up.loss;
+        }
+    }
+}
+
+/// Whether a flow with this description has an end of its own to come to.
+fn completes(spec: &FlowSpec) -> bool {
+    matches!(spec.workload, Workload::Transfer(_) | Workload::Client(_))
+}

@@ -1,0 +1,216 @@
+//! A run, from its description to its records.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use uncork_emu::{Emulation, EmulationSpec, Report};
+use uncork_path::Ecn;
+use uncork_play::Client;
+use uncork_sim::{RunResult, RunSpec, Workload};
+use uncork_units::{Rng, Time};
+
+use crate::client::{self, Circumstances, Seen};
+use crate::clock::Clock;
+use crate::error::RealError;
+use crate::watch::{Sent, Watch};
+use crate::{kernel, record, server};
+
+/// The port of the server of flow 0; the others follow.
+const FIRST_PORT: u16 = 10_000;
+/// Flows of a run, at most: each takes two threads, and its client a namespace.
+const MAX_FLOWS: usize = 500;
+/// From the first thread to the beginning of the run.
+const LEAD: Duration = Duration::from_millis(100);
+/// The stream of the seed that clients draw from, as in the simulator.
+const CLIENT_STREAM: u64 = 6 << 32;
+
+/// What a run leaves.
+#[derive(Clone, Debug)]
+pub struct RealRun {
+    /// The same as of a simulated run.
+    pub result: RunResult,
+    /// What the path did, and whether it was in time.
+    pub path: Report,
+}
+
+/// Runs `spec` in real time: to its end, until nothing is left to come, or until `stop`.
+///
+/// # Errors
+///
+/// If real endpoints cannot do what `spec` says, or not here.
+pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
+    let (emulated, host_of) = emulation(spec)?;
+    let emulation = Emulation::start(&emulated)?;
+    let stage = Stage { spec, emulation: &emulation, host_of };
+    let controllers = stage.prepare()?;
+    let mut result = stage.play(&controllers, stop)?;
+    let host_of = stage.host_of;
+    let path = emulation.stop()?;
+    record::note_drops(&mut result.flows, &host_of, &path);
+    Ok(RealRun { result, path })
+}
+
+/// The path to emulate, and the host of each flow's client.
+fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
+    spec.check().map_err(|error| RealError::Spec(error.to_string()))?;
+    if spec.flows.len() > MAX_FLOWS {
+        let flows = spec.flows.len();
+        return Err(RealError::Spec(format!(
+            "{flows} flows are more than real endpoints play; give {MAX_FLOWS} at most"
+        )));
+    }
+    let (mut hosts, mut named, mut host_of) = (Vec::new(), BTreeMap::new(), Vec::new());
+    for flow in &spec.flows {
+        if flow.rtt.is_some_and(|rtt| rtt != spec.paths[flow.path].rtt) {
+            return Err(RealError::Spec(
+                "a flow has a round trip of its own, and real hosts have that of their path; give it \
+                 a path of its own"
+                    .into(),
+            ));
+        }
+        if flow.ecn == Ecn::Ect1 {
+            return Err(RealError::Spec(
+                "the kernel's own controllers know nothing of ECT(1); give ect0".into(),
+            ));
+        }
+        if flow.resume.is_some() {
+            return Err(RealError::Spec("the kernel knows no careful resume; leave it out".into()));
+        }
+        let mut new = || {
+            hosts.push(flow.path);
+            hosts.len() - 1
+        };
+        host_of.push(match flow.host {
+            Some(host) => *named.entry((host, flow.path)).or_insert_with(new),
+            None => new(),
+        });
+    }
+    let emulation = EmulationSpec {
+        links: spec.links.clone(),
+        paths: spec.paths.clone(),
+        hosts,
+        ..EmulationSpec::over(spec.paths[0].clone(), spec.seed)
+    };
+    Ok((emulation, host_of))
+}
+
+/// Where a run is played.
+struct Stage<'a> {
+    spec: &'a RunSpec,
+    emulation: &'a Emulation,
+    host_of: Vec<usize>,
+}
+
+impl Stage<'_> {
+    /// Puts the hosts' settings in force. Gives the kernel's name of each flow's controller.
+    fn prepare(&self) -> Result<Vec<&'static str>, RealError> {
+        let failed = RealError::system("enter a network namespace");
+        let settle = || kernel::settle().and_then(|()| kernel::available());
+        let far = self.emulation.far().run(settle).map_err(&failed)?;
+        let available = far.map_err(RealError::system("set a namespace's TCP up"))?;
+        for (index, host) in self.emulation.hosts().iter().enumerate() {
+            let asks = self.asks_for_ecn(index);
+            let ask = || if asks { kernel::ask_for_ecn() } else { Ok(()) };
+            let settle = || kernel::settle().and_then(|()| ask());
+            let near = host.run(settle).map_err(&failed)?;
+            near.map_err(RealError::system("set a namespace's TCP up"))?;
+        }
+        let flows = self.spec.flows.iter();
+        flows.map(|flow| kernel::controller(flow.cc, &available)).collect()
+    }
+
+    fn asks_for_ecn(&self, host: usize) -> bool {
+        let mut flows = self.host_of.iter().zip(&self.spec.flows);
+        flows.any(|(of, flow)| *of == host && flow.ecn == Ecn::Ect0)
+    }
+
+    fn address(&self, flow: usize) -> SocketAddr {
+        SocketAddr::new(self.emulation.far().addresses().v4.into(), FIRST_PORT + flow as u16)
+    }
+
+    /// Sockets that wait for the flows' clients.
+    fn listeners(&self, controllers: &[&str]) -> Result<Vec<TcpListener>, RealError> {
+        let listen = || {
+            let listen = |(flow, cc): (usize, &&str)| server::listen(self.address(flow), cc);
+            controllers.iter().enumerate().map(listen).collect::<io::Result<Vec<_>>>()
+        };
+        let listeners = self
+            .emulation
+            .far()
+            .run(listen)
+            .map_err(RealError::system("enter a network namespace"))?;
+        listeners.map_err(RealError::system("listen for clients"))
+    }
+
+    fn play(&self, controllers: &[&str], stop: &AtomicBool) -> Result<RunResult, RealError> {
+        let listeners = self.listeners(controllers)?;
+        let watch = Watch::open(self.emulation.far(), self.spec, FIRST_PORT)?;
+        let over = AtomicBool::new(false);
+        let clock = Clock::after(LEAD);
+        let at = Circumstances { clock, warmup: self.spec.warmup, stop: &over };
+        thread::scope(|scope| {
+            let serve = |(flow, listener): (usize, TcpListener)| {
+                let (flow, over) = (&self.spec.flows[flow], &over);
+                scope
+                    .spawn(move || server::serve(&listener, flow.workload, flow.start, clock, over))
+            };
+            let servers: Vec<_> = listeners.into_iter().enumerate().map(serve).collect();
+            let fetch = |flow| scope.spawn(move || self.fetch(flow, at));
+            let clients: Vec<_> = (0..self.spec.flows.len()).map(fetch).collect();
+            let is_done = || clients.iter().all(ScopedJoinHandle::is_finished);
+            let watched =
+                watch.until(self.spec.end, clock, || stop.load(Ordering::Relaxed) || is_done());
+            over.store(true, Ordering::Relaxed);
+            let seen = clients.into_iter().map(joined).collect::<io::Result<Vec<Seen>>>();
+            let kept =
+                servers.into_iter().map(joined).collect::<io::Result<Vec<Option<TcpStream>>>>();
+            let (sent, series) = watched?;
+            kept.map_err(RealError::system("serve a client"))?;
+            let seen = seen.map_err(RealError::system("fetch from a server"))?;
+            Ok(self.result(clock.now(), &seen, &sent, series))
+        })
+    }
+
+    /// What the client of a flow does, on the calling thread.
+    fn fetch(&self, flow: usize, at: Circumstances<'_>) -> io::Result<Seen> {
+        self.emulation.hosts()[self.host_of[flow]].enter()?;
+        let spec = &self.spec.flows[flow];
+        let client = match spec.workload {
+            Workload::Client(client) => {
+                let rng = Rng::new(self.spec.seed, CLIENT_STREAM + flow as u64);
+                let client = self.spec.clients.get(client).cloned();
+                client.and_then(|client| Client::new(client, spec.start, rng).ok())
+            }
+            _ => None,
+        };
+        client::fetch(self.address(flow), spec, client, at)
+    }
+
+    fn result(
+        &self,
+        now: Time,
+        seen: &[Seen],
+        sent: &[Sent],
+        series: Vec<uncork_flow::SeriesPoint>,
+    ) -> RunResult {
+        let (mut flows, mut requests) = (Vec::new(), Vec::new());
+        for (index, (seen, sent)) in (0..).zip(seen.iter().zip(sent)) {
+            let report = seen.client.as_ref().map(|client| client.report(now));
+            flows.push(record::flow(self.spec, index, (seen, report.as_ref()), sent));
+            requests.extend(report.into_iter().flat_map(|report| report.request_records(index)));
+        }
+        let packets = sent.iter().map(|sent| sent.segments).sum();
+        RunResult { flows, requests, series, packets }
+    }
+}
+
+fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    match thread.join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}

@@ -1,0 +1,154 @@
+//! The server's end of a connection: it writes what the client shall get.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::net::sockopt::set_tcp_congestion;
+use uncork_play::{Cbr, CbrSpec};
+use uncork_sim::Workload;
+use uncork_units::Time;
+
+use crate::clock::Clock;
+
+/// How long a read or a write may take before it is looked whether the run is over.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
+/// What is written at a time.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// Listens for the one connection of a flow, whose controller is `cc` from its first packet on: a
+/// connection inherits that of its listener.
+pub(crate) fn listen(address: SocketAddr, cc: &str) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    set_tcp_congestion(&listener, cc)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Serves one connection as `workload` says, until it is done or `stop`. Gives the connection, which
+/// stays open for those who ask the kernel about it.
+pub(crate) fn serve(
+    listener: &TcpListener,
+    workload: Workload,
+    start: Time,
+    clock: Clock,
+    stop: &AtomicBool,
+) -> io::Result<Option<TcpStream>> {
+    clock.wait_until(start);
+    let Some(mut connection) = accept(listener, stop)? else { return Ok(None) };
+    connection.set_nodelay(true)?;
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    let mut out = Output { connection: &mut connection, stop };
+    let done = match workload {
+        Workload::Transfer(bytes) => out.write(bytes),
+        Workload::Until(end) => out.write_until(end, clock),
+        Workload::Media(media) => out.write_media(media, start, clock),
+        Workload::Client(_) => out.answer(),
+    };
+    match done {
+        Ok(()) => Ok(Some(connection)),
+        // The client has gone, which it does at the end of the run.
+        Err(error) if is_gone(&error) => Ok(Some(connection)),
+        Err(error) => Err(error),
+    }
+}
+
+fn accept(listener: &TcpListener, stop: &AtomicBool) -> io::Result<Option<TcpStream>> {
+    // A blocking accept knows no timeout; a connection waits a tenth of a millisecond on average.
+    while !stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((connection, _)) => {
+                connection.set_nonblocking(false)?;
+                return Ok(Some(connection));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+pub(crate) fn is_impatient(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
+}
+
+struct Output<'a> {
+    connection: &'a mut TcpStream,
+    stop: &'a AtomicBool,
+}
+
+impl Output<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Writes so many bytes, unless the run is over before.
+    fn write(&mut self, bytes: u64) -> io::Result<()> {
+        let mut left = bytes;
+        while left > 0 && !self.is_over() {
+            left -= self.write_some(left)?;
+        }
+        Ok(())
+    }
+
+    fn write_some(&mut self, most: u64) -> io::Result<u64> {
+        let most = most.min(ZEROS.len() as u64) as usize;
+        match self.connection.write(&ZEROS[..most]) {
+            Ok(written) => Ok(written as u64),
+            Err(error) if is_impatient(&error) => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write_until(&mut self, end: Time, clock: Clock) -> io::Result<()> {
+        while clock.now() < end && !self.is_over() {
+            self.write_some(u64::MAX)?;
+        }
+        Ok(())
+    }
+
+    fn write_media(&mut self, media: CbrSpec, start: Time, clock: Clock) -> io::Result<()> {
+        let Ok(source) = Cbr::new(media, start) else { return Ok(()) };
+        let mut written = 0;
+        while !self.is_over() {
+            let due = source.poll(clock.now());
+            self.write(due.bytes - written)?;
+            written = due.bytes;
+            let Some(next) = due.next else { return Ok(()) };
+            clock.wait_until(next.min(clock.now() + patience()));
+        }
+        Ok(())
+    }
+
+    /// Answers requests, each of eight bytes: how many are asked for.
+    fn answer(&mut self) -> io::Result<()> {
+        let (mut request, mut have) = ([0; 8], 0);
+        while !self.is_over() {
+            match self.connection.read(&mut request[have..]) {
+                Ok(0) => return Ok(()),
+                Ok(more) => have += more,
+                Err(error) if is_impatient(&error) => {}
+                Err(error) => return Err(error),
+            }
+            if have == request.len() {
+                self.write(u64::from_be_bytes(request))?;
+                have = 0;
+            }
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn patience() -> uncork_units::TimeDelta {
+    uncork_units::TimeDelta::from_nanos(PATIENCE.as_nanos() as u64)
+}

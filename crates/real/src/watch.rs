@@ -1,0 +1,163 @@
+//! What the kernel tells of the servers' connections, again and again.
+
+use std::thread;
+use std::time::Duration;
+
+use uncork_diag::{Connection, Diag, Family, Query};
+use uncork_emu::Namespace;
+use uncork_flow::{Distribution, SeriesPoint};
+use uncork_sim::RunSpec;
+use uncork_units::{Rate, Ratio, Time, TimeDelta};
+
+use crate::clock::Clock;
+use crate::error::RealError;
+
+/// How often connections are asked for, unless the run wants samples more often.
+const EVERY: TimeDelta = TimeDelta::from_millis(20);
+/// How often the kernel is asked at most.
+const SHORTEST: TimeDelta = TimeDelta::from_millis(5);
+
+/// What the kernel told of a server's connection at last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) busy: TimeDelta,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) bytes_retransmitted: u64,
+    pub(crate) segments: u64,
+    pub(crate) retransmissions: u64,
+    pub(crate) marked: u64,
+    pub(crate) timeouts: u64,
+    /// Smoothed round-trip times, as often as they were looked at while something was in flight.
+    pub(crate) rtts: Distribution,
+}
+
+/// A look at the servers' connections at regular intervals.
+pub(crate) struct Watch {
+    diag: Diag,
+    first_port: u16,
+    every: TimeDelta,
+    sample_every: Option<TimeDelta>,
+    sent: Vec<Sent>,
+    series: Vec<SeriesPoint>,
+}
+
+impl Watch {
+    /// A watch over the connections of `run` in the servers' namespace, whose ports begin at
+    /// `first_port`.
+    pub(crate) fn open(
+        servers: &Namespace,
+        run: &RunSpec,
+        first_port: u16,
+    ) -> Result<Self, RealError> {
+        let opened = servers.run(Diag::open);
+        let opened = opened.map_err(RealError::system("enter a network namespace"))?;
+        Ok(Self {
+            diag: opened.map_err(|error| RealError::Spec(error.to_string()))?,
+            first_port,
+            every: run.sample_every.map_or(EVERY, |every| every.min(EVERY)).max(SHORTEST),
+            sample_every: run.sample_every,
+            sent: vec![Sent::default(); run.flows.len()],
+            series: Vec::new(),
+        })
+    }
+
+    /// Watches until `end`, or until `is_over`.
+    pub(crate) fn until(
+        mut self,
+        end: Time,
+        clock: Clock,
+        is_over: impl Fn() -> bool,
+    ) -> Result<(Vec<Sent>, Vec<SeriesPoint>), RealError> {
+        clock.wait_until(Time::ZERO);
+        let (mut next, mut sample) = (Time::ZERO, Time::ZERO);
+        loop {
+            let now = clock.now();
+            let samples = self.sample_every.filter(|_| now >= sample);
+            self.look(now, samples.is_some())?;
+            if let Some(every) = samples {
+                sample += every.max(SHORTEST);
+            }
+            if now >= end || is_over() {
+                return Ok((self.sent, self.series));
+            }
+            next = (next + self.every).max(now);
+            let wait = next.min(end).since(clock.now()).as_nanos();
+            thread::sleep(Duration::from_nanos(wait));
+        }
+    }
+
+    fn look(&mut self, now: Time, samples: bool) -> Result<(), RealError> {
+        let Self { diag, first_port, sent, series, .. } = self;
+        let query = Query { family: Some(Family::V4), ..Query::default() };
+        let each = |connection: &Connection| {
+            let flow = connection.local.port().checked_sub(*first_port).map(usize::from);
+            let Some((flow, sent)) = flow.and_then(|flow| Some((flow, sent.get_mut(flow)?))) else {
+                return;
+            };
+            // Listeners, and what the kernel has half forgotten, tell nothing.
+            if connection.remote.port() == 0 || !sent.take_in(connection) {
+                return;
+            }
+            if samples {
+                series.extend(point(now, flow as u32, connection));
+            }
+        };
+        diag.dump(&query, each).map_err(|error| RealError::Spec(error.to_string()))?;
+        Ok(())
+    }
+}
+
+impl Sent {
+    /// Takes in what the kernel tells now; false if that is nothing.
+    fn take_in(&mut self, connection: &Connection) -> bool {
+        let Some(info) = &connection.info else { return false };
+        let Some(bytes_acked) = info.bytes_acked.filter(|acked| *acked >= self.bytes_acked) else {
+            return false;
+        };
+        self.bytes_acked = bytes_acked;
+        self.busy = info.busy_time.unwrap_or_default();
+        self.bytes_out = info.bytes_sent.unwrap_or_default();
+        self.bytes_retransmitted = info.bytes_retrans.unwrap_or_default();
+        self.segments = info.data_segs_out.map_or(0, u64::from);
+        self.retransmissions = u64::from(info.total_retrans);
+        self.marked = info.delivered_ce.map_or(0, u64::from);
+        self.timeouts = info.total_rto.map_or(0, u64::from);
+        if info.unacked > 0 && !info.rtt.is_zero() {
+            self.rtts.record(info.rtt.as_nanos());
+        }
+        true
+    }
+}
+
+fn point(now: Time, flow: u32, connection: &Connection) -> Option<SeriesPoint> {
+    let info = connection.info.as_ref()?;
+    let mss = u64::from(info.snd_mss);
+    let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);
+    let bbr = connection.bbr();
+    Some(SeriesPoint {
+        time_ns: now.as_nanos(),
+        flow,
+        state: bbr.map_or("", |bbr| bbr_state(bbr.pacing_gain, bbr.cwnd_gain)),
+        cwnd_bytes: u64::from(info.snd_cwnd) * mss,
+        inflight_bytes: u64::from(in_flight) * mss,
+        pacing_bps: info.pacing_rate.map(Rate::bits_per_sec),
+        max_bw_bps: bbr.map(|bbr| bbr.bw.bits_per_sec()),
+        min_rtt_ns: bbr.and_then(|bbr| bbr.min_rtt).or(info.min_rtt).map(TimeDelta::as_nanos),
+        rtt_ns: Some(info.rtt.as_nanos()),
+        queue_bytes: 0,
+        delivered_bytes: info.bytes_acked.unwrap_or_default(),
+        lost_bytes: u64::from(info.total_retrans) * mss,
+    })
+}
+
+/// The state of BBRv1 that has these gains: `bbr_update_gains` in Linux's `tcp_bbr.c`. Its gains are in
+/// units of 1/256: 2.89 for both in Startup, 0.35 and 2.89 in Drain, 1 and 1 in ProbeRTT.
+fn bbr_state(pacing: Ratio, cwnd: Ratio) -> &'static str {
+    match (pacing.as_f64() > 2.5, cwnd.as_f64() > 2.5, cwnd.as_f64() > 1.5) {
+        (true, ..) => "Startup",
+        (false, true, _) => "Drain",
+        (false, false, true) => "ProbeBW",
+        (false, false, false) => "ProbeRTT",
+    }
+}

@@ -1,0 +1,134 @@
+//! Runs over this machine's kernel. Where there is no root or no TUN, they say that they did not run.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::sync::atomic::AtomicBool;
+
+use uncork_path::{Buffer, Ecn, LossSpec, PathSpec};
+use uncork_play::{CbrSpec, ClientSpec, FetchSpec};
+use uncork_real::{RealRun, run};
+use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_units::{Rate, Time, TimeDelta};
+
+fn play(spec: &RunSpec) -> Option<RealRun> {
+    match run(spec, &AtomicBool::new(false)) {
+        Ok(run) => Some(run),
+        Err(error) if error.is_of_machine() => {
+            eprintln!("NOT RUN: {error}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn path(mbit: u64, rtt_ms: u64) -> PathSpec {
+    let rtt = TimeDelta::from_millis(rtt_ms);
+    PathSpec::new(Rate::from_mbit(mbit), rtt, Buffer::MilliBdp(1000))
+}
+
+fn flow(cc: &str, workload: Workload) -> FlowSpec {
+    FlowSpec::new(cc.parse().unwrap(), workload)
+}
+
+fn at(millis: u64) -> Time {
+    Time::ZERO + TimeDelta::from_millis(millis)
+}
+
+/// 1 MB at 20 Mbit/s, 30 ms: 0.417 s on the link, and slow start from ten segments on.
+#[test]
+fn a_transfer_takes_about_as_long_as_in_the_simulator() {
+    for cc in ["cubic", "bbr1", "reno"] {
+        let flow = FlowSpec { start: at(50), ..flow(cc, Workload::Transfer(1_000_000)) };
+        let spec = RunSpec::over(path(20, 30), vec![flow], 1, at(20_000));
+        let Some(real) = play(&spec) else { return };
+        let simulated = uncork_sim::run(&spec);
+        let seconds = |run: &uncork_sim::RunResult| {
+            run.flows[0].completion_ns.map(|ns| ns as f64 / 1e9).unwrap()
+        };
+        let (real_s, simulated_s) = (seconds(&real.result), seconds(&simulated));
+        println!("{cc}: {real_s:.3} s, simulated {simulated_s:.3} s, late: {:?}", real.path.flags);
+        let ratio = real_s / simulated_s;
+        assert!((0.7..1.6).contains(&ratio), "{cc}: {real_s:.3} s against {simulated_s:.3} s");
+        let record = &real.result.flows[0];
+        assert_eq!((record.bytes_delivered, record.engine.as_str()), (1_000_000, "netns"));
+        assert!(record.bytes_sent >= 1_000_000 && record.packets_sent >= 690, "{record:?}");
+        assert!(record.rtt_ms.unwrap().min >= 29.0, "{record:?}");
+        assert!(record.first_byte_ns.unwrap() >= 60_000_000, "a handshake and half a round trip");
+    }
+}
+
+/// Ends at the end of the run; what came before the warm-up is counted apart; the series tells BBR's
+/// states.
+#[test]
+fn a_flow_without_end_fills_the_link_and_is_sampled() {
+    let spec = RunSpec {
+        warmup: at(1000),
+        sample_every: Some(TimeDelta::from_millis(50)),
+        ..RunSpec::over(path(20, 20), vec![flow("bbr1", Workload::Until(at(3000)))], 1, at(3000))
+    };
+    let Some(RealRun { result, .. }) = play(&spec) else { return };
+    let record = &result.flows[0];
+    let late = record.bytes_delivered - record.bytes_delivered_early;
+    // 20 Mbit/s for 2 s are 5 MB, 4.83 MB of them payload.
+    assert!((3_000_000..=4_900_000).contains(&late), "{record:?}");
+    assert_eq!((record.completion_ns, record.size_bytes), (None, None));
+    let states: Vec<&str> = result.series.iter().map(|point| point.state).collect();
+    assert!(states.contains(&"Startup") && states.contains(&"ProbeBW"), "{states:?}");
+    assert!((30..=62).contains(&result.series.len()), "{} points", result.series.len());
+    assert!(result.series.iter().all(|point| point.cwnd_bytes > 0));
+}
+
+/// Two clients on one path and media on another, all at once; requests are answered one by one.
+#[test]
+fn clients_and_media_are_played() {
+    let fetch = ClientSpec::Fetch(FetchSpec { requests: Some(3), ..FetchSpec::once(100_000) });
+    let media = CbrSpec {
+        rate: Rate::from_mbit(1),
+        interval: TimeDelta::from_millis(20),
+        duration: TimeDelta::from_secs(1),
+    };
+    let mut lossy = path(20, 20);
+    lossy.loss = LossSpec::Bernoulli("1%".parse().unwrap());
+    let flows = vec![
+        flow("cubic", Workload::Client(0)),
+        FlowSpec { path: 1, ..flow("bbr1", Workload::Client(0)) },
+        FlowSpec { path: 1, ..flow("cubic", Workload::Media(media)) },
+    ];
+    let spec = RunSpec {
+        paths: vec![path(20, 20), lossy],
+        clients: vec![fetch],
+        ..RunSpec::over(path(20, 20), flows, 1, at(2500))
+    };
+    let Some(RealRun { result, .. }) = play(&spec) else { return };
+    assert_eq!(result.requests.len(), 6, "{:?}", result.requests);
+    assert!(result.requests.iter().all(|request| request.bytes_delivered == 100_000));
+    assert!(result.flows[0].completion_ns.is_some() && result.flows[1].completion_ns.is_some());
+    assert!(
+        (120_000..=125_000).contains(&result.flows[2].bytes_delivered),
+        "{:?}",
+        result.flows[2]
+    );
+}
+
+/// CoDel marks instead of dropping, and the kernel tells of the marks.
+#[test]
+fn marks_are_asked_for_and_heeded() {
+    let mut marking = path(10, 20);
+    marking.link.queue = "codel:ecn".parse().unwrap();
+    marking.link.buffer = Buffer::Packets(1000);
+    let flow = FlowSpec { ecn: Ecn::Ect0, ..flow("cubic", Workload::Until(at(2500))) };
+    let Some(RealRun { result, path }) = play(&RunSpec::over(marking, vec![flow], 1, at(2500)))
+    else {
+        return;
+    };
+    let record = &result.flows[0];
+    assert!(path.down.marked > 0 && record.packets_marked > 0, "{record:?}");
+    assert_eq!(record.packets_dropped_queue, 0, "{record:?}");
+}
+
+#[test]
+fn what_the_kernel_does_not_have_is_refused() {
+    let spec = RunSpec::over(path(20, 20), vec![flow("bbr3", Workload::Transfer(1))], 1, at(1000));
+    let error = run(&spec, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("this kernel has no bbr3") || error.contains("cannot"), "{error}");
+}
