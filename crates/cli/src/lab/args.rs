@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
-use uncork_lab::{CompareSpec, Shard};
+use uncork_lab::{CompareSpec, Engine, Shard};
 
 use crate::args::{Color, Format, count, seed, threads};
 
@@ -19,7 +19,7 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   uncork lab run litespeed-loss
   uncork lab run litespeed-loss --set path.rtt=25ms --seeds 5 -o report
-  uncork lab run litespeed-loss --shard 1/8 -o runs/1";
+  uncork lab run mine.toml --on netns --seeds 1";
 
 const MERGE_EXAMPLES: &str = "\
 Examples:
@@ -61,6 +61,10 @@ pub(crate) struct RunArgs {
     /// Built-in scenarios, and files, which end in .toml
     #[arg(value_name = "NAME|FILE", required = true)]
     pub(crate) scenarios: Vec<String>,
+    /// What plays the runs: sim simulates them; netns lets this kernel's TCP play them in real time,
+    /// between network namespaces (Linux, root)
+    #[arg(long, value_name = "ENGINE", default_value = "sim", help_heading = "Runs")]
+    pub(crate) on: Engine,
     /// Put a value in a place of the scenarios, such as path.loss=2%
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Runs")]
     pub(crate) set: Vec<Setting>,
@@ -72,7 +76,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
     pub(crate) seed: Option<u64>,
-    /// Threads; as many as there are processors by default
+    /// Runs at a time; by default as many as there are processors, with netns one
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
     pub(crate) jobs: Option<NonZeroUsize>,
@@ -167,6 +171,7 @@ impl RunArgs {
     fn words(&self, scenarios: &[String]) -> Vec<String> {
         let scenarios: Vec<&str> = scenarios.iter().map(String::as_str).collect();
         let mut words = vec![run_command(&scenarios)];
+        words.extend((self.on != Engine::Sim).then(|| format!("--on {}", self.on)));
         let set = |Setting { key, value }: &Setting| {
             format!("--set {}", quoted(&format!("{key}={value}")))
         };

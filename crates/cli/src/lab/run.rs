@@ -81,7 +81,10 @@ impl Work<'_> {
         };
         let _hold = self.directory.as_ref().map(prepare).transpose()?;
         let (mut runs, missing) = self.kept(&items)?;
-        let jobs = args::jobs(self.args.jobs);
+        let jobs = match self.args.jobs {
+            None => self.args.on.usual_jobs(args::jobs(None)),
+            asked => args::jobs(asked),
+        };
         runs.append(&mut self.run_items(&missing, jobs, stop)?);
         if runs.len() < items.len() {
             return Err(self.interrupted(runs.len(), items.len()));
@@ -129,7 +132,8 @@ impl Work<'_> {
         let failed: Mutex<Option<io::Error>> = Mutex::default();
         let watcher = Watcher::of_stderr(self.args.output.quiet);
         let runs = watcher.watch(Some(stop), |tell| {
-            uncork_lab::run_items(&self.sweep.scenario, items, jobs, stop, &|run, progress| {
+            let of = (&self.sweep.scenario, self.args.on);
+            uncork_lab::run_items(of, items, jobs, stop, &|run, progress| {
                 let kept = self.directory.as_ref().map_or(Ok(()), |directory| directory.keep(run));
                 if let Err(error) = kept {
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -141,7 +145,13 @@ impl Work<'_> {
         let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         match (failed, &self.directory) {
             (Some(error), Some(directory)) => Err(Failure::output(directory.results(), &error)),
-            _ => Ok(runs),
+            _ => runs.map_err(|error| {
+                if error.is_of_machine {
+                    Failure::Environment(error.message)
+                } else {
+                    Failure::Usage(error.message)
+                }
+            }),
         }
     }
 

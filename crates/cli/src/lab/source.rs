@@ -29,7 +29,7 @@ pub(super) struct Sweep {
 /// Reads the scenario that is called `given` on the command line.
 pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
     let (scenario, files) = scenario(ARGUMENT, given, &args.settings(), args.output.color)?;
-    let manifest = Manifest::new(&scenario, files, args.command(given));
+    let manifest = Manifest::new(&scenario, files, args.on, args.command(given));
     Ok(Sweep { scenario, manifest })
 }
 

@@ -60,15 +60,33 @@ pub(crate) fn document(
         cells: tables::cells(&results),
         published: published(&results),
         assumptions: scenario.assumptions.clone(),
+        doubts: doubts(runs),
         figures: figures(&results, sampled, &command),
         command,
         files: Vec::new(),
         engine: LabEngine {
-            name: "sim".into(),
+            name: engine(runs).into(),
             packets: runs.iter().map(|run| run.packets).sum(),
             cpu_s: cost.cpu_s,
             wall_s: cost.wall_s,
             threads: cost.threads,
         },
     }
+}
+
+/// Who played `runs`.
+fn engine(runs: &[RunOutcome]) -> &str {
+    let mut flows = runs.iter().flat_map(|run| &run.flows);
+    flows.next().map_or("sim", |flow| &flow.engine)
+}
+
+/// Why some of `runs` may be doubted: how many, and the first reason.
+fn doubts(runs: &[RunOutcome]) -> Vec<String> {
+    let doubtful = || runs.iter().filter(|run| !run.doubts.is_empty());
+    let Some(first) = doubtful().next() else { return Vec::new() };
+    let (count, all, seed) = (doubtful().count(), runs.len(), first.seed);
+    let reasons = first.doubts.join("; ");
+    vec![format!(
+        "{count} of {all} runs are rather the machine's than the path's. The first has seed {seed}: {reasons}"
+    )]
 }

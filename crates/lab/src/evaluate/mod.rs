@@ -16,4 +16,4 @@ mod units;
 pub use document::RunCost;
 pub(crate) use document::{SampledCell, document};
 pub use outcome::RunOutcome;
-pub(crate) use outcome::run_item;
+pub(crate) use outcome::outcome;

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
-use uncork_sim::{RunResult, run};
+use uncork_sim::RunResult;
 
+use crate::engine::Played;
 use crate::scenario::{Instance, Scenario};
 
 /// The records of one run, with the cell and the seed that it belongs to.
@@ -19,8 +20,10 @@ pub struct RunOutcome {
     pub requests: Vec<RequestRecord>,
     /// For each flow the first of its client, see [`Instance::client_of_flow`].
     pub clients: Vec<u32>,
-    /// Data packets that were simulated.
+    /// Data packets that were sent.
     pub packets: u64,
+    /// Why the run may be doubted.
+    pub doubts: Vec<String>,
 }
 
 impl RunOutcome {
@@ -32,18 +35,19 @@ impl RunOutcome {
     }
 }
 
-/// Simulates `instance`, the run of a cell with a seed, and gives its series where it asks for one.
-pub(crate) fn run_item(
+/// What is left of `instance`, the run of a cell with a seed, once it is `played`; and its series.
+pub(crate) fn outcome(
     scenario: &Scenario,
     (cell, seed): (usize, u64),
     instance: &Instance,
+    Played { result, doubts }: Played,
 ) -> (RunOutcome, Vec<SeriesPoint>) {
-    let RunResult { mut flows, requests, series, packets } = run(&instance.run);
+    let RunResult { mut flows, requests, series, packets } = result;
     let classes = &scenario.cells[cell].classes;
     for (flow, class) in flows.iter_mut().zip(&instance.class_of_flow) {
         let class = classes.get(*class as usize);
         flow.group = class.map_or_else(String::new, |class| class.name.clone());
     }
     let clients = instance.client_of_flow.clone();
-    (RunOutcome { cell, seed, flows, requests, clients, packets }, series)
+    (RunOutcome { cell, seed, flows, requests, clients, packets, doubts }, series)
 }

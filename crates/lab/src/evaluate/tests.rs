@@ -65,10 +65,26 @@ fn runs() -> Vec<RunOutcome> {
         let noise =
             FlowRecord { group: "noise".into(), cc: "reno".into(), flow: 1, ..record(0, None, 1) };
         let flows = vec![download(cc, seconds, 10_000_000), noise];
-        RunOutcome { cell, seed, flows, requests: Vec::new(), clients: Vec::new(), packets: 7 }
+        RunOutcome {
+            cell,
+            seed,
+            flows,
+            requests: Vec::new(),
+            clients: Vec::new(),
+            packets: 7,
+            doubts: Vec::new(),
+        }
     };
     let cells = [(0, "cubic"), (1, "bbr3")];
     cells.iter().flat_map(|(cell, cc)| (1..=8).map(|seed| of(*cell, cc, seed))).collect()
+}
+
+/// The first run of the first cell.
+fn simulated(scenario: &Scenario) -> RunOutcome {
+    let instance = scenario.instance(0, 1);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let played = crate::Engine::Sim.play(&instance.run, &stop).unwrap();
+    super::outcome(scenario, (0, 1), &instance, played).0
 }
 
 fn quantity(metric: Metric, statistic: Statistic) -> Quantity {
@@ -104,7 +120,7 @@ fn a_share_is_of_what_the_same_links_deliver() {
                 [flow.d]\npath = \"own\"\ncc = \"cubic\"\ncount = 2\ntransfer = \"1MB\"\n";
     let files = crate::builtin::NoFiles;
     let scenario = Scenario::parse("shares", text, &[], &files).unwrap();
-    let runs = [super::run_item(&scenario, (0, 1), &scenario.instance(0, 1)).0];
+    let runs = [simulated(&scenario)];
     let results = Results::new(&scenario, &runs);
     let share = |class: &str| {
         let of = Selection { class: Some(class.into()), ..Selection::default() };
@@ -237,6 +253,7 @@ fn requests_and_listeners_are_samples_of_their_own() {
         requests,
         clients: vec![0],
         packets: 1,
+        doubts: Vec::new(),
     }];
     let scenario = scenario();
     let results = Results::new(&scenario, &runs);
@@ -288,7 +305,7 @@ fn the_warm_up_is_left_out_of_what_was_delivered_and_of_the_time() {
                 [flow.main]\ncc = \"cubic\"\nbulk = \"end\"\n";
     let files = crate::builtin::NoFiles;
     let scenario = Scenario::parse("warm", text, &[], &files).unwrap();
-    let runs = [super::run_item(&scenario, (0, 1), &scenario.instance(0, 1)).0];
+    let runs = [simulated(&scenario)];
     let results = Results::new(&scenario, &runs);
     let of = Selection::default();
     let utilisation = quantity(Metric::Utilisation, Statistic::Mean);

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, Item, Value};
 
 use super::stored::checksum;
+use crate::engine::Engine;
 use crate::scenario::{Files, Scenario, ScenarioError};
 
 /// The name of its file, beside those of the runs.
@@ -17,6 +18,8 @@ pub const MANIFEST_NAME: &str = "sweep.json";
 pub struct Manifest {
     schema: String,
     version: String,
+    /// The engine that played them.
+    engine: String,
     /// The scenario's name.
     pub name: String,
     /// The command that runs all of it.
@@ -56,11 +59,17 @@ impl std::error::Error for ManifestError {}
 impl Manifest {
     const SCHEMA: &str = "uncork.sweep/1";
 
-    /// That of `scenario`, which was read with `files` and is run by `command`.
-    pub fn new(scenario: &Scenario, files: BTreeMap<String, String>, command: String) -> Self {
+    /// That of `scenario`, which was read with `files` and is run on `engine` by `command`.
+    pub fn new(
+        scenario: &Scenario,
+        files: BTreeMap<String, String>,
+        engine: Engine,
+        command: String,
+    ) -> Self {
         Self {
             schema: Self::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: engine.to_string(),
             name: scenario.name.clone(),
             command,
             scenario: scenario.text.clone(),
@@ -94,8 +103,8 @@ impl Manifest {
     /// What runs must have in common for one to stand for the other: a hash of everything that decides
     /// what happens in them. What is asked of the results is no part of it, nor how many seeds there are.
     pub fn fingerprint(&self) -> String {
-        let Self { schema, version, name: _, command: _, scenario, files } = self;
-        let decisive = serde_json::to_vec(&(schema, version, decisive(scenario), files));
+        let Self { schema, version, engine, name: _, command: _, scenario, files } = self;
+        let decisive = serde_json::to_vec(&(schema, version, engine, decisive(scenario), files));
         checksum(&decisive.unwrap_or_default())
     }
 
@@ -103,6 +112,9 @@ impl Manifest {
     pub fn obstacle(&self, other: &Self) -> Option<String> {
         if self.fingerprint() == other.fingerprint() {
             return None;
+        }
+        if self.engine != other.engine {
+            return Some(self.other_engine(other));
         }
         let [one, two] = [self, other].map(|manifest| decisive(&manifest.scenario));
         let only = |lines: &[String], others: &[String]| {
@@ -123,6 +135,8 @@ impl Manifest {
         let mut lines = (1..).zip(one.zip(two)).filter(|(_, (one, two))| one != two);
         if self.name != other.name {
             Some(format!("scenario '{}' instead of '{}'", self.name, other.name))
+        } else if self.engine != other.engine {
+            Some(self.other_engine(other))
         } else if let Some((number, (one, two))) = lines.next() {
             Some(format!("line {number} of the scenario is `{}`, not `{}`", one.trim(), two.trim()))
         } else if self.scenario != other.scenario {
@@ -130,6 +144,15 @@ impl Manifest {
         } else {
             (self.files != other.files).then(|| self.other_file(other))
         }
+    }
+
+    fn other_engine(&self, other: &Self) -> String {
+        format!("played by {}, not by {}", self.engine, other.engine)
+    }
+
+    /// The engine that played the runs.
+    pub fn engine(&self) -> Option<Engine> {
+        self.engine.parse().ok()
     }
 
     fn other_file(&self, other: &Self) -> String {
@@ -202,6 +225,7 @@ mod tests {
         Manifest {
             schema: Manifest::SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: "sim".to_owned(),
             name: name.to_owned(),
             command: format!("uncork lab run {name}"),
             scenario: scenario.to_owned(),
@@ -231,6 +255,10 @@ mod tests {
         let mut told = one.clone();
         told.command = "uncork lab run ./a.toml".into();
         assert_eq!(one.difference(&told), None, "the same runs by another name of the file");
+        let mut real = one.clone();
+        real.engine = "netns".into();
+        assert_eq!(one.difference(&real).as_deref(), Some("played by sim, not by netns"));
+        assert_eq!(one.obstacle(&real), one.difference(&real));
         for (other, words) in [
             (manifest("b", "x = 1\ny = 1\n", "1"), "scenario 'a' instead of 'b'"),
             (

@@ -174,6 +174,7 @@ mod tests {
     use uncork_flow::{ObjectRow, read_flows, read_objects, read_series};
 
     use super::*;
+    use crate::Engine;
     use crate::sweep::{Item, items, run_items};
 
     /// Two cells of two runs.
@@ -197,7 +198,8 @@ mod tests {
     }
 
     fn run(scenario: &Scenario, jobs: usize) -> Vec<FinishedRun> {
-        run_items(scenario, &items(scenario), jobs, &AtomicBool::new(false), &|_, _| {})
+        let stop = AtomicBool::new(false);
+        run_items((scenario, Engine::Sim), &items(scenario), jobs, &stop, &|_, _| {}).unwrap()
     }
 
     #[test]
@@ -205,9 +207,11 @@ mod tests {
         let scenario = scenario();
         let told = Mutex::new(Vec::new());
         let stop = AtomicBool::new(false);
-        let runs = run_items(&scenario, &items(&scenario), 2, &stop, &|run, progress| {
+        let of = (&scenario, Engine::Sim);
+        let runs = run_items(of, &items(&scenario), 2, &stop, &|run, progress| {
             told.lock().unwrap().push((run.item(), progress));
-        });
+        })
+        .unwrap();
         assert_eq!(run(&scenario, 1), runs);
         let item = |cell, seed| Item { cell, seed };
         let all = [item(0, 5), item(0, 6), item(1, 5), item(1, 6)];
@@ -223,9 +227,11 @@ mod tests {
     fn a_stop_lets_the_run_under_way_finish() {
         let scenario = scenario();
         let stop = AtomicBool::new(false);
-        let runs = run_items(&scenario, &items(&scenario), 1, &stop, &|run, _| {
+        let of = (&scenario, Engine::Sim);
+        let runs = run_items(of, &items(&scenario), 1, &stop, &|run, _| {
             stop.store(run.outcome.seed == 6, Ordering::Relaxed);
-        });
+        })
+        .unwrap();
         assert_eq!(runs[..], run(&scenario, 1)[..2]);
     }
 

@@ -1,12 +1,13 @@
 //! Running some of a scenario's runs.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use uncork_flow::SeriesPoint;
 
 use super::plan::Item;
-use crate::evaluate::{RunOutcome, run_item};
+use crate::engine::{Engine, EngineError};
+use crate::evaluate::{RunOutcome, outcome};
 use crate::parallel;
 use crate::run::Progress;
 use crate::scenario::Scenario;
@@ -27,21 +28,37 @@ impl FinishedRun {
     }
 }
 
-/// Runs `items` on up to `jobs` threads and hands each run over as it ends, with how far all of them
-/// are, from whatever thread it ran on. When `stop` is set, no more are begun. What is given back is
-/// in the order of `items`, whatever the number of threads.
+/// Has `items` played by `engine` on up to `jobs` threads, and hands each run over as it ends, with how far all of them
+/// are, from whatever thread it ran on. When `stop` is set, no more are begun, and those that are played
+/// in real time are given up. What is given back is in the order of `items`, whatever the number of threads.
+///
+/// # Errors
+///
+/// The first run that the engine does not play; no more are begun then.
 pub fn run_items(
-    scenario: &Scenario,
+    (scenario, engine): (&Scenario, Engine),
     items: &[Item],
     jobs: usize,
     stop: &AtomicBool,
     finished: &(dyn Fn(&FinishedRun, Progress) + Sync),
-) -> Vec<FinishedRun> {
+) -> Result<Vec<FinishedRun>, EngineError> {
     let so_far = Mutex::new(Progress { total: items.len(), ..Progress::default() });
-    parallel::map_until(stop, items.len(), jobs, |index| {
+    let failed = Mutex::new(None);
+    let runs = parallel::map_until(stop, items.len(), jobs, |index| {
         let Item { cell, seed } = items[index];
         let instance = scenario.instance(cell, seed);
-        let (outcome, series) = run_item(scenario, (cell, seed), &instance);
+        let played = match engine.play(&instance.run, stop) {
+            Ok(played) => played,
+            Err(error) => {
+                failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                stop.store(true, Ordering::Relaxed);
+                return None;
+            }
+        };
+        if engine != Engine::Sim && stop.load(Ordering::Relaxed) {
+            return None; // It was cut short.
+        }
+        let (outcome, series) = outcome(scenario, (cell, seed), &instance, played);
         let run = FinishedRun { outcome, series };
         let progress = {
             let mut so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
@@ -50,6 +67,10 @@ pub fn run_items(
             *so_far
         };
         finished(&run, progress);
-        run
-    })
+        Some(run)
+    });
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(runs.into_iter().flatten().collect()),
+    }
 }

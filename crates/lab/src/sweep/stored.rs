@@ -14,7 +14,7 @@ use super::plan::Item;
 use super::run::FinishedRun;
 use crate::evaluate::RunOutcome;
 
-const SCHEMA: &str = "uncork.run/2";
+const SCHEMA: &str = "uncork.run/3";
 
 /// The name of the file of a run.
 pub fn run_name(Item { cell, seed }: Item) -> String {
@@ -216,6 +216,7 @@ mod tests {
                 requests: vec![],
                 clients: vec![0],
                 packets: 9,
+                doubts: vec!["late".into()],
             },
             series: vec![point(5, "Startup"), point(10, "Drain"), point(15, "Startup")],
         }

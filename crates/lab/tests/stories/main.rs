@@ -7,7 +7,7 @@ mod page;
 
 use std::sync::atomic::AtomicBool;
 
-use uncork_lab::{Builtin, RunCost, Scenario, SweepResults, items, run_items};
+use uncork_lab::{Builtin, Engine, RunCost, Scenario, SweepResults, items, run_items};
 use uncork_report::lab::LabDocument;
 
 /// Scenarios that take a few seconds at most: their tables are measured in every run of the test.
@@ -21,7 +21,10 @@ fn scenario(builtin: &Builtin) -> Scenario {
 fn measured(builtin: &Builtin) -> LabDocument {
     let scenario = scenario(builtin);
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let runs = run_items(&scenario, &items(&scenario), jobs, &AtomicBool::new(false), &|_, _| {});
+    let stop = AtomicBool::new(false);
+    let of = (&scenario, Engine::Sim);
+    let runs =
+        run_items(of, &items(&scenario), jobs, &stop, &|_, _| {}).expect("the simulator plays all");
     let command = format!("uncork lab run {}", builtin.name);
     SweepResults::new(runs).document(&scenario, command, false, RunCost::default())
 }

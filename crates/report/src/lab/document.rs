@@ -39,6 +39,9 @@ pub struct LabDocument {
     pub published: Vec<Published>,
     /// What the scenario takes for granted, a sentence each.
     pub assumptions: Vec<String>,
+    /// Why the results may be doubted, a sentence each.
+    #[serde(default)]
+    pub doubts: Vec<String>,
     /// The pictures, in the order to show them.
     pub figures: Vec<Figure>,
     /// Files beside this document with data that are too many for it.

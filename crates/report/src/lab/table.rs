@@ -12,7 +12,13 @@ const WIDTH: usize = 100;
 /// The thresholds, failed ones first; the results, in as many tables as the width asks for; and how
 /// they compare with what was published.
 pub fn lab_table(document: &LabDocument, style: Style) -> String {
-    let mut out = thresholds(document, style);
+    let mut out = String::new();
+    for doubt in &document.doubts {
+        for line in wrap(&printable(&format!("Doubtful: {doubt}")), WIDTH) {
+            push_line(&mut out, &style.bold(&line));
+        }
+    }
+    out.push_str(&thresholds(document, style));
     push_line(&mut out, "");
     let seeds = words::counted(document.seeds, "seed");
     let title = format!("{}: {seeds} from {}", document.title, document.first_seed);

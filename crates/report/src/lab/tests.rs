@@ -65,7 +65,7 @@ fn field_names_are_the_contract() {
     };
     assert_eq!(
         names(&value),
-        "about assumptions axes cells command engine figures files first_seed intervals name \
+        "about assumptions axes cells command doubts engine figures files first_seed intervals name \
          published scenario schema seeds thresholds title version"
     );
     let class = &value["cells"][0]["classes"][0];

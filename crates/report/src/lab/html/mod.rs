@@ -26,6 +26,7 @@ pub fn lab_html(document: &LabDocument) -> String {
     let mut figures = Figures::of(&[document]);
     let body = [
         header(&document.name, &document.title, &document.about),
+        doubts(document),
         tables::thresholds(document, ""),
         setting(document),
         tables::published(document, ""),
@@ -102,6 +103,14 @@ fn paragraphs(text: &str) -> String {
 }
 
 /// The matrix and the runs, as terms with their values.
+/// Why the results may be doubted, before anything else is said of them.
+fn doubts(document: &LabDocument) -> String {
+    let doubt = |doubt: &String| {
+        format!("<p class=\"doubt\"><strong>Doubtful:</strong> {}</p>\n", escape(doubt))
+    };
+    document.doubts.iter().map(doubt).collect()
+}
+
 fn setting(document: &LabDocument) -> String {
     let last = document.first_seed.saturating_add(document.seeds.saturating_sub(1));
     let runs = match document.seeds {

@@ -1,0 +1,76 @@
+//! `uncork lab run --on netns`: scenarios over this machine's kernel. What needs rights that are missing
+//! says so and is not run.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+
+use serde_json::Value;
+
+use common::{Finished, Scratch, finish};
+
+const SCENARIO: &str = r#"title = "Two controllers of the kernel"
+[run]
+seeds = 1
+end = "20s"
+
+[path]
+rate = "20mbit"
+rtt = "20ms"
+
+[flow.main]
+cc = "cubic"
+transfer = "300kB"
+
+[matrix]
+"flow.main.cc" = ["cubic", "bbr1"]
+
+[[threshold]]
+metric = "completion.p50"
+max = "5s"
+"#;
+
+fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
+    fs::write(scratch.path("real.toml"), text).unwrap();
+    finish(common::lab(scratch, &format!("run real.toml --on netns {arguments}")))
+}
+
+/// What ended the run, unless the machine cannot do it.
+fn played(finished: Finished) -> Option<Finished> {
+    if finished.status == 3 {
+        eprintln!("NOT RUN: {}", finished.stderr);
+        return None;
+    }
+    Some(finished)
+}
+
+#[test]
+fn a_scenario_is_played_by_the_kernel() {
+    let scratch = Scratch::new("netns");
+    let Some(run) = played(lab(&scratch, SCENARIO, "--format json -o out")) else { return };
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["engine"]["name"], "netns");
+    assert_eq!(document["command"], "uncork lab run real.toml --on netns");
+    let measured = |cell: usize| document["thresholds"][cell]["measured"].as_f64().unwrap();
+    // 300 kB take 0.125 s on the link.
+    assert!((0.125..5.0).contains(&measured(0)) && (0.125..5.0).contains(&measured(1)));
+
+    let again = lab(&scratch, SCENARIO, "--resume -o out");
+    assert!(again.stderr.contains("2 of 2 runs are there already"), "{}", again.stderr);
+    let other = finish(common::lab(&scratch, "run real.toml --resume -o out"));
+    assert_eq!(other.status, 2);
+    assert!(other.stderr.contains("played by netns, not by sim"), "{}", other.stderr);
+}
+
+#[test]
+fn what_the_kernel_cannot_play_is_said() {
+    let scratch = Scratch::new("netns-cannot");
+    let bbr3 = lab(&scratch, &SCENARIO.replace("bbr1", "bbr3"), "--seeds 1");
+    assert_eq!(bbr3.status, 3, "{}", bbr3.stderr);
+    assert!(bbr3.stderr.contains("this kernel has no bbr3") || bbr3.stderr.contains("cannot"));
+    let unknown = finish(common::lab(&scratch, "run real.toml --on ns3"));
+    assert_eq!(unknown.status, 2);
+    assert!(unknown.stderr.contains("engines are sim and netns"), "{}", unknown.stderr);
+}

@@ -1,0 +1,101 @@
+//! What plays a run: the simulator, or the kernel.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
+
+use uncork_sim::{RunResult, RunSpec};
+
+/// What plays a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Engine {
+    /// Simulated segments, in virtual time.
+    #[default]
+    Sim,
+    /// The kernel's TCP between network namespaces, over an emulated path, in real time (Linux).
+    Netns,
+}
+
+/// Why an engine does not play a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineError {
+    /// What is wrong, and what to do about it.
+    pub message: String,
+    /// Whether it lies in the machine, not in the scenario.
+    pub is_of_machine: bool,
+}
+
+/// What a run left, and why it may be doubted.
+pub(crate) struct Played {
+    pub(crate) result: RunResult,
+    pub(crate) doubts: Vec<String>,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Sim, Self::Netns];
+
+    /// Its name on the command line and in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Netns => "netns",
+        }
+    }
+
+    /// How many runs it plays at once if nothing is said: as many as there are processors, of which
+    /// there are `processors`, unless they would be in each other's way.
+    pub fn usual_jobs(self, processors: usize) -> usize {
+        match self {
+            Self::Sim => processors,
+            Self::Netns => 1,
+        }
+    }
+
+    /// Plays `run`; of real time, only until `stop`.
+    pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+        match self {
+            Self::Sim => Ok(Played { result: uncork_sim::run(run), doubts: Vec::new() }),
+            Self::Netns => real(run, stop),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn real(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+    let real = uncork_real::run(run, stop).map_err(|error| EngineError {
+        message: error.to_string(),
+        is_of_machine: error.is_of_machine(),
+    })?;
+    Ok(Played { result: real.result, doubts: real.path.flags })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn real(_: &RunSpec, _: &AtomicBool) -> Result<Played, EngineError> {
+    let message = "real connections are played on Linux only; run it with --on sim".to_owned();
+    Err(EngineError { message, is_of_machine: true })
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Engine {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let found = Self::ALL.into_iter().find(|engine| engine.name() == text);
+        found.ok_or("engines are sim and netns")
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EngineError {}
