@@ -74,3 +74,27 @@ fn what_the_kernel_cannot_play_is_said() {
     assert_eq!(unknown.status, 2);
     assert!(unknown.stderr.contains("engines are sim and netns"), "{}", unknown.stderr);
 }
+
+/// The kernel and the simulator on a path where there is little to differ in; what is within a factor
+/// of two is theirs, not the load's of this machine.
+#[test]
+fn the_engines_agree() {
+    let scratch = Scratch::new("netns-agree");
+    fs::write(scratch.path("real.toml"), SCENARIO).unwrap();
+    let agree = "agree real.toml --tolerance 50% -o out --format json";
+    let Some(run) = played(finish(common::lab(&scratch, agree))) else { return };
+    assert_eq!(run.status, 0, "{}", run.stderr);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(document["engine"]["name"], "netns and sim");
+    assert_eq!(document["axes"][1]["values"], serde_json::json!(["sim", "netns"]));
+    assert_eq!(document["thresholds"].as_array().unwrap().len(), 4, "two cells, two bounds");
+    assert_eq!(document["command"], "uncork lab agree real.toml --tolerance 50%");
+    for file in ["report.html", "sim/runs/sweep.json", "netns/runs/sweep.json"] {
+        assert!(scratch.path("out").join(file).exists(), "{file}");
+    }
+    let again = finish(common::lab(&scratch, &format!("{agree} --resume")));
+    assert!(again.stderr.contains("2 of 2 runs are there already"), "{}", again.stderr);
+    // Nothing agrees to the last digit.
+    let strict = finish(common::lab(&scratch, "agree real.toml --tolerance 0% -o out --resume"));
+    assert_eq!(strict.status, 1, "{}", strict.stderr);
+}

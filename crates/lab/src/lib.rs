@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod agree;
 mod builtin;
 mod column;
 mod compare;

@@ -7,6 +7,8 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use uncork_lab::{CompareSpec, Engine, Shard};
 
+use uncork_units::Probability;
+
 use crate::args::{Color, Format, count, seed, threads};
 
 const EXAMPLES: &str = "\
@@ -20,6 +22,12 @@ Examples:
   uncork lab run litespeed-loss
   uncork lab run litespeed-loss --set path.rtt=25ms --seeds 5 -o report
   uncork lab run mine.toml --on netns --seeds 1";
+
+const AGREE_EXAMPLES: &str = "\
+Examples:
+  uncork lab agree mine.toml
+  uncork lab agree mine.toml --seeds 10 --tolerance 5% -o agreement
+  uncork lab agree litespeed-loss --seeds 6 --set 'matrix.\"flow.download.cc\"=[\"cubic\", \"bbr1\"]'";
 
 const MERGE_EXAMPLES: &str = "\
 Examples:
@@ -51,6 +59,9 @@ pub(crate) enum LabCommand {
     /// Run scenarios: every cell of their matrix with every seed
     #[command(before_help = RUN_EXAMPLES, after_help = EXIT_STATUS)]
     Run(Box<RunArgs>),
+    /// Have a scenario simulated and played by this kernel, and say where they differ (Linux, root)
+    #[command(before_help = AGREE_EXAMPLES, after_help = EXIT_STATUS)]
+    Agree(Box<AgreeArgs>),
     /// Put the runs of shards together
     #[command(before_help = MERGE_EXAMPLES, after_help = EXIT_STATUS)]
     Merge(MergeArgs),
@@ -65,6 +76,22 @@ pub(crate) struct RunArgs {
     /// between network namespaces (Linux, root)
     #[arg(long, value_name = "ENGINE", default_value = "sim", help_heading = "Runs")]
     pub(crate) on: Engine,
+    #[command(flatten)]
+    pub(crate) runs: RunsArgs,
+    /// Run only the I-th of N parts, to be merged later
+    #[arg(long, value_name = "I/N", requires = "output", help_heading = "Runs")]
+    #[arg(allow_hyphen_values = true)]
+    pub(crate) shard: Option<Shard>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// How far engines may differ if nothing is said: the default of `--tolerance`.
+const USUAL_TOLERANCE: Probability = Probability::of(10, 100);
+
+/// Which runs, of whatever scenario.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunsArgs {
     /// Put a value in a place of the scenarios, such as path.loss=2%
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Runs")]
     pub(crate) set: Vec<Setting>,
@@ -80,13 +107,21 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
     pub(crate) jobs: Option<NonZeroUsize>,
-    /// Run only the I-th of N parts, to be merged later
-    #[arg(long, value_name = "I/N", requires = "output", help_heading = "Runs")]
-    #[arg(allow_hyphen_values = true)]
-    pub(crate) shard: Option<Shard>,
     /// Go on with the runs that the output directory lacks
     #[arg(long, requires = "output", help_heading = "Runs")]
     pub(crate) resume: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AgreeArgs {
+    /// A built-in scenario, or a file, which ends in .toml
+    #[arg(value_name = "NAME|FILE")]
+    pub(crate) scenario: String,
+    /// How far the kernel's results may be from the simulator's
+    #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "Runs")]
+    pub(crate) tolerance: Probability,
+    #[command(flatten)]
+    pub(crate) runs: RunsArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -100,7 +135,7 @@ pub(crate) struct MergeArgs {
     pub(crate) output: OutputArgs,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct OutputArgs {
     /// What is printed
     #[arg(long, default_value = "human", help_heading = "Output")]
@@ -148,9 +183,10 @@ impl FromStr for Setting {
 impl RunArgs {
     /// The values that replace those of the scenarios.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
-        let given = self.set.iter().map(Setting::pair);
-        let seeds = self.seeds.map(|seeds| ("run.seeds".to_owned(), seeds.to_string()));
-        let first = self.seed.map(|seed| ("run.first_seed".to_owned(), seed.to_string()));
+        let RunsArgs { set, seeds, seed, .. } = &self.runs;
+        let given = set.iter().map(Setting::pair);
+        let seeds = seeds.map(|seeds| ("run.seeds".to_owned(), seeds.to_string()));
+        let first = seed.map(|seed| ("run.first_seed".to_owned(), seed.to_string()));
         given.chain(seeds).chain(first).collect()
     }
 
@@ -172,13 +208,52 @@ impl RunArgs {
         let scenarios: Vec<&str> = scenarios.iter().map(String::as_str).collect();
         let mut words = vec![run_command(&scenarios)];
         words.extend((self.on != Engine::Sim).then(|| format!("--on {}", self.on)));
+        words.extend(self.runs.words());
+        words
+    }
+}
+
+impl RunsArgs {
+    /// What of them decides the results, as words of a command.
+    fn words(&self) -> impl Iterator<Item = String> {
         let set = |Setting { key, value }: &Setting| {
             format!("--set {}", quoted(&format!("{key}={value}")))
         };
-        words.extend(self.set.iter().map(set));
-        words.extend(self.seeds.map(|seeds| format!("--seeds {seeds}")));
-        words.extend(self.seed.map(|seed| format!("--seed {seed}")));
-        words
+        let seeds = self.seeds.map(|seeds| format!("--seeds {seeds}"));
+        let seed = self.seed.map(|seed| format!("--seed {seed}"));
+        self.set.iter().map(set).chain(seeds).chain(seed)
+    }
+}
+
+impl AgreeArgs {
+    /// The arguments of one side, whose runs are kept in a directory of its name.
+    pub(crate) fn side(&self, on: Engine) -> RunArgs {
+        let output = self.output.output.as_ref().map(|place| place.join(on.name()));
+        RunArgs {
+            scenarios: vec![self.scenario.clone()],
+            on,
+            runs: self.runs.clone(),
+            shard: None,
+            output: OutputArgs { output, ..self.output.clone() },
+        }
+    }
+
+    /// The command that compares them again.
+    pub(crate) fn command(&self) -> String {
+        let mut words = vec![format!("uncork lab agree {}", quoted(&self.scenario))];
+        let usual = self.tolerance == USUAL_TOLERANCE;
+        words.extend(
+            (!usual).then(|| format!("--tolerance {}", quoted(&self.tolerance.to_string()))),
+        );
+        words.extend(self.runs.words());
+        words.join(" ")
+    }
+
+    /// The command that goes on with what is missing in the output directory.
+    pub(crate) fn again(&self) -> String {
+        let output = self.output.output.iter();
+        let resume = output.map(|path| format!("--resume -o {}", quoted(&path.to_string_lossy())));
+        std::iter::once(self.command()).chain(resume).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -7,10 +7,15 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::failure::INTERRUPTED;
+use crate::failure::{Failure, INTERRUPTED};
 
 /// A flag that the first such signal sets; the second ends the process at once.
-pub(super) fn flag_on_signal() -> io::Result<Arc<AtomicBool>> {
+pub(super) fn flag_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+    flag_on_signals()
+        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))
+}
+
+fn flag_on_signals() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the first signal finds the flag unset, and sets it.

@@ -1,5 +1,6 @@
 //! `uncork lab`: scenarios, run and merged.
 
+mod agree;
 mod args;
 mod catalogue;
 mod directory;
@@ -18,6 +19,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
         LabCommand::List => catalogue::list(),
         LabCommand::Show { name } => catalogue::show(name),
         LabCommand::Run(args) => run::run(args),
+        LabCommand::Agree(args) => agree::agree(args),
         LabCommand::Merge(args) => merge::merge(args),
     }
 }

@@ -18,8 +18,7 @@ use crate::failure::Failure;
 use crate::progress::Watcher;
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let stop = interrupt::flag_on_signal()
-        .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))?;
+    let stop = interrupt::flag_on_signal()?;
     // A suite has its report when it is alone.
     let suite = match args.scenarios.as_slice() {
         [only] => Suite::find(only),
@@ -32,8 +31,8 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let places = places(args.output.output.as_deref(), &names)?;
     let mut works = Vec::new();
     for (sweep, place) in sweeps.iter().zip(&places) {
-        let directory = place.as_deref().map(|place| open(place, sweep, args.resume));
-        works.push(Work { args, sweep, directory: directory.transpose()? });
+        let directory = place.as_deref().map(|place| open(place, sweep, args.runs.resume));
+        works.push(Work { args, sweep, directory: directory.transpose()?, again: args.again() });
     }
     let mut finish = Finish::new(&args.output, suite);
     for work in &works {
@@ -43,7 +42,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     finish.verdict()
 }
 
-fn open(place: &Path, sweep: &Sweep, resume: bool) -> Result<RunDirectory, Failure> {
+pub(super) fn open(place: &Path, sweep: &Sweep, resume: bool) -> Result<RunDirectory, Failure> {
     RunDirectory::open(place, &sweep.manifest, resume).map_err(|error| refused(place, error))
 }
 
@@ -64,38 +63,53 @@ fn refused(place: &Path, error: DirectoryError) -> Failure {
 }
 
 /// A scenario to run, or a part of it.
-struct Work<'a> {
-    args: &'a RunArgs,
-    sweep: &'a Sweep,
-    directory: Option<RunDirectory>,
+pub(super) struct Work<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) sweep: &'a Sweep,
+    pub(super) directory: Option<RunDirectory>,
+    /// The command that goes on if this is interrupted.
+    pub(super) again: String,
 }
 
 impl Work<'_> {
     fn run(&self, stop: &AtomicBool, finish: &mut Finish<'_>) -> Result<(), Failure> {
         let stopwatch = Stopwatch::start();
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
-        let items = shard.of(&uncork_lab::items(&self.sweep.scenario));
+        let runs = self.runs(&shard.of(&uncork_lab::items(&self.sweep.scenario)), stop)?;
+        let results = self.directory.as_ref().map(RunDirectory::results);
+        if shard.is_whole() {
+            let cost = stopwatch.cost(self.jobs());
+            finish.finish(self.sweep, runs, cost, results)
+        } else {
+            self.note_shard(shard, runs.len());
+            Ok(())
+        }
+    }
+
+    /// The runs of all `items`: those that are there already, and the others, which are kept.
+    pub(super) fn runs(
+        &self,
+        items: &[Item],
+        stop: &AtomicBool,
+    ) -> Result<Vec<FinishedRun>, Failure> {
         let prepare = |directory: &RunDirectory| {
             let hold = directory.prepare(&self.sweep.manifest);
             hold.map_err(|error| refused(directory.results(), error))
         };
         let _hold = self.directory.as_ref().map(prepare).transpose()?;
-        let (mut runs, missing) = self.kept(&items)?;
-        let jobs = match self.args.jobs {
-            None => self.args.on.usual_jobs(args::jobs(None)),
-            asked => args::jobs(asked),
-        };
-        runs.append(&mut self.run_items(&missing, jobs, stop)?);
+        let (mut runs, missing) = self.kept(items)?;
+        runs.append(&mut self.run_items(&missing, self.jobs(), stop)?);
         if runs.len() < items.len() {
             return Err(self.interrupted(runs.len(), items.len()));
         }
-        let results = self.directory.as_ref().map(RunDirectory::results);
-        if shard.is_whole() {
-            let cost = stopwatch.cost(jobs);
-            finish.finish(self.sweep, runs, cost, results)
-        } else {
-            self.note_shard(shard, runs.len());
-            Ok(())
+        Ok(runs)
+    }
+
+    /// Runs at a time.
+    fn jobs(&self) -> usize {
+        match self.args.runs.jobs {
+            None => self.args.on.usual_jobs(args::jobs(None)),
+            asked => args::jobs(asked),
         }
     }
 
@@ -160,7 +174,7 @@ impl Work<'_> {
             Some(directory) => format!(
                 "{done} of {all} runs are kept in '{}'; go on with: {}",
                 directory.results().display(),
-                self.args.again(),
+                self.again,
             ),
             None => "runs are kept only with -o DIR".to_owned(),
         })

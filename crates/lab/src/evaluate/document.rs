@@ -1,5 +1,7 @@
 //! The result document of a scenario.
 
+use std::collections::BTreeSet;
+
 use uncork_flow::SeriesPoint;
 use uncork_report::lab::{LabDocument, LabEngine, MatrixAxis};
 
@@ -65,7 +67,7 @@ pub(crate) fn document(
         command,
         files: Vec::new(),
         engine: LabEngine {
-            name: engine(runs).into(),
+            name: engines(runs),
             packets: runs.iter().map(|run| run.packets).sum(),
             cpu_s: cost.cpu_s,
             wall_s: cost.wall_s,
@@ -75,9 +77,10 @@ pub(crate) fn document(
 }
 
 /// Who played `runs`.
-fn engine(runs: &[RunOutcome]) -> &str {
-    let mut flows = runs.iter().flat_map(|run| &run.flows);
-    flows.next().map_or("sim", |flow| &flow.engine)
+fn engines(runs: &[RunOutcome]) -> String {
+    let flows = runs.iter().filter_map(|run| run.flows.first());
+    let engines: BTreeSet<&str> = flows.map(|flow| flow.engine.as_str()).collect();
+    engines.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
 /// Why some of `runs` may be doubted: how many, and the first reason.

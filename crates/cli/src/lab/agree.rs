@@ -1,0 +1,41 @@
+//! `uncork lab agree`.
+
+use std::collections::BTreeMap;
+
+use uncork_lab::{Engine, Manifest};
+
+use super::args::AgreeArgs;
+use super::finish::{Finish, places};
+use super::source::{self, Sweep};
+use super::{interrupt, run};
+use crate::clock::Stopwatch;
+use crate::failure::Failure;
+
+/// Real time comes first: what the kernel cannot play is known before anything is simulated.
+const ORDER: [Engine; 2] = [Engine::Netns, Engine::Sim];
+
+pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
+    let stop = interrupt::flag_on_signal()?;
+    let stopwatch = Stopwatch::start();
+    let sides = ORDER.map(|engine| args.side(engine));
+    let mut sweeps = Vec::new();
+    for side in &sides {
+        sweeps.push(source::read(side, &args.scenario)?);
+    }
+    let scenario = sweeps[0].scenario.on_both_engines(args.tolerance.as_f64());
+    let place = places(args.output.output.as_deref(), &[&scenario.name])?.pop().flatten();
+    let mut runs = Vec::new();
+    for (side, sweep) in sides.iter().zip(&sweeps) {
+        let place = side.output.output.as_deref();
+        let directory = place.map(|place| run::open(place, sweep, side.runs.resume));
+        let work =
+            run::Work { args: side, sweep, directory: directory.transpose()?, again: args.again() };
+        let played = work.runs(&uncork_lab::items(&sweep.scenario), &stop)?;
+        runs.extend(played.into_iter().map(|run| run.on(side.on)));
+    }
+    let manifest = Manifest::new(&scenario, BTreeMap::new(), Engine::Netns, args.command());
+    let mut finish = Finish::new(&args.output, None);
+    let cost = stopwatch.cost(1);
+    finish.finish(&Sweep { scenario, manifest }, runs, cost, place.as_deref())?;
+    finish.verdict()
+}

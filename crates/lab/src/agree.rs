@@ -1,0 +1,153 @@
+//! Two engines beside each other: the same cells and seeds, simulated and real.
+
+use crate::engine::Engine;
+use crate::scenario::{
+    Axis, Class, Expectation, Metric, Quantity, Scenario, Selection, Statistic, Threshold,
+};
+use crate::sweep::FinishedRun;
+
+/// The two that are compared: the second against the first.
+const SIDES: [Engine; 2] = [Engine::Sim, Engine::Netns];
+
+impl Scenario {
+    /// The scenario with the engine as one more axis, the fastest, so that every table shows both. It
+    /// asks only whether they agree: in each cell and class, how much of the simulator's completion
+    /// time the kernel takes (of its goodput, where nothing completes) may differ from 1 by
+    /// `tolerance`, a share.
+    #[must_use]
+    pub fn on_both_engines(&self, tolerance: f64) -> Self {
+        let mut both = self.clone();
+        let engine = both.axes.len();
+        both.axes.push(Axis {
+            key: "run.engine".into(),
+            name: "engine".into(),
+            values: SIDES.map(|side| side.to_string()).into(),
+            written: SIDES.map(|side| side.to_string()).into(),
+        });
+        both.cells = self.cells.iter().flat_map(|cell| vec![cell.clone(); SIDES.len()]).collect();
+        for (index, cell) in both.cells.iter_mut().enumerate() {
+            cell.point.push(index % SIDES.len());
+        }
+        both.figures.clear();
+        both.published.clear();
+        both.thresholds = self.compared().map(|class| agrees(class, engine, tolerance)).collect();
+        both
+    }
+
+    /// Each class that is not background, as it first appears.
+    fn compared(&self) -> impl Iterator<Item = &Class> {
+        let mut names: Vec<&str> = Vec::new();
+        let all = self.cells.iter().flat_map(|cell| &cell.classes);
+        all.filter(move |class| {
+            let is_new = !class.background && !names.contains(&class.name.as_str());
+            names.extend(is_new.then_some(class.name.as_str()));
+            is_new
+        })
+    }
+}
+
+impl FinishedRun {
+    /// The run as one of [`Scenario::on_both_engines`], played by `engine`.
+    #[must_use]
+    pub fn on(mut self, engine: Engine) -> Self {
+        let side = SIDES.iter().position(|side| *side == engine).unwrap_or_default();
+        self.outcome.cell = self.outcome.cell * SIDES.len() + side;
+        self
+    }
+}
+
+/// That a class does on the second side what it does on the first.
+fn agrees(class: &Class, axis: usize, tolerance: f64) -> Threshold {
+    let (metric, statistic) = if class.has(Metric::Completion) {
+        (Metric::Completion, Statistic::Quantile(0.5))
+    } else {
+        (Metric::Goodput, Statistic::Mean)
+    };
+    let quantity = Quantity { metric, statistic };
+    let on = |side| Selection {
+        class: Some(class.name.clone()),
+        at: vec![(axis, side)],
+        ..Selection::default()
+    };
+    let name = format!("{}.{}", metric.name(), statistic.name());
+    let (least, most) = (1.0 - tolerance, 1.0 + tolerance);
+    Threshold {
+        measures: format!("{name} on {} over that on {}", SIDES[1], SIDES[0]),
+        min_text: format!("{least}"),
+        max_text: format!("{most}"),
+        of: on(1),
+        quantity,
+        over: Some(on(0)),
+        expected: Expectation { min: Some(least), max: Some(most) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::sweep::{SweepResults, items, run_items};
+    use crate::{RunCost, builtin::NoFiles};
+
+    const SCENARIO: &str = r#"title = "Two"
+[run]
+seeds = 8
+end = "3s"
+[path]
+rate = "20mbit"
+rtt = "20ms"
+loss = "1%"
+[flow.main]
+transfer = "50kB"
+cc = "cubic"
+[flow.bulk]
+bulk = "end"
+cc = "bbr1"
+[flow.noise]
+background = true
+bulk = "end"
+cc = "reno"
+[matrix]
+"path.rtt" = ["20ms", "40ms"]
+"#;
+
+    /// The rows of what is asked, when the second side is the first one, slowed down by `slower`.
+    fn rows(slower: u64) -> Vec<(String, f64, bool)> {
+        let scenario = Scenario::parse("two", SCENARIO, &[], &NoFiles).unwrap();
+        let (of, stop) = ((&scenario, Engine::Sim), AtomicBool::new(false));
+        let simulated = run_items(of, &items(&scenario), 2, &stop, &|_, _| {}).unwrap();
+        let mut real = simulated.clone();
+        for flow in real.iter_mut().flat_map(|run| &mut run.outcome.flows) {
+            flow.completion_ns = flow.completion_ns.map(|nanos| nanos * slower / 100);
+        }
+        let simulated = simulated.into_iter().map(|run| run.on(Engine::Sim));
+        let runs = simulated.chain(real.into_iter().map(|run| run.on(Engine::Netns)));
+        let both = scenario.on_both_engines(0.1);
+        let results = SweepResults::new(runs.collect());
+        let document = results.document(&both, "uncork".into(), false, RunCost::default());
+        assert_eq!((document.cells.len(), document.axes.len()), (4, 2));
+        let row = |row: uncork_report::lab::Threshold| {
+            (format!("{}, {}", row.class, row.text), row.measured.unwrap(), row.passed)
+        };
+        document.thresholds.into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn an_engine_agrees_with_itself_in_every_cell_and_class() {
+        let rows = rows(100);
+        assert_eq!(rows.len(), 2 * 2 * 2, "two classes, two cells, two bounds: {rows:?}");
+        assert!(rows.iter().all(|(_, measured, passed)| (measured - 1.0).abs() < 1e-9 && *passed));
+        assert_eq!(rows[0].0, "main, completion.p50 on netns over that on sim ≥ 0.9");
+        assert!(rows[4].0.starts_with("bulk, goodput.mean on netns over that on sim"));
+    }
+
+    #[test]
+    fn what_takes_a_fifth_longer_does_not_agree() {
+        let rows = rows(120);
+        let missed: Vec<&str> =
+            rows.iter().filter(|row| !row.2).map(|(text, ..)| text.as_str()).collect();
+        assert_eq!(missed, ["main, completion.p50 on netns over that on sim ≤ 1.1"; 2]);
+        assert!((rows[0].1 - 1.2).abs() < 1e-3);
+    }
+}
