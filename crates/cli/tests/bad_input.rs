@@ -220,7 +220,7 @@ fn flags_and_words_that_do_not_exist() {
     );
     assert_eq!(
         usage_error("man lab ran"),
-        "error: invalid value 'lab ran' for '[COMMAND]...': write list, show, run or merge"
+        "error: invalid value 'lab ran' for '[COMMAND]...': write list, show, run, agree or merge"
     );
 }
 

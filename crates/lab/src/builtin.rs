@@ -19,7 +19,7 @@ macro_rules! builtin {
 }
 
 /// Names and files, by name.
-const ALL: [Builtin; 29] = [
+const ALL: [Builtin; 30] = [
     builtin!("bbr-cubic-share"),
     builtin!("bbr-loss-cliff"),
     builtin!("bbr-queue"),
@@ -27,6 +27,7 @@ const ALL: [Builtin; 29] = [
     builtin!("bbr3-fairness"),
     builtin!("cdn-edge"),
     builtin!("datacenter-10g"),
+    builtin!("kernel-agreement"),
     builtin!("litespeed-latency"),
     builtin!("litespeed-loss"),
     builtin!("rfc9743-aqm"),

@@ -58,8 +58,10 @@ pub(crate) fn fetch(
     };
     let mut reader = Reader { connection, seen: &mut seen, circumstances };
     let done = match flow.workload {
-        Workload::Transfer(bytes) => reader.read_bytes(bytes),
-        Workload::Until(_) | Workload::Media(_) => reader.read_bytes(u64::MAX),
+        Workload::Transfer(bytes) => reader.read_bytes(bytes, Time::NEVER),
+        // What arrives later counts for nothing, as in the simulator.
+        Workload::Until(end) => reader.read_bytes(u64::MAX, end),
+        Workload::Media(_) => reader.read_bytes(u64::MAX, Time::NEVER),
         Workload::Client(_) => reader.request(),
     };
     match done {
@@ -111,15 +113,17 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read_bytes(&mut self, wanted: u64) -> io::Result<()> {
+    /// Reads until there is all that is wanted, or it is `end`.
+    fn read_bytes(&mut self, wanted: u64, end: Time) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 18];
-        while self.seen.bytes < wanted && !self.circumstances.is_over() {
+        let Circumstances { clock, .. } = self.circumstances;
+        while self.seen.bytes < wanted && clock.now() < end && !self.circumstances.is_over() {
             if self.read(&mut buffer, PATIENCE)?.is_none() {
                 return Ok(());
             }
         }
         if self.seen.bytes >= wanted {
-            self.seen.complete = Some(self.circumstances.clock.now());
+            self.seen.complete = Some(clock.now());
         }
         Ok(())
     }

@@ -57,6 +57,9 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
 /// The path to emulate, and the host of each flow's client.
 fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
     spec.check().map_err(|error| RealError::Spec(error.to_string()))?;
+    let Some(path) = spec.paths.first() else {
+        return Err(RealError::Spec("there is no path; give one".into()));
+    };
     if spec.flows.len() > MAX_FLOWS {
         let flows = spec.flows.len();
         return Err(RealError::Spec(format!(
@@ -93,7 +96,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
         links: spec.links.clone(),
         paths: spec.paths.clone(),
         hosts,
-        ..EmulationSpec::over(spec.paths[0].clone(), spec.seed)
+        ..EmulationSpec::over(path.clone(), spec.seed)
     };
     Ok((emulation, host_of))
 }
