@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{Finished, Scratch, command, finish, uncork};
+use common::{Finished, Scratch, command, finish, not_run, uncork};
 use serde_json::Value;
 
 /// `uncork emu` with `options` around a shell that runs `script`.
@@ -26,7 +26,7 @@ fn emu(options: &str, script: &str) -> Command {
 fn can() -> bool {
     let Finished { status, stderr, .. } = finish(emu("-q", "true"));
     if status == 3 {
-        eprintln!("NOT RUN: needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {stderr}");
+        not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {stderr}"));
     }
     status != 3
 }
@@ -245,7 +245,7 @@ fn what_commands_start_ends_with_the_path() {
 #[test]
 fn missing_rights_are_named() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("NOT RUN: needs root, to do without its rights");
+        not_run("needs root, to do without its rights");
         return;
     }
     // Where anybody may run it.

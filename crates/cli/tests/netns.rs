@@ -8,7 +8,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use common::{Finished, Scratch, finish};
+use common::{Finished, Scratch, finish, not_run};
 
 const SCENARIO: &str = r#"title = "Two controllers of the kernel"
 [run]
@@ -39,7 +39,7 @@ fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
 /// What ended the run, unless the machine cannot do it.
 fn played(finished: Finished) -> Option<Finished> {
     if finished.status == 3 {
-        eprintln!("NOT RUN: {}", finished.stderr);
+        not_run(&finished.stderr);
         return None;
     }
     Some(finished)

@@ -1,21 +1,43 @@
-//! The wall clock of an emulation.
+//! The wall clock of an emulation, and of what is played over it.
+
+use std::thread;
+use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use uncork_units::{Time, TimeDelta};
 
-/// A clock that stands at [`Time::ZERO`] when it is made and never steps.
+/// A clock that never steps. It begins at [`Time::ZERO`], which it stands at until then.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     origin: u64,
 }
 
 impl Clock {
-    pub(crate) fn start() -> Self {
-        Self { origin: monotonic() }
+    /// A clock that begins now.
+    pub fn start() -> Self {
+        Self::after(TimeDelta::ZERO)
     }
 
-    pub(crate) fn now(self) -> Time {
-        Time::from_nanos(monotonic() - self.origin)
+    /// A clock that begins after `lead`.
+    pub fn after(lead: TimeDelta) -> Self {
+        Self { origin: monotonic() + lead.as_nanos() }
+    }
+
+    /// What it shows.
+    pub fn now(self) -> Time {
+        Time::from_nanos(monotonic().saturating_sub(self.origin))
+    }
+
+    /// Waits until it shows `time`.
+    pub fn wait_until(self, time: Time) {
+        loop {
+            let due = self.origin.saturating_add(time.as_nanos());
+            let missing = due.saturating_sub(monotonic());
+            if missing == 0 {
+                return;
+            }
+            thread::sleep(Duration::from_nanos(missing));
+        }
     }
 }
 

@@ -33,6 +33,7 @@ mod tally;
 mod tun;
 
 pub use address::Addresses;
+pub use clock::Clock;
 pub use emulation::Emulation;
 pub use error::EmuError;
 pub use flows::FlowKey;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
+use uncork_emu::Clock;
 use uncork_play::{Action, Client};
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::{Time, TimeDelta};
 
-use crate::clock::Clock;
 use crate::server::{PATIENCE, is_gone, is_impatient};
 
 /// What a client saw.

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod client;
-mod clock;
 mod error;
 mod kernel;
 mod record;

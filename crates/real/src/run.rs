@@ -5,16 +5,14 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
-use std::time::Duration;
 
-use uncork_emu::{Emulation, EmulationSpec, Report};
+use uncork_emu::{Clock, Emulation, EmulationSpec, Report};
 use uncork_path::Ecn;
 use uncork_play::Client;
 use uncork_sim::{RunResult, RunSpec, Workload};
-use uncork_units::{Rng, Time};
+use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::client::{self, Circumstances, Seen};
-use crate::clock::Clock;
 use crate::error::RealError;
 use crate::watch::{Sent, Watch};
 use crate::{kernel, record, server};
@@ -24,7 +22,7 @@ const FIRST_PORT: u16 = 10_000;
 /// Flows of a run, at most: each takes two threads, and its client a namespace.
 const MAX_FLOWS: usize = 500;
 /// From the first thread to the beginning of the run.
-const LEAD: Duration = Duration::from_millis(100);
+const LEAD: TimeDelta = TimeDelta::from_millis(100);
 /// The stream of the seed that clients draw from, as in the simulator.
 const CLIENT_STREAM: u64 = 6 << 32;
 

@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::net::sockopt::set_tcp_congestion;
+use uncork_emu::Clock;
 use uncork_play::{Cbr, CbrSpec};
 use uncork_sim::Workload;
 use uncork_units::Time;
-
-use crate::clock::Clock;
 
 /// How long a read or a write may take before it is looked whether the run is over.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);

@@ -4,12 +4,11 @@ use std::thread;
 use std::time::Duration;
 
 use uncork_diag::{Connection, Diag, Family, Query};
-use uncork_emu::Namespace;
+use uncork_emu::{Clock, Namespace};
 use uncork_flow::{Distribution, SeriesPoint};
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
-use crate::clock::Clock;
 use crate::error::RealError;
 
 /// How often connections are asked for, unless the run wants samples more often.

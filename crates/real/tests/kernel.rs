@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 use uncork_path::{Buffer, Ecn, LossSpec, PathSpec};
@@ -10,11 +11,17 @@ use uncork_real::{RealRun, run};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
 
+/// To standard error itself, which the test harness does not capture: nobody should believe that
+/// something was tested that was not.
+fn not_run(why: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
+}
+
 fn play(spec: &RunSpec) -> Option<RealRun> {
     match run(spec, &AtomicBool::new(false)) {
         Ok(run) => Some(run),
         Err(error) if error.is_of_machine() => {
-            eprintln!("NOT RUN: {error}");
+            not_run(&error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

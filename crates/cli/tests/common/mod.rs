@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -22,6 +23,12 @@ pub fn command(line: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_uncork"));
     command.args(line.split_whitespace()).stdin(Stdio::null()).env_remove("NO_COLOR");
     command
+}
+
+/// To standard error itself, which the test harness does not capture: nobody should believe that
+/// something was tested that was not.
+pub fn not_run(why: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
 }
 
 /// `uncork lab` with `arguments`, in the directory of `scratch`.

@@ -12,12 +12,18 @@ use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
 use uncork_path::{Buffer, PathSpec};
 use uncork_units::{Rate, TimeDelta};
 
+/// To standard error itself, which the test harness does not capture: nobody should believe that
+/// something was tested that was not.
+fn not_run(why: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
+}
+
 /// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
 pub(crate) fn start(spec: &EmulationSpec) -> Option<Emulation> {
     match Emulation::start(spec) {
         Ok(emulation) => Some(emulation),
         Err(error @ EmuError::System { .. }) => {
-            eprintln!("NOT RUN: needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}");
+            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
             None
         }
         Err(error) => panic!("{error}"),
