@@ -8,6 +8,8 @@ use crate::words;
 
 /// Columns of the terminal that the text is made for.
 const WIDTH: usize = 100;
+/// Thresholds that are met, and not open, are listed if there are no more of them.
+const MET_LISTED: usize = 20;
 
 /// The thresholds, failed ones first; the results, in as many tables as the width asks for; and how
 /// they compare with what was published.
@@ -109,7 +111,20 @@ fn thresholds(document: &LabDocument, style: Style) -> String {
     }
     let mut ordered: Vec<&Threshold> = document.thresholds.iter().collect();
     ordered.sort_by_key(|threshold| threshold.passed);
-    out.push_str(&threshold_table(&ordered).render(style));
+    let is_settled = |threshold: &&Threshold| threshold.passed && !threshold.is_open();
+    let settled = ordered.iter().filter(|threshold| is_settled(threshold)).count();
+    if settled > MET_LISTED {
+        ordered.retain(|threshold| !is_settled(threshold));
+    }
+    if !ordered.is_empty() {
+        out.push_str(&threshold_table(&ordered).render(style));
+    }
+    if settled > MET_LISTED {
+        push_line(
+            &mut out,
+            &format!("Not listed: {settled} that are met; the report and the JSON have them."),
+        );
+    }
     out
 }
 

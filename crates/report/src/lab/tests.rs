@@ -307,3 +307,21 @@ fn a_bound_within_the_interval_leaves_a_threshold_open() {
     assert!(open.starts_with(verdict), "{open}");
     assert!(open.contains("4.47 s, open: 4.20 s to 6.10 s"), "{open}");
 }
+
+#[test]
+fn many_thresholds_that_are_met_are_counted() {
+    let mut document = sample();
+    document.thresholds.retain(|threshold| threshold.passed);
+    let met = document.thresholds[0].clone();
+    document.thresholds = vec![met.clone(); 20];
+    let listed = lab_table(&document, Style::Plain);
+    assert_eq!(listed.matches("✓ met").count(), 20, "{listed}");
+    document.thresholds.push(met.clone());
+    let counted = lab_table(&document, Style::Plain);
+    let expected = "All 21 thresholds are met.\nNot listed: 21 that are met; the report and the JSON have them.\n";
+    assert!(counted.starts_with(expected), "{counted}");
+    document.thresholds.push(super::document::Threshold { passed: false, ..met });
+    let failed = lab_table(&document, Style::Plain);
+    assert!(failed.contains("✗ FAILED") && !failed.contains("✓ met"), "{failed}");
+    assert!(failed.contains("Not listed: 21 that are met"), "{failed}");
+}
