@@ -90,7 +90,7 @@ impl<B: Copy> Network<B> {
         let uplinks = paths.iter().filter(|path| path.uplink.is_some()).count();
         Self {
             links: Links::to_clients(&spec.links, &paths, spec.mtu, seed),
-            uplinks: Links::to_servers(&paths, EmulationSpec::ack_bytes(), seed),
+            uplinks: Links::to_servers(&paths, EmulationSpec::ACK_BYTES, seed),
             sent: [vec![0; spec.links.len() + paths.len()], vec![0; uplinks]],
             paths,
             hosts: spec.hosts.clone(),

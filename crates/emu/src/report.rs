@@ -174,10 +174,11 @@ fn flags(directions: &[(&str, &DirectionReport)], limit: f64) -> Vec<String> {
 
 impl DirectionReport {
     fn new(tally: &Tally, overrun: u64) -> Self {
+        let all = |of: fn(&HostDrops) -> u64| tally.of_hosts.iter().map(of).sum();
         let dropped = Drops {
-            queue: tally.dropped_by_queue,
-            policer: tally.dropped_by_policer,
-            loss: tally.lost,
+            queue: all(|host| host.queue),
+            policer: all(|host| host.policer),
+            loss: all(|host| host.loss),
             overrun,
             refused: tally.refused,
             malformed: tally.malformed,

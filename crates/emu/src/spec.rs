@@ -1,6 +1,6 @@
 //! What to emulate.
 
-use uncork_path::{JitterSpec, LinkSpec, LossSpec, PathSpec};
+use uncork_path::{JitterSpec, LinkSpec, LossSpec, PathSpec, shared_rtt};
 use uncork_units::TimeDelta;
 
 use crate::EmuError;
@@ -52,7 +52,7 @@ impl EmulationSpec {
     /// Packet sizes that are emulated: IPv6 takes 1280 bytes (RFC 8200 §5).
     pub const MTUS: (u32, u32) = (1280, 65_535);
     /// An acknowledgement with timestamps, in bytes, as the simulator has it.
-    const ACK_BYTES: u32 = 52;
+    pub(crate) const ACK_BYTES: u32 = 52;
 
     /// One host on each side of `path`.
     pub fn over(path: PathSpec, seed: u64) -> Self {
@@ -67,10 +67,6 @@ impl EmulationSpec {
             first: true,
             record: false,
         }
-    }
-
-    pub(crate) fn ack_bytes() -> u32 {
-        Self::ACK_BYTES
     }
 
     /// Checks that it can be emulated.
@@ -100,12 +96,8 @@ impl EmulationSpec {
                 return refuse(format!("a path crosses link {link}, and there is none"));
             }
         }
-        let rtt = |link| {
-            let crossing = self.paths.iter().filter(|path| path.via.contains(&link));
-            crossing.map(|path| path.rtt).max()
-        };
         for (index, link) in self.links.iter().enumerate() {
-            if let Some(rtt) = rtt(index) {
+            if let Some(rtt) = shared_rtt(&self.paths, index) {
                 link.check(self.mtu, rtt)?;
             }
         }

@@ -14,9 +14,6 @@ pub(crate) struct Tally {
     /// Packets and bytes that were delivered.
     pub(crate) delivered: (u64, u64),
     pub(crate) marked: u64,
-    pub(crate) dropped_by_queue: u64,
-    pub(crate) dropped_by_policer: u64,
-    pub(crate) lost: u64,
     /// Packets that were no IP packets, or shorter than they said.
     pub(crate) malformed: u64,
     /// Packets between addresses that are not the emulation's, such as multicast.
@@ -66,17 +63,13 @@ impl Tally {
 
     /// A packet to or from the near host `host` is dropped.
     pub(crate) fn drop(&mut self, cause: Cause, host: u32) {
-        let (all, one) = match (cause, self.of_hosts.get_mut(host as usize)) {
-            (Cause::Queue, host) => (&mut self.dropped_by_queue, host.map(|host| &mut host.queue)),
-            (Cause::Policer, host) => {
-                (&mut self.dropped_by_policer, host.map(|host| &mut host.policer))
-            }
-            (Cause::Loss, host) => (&mut self.lost, host.map(|host| &mut host.loss)),
+        let host = &mut self.of_hosts[host as usize];
+        let count = match cause {
+            Cause::Queue => &mut host.queue,
+            Cause::Policer => &mut host.policer,
+            Cause::Loss => &mut host.loss,
         };
-        *all += 1;
-        if let Some(one) = one {
-            *one += 1;
-        }
+        *count += 1;
     }
 
     /// A packet that came at `came` and was due at `due` is delivered.
