@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketType, connect, socket};
 use uncork_emu::Clock;
 use uncork_play::{Action, Client};
 use uncork_sim::{FlowSpec, Workload};
-use uncork_units::{Time, TimeDelta};
+use uncork_units::Time;
 
 use crate::server::{PATIENCE, is_gone, is_impatient};
 
@@ -118,7 +118,7 @@ impl Reader<'_> {
         let mut buffer = vec![0; 1 << 18];
         let Circumstances { clock, .. } = self.circumstances;
         while self.seen.bytes < wanted && clock.now() < end && !self.circumstances.is_over() {
-            if self.read(&mut buffer, PATIENCE)?.is_none() {
+            if self.read(&mut buffer)?.is_none() {
                 return Ok(());
             }
         }
@@ -128,11 +128,9 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads what there is, for at most so long: how much; `None` at the end of the stream.
-    fn read(&mut self, buffer: &mut [u8], patience: Duration) -> io::Result<Option<u64>> {
-        if patience != PATIENCE {
-            self.connection.set_read_timeout(Some(patience.max(Duration::from_micros(1))))?;
-        }
+    /// Reads what there is, for as long as the connection's timeout says: how much; `None` at the end
+    /// of the stream.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<u64>> {
         let read = match self.connection.read(buffer) {
             Ok(0) => return Ok(None),
             Ok(read) => read as u64,
@@ -164,14 +162,12 @@ impl Reader<'_> {
                     continue;
                 }
                 Action::WaitUntil(time) => {
-                    let span =
-                        time.since(now).min(TimeDelta::from_nanos(PATIENCE.as_nanos() as u64));
-                    Duration::from_nanos(span.as_nanos())
+                    Duration::from_nanos(time.since(now).as_nanos()).min(PATIENCE)
                 }
                 Action::WaitForData => PATIENCE,
             };
-            self.connection.set_read_timeout(Some(PATIENCE))?;
-            let Some(read) = self.read(&mut buffer, wait)? else { return Ok(()) };
+            self.connection.set_read_timeout(Some(wait.max(Duration::from_micros(1))))?;
+            let Some(read) = self.read(&mut buffer)? else { return Ok(()) };
             if let Some(client) = self.seen.client.as_mut().filter(|_| read > 0) {
                 client.on_body(self.circumstances.clock.now(), read);
             }

@@ -8,9 +8,8 @@ use std::thread::{self, ScopedJoinHandle};
 
 use uncork_emu::{Clock, Emulation, EmulationSpec, Report};
 use uncork_path::Ecn;
-use uncork_play::Client;
-use uncork_sim::{RunResult, RunSpec, Workload};
-use uncork_units::{Rng, Time, TimeDelta};
+use uncork_sim::{RunResult, RunSpec};
+use uncork_units::{Time, TimeDelta};
 
 use crate::client::{self, Circumstances, Seen};
 use crate::error::RealError;
@@ -23,8 +22,6 @@ const FIRST_PORT: u16 = 10_000;
 const MAX_FLOWS: usize = 500;
 /// From the first thread to the beginning of the run.
 const LEAD: TimeDelta = TimeDelta::from_millis(100);
-/// The stream of the seed that clients draw from, as in the simulator.
-const CLIENT_STREAM: u64 = 6 << 32;
 
 /// What a run leaves.
 #[derive(Clone, Debug)]
@@ -180,14 +177,7 @@ impl Stage<'_> {
     fn fetch(&self, flow: usize, at: Circumstances<'_>) -> io::Result<Seen> {
         self.emulation.hosts()[self.host_of[flow]].enter()?;
         let spec = &self.spec.flows[flow];
-        let client = match spec.workload {
-            Workload::Client(client) => {
-                let rng = Rng::new(self.spec.seed, CLIENT_STREAM + flow as u64);
-                let client = self.spec.clients.get(client).cloned();
-                client.and_then(|client| Client::new(client, spec.start, rng).ok())
-            }
-            _ => None,
-        };
+        let client = self.spec.client_of(flow as u32);
         client::fetch(self.address(flow), spec, client, at)
     }
 

@@ -1,13 +1,11 @@
 //! The applications on both ends of a connection: what a server writes, and what a client asks for.
 
 use uncork_play::{Action, Cbr, Client, ClientReport};
-use uncork_units::{Rng, Time, TimeDelta};
+use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{Receiver, Stream};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 
-/// Stream of the seed that clients draw from, apart from each other for each flow.
-const CLIENT_STREAM: u64 = 6 << 32;
 /// A request without an answer is sent again after this time, then after twice as long, and so on.
 const REQUEST_RETRY: TimeDelta = TimeDelta::from_secs(1);
 
@@ -55,10 +53,8 @@ impl App {
             Workload::Transfer(_) | Workload::Until(_) => Self::Fixed,
             Workload::Media(media) => Cbr::new(media, spec.start)
                 .map_or(Self::Idle, |source| Self::Media { source, written: 0 }),
-            Workload::Client(client) => {
-                let rng = Rng::new(run.seed, CLIENT_STREAM + u64::from(index));
-                let client = run.clients.get(client).cloned();
-                let client = client.and_then(|client| Client::new(client, spec.start, rng).ok());
+            Workload::Client(_) => {
+                let client = run.client_of(index);
                 client.map_or(Self::Idle, |client| Self::Client(Box::new(Requests::new(client))))
             }
         }

@@ -2,8 +2,11 @@
 
 use uncork_cc::{CcSpec, ResumeHint};
 use uncork_path::{Ecn, LinkSpec, PathSpec};
-use uncork_play::{CbrSpec, ClientSpec};
-use uncork_units::{Time, TimeDelta};
+use uncork_play::{CbrSpec, Client, ClientSpec};
+use uncork_units::{Rng, Time, TimeDelta};
+
+/// Stream of the seed that clients draw from, apart from each other for each flow.
+const CLIENT_STREAM: u64 = 6 << 32;
 
 /// One run: some flows over some paths.
 #[derive(Clone, Debug)]
@@ -97,6 +100,15 @@ impl RunSpec {
             end,
             sample_every: None,
         }
+    }
+
+    /// The client of the flow of index `flow`, before it has done anything; `None` if the flow has none,
+    /// or one that its own check refuses.
+    pub fn client_of(&self, flow: u32) -> Option<Client> {
+        let spec = self.flows.get(flow as usize)?;
+        let Workload::Client(client) = spec.workload else { return None };
+        let rng = Rng::new(self.seed, CLIENT_STREAM + u64::from(flow));
+        Client::new(self.clients.get(client)?.clone(), spec.start, rng).ok()
     }
 
     /// The path of a flow.
