@@ -213,12 +213,7 @@ impl<B: Copy> Network<B> {
             self.offer_down(now, next, packet, fate);
             return;
         }
-        let flow = self.flows.get_mut(packet.flow);
-        let before = flow.down.next_arrival();
-        flow.down.enter(now, packet);
-        // The line was empty, or the packet overtakes all that travels.
-        let next = flow.down.next_arrival();
-        if next < before {
+        if let Some(next) = self.flows.get_mut(packet.flow).down.enter(now, packet) {
             self.schedule.at(next, Source::Down(packet.flow));
         }
     }
@@ -264,10 +259,7 @@ impl<B: Copy> Network<B> {
             fate(Direction::Up, packet, Fate::Dropped(Cause::Loss));
             return;
         }
-        let before = flow.up.next_arrival();
-        flow.up.enter_sized(now, packet, packet.bytes);
-        let next = flow.up.next_arrival();
-        if next < before {
+        if let Some(next) = flow.up.enter_sized(now, packet, packet.bytes) {
             self.schedule.at(next, Source::Up(packet.flow));
         }
     }

@@ -43,13 +43,15 @@ impl<T> DelayLine<T> {
         self.aggregation = Aggregation::new(spec.into()).map(Box::new);
     }
 
-    /// Something without a size enters.
-    pub fn enter(&mut self, now: Time, item: T) {
-        self.enter_sized(now, item, 0);
+    /// Something without a size enters; see [`Self::enter_sized`].
+    pub fn enter(&mut self, now: Time, item: T) -> Option<Time> {
+        self.enter_sized(now, item, 0)
     }
 
-    /// Something of `bytes` enters. They count where a turn carries so many at most.
-    pub fn enter_sized(&mut self, now: Time, item: T, bytes: u32) {
+    /// Something of `bytes` enters. They count where a turn carries so many at most. Gives the next
+    /// arrival if it is earlier now: the line was empty, or this overtakes all that travels.
+    pub fn enter_sized(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
+        let before = self.next_arrival();
         let extra = self.jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw());
         let arrival = now + self.delay + extra;
         // What entered under longer slots is still ahead, too.
@@ -66,6 +68,7 @@ impl<T> DelayLine<T> {
             }
             None => self.travelling.push_back((arrival.max(ahead), item)),
         }
+        Some(self.next_arrival()).filter(|next| *next < before)
     }
 
     /// When the next thing arrives; [`Time::NEVER`] when nothing travels.

@@ -63,12 +63,8 @@ impl<T> Lines<T> {
         bytes: u32,
     ) -> Option<(Time, u32)> {
         let index = self.of_flows[flow as usize];
-        let line = &mut self.all[index as usize];
-        let before = line.next_arrival();
-        line.enter_sized(now, (flow, item), bytes);
-        // The line was empty, or this overtakes all that travels.
-        let next = line.next_arrival();
-        (next < before).then_some((next, index))
+        let next = self.all[index as usize].enter_sized(now, (flow, item), bytes);
+        next.map(|next| (next, index))
     }
 
     /// What has arrived at the end of `line` by `now`, the oldest first, and whose it is.
