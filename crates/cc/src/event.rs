@@ -22,7 +22,8 @@ pub struct SentPacket {
 ///
 /// This says nothing about the pacer or the windows, the congestion window and the receiver's: a
 /// sender that waits for any of them is not application-limited. The sampler draws that conclusion
-/// itself.
+/// itself. A host that does not know yet says [`Self::Backlogged`], and [`PathEvent::Drained`] once
+/// it has found nothing more to send.
 //= bbr-06 4.1.1.3-4 4.1.2.4-4
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppState {
@@ -240,6 +241,9 @@ pub enum PathEvent {
     /// report it, and where it does, a token from before this event is ignored. What leaves at the same
     /// instant counts as sent on the new path.
     Migrated,
+    /// The packet sent last was the last there is: for hosts that could not know when they reported it.
+    /// Given before anything else is sent; what is sent later takes it back.
+    Drained,
     /// An earlier connection over the same path observed this (RFC 9959). Given before the first
     /// packet, it may let the window jump once the initial window is acknowledged; at a time when
     /// congestion has been met, or Startup left, it is ignored.

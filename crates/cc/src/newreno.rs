@@ -95,6 +95,7 @@ impl Controller for NewReno {
         match event {
             PathEvent::MtuChanged { mss } => self.window.on_mtu(mss),
             PathEvent::Migrated => self.window.on_migration(now),
+            PathEvent::Drained => {}
             PathEvent::Resume(hint) => self.window.offer(hint),
         }
     }

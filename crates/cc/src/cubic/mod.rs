@@ -202,6 +202,7 @@ impl Controller for Cubic {
                 self.window.on_migration(now);
                 self.phase = Phase::SLOW_START;
             }
+            PathEvent::Drained => {}
             PathEvent::Resume(hint) => self.window.offer(hint),
         }
     }
