@@ -1,0 +1,323 @@
+//! The congestion control of one path: a controller, and what its host has to keep for it.
+
+use uncork_cc::{
+    Acked, AnyController, AppState, CcSpec, Controller, Feedback, Lost, PathEvent, RttSample,
+    SentPacket, Settings, Timeout,
+};
+use uncork_units::{Time, TimeDelta};
+
+use crate::ledger::{Ledger, Sent};
+use crate::observed::{Observed, Space};
+use crate::rtt::RttEstimator;
+
+/// The exponent of a peer's acknowledgement delays unless it says otherwise (RFC 9000 §18.2).
+const ACK_DELAY_EXPONENT: u32 = 3;
+/// The most that a delay may take off a round trip (RFC 9000 §18.2, `max_ack_delay`).
+const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
+/// Probe timeouts after which the stack no longer expects what it declared lost to arrive.
+const LATE: u64 = 2;
+
+/// The congestion control of one path.
+#[derive(Clone, Debug)]
+pub(crate) struct Congestion {
+    spec: CcSpec,
+    controller: AnyController,
+    seed: u64,
+    mss: u32,
+    ledger: Ledger,
+    rtt: RttEstimator,
+    /// The latest time that was told.
+    now: Time,
+    /// Packets reported as marked so far, by space.
+    marked: [u64; 3],
+    counts: Counts,
+    pending: Pending,
+}
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) sent_bytes: u64,
+    pub(crate) acked_bytes: u64,
+    pub(crate) lost_bytes: u64,
+    pub(crate) spurious_packets: u64,
+    pub(crate) ce_packets: u64,
+}
+
+/// What one acknowledgement, or one timer, has told so far. The stack tells of each packet by itself,
+/// and of losses after everything else.
+#[derive(Clone, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "what was told, one by one")]
+struct Pending {
+    is_open: bool,
+    /// All that is acknowledged has been told; another packet belongs to another acknowledgement.
+    is_acked: bool,
+    space: Space,
+    acked: Vec<Acked>,
+    lost: Vec<Lost>,
+    /// The largest packet number acknowledged so far, if this acknowledges it for the first time.
+    largest: Option<u64>,
+    newest: Option<u64>,
+    is_marked: bool,
+    is_persistent: bool,
+    is_drained: bool,
+    mtu: Option<u16>,
+}
+
+impl Pending {
+    fn clear(&mut self) {
+        let Self { mut acked, mut lost, .. } = std::mem::take(self);
+        acked.clear();
+        lost.clear();
+        (self.acked, self.lost) = (acked, lost);
+    }
+}
+
+impl Congestion {
+    pub(crate) fn new(spec: CcSpec, seed: u64, mss: u16, now: Time) -> Self {
+        let mss = u32::from(mss);
+        Self {
+            spec,
+            controller: spec.build(&Settings::new(mss, seed, now)),
+            seed,
+            mss,
+            ledger: Ledger::default(),
+            rtt: RttEstimator::default(),
+            now,
+            marked: [0; 3],
+            counts: Counts::default(),
+            pending: Pending::default(),
+        }
+    }
+
+    pub(crate) fn spec(&self) -> CcSpec {
+        self.spec
+    }
+
+    pub(crate) fn controller(&self) -> &AnyController {
+        &self.controller
+    }
+
+    pub(crate) fn rtt(&self) -> &RttEstimator {
+        &self.rtt
+    }
+
+    pub(crate) fn initial_window(&self) -> u64 {
+        Settings::new(self.mss, self.seed, self.now).initial_window
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.ledger.in_flight()
+    }
+
+    /// Goes on with another algorithm, from the window and the round-trip time that there are.
+    pub(crate) fn choose(&mut self, spec: CcSpec) {
+        if spec == self.spec {
+            return;
+        }
+        // What left up to now is none of its own: it ignores it, as after a change of path.
+        let now = self.now + TimeDelta::from_nanos(1);
+        let mut settings = Settings::new(self.mss, self.seed, now);
+        if let Some(rtt) = self.rtt.last() {
+            settings.initial_window = self.controller.control().cwnd;
+            settings.initial_rtt = Some(rtt.min);
+        }
+        self.spec = spec;
+        self.controller = spec.build(&settings);
+        self.now = now;
+    }
+
+    /// The same on the path that the connection has moved to: what is in flight on the old one is not
+    /// heard of again.
+    pub(crate) fn moved(&self) -> Self {
+        let mut moved = self.clone();
+        moved.ledger.clear();
+        moved.pending.clear();
+        moved
+    }
+
+    /// A packet leaves.
+    pub(crate) fn on_sent(&mut self, observed: &Observed, now: Time, packet: u64, bytes: u16) {
+        self.settle(observed);
+        self.discard_spaces(observed);
+        self.now = self.now.max(now);
+        let bytes = u32::from(bytes);
+        let in_flight = self.ledger.in_flight() + u64::from(bytes);
+        let sent = SentPacket { bytes, in_flight, unacked: in_flight };
+        let token = self.controller.on_sent(self.now, sent, AppState::Backlogged);
+        self.ledger.on_sent(observed.sent_space(), packet, Sent { token, bytes });
+        self.counts.sent_bytes += u64::from(bytes);
+    }
+
+    /// A packet is acknowledged.
+    pub(crate) fn on_acked(&mut self, observed: &Observed, now: Time, packet: u64) {
+        if self.pending.is_acked {
+            self.settle(observed);
+        }
+        if !self.pending.is_open {
+            self.open(now);
+            self.pending.space = observed.received().space;
+        }
+        let Some(Sent { token, bytes }) = self.ledger.on_acked(self.pending.space, packet) else {
+            return;
+        };
+        self.counts.acked_bytes += u64::from(bytes);
+        self.pending.acked.push(Acked { token, bytes });
+        self.pending.newest = Some(packet);
+    }
+
+    /// That was all of an acknowledgement; `largest` is the largest packet number that was ever
+    /// acknowledged. `is_drained` if there was nothing more to send.
+    pub(crate) fn on_acks_end(&mut self, now: Time, largest: Option<u64>, is_drained: bool) {
+        if !self.pending.is_open {
+            self.open(now);
+        }
+        self.pending.is_acked = true;
+        self.pending.largest = largest;
+        self.pending.is_drained = is_drained;
+    }
+
+    /// A packet counts as lost.
+    pub(crate) fn on_lost(&mut self, now: Time, packet: u64, bytes: u16) {
+        if !self.pending.is_open {
+            self.open(now);
+            self.pending.space = self.ledger.space_of(packet, u32::from(bytes));
+        }
+        self.pending.is_acked = true;
+        let Some(lost) = self.ledger.on_lost(self.pending.space, packet) else { return };
+        self.counts.lost_bytes += u64::from(lost.bytes);
+        self.pending.lost.push(lost);
+    }
+
+    /// Losses, or marks, are congestion.
+    pub(crate) fn on_congestion(&mut self, now: Time, is_persistent: bool, is_marked: bool) {
+        if !self.pending.is_open {
+            self.open(now);
+        }
+        self.pending.is_persistent |= is_persistent;
+        self.pending.is_marked |= is_marked;
+    }
+
+    /// Packets may be larger or smaller from now on.
+    pub(crate) fn on_mtu(&mut self, mtu: u16) {
+        if self.pending.is_open {
+            // In the middle of an acknowledgement: afterwards.
+            self.pending.mtu = Some(mtu);
+        } else {
+            self.change_mtu(mtu);
+        }
+    }
+
+    fn change_mtu(&mut self, mtu: u16) {
+        self.mss = u32::from(mtu);
+        self.controller.on_path(self.now, PathEvent::MtuChanged { mss: self.mss });
+    }
+
+    fn open(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        self.pending.is_open = true;
+    }
+
+    fn discard_spaces(&mut self, observed: &Observed) {
+        for space in [Space::Initial, Space::Handshake] {
+            if observed.is_discarded(space) {
+                self.ledger.discard(space);
+            }
+        }
+    }
+
+    /// Tells the controller what has come together.
+    pub(crate) fn settle(&mut self, observed: &Observed) {
+        if !self.pending.is_open {
+            return;
+        }
+        let Said { delay, marked } = self.take_in_acknowledgement(observed);
+        if self.pending.is_drained {
+            self.controller.on_path(self.now, PathEvent::Drained);
+        }
+        if self.pending.is_persistent {
+            self.controller.on_timeout(self.now, Timeout::Persistent);
+        }
+        let rtt = self.measure(delay);
+        self.forget(observed);
+        let Self { pending, ledger, .. } = self;
+        let (in_flight, oldest) = (ledger.in_flight(), ledger.oldest_sent());
+        let mut feedback = Feedback::new(&pending.acked, &pending.lost, in_flight, oldest);
+        (feedback.rtt, feedback.ce_packets) = (rtt, marked);
+        self.controller.on_feedback(self.now, &feedback);
+        if let Some(mtu) = self.pending.mtu {
+            self.change_mtu(mtu);
+        }
+        self.pending.clear();
+    }
+
+    /// Takes in what the acknowledgement says and the stack does not.
+    fn take_in_acknowledgement(&mut self, observed: &Observed) -> Said {
+        let mut received = observed.received();
+        let is_its = received.space == self.pending.space && self.pending.largest.is_some();
+        let Some(ack) = received.ack.take_if(|_| is_its) else { return Said::default() };
+        self.take_spurious(|packet| ack.contains(packet));
+        // The stack has checked the count (RFC 9000 §13.4.2.1).
+        let marked = if self.pending.is_marked { self.count_marked(ack.ce_total) } else { 0 };
+        let micros = ack.delay.saturating_mul(1 << ACK_DELAY_EXPONENT);
+        received.put_back(ack);
+        Said { delay: TimeDelta::from_micros(micros).min(MAX_ACK_DELAY), marked }
+    }
+
+    fn count_marked(&mut self, total: Option<u64>) -> u32 {
+        let before = &mut self.marked[self.pending.space as usize];
+        let marked = total.unwrap_or(0).saturating_sub(*before);
+        *before += marked;
+        self.counts.ce_packets += marked;
+        u32::try_from(marked).unwrap_or(u32::MAX)
+    }
+
+    fn take_spurious(&mut self, has_arrived: impl Fn(u64) -> bool) {
+        let Self { ledger, pending, .. } = self;
+        let mut spurious: Vec<Lost> = Vec::new();
+        ledger.take_spurious(pending.space, has_arrived, |lost| spurious.push(lost));
+        if spurious.is_empty() {
+            return;
+        }
+        self.counts.spurious_packets += spurious.len() as u64;
+        self.controller.on_spurious(self.now, &spurious);
+        let acked = &mut self.pending.acked;
+        acked.extend(spurious.iter().map(|&Lost { token, bytes, .. }| Acked { token, bytes }));
+        acked.sort_by_key(|packet| packet.token.send_time());
+    }
+
+    /// A round-trip time, if the largest packet number is acknowledged for the first time (RFC 9002
+    /// §5.1).
+    fn measure(&mut self, delay: TimeDelta) -> Option<RttSample> {
+        let Pending { acked, newest, largest, .. } = &self.pending;
+        let newest = acked.last().filter(|_| newest == largest)?;
+        Some(self.rtt.update(self.now.since(newest.token.send_time()), delay))
+    }
+
+    /// Forgets what the stack will not report any more.
+    fn forget(&mut self, observed: &Observed) {
+        let late = self.rtt.probe_timeout().times(LATE);
+        self.ledger.forget_lost(before(self.now, late));
+        if let Some(largest) = self.pending.largest {
+            self.ledger.forget_unreported(self.pending.space, largest);
+        }
+        self.discard_spaces(observed);
+    }
+}
+
+/// What an acknowledgement says besides what it acknowledges.
+#[derive(Clone, Copy, Debug, Default)]
+struct Said {
+    /// For how long the peer held it back.
+    delay: TimeDelta,
+    /// Packets newly reported as marked.
+    marked: u32,
+}
+
+fn before(now: Time, span: TimeDelta) -> Time {
+    Time::from_nanos(now.as_nanos().saturating_sub(span.as_nanos()))
+}

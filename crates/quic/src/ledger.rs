@@ -1,0 +1,177 @@
+//! Packets in flight, and those that count as lost but may yet turn out to have arrived.
+
+use std::collections::VecDeque;
+
+use uncork_cc::{Lost, Token};
+use uncork_units::Time;
+
+use crate::observed::Space;
+
+/// Losses declared by packet number come when one so much larger is acknowledged (RFC 9002 §6.1.1), as
+/// the stack is configured by default: what is older then and in neither group is a probe of a larger
+/// packet size, whose loss the stack does not report.
+const PACKET_THRESHOLD: u64 = 3;
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) token: Token,
+    pub(crate) bytes: u32,
+}
+
+/// The packets of one packet number space.
+#[derive(Clone, Debug, Default)]
+struct Numbers {
+    /// By packet number, from `first` on; numbers of packets that are not in flight are empty.
+    in_flight: VecDeque<Option<Sent>>,
+    first: u64,
+    /// Packets that count as lost, by number.
+    lost: VecDeque<(u64, Lost)>,
+    last_lost: Option<u64>,
+}
+
+impl Numbers {
+    fn push(&mut self, packet: u64, sent: Sent) {
+        if self.in_flight.is_empty() {
+            self.first = packet;
+        }
+        let Some(index) = packet.checked_sub(self.first) else { return };
+        // The stack leaves numbers out for packets that only acknowledge, few at a time.
+        while (self.in_flight.len() as u64) < index {
+            self.in_flight.push_back(None);
+        }
+        self.in_flight.push_back(Some(sent));
+    }
+
+    fn get(&self, packet: u64) -> Option<Sent> {
+        let index = usize::try_from(packet.checked_sub(self.first)?).ok()?;
+        *self.in_flight.get(index)?
+    }
+
+    fn take(&mut self, packet: u64) -> Option<Sent> {
+        let index = usize::try_from(packet.checked_sub(self.first)?).ok()?;
+        let sent = self.in_flight.get_mut(index)?.take();
+        self.trim();
+        sent
+    }
+
+    fn trim(&mut self) {
+        while let Some(None) = self.in_flight.front() {
+            self.in_flight.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        self.in_flight.iter().flatten().map(|sent| u64::from(sent.bytes)).sum()
+    }
+}
+
+/// What a connection has in flight.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    spaces: [Numbers; 3],
+    /// Bytes in flight.
+    bytes: u64,
+}
+
+impl Ledger {
+    /// Bytes in flight.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.bytes
+    }
+
+    /// A packet is sent.
+    pub(crate) fn on_sent(&mut self, space: Space, packet: u64, sent: Sent) {
+        self.bytes += u64::from(sent.bytes);
+        self.spaces[space as usize].push(packet, sent);
+    }
+
+    /// A packet is acknowledged.
+    pub(crate) fn on_acked(&mut self, space: Space, packet: u64) -> Option<Sent> {
+        let sent = self.spaces[space as usize].take(packet)?;
+        self.bytes -= u64::from(sent.bytes);
+        Some(sent)
+    }
+
+    /// A packet counts as lost.
+    pub(crate) fn on_lost(&mut self, space: Space, packet: u64) -> Option<Lost> {
+        let Sent { token, bytes } = self.on_acked(space, packet)?;
+        let numbers = &mut self.spaces[space as usize];
+        let contiguous = packet.checked_sub(1).is_some_and(|before| {
+            numbers.last_lost == Some(before)
+                || numbers.lost.binary_search_by_key(&before, |(lost, _)| *lost).is_ok()
+        });
+        let lost = Lost { token, bytes, contiguous };
+        numbers.last_lost = Some(packet);
+        let place = numbers.lost.partition_point(|(other, _)| *other < packet);
+        numbers.lost.insert(place, (packet, lost));
+        Some(lost)
+    }
+
+    /// The space of a packet of this number and size that a timer declares lost: the oldest, should
+    /// there be several.
+    pub(crate) fn space_of(&self, packet: u64, bytes: u32) -> Space {
+        let has = |space: &Space| {
+            let sent = self.spaces[*space as usize].get(packet);
+            sent.is_some_and(|sent| sent.bytes == bytes)
+        };
+        Space::ALL.into_iter().find(has).unwrap_or(Space::Data)
+    }
+
+    /// Takes out those that count as lost and have arrived after all.
+    pub(crate) fn take_spurious(
+        &mut self,
+        space: Space,
+        has_arrived: impl Fn(u64) -> bool,
+        mut found: impl FnMut(Lost),
+    ) {
+        self.spaces[space as usize].lost.retain(|(packet, lost)| {
+            let spurious = has_arrived(*packet);
+            if spurious {
+                found(*lost);
+            }
+            !spurious
+        });
+    }
+
+    /// Forgets what was lost and left before `before`.
+    pub(crate) fn forget_lost(&mut self, before: Time) {
+        for numbers in &mut self.spaces {
+            while numbers.lost.front().is_some_and(|(_, lost)| lost.token.send_time() < before) {
+                numbers.lost.pop_front();
+            }
+        }
+    }
+
+    /// Forgets what the stack will not report any more, now that `largest` is acknowledged and all
+    /// losses because of it are declared.
+    pub(crate) fn forget_unreported(&mut self, space: Space, largest: u64) {
+        let numbers = &mut self.spaces[space as usize];
+        while numbers.first + PACKET_THRESHOLD <= largest {
+            let Some(oldest) = numbers.in_flight.pop_front() else { return };
+            numbers.first += 1;
+            self.bytes -= oldest.map_or(0, |sent| u64::from(sent.bytes));
+        }
+        numbers.trim();
+    }
+
+    /// Forgets a packet number space.
+    pub(crate) fn discard(&mut self, space: Space) {
+        let numbers = &mut self.spaces[space as usize];
+        if !numbers.in_flight.is_empty() {
+            self.bytes -= std::mem::take(numbers).bytes();
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// When the oldest packet in flight left.
+    pub(crate) fn oldest_sent(&self) -> Time {
+        let oldest = self.spaces.iter().filter_map(|numbers| numbers.in_flight.front()?.as_ref());
+        oldest.map(|sent| sent.token.send_time()).min().unwrap_or(Time::NEVER)
+    }
+}

@@ -1,0 +1,38 @@
+//! Uncork's congestion controllers inside a QUIC stack, `noq-proto`.
+//!
+//! The stack tells a controller of each event by itself: packets acknowledged one by one, losses after
+//! them, and nothing of packet number spaces, of how many packets were marked, or of what was declared
+//! lost and arrived after all. A controller of [`uncork_cc`] wants one [`uncork_cc::Feedback`] for each
+//! acknowledgement. This crate closes the gap without a change to the stack:
+//!
+//! - a [`Handle`] is made for each connection; it gives the stack a factory of controllers, and wraps
+//!   its cryptography, where packets pass in plain text just before they are worked through;
+//! - what belongs to one acknowledgement is put together, and handed over when the next event or
+//!   question shows that it is complete;
+//! - the algorithm can be chosen when the client's name for the server is known, and replaced at any
+//!   time ([`Handle::choose`]).
+//!
+//! Like the stack itself, nothing here reads a clock: time passes in arguments.
+//!
+//! # What cannot be carried over
+//!
+//! - That a probe timeout expired ([`uncork_cc::Timeout::Probe`]): the stack does not tell. Controllers
+//!   conclude nothing from it.
+//! - How often the receiver should acknowledge ([`uncork_cc::Controller::ack_frequency`]): the stack
+//!   takes that from its configuration.
+//! - That the application ran dry is told by the next acknowledgement. What it writes before that
+//!   counts as if it had been there all the time.
+//! - Packets of an earlier path (RFC 9000 §9.4): the stack keeps what becomes of them to itself.
+#![forbid(unsafe_code)]
+
+mod ack;
+mod congestion;
+mod controller;
+mod epoch;
+mod handle;
+mod ledger;
+mod observed;
+mod rtt;
+mod tls;
+
+pub use handle::{Handle, Observation};

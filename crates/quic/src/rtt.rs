@@ -1,0 +1,70 @@
+//! Round-trip times: RFC 9002 §5.
+
+use uncork_cc::RttSample;
+use uncork_units::TimeDelta;
+
+/// The stack's own estimate is one acknowledgement old when its controller hears of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RttEstimator {
+    sample: Option<RttSample>,
+    variation: TimeDelta,
+}
+
+/// What a peer may take for an acknowledgement (RFC 9000 §18.2), on top of its own estimate.
+const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
+
+impl RttEstimator {
+    /// A sample, of which the peer says to have held the acknowledgement back for `ack_delay` (RFC 9002
+    /// §5.3).
+    pub(crate) fn update(&mut self, latest: TimeDelta, ack_delay: TimeDelta) -> RttSample {
+        let Some(before) = self.sample else {
+            self.variation = latest.divided_by(2);
+            return *self.sample.insert(RttSample { latest, smoothed: latest, min: latest });
+        };
+        let min = before.min.min(latest);
+        let adjusted = if latest >= min + ack_delay { latest - ack_delay } else { latest };
+        let deviation = (before.smoothed - adjusted).max(adjusted - before.smoothed);
+        self.variation = (self.variation.times(3) + deviation).divided_by(4);
+        let smoothed = (before.smoothed.times(7) + adjusted).divided_by(8);
+        *self.sample.insert(RttSample { latest, smoothed, min })
+    }
+
+    pub(crate) fn last(&self) -> Option<RttSample> {
+        self.sample
+    }
+
+    /// The probe timeout (RFC 9002 §6.2.1), with which the stack forgets what it had declared lost.
+    pub(crate) fn probe_timeout(&self) -> TimeDelta {
+        let smoothed = self.sample.map_or(TimeDelta::from_millis(333), |sample| sample.smoothed);
+        smoothed + self.variation.times(4).max(TimeDelta::from_millis(1)) + MAX_ACK_DELAY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> TimeDelta {
+        TimeDelta::from_millis(ms)
+    }
+
+    #[test]
+    fn the_first_sample_is_the_estimate() {
+        let mut rtt = RttEstimator::default();
+        let sample = rtt.update(ms(40), ms(10));
+        assert_eq!((sample.latest, sample.smoothed, sample.min), (ms(40), ms(40), ms(40)));
+        assert_eq!(rtt.probe_timeout(), ms(40 + 4 * 20 + 25));
+    }
+
+    /// RFC 9002 §5.3: a delay is taken off unless that would fall below the shortest sample.
+    #[test]
+    fn the_peers_delay_counts_for_the_smoothed_estimate_only() {
+        let mut rtt = RttEstimator::default();
+        rtt.update(ms(40), ms(0));
+        let sample = rtt.update(ms(56), ms(8));
+        assert_eq!((sample.latest, sample.smoothed, sample.min), (ms(56), ms(41), ms(40)));
+        let sample = rtt.update(ms(41), ms(8));
+        assert_eq!((sample.latest, sample.smoothed), (ms(41), ms(41)));
+        assert_eq!(rtt.update(ms(33), ms(0)).min, ms(33));
+    }
+}

@@ -1,0 +1,192 @@
+//! Real connections of the stack, in virtual time, with uncork's controllers.
+mod pair;
+
+use std::time::Duration;
+
+use pair::{Pair, Spec};
+use uncork_quic::Observation;
+use uncork_units::Rate;
+
+const MINUTE: Duration = Duration::from_mins(1);
+const ALL: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
+
+/// Gets so many bytes, and waits until nothing is on its way any more: how long the bytes took.
+fn fetch(pair: &mut Pair, bytes: u64) -> Duration {
+    let begun = pair.now;
+    let stream = pair.ask(bytes);
+    pair.run(stream, 5 * MINUTE).expect("it arrives");
+    assert_eq!(pair.received(stream), bytes);
+    let took = pair.now - begun;
+    pair.wait(Duration::from_secs(2));
+    took
+}
+
+fn observe(pair: &Pair) -> Observation {
+    pair.handle.observe().expect("a connection")
+}
+
+/// What was sent is either acknowledged, or lost and did not turn up.
+fn assert_balanced(pair: &Pair, what: &str) {
+    let seen = observe(pair);
+    let Observation { sent_bytes, acked_bytes, lost_bytes, in_flight, .. } = seen;
+    assert_eq!(in_flight, 0, "{what}: {seen:?}");
+    assert_eq!(sent_bytes, acked_bytes + lost_bytes, "{what}: {seen:?}");
+}
+
+#[test]
+fn every_controller_fills_the_path() {
+    for cc in ALL {
+        let mut pair = Pair::new(Spec::new(cc, 20, 40));
+        let took = fetch(&mut pair, 5_000_000);
+        // 2.05 s at 97 % of 20 Mbit/s, and slow start.
+        assert!((2.05..2.6).contains(&took.as_secs_f64()), "{cc}: {took:?}");
+        assert_balanced(&pair, cc);
+        let rtt = observe(&pair).rtt.expect("a sample");
+        assert!((40.0..42.0).contains(&rtt.min.as_millis_f64()), "{cc}: {rtt:?}");
+    }
+}
+
+#[test]
+fn bbr_learns_the_rate_of_the_path() {
+    for cc in ["bbr1", "bbr3"] {
+        let mut pair = Pair::new(Spec::new(cc, 50, 30));
+        let stream = pair.ask(50_000_000);
+        pair.run_until(Duration::from_secs(3));
+        assert!(pair.received(stream) > 10_000_000);
+        let snapshot = observe(&pair).snapshot;
+        // UDP and IP headers are no payload: 1452 of 1480 bytes.
+        let share = snapshot.max_bw.unwrap().bytes_per_sec() as f64 / 50e6 * 8.0 * 1480.0 / 1452.0;
+        assert!((0.99..1.01).contains(&share), "{cc}: {share} {snapshot:?}");
+        assert!(snapshot.state.starts_with("Probe"), "{cc}: {snapshot:?}");
+    }
+}
+
+#[test]
+fn bytes_are_counted_whatever_becomes_of_them() {
+    for cc in ALL {
+        for (what, is_lost) in [
+            ("every tenth", (|n| n % 10 == 9) as fn(u64) -> bool),
+            ("a burst", |n| (100..130).contains(&n)),
+            ("everything for a while", |n| (200..280).contains(&n)),
+        ] {
+            let mut pair = Pair::new(Spec { is_lost, ..Spec::new(cc, 20, 20) });
+            fetch(&mut pair, 1_000_000);
+            assert_balanced(&pair, &format!("{cc}, {what}"));
+            assert!(observe(&pair).lost_bytes > 30_000, "{cc}, {what}");
+        }
+    }
+}
+
+/// The stack looks for larger packets, and keeps the loss of such a probe to itself.
+#[test]
+fn probes_of_the_packet_size_do_not_stay_in_flight() {
+    let mut pair = Pair::new(Spec { mtu: Some(1300), ..Spec::new("bbr3", 20, 20) });
+    fetch(&mut pair, 2_000_000);
+    let Observation { sent_bytes, acked_bytes, lost_bytes, in_flight, .. } = observe(&pair);
+    assert_eq!(in_flight, 0);
+    let unheard = sent_bytes - acked_bytes - lost_bytes;
+    assert!((1300..20_000).contains(&unheard), "{unheard}");
+}
+
+#[test]
+fn every_mark_is_counted() {
+    for cc in ALL {
+        let spec = Spec { mark_above: 30_000, ..Spec::new(cc, 20, 40) };
+        let mut pair = Pair::new(spec);
+        fetch(&mut pair, 3_000_000);
+        assert!(pair.marked > 10, "{cc}: {}", pair.marked);
+        assert_eq!(observe(&pair).ce_packets, pair.marked, "{cc}");
+    }
+}
+
+/// Packets that arrive behind twenty later ones count as lost until then.
+#[test]
+fn what_arrives_late_was_not_lost() {
+    for cc in ALL {
+        let late: fn(u64) -> Duration =
+            |n| if n % 100 == 50 { Duration::from_millis(12) } else { Duration::ZERO };
+        let mut pair = Pair::new(Spec { late, ..Spec::new(cc, 20, 40) });
+        fetch(&mut pair, 3_000_000);
+        let (late, seen) = (3_000_000 / 1452 / 100, observe(&pair));
+        let lost = seen.lost_bytes.div_ceil(1452);
+        assert!(seen.spurious_packets + 3 >= late, "{cc}: {late} {seen:?}");
+        assert!(lost >= seen.spurious_packets, "{cc}: {seen:?}");
+        assert_eq!(seen.in_flight, 0, "{cc}");
+    }
+}
+
+#[test]
+fn a_run_repeats_itself() {
+    let trace = |seed| {
+        let is_lost = |n| n % 50 == 49;
+        let mut pair = Pair::new(Spec { is_lost, seed, ..Spec::new("bbr3", 20, 40) });
+        fetch(&mut pair, 2_000_000);
+        pair.trace
+    };
+    assert_eq!(trace(1), trace(1));
+    assert_ne!(trace(1), trace(2));
+}
+
+/// What an application that writes little has delivered says nothing of the path.
+#[test]
+fn a_sender_that_ran_dry_keeps_what_it_knows() {
+    for cc in ["bbr1", "bbr3"] {
+        let mut pair = Pair::new(Spec::new(cc, 20, 40));
+        fetch(&mut pair, 5_000_000);
+        for _ in 0..100 {
+            let stream = pair.ask(20_000);
+            pair.run(stream, 5 * MINUTE).unwrap();
+            pair.wait(Duration::from_millis(200));
+        }
+        let max_bw = observe(&pair).snapshot.max_bw.unwrap();
+        assert!(max_bw > Rate::from_mbit(18), "{cc}: {max_bw}");
+    }
+}
+
+#[test]
+fn the_name_that_the_client_asks_for_chooses() {
+    let spec = Spec::new("reno", 20, 40);
+    let mut pair = Pair::choosing(spec, |name| {
+        assert_eq!(name, Some("named.example"));
+        Some("bbr3".parse().unwrap())
+    });
+    let stream = pair.ask(1_000_000);
+    assert_eq!(observe(&pair).spec.to_string(), "bbr3", "before the first byte of data");
+    pair.run(stream, MINUTE).unwrap();
+    assert!(observe(&pair).snapshot.max_bw.is_some());
+}
+
+#[test]
+fn an_open_connection_changes_its_algorithm() {
+    for (from, to) in [("cubic", "bbr3"), ("bbr3", "cubic"), ("reno", "bbr1"), ("bbr1", "reno")] {
+        let mut pair = Pair::new(Spec::new(from, 20, 40));
+        let stream = pair.ask(10_000_000);
+        pair.run_until(Duration::from_secs(2));
+        let before = pair.received(stream);
+        pair.handle.choose(to.parse().unwrap());
+        assert_eq!(observe(&pair).spec.to_string(), to);
+        pair.run_until(Duration::from_secs(4));
+        let share = (pair.received(stream) - before) as f64 / 5e6;
+        assert!((0.9..1.0).contains(&share), "{from} to {to}: {share}");
+        pair.run(stream, MINUTE).unwrap();
+        pair.wait(Duration::from_secs(2));
+        assert_balanced(&pair, &format!("{from} to {to}"));
+    }
+}
+
+/// RFC 9000 §9.4: another port of the same host is most likely the same path, another host is not.
+#[test]
+fn a_client_may_move() {
+    for (address, knows) in [("192.0.2.2:6000", true), ("192.0.2.3:5000", false)] {
+        let mut pair = Pair::new(Spec::new("bbr3", 20, 40));
+        fetch(&mut pair, 3_000_000);
+        pair.move_client(address);
+        let stream = pair.ask(20_000_000);
+        pair.wait(Duration::from_millis(100));
+        let snapshot = observe(&pair).snapshot;
+        assert_eq!(snapshot.state != "Startup", knows, "{address}: {snapshot:?}");
+        pair.run(stream, MINUTE).unwrap();
+        pair.wait(Duration::from_secs(2));
+        assert_eq!(observe(&pair).in_flight, 0, "{address}");
+    }
+}
