@@ -4,6 +4,7 @@ use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use crate::ack_frequency::AckFrequency;
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+use crate::inheritance::Inheritance;
 use crate::resume::ResumePhase;
 
 /// What a connection knows before its first packet.
@@ -16,6 +17,8 @@ pub struct Settings {
     pub initial_window: u64,
     /// Round-trip time of the handshake, where one was measured.
     pub initial_rtt: Option<TimeDelta>,
+    /// What another controller of the same connection leaves behind.
+    pub inherited: Option<Inheritance>,
     /// Seed of the controller's random choices.
     pub seed: u64,
     /// The time now.
@@ -28,7 +31,7 @@ impl Settings {
     pub fn new(mss: u32, seed: u64, now: Time) -> Self {
         let segment = u64::from(mss);
         let initial_window = (10 * segment).min((2 * segment).max(14_600));
-        Self { mss, initial_window, initial_rtt: None, seed, now }
+        Self { mss, initial_window, initial_rtt: None, inherited: None, seed, now }
     }
 }
 

@@ -185,9 +185,11 @@ impl<'a> Feedback<'a> {
         acked.is_some_and(|sent| sent < since) || lost.is_some_and(|sent| sent < since)
     }
 
-    /// What it tells of packets that left at `since` or later. Without an acknowledgement of such a
+    /// What it tells of packets that left at `since` or later, where those before concern another path
+    /// or another controller. Without an acknowledgement of such a
     /// packet neither the round-trip time, nor the marks, nor what a probe repaired are theirs.
-    pub(crate) fn since(&self, since: Time) -> Self {
+    #[must_use]
+    pub fn since(&self, since: Time) -> Self {
         let acked = self.acked.partition_point(|packet| packet.token.send_time < since);
         let lost = self.lost.partition_point(|packet| packet.token.send_time < since);
         let mut rest = Self { acked: &self.acked[acked..], lost: &self.lost[lost..], ..*self };
@@ -241,8 +243,8 @@ pub enum PathEvent {
     /// report it, and where it does, a token from before this event is ignored. What leaves at the same
     /// instant counts as sent on the new path.
     Migrated,
-    /// The packet sent last was the last there is: for hosts that could not know when they reported it.
-    /// Given before anything else is sent; what is sent later takes it back.
+    /// There was nothing more to send: for hosts that could not know when they reported the last
+    /// packet. What is sent later takes it back.
     Drained,
     /// An earlier connection over the same path observed this (RFC 9959). Given before the first
     /// packet, it may let the window jump once the initial window is acknowledged; at a time when

@@ -96,6 +96,7 @@ mod event;
 mod filter;
 mod full_pipe;
 mod hystart;
+mod inheritance;
 #[cfg(test)]
 mod link;
 mod loss_window;
@@ -117,6 +118,7 @@ pub use controller::{Control, Controller, Settings, Snapshot};
 pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token,
 };
+pub use inheritance::Inheritance;
 pub use resume::{ResumeHint, ResumePhase};
 pub use spec::{Algorithm, CcSpec, SpecError};
 /// Times, rates and ratios.

@@ -3,10 +3,11 @@
 mod resume;
 mod timeout;
 
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::controller::{Control, Settings, Snapshot};
-use crate::event::{Feedback, Lost, SentPacket, Token};
+use crate::event::{Feedback, Lost, RttSample, SentPacket, Token};
+use crate::inheritance::Inheritance;
 use crate::prr::Prr;
 use crate::recovery::{RecoveryChange, RecoveryEpisode};
 use crate::resume::trial::Trial;
@@ -92,9 +93,14 @@ impl LossWindow {
     pub(crate) fn new(settings: &Settings) -> Self {
         let mss = settings.mss.max(1);
         let initial_window = settings.initial_window.max(u64::from(mss));
+        let inherited = settings.inherited.map(|inherited| {
+            let window = inherited.window.max(2 * u64::from(mss));
+            (window, if inherited.has_filled_pipe { window } else { u64::MAX })
+        });
+        let (cwnd, ssthresh) = inherited.unwrap_or((initial_window, u64::MAX));
         Self {
-            cwnd: initial_window,
-            ssthresh: u64::MAX,
+            cwnd,
+            ssthresh,
             initial_window,
             in_flight: 0,
             delivered: 0,
@@ -105,6 +111,18 @@ impl LossWindow {
             mss,
             full: [false; 2],
             jump: Jumped::Never,
+        }
+    }
+
+    /// What it leaves to another controller, which has no other measure of the rate than the window
+    /// over a round trip.
+    pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
+        let window = if self.is_repairing() { self.ssthresh } else { self.cwnd };
+        Inheritance {
+            window,
+            min_rtt: rtt.min,
+            bw: Rate::of(window, rtt.smoothed),
+            has_filled_pipe: !self.is_initial(),
         }
     }
 

@@ -4,7 +4,8 @@ use uncork_units::Time;
 
 use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
-use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
+use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
+use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossWindow, Step};
 
 /// NewReno: slow start, a segment per round trip, half the window per congestion event.
@@ -23,6 +24,11 @@ impl NewReno {
     /// A controller for a new connection.
     pub fn new(settings: &Settings) -> Self {
         Self { window: LossWindow::new(settings), acked: 0 }
+    }
+
+    /// What it leaves to another controller.
+    pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
+        self.window.bequeath(rtt)
     }
 
     //= rfc5681 3.1-3

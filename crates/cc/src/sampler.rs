@@ -27,12 +27,10 @@ pub(crate) struct DeliverySampler {
     min_rtt: TimeDelta,
     /// Bytes in flight as last reported.
     in_flight: u64,
-    /// When the pacer lets the packet after the last one go, in nanoseconds. While there is one, or lost
-    /// data waits to be sent again, the top bit puts that off for three hundred years.
-    pacing_release: u64,
+    /// When the pacer would have let the packet after the last one go, had there been one; never
+    /// while the application has more or lost data waits to be sent again.
+    pacing_release: Time,
 }
-
-const BACKLOGGED: u64 = 1 << 63;
 
 /// What one feedback says about the path (the draft's `RS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +78,7 @@ impl DeliverySampler {
             app_limited_until: 0,
             min_rtt: initial_rtt.unwrap_or(TimeDelta::MAX),
             in_flight: 0,
-            pacing_release: BACKLOGGED,
+            pacing_release: Time::NEVER,
         }
     }
 
@@ -128,20 +126,21 @@ impl DeliverySampler {
     //= bbr-06 4.1.1.3-1 4.1.1.3-2 4.1.2.4-4
     //= rfc9002 7.8-2
     pub(crate) fn check_app_limited(&mut self, now: Time, room: bool) {
-        if room && now.as_nanos() > self.pacing_release {
+        if room && now > self.pacing_release {
             self.mark_app_limited();
         }
     }
 
     /// Lost data waits to be sent again (C.lost_out > C.retrans_out): the sender has not run dry.
     pub(crate) fn lost_data_waits(&mut self) {
-        self.pacing_release |= BACKLOGGED;
+        self.pacing_release = Time::NEVER;
     }
 
-    /// The packet sent last turns out to have been the last there was.
+    /// There was no more to send at `now`. Of what came then, the pacer may still hold back a packet of
+    /// so many `bytes`.
     //= bbr-06 4.1.2.4-4
-    pub(crate) fn run_dry(&mut self) {
-        self.pacing_release &= !BACKLOGGED;
+    pub(crate) fn run_dry(&mut self, now: Time, bytes: u64, pacing_rate: Rate) {
+        self.pacing_release = now + pacing_rate.time_for(bytes);
     }
 
     /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` tells until
@@ -159,12 +158,11 @@ impl DeliverySampler {
             self.delivered_time = now;
         }
         self.in_flight = packet.in_flight;
-        let held = pacing_rate.map(|rate| rate.time_for(u64::from(packet.bytes)));
-        self.pacing_release = (now + held.unwrap_or_default()).as_nanos();
-        match app {
-            AppState::Backlogged => self.lost_data_waits(),
-            AppState::Drained => self.run_dry(),
-        }
+        self.pacing_release = match (app, pacing_rate) {
+            (AppState::Backlogged, _) => Time::NEVER,
+            (AppState::Drained, None) => now,
+            (AppState::Drained, Some(rate)) => now + rate.time_for(u64::from(packet.bytes)),
+        };
         let send_elapsed = now.since(self.first_send_time);
         Token::new(
             now,
@@ -501,7 +499,7 @@ mod tests {
         let mut flow = Flow::new();
         flow.pacing_rate = Some(Rate::from_bytes_per_sec(100_000));
         let first = flow.send(0, AppState::Backlogged);
-        flow.sampler.run_dry();
+        flow.sampler.run_dry(at(0), 1_000, Rate::from_bytes_per_sec(100_000));
         flow.sampler.check_app_limited(at(10), true);
         assert!(!flow.sampler.is_app_limited(), "the pacer would not have sent before");
         let late = flow.send(11, AppState::Backlogged);

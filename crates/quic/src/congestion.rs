@@ -28,6 +28,8 @@ pub(crate) struct Congestion {
     rtt: RttEstimator,
     /// The latest time that was told.
     now: Time,
+    /// Packets that left earlier are none of the controller's.
+    since: Time,
     /// Packets reported as marked so far, by space.
     marked: [u64; 3],
     counts: Counts,
@@ -84,6 +86,7 @@ impl Congestion {
             ledger: Ledger::default(),
             rtt: RttEstimator::default(),
             now,
+            since: now,
             marked: [0; 3],
             counts: Counts::default(),
             pending: Pending::default(),
@@ -114,21 +117,19 @@ impl Congestion {
         self.ledger.in_flight()
     }
 
-    /// Goes on with another algorithm, from the window and the round-trip time that there are.
+    /// Goes on with another algorithm, from what this one has learned.
     pub(crate) fn choose(&mut self, spec: CcSpec) {
         if spec == self.spec {
             return;
         }
-        // What left up to now is none of its own: it ignores it, as after a change of path.
-        let now = self.now + TimeDelta::from_nanos(1);
-        let mut settings = Settings::new(self.mss, self.seed, now);
-        if let Some(rtt) = self.rtt.last() {
-            settings.initial_window = self.controller.control().cwnd;
-            settings.initial_rtt = Some(rtt.min);
-        }
+        // What left up to now has tokens of this one.
+        self.now += TimeDelta::from_nanos(1);
+        let mut settings = Settings::new(self.mss, self.seed, self.now);
+        settings.initial_rtt = self.rtt.last().map(|rtt| rtt.min);
+        settings.inherited = self.rtt.last().map(|rtt| self.controller.bequeath(rtt));
         self.spec = spec;
+        self.since = self.now;
         self.controller = spec.build(&settings);
-        self.now = now;
     }
 
     /// The same on the path that the connection has moved to: what is in flight on the old one is not
@@ -248,7 +249,7 @@ impl Congestion {
         let (in_flight, oldest) = (ledger.in_flight(), ledger.oldest_sent());
         let mut feedback = Feedback::new(&pending.acked, &pending.lost, in_flight, oldest);
         (feedback.rtt, feedback.ce_packets) = (rtt, marked);
-        self.controller.on_feedback(self.now, &feedback);
+        self.controller.on_feedback(self.now, &feedback.since(self.since));
         if let Some(mtu) = self.pending.mtu {
             self.change_mtu(mtu);
         }
@@ -284,7 +285,8 @@ impl Congestion {
             return;
         }
         self.counts.spurious_packets += spurious.len() as u64;
-        self.controller.on_spurious(self.now, &spurious);
+        let own = spurious.partition_point(|lost| lost.token.send_time() < self.since);
+        self.controller.on_spurious(self.now, &spurious[own..]);
         let acked = &mut self.pending.acked;
         acked.extend(spurious.iter().map(|&Lost { token, bytes, .. }| Acked { token, bytes }));
         acked.sort_by_key(|packet| packet.token.send_time());

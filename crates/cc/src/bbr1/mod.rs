@@ -16,13 +16,14 @@ mod startup;
 #[cfg(test)]
 mod tests;
 
-use uncork_units::{Rate, Rng, Time};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::filter::WindowedMax;
 use crate::full_pipe::FullPipe;
+use crate::inheritance::Inheritance;
 use crate::recovery::RecoveryEpisode;
 use crate::resume::bbr::BbrResume;
 use crate::round::RoundCounter;
@@ -132,7 +133,30 @@ impl Bbr1 {
             next_departure: settings.now,
         };
         bbr.init_pacing_rate(settings.initial_rtt);
+        if let Some(inherited) = &settings.inherited {
+            bbr.take_over(settings.now, inherited);
+        }
         bbr
+    }
+
+    /// Goes on from where another controller was. What that had in flight may hold a queue: it is
+    /// drained first.
+    fn take_over(&mut self, now: Time, inherited: &Inheritance) {
+        self.cwnd = inherited.window.max(self.min_pipe_cwnd());
+        self.min_rtt = MinRtt::new(now, Some(inherited.min_rtt));
+        self.init_pacing_rate(Some(inherited.min_rtt));
+        if inherited.has_filled_pipe {
+            self.max_bw.reset(0, inherited.bw.bytes_per_sec());
+            self.full_pipe.declare_full();
+            self.mode = Mode::Drain;
+            self.set_pacing_rate(inherited.bw, self.pacing_gain());
+        }
+    }
+
+    /// What it leaves to another controller.
+    pub(crate) fn bequeath(&self) -> Inheritance {
+        let (bw, min_rtt) = (self.bw(), self.min_rtt.get().unwrap_or(TimeDelta::MAX));
+        Inheritance::of_model(bw, min_rtt, self.full_pipe.reached(), self.cwnd)
     }
 
     /// The first RTT sample replaces a pacing rate that was made up without one.
@@ -183,6 +207,7 @@ impl Bbr1 {
             mss: u32::try_from(self.mss).unwrap_or(u32::MAX),
             initial_window: self.initial_window,
             initial_rtt: None,
+            inherited: None,
             seed: self.rng.next_u64(),
             now,
         };
@@ -275,7 +300,7 @@ impl Controller for Bbr1 {
                 self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
             }
             PathEvent::Migrated => self.migrate(now),
-            PathEvent::Drained => self.sampler.run_dry(),
+            PathEvent::Drained => self.sampler.run_dry(now, self.mss, self.pacing_rate),
             PathEvent::Resume(hint) => {
                 let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
                 self.resume.offer(hint, is_lossless && self.mode == Mode::Startup);

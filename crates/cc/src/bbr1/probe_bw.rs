@@ -122,7 +122,7 @@ mod tests {
         let mut begun = [false; CYCLE_PHASES as usize];
         for seed in 0..200 {
             let now = Time::ZERO;
-            let settings = Settings { mss: 1_448, initial_window: 0, initial_rtt: None, seed, now };
+            let settings = Settings { initial_window: 0, ..Settings::new(1_448, seed, now) };
             let mut bbr = Bbr1::new(&settings);
             bbr.enter_probe_bw(now);
             begun[bbr.cycle.phase as usize] = true;

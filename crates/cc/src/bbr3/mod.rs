@@ -29,12 +29,13 @@ mod state;
 mod tests;
 mod undo;
 
-use uncork_units::{Rate, Rng, Time};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::full_pipe::FullPipe;
+use crate::inheritance::Inheritance;
 use crate::recovery::RecoveryEpisode;
 use crate::resume::bbr::BbrResume;
 use crate::round::RoundCounter;
@@ -175,7 +176,33 @@ impl Bbr3 {
             send_quantum: 0,
         };
         bbr.set_send_quantum();
+        if let Some(inherited) = &settings.inherited {
+            bbr.take_over(now, inherited);
+        }
         bbr
+    }
+
+    /// Goes on from where another controller was. What that had in flight may hold a queue: it is
+    /// drained first.
+    fn take_over(&mut self, now: Time, inherited: &Inheritance) {
+        let &Inheritance { window, min_rtt, bw, has_filled_pipe } = inherited;
+        self.cwnd = window.max(self.min_pipe_cwnd());
+        self.min_rtt = MinRtt::new(now, Some(min_rtt));
+        self.pacing_rate = control::init_pacing_rate(self.profile, self.cwnd, Some(min_rtt));
+        if has_filled_pipe {
+            self.max_bw.update(bw);
+            self.bound_bw_for_model();
+            self.full_pipe.declare_full();
+            self.enter_drain();
+            self.set_pacing_rate(self.state.pacing_gain(self.profile));
+        }
+        self.set_send_quantum();
+    }
+
+    /// What it leaves to another controller.
+    pub(crate) fn bequeath(&self) -> Inheritance {
+        let (bw, min_rtt) = (self.max_bw.get(), self.min_rtt.get().unwrap_or(TimeDelta::MAX));
+        Inheritance::of_model(bw, min_rtt, self.full_pipe.reached(), self.cwnd)
     }
 
     /// Every change of BBR.state passes through here.
@@ -275,7 +302,7 @@ impl Controller for Bbr3 {
         match event {
             PathEvent::MtuChanged { mss } => self.change_mss(mss),
             PathEvent::Migrated => self.start_over(now),
-            PathEvent::Drained => self.sampler.run_dry(),
+            PathEvent::Drained => self.sampler.run_dry(now, self.mss, self.pacing_rate),
             PathEvent::Resume(hint) => {
                 let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
                 self.resume.offer(hint, is_lossless && self.state == State::Startup);

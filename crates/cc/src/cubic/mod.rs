@@ -10,6 +10,7 @@ use crate::ack_train::AckTrain;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::hystart::HyStart;
+use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossWindow, Step};
 use curve::{Curve, Epoch};
 
@@ -55,13 +56,24 @@ impl Cubic {
     /// A controller for a new connection. `rfc8312` leaves out what RFC 9438 §4.3 added to the
     /// Reno-friendly region.
     pub fn new(settings: &Settings, rfc8312: bool) -> Self {
-        Self {
-            window: LossWindow::new(settings),
+        let window = LossWindow::new(settings);
+        let plateau = Curve::plateau(settings.now, window.cwnd());
+        let mut cubic = Self {
             rfc8312,
             phase: Phase::SLOW_START,
-            undo: Curve::plateau(settings.now, settings.initial_window).epoch(),
+            undo: plateau.epoch(),
             rtt_us: settings.initial_rtt.map_or(0, micros),
+            window,
+        };
+        if !cubic.window.in_slow_start() {
+            cubic.avoid(plateau);
         }
+        cubic
+    }
+
+    /// What it leaves to another controller.
+    pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
+        self.window.bequeath(rtt)
     }
 
     /// The epoch under way, or the one that would begin if slow start ended now.

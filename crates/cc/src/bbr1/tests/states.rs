@@ -15,7 +15,7 @@ const MSS_BYTES: u64 = MSS as u64;
 
 fn settings(initial_rtt: Option<TimeDelta>) -> Settings {
     let initial_window = 10 * MSS_BYTES;
-    Settings { mss: MSS, initial_window, initial_rtt, seed: 1, now: Time::ZERO }
+    Settings { initial_window, initial_rtt, ..Settings::new(MSS, 1, Time::ZERO) }
 }
 
 /// A flow over `mbit` with a buffer of two BDP, which Startup does not overflow.

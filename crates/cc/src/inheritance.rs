@@ -1,0 +1,127 @@
+//! What a controller leaves to another that takes over an open connection.
+
+use uncork_units::{Rate, TimeDelta};
+
+use crate::any::AnyController;
+use crate::event::RttSample;
+
+/// What a controller has learned of a path, as far as another can use it: [`Settings::inherited`].
+///
+/// [`Token`]s are not handed down: what left before the change is reported to neither of the two
+/// ([`Feedback::since`]).
+///
+/// [`Settings::inherited`]: crate::Settings::inherited
+/// [`Token`]: crate::Token
+/// [`Feedback::since`]: crate::Feedback::since
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inheritance {
+    /// Bytes that may be in flight: once the pipe is full, what fills it.
+    pub window: u64,
+    /// The shortest round-trip time.
+    pub min_rtt: TimeDelta,
+    /// What the path delivers.
+    pub bw: Rate,
+    /// Whether slow start, or Startup, is over.
+    pub has_filled_pipe: bool,
+}
+
+impl Inheritance {
+    /// That of a model. Its window leaves room for what is delayed or aggregated, which one that waits
+    /// for losses would fill: the bandwidth-delay product is what it takes.
+    pub(crate) fn of_model(bw: Rate, min_rtt: TimeDelta, is_full: bool, cwnd: u64) -> Self {
+        let has_filled_pipe = is_full && !bw.is_zero() && min_rtt != TimeDelta::MAX;
+        let window = if has_filled_pipe { bw.bytes_in(min_rtt).min(cwnd) } else { cwnd };
+        Self { window, min_rtt, bw, has_filled_pipe }
+    }
+}
+
+impl AnyController {
+    /// What this controller leaves to the one that takes over, on a connection whose last round-trip
+    /// times were `rtt`.
+    pub fn bequeath(&self, rtt: RttSample) -> Inheritance {
+        match self {
+            Self::Reno(reno) => reno.bequeath(rtt),
+            Self::Cubic(cubic) => cubic.bequeath(rtt),
+            Self::Bbr1(bbr) => bbr.bequeath(),
+            Self::Bbr3(bbr) => bbr.bequeath(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::script::{Host, MSS, segments, settings};
+    use crate::{CcSpec, Controller, Settings};
+
+    const RTT: TimeDelta = TimeDelta::from_millis(100);
+
+    /// 100 segments of a path of 100 ms.
+    fn inherited(has_filled_pipe: bool) -> Inheritance {
+        let window = segments(100);
+        Inheritance { window, min_rtt: RTT, bw: Rate::of(window, RTT), has_filled_pipe }
+    }
+
+    fn heir(cc: &str, has_filled_pipe: bool) -> Host<AnyController> {
+        let spec: CcSpec = cc.parse().expect("a controller");
+        let inherited = Some(inherited(has_filled_pipe));
+        Host::new(spec.build(&Settings { inherited, ..settings(10) }))
+    }
+
+    #[test]
+    fn an_heir_goes_on_where_the_other_was() {
+        for (cc, state) in [
+            ("reno", "CongestionAvoidance"),
+            ("cubic", "CongestionAvoidance"),
+            ("bbr1", "Drain"),
+            ("bbr2", "Drain"),
+            ("bbr3", "Drain"),
+        ] {
+            let host = heir(cc, true);
+            let (control, snapshot) = (host.cc.control(), host.cc.snapshot());
+            assert_eq!((control.cwnd, snapshot.state), (segments(100), state), "{cc}");
+            if let Some(max_bw) = snapshot.max_bw {
+                assert_eq!((max_bw, snapshot.min_rtt), (inherited(true).bw, Some(RTT)), "{cc}");
+                assert!(control.pacing_rate < Some(max_bw), "{cc}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_full_goes_on_growing() {
+        for (cc, state) in [
+            ("reno", "SlowStart"),
+            ("cubic", "SlowStart"),
+            ("bbr1", "Startup"),
+            ("bbr3", "Startup"),
+        ] {
+            let mut host = heir(cc, false);
+            assert_eq!(host.cc.snapshot().state, state, "{cc}");
+            assert_eq!(host.cwnd(), segments(100), "{cc}");
+            host.fill();
+            host.advance(RTT);
+            host.ack(100);
+            assert!(host.cwnd() > segments(100), "{cc}: {}", host.cwnd() / u64::from(MSS));
+        }
+    }
+
+    /// Each leaves what it was given, and a model no more than the bandwidth-delay product.
+    #[test]
+    fn nothing_is_gained_or_lost_on_the_way() {
+        let rtt = RttSample { latest: RTT, smoothed: RTT, min: RTT };
+        let left: Vec<_> = ["reno", "cubic", "bbr1", "bbr3"]
+            .into_iter()
+            .map(|cc| heir(cc, true).cc.bequeath(rtt))
+            .collect();
+        assert!(left.iter().all(|left| left.has_filled_pipe && left.min_rtt == RTT), "{left:?}");
+        assert!(left.iter().all(|left| left.bw == inherited(true).bw), "{left:?}");
+        let windows: Vec<u64> = left.iter().map(|left| left.window / u64::from(MSS)).collect();
+        assert!(windows.iter().all(|window| (99..=100).contains(window)), "{windows:?}");
+        let fresh = heir("bbr3", false).cc.bequeath(rtt);
+        assert_eq!((fresh.window, fresh.has_filled_pipe), (segments(100), false));
+    }
+}
