@@ -50,10 +50,25 @@ impl Failure {
 
     /// Nothing can be written to the directory of `--output`.
     pub(crate) fn output(directory: &Path, error: &io::Error) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "make room there, or give another directory"
+            }
+            _ => "give a directory that can be written, or one that can be created",
+        };
+        Self::cannot_write(directory, error, remedy)
+    }
+
+    /// A run cannot be kept in the directory of `--output`; `again` goes on with those that are.
+    pub(crate) fn unkept(directory: &Path, error: &io::Error, again: &str) -> Self {
+        let remedy = format!("once it can be written, go on with: {again}");
+        Self::cannot_write(directory, error, &remedy)
+    }
+
+    fn cannot_write(directory: &Path, error: &io::Error, remedy: &str) -> Self {
+        let directory = directory.display();
         Self::Environment(format!(
-            "cannot write to '{}' of '--output <DIR>': {error}; give a directory that can be \
-             written, or one that can be created",
-            directory.display()
+            "cannot write to '{directory}' of '--output <DIR>': {error}; {remedy}"
         ))
     }
 

@@ -7,12 +7,24 @@ use std::path::{Path, PathBuf};
 /// A file to be: its name and what is in it.
 pub(crate) type File = (&'static str, Vec<u8>);
 
+/// What [`probe`] writes: more than a file system keeps beside a file's name.
+const PROBE: [u8; 4096] = [0; 4096];
+
 /// Finds out whether files called `names` can be written to `directory`, and leaves it as it was.
 pub(crate) fn probe(directory: &Path, names: &[&str]) -> io::Result<()> {
     let created = create(directory)?;
-    let result = refuse_occupied(directory, names).and_then(|()| Staging::new(directory).map(drop));
+    let result = refuse_occupied(directory, names).and_then(|()| {
+        // A full file system may well have room for a directory.
+        let staging = Staging::new(directory)?;
+        fs::write(staging.new_file("probe"), PROBE)
+    });
     remove_empty(&created);
     result
+}
+
+/// `error`, with the file that could not be written.
+pub(crate) fn of_file(name: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
 /// Writes `files` to `directory`, which is created if need be. When that fails, `directory` is as
@@ -31,14 +43,14 @@ fn write_existing(directory: &Path, files: &[File]) -> io::Result<()> {
     refuse_occupied(directory, &names)?;
     let staging = Staging::new(directory)?;
     for (name, content) in files {
-        fs::write(staging.new_file(name), content)?;
+        fs::write(staging.new_file(name), content).map_err(|error| of_file(name, &error))?;
     }
     for (done, name) in names.iter().enumerate() {
         if let Err(error) = staging.put_in_place(name) {
-            for name in &names[..done] {
-                staging.take_back(name);
+            for done in &names[..done] {
+                staging.take_back(done);
             }
-            return Err(error);
+            return Err(of_file(name, &error));
         }
     }
     Ok(())

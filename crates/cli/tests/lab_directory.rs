@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{Finished, Scratch, finish};
+use common::{Finished, Scratch, assert_same, finish};
 use serde_json::Value;
 
 /// Two cells of four seeds.
@@ -65,22 +65,6 @@ fn refusal(scratch: &Scratch, arguments: &str) -> String {
     let Finished { status, stdout, stderr } = lab(scratch, arguments);
     assert_eq!((status, stdout.as_str()), (2, ""), "{arguments}: {stderr}");
     stderr
-}
-
-/// Both directories have the same results, but for what they cost.
-fn assert_same(one: &Path, other: &Path) {
-    let tables = ["cells.csv", "flows.parquet", "objects.parquet", "series.parquet"];
-    for name in tables.into_iter().chain(["scenario.toml"]) {
-        let [one, other] = [one, other].map(|path| fs::read(path.join(name)).unwrap());
-        assert!(one == other, "{name}");
-    }
-    for (name, cost) in [("summary.json", "\"engine\": {"), ("report.html", "<footer")] {
-        let [one, other] = [one, other].map(|path| {
-            let text = fs::read_to_string(path.join(name)).unwrap();
-            text.rsplit_once(cost).unwrap().0.to_owned()
-        });
-        assert_eq!(one, other, "{name}");
-    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ use uncork_lab::{
     DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError, StateNames, run_name,
 };
 
+use crate::output;
+
 /// The directory of runs within that of the results.
 const RUNS: &str = "runs";
 
@@ -141,8 +143,9 @@ impl RunDirectory {
     fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let unfinished = self.path(&format!(".{name}.{}", std::process::id()));
         let written = fs::write(&unfinished, content);
-        written.and_then(|()| fs::rename(&unfinished, self.path(name))).inspect_err(|_| {
+        written.and_then(|()| fs::rename(&unfinished, self.path(name))).map_err(|error| {
             let _ = fs::remove_file(&unfinished);
+            output::of_file(&format!("{RUNS}/{name}"), &error)
         })
     }
 }

@@ -158,7 +158,9 @@ impl Work<'_> {
         });
         let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
         match (failed, &self.directory) {
-            (Some(error), Some(directory)) => Err(Failure::output(directory.results(), &error)),
+            (Some(error), Some(directory)) => {
+                Err(Failure::unkept(directory.results(), &error, &self.again))
+            }
             _ => runs.map_err(|error| {
                 if error.is_of_machine {
                     Failure::Environment(error.message)

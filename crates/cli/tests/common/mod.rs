@@ -47,6 +47,22 @@ pub fn finish(mut command: Command) -> Finished {
     }
 }
 
+/// Both directories have the same results, but for what they cost.
+pub fn assert_same(one: &Path, other: &Path) {
+    let tables = ["cells.csv", "flows.parquet", "objects.parquet", "series.parquet"];
+    for name in tables.into_iter().chain(["scenario.toml"]) {
+        let [one, other] = [one, other].map(|path| fs::read(path.join(name)).unwrap());
+        assert!(one == other, "{name}");
+    }
+    for (name, cost) in [("summary.json", "\"engine\": {"), ("report.html", "<footer")] {
+        let [one, other] = [one, other].map(|path| {
+            let text = fs::read_to_string(path.join(name)).unwrap();
+            text.rsplit_once(cost).unwrap().0.to_owned()
+        });
+        assert_eq!(one, other, "{name}");
+    }
+}
+
 /// The data of a command that does what it should and says nothing else.
 pub fn stdout(line: &str) -> String {
     let Finished { status, stdout, stderr } = uncork(line);

@@ -1,0 +1,307 @@
+//! A disk that fills up: one error that names the file, no half of a result, and all of it once there is
+//! room. The disk is a tmpfs that only the test sees; where it cannot be mounted, that is said.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{Finished, Scratch, assert_same, command, finish, not_run};
+
+/// What a tmpfs hands out at a time.
+const PAGE: u64 = 4096;
+/// The file that fills the disk.
+const BALLAST: &str = "ballast";
+const FULL: &str = "No space left on device (os error 28)";
+const GO_ON: &str = "once it can be written, go on with: ";
+const MAKE_ROOM: &str = "make room there, or give another directory";
+
+/// Two cells of four seeds, a page for each run.
+const SMALL: &str = r#"title = "A small one"
+[run]
+seeds = 4
+[path]
+rate = "20mbit"
+rtt = "20ms"
+loss = "1%"
+[flow.main]
+cc = "cubic"
+transfer = "100kB"
+[matrix]
+"flow.main.cc" = ["cubic", "bbr1"]
+"#;
+
+/// A file system of 4 MB, mounted where a process of its own sees it, which others reach through `/proc`.
+struct Disk {
+    path: PathBuf,
+    keeper: Child,
+    scratch: Scratch,
+}
+
+impl Disk {
+    fn mounted(name: &str) -> Option<Self> {
+        let scratch = Scratch::new(name);
+        let mut unshare = Command::new("unshare");
+        if !rustix::process::geteuid().is_root() {
+            unshare.args(["--user", "--map-root-user"]);
+        }
+        let script = "mount -t tmpfs -o size=4m uncork-test \"$0\" && echo mounted && read -r end";
+        unshare.args(["--mount", "sh", "-c", script]).arg(scratch.path(""));
+        let mut keeper = unshare.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(keeper.stdout.take().unwrap()).lines().next();
+        if said.is_none() {
+            keeper.wait().unwrap();
+            not_run("mounting a tmpfs needs root, or user namespaces that anybody may make");
+            return None;
+        }
+        let inside = scratch.path("").strip_prefix("/").unwrap().to_path_buf();
+        let path = PathBuf::from(format!("/proc/{}/root", keeper.id())).join(inside);
+        let disk = Self { path, keeper, scratch };
+        disk.write("small.toml", SMALL);
+        Some(disk)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path.join(name), text).unwrap();
+    }
+
+    /// Leaves room for `pages`.
+    fn fill(&self, pages: u64) {
+        let mut ballast = File::create(self.path.join(BALLAST)).unwrap();
+        let mut size = 0;
+        while let Ok(written) = ballast.write(&[0; PAGE as usize]) {
+            size += written as u64;
+        }
+        ballast.set_len(size - pages * PAGE).unwrap();
+    }
+
+    fn make_room(&self) {
+        fs::remove_file(self.path.join(BALLAST)).unwrap();
+    }
+
+    /// `uncork` with the arguments of `line`, there.
+    fn command(&self, line: &str) -> Command {
+        let mut command = command(line);
+        command.current_dir(&self.path).env("UNCORK_TEST_MARK", self.mark());
+        command
+    }
+
+    fn uncork(&self, line: &str) -> Finished {
+        finish(self.command(line))
+    }
+
+    /// The names of all entries, hidden ones too.
+    fn entries(&self, below: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path.join(below)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+
+    fn mark(&self) -> String {
+        format!("full-disk-{}", self.keeper.id())
+    }
+
+    /// Nothing runs any more of what a command on this disk has started, and so no namespace is left.
+    fn assert_nobody_is_left(&self) {
+        let mark = self.mark();
+        let is_marked = |pid: &fs::DirEntry| {
+            let environment = fs::read(pid.path().join("environ")).unwrap_or_default();
+            environment.windows(mark.len()).any(|part| part == mark.as_bytes())
+        };
+        let left = || fs::read_dir("/proc").unwrap().flatten().filter(is_marked).count();
+        for _ in 0..500 {
+            if left() == 0 {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("{} processes are left", left());
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ended = self.keeper.wait();
+    }
+}
+
+/// The error of a command that ends for want of room, and prints no result.
+fn refusal(command: Command) -> String {
+    let Finished { status, stdout, stderr } = finish(command);
+    assert_eq!((status, stdout.as_str()), (3, ""), "{stderr}");
+    let errors: Vec<&str> = stderr.lines().filter(|line| line.starts_with("error")).collect();
+    assert_eq!(errors.len(), 1, "{stderr}");
+    assert!(!stderr.contains("panic"), "{stderr}");
+    errors[0].to_owned()
+}
+
+/// That `file`, or what begins so, cannot be written to `directory`, and why not.
+fn assert_no_room(error: &str, directory: &str, file: &str, remedy: &str) {
+    assert_starts(
+        error,
+        &format!("error: cannot write to '{directory}' of '--output <DIR>': {file}"),
+    );
+    assert!(error.ends_with(&format!("{FULL}; {remedy}")), "{error}\nhas no {remedy}");
+}
+
+fn assert_starts(text: &str, start: &str) {
+    assert!(text.starts_with(start), "{text}\nis not\n{start}");
+}
+
+#[test]
+fn a_full_disk_is_found_out_before_the_run() {
+    let Some(disk) = Disk::mounted("full-before") else { return };
+    disk.fill(0);
+    // Were they run, these would take many minutes.
+    for line in [
+        "compare --rate 100mbit --duration 30000s -o out",
+        "lab run small.toml --set flow.main.transfer=1GB --seeds 100 -o out",
+        "lab agree small.toml --set flow.main.transfer=1GB --seeds 100 -o out",
+        "emu -o out -- sleep 1000",
+    ] {
+        let error = refusal(disk.command(line));
+        assert_no_room(&error, "out", FULL, MAKE_ROOM);
+        assert_eq!(disk.entries(""), [BALLAST, "small.toml"], "{line}");
+    }
+    disk.assert_nobody_is_left();
+}
+
+#[test]
+fn a_comparison_keeps_the_files_that_were_there() {
+    let Some(disk) = Disk::mounted("full-compare") else { return };
+    let compare = |cc: &str| format!("compare --size 100kB --seeds 2 --cc {cc} -o out");
+    assert_eq!(disk.uncork(&compare("cubic")).status, 0);
+    let read = |name: &str| fs::read(disk.path.join("out").join(name)).unwrap();
+    let files = disk.entries("out");
+    let before: Vec<_> = files.iter().map(|name| read(name)).collect();
+    for pages in [1, 4, 8] {
+        disk.fill(pages);
+        let error = refusal(disk.command(&compare("reno")));
+        assert_no_room(&error, "out", "", MAKE_ROOM);
+        assert!(files.iter().any(|name| error.contains(&format!("': {name}: {FULL}"))), "{error}");
+        assert_eq!(disk.entries("out"), files);
+        assert!(files.iter().map(|name| read(name)).eq(before.iter().cloned()), "{pages}");
+        disk.make_room();
+    }
+    assert_eq!(disk.uncork(&compare("reno")).status, 0);
+    assert!(String::from_utf8(read("summary.json")).unwrap().contains("\"reno\""));
+}
+
+/// Room for some of the runs, for all but the report, and for one run at a time.
+#[test]
+fn a_sweep_goes_on_when_there_is_room() {
+    let Some(disk) = Disk::mounted("full-sweep") else { return };
+    fs::write(disk.scratch.path("small.toml"), SMALL).unwrap();
+    let whole = finish(common::lab(&disk.scratch, "run small.toml -o whole"));
+    assert_eq!(whole.status, 0, "{}", whole.stderr);
+    for (jobs, pages) in [(1, 1), (1, 4), (2, 5), (2, 12)] {
+        let out = format!("out-{jobs}-{pages}");
+        disk.fill(pages);
+        let error = refusal(disk.command(&format!("lab run small.toml --jobs {jobs} -o {out}")));
+        // A page is the manifest's.
+        let runs = usize::try_from(pages - 1).unwrap().min(8);
+        assert_eq!(disk.entries(&format!("{out}/runs")).len(), 1 + runs, "{error}");
+        assert_eq!(disk.entries(&out), ["runs"]);
+        if runs < 8 {
+            let again = format!("{GO_ON}uncork lab run small.toml --resume -o {out}");
+            assert_no_room(&error, &out, "runs/0000", &again);
+            let merged = disk.uncork(&format!("lab merge {out}"));
+            assert_eq!(merged.status, 2);
+            let missing = format!("error: {} of 8 runs of 'small' are missing", 8 - runs);
+            assert_starts(&merged.stderr, &missing);
+        }
+        disk.make_room();
+        let resumed = disk.uncork(&format!("lab run small.toml --resume -o {out}"));
+        assert_eq!(resumed.status, 0, "{}", resumed.stderr);
+        let note = format!("note: {runs} of 8 runs are there already\n");
+        assert_eq!(resumed.stderr, if runs == 0 { String::new() } else { note });
+        assert_same(&disk.scratch.path("whole"), &disk.path.join(out));
+    }
+}
+
+#[test]
+fn what_is_merged_is_written_as_a_whole_or_not() {
+    let Some(disk) = Disk::mounted("full-merge") else { return };
+    assert_eq!(disk.uncork("lab run small.toml -o out").status, 0);
+    disk.fill(6);
+    let error = refusal(disk.command("lab merge out -o merged"));
+    assert_no_room(&error, "merged", "", MAKE_ROOM);
+    assert_eq!(disk.entries(""), [BALLAST, "out", "small.toml"]);
+    disk.make_room();
+    assert_eq!(disk.uncork("lab merge out -o merged").status, 0);
+    assert_same(&disk.path.join("out"), &disk.path.join("merged"));
+}
+
+/// Whether the machine lets `command` emulate paths.
+fn can(disk: &Disk) -> bool {
+    let Finished { status, stderr, .. } = disk.uncork("emu -q -- true");
+    if status == 3 {
+        not_run(&stderr);
+    }
+    status != 3
+}
+
+#[test]
+fn runs_over_the_kernel_go_on_when_there_is_room() {
+    let Some(disk) = Disk::mounted("full-netns").filter(can) else { return };
+    let run = "lab run small.toml --on netns --seeds 2 --jobs 1";
+    disk.fill(3);
+    let error = refusal(disk.command(&format!("{run} -o out")));
+    let again = format!("{GO_ON}uncork lab run small.toml --on netns --seeds 2 --resume -o out");
+    assert_no_room(&error, "out", "runs/0000", &again);
+    assert_eq!(disk.entries("out"), ["runs"]);
+    let kept = disk.entries("out/runs").len() - 1;
+    assert!((1..4).contains(&kept), "{kept} runs are kept");
+    disk.assert_nobody_is_left();
+    disk.make_room();
+    let resumed = disk.uncork(&format!("{run} --resume -o out"));
+    assert_eq!(resumed.status, 0, "{}", resumed.stderr);
+    assert_starts(&resumed.stderr, &format!("note: {kept} of 4 runs are there already\n"));
+    disk.assert_nobody_is_left();
+}
+
+/// The command itself fills the disk, and leaves something running.
+#[test]
+fn an_emulated_path_ends_with_everybody_on_it() {
+    let Some(disk) = Disk::mounted("full-emu").filter(can) else { return };
+    let mut emu = disk.command("emu -o out");
+    let script = format!("sleep 1000 & cat /dev/zero > {BALLAST}; exit 7");
+    emu.args(["--", "sh", "-c", &script]);
+    let error = refusal(emu);
+    assert_no_room(&error, "out", "summary.json: ", MAKE_ROOM);
+    assert_eq!(disk.entries(""), [BALLAST, "small.toml"]);
+    disk.assert_nobody_is_left();
+    disk.make_room();
+    assert_eq!(disk.uncork("emu -q -o out -- true").status, 0);
+    assert_eq!(disk.entries("out"), ["summary.json"]);
+}
+
+#[test]
+fn a_standing_path_goes_with_its_names() {
+    let Some(disk) = Disk::mounted("full-up").filter(can) else { return };
+    let mut up = disk.command("emu -q --up -o out");
+    let mut child = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().take(2);
+    let name = |line: String| line.split_whitespace().nth(1).unwrap().to_owned();
+    let names: Vec<_> =
+        lines.map(|line| PathBuf::from("/run/netns").join(name(line.unwrap()))).collect();
+    assert!(names.len() == 2 && names.iter().all(|name| fs::metadata(name).is_ok()), "{names:?}");
+    disk.fill(0);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(3));
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    assert_no_room(stderr.trim_end(), "out", "summary.json: ", MAKE_ROOM);
+    assert!(names.iter().all(|name| fs::symlink_metadata(name).is_err()), "{names:?}");
+    assert_eq!(disk.entries(""), [BALLAST, "small.toml"]);
+    disk.assert_nobody_is_left();
+}
