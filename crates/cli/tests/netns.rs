@@ -29,6 +29,11 @@ transfer = "300kB"
 [[threshold]]
 metric = "completion.p50"
 max = "5s"
+
+[[threshold]]
+metric = "queue_delay.p95"
+min = "1ms"
+max = "21ms"
 "#;
 
 fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
@@ -56,6 +61,8 @@ fn a_scenario_is_played_by_the_kernel() {
     let measured = |cell: usize| document["thresholds"][cell]["measured"].as_f64().unwrap();
     // 300 kB take 0.125 s on the link.
     assert!((0.125..5.0).contains(&measured(0)) && (0.125..5.0).contains(&measured(1)));
+    // One BDP of queue and a packet on the wire are 20.6 ms.
+    assert!((0.001..0.021).contains(&measured(2)) && (0.001..0.021).contains(&measured(3)));
 
     let again = lab(&scratch, SCENARIO, "--resume -o out");
     assert!(again.stderr.contains("2 of 2 runs are there already"), "{}", again.stderr);

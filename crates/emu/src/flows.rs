@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
 use uncork_path::{DelayLine, Loss, Packet, PathSpec};
 
 use crate::BackSpec;
 
 /// Who talks to whom: the host on the near side, the version of IP, the protocol, and the ports on
 /// both sides. Both directions of a connection have the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct FlowKey {
     /// Index of the host on the near side.
     pub host: u32,
@@ -85,6 +86,13 @@ impl<B> Flows<B> {
     /// If `number` was not given by [`Self::number`].
     pub(crate) fn get_mut(&mut self, number: u32) -> &mut Flow<B> {
         &mut self.all[number as usize]
+    }
+
+    /// Those that have a state of their own, by their numbers.
+    pub(crate) fn keys(&self) -> Vec<FlowKey> {
+        let mut keys: Vec<_> = self.numbers.iter().map(|(key, number)| (*number, *key)).collect();
+        keys.sort_unstable_by_key(|(number, _)| *number);
+        keys.into_iter().map(|(_, key)| key).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

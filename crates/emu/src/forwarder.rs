@@ -10,11 +10,11 @@ use uncork_units::{Time, TimeDelta};
 use crate::address::{Addresses, near_host};
 use crate::clock::{Clock, cpu_time};
 use crate::flows::FlowKey;
-use crate::network::{Arrival, Direction, Fate, Network};
+use crate::network::{Arrival, Body, Cause, Direction, Fate, Network};
 use crate::packet::{self, Header};
 use crate::pool::{Pool, Slot};
 use crate::record::Record;
-use crate::tally::Tallies;
+use crate::tally::{Queueing, Tallies};
 use crate::tun::Tun;
 use crate::{EmulationSpec, sys};
 
@@ -34,6 +34,15 @@ pub(crate) struct Parcel {
     ecn: Ecn,
     /// Its number in the record, if there is one.
     number: u64,
+    has_data: bool,
+    /// How long it has waited in queues, once it has crossed one.
+    queued_for: Option<TimeDelta>,
+}
+
+impl Body for Parcel {
+    fn crossed(&mut self, waited: TimeDelta) {
+        self.queued_for = Some(self.queued_for.unwrap_or(TimeDelta::ZERO) + waited);
+    }
 }
 
 /// The devices of all hosts: that of the far side, and those of the near side.
@@ -47,6 +56,7 @@ pub(crate) struct Devices {
 #[derive(Debug)]
 pub(crate) struct Carried {
     pub(crate) tallies: Tallies,
+    pub(crate) queueing: Queueing,
     pub(crate) network: Network<Parcel>,
     pub(crate) record: Record,
     pub(crate) stopped: Time,
@@ -71,6 +81,7 @@ pub(crate) fn carry(
         devices,
         pool: Pool::new(spec.mtu as usize),
         tallies: Tallies::of_hosts(devices.near.len()),
+        queueing: Queueing::new(spec.tell_queueing),
         record: Record::new(spec.record),
         clock,
     };
@@ -84,8 +95,9 @@ pub(crate) fn carry(
             }
         }
     }
-    let Exit { tallies, record, .. } = exit;
-    Ok(Carried { record, tallies, network, stopped: clock.now(), cpu: cpu_time(), ran_first })
+    let Exit { tallies, queueing, record, .. } = exit;
+    let (stopped, cpu) = (clock.now(), cpu_time());
+    Ok(Carried { tallies, queueing, network, record, stopped, cpu, ran_first })
 }
 
 /// Takes in what waits at a device: that of the far side has index 0.
@@ -124,6 +136,7 @@ struct Exit<'a> {
     devices: &'a Devices,
     pool: Pool,
     tallies: Tallies,
+    queueing: Queueing,
     record: Record,
     clock: Clock,
 }
@@ -152,14 +165,20 @@ impl Exit<'_> {
         tally.offer(now, bytes);
         let ecn = header.ecn;
         let number = self.record.begin(now, Arrival { direction, flow, bytes, ecn, body: () });
-        let body = Parcel { slot, came: now, ecn, number };
+        let body =
+            Parcel { slot, came: now, ecn, number, has_data: header.has_data, queued_for: None };
         Some(Arrival { direction, flow, bytes, ecn, body })
     }
 
     /// A packet arrives, or never will.
     fn settle(&mut self, direction: Direction, packet: &Packet<Parcel>, fate: Fate) {
-        let Parcel { slot, came, ecn, number } = packet.body;
+        let Parcel { slot, came, ecn, number, has_data, queued_for } = packet.body;
         self.record.end(number, fate, packet.ecn);
+        // Of what was lost behind the links it counts, too: whom random loss strikes is chance.
+        let crossed = matches!(fate, Fate::Arrives(_) | Fate::Dropped(Cause::Loss));
+        if let Some(waited) = queued_for.filter(|_| crossed && has_data) {
+            self.queueing.record(packet.flow, waited);
+        }
         match fate {
             Fate::Dropped(cause) => self.tallies.of_mut(direction).drop(cause, packet.host),
             Fate::Arrives(due) => {

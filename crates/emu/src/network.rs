@@ -5,7 +5,7 @@
 //! same times, and the same seed, the decisions are those of `uncork-sim`, whose elements, routes and
 //! streams of random numbers these are; a flow's number there is its place in order of appearance here.
 
-use uncork_path::{DroppedBy, Ecn, Links, LossPosition, Packet, PathSpec};
+use uncork_path::{Departure, DroppedBy, Ecn, Links, LossPosition, Packet, PathSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::flows::{Flow, FlowKey, Flows};
@@ -34,6 +34,12 @@ pub struct Arrival<B> {
     pub ecn: Ecn,
     /// What the caller knows it by.
     pub body: B,
+}
+
+/// What the caller knows a packet by.
+pub trait Body: Copy {
+    /// The packet has waited in a queue on its way to the near side, for so long.
+    fn crossed(&mut self, _waited: TimeDelta) {}
 }
 
 /// What becomes of a packet.
@@ -65,7 +71,7 @@ impl From<DroppedBy> for Cause {
     }
 }
 
-/// Paths at work. `B` is what the caller knows a packet by.
+/// Paths at work.
 #[derive(Debug)]
 pub struct Network<B> {
     paths: Vec<PathSpec>,
@@ -83,7 +89,7 @@ pub struct Network<B> {
     sent: [Vec<u64>; 2],
 }
 
-impl<B: Copy> Network<B> {
+impl<B: Body> Network<B> {
     /// The paths of `spec`, with nothing on them.
     pub fn new(spec: &EmulationSpec) -> Self {
         let (paths, seed) = (spec.paths.clone(), spec.seed);
@@ -113,6 +119,11 @@ impl<B: Copy> Network<B> {
     /// Flows seen so far.
     pub fn flows(&self) -> usize {
         self.flows.len()
+    }
+
+    /// The flows, in order of their numbers; those that share a number with an earlier one are left out.
+    pub(crate) fn flow_keys(&self) -> Vec<FlowKey> {
+        self.flows.keys()
     }
 
     /// Bytes that each link has sent in a direction, in the order of the specification: the shared
@@ -207,7 +218,8 @@ impl<B: Copy> Network<B> {
     fn on_link(&mut self, now: Time, link: u32, fate: &mut impl FnMut(Direction, Packet<B>, Fate)) {
         let departure = self.links.depart(now, link, &mut dropped(Direction::Down, fate));
         self.schedule.at(self.links.next_departure(link), Source::Link(link));
-        let Some(packet) = departure.map(|departure| departure.packet) else { return };
+        let Some(Departure { mut packet, queued_for }) = departure else { return };
+        packet.body.crossed(queued_for);
         self.sent[Direction::Down as usize][link as usize] += u64::from(packet.bytes);
         if let Some(next) = self.links.after(link, || self.hosts[packet.host as usize]) {
             self.offer_down(now, next, packet, fate);

@@ -15,6 +15,8 @@ pub(crate) struct Header {
     /// one has them, but all are of one flow.
     pub(crate) ports: [u16; 2],
     pub(crate) ecn: Ecn,
+    /// Whether there is anything behind the transport's header. Only TCP's packets may have nothing.
+    pub(crate) has_data: bool,
 }
 
 const TCP: u8 = 6;
@@ -55,6 +57,7 @@ fn parse_v4(packet: &[u8]) -> Option<Header> {
         protocol,
         ports: if is_fragment { [0; 2] } else { ports(protocol, transport) },
         ecn: ecn(fixed[1]),
+        has_data: is_fragment || has_data(protocol, transport),
     })
 }
 
@@ -74,6 +77,7 @@ fn parse_v6(packet: &[u8]) -> Option<Header> {
         protocol,
         ports: ports(protocol, transport),
         ecn: ecn(fixed[1] >> 4),
+        has_data: has_data(protocol, transport),
     })
 }
 
@@ -102,6 +106,14 @@ fn ports(protocol: u8, transport: &[u8]) -> [u16; 2] {
             [u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d])]
         }
         _ => [0; 2],
+    }
+}
+
+/// Whether a transport's packet is more than its header (RFC 9293 §3.1).
+fn has_data(protocol: u8, transport: &[u8]) -> bool {
+    match (protocol, transport.get(12)) {
+        (TCP, Some(offset)) => transport.len() > usize::from(offset >> 4) * 4,
+        _ => true,
     }
 }
 
@@ -185,6 +197,19 @@ mod tests {
         let header = parse(&v4(0xb8 | 1, TCP, 0x4000, &PORTS)).expect("a packet");
         assert_eq!((header.source, header.ecn), ("198.18.0.1".parse().expect("valid"), Ecn::Ect1));
         assert_eq!(header.ports, [0x1234, 80], "DF is no fragment");
+    }
+
+    /// A header of TCP with options: 32 bytes.
+    #[test]
+    fn a_segment_of_tcp_has_data_or_none() {
+        let header = [PORTS.as_slice(), &[0, 0, 0, 0, 0x80, 0x10], &[0; 18]].concat();
+        for (data, has) in [(0, false), (1, true), (1448, true)] {
+            let segment = [header.as_slice(), &vec![0; data]].concat();
+            for packet in [v4(0, TCP, 0, &segment), v6(0, TCP, &segment)] {
+                assert_eq!(parse(&packet).expect("a packet").has_data, has, "{data} B");
+            }
+        }
+        assert!(parse(&v4(0, UDP, 0, &PORTS)).expect("a packet").has_data);
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What an emulation did, and whether it was in time.
 
 use serde::Serialize;
+use uncork_flow::Quantiles;
 use uncork_units::TimeDelta;
 
 use crate::EmulationSpec;
+use crate::flows::FlowKey;
 use crate::forwarder::Carried;
 use crate::network::Direction;
 use crate::tally::{Tally, Timing};
@@ -25,6 +27,9 @@ pub struct Report {
     pub up: DirectionReport,
     /// What each link has sent.
     pub links: Vec<LinkReport>,
+    /// How long the packets of each flow waited in queues, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub queueing: Vec<FlowQueueing>,
     /// How late 1 % of packets may be, in milliseconds.
     pub lateness_limit_ms: f64,
     /// Whether the path ran before other processes (`SCHED_FIFO`).
@@ -33,6 +38,16 @@ pub struct Report {
     pub flagged: bool,
     /// Why.
     pub flags: Vec<String>,
+}
+
+/// How long the packets of a flow waited in queues on their way to the near side: those that crossed all
+/// links and, of TCP's, carried data.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FlowQueueing {
+    /// The flow.
+    pub flow: FlowKey,
+    /// In milliseconds, over all links.
+    pub queue_ms: Quantiles,
 }
 
 /// What happened in one direction.
@@ -142,6 +157,7 @@ impl Report {
             cpu_s: carried.cpu.as_secs_f64(),
             flows: carried.network.flows() as u64,
             links: links(spec, carried),
+            queueing: queueing(carried),
             down,
             up,
             lateness_limit_ms: limit,
@@ -150,6 +166,11 @@ impl Report {
             flags,
         }
     }
+}
+
+fn queueing(carried: &Carried) -> Vec<FlowQueueing> {
+    let flows = carried.network.flow_keys().into_iter().zip(carried.queueing.quantiles());
+    flows.filter_map(|(flow, queue_ms)| Some(FlowQueueing { flow, queue_ms: queue_ms? })).collect()
 }
 
 fn flags(directions: &[(&str, &DirectionReport)], limit: f64) -> Vec<String> {

@@ -29,6 +29,9 @@ pub struct EmulationSpec {
     pub first: bool,
     /// Whether to record each packet, for [`crate::Emulation::stop_and_tell`]. It takes memory for each.
     pub record: bool,
+    /// Whether to tell of each flow how long its packets to the near side waited in queues. It takes
+    /// memory for each flow.
+    pub tell_queueing: bool,
 }
 
 /// What happens on the way to the far side, where the simulator knows of nothing random.
@@ -66,6 +69,7 @@ impl EmulationSpec {
             busy_wait: TimeDelta::ZERO,
             first: true,
             record: false,
+            tell_queueing: false,
         }
     }
 

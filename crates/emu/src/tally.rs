@@ -1,6 +1,7 @@
 //! What is counted while packets travel.
 
 use hdrhistogram::Histogram;
+use uncork_flow::{Distribution, Quantiles};
 use uncork_units::{Time, TimeDelta};
 
 use crate::network::{Cause, Direction};
@@ -79,6 +80,37 @@ impl Tally {
         self.last = now;
         self.lateness.record(now.since(due));
         self.delay.record(now.since(came));
+    }
+}
+
+/// How long the packets of each flow waited in queues; of none if nobody wants to know.
+#[derive(Debug)]
+pub(crate) struct Queueing {
+    wanted: bool,
+    /// By the number of the flow.
+    flows: Vec<Distribution>,
+}
+
+impl Queueing {
+    pub(crate) fn new(wanted: bool) -> Self {
+        Self { wanted, flows: Vec::new() }
+    }
+
+    /// A packet of the flow `flow` waited for so long.
+    pub(crate) fn record(&mut self, flow: u32, waited: TimeDelta) {
+        if !self.wanted {
+            return;
+        }
+        let flow = flow as usize;
+        if flow >= self.flows.len() {
+            self.flows.resize(flow + 1, Distribution::new());
+        }
+        self.flows[flow].record(waited.as_nanos());
+    }
+
+    /// By the number of the flow: where its times lie, if there are any.
+    pub(crate) fn quantiles(&self) -> impl Iterator<Item = Option<Quantiles>> {
+        self.flows.iter().map(Distribution::quantiles)
     }
 }
 

@@ -1,14 +1,19 @@
 //! In steady state the path allocates nothing per packet.
 
-use uncork_emu::{Arrival, Direction, EmulationSpec, Fate, FlowKey, Network};
+use uncork_emu::{Arrival, Body, Direction, EmulationSpec, Fate, FlowKey, Network};
 use uncork_path::{Buffer, Ecn, Packet, PathSpec};
 use uncork_units::{Rate, Time, TimeDelta};
 
+#[derive(Clone, Copy)]
+struct Nothing;
+
+impl Body for Nothing {}
+
 /// Two packets for each one that the link can carry, of twenty flows, and their acknowledgements.
-fn offer(network: &mut Network<u32>, from: u64, to: u64) -> u64 {
+fn offer(network: &mut Network<Nothing>, from: u64, to: u64) -> u64 {
     let mut delivered = 0;
     let mut fate =
-        |_, _: Packet<u32>, fate| delivered += u64::from(matches!(fate, Fate::Arrives(_)));
+        |_, _: Packet<Nothing>, fate| delivered += u64::from(matches!(fate, Fate::Arrives(_)));
     for n in from..to {
         let now = Time::ZERO + TimeDelta::from_micros(60 * n);
         let flow = FlowKey {
@@ -21,7 +26,7 @@ fn offer(network: &mut Network<u32>, from: u64, to: u64) -> u64 {
         let ecn = if n % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         for (direction, bytes) in [(Direction::Down, 1500), (Direction::Up, 52)] {
             network.advance(now, &mut fate);
-            network.offer(now, Arrival { direction, flow, bytes, ecn, body: 0 }, &mut fate);
+            network.offer(now, Arrival { direction, flow, bytes, ecn, body: Nothing }, &mut fate);
         }
     }
     delivered

@@ -2,7 +2,7 @@
 mod common;
 
 use common::{connect, path, start, sysctl, transfer, udp};
-use uncork_emu::{BackSpec, EmulationSpec, Fate, Network, Passage};
+use uncork_emu::{BackSpec, Body, EmulationSpec, Fate, Network, Passage};
 use uncork_path::{Ecn, JitterDistribution, JitterSpec, LinkSpec, LossPosition, Packet};
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -34,15 +34,21 @@ fn recorded(spec: &EmulationSpec) -> Option<Vec<Passage>> {
     Some(emulation.stop_and_tell().expect("a run").1)
 }
 
+/// Which packet it is.
+#[derive(Clone, Copy)]
+struct Number(usize);
+
+impl Body for Number {}
+
 /// The same packets at the same times, on a path in virtual time.
 fn replayed(spec: &EmulationSpec, passages: &[Passage]) -> Vec<Option<(Fate, Ecn)>> {
     let mut network = Network::new(spec);
     let mut ends = vec![None; passages.len()];
-    let mut fate = |_, packet: Packet<usize>, fate| ends[packet.body] = Some((fate, packet.ecn));
+    let mut fate = |_, packet: Packet<Number>, fate| ends[packet.body.0] = Some((fate, packet.ecn));
     for (index, passage) in passages.iter().enumerate() {
         network.advance(passage.came, &mut fate);
         let uncork_emu::Arrival { direction, flow, bytes, ecn, body: () } = passage.arrival;
-        let arrival = uncork_emu::Arrival { direction, flow, bytes, ecn, body: index };
+        let arrival = uncork_emu::Arrival { direction, flow, bytes, ecn, body: Number(index) };
         network.offer(passage.came, arrival, &mut fate);
     }
     network.advance(Time::NEVER, &mut fate);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use uncork_emu::Report;
+use uncork_emu::{FlowQueueing, Report};
 use uncork_flow::FlowRecord;
 use uncork_play::ClientReport;
 use uncork_sim::{FlowSpec, RunSpec, Workload};
@@ -67,6 +67,16 @@ pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Rep
             flow.packets_dropped_policer = down.policer;
             flow.packets_dropped_random = down.loss;
             flow.acks_dropped = up.queue + up.policer + up.loss;
+        }
+    }
+}
+
+/// Notes how long the packets of `flows` waited in queues, whose servers' ports begin at `first_port`.
+pub(crate) fn note_queueing(flows: &mut [FlowRecord], first_port: u16, path: &Report) {
+    for FlowQueueing { flow, queue_ms } in &path.queueing {
+        let index = flow.far_port.checked_sub(first_port).map(usize::from);
+        if let Some(record) = index.and_then(|index| flows.get_mut(index)) {
+            record.queue_ms = Some(*queue_ms);
         }
     }
 }

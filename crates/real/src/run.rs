@@ -46,6 +46,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let host_of = stage.host_of;
     let path = emulation.stop()?;
     record::note_drops(&mut result.flows, &host_of, &path);
+    record::note_queueing(&mut result.flows, FIRST_PORT, &path);
     Ok(RealRun { result, path })
 }
 
@@ -91,6 +92,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
         links: spec.links.clone(),
         paths: spec.paths.clone(),
         hosts,
+        tell_queueing: true,
         ..EmulationSpec::over(path.clone(), spec.seed)
     };
     Ok((emulation, host_of))

@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
-use uncork_path::{Buffer, Ecn, LossSpec, PathSpec};
+use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec};
 use uncork_play::{CbrSpec, ClientSpec, FetchSpec};
 use uncork_real::{RealRun, run};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
@@ -115,6 +115,25 @@ fn clients_and_media_are_played() {
         "{:?}",
         result.flows[2]
     );
+}
+
+/// CUBIC over a queue of 80 ms: what most of its packets wait is decided by the queue, its window and
+/// nothing else. Linux's HyStart, which is another one, and its timers have a tenth of the queue to differ in.
+#[test]
+fn packets_wait_as_long_as_in_the_simulator() {
+    let deep = PathSpec {
+        link: LinkSpec::new(Rate::from_mbit(10), Buffer::MilliBdp(4000)),
+        ..path(10, 20)
+    };
+    let spec = RunSpec::over(deep, vec![flow("cubic", Workload::Until(at(8000)))], 1, at(8000));
+    let Some(real) = play(&spec) else { return };
+    let [real, simulated] =
+        [&real.result, &uncork_sim::run(&spec)].map(|run| run.flows[0].queue_ms.unwrap());
+    println!("{real:?}, simulated {simulated:?}");
+    for (real, simulated) in [(real.p50, simulated.p50), (real.p95, simulated.p95)] {
+        assert!((real - simulated).abs() <= 8.0, "{real:.1} ms against {simulated:.1} ms");
+    }
+    assert!(real.min < 5.0 && real.p95 <= 80.0 + 1.3, "{real:?}");
 }
 
 /// CoDel marks instead of dropping, and the kernel tells of the marks.

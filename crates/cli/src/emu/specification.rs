@@ -38,6 +38,7 @@ pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
         mtu,
         busy_wait,
         record: false,
+        tell_queueing: false,
         first: true,
     };
     spec.check().map_err(|error| match (&error, scenario) {

@@ -2,15 +2,25 @@ use super::*;
 use uncork_path::{Buffer, JitterDistribution, JitterSpec, LinkSpec};
 use uncork_units::Rate;
 
+/// Of a packet, and how long it has waited.
+#[derive(Clone, Copy, Debug)]
+struct Number(u32, TimeDelta);
+
+impl Body for Number {
+    fn crossed(&mut self, waited: TimeDelta) {
+        self.1 += waited;
+    }
+}
+
 /// 12 Mbit/s is a packet of 1500 bytes each millisecond; 10 ms each way.
 fn spec() -> EmulationSpec {
     let rtt = TimeDelta::from_millis(20);
     EmulationSpec::over(PathSpec::new(Rate::from_mbit(12), rtt, Buffer::Packets(2)), 1)
 }
 
-fn arrival(direction: Direction, body: u32) -> Arrival<u32> {
+fn arrival(direction: Direction, body: u32) -> Arrival<Number> {
     let flow = FlowKey { host: 0, v6: false, protocol: 6, near_port: 1, far_port: 2 };
-    Arrival { direction, flow, bytes: 1500, ecn: Ecn::Ect0, body }
+    Arrival { direction, flow, bytes: 1500, ecn: Ecn::Ect0, body: Number(body, TimeDelta::ZERO) }
 }
 
 fn at(millis: u64) -> Time {
@@ -20,11 +30,11 @@ fn at(millis: u64) -> Time {
 /// Offers packets at their times, and gives the fate of each.
 fn fates(
     spec: &EmulationSpec,
-    offers: impl IntoIterator<Item = (Time, Arrival<u32>)>,
+    offers: impl IntoIterator<Item = (Time, Arrival<Number>)>,
 ) -> Vec<(u32, Fate)> {
     let mut network = Network::new(spec);
     let mut fates = Vec::new();
-    let mut fate = |_, packet: Packet<u32>, fate| fates.push((packet.body, fate));
+    let mut fate = |_, packet: Packet<Number>, fate| fates.push((packet.body.0, fate));
     for (now, arrival) in offers {
         network.advance(now, &mut fate);
         network.offer(now, arrival, &mut fate);
@@ -48,7 +58,7 @@ fn packets_wait_for_the_link_and_travel() {
 fn times_are_those_of_packets() {
     let mut network = Network::new(&spec());
     let mut fates = Vec::new();
-    let mut fate = |_, packet: Packet<u32>, fate| fates.push((packet.body, fate));
+    let mut fate = |_, packet: Packet<Number>, fate| fates.push((packet.body.0, fate));
     network.offer(at(0), arrival(Direction::Down, 0), &mut fate);
     network.offer(at(0), arrival(Direction::Down, 1), &mut fate);
     assert_eq!(network.next_arrival(), at(11));
@@ -127,6 +137,23 @@ fn hosts_have_their_own_paths_and_meet_on_a_shared_link() {
     assert_eq!(fates(&spec, [to(0), to(1)]), [(0, micros(11_100)), (1, micros(21_200))]);
 }
 
+/// 1500 bytes take 0.5 ms on the shared link and 1 ms on the path's own, and nobody counts these.
+#[test]
+fn packets_are_told_how_long_they_waited_on_all_links() {
+    let mut spec = spec();
+    spec.links = vec![LinkSpec::new(Rate::from_mbit(24), Buffer::Packets(10))];
+    spec.paths[0].via = vec![0];
+    let mut network = Network::new(&spec);
+    let mut waited = Vec::new();
+    let mut fate = |_, packet: Packet<Number>, _| waited.push(packet.body.1.as_micros());
+    for body in 0..3 {
+        network.offer(at(0), arrival(Direction::Down, body), &mut fate);
+    }
+    network.offer(at(0), arrival(Direction::Up, 3), &mut fate);
+    network.advance(Time::NEVER, &mut fate);
+    assert_eq!(waited, [0, 0, 500 + 500, 1000 + 1000], "first comes what goes up");
+}
+
 #[test]
 fn queues_mark_what_may_be_marked() {
     let mut spec = spec();
@@ -134,7 +161,7 @@ fn queues_mark_what_may_be_marked() {
     spec.paths[0].link.queue = "codel:ecn".parse().expect("a queue");
     let mut network = Network::new(&spec);
     let mut marked = 0;
-    let mut fate = |_, packet: Packet<u32>, fate| {
+    let mut fate = |_, packet: Packet<Number>, fate| {
         assert!(matches!(fate, Fate::Arrives(_)));
         marked += u32::from(packet.ecn == Ecn::Ce);
     };
