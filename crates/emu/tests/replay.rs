@@ -1,38 +1,10 @@
 //! What becomes of packets depends on when they came, not on when a thread got to look.
 mod common;
 
-use common::{connect, path, start, sysctl, transfer, udp};
+use common::{path, recorded};
 use uncork_emu::{BackSpec, Body, EmulationSpec, Fate, Network, Passage};
 use uncork_path::{Ecn, JitterDistribution, JitterSpec, LinkSpec, LossPosition, Packet};
 use uncork_units::{Rate, Time, TimeDelta};
-
-/// Records real traffic in both directions: two hosts, TCP that knows ECN, datagrams.
-fn recorded(spec: &EmulationSpec) -> Option<Vec<Passage>> {
-    let emulation = start(spec)?;
-    let address = emulation.far().addresses().v4.into();
-    for host in emulation.hosts().iter().chain([emulation.far()]) {
-        sysctl(host, "ipv4/tcp_ecn", "1");
-        sysctl(host, "ipv4/tcp_max_reordering", "300");
-    }
-    std::thread::scope(|scope| {
-        for host in emulation.hosts() {
-            scope.spawn(|| {
-                let (near, far) = connect(host, emulation.far(), address);
-                transfer(far, near, 1_500_000);
-                let (near, far) = connect(host, emulation.far(), address);
-                transfer(near, far, 300_000);
-            });
-        }
-        let near = emulation.near().addresses().v4.into();
-        let (server, client) = (udp(emulation.far(), address, 1), udp(emulation.near(), near, 2));
-        for _ in 0..500 {
-            server.send_to(&[0; 1000], (near, 2)).expect("sent");
-            client.send_to(&[0; 100], (address, 3)).expect("sent");
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-    });
-    Some(emulation.stop_and_tell().expect("a run").1)
-}
 
 /// Which packet it is.
 #[derive(Clone, Copy)]

@@ -1,15 +1,19 @@
 //! All flows of a run: those to come, those under way, and what is left of the others.
 
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
+use uncork_path::{DroppedBy, Packet};
 use uncork_units::Time;
 
-use crate::flow::Flow;
+use crate::flow::{Downstream, Flow, Upstream};
+use crate::foreign::ForeignEnd;
 
 /// Flows take memory from their start until they are over and quiet, so that a hundred thousand short
 /// ones may come one after the other.
 #[derive(Debug)]
 pub(crate) struct Flows<'a> {
     slots: Vec<Slot<'a>>,
+    /// What became of packets that are none of the simulation's own, by their numbers.
+    pub(crate) foreign_ends: Vec<Option<ForeignEnd>>,
 }
 
 #[derive(Debug)]
@@ -31,7 +35,8 @@ pub(crate) struct Outcome {
 impl<'a> Flows<'a> {
     /// So many flows to come.
     pub(crate) fn new(count: usize) -> Self {
-        Self { slots: std::iter::repeat_with(|| Slot::ToCome).take(count).collect() }
+        let slots = std::iter::repeat_with(|| Slot::ToCome).take(count).collect();
+        Self { slots, foreign_ends: Vec::new() }
     }
 
     pub(crate) fn is_to_come(&self, index: u32) -> bool {
@@ -65,6 +70,22 @@ impl<'a> Flows<'a> {
             Slot::Live(flow) => Some(&mut **flow),
             Slot::ToCome | Slot::Over(_) => None,
         })
+    }
+
+    /// A packet was dropped on its way to the client.
+    pub(crate) fn note_drop(&mut self, packet: &Packet<Downstream>, by: DroppedBy) {
+        if let Some(flow) = self.get_mut(packet.flow) {
+            flow.note_drop(by);
+        }
+        self.end_downstream(&packet.body, ForeignEnd::Dropped(by));
+    }
+
+    /// A message was dropped on its way to the server.
+    pub(crate) fn note_ack_drop(&mut self, packet: &Packet<Upstream>, by: DroppedBy) {
+        if let Some(flow) = self.get_mut(packet.flow) {
+            flow.note_ack_drop();
+        }
+        self.end_upstream(&packet.body, ForeignEnd::Dropped(by));
     }
 
     /// Reduces a flow to what it leaves, if nothing can change that any more.

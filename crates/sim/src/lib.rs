@@ -10,6 +10,7 @@ mod app_events;
 mod check;
 mod flow;
 mod flows;
+mod foreign;
 mod intervene;
 mod lines;
 mod run;
@@ -23,6 +24,7 @@ mod view;
 mod wakeups;
 
 pub use check::RunSpecError;
+pub use foreign::{ForeignEnd, ForeignPacket, carry};
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 pub use spec::{FlowSpec, RunSpec, Workload};

@@ -4,6 +4,7 @@ use uncork_path::{Ecn, LossPosition, Packet};
 use uncork_units::Time;
 
 use crate::flow::{Downstream, Upstream};
+use crate::foreign::ForeignEnd;
 use crate::run::Simulation;
 use crate::schedule::Source;
 use crate::segments::{HEADER_BYTES, Reply, Segment};
@@ -48,13 +49,24 @@ impl Simulation<'_> {
 
     /// A packet leaves a server.
     fn transmit(&mut self, index: u32, bytes: u32, body: Downstream) {
+        self.transmit_as(index, bytes, body, ecn_of);
+    }
+
+    /// A packet leaves a server; `ecn` tells what it says of ECN, of a flow that says what it is given.
+    pub(crate) fn transmit_as(
+        &mut self,
+        index: u32,
+        bytes: u32,
+        body: Downstream,
+        ecn: impl FnOnce(Ecn, &Downstream) -> Ecn,
+    ) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let path = flow.spec.path;
         if self.spec.paths[path].loss_position == LossPosition::Before && flow.is_struck() {
-            return;
+            return self.flows.end_downstream(&body, ForeignEnd::Lost);
         }
         flow.travelling += 1;
-        let ecn = ecn_of(flow.spec.ecn, &body);
+        let ecn = ecn(flow.spec.ecn, &body);
         let packet = Packet { flow: index, host: flow.host, bytes, ecn, body };
         if let Some(link) = self.links.first(path) {
             self.offer(link, packet);
@@ -64,10 +76,7 @@ impl Simulation<'_> {
     /// A packet arrives at a link on its way to a client.
     fn offer(&mut self, link: u32, packet: Packet<Downstream>) {
         let was_idle = self.links.next_departure(link) == Time::NEVER;
-        let flows = &mut self.flows;
-        let mut dropped = |packet: Packet<_>, by| {
-            flows.get_mut(packet.flow).into_iter().for_each(|flow| flow.note_drop(by));
-        };
+        let mut dropped = |packet, by| self.flows.note_drop(&packet, by);
         self.links.offer(self.now, link, packet, &mut dropped);
         let next = self.links.next_departure(link);
         if link == 0 {
@@ -78,10 +87,7 @@ impl Simulation<'_> {
     }
 
     pub(crate) fn on_departure(&mut self, link: u32) {
-        let flows = &mut self.flows;
-        let mut dropped = |packet: Packet<_>, by| {
-            flows.get_mut(packet.flow).into_iter().for_each(|flow| flow.note_drop(by));
-        };
+        let mut dropped = |packet, by| self.flows.note_drop(&packet, by);
         let departure = self.links.depart(self.now, link, &mut dropped);
         let next = self.links.next_departure(link);
         if link == 0 {
@@ -123,6 +129,7 @@ impl Simulation<'_> {
         }
         let path = &self.spec.paths[flow.spec.path];
         if path.loss_position == LossPosition::After && flow.is_struck() {
+            self.flows.end_downstream(&arrived, ForeignEnd::Lost);
             return self.flows.reduce(self.now, index);
         }
         match arrived {
@@ -140,7 +147,8 @@ impl Simulation<'_> {
     fn on_data(&mut self, index: u32, segment: Segment) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         if flow.is_over(self.now) {
-            return;
+            let end = ForeignEnd::Arrived(self.now, segment.ce);
+            return self.flows.end_downstream(&Downstream::data(segment), end);
         }
         let reply = flow.client.on_segment(self.now, segment);
         if self.now < self.spec.warmup {

@@ -3,7 +3,8 @@
 use uncork_path::{Ecn, Packet};
 use uncork_units::Time;
 
-use crate::flow::{Flow, Server, Upstream};
+use crate::flow::{Server, Upstream};
+use crate::foreign::MARKED;
 use crate::run::Simulation;
 use crate::schedule::Source;
 use crate::segments::HEADER_BYTES;
@@ -11,20 +12,22 @@ use crate::segments::HEADER_BYTES;
 impl Simulation<'_> {
     /// A message leaves a client.
     pub(crate) fn reply(&mut self, index: u32, message: Upstream) {
+        // RFC 3168 §6.1.1 for a SYN, §6.1.4 for acknowledgements.
+        self.reply_as(index, message, HEADER_BYTES, Ecn::NotEct);
+    }
+
+    /// A message leaves a client in a packet of `bytes` that says `ecn`.
+    #[inline]
+    pub(crate) fn reply_as(&mut self, index: u32, message: Upstream, bytes: u32, ecn: Ecn) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.travelling += 1;
         let Some(link) = self.uplinks.first(flow.spec.path) else {
-            self.propagate_back(index, message);
+            self.propagate_back(index, message, bytes);
             return;
         };
         let was_idle = self.uplinks.next_departure(link) == Time::NEVER;
-        // RFC 3168 §6.1.1 for a SYN, §6.1.4 for acknowledgements.
-        let (host, ecn) = (flow.host, Ecn::NotEct);
-        let packet = Packet { flow: index, host, bytes: HEADER_BYTES, ecn, body: message };
-        let flows = &mut self.flows;
-        let mut dropped = |packet: Packet<_>, _| {
-            flows.get_mut(packet.flow).into_iter().for_each(Flow::note_ack_drop);
-        };
+        let packet = Packet { flow: index, host: flow.host, bytes, ecn, body: message };
+        let mut dropped = |packet, by| self.flows.note_ack_drop(&packet, by);
         self.uplinks.offer(self.now, link, packet, &mut dropped);
         let next = self.uplinks.next_departure(link);
         if was_idle && next < Time::NEVER {
@@ -33,20 +36,21 @@ impl Simulation<'_> {
     }
 
     pub(crate) fn on_uplink_departure(&mut self, link: u32) {
-        let flows = &mut self.flows;
-        let mut dropped = |packet: Packet<_>, _| {
-            flows.get_mut(packet.flow).into_iter().for_each(Flow::note_ack_drop);
-        };
+        let mut dropped = |packet, by| self.flows.note_ack_drop(&packet, by);
         let departure = self.uplinks.depart(self.now, link, &mut dropped);
         self.schedule.again_or_done(self.uplinks.next_departure(link));
-        if let Some(Packet { flow, body, .. }) = departure.map(|departure| departure.packet) {
-            self.propagate_back(flow, body);
+        let packet = departure.map(|departure| departure.packet);
+        if let Some(Packet { flow, bytes, ecn, body, .. }) = packet {
+            if ecn == Ecn::Ce {
+                self.flows.end_upstream(&body, MARKED);
+            }
+            self.propagate_back(flow, body, bytes);
         }
     }
 
     /// A message has crossed the uplink.
-    fn propagate_back(&mut self, index: u32, message: Upstream) {
-        if let Some((time, line)) = self.to_servers.enter(self.now, index, message, HEADER_BYTES) {
+    fn propagate_back(&mut self, index: u32, message: Upstream, bytes: u32) {
+        if let Some((time, line)) = self.to_servers.enter(self.now, index, message, bytes) {
             self.schedule.at(time, Source::Upstream(line));
         }
     }
@@ -66,6 +70,7 @@ impl Simulation<'_> {
             (Upstream::Request(syn_ack, get), _) => self.on_request(index, syn_ack, get),
             (Upstream::Get(get), _) => {
                 flow.take_request(get);
+                self.flows.end_request(self.now, &get);
                 self.pump(index);
             }
             (Upstream::Ack(ack), Server::Established(sender)) => {
