@@ -164,11 +164,13 @@ fn a_path_stands_until_a_signal_comes() {
                 [path.a]\nrate = \"5mbit\"\nrtt = \"20ms\"\nvia = [\"up\"]\n\
                 [path.b]\nrate = \"9mbit\"\nrtt = \"40ms\"\nvia = [\"up\"]\n\
                 [flow.a]\npath = \"a\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n\
-                [flow.b]\npath = \"b\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n";
+                [flow.b]\npath = \"b\"\ncc = \"cubic\"\ntransfer = \"1MB\"\n\
+                [flow.c]\npath = \"b\"\ncc = \"cubic\"\ntransfer = \"1MB\"\nrtt = \"70ms\"\n\
+                [flow.d]\npath = \"b\"\ncc = \"cubic\"\ntransfer = \"1MB\"\nrtt = \"40ms\"\n";
     fs::write(&scenario, text).unwrap();
     for signal_sent in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
-        let (mut child, names) = up(&scenario.to_string_lossy(), 3);
-        assert_eq!(names.len(), 3);
+        let (mut child, names) = up(&scenario.to_string_lossy(), 4);
+        assert_eq!(names.len(), 4, "the far side, one of a, two of b");
         assert!(names.iter().all(|name| fs::metadata(name).is_ok()), "{names:?}");
         signal(&child, signal_sent);
         assert!(child.wait().unwrap().success());

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use uncork_path::{DelayLine, Loss, Packet, PathSpec};
+use uncork_units::TimeDelta;
 
 use crate::BackSpec;
 
@@ -46,9 +47,13 @@ const LOSS_BACK_STREAM: u64 = 9 << 32;
 const JITTER_BACK_STREAM: u64 = 10 << 32;
 
 impl<B> Flow<B> {
-    /// The flow of number `flow` over `path`.
-    pub(crate) fn new(path: &PathSpec, back: BackSpec, flow: u32, seed: u64) -> Self {
-        let one_way = path.rtt.divided_by(2);
+    /// The flow of number `flow` over `path`, which takes it `one_way`.
+    pub(crate) fn new(
+        path: &PathSpec,
+        one_way: TimeDelta,
+        back: BackSpec,
+        (flow, seed): (u32, u64),
+    ) -> Self {
         let mut up = path.upstream(one_way);
         if let Some(jitter) = back.jitter {
             up.jitter(jitter, seed, JITTER_BACK_STREAM + u64::from(flow));
@@ -114,7 +119,7 @@ impl FlowKey {
 mod tests {
     use super::*;
     use uncork_path::Buffer;
-    use uncork_units::{Rate, TimeDelta};
+    use uncork_units::Rate;
 
     fn key(near_port: u16, host: u32) -> FlowKey {
         FlowKey { host, v6: false, protocol: 6, near_port, far_port: 80 }
@@ -126,7 +131,7 @@ mod tests {
         let path = PathSpec::new(Rate::from_mbit(10), rtt, Buffer::Packets(10));
         let mut flows: Flows<()> = Flows::new();
         let mut number =
-            |key| flows.number(key, |number| Flow::new(&path, BackSpec::default(), number, 1));
+            |key| flows.number(key, |n| Flow::new(&path, rtt, BackSpec::default(), (n, 1)));
         assert_eq!([number(key(5, 0)), number(key(6, 0)), number(key(5, 0))], [0, 1, 0]);
         for port in 0..=u16::MAX {
             number(key(port, 1));

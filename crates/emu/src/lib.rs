@@ -43,5 +43,5 @@ pub use namespace::Namespace;
 pub use network::{Arrival, Body, Cause, Direction, Fate, Network};
 pub use record::Passage;
 pub use report::{DirectionReport, Drops, FlowQueueing, HostDrops, LinkReport, Report, Spread};
-pub use spec::{BackSpec, EmulationSpec};
+pub use spec::{BackSpec, EmulationSpec, HostSpec};
 pub use summary::summary;

@@ -10,7 +10,7 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::flows::{Flow, FlowKey, Flows};
 use crate::schedule::{Schedule, Source};
-use crate::{BackSpec, EmulationSpec};
+use crate::{BackSpec, EmulationSpec, HostSpec};
 
 /// Which way a packet travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +75,7 @@ impl From<DroppedBy> for Cause {
 #[derive(Debug)]
 pub struct Network<B> {
     paths: Vec<PathSpec>,
-    /// The path of each host.
-    hosts: Vec<usize>,
+    hosts: Vec<HostSpec>,
     back: BackSpec,
     seed: u64,
     links: Links<B>,
@@ -168,9 +167,11 @@ impl<B: Body> Network<B> {
         fate: &mut impl FnMut(Direction, Packet<B>, Fate),
     ) {
         let Arrival { direction, flow: key, bytes, ecn, body } = arrival;
-        let path = self.hosts[key.host as usize];
+        let host = self.hosts[key.host as usize];
+        let (path, one_way) = (host.path, host.one_way(&self.paths));
         let (spec, back, seed) = (&self.paths[path], self.back, self.seed);
-        let flow = self.flows.number(key, |number| Flow::new(spec, back, number, seed));
+        let begin = |number| Flow::new(spec, one_way, back, (number, seed));
+        let flow = self.flows.number(key, begin);
         let packet = Packet { flow, host: key.host, bytes, ecn, body };
         if direction == Direction::Up {
             match self.uplinks.first(path) {
@@ -221,7 +222,7 @@ impl<B: Body> Network<B> {
         let Some(Departure { mut packet, queued_for }) = departure else { return };
         packet.body.crossed(queued_for);
         self.sent[Direction::Down as usize][link as usize] += u64::from(packet.bytes);
-        if let Some(next) = self.links.after(link, || self.hosts[packet.host as usize]) {
+        if let Some(next) = self.links.after(link, || self.hosts[packet.host as usize].path) {
             self.offer_down(now, next, packet, fate);
             return;
         }
@@ -241,7 +242,7 @@ impl<B: Body> Network<B> {
         // Nothing is due if a packet has overtaken the one that this event was for.
         let Some(packet) = flow.down.arrive(now) else { return };
         self.schedule.at(flow.down.next_arrival(), Source::Down(index));
-        let path = &self.paths[self.hosts[packet.host as usize]];
+        let path = &self.paths[self.hosts[packet.host as usize].path];
         let struck = path.loss_position == LossPosition::After && flow.loss.strikes();
         let end = if struck { Fate::Dropped(Cause::Loss) } else { Fate::Arrives(now) };
         fate(Direction::Down, packet, end);

@@ -1,6 +1,6 @@
 //! What to emulate.
 
-use uncork_path::{JitterSpec, LinkSpec, LossSpec, PathSpec, shared_rtt};
+use uncork_path::{JitterSpec, LinkSpec, LossSpec, PathSpec, PathSpecError, shared_rtt};
 use uncork_units::TimeDelta;
 
 use crate::EmuError;
@@ -14,8 +14,8 @@ pub struct EmulationSpec {
     pub links: Vec<LinkSpec>,
     /// The paths.
     pub paths: Vec<PathSpec>,
-    /// The hosts on the near side: for each the index of its path.
-    pub hosts: Vec<usize>,
+    /// The hosts on the near side.
+    pub hosts: Vec<HostSpec>,
     /// What happens to packets on the way to the far side, besides what their paths say.
     pub back: BackSpec,
     /// Seed of everything random.
@@ -32,6 +32,27 @@ pub struct EmulationSpec {
     /// Whether to tell of each flow how long its packets to the near side waited in queues. It takes
     /// memory for each flow.
     pub tell_queueing: bool,
+}
+
+/// A host on the near side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostSpec {
+    /// Index of its path in [`EmulationSpec::paths`].
+    pub path: usize,
+    /// Round-trip propagation time; `None` takes the path's, in which buffers are measured either way.
+    pub rtt: Option<TimeDelta>,
+}
+
+impl HostSpec {
+    /// A host that has the round-trip time of its path.
+    pub const fn over(path: usize) -> Self {
+        Self { path, rtt: None }
+    }
+
+    /// The delay in each direction, its path being one of `paths`.
+    pub(crate) fn one_way(self, paths: &[PathSpec]) -> TimeDelta {
+        self.rtt.unwrap_or(paths[self.path].rtt).divided_by(2)
+    }
 }
 
 /// What happens on the way to the far side, where the simulator knows of nothing random.
@@ -62,7 +83,7 @@ impl EmulationSpec {
         Self {
             links: Vec::new(),
             paths: vec![path],
-            hosts: vec![0],
+            hosts: vec![HostSpec::over(0)],
             back: BackSpec::default(),
             seed,
             mtu: Self::MTU,
@@ -91,8 +112,14 @@ impl EmulationSpec {
             let hosts = self.hosts.len();
             return refuse(format!("{hosts} hosts are not emulated; 1 to {MAX_HOSTS} are"));
         }
-        if let Some(path) = self.hosts.iter().find(|path| **path >= self.paths.len()) {
-            return refuse(format!("a host has path {path}, and there is none of this index"));
+        let (shortest, longest) = PathSpec::RTTS;
+        for HostSpec { path, rtt } in &self.hosts {
+            if *path >= self.paths.len() {
+                return refuse(format!("a host has path {path}, and there is none of this index"));
+            }
+            if let Some(rtt) = rtt.filter(|rtt| !(shortest..=longest).contains(rtt)) {
+                return Err(PathSpecError::Rtt(rtt).into());
+            }
         }
         for path in &self.paths {
             path.check(self.mtu, Self::ACK_BYTES)?;
@@ -110,8 +137,8 @@ impl EmulationSpec {
 
     /// The shortest time that a packet needs to the other side.
     pub(crate) fn shortest_way(&self) -> TimeDelta {
-        let rtts = self.hosts.iter().filter_map(|path| self.paths.get(*path));
-        rtts.map(|path| path.rtt).min().unwrap_or(TimeDelta::ZERO).divided_by(2)
+        let ways = self.hosts.iter().map(|host| host.one_way(&self.paths));
+        ways.min().unwrap_or(TimeDelta::ZERO)
     }
 }
 
@@ -136,8 +163,12 @@ mod tests {
         };
         assert!(refused(|spec| spec.mtu = 1279).contains("1280 B to 65535 B are"));
         assert!(refused(|spec| spec.hosts.clear()).contains("0 hosts are not emulated"));
-        assert!(refused(|spec| spec.hosts = vec![0; 1001]).contains("1 to 1000 are"));
-        assert!(refused(|spec| spec.hosts = vec![1]).contains("a host has path 1"));
+        assert!(
+            refused(|spec| spec.hosts = vec![HostSpec::over(0); 1001]).contains("1 to 1000 are")
+        );
+        assert!(refused(|spec| spec.hosts = vec![HostSpec::over(1)]).contains("a host has path 1"));
+        let instant = |spec: &mut EmulationSpec| spec.hosts[0].rtt = Some(TimeDelta::ZERO);
+        assert!(refused(instant).contains("an RTT of 0ns is not simulated"));
         assert!(refused(|spec| spec.paths[0].via = vec![0]).contains("a path crosses link 0"));
         assert!(refused(|spec| spec.paths[0].rtt = TimeDelta::ZERO).contains("an RTT of 0"));
         let shared = |spec: &mut EmulationSpec| {

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{addresses, connect, counter, now, path, start, sysctl, transfer, udp};
+use uncork_emu::HostSpec;
 use uncork_path::{Buffer, LinkSpec};
 use uncork_units::{Rate, TimeDelta};
 
@@ -177,7 +178,7 @@ fn hosts_share_a_link_and_have_their_own_paths() {
     let mut longer = spec.paths[0].clone();
     longer.rtt = TimeDelta::from_millis(30);
     spec.paths.push(longer);
-    spec.hosts = vec![0, 1, 1];
+    spec.hosts = [0, 1, 1].map(HostSpec::over).to_vec();
     let Some(emulation) = start(&spec) else { return };
     let far = emulation.far().addresses().v4.into();
     for (host, rtt) in emulation.hosts().iter().zip([10, 30, 30]) {

@@ -2,7 +2,7 @@
 mod common;
 
 use common::{path, recorded};
-use uncork_emu::{BackSpec, Body, EmulationSpec, Fate, Network, Passage};
+use uncork_emu::{BackSpec, Body, EmulationSpec, Fate, HostSpec, Network, Passage};
 use uncork_path::{Ecn, JitterDistribution, JitterSpec, LinkSpec, LossPosition, Packet};
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -40,7 +40,7 @@ fn a_recorded_run_ends_in_the_same_way_again() {
     ] {
         let mut spec = path(20, 10, 60);
         spec.record = true;
-        spec.hosts = vec![0, 0];
+        spec.hosts = vec![HostSpec::over(0); 2];
         spec.back = BackSpec { loss: "0.5%".parse().expect("a loss"), jitter: None };
         let over = &mut spec.paths[0];
         over.link.queue = queue.parse().expect("a queue");

@@ -6,9 +6,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 
-use uncork_emu::{Clock, Emulation, EmulationSpec, Report};
+use uncork_emu::{Clock, Emulation, EmulationSpec, HostSpec, Report};
 use uncork_path::Ecn;
-use uncork_sim::{RunResult, RunSpec};
+use uncork_sim::{FlowSpec, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::client::{self, Circumstances, Seen};
@@ -64,13 +64,6 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
     }
     let (mut hosts, mut named, mut host_of) = (Vec::new(), BTreeMap::new(), Vec::new());
     for flow in &spec.flows {
-        if flow.rtt.is_some_and(|rtt| rtt != spec.paths[flow.path].rtt) {
-            return Err(RealError::Spec(
-                "a flow has a round trip of its own, and real hosts have that of their path; give it \
-                 a path of its own"
-                    .into(),
-            ));
-        }
         if flow.ecn == Ecn::Ect1 {
             return Err(RealError::Spec(
                 "the kernel's own controllers know nothing of ECT(1); give ect0".into(),
@@ -79,14 +72,20 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
         if flow.resume.is_some() {
             return Err(RealError::Spec("the kernel knows no careful resume; leave it out".into()));
         }
+        let rtt = flow.rtt.filter(|rtt| *rtt != spec.paths[flow.path].rtt);
+        let wanted = HostSpec { path: flow.path, rtt };
         let mut new = || {
-            hosts.push(flow.path);
+            hosts.push(wanted);
             hosts.len() - 1
         };
-        host_of.push(match flow.host {
+        let index = match flow.host {
             Some(host) => *named.entry((host, flow.path)).or_insert_with(new),
             None => new(),
-        });
+        };
+        if hosts[index] != wanted {
+            return Err(one_round_trip(spec, flow, hosts[index]));
+        }
+        host_of.push(index);
     }
     let emulation = EmulationSpec {
         links: spec.links.clone(),
@@ -96,6 +95,17 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
         ..EmulationSpec::over(path.clone(), spec.seed)
     };
     Ok((emulation, host_of))
+}
+
+/// A flow is to have another round trip than those before it on the same host.
+fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError {
+    let number = flow.host.unwrap_or_default();
+    let of_path = spec.paths[flow.path].rtt;
+    let [first, second] = [host.rtt, flow.rtt].map(|rtt| rtt.unwrap_or(of_path));
+    RealError::Spec(format!(
+        "host {number} has flows with round trips of {first} and {second}, and a real host has one \
+         over each path; give them hosts of their own"
+    ))
 }
 
 /// Where a run is played.

@@ -152,6 +152,31 @@ fn marks_are_asked_for_and_heeded() {
     assert_eq!(record.packets_dropped_queue, 0, "{record:?}");
 }
 
+/// Two flows over one link, whose path has a third round trip that neither of them takes. Both shake hands
+/// before either sends: the link is empty.
+#[test]
+fn flows_may_have_round_trips_of_their_own() {
+    let flows = [(80, 0), (20, 60)].map(|(rtt, start)| FlowSpec {
+        rtt: Some(TimeDelta::from_millis(rtt)),
+        start: at(start),
+        ..flow("cubic", Workload::Until(at(1500)))
+    });
+    let mut spec = RunSpec {
+        sample_every: Some(TimeDelta::from_millis(100)),
+        ..RunSpec::over(path(20, 40), flows.to_vec(), 1, at(1500))
+    };
+    let Some(real) = play(&spec) else { return };
+    for (flow, rtt) in [(0, 80.0), (1, 20.0)] {
+        let points = real.result.series.iter().filter(|point| point.flow == flow);
+        let min_rtt = points.filter_map(|point| point.min_rtt_ns).min().unwrap() as f64 / 1e6;
+        println!("{rtt} ms: min_rtt {min_rtt} ms");
+        assert!((rtt..rtt + 5.0).contains(&min_rtt), "{rtt} ms: {min_rtt} ms");
+    }
+    spec.flows.iter_mut().for_each(|flow| flow.host = Some(3));
+    let error = run(&spec, &AtomicBool::new(false)).unwrap_err().to_string();
+    assert!(error.contains("host 3 has flows with round trips of 80ms and 20ms"), "{error}");
+}
+
 #[test]
 fn what_the_kernel_does_not_have_is_refused() {
     let spec = RunSpec::over(path(20, 20), vec![flow("bbr3", Workload::Transfer(1))], 1, at(1000));

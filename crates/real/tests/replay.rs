@@ -5,7 +5,7 @@
 mod common;
 
 use uncork_emu::{
-    Arrival, BackSpec, Body, Cause, Direction, EmulationSpec, Fate, FlowKey, Network,
+    Arrival, BackSpec, Body, Cause, Direction, EmulationSpec, Fate, FlowKey, HostSpec, Network,
 };
 use uncork_path::{
     AggregationSpec, Buffer, DroppedBy, Ecn, JitterDistribution, JitterSpec, LinkSpec,
@@ -84,7 +84,8 @@ fn simulated(spec: &EmulationSpec, offers: &[Offer]) -> Vec<Option<End>> {
     }
     let cc = "reno".parse().expect("a controller");
     let flow = |key: FlowKey| FlowSpec {
-        path: spec.hosts[key.host as usize],
+        path: spec.hosts[key.host as usize].path,
+        rtt: spec.hosts[key.host as usize].rtt,
         host: Some(key.host),
         ..FlowSpec::new(cc, Workload::Transfer(1))
     };
@@ -163,7 +164,9 @@ fn any_spec(rng: &mut Rng, queue: &str) -> EmulationSpec {
     };
     let paths = vec![path(0), path(1)];
     let spec = EmulationSpec::over(paths[0].clone(), rng.next_u64());
-    EmulationSpec { links, paths, hosts: vec![0, 1, 0], ..spec }
+    let of_own = HostSpec { path: 0, rtt: Some(TimeDelta::from_micros(7300)) };
+    let hosts = vec![HostSpec::over(0), HostSpec::over(1), of_own];
+    EmulationSpec { links, paths, hosts, ..spec }
 }
 
 /// Bursts of six flows in both directions. Many come at the very time at which a link finishes a packet.
@@ -206,7 +209,7 @@ fn a_recorded_run_ends_in_the_same_way_in_the_simulator() {
     for queue in ["codel:target=1ms,interval=10ms,ecn", "cake:rtt=10ms"] {
         let mut spec = common::path(20, 10, 60);
         spec.record = true;
-        spec.hosts = vec![0, 0];
+        spec.hosts = vec![HostSpec::over(0); 2];
         spec.back = BackSpec::default();
         let over = &mut spec.paths[0];
         over.link.queue = queue.parse().expect("a queue");

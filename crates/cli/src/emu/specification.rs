@@ -1,7 +1,8 @@
 //! What to emulate, from the arguments or a scenario.
 
-use uncork_emu::{BackSpec, EmuError, EmulationSpec};
-use uncork_path::{LinkSpec, PathSpec, PathSpecError};
+use uncork_emu::{BackSpec, EmuError, EmulationSpec, HostSpec};
+use uncork_lab::Instance;
+use uncork_path::PathSpecError;
 use uncork_units::TimeDelta;
 
 use super::args::EmuArgs;
@@ -12,17 +13,23 @@ use crate::lab::source;
 /// What the arguments ask for, checked.
 pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
     let scenario = args.scenario();
-    let (links, paths) = match scenario {
-        Some((argument, given)) => of_scenario(args, argument, given)?,
-        None => (Vec::new(), vec![args.path()]),
+    let (links, paths, hosts) = match scenario {
+        Some((argument, given)) => {
+            let instance = instance(args, argument, given)?;
+            let hosts = hosts(&instance);
+            (instance.run.links, instance.run.paths, hosts)
+        }
+        None => (Vec::new(), vec![args.path()], vec![HostSpec::over(0)]),
     };
-    let hosts = match (args.hosts, paths.len()) {
-        (None, count) => (0..count).collect(),
-        (Some(hosts), 1) => vec![0; hosts as usize],
-        (Some(hosts), count) => {
-            let reason =
-                format!("the scenario has {count} paths, and a host on each: leave it out");
-            return Err(Failure::value(&shown("hosts"), hosts, reason));
+    let hosts = match (args.hosts, hosts.as_slice()) {
+        (None, _) => hosts,
+        (Some(count), [host]) => vec![*host; count as usize],
+        (Some(count), hosts) => {
+            let hosts = hosts.len();
+            let reason = format!(
+                "the scenario has {hosts} hosts, one for each round trip over each path: leave it out"
+            );
+            return Err(Failure::value(&shown("hosts"), count, reason));
         }
     };
     let jitter = args.uplink_jitter.map(|max| args.uniform(max));
@@ -50,12 +57,8 @@ pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
     Ok(spec)
 }
 
-/// The paths of the scenario's cell that was asked for.
-fn of_scenario(
-    args: &EmuArgs,
-    argument: &str,
-    given: &str,
-) -> Result<(Vec<LinkSpec>, Vec<PathSpec>), Failure> {
+/// The scenario's cell that was asked for.
+fn instance(args: &EmuArgs, argument: &str, given: &str) -> Result<Instance, Failure> {
     let set: Vec<_> = args.set.iter().map(crate::lab::Setting::pair).collect();
     let (scenario, _) = source::scenario(argument, given, &set, args.color)?;
     let cells = scenario.cells.len();
@@ -71,8 +74,26 @@ fn of_scenario(
             values.map(|(axis, value)| format!("{}={}", axis.key, axis.values[*value])).collect();
         eprintln!("note: cell {cell} of {cells}: {}; --cell takes another", values.join(", "));
     }
-    let run = scenario.instance(cell - 1, args.seed).run;
-    Ok((run.links, run.paths))
+    Ok(scenario.instance(cell - 1, args.seed))
+}
+
+/// A host for each round trip that flows have over each path, in their order; one for a path without
+/// flows.
+fn hosts(Instance { run, .. }: &Instance) -> Vec<HostSpec> {
+    let mut hosts = Vec::new();
+    for (path, spec) in run.paths.iter().enumerate() {
+        let before = hosts.len();
+        for flow in run.flows.iter().filter(|flow| flow.path == path) {
+            let host = HostSpec { path, rtt: flow.rtt.filter(|rtt| *rtt != spec.rtt) };
+            if !hosts[before..].contains(&host) {
+                hosts.push(host);
+            }
+        }
+        if hosts.len() == before {
+            hosts.push(HostSpec::over(path));
+        }
+    }
+    hosts
 }
 
 /// The argument that is behind `error`.

@@ -127,7 +127,7 @@ fn hosts_have_their_own_paths_and_meet_on_a_shared_link() {
     spec.links = vec![LinkSpec::new(Rate::from_mbit(120), Buffer::Packets(10))];
     spec.paths[0].via = vec![0];
     spec.paths.push(PathSpec { rtt: TimeDelta::from_millis(40), ..spec.paths[0].clone() });
-    spec.hosts = vec![0, 1];
+    spec.hosts = [0, 1].map(HostSpec::over).to_vec();
     let to = |host| {
         let mut arrival = arrival(Direction::Down, host);
         arrival.flow.host = host;
@@ -135,6 +135,28 @@ fn hosts_have_their_own_paths_and_meet_on_a_shared_link() {
     };
     let micros = |micros| Fate::Arrives(Time::ZERO + TimeDelta::from_micros(micros));
     assert_eq!(fates(&spec, [to(0), to(1)]), [(0, micros(11_100)), (1, micros(21_200))]);
+}
+
+/// In both directions, whatever the round trip of the path that they have in common.
+#[test]
+fn hosts_may_have_round_trips_of_their_own() {
+    let mut spec = spec();
+    let near = HostSpec { path: 0, rtt: Some(TimeDelta::from_millis(4)) };
+    spec.hosts = vec![HostSpec::over(0), near];
+    assert_eq!(spec.shortest_way(), TimeDelta::from_millis(2));
+    let mut offers = Vec::new();
+    for (body, direction) in [Direction::Down, Direction::Up].into_iter().enumerate() {
+        for host in 0..2 {
+            let mut arrival = arrival(direction, 2 * body as u32 + host);
+            arrival.flow.host = host;
+            offers.push((at(0), arrival));
+        }
+    }
+    let arrives = |body, millis| (body, Fate::Arrives(at(millis)));
+    assert_eq!(
+        fates(&spec, offers),
+        [arrives(3, 2), arrives(1, 4), arrives(2, 10), arrives(0, 11)]
+    );
 }
 
 /// 1500 bytes take 0.5 ms on the shared link and 1 ms on the path's own, and nobody counts these.
