@@ -11,10 +11,12 @@
 
 mod address;
 mod clock;
+mod command;
 mod emulation;
 mod error;
 mod flows;
 mod forwarder;
+mod job;
 mod leftovers;
 mod listening;
 mod names;
@@ -37,6 +39,7 @@ pub use clock::Clock;
 pub use emulation::Emulation;
 pub use error::EmuError;
 pub use flows::FlowKey;
+pub use job::{Job, Service, ends_within};
 pub use leftovers::{Leftovers, clean_up};
 pub use names::Names;
 pub use namespace::Namespace;

@@ -1,32 +1,40 @@
-//! Whether somebody listens in a namespace.
+//! Who listens in a namespace.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 
 use crate::Namespace;
 
 impl Namespace {
-    /// Whether a TCP socket listens there, or a UDP socket has a port.
+    /// The numbers of the TCP sockets that listen there, and of the UDP sockets that have a port and no
+    /// peer.
     ///
     /// # Errors
     ///
     /// If the namespace cannot be entered.
-    pub fn listens(&self) -> io::Result<bool> {
+    pub(crate) fn listening(&self) -> io::Result<BTreeSet<u64>> {
         self.run(|| {
             // `TCP_LISTEN` and `TCP_CLOSE`, which a UDP socket without a peer is in.
-            [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")].iter().any(
-                |(table, state)| {
-                    let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
-                    table.is_ok_and(|table| has(&table, state))
-                },
-            )
+            let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
+            let of = |(table, state): (&str, &str)| {
+                // A kernel without IPv6 has no tables of it.
+                let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
+                sockets(&table.unwrap_or_default(), state)
+            };
+            tables.into_iter().flat_map(of).collect()
         })
     }
 }
 
-/// Whether a socket of a table of proc_net(5) is in `state`, its fourth column.
-fn has(table: &str, state: &str) -> bool {
-    table.lines().skip(1).any(|line| line.split_whitespace().nth(3) == Some(state))
+/// The numbers of the sockets of a table of proc_net(5) whose fourth column is `state`.
+fn sockets(table: &str, state: &str) -> Vec<u64> {
+    let columns = table.lines().skip(1).map(|line| line.split_whitespace().skip(3));
+    let number = |mut rest: std::iter::Skip<std::str::SplitWhitespace<'_>>| {
+        let found = rest.next() == Some(state);
+        rest.nth(5).filter(|_| found)?.parse().ok()
+    };
+    columns.filter_map(number).collect()
 }
 
 #[cfg(test)]
@@ -34,11 +42,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_state() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
-                     0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000\n";
-        assert!(has(table, "0A"));
-        assert!(!has(table, "07"));
-        assert!(!has("  sl  local_address rem_address   st\n", "0A"));
+    fn reads_state_and_number() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
+                     uid  timeout inode\n   \
+                     0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\
+                     \x20       0 28871 1 0000000000000000 100 0 0 10 0\n";
+        assert_eq!(sockets(table, "0A"), [28_871]);
+        assert_eq!(sockets(table, "07"), [0; 0]);
+        assert_eq!(sockets("  sl  local_address rem_address   st\n", "0A"), [0; 0]);
     }
 }

@@ -80,6 +80,22 @@ impl Namespace {
         Ok(command)
     }
 
+    /// Has the kernel's TCP use the controller `cc` for all connections with `peer` that begin from now
+    /// on, whoever opens them: what programs ask for by `TCP_CONGESTION` does not count there.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel has no such controller, or the namespace cannot be entered.
+    pub fn control_congestion(&self, peer: Addresses, cc: &str) -> io::Result<()> {
+        let v6 = peer.v6.filter(|_| self.addresses.v6.is_some());
+        self.run(|| {
+            let mut netlink = Netlink::open()?;
+            let device = netlink.device(NAME)?.index;
+            netlink.add_route(device, (peer.v4.into(), 32), Some(cc))?;
+            v6.map_or(Ok(()), |v6| netlink.add_route(device, (v6.into(), 128), Some(cc)))
+        })?
+    }
+
     /// Packets that were lost because too many waited for the path's thread.
     pub(crate) fn overruns(&self) -> io::Result<u64> {
         self.run(|| Ok(Netlink::open()?.device(NAME)?.overruns))?
@@ -110,10 +126,10 @@ fn configure(addresses: Addresses, mtu: u32) -> io::Result<bool> {
     netlink.set_up(device, Some((mtu, WAITING)))?;
     let [v4, v6] = NETWORKS;
     netlink.add_address(device, addresses.v4.into())?;
-    netlink.add_route(device, v4)?;
+    netlink.add_route(device, v4, None)?;
     let Some(address) = addresses.v6 else { return Ok(false) };
     match netlink.add_address(device, address.into()) {
-        Ok(()) => netlink.add_route(device, v6).map(|()| true),
+        Ok(()) => netlink.add_route(device, v6, None).map(|()| true),
         Err(error) if lacks_v6(&error) => Ok(false),
         Err(error) => Err(error),
     }

@@ -12,7 +12,7 @@ use netlink_packet_route::link::{
     AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage,
 };
 use netlink_packet_route::route::{
-    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+    RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::net::netlink::SocketAddrNetlink;
@@ -88,8 +88,14 @@ impl Netlink {
         self.order(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// What goes to this network goes through the device.
-    pub(crate) fn add_route(&mut self, index: u32, (to, prefix): (IpAddr, u8)) -> io::Result<()> {
+    /// What goes to this network goes through the device. Where `cc` is given, the kernel's TCP uses that
+    /// controller for it, whatever the socket's own is (`RTAX_CC_ALGO`, rtnetlink(7)).
+    pub(crate) fn add_route(
+        &mut self,
+        index: u32,
+        (to, prefix): (IpAddr, u8),
+        cc: Option<&str>,
+    ) -> io::Result<()> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(to);
         message.header.destination_prefix_length = prefix;
@@ -99,6 +105,9 @@ impl Netlink {
         message.header.kind = RouteType::Unicast;
         message.attributes =
             vec![RouteAttribute::Destination(to.into()), RouteAttribute::Oif(index)];
+        message
+            .attributes
+            .extend(cc.map(|cc| RouteAttribute::Metrics(vec![RouteMetric::CcAlgo(cc.to_owned())])));
         self.order(RouteNetlinkMessage::NewRoute(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 

@@ -2,26 +2,22 @@
 
 use std::fmt::Write;
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use uncork_emu::{Addresses, EmuError, Emulation, Names, Namespace, Report, clean_up, summary};
+use uncork_emu::{EmuError, Emulation, Job, Names, Report, Service, clean_up, summary};
 
 use super::args::{EmuArgs, EmuFormat};
 use super::document::{Document, Host, command_line, json};
 use super::specification::specification;
-use super::wait::{self, Signals};
+use super::wait::Signals;
 use crate::failure::Failure;
 use crate::{output, stdout};
 
 const FILES: [&str; 1] = ["summary.json"];
 /// A command that cannot be started, as in a shell.
 const NOT_STARTED: u8 = 127;
-/// How long a server may take until it listens.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often to look whether it does.
-const LOOK: Duration = Duration::from_millis(10);
 
 pub(crate) fn emu(args: &EmuArgs) -> Result<(), Failure> {
     if args.cleanup {
@@ -41,7 +37,7 @@ pub(crate) fn emu(args: &EmuArgs) -> Result<(), Failure> {
     } else {
         run(args, &emulation, &signals, server.as_mut()).map(Some)
     };
-    let server = server.as_mut().map_or(Ok(()), wait::end);
+    let server = server.map_or(Ok(()), |server| server.end().map(drop));
     let status = ended?;
     server.map_err(|error| system("end the command of '--server'", &error))?;
     let report = emulation.stop().map_err(|error| refused(&error))?;
@@ -65,23 +61,16 @@ fn cleanup() -> Result<(), Failure> {
 }
 
 /// Starts `command` on the far side, and waits until it listens or has ended.
-fn start_server(emulation: &Emulation, command: &str) -> Result<Child, Failure> {
-    let mut shell = prepared(emulation, emulation.far(), "sh").map_err(|error| no_start(&error))?;
+fn start_server(emulation: &Emulation, command: &str) -> Result<Job, Failure> {
+    let mut shell = emulation.far_command(0, "sh").map_err(|error| no_start(&error))?;
     // What a server prints is no result of COMMAND's.
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(io::stderr());
-    // Ctrl-C is not for it: it is there until COMMAND has ended.
-    shell.process_group(0);
-    let mut child = shell.spawn().map_err(|error| no_start(&error))?;
-    let mut waited = Duration::ZERO;
-    while waited < PATIENCE {
-        let listens = emulation.far().listens().map_err(|error| no_start(&error))?;
-        if listens || wait::has_ended(&mut child, LOOK).map_err(|error| no_start(&error))? {
-            return Ok(child);
-        }
-        waited += LOOK;
+    let served = Job::serve(emulation.far(), &mut shell);
+    let (job, service) = served.map_err(|error| no_start(&error))?;
+    if let Service::Silent(waited) = service {
+        eprintln!("note: the command of '--server' does not listen after {} s", waited.as_secs());
     }
-    eprintln!("note: the command of '--server' does not listen after {} s", PATIENCE.as_secs());
-    Ok(child)
+    Ok(job)
 }
 
 fn no_start(error: &io::Error) -> Failure {
@@ -93,13 +82,14 @@ fn run(
     args: &EmuArgs,
     emulation: &Emulation,
     signals: &Signals,
-    server: Option<&mut Child>,
+    server: Option<&mut Job>,
 ) -> Result<u8, Failure> {
     let Some((program, arguments)) = args.command.split_first() else { return Ok(0) };
-    if let Some(Ok(Some(status))) = server.map(Child::try_wait).filter(|_| !args.quiet) {
+    let ended = server.map(|server| server.ends_within(Duration::ZERO));
+    if let Some(Ok(Some(status))) = ended.filter(|_| !args.quiet) {
         eprintln!("note: the command of '--server' has ended already: {status}");
     }
-    let command = prepared(emulation, emulation.near(), program);
+    let command = emulation.near_command(0, program);
     let started = command.and_then(|mut command| command.args(arguments).spawn());
     let mut child = match started {
         Ok(child) => child,
@@ -119,23 +109,6 @@ fn code(status: ExitStatus) -> u8 {
         (None, Some(signal)) => 128_u8.saturating_add(signal as u8),
         (None, None) => 0,
     }
-}
-
-/// A command that knows who is where.
-fn prepared(
-    emulation: &Emulation,
-    host: &Namespace,
-    program: impl AsRef<std::ffi::OsStr>,
-) -> io::Result<Command> {
-    let mut command = host.command(program)?;
-    for (side, host) in [("NEAR", emulation.near()), ("FAR", emulation.far())] {
-        let Addresses { v4, v6 } = host.addresses();
-        command.env(format!("UNCORK_{side}"), v4.to_string());
-        if let Some(v6) = v6 {
-            command.env(format!("UNCORK_{side}6"), v6.to_string());
-        }
-    }
-    Ok(command)
 }
 
 /// Prints names and addresses, and keeps them until a signal comes.
