@@ -18,7 +18,8 @@ pub(crate) enum App {
     Media { source: Cbr, written: u64 },
     /// The client makes requests.
     Client(Box<Requests>),
-    /// Nothing can drive it, because its description is none: the check of its own type refuses it.
+    /// Nothing can drive it, because its description is none: the check of its own type refuses it. Or
+    /// real programs would have to.
     Idle,
 }
 
@@ -57,6 +58,7 @@ impl App {
                 let client = run.client_of(index);
                 client.map_or(Self::Idle, |client| Self::Client(Box::new(Requests::new(client))))
             }
+            Workload::Command(_) => Self::Idle,
         }
     }
 
@@ -94,7 +96,7 @@ pub(crate) fn unasked(workload: Workload) -> Stream {
     match workload {
         Workload::Transfer(bytes) => Stream::of(bytes),
         Workload::Until(_) => Stream::endless(),
-        Workload::Media(_) | Workload::Client(_) => Stream::default(),
+        Workload::Media(_) | Workload::Client(_) | Workload::Command(_) => Stream::default(),
     }
 }
 

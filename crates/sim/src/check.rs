@@ -105,6 +105,7 @@ impl RunSpec {
             Workload::Until(_) => Ok(()),
             Workload::Media(media) => at(place, media.check()),
             Workload::Client(client) => one_of(place, "client", client, self.clients.len()),
+            Workload::Command(command) => one_of(place, "command", command, self.commands.len()),
         }
     }
 }
@@ -154,7 +155,7 @@ mod tests {
     #[test]
     fn what_cannot_be_simulated_is_refused_by_place_and_value() {
         assert_eq!(run().check(), Ok(()));
-        let refused: [(Change, &str); 20] = [
+        let refused: [(Change, &str); 21] = [
             (|run| run.end = Time::NEVER, "the run: it never ends: give an end"),
             (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
             (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
@@ -195,6 +196,7 @@ mod tests {
                 "flow 0: a transfer of 0 B never ends: give 1 B",
             ),
             (|run| run.flows[0].workload = Workload::Client(1), "flow 0: there is no client 1"),
+            (|run| run.flows[0].workload = Workload::Command(0), "flow 0: there is no command 0"),
             (
                 |run| {
                     run.flows[0].workload = Workload::Media(CbrSpec {

@@ -239,6 +239,7 @@ impl<'a> Flow<'a> {
             Workload::Until(end) => now >= end,
             Workload::Media(_) => self.app.has_written_all(now) && self.client.complete().is_some(),
             Workload::Client(_) => self.app.requests().is_some_and(|app| app.done().is_some()),
+            Workload::Command(_) => true,
         }
     }
 
@@ -300,7 +301,7 @@ impl<'a> Flow<'a> {
         let counters = self.sender().map(|sender| *sender.counters()).unwrap_or_default();
         let complete = match self.spec.workload {
             Workload::Transfer(_) | Workload::Until(_) => self.client.complete(),
-            Workload::Media(_) => None,
+            Workload::Media(_) | Workload::Command(_) => None,
             Workload::Client(_) => self.app.requests().and_then(Requests::done),
         };
         FlowRecord {
@@ -315,7 +316,10 @@ impl<'a> Flow<'a> {
             busy_ns: counters.busy.as_nanos(),
             size_bytes: match self.spec.workload {
                 Workload::Transfer(bytes) => Some(bytes),
-                Workload::Until(_) | Workload::Media(_) | Workload::Client(_) => None,
+                Workload::Until(_)
+                | Workload::Media(_)
+                | Workload::Client(_)
+                | Workload::Command(_) => None,
             },
             bytes_delivered: self.client.delivered_bytes(),
             bytes_delivered_early: self.delivered_early,

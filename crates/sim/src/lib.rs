@@ -27,5 +27,5 @@ pub use check::RunSpecError;
 pub use foreign::{ForeignEnd, ForeignPacket, carry};
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
-pub use spec::{FlowSpec, RunSpec, Workload};
+pub use spec::{CommandSpec, FlowSpec, RunSpec, Workload};
 pub use view::FlowView;

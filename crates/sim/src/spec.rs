@@ -17,6 +17,8 @@ pub struct RunSpec {
     pub paths: Vec<PathSpec>,
     /// What clients do that make requests.
     pub clients: Vec<ClientSpec>,
+    /// Programs that real hosts run.
+    pub commands: Vec<CommandSpec>,
     /// The flows.
     pub flows: Vec<FlowSpec>,
     /// Seed of everything random.
@@ -65,6 +67,22 @@ pub enum Workload {
     Media(CbrSpec),
     /// What a client asks for: its index in [`RunSpec::clients`].
     Client(usize),
+    /// What programs have to say to each other: their index in [`RunSpec::commands`]. Here nobody runs
+    /// them, and nothing is sent.
+    Command(usize),
+}
+
+/// Programs at both ends of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// What messages and files call it.
+    pub name: String,
+    /// What a shell runs on the servers' host, from before the run until its end.
+    pub server: Option<String>,
+    /// What a shell runs on the client's host, from the flow's start.
+    pub client: String,
+    /// The client is ended after this time, and at the end of the run in any case.
+    pub limit: Option<TimeDelta>,
 }
 
 impl FlowSpec {
@@ -94,6 +112,7 @@ impl RunSpec {
             links: Vec::new(),
             paths: vec![path],
             clients: Vec::new(),
+            commands: Vec::new(),
             flows,
             seed,
             warmup: Time::ZERO,
@@ -109,6 +128,12 @@ impl RunSpec {
         let Workload::Client(client) = spec.workload else { return None };
         let rng = Rng::new(self.seed, CLIENT_STREAM + u64::from(flow));
         Client::new(self.clients.get(client)?.clone(), spec.start, rng).ok()
+    }
+
+    /// The programs of `flow`, if it has such.
+    pub fn command_of(&self, flow: &FlowSpec) -> Option<&CommandSpec> {
+        let Workload::Command(command) = flow.workload else { return None };
+        self.commands.get(command)
     }
 
     /// The path of a flow.
