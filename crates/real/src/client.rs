@@ -12,10 +12,11 @@ use uncork_play::{Action, Client};
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 
+use crate::command::Ended;
 use crate::server::{PATIENCE, is_gone, is_impatient};
 
 /// What a client saw.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) first_byte: Option<Time>,
     /// When all that was wanted had arrived.
@@ -25,6 +26,8 @@ pub(crate) struct Seen {
     pub(crate) early: u64,
     /// Who made requests, and what they came to.
     pub(crate) client: Option<Client>,
+    /// The program that it was.
+    pub(crate) command: Option<Ended>,
 }
 
 /// What all clients of a run know.
@@ -36,7 +39,7 @@ pub(crate) struct Circumstances<'a> {
 }
 
 impl Circumstances<'_> {
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
@@ -63,6 +66,8 @@ pub(crate) fn fetch(
         Workload::Until(end) => reader.read_bytes(u64::MAX, end),
         Workload::Media(_) => reader.read_bytes(u64::MAX, Time::NEVER),
         Workload::Client(_) => reader.request(),
+        // Programs have sockets of their own.
+        Workload::Command(_) => Ok(()),
     };
     match done {
         Err(error) if !is_gone(&error) => Err(error),

@@ -13,6 +13,8 @@ pub enum RealError {
     Path(EmuError),
     /// The kernel has no such controller, or no such option of it; this says which it has.
     Controller(String),
+    /// A command does not run here; this says which, and what it printed last.
+    Command(String),
     /// Real endpoints cannot do what is described; this says what.
     Spec(String),
     /// The system does not allow it.
@@ -34,7 +36,7 @@ impl RealError {
     pub fn is_of_machine(&self) -> bool {
         match self {
             Self::Path(error) => matches!(error, EmuError::System { .. }),
-            Self::Controller(_) | Self::System { .. } => true,
+            Self::Controller(_) | Self::Command(_) | Self::System { .. } => true,
             Self::Spec(_) => false,
         }
     }
@@ -44,7 +46,9 @@ impl fmt::Display for RealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Path(error) => error.fmt(f),
-            Self::Controller(problem) | Self::Spec(problem) => f.write_str(problem),
+            Self::Controller(problem) | Self::Command(problem) | Self::Spec(problem) => {
+                f.write_str(problem)
+            }
             Self::System { action, error } => write!(f, "cannot {action}: {error}"),
         }
     }

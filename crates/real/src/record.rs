@@ -20,6 +20,9 @@ pub(crate) fn flow(
     sent: &Sent,
 ) -> FlowRecord {
     let spec = &run.flows[index as usize];
+    let is_command = run.command_of(spec).is_some();
+    let (delivered, early) =
+        if is_command { (sent.received, sent.received_early) } else { (seen.bytes, seen.early) };
     let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
     FlowRecord {
         engine: "netns".into(),
@@ -33,10 +36,13 @@ pub(crate) fn flow(
         busy_ns: sent.busy.as_nanos(),
         size_bytes: match spec.workload {
             Workload::Transfer(bytes) => Some(bytes),
-            Workload::Until(_) | Workload::Media(_) | Workload::Client(_) => None,
+            Workload::Until(_)
+            | Workload::Media(_)
+            | Workload::Client(_)
+            | Workload::Command(_) => None,
         },
-        bytes_delivered: seen.bytes,
-        bytes_delivered_early: seen.early,
+        bytes_delivered: delivered,
+        bytes_delivered_early: early,
         bytes_acked: sent.bytes_acked,
         bytes_sent: sent.bytes_out,
         bytes_retransmitted: sent.bytes_retransmitted,
@@ -83,5 +89,5 @@ pub(crate) fn note_queueing(flows: &mut [FlowRecord], first_port: u16, path: &Re
 
 /// Whether a flow with this description has an end of its own to come to.
 fn completes(spec: &FlowSpec) -> bool {
-    matches!(spec.workload, Workload::Transfer(_) | Workload::Client(_))
+    matches!(spec.workload, Workload::Transfer(_) | Workload::Client(_) | Workload::Command(_))
 }

@@ -8,11 +8,13 @@ use std::thread::{self, ScopedJoinHandle};
 
 use uncork_emu::{Clock, Emulation, EmulationSpec, HostSpec, Report};
 use uncork_path::Ecn;
-use uncork_sim::{FlowSpec, RunResult, RunSpec};
+use uncork_sim::{CommandSpec, FlowSpec, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::client::{self, Circumstances, Seen};
+use crate::command::{self, CommandRecord, Ended, Finished, Server, Setting};
 use crate::error::RealError;
+use crate::traffic::Traffic;
 use crate::watch::{Sent, Watch};
 use crate::{kernel, record, server};
 
@@ -30,6 +32,8 @@ pub struct RealRun {
     pub result: RunResult,
     /// What the path did, and whether it was in time.
     pub path: Report,
+    /// What became of the flows that are commands, by flow.
+    pub commands: Vec<CommandRecord>,
 }
 
 /// Runs `spec` in real time: to its end, until nothing is left to come, or until `stop`.
@@ -42,12 +46,15 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let emulation = Emulation::start(&emulated)?;
     let stage = Stage { spec, emulation: &emulation, host_of };
     let controllers = stage.prepare()?;
-    let mut result = stage.play(&controllers, stop)?;
+    let (mut result, finished) = stage.play(&controllers, stop)?;
     let host_of = stage.host_of;
     let path = emulation.stop()?;
     record::note_drops(&mut result.flows, &host_of, &path);
     record::note_queueing(&mut result.flows, FIRST_PORT, &path);
-    Ok(RealRun { result, path })
+    // Nothing runs any more that could print.
+    let mut commands: Vec<_> = finished.into_iter().map(Finished::record).collect();
+    commands.sort_by_key(|command| command.flow);
+    Ok(RealRun { result, path, commands })
 }
 
 /// The path to emulate, and the host of each flow's client.
@@ -62,6 +69,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
             "{flows} flows are more than real endpoints play; give {MAX_FLOWS} at most"
         )));
     }
+    command::check(spec)?;
     let (mut hosts, mut named, mut host_of) = (Vec::new(), BTreeMap::new(), Vec::new());
     for flow in &spec.flows {
         if flow.ecn == Ecn::Ect1 {
@@ -130,7 +138,24 @@ impl Stage<'_> {
             near.map_err(RealError::system("set a namespace's TCP up"))?;
         }
         let flows = self.spec.flows.iter();
-        flows.map(|flow| kernel::controller(flow.cc, &available)).collect()
+        let controllers = flows.map(|flow| kernel::controller(flow.cc, &available));
+        let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
+        self.commands().try_for_each(|(flow, _)| self.control(flow, controllers[flow]))?;
+        Ok(controllers)
+    }
+
+    /// The flows that are commands.
+    fn commands(&self) -> impl Iterator<Item = (usize, &CommandSpec)> {
+        let flows = self.spec.flows.iter().enumerate();
+        flows.filter_map(|(flow, spec)| Some((flow, self.spec.command_of(spec)?)))
+    }
+
+    /// Has the connections of a flow whose programs know nothing of `cc` use it, in both directions.
+    fn control(&self, flow: usize, cc: &str) -> Result<(), RealError> {
+        let (far, near) = (self.emulation.far(), &self.emulation.hosts()[self.host_of[flow]]);
+        far.control_congestion(near.addresses(), cc)
+            .and_then(|()| near.control_congestion(far.addresses(), cc))
+            .map_err(RealError::system("give a route its congestion control"))
     }
 
     fn asks_for_ecn(&self, host: usize) -> bool {
@@ -143,10 +168,13 @@ impl Stage<'_> {
     }
 
     /// Sockets that wait for the flows' clients.
-    fn listeners(&self, controllers: &[&str]) -> Result<Vec<TcpListener>, RealError> {
+    fn listeners(&self, controllers: &[&str]) -> Result<Vec<(usize, TcpListener)>, RealError> {
         let listen = || {
-            let listen = |(flow, cc): (usize, &&str)| server::listen(self.address(flow), cc);
-            controllers.iter().enumerate().map(listen).collect::<io::Result<Vec<_>>>()
+            let listen =
+                |(flow, cc): (usize, &&str)| Ok((flow, server::listen(self.address(flow), cc)?));
+            let flows = controllers.iter().enumerate();
+            let own = flows.filter(|(flow, _)| self.command(*flow).is_none());
+            own.map(listen).collect::<io::Result<Vec<_>>>()
         };
         let listeners = self
             .emulation
@@ -156,9 +184,50 @@ impl Stage<'_> {
         listeners.map_err(RealError::system("listen for clients"))
     }
 
-    fn play(&self, controllers: &[&str], stop: &AtomicBool) -> Result<RunResult, RealError> {
+    fn command(&self, flow: usize) -> Option<&CommandSpec> {
+        self.spec.command_of(&self.spec.flows[flow])
+    }
+
+    fn setting<'b>(&'b self, flow: usize, controllers: &[&'b str]) -> Setting<'b> {
+        Setting {
+            emulation: self.emulation,
+            flow: flow as u32,
+            host: self.host_of[flow],
+            port: self.address(flow).port(),
+            cc: controllers[flow],
+        }
+    }
+
+    /// Plays all flows, from the start of the commands' servers to their end.
+    fn play(
+        &self,
+        controllers: &[&str],
+        stop: &AtomicBool,
+    ) -> Result<(RunResult, Vec<Finished>), RealError> {
+        let served = self.commands();
+        let served = served.map(|(flow, spec)| self.setting(flow, controllers).serve(spec));
+        let servers: Vec<Option<Server>> = served.collect::<Result<_, _>>()?;
+        let mut servers: Vec<Server> = servers.into_iter().flatten().collect();
+        let (result, clients) = self.converse(controllers, stop)?;
+        let mut finished =
+            clients.into_iter().map(Ended::finished).collect::<Result<Vec<_>, _>>()?;
+        let failed = RealError::system("end the server of a command");
+        servers.iter_mut().try_for_each(Server::ask_to_end).map_err(&failed)?;
+        for server in servers {
+            finished.push(server.end().map_err(&failed)?);
+        }
+        Ok((result, finished))
+    }
+
+    /// Plays all flows. Gives their records, and how the commands' clients ended.
+    fn converse(
+        &self,
+        controllers: &[&str],
+        stop: &AtomicBool,
+    ) -> Result<(RunResult, Vec<Ended>), RealError> {
         let listeners = self.listeners(controllers)?;
-        let watch = Watch::open(self.emulation.far(), self.spec, FIRST_PORT)?;
+        let traffic = Traffic::open(self.emulation, self.spec, &self.host_of)?;
+        let watch = Watch::open(self.emulation.far(), self.spec, FIRST_PORT, traffic)?;
         let over = AtomicBool::new(false);
         let clock = Clock::after(LEAD);
         let at = Circumstances { clock, warmup: self.spec.warmup, stop: &over };
@@ -168,8 +237,8 @@ impl Stage<'_> {
                 scope
                     .spawn(move || server::serve(&listener, flow.workload, flow.start, clock, over))
             };
-            let servers: Vec<_> = listeners.into_iter().enumerate().map(serve).collect();
-            let fetch = |flow| scope.spawn(move || self.fetch(flow, at));
+            let servers: Vec<_> = listeners.into_iter().map(serve).collect();
+            let fetch = |flow| scope.spawn(move || self.fetch(flow, controllers, at));
             let clients: Vec<_> = (0..self.spec.flows.len()).map(fetch).collect();
             let is_done = || clients.iter().all(ScopedJoinHandle::is_finished);
             let watched =
@@ -180,15 +249,19 @@ impl Stage<'_> {
                 servers.into_iter().map(joined).collect::<io::Result<Vec<Option<TcpStream>>>>();
             let (sent, series) = watched?;
             kept.map_err(RealError::system("serve a client"))?;
-            let seen = seen.map_err(RealError::system("fetch from a server"))?;
-            Ok(self.result(clock.now(), &seen, &sent, series))
+            let mut seen = seen.map_err(RealError::system("fetch from a server"))?;
+            let result = self.result(clock.now(), &seen, &sent, series);
+            Ok((result, seen.iter_mut().filter_map(|seen| seen.command.take()).collect()))
         })
     }
 
     /// What the client of a flow does, on the calling thread.
-    fn fetch(&self, flow: usize, at: Circumstances<'_>) -> io::Result<Seen> {
-        self.emulation.hosts()[self.host_of[flow]].enter()?;
+    fn fetch(&self, flow: usize, controllers: &[&str], at: Circumstances<'_>) -> io::Result<Seen> {
         let spec = &self.spec.flows[flow];
+        if let Some(command) = self.command(flow) {
+            return self.setting(flow, controllers).fetch(command, spec, at);
+        }
+        self.emulation.hosts()[self.host_of[flow]].enter()?;
         let client = self.spec.client_of(flow as u32);
         client::fetch(self.address(flow), spec, client, at)
     }

@@ -45,6 +45,8 @@ pub(crate) fn serve(
         Workload::Until(end) => out.write_until(end, clock),
         Workload::Media(media) => out.write_media(media, start, clock),
         Workload::Client(_) => out.answer(),
+        // Programs have sockets of their own.
+        Workload::Command(_) => Ok(()),
     };
     match done {
         Ok(()) => Ok(Some(connection)),

@@ -3,13 +3,14 @@
 use std::thread;
 use std::time::Duration;
 
-use uncork_diag::{Connection, Diag, Family, Query};
+use uncork_diag::{Connection, Diag, DiagError, Family, Query};
 use uncork_emu::{Clock, Namespace};
 use uncork_flow::{Distribution, SeriesPoint};
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use crate::error::RealError;
+use crate::traffic::Traffic;
 
 /// How often connections are asked for, unless the run wants samples more often.
 const EVERY: TimeDelta = TimeDelta::from_millis(20);
@@ -21,6 +22,9 @@ const SHORTEST: TimeDelta = TimeDelta::from_millis(5);
 pub(crate) struct Sent {
     pub(crate) busy: TimeDelta,
     pub(crate) bytes_acked: u64,
+    /// Of a command: what arrived at either end, and how much of it before the end of the warm-up.
+    pub(crate) received: u64,
+    pub(crate) received_early: u64,
     pub(crate) bytes_out: u64,
     pub(crate) bytes_retransmitted: u64,
     pub(crate) segments: u64,
@@ -39,25 +43,31 @@ pub(crate) struct Watch {
     sample_every: Option<TimeDelta>,
     sent: Vec<Sent>,
     series: Vec<SeriesPoint>,
+    warmup: Time,
+    traffic: Option<Traffic>,
 }
 
 impl Watch {
     /// A watch over the connections of `run` in the servers' namespace, whose ports begin at
-    /// `first_port`.
+    /// `first_port`, and over the `traffic` of commands.
     pub(crate) fn open(
         servers: &Namespace,
         run: &RunSpec,
         first_port: u16,
+        traffic: Option<Traffic>,
     ) -> Result<Self, RealError> {
+        let longest = traffic.as_ref().map_or(EVERY, |traffic| traffic.every().min(EVERY));
         let opened = servers.run(Diag::open);
         let opened = opened.map_err(RealError::system("enter a network namespace"))?;
         Ok(Self {
             diag: opened.map_err(|error| RealError::Spec(error.to_string()))?,
             first_port,
-            every: run.sample_every.map_or(EVERY, |every| every.min(EVERY)).max(SHORTEST),
+            every: run.sample_every.map_or(longest, |every| every.min(longest)).max(SHORTEST),
             sample_every: run.sample_every,
             sent: vec![Sent::default(); run.flows.len()],
             series: Vec::new(),
+            warmup: run.warmup,
+            traffic,
         })
     }
 
@@ -72,12 +82,17 @@ impl Watch {
         let (mut next, mut sample) = (Time::ZERO, Time::ZERO);
         loop {
             let now = clock.now();
+            // Known before the last look, which then sees all that there was.
+            let is_last = now >= end || is_over();
             let samples = self.sample_every.filter(|_| now >= sample);
             self.look(now, samples.is_some())?;
             if let Some(every) = samples {
                 sample += every.max(SHORTEST);
             }
-            if now >= end || is_over() {
+            if is_last {
+                if let Some(traffic) = self.traffic {
+                    traffic.tell(&mut self.sent);
+                }
                 return Ok((self.sent, self.series));
             }
             next = (next + self.every).max(now);
@@ -87,10 +102,11 @@ impl Watch {
     }
 
     fn look(&mut self, now: Time, samples: bool) -> Result<(), RealError> {
-        let Self { diag, first_port, sent, series, .. } = self;
+        let Self { diag, first_port, sent, series, warmup, traffic, .. } = self;
         let query = Query { family: Some(Family::V4), ..Query::default() };
         let each = |connection: &Connection| {
             let flow = connection.local.port().checked_sub(*first_port).map(usize::from);
+            let flow = flow.filter(|flow| !traffic.as_ref().is_some_and(|of| of.has(*flow)));
             let Some((flow, sent)) = flow.and_then(|flow| Some((flow, sent.get_mut(flow)?))) else {
                 return;
             };
@@ -102,14 +118,16 @@ impl Watch {
                 series.extend(point(now, flow as u32, connection));
             }
         };
-        diag.dump(&query, each).map_err(|error| RealError::Spec(error.to_string()))?;
-        Ok(())
+        let failed = |error: DiagError| RealError::Spec(error.to_string());
+        diag.dump(&query, each).map_err(failed)?;
+        let Some(traffic) = traffic else { return Ok(()) };
+        traffic.look(now, now < *warmup, samples.then_some(series)).map_err(failed)
     }
 }
 
 impl Sent {
     /// Takes in what the kernel tells now; false if that is nothing.
-    fn take_in(&mut self, connection: &Connection) -> bool {
+    pub(crate) fn take_in(&mut self, connection: &Connection) -> bool {
         let Some(info) = &connection.info else { return false };
         let Some(bytes_acked) = info.bytes_acked.filter(|acked| *acked >= self.bytes_acked) else {
             return false;
@@ -127,9 +145,23 @@ impl Sent {
         }
         true
     }
+
+    /// Takes in what another connection of the same flow sent.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.busy += other.busy;
+        self.bytes_acked += other.bytes_acked;
+        self.bytes_out += other.bytes_out;
+        self.bytes_retransmitted += other.bytes_retransmitted;
+        self.segments += other.segments;
+        self.retransmissions += other.retransmissions;
+        self.marked += other.marked;
+        self.timeouts += other.timeouts;
+        self.rtts.merge(&other.rtts);
+    }
 }
 
-fn point(now: Time, flow: u32, connection: &Connection) -> Option<SeriesPoint> {
+/// The inside of the sender of `flow`.
+pub(crate) fn point(now: Time, flow: u32, connection: &Connection) -> Option<SeriesPoint> {
     let info = connection.info.as_ref()?;
     let mss = u64::from(info.snd_mss);
     let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);

@@ -143,7 +143,7 @@ fn marks_are_asked_for_and_heeded() {
     marking.link.queue = "codel:ecn".parse().unwrap();
     marking.link.buffer = Buffer::Packets(1000);
     let flow = FlowSpec { ecn: Ecn::Ect0, ..flow("cubic", Workload::Until(at(2500))) };
-    let Some(RealRun { result, path }) = play(&RunSpec::over(marking, vec![flow], 1, at(2500)))
+    let Some(RealRun { result, path, .. }) = play(&RunSpec::over(marking, vec![flow], 1, at(2500)))
     else {
         return;
     };

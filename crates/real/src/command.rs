@@ -1,0 +1,226 @@
+//! Programs at both ends of a path, and what became of them.
+
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use uncork_emu::{Emulation, Job, Service};
+use uncork_sim::{CommandSpec, FlowSpec, RunSpec};
+use uncork_units::Time;
+
+use crate::client::{Circumstances, Seen};
+use crate::error::RealError;
+use crate::output::{Output, last_line};
+use crate::server::{PATIENCE, patience};
+
+/// A command of a flow, after it has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandRecord {
+    /// The flow's index in the run.
+    pub flow: u32,
+    /// Which of the flow's commands it was.
+    pub side: CommandSide,
+    /// What it printed, errors among it; the middle is left out where it is more than 1 MiB.
+    pub output: String,
+    /// What was wrong with it, in a sentence.
+    pub problem: Option<String>,
+}
+
+/// On which side of a path a command ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandSide {
+    /// Where servers are.
+    Server,
+    /// Where clients are.
+    Client,
+}
+
+/// Where the commands of a flow run, and what they are told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting<'a> {
+    pub(crate) emulation: &'a Emulation,
+    pub(crate) flow: u32,
+    /// The index of the client's host.
+    pub(crate) host: usize,
+    /// A port that no other flow has.
+    pub(crate) port: u16,
+    /// The kernel's name of the controller.
+    pub(crate) cc: &'a str,
+}
+
+/// A server that was started.
+#[derive(Debug)]
+pub(crate) struct Server {
+    flow: u32,
+    name: String,
+    job: Job,
+    output: Output,
+    remark: Option<String>,
+}
+
+/// A client that has ended, or was ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) flow: u32,
+    name: String,
+    /// `None` if it had to be ended.
+    status: Option<ExitStatus>,
+    output: Output,
+}
+
+/// What a shell says when there is no such program, or it cannot be run (POSIX, "Exit Status for
+/// Commands").
+const NOT_RUN: [i32; 2] = [126, 127];
+
+impl Setting<'_> {
+    /// A shell that will run `script`, and what it will print.
+    fn shell(&self, command: io::Result<Command>, script: &str) -> io::Result<(Command, Output)> {
+        let (output, to) = Output::pipe()?;
+        let mut command = command?;
+        command.arg("-c").arg(script).stdin(Stdio::null());
+        command.stdout(to.try_clone()?).stderr(to);
+        command.env("UNCORK_PORT", self.port.to_string()).env("UNCORK_CC", self.cc);
+        Ok((command, output))
+    }
+
+    /// Starts the server of `spec`, if it has one, and waits until it listens or has ended.
+    pub(crate) fn serve(&self, spec: &CommandSpec) -> Result<Option<Server>, RealError> {
+        let Some(script) = &spec.server else { return Ok(None) };
+        let failed = RealError::system("start the server of a command");
+        let shell = self.shell(self.emulation.far_command(self.host, "sh"), script);
+        let (mut shell, output) = shell.map_err(&failed)?;
+        let (job, service) = Job::serve(self.emulation.far(), &mut shell).map_err(&failed)?;
+        drop(shell); // It holds the pipe open, too.
+        let name = spec.name.clone();
+        let remark = match service {
+            Service::Ended(status) if !status.success() => {
+                let how = format!("the server of {name} {} before it listened", told(status));
+                return Err(RealError::Command(with_last_line(&how, &output.text())));
+            }
+            Service::Silent(waited) => {
+                let waited = waited.as_secs();
+                Some(format!("the server of {name} did not listen within {waited} s"))
+            }
+            Service::Listens | Service::Ended(_) => None,
+        };
+        Ok(Some(Server { flow: self.flow, name, job, output, remark }))
+    }
+
+    /// Runs the client of `spec` from the flow's start on, until it has ended, its time is up or the run
+    /// over. The calling thread must not be in another namespace than the process.
+    pub(crate) fn fetch(
+        &self,
+        spec: &CommandSpec,
+        flow: &FlowSpec,
+        at: Circumstances<'_>,
+    ) -> io::Result<Seen> {
+        let mut seen = Seen::default();
+        while at.clock.now() < flow.start && !at.is_over() {
+            at.clock.wait_until(flow.start.min(at.clock.now() + patience()));
+        }
+        if at.is_over() {
+            return Ok(seen);
+        }
+        let (mut shell, output) =
+            self.shell(self.emulation.near_command(self.host, "sh"), &spec.client)?;
+        let mut job = Job::start(&mut shell)?;
+        drop(shell);
+        let limit = spec.limit.map_or(Time::NEVER, |limit| flow.start + limit);
+        let status = loop {
+            let left = limit.since(at.clock.now()).as_nanos();
+            let status = job.ends_within(PATIENCE.min(Duration::from_nanos(left)))?;
+            if status.is_some() || left == 0 || at.is_over() {
+                break status;
+            }
+        };
+        let now = at.clock.now();
+        seen.complete = status.filter(ExitStatus::success).map(|_| now);
+        if status.is_none() {
+            job.end()?;
+        }
+        seen.command = Some(Ended { flow: self.flow, name: spec.name.clone(), status, output });
+        Ok(seen)
+    }
+}
+
+impl Server {
+    /// Asks it to end.
+    pub(crate) fn ask_to_end(&mut self) -> io::Result<()> {
+        // What has ended by itself is to be told from what is ended now.
+        if let Some(status) = self.job.ends_within(Duration::ZERO)?
+            && !status.success()
+        {
+            self.remark = Some(format!("the server of {} {}", self.name, told(status)));
+        }
+        self.job.ask_to_end()
+    }
+
+    /// Waits for its end. What it started may live on, until the emulation stops.
+    pub(crate) fn end(self) -> io::Result<Finished> {
+        let Self { flow, job, output, remark, .. } = self;
+        job.end()?;
+        Ok(Finished { flow, side: CommandSide::Server, output, problem: remark })
+    }
+}
+
+/// A command that has ended, though what it started may print still.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    flow: u32,
+    side: CommandSide,
+    output: Output,
+    problem: Option<String>,
+}
+
+impl Ended {
+    pub(crate) fn finished(self) -> Result<Finished, RealError> {
+        let Self { flow, name, status, output } = self;
+        let problem = status.filter(|status| !status.success());
+        let problem = problem.map(|status| format!("the client of {name} {}", told(status)));
+        match (problem, status.and_then(|status| status.code())) {
+            (Some(problem), Some(code)) if NOT_RUN.contains(&code) => {
+                Err(RealError::Command(with_last_line(&problem, &output.text())))
+            }
+            (problem, _) => Ok(Finished { flow, side: CommandSide::Client, output, problem }),
+        }
+    }
+}
+
+impl Finished {
+    /// What is left of it, once nothing of it runs any more.
+    pub(crate) fn record(self) -> CommandRecord {
+        let Self { flow, side, output, problem } = self;
+        let output = output.text();
+        let problem = problem.map(|problem| with_last_line(&problem, &output));
+        CommandRecord { flow, side, output, problem }
+    }
+}
+
+/// Whether real hosts can run the commands of `run`.
+pub(crate) fn check(run: &RunSpec) -> Result<(), RealError> {
+    let mut flows = run.flows.iter().filter_map(|flow| Some((flow, run.command_of(flow)?)));
+    match flows.find(|(flow, _)| flow.host.is_some()) {
+        Some((_, command)) => Err(RealError::Spec(format!(
+            "the client of {} shares a host with others, and nobody could tell their connections \
+             apart; name no host",
+            command.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn told(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, Some(signal)) => format!("was ended by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+fn with_last_line(problem: &str, output: &str) -> String {
+    match last_line(output) {
+        Some(line) => format!("{problem}: {line}"),
+        None => format!("{problem}, and printed nothing"),
+    }
+}

@@ -1,0 +1,127 @@
+//! What a command prints, as far as it is kept.
+
+use std::collections::VecDeque;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+/// What is kept of the beginning, and as much of the end: together 1 MiB.
+const PART: usize = 512 << 10;
+/// How often to look whether all has been read, and how often at most.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOKS: u32 = 200;
+
+/// A pipe that is read as fast as it fills, so that nobody who prints has to wait.
+#[derive(Debug)]
+pub(crate) struct Output {
+    kept: Arc<Mutex<Kept>>,
+    reader: JoinHandle<()>,
+}
+
+/// The beginning and the end of what was printed.
+#[derive(Debug, Default)]
+struct Kept {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    cut: usize,
+}
+
+impl Output {
+    /// A pipe, and the end to print to.
+    pub(crate) fn pipe() -> io::Result<(Self, PipeWriter)> {
+        let (from, to) = io::pipe()?;
+        let kept = Arc::default();
+        let also_kept = Arc::clone(&kept);
+        let reader = thread::Builder::new().spawn(move || read(from, &also_kept))?;
+        Ok((Self { kept, reader }, to))
+    }
+
+    /// What was printed. Whoever holds the pipe open longer than a second is not waited for.
+    pub(crate) fn text(self) -> String {
+        for _ in 0..LOOKS {
+            if self.reader.is_finished() {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).text()
+    }
+}
+
+fn read(mut from: PipeReader, kept: &Mutex<Kept>) {
+    let mut buffer = vec![0; 1 << 16];
+    // A pipe that cannot be read has no more to tell.
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        kept.lock().unwrap_or_else(PoisonError::into_inner).take_in(&buffer[..read]);
+    }
+}
+
+impl Kept {
+    fn take_in(&mut self, bytes: &[u8]) {
+        let (first, rest) = bytes.split_at(bytes.len().min(PART - self.head.len()));
+        self.head.extend_from_slice(first);
+        self.tail.extend(rest);
+        let over = self.tail.len().saturating_sub(PART);
+        self.tail.drain(..over);
+        self.cut += over;
+    }
+
+    fn text(&self) -> String {
+        let mut text = self.head.clone();
+        if self.cut > 0 {
+            text.extend(format!("\n[{} bytes were left out here]\n", self.cut).bytes());
+        }
+        let (one, other) = self.tail.as_slices();
+        text.extend_from_slice(one);
+        text.extend_from_slice(other);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+/// The last line of `text` with something in it, not longer than a message may be.
+pub(crate) fn last_line(text: &str) -> Option<String> {
+    const LONGEST: usize = 200;
+    let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+    let mut short: String = line.chars().take(LONGEST).collect();
+    if short.len() < line.len() {
+        short.push('…');
+    }
+    Some(short)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn all_is_kept_unless_it_is_much() {
+        let (output, mut to) = Output::pipe().expect("a pipe");
+        to.write_all(b"one\ntwo\n").expect("room");
+        drop(to);
+        assert_eq!(output.text(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn of_much_the_beginning_and_the_end_are_kept() {
+        let (output, mut to) = Output::pipe().expect("a pipe");
+        to.write_all(b"begin").expect("a reader");
+        to.write_all(&vec![b'x'; 3 * PART]).expect("a reader");
+        to.write_all(b"end").expect("a reader");
+        drop(to);
+        let text = output.text();
+        let left_out = format!("\n[{} bytes were left out here]\n", PART + 8);
+        assert!(text.starts_with("beginx") && text.ends_with("xend"));
+        assert!(text.contains(&left_out), "{}", text.replace('x', ""));
+        assert_eq!(text.len(), 2 * PART + left_out.len());
+    }
+
+    #[test]
+    fn messages_have_the_last_line() {
+        assert_eq!(last_line("a\n b \n\n").as_deref(), Some("b"));
+        assert_eq!(last_line(" \n"), None);
+        assert_eq!(last_line(&"ä".repeat(300)).map(|line| line.chars().count()), Some(201));
+    }
+}

@@ -1,0 +1,175 @@
+//! The connections of commands, which open as many as they like, on ports of their own choice.
+//!
+//! A host that runs a command has no other connections. They are looked at from both ends: who sends is
+//! not known beforehand, and only the sender's end knows of round trips and retransmissions.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use uncork_diag::{Connection, Diag, DiagError, Query};
+use uncork_emu::{Addresses, Emulation, Namespace};
+use uncork_flow::SeriesPoint;
+use uncork_sim::RunSpec;
+use uncork_units::{Time, TimeDelta};
+
+use crate::error::RealError;
+use crate::watch::{Sent, point};
+
+/// The connections of all commands of a run.
+pub(crate) struct Traffic {
+    far: Diag,
+    far_addresses: Addresses,
+    hosts: Vec<Host>,
+    /// Half of the shortest round trip: who closes a connection is there as long again.
+    every: TimeDelta,
+}
+
+/// A host that runs a command.
+struct Host {
+    flow: usize,
+    addresses: Addresses,
+    near: Diag,
+    ends: Ends,
+}
+
+/// The ends of a host's connections.
+#[derive(Default)]
+struct Ends {
+    /// By side (far or not) and by the kernel's number.
+    all: BTreeMap<(bool, u64), End>,
+    received: u64,
+    received_early: u64,
+    /// The end that has sent the most of those seen at the last look.
+    main: Option<(u64, SeriesPoint)>,
+}
+
+#[derive(Default)]
+struct End {
+    sent: Sent,
+    received: u64,
+}
+
+impl Traffic {
+    /// That of the flows of `run` that are commands, whose hosts `host_of` tells; `None` if there are none.
+    pub(crate) fn open(
+        emulation: &Emulation,
+        run: &RunSpec,
+        host_of: &[usize],
+    ) -> Result<Option<Self>, RealError> {
+        let mut hosts = Vec::new();
+        let mut every = TimeDelta::MAX;
+        for (flow, (spec, host)) in run.flows.iter().zip(host_of).enumerate() {
+            if run.command_of(spec).is_none() {
+                continue;
+            }
+            let namespace = &emulation.hosts()[*host];
+            let (near, addresses) = (diag(namespace)?, namespace.addresses());
+            hosts.push(Host { flow, addresses, near, ends: Ends::default() });
+            let rtt = run.paths[spec.path].rtt;
+            every = every.min(TimeDelta::from_nanos(rtt.as_nanos() / 2));
+        }
+        if hosts.is_empty() {
+            return Ok(None);
+        }
+        let (far, far_addresses) = (diag(emulation.far())?, emulation.far().addresses());
+        Ok(Some(Self { far, far_addresses, hosts, every }))
+    }
+
+    /// How often to look.
+    pub(crate) fn every(&self) -> TimeDelta {
+        self.every
+    }
+
+    /// Whether `flow` is one of them.
+    pub(crate) fn has(&self, flow: usize) -> bool {
+        self.hosts.iter().any(|host| host.flow == flow)
+    }
+
+    /// Looks at all connections. What arrives before the end of the warm-up `is_early`.
+    pub(crate) fn look(
+        &mut self,
+        now: Time,
+        is_early: bool,
+        series: Option<&mut Vec<SeriesPoint>>,
+    ) -> Result<(), DiagError> {
+        let Self { far, far_addresses, hosts, .. } = self;
+        let samples = series.is_some();
+        let query = Query::default();
+        far.dump(&query, |connection| {
+            let peer = connection.remote.ip();
+            if let Some(host) = hosts.iter_mut().find(|host| is_of(host.addresses, peer)) {
+                host.ends.take_in(true, connection, samples.then_some((now, host.flow)));
+            }
+        })?;
+        for Host { flow, near, ends, .. } in &mut *hosts {
+            near.dump(&query, |connection| {
+                if is_of(*far_addresses, connection.remote.ip()) {
+                    ends.take_in(false, connection, samples.then_some((now, *flow)));
+                }
+            })?;
+            if is_early {
+                ends.received_early = ends.received;
+            }
+        }
+        let main = hosts.iter_mut().filter_map(|host| host.ends.main.take());
+        if let Some(series) = series {
+            series.extend(main.map(|(_, point)| point));
+        }
+        Ok(())
+    }
+
+    /// Puts what was seen of each of the flows in its place in `sent`.
+    pub(crate) fn tell(self, sent: &mut [Sent]) {
+        for Host { flow, ends, .. } in self.hosts {
+            if let Some(sent) = sent.get_mut(flow) {
+                *sent = ends.together();
+            }
+        }
+    }
+}
+
+impl Ends {
+    /// Takes in what the kernel tells of one of them. With `sample`, a time and the flow, it may be the main
+    /// one.
+    fn take_in(&mut self, far: bool, connection: &Connection, sample: Option<(Time, usize)>) {
+        let end = self.all.entry((far, connection.cookie)).or_default();
+        if !end.sent.take_in(connection) {
+            return;
+        }
+        let received = connection.info.as_ref().and_then(|info| info.bytes_received);
+        let more = received.unwrap_or(0).saturating_sub(end.received);
+        end.received += more;
+        self.received += more;
+        let Some((now, flow)) = sample else { return };
+        let out = end.sent.bytes_out;
+        if self.main.as_ref().is_none_or(|(most, _)| out > *most) {
+            self.main = point(now, flow as u32, connection).map(|point| (out, point));
+        }
+    }
+
+    /// All of them as one.
+    fn together(self) -> Sent {
+        let mut sum = Sent {
+            received: self.received,
+            received_early: self.received_early,
+            ..Sent::default()
+        };
+        for End { sent, .. } in self.all.into_values() {
+            sum.add(&sent);
+        }
+        sum
+    }
+}
+
+fn is_of(addresses: Addresses, address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => addresses.v4 == address,
+        IpAddr::V6(address) => addresses.v6 == Some(address),
+    }
+}
+
+fn diag(namespace: &Namespace) -> Result<Diag, RealError> {
+    let opened = namespace.run(Diag::open);
+    let opened = opened.map_err(RealError::system("enter a network namespace"))?;
+    opened.map_err(|error| RealError::Spec(error.to_string()))
+}

@@ -1,0 +1,226 @@
+//! Programs over this machine's kernel. Where there is no root or no TUN, they say that they did not run.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use uncork_path::{Buffer, LinkSpec, PathSpec};
+use uncork_real::{CommandSide, RealError, RealRun, run};
+use uncork_sim::{CommandSpec, FlowSpec, RunSpec, Workload};
+use uncork_units::{Rate, Time, TimeDelta};
+
+fn not_run(why: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
+}
+
+/// Plays `spec`; `None` where the machine cannot, which a command that fails is not.
+fn played(spec: &RunSpec, stop: &AtomicBool) -> Option<Result<RealRun, RealError>> {
+    match run(spec, stop) {
+        Err(error) if error.is_of_machine() && !matches!(error, RealError::Command(_)) => {
+            not_run(&error.to_string());
+            None
+        }
+        played => Some(played),
+    }
+}
+
+fn play(spec: &RunSpec) -> Option<RealRun> {
+    played(spec, &AtomicBool::new(false)).map(Result::unwrap)
+}
+
+fn path() -> PathSpec {
+    let rtt = TimeDelta::from_millis(20);
+    PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000))
+}
+
+/// A run of ten seconds at most; a flow for each of `commands` and controllers.
+fn spec(commands: Vec<(&str, CommandSpec)>) -> RunSpec {
+    let flow = |(index, (cc, _)): (usize, &(&str, CommandSpec))| {
+        FlowSpec::new(cc.parse().unwrap(), Workload::Command(index))
+    };
+    let flows = commands.iter().enumerate().map(flow).collect();
+    let end = Time::ZERO + TimeDelta::from_secs(10);
+    let commands = commands.into_iter().map(|(_, command)| command).collect();
+    RunSpec { commands, ..RunSpec::over(path(), flows, 1, end) }
+}
+
+fn command(server: Option<&str>, client: &str) -> CommandSpec {
+    let server = server.map(str::to_owned);
+    CommandSpec { name: "web".into(), server, client: client.to_owned(), limit: None }
+}
+
+/// A shell's command that runs [`plays_a_part`] as `part`.
+fn part(part: &str) -> String {
+    let program = std::env::current_exe().unwrap();
+    let program = program.display();
+    format!("UNCORK_TEST_PART='{part}' exec '{program}' --exact plays_a_part --nocapture")
+}
+
+const BYTES: usize = 300_000;
+
+/// Not a test: a server or a client that knows nothing of congestion control, when this program is run
+/// as one. It says which the kernel gave it.
+#[test]
+fn plays_a_part() {
+    let Ok(part) = std::env::var("UNCORK_TEST_PART") else { return };
+    let of = |name: &str| std::env::var(name).unwrap();
+    let port = of("UNCORK_PORT");
+    let connect = |far: String| TcpStream::connect(format!("{far}:{port}")).unwrap();
+    let mut stream = match part.as_str() {
+        "server" | "sink" => {
+            let listener = TcpListener::bind(format!("[::]:{port}"));
+            let listener = listener.or_else(|_| TcpListener::bind(format!("0.0.0.0:{port}")));
+            listener.unwrap().accept().unwrap().0
+        }
+        "client6" => connect(format!("[{}]", of("UNCORK_FAR6"))),
+        _ => connect(of("UNCORK_FAR")),
+    };
+    let cc = rustix::net::sockopt::tcp_congestion(stream.as_fd()).unwrap();
+    println!("{part} uses {cc}, {} was asked for", of("UNCORK_CC"));
+    if part == "server" || part == "source" {
+        stream.write_all(&vec![0; BYTES]).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+    }
+    let mut read = Vec::new();
+    stream.read_to_end(&mut read).unwrap();
+    println!("{part} has read {} bytes", read.len());
+}
+
+/// Two classes at once, on ports of their own, with controllers that are not the kernel's default one: over
+/// IPv4 and over IPv6.
+#[test]
+fn programs_get_the_controller_of_their_class() {
+    let server = part("server");
+    let v6 = fs::exists("/proc/sys/net/ipv6").unwrap();
+    if !v6 {
+        not_run("commands over IPv6: this kernel has none");
+    }
+    for client in if v6 { &["client", "client6"][..] } else { &["client"] } {
+        let client = part(client);
+        let commands = ["bbr1", "reno"].map(|cc| (cc, command(Some(&server), &client)));
+        let spec = spec(commands.into());
+        let Some(real) = play(&spec) else { return };
+        for (flow, cc) in [(0, "bbr"), (1, "reno")] {
+            let both = real.commands.iter().filter(|command| command.flow == flow);
+            let both: Vec<_> = both.collect();
+            assert_eq!(both.len(), 2);
+            for command in both {
+                let expected = format!("uses {cc}, {cc} was asked for");
+                assert!(command.output.contains(&expected), "{command:?}");
+                assert_eq!(command.problem, None);
+            }
+            let record = &real.result.flows[flow as usize];
+            // 300 kB take 0.12 s on the link, or twice that when it is shared.
+            let took = record.completion_ns.unwrap();
+            assert!((120_000_000..5_000_000_000).contains(&took), "{record:?}");
+            // The kernel counts the end of a stream as a byte.
+            let read = record.bytes_delivered - BYTES as u64;
+            assert!(read <= 2, "{record:?}");
+            assert!(record.packets_sent >= 207 && record.bytes_sent >= BYTES as u64, "{record:?}");
+            assert!(record.rtt_ms.unwrap().min >= 19.0, "{record:?}");
+            assert_eq!(record.size_bytes, None);
+        }
+    }
+}
+
+/// What a client sends counts, too, and its host's kernel is the one that knows of it.
+#[test]
+fn an_upload_is_seen_from_the_end_that_sends() {
+    let uplink = LinkSpec::new(Rate::from_mbit(10), Buffer::Packets(20));
+    let spec = RunSpec {
+        paths: vec![PathSpec { uplink: Some(uplink), ..path() }],
+        sample_every: Some(TimeDelta::from_millis(20)),
+        ..spec(vec![("bbr1", command(Some(&part("sink")), &part("source")))])
+    };
+    let Some(real) = play(&spec) else { return };
+    let record = &real.result.flows[0];
+    // 10 Mbit/s on the way up, not 20.
+    assert!(record.completion_ns.unwrap() >= 240_000_000, "{record:?}");
+    assert!(record.bytes_delivered - BYTES as u64 <= 2, "{record:?}");
+    assert!(record.packets_sent >= 207 && record.rtt_ms.unwrap().min >= 19.0, "{record:?}");
+    assert!(real.commands[0].output.contains("source uses bbr"), "{:?}", real.commands);
+    let series = &real.result.series;
+    assert!(series.iter().any(|point| point.state == "Startup"), "{series:?}");
+    assert!(series.is_sorted_by(|one, other| one.time_ns < other.time_ns), "one at a time");
+}
+
+#[test]
+fn a_client_that_fails_is_told_and_has_no_completion() {
+    let client = "echo all is well; echo 'no such luck' >&2; exit 3";
+    let Some(real) = play(&spec(vec![("cubic", command(None, client))])) else { return };
+    assert_eq!(real.result.flows[0].completion_ns, None);
+    let [client] = real.commands.as_slice() else { panic!("{:?}", real.commands) };
+    assert_eq!((client.flow, client.side), (0, CommandSide::Client));
+    assert_eq!(client.output, "all is well\nno such luck\n");
+    let problem = "the client of web ended with status 3: no such luck";
+    assert_eq!(client.problem.as_deref(), Some(problem));
+}
+
+#[test]
+fn what_does_not_run_is_an_error() {
+    for (server, client, words) in [
+        (Some("nothing-like-it"), "true", "the server of web ended with status 127 before it"),
+        (Some("echo in use; exit 1"), "true", "ended with status 1 before it listened: in use"),
+        (None, "nothing-like-it", "the client of web ended with status 127: "),
+    ] {
+        let spec = spec(vec![("cubic", command(server, client))]);
+        let Some(played) = played(&spec, &AtomicBool::new(false)) else { return };
+        let error = played.unwrap_err();
+        assert!(error.is_of_machine() && error.to_string().contains(words), "{error}");
+    }
+    let named = FlowSpec { host: Some(1), ..spec(vec![("cubic", command(None, "true"))]).flows[0] };
+    let spec = RunSpec { flows: vec![named], ..spec(vec![("cubic", command(None, "true"))]) };
+    let error = run(&spec, &AtomicBool::new(false)).unwrap_err();
+    assert!(!error.is_of_machine() && error.to_string().contains("name no host"), "{error}");
+}
+
+fn is_alive(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
+}
+
+/// Those that were told to end, those that will not hear of it, and those that left the group.
+#[test]
+fn nothing_outlives_a_run() {
+    let server = format!("setsid sleep 1000 & echo $!; {}", part("server"));
+    let client = "trap '' TERM; sleep 1001 & echo $!; echo $$; wait";
+    let limit = Some(TimeDelta::from_millis(300));
+    let commands = vec![("cubic", CommandSpec { limit, ..command(Some(&server), client) })];
+    let Some(real) = play(&spec(commands)) else { return };
+    assert_eq!(real.result.flows[0].completion_ns, None);
+    let printed: Vec<&str> = real.commands.iter().map(|one| one.output.as_str()).collect();
+    let lines = printed.iter().flat_map(|text| text.lines());
+    let pids: Vec<&str> = lines.filter(|line| line.parse::<u32>().is_ok()).collect();
+    assert_eq!(pids.len(), 3, "{printed:?}");
+    for pid in pids {
+        assert!(!is_alive(pid), "{pid} of {printed:?}");
+    }
+    // To be ended was what had to be.
+    assert!(real.commands.iter().all(|command| command.problem.is_none()), "{:?}", real.commands);
+}
+
+#[test]
+fn a_run_that_is_stopped_ends_soon() {
+    let commands = vec![("cubic", command(None, "exec sleep 1000"))];
+    let late = spec(vec![("cubic", command(None, "exec sleep 1000"))]);
+    let start = Time::ZERO + TimeDelta::from_secs(9);
+    let late = RunSpec { flows: vec![FlowSpec { start, ..late.flows[0] }], ..late };
+    for spec in [spec(commands), late] {
+        let stop = AtomicBool::new(false);
+        let real = thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(Duration::from_millis(500));
+                stop.store(true, Ordering::Relaxed);
+            });
+            played(&spec, &stop)
+        });
+        let Some(real) = real else { return };
+        assert!(real.unwrap().path.duration_s < 5.0);
+    }
+}
