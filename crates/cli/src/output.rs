@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// A file to be: its name and what is in it.
-pub(crate) type File = (&'static str, Vec<u8>);
+pub(crate) type File<'a> = (&'a str, Vec<u8>);
 
 /// What [`probe`] writes: more than a file system keeps beside a file's name.
 const PROBE: [u8; 4096] = [0; 4096];
@@ -29,7 +29,7 @@ pub(crate) fn of_file(name: &str, error: &io::Error) -> io::Error {
 
 /// Writes `files` to `directory`, which is created if need be. When that fails, `directory` is as
 /// it was before.
-pub(crate) fn write(directory: &Path, files: &[File]) -> io::Result<()> {
+pub(crate) fn write(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
     let created = create(directory)?;
     let result = write_existing(directory, files);
     if result.is_err() {
@@ -38,7 +38,7 @@ pub(crate) fn write(directory: &Path, files: &[File]) -> io::Result<()> {
     result
 }
 
-fn write_existing(directory: &Path, files: &[File]) -> io::Result<()> {
+fn write_existing(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
     let names: Vec<&str> = files.iter().map(|(name, _)| *name).collect();
     refuse_occupied(directory, &names)?;
     let staging = Staging::new(directory)?;
@@ -168,7 +168,7 @@ mod tests {
         }
     }
 
-    fn files(content: &str) -> [File; 2] {
+    fn files(content: &str) -> [File<'_>; 2] {
         [("a", content.into()), ("b", content.into())]
     }
 

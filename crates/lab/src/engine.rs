@@ -6,6 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use uncork_sim::{RunResult, RunSpec};
 
+use crate::evaluate::CommandOutcome;
+use crate::scenario::{Carries, Scenario};
+
 /// What plays a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -30,6 +33,7 @@ pub struct EngineError {
 pub(crate) struct Played {
     pub(crate) result: RunResult,
     pub(crate) doubts: Vec<String>,
+    pub(crate) commands: Vec<CommandOutcome>,
 }
 
 impl Engine {
@@ -53,13 +57,39 @@ impl Engine {
         }
     }
 
-    /// Plays `run`; of real time, only until `stop`.
-    pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
-        match self {
-            Self::Sim => Ok(Played { result: uncork_sim::run(run), doubts: Vec::new() }),
-            Self::Netns => real(run, stop),
+    /// Whether it plays what there is in `scenario`, as far as that can be known beforehand.
+    ///
+    /// # Errors
+    ///
+    /// What it does not play, and which engine does.
+    pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
+        let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
+        let command = classes.find(|class| class.carries == Carries::Commands);
+        match command.filter(|_| self == Self::Sim) {
+            Some(class) => Err(no_commands(&class.name)),
+            None => Ok(()),
         }
     }
+
+    /// Plays `run`; of real time, only until `stop`.
+    pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+        match (self, run.commands.first()) {
+            (Self::Sim, Some(command)) => Err(no_commands(&command.name)),
+            (Self::Sim, None) => {
+                let (doubts, commands) = (Vec::new(), Vec::new());
+                Ok(Played { result: uncork_sim::run(run), doubts, commands })
+            }
+            (Self::Netns, _) => real(run, stop),
+        }
+    }
+}
+
+fn no_commands(class: &str) -> EngineError {
+    let message = format!(
+        "the class '{class}' is a command, and the simulator runs no programs; have the scenario \
+         played by the kernel: uncork lab run --on netns"
+    );
+    EngineError { message, is_of_machine: false }
 }
 
 #[cfg(target_os = "linux")]
@@ -68,7 +98,14 @@ fn real(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
         message: error.to_string(),
         is_of_machine: error.is_of_machine(),
     })?;
-    Ok(Played { result: real.result, doubts: real.path.flags })
+    let command = |command: uncork_real::CommandRecord| CommandOutcome {
+        flow: command.flow,
+        is_server: command.side == uncork_real::CommandSide::Server,
+        output: command.output,
+        problem: command.problem,
+    };
+    let commands = real.commands.into_iter().map(command).collect();
+    Ok(Played { result: real.result, doubts: real.path.flags, commands })
 }
 
 #[cfg(not(target_os = "linux"))]

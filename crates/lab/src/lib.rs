@@ -29,7 +29,7 @@ pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};
 pub use document::document;
 pub use engine::{Engine, EngineError};
-pub use evaluate::{RunCost, RunOutcome};
+pub use evaluate::{CommandOutcome, RunCost, RunOutcome};
 pub use files::{FILE_NAMES, files};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
 pub use scenario::{
@@ -38,6 +38,7 @@ pub use scenario::{
 };
 pub use suite::{NotJudged, Suite};
 pub use sweep::{
-    DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError, SWEEP_FILES, Shard,
-    ShardError, StateNames, SweepResults, cell_name, items, run_items, run_name,
+    COMMAND_FILES, DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError,
+    SWEEP_FILES, Shard, ShardError, StateNames, SweepResults, cell_name, items, run_items,
+    run_name,
 };

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use uncork_lab::{FinishedRun, RunCost, SWEEP_FILES, Suite, SweepResults};
+use uncork_lab::{COMMAND_FILES, FinishedRun, RunCost, SWEEP_FILES, Suite, SweepResults};
 use uncork_report::lab::{LabDocument, lab_csv, lab_table, suite_html, suite_table};
 
 use super::args::OutputArgs;
@@ -33,6 +33,17 @@ pub(super) fn places(
         places.push(Some(place));
     }
     Ok(places)
+}
+
+/// Writes what programs printed into a directory of its own, if there were any.
+fn write_commands(place: &Path, results: &SweepResults) -> io::Result<()> {
+    let files = results.command_files();
+    if files.is_empty() {
+        return Ok(());
+    }
+    let files: Vec<output::File<'_>> =
+        files.iter().map(|(name, text)| (name.as_str(), text.as_bytes().to_vec())).collect();
+    output::write(&place.join(COMMAND_FILES), &files)
 }
 
 /// Writes and prints the results of scenarios one after the other, and counts what they missed.
@@ -66,7 +77,9 @@ impl<'a> Finish<'a> {
         if let Some(place) = place {
             let contents = results.files(scenario, &document).map_err(io::Error::other);
             let files = contents.map(|contents| SWEEP_FILES.into_iter().zip(contents).collect());
-            let written = files.and_then(|files: Vec<output::File>| output::write(place, &files));
+            let written =
+                files.and_then(|files: Vec<output::File<'_>>| output::write(place, &files));
+            let written = written.and_then(|()| write_commands(place, &results));
             written.map_err(|error| Failure::output(place, &error))?;
         }
         self.thresholds += document.thresholds.len();

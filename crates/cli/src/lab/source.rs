@@ -29,6 +29,7 @@ pub(super) struct Sweep {
 /// Reads the scenario that is called `given` on the command line.
 pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
     let (scenario, files) = scenario(ARGUMENT, given, &args.settings(), args.output.color)?;
+    args.on.check(&scenario).map_err(|error| Failure::Usage(error.message))?;
     let manifest = Manifest::new(&scenario, files, args.on, args.command(given));
     Ok(Sweep { scenario, manifest })
 }

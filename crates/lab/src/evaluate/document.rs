@@ -85,11 +85,27 @@ fn engines(runs: &[RunOutcome]) -> String {
 
 /// Why some of `runs` may be doubted: how many, and the first reason.
 fn doubts(runs: &[RunOutcome]) -> Vec<String> {
-    let doubtful = || runs.iter().filter(|run| !run.doubts.is_empty());
-    let Some(first) = doubtful().next() else { return Vec::new() };
-    let (count, all, seed) = (doubtful().count(), runs.len(), first.seed);
-    let reasons = first.doubts.join("; ");
-    vec![format!(
-        "{count} of {all} runs are rather the machine's than the path's. The first has seed {seed}: {reasons}"
-    )]
+    let late = |run: &RunOutcome| run.doubts.join("; ");
+    let failed = |run: &RunOutcome| {
+        let problems = run.commands.iter().filter_map(|command| command.problem.as_deref());
+        problems.collect::<Vec<_>>().join("; ")
+    };
+    let doubts = [
+        doubt(runs, "are rather the machine's than the path's", late),
+        doubt(runs, "have commands that failed", failed),
+    ];
+    doubts.into_iter().flatten().collect()
+}
+
+/// How many of `runs` are `what` for a reason, and the first such.
+fn doubt(
+    runs: &[RunOutcome],
+    what: &str,
+    reason: impl Fn(&RunOutcome) -> String,
+) -> Option<String> {
+    let reasons = runs.iter().map(|run| (run.seed, reason(run)));
+    let mut doubtful = reasons.filter(|(_, reason)| !reason.is_empty());
+    let (seed, reason) = doubtful.next()?;
+    let (count, all) = (1 + doubtful.count(), runs.len());
+    Some(format!("{count} of {all} runs {what}. The first has seed {seed}: {reason}"))
 }

@@ -15,5 +15,5 @@ mod units;
 
 pub use document::RunCost;
 pub(crate) use document::{SampledCell, document};
-pub use outcome::RunOutcome;
 pub(crate) use outcome::outcome;
+pub use outcome::{CommandOutcome, RunOutcome};

@@ -24,6 +24,21 @@ pub struct RunOutcome {
     pub packets: u64,
     /// Why the run may be doubted.
     pub doubts: Vec<String>,
+    /// What became of programs, by flow.
+    pub commands: Vec<CommandOutcome>,
+}
+
+/// What became of a program, one of the two that a flow may be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutcome {
+    /// The flow.
+    pub flow: u32,
+    /// Whether it ran where servers are.
+    pub is_server: bool,
+    /// What it printed.
+    pub output: String,
+    /// What was wrong with it.
+    pub problem: Option<String>,
 }
 
 impl RunOutcome {
@@ -40,7 +55,7 @@ pub(crate) fn outcome(
     scenario: &Scenario,
     (cell, seed): (usize, u64),
     instance: &Instance,
-    Played { result, doubts }: Played,
+    Played { result, doubts, commands }: Played,
 ) -> (RunOutcome, Vec<SeriesPoint>) {
     let RunResult { mut flows, requests, series, packets } = result;
     let classes = &scenario.cells[cell].classes;
@@ -49,5 +64,5 @@ pub(crate) fn outcome(
         flow.group = class.map_or_else(String::new, |class| class.name.clone());
     }
     let clients = instance.client_of_flow.clone();
-    (RunOutcome { cell, seed, flows, requests, clients, packets, doubts }, series)
+    (RunOutcome { cell, seed, flows, requests, clients, packets, doubts, commands }, series)
 }

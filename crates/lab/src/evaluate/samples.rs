@@ -4,7 +4,7 @@ use uncork_flow::{FlowRecord, RequestRecord, jain_index};
 
 use super::outcome::RunOutcome;
 use crate::compare::wire_bytes;
-use crate::scenario::{FlowPlan, Metric, Scenario, Selection};
+use crate::scenario::{Carries, FlowPlan, Metric, Scenario, Selection};
 
 /// A value, and what it must be drawn together with when samples are drawn anew: values of the same
 /// cluster have something in common, such as the seed that decided which packets were lost.
@@ -34,7 +34,14 @@ impl<'a> View<'a> {
             self.runs.iter().filter_map(sample).collect()
         };
         match metric {
-            Metric::Completion => self.of_objects(|object| Some(object.completion_s)),
+            Metric::Completion => {
+                let mut samples = self.of_objects(|object| Some(object.completion_s));
+                samples.extend(self.of_flows(|run, flow| {
+                    let ended = flow.completion_ns.map_or(f64::INFINITY, seconds);
+                    self.is_command(run, flow).then_some(ended)
+                }));
+                samples
+            }
             Metric::FirstByte => self.of_objects(|object| Some(object.first_byte_s)),
             Metric::Bandwidth => self.of_flows(bandwidth),
             Metric::Goodput => self.of_flows(|run, flow| self.goodput(run, flow)),
@@ -104,6 +111,11 @@ impl<'a> View<'a> {
     fn is_background(&self, run: &RunOutcome, flow: &FlowRecord) -> bool {
         let mut classes = self.scenario.cells[run.cell].classes.iter();
         classes.any(|class| class.background && class.name == flow.group)
+    }
+
+    fn is_command(&self, run: &RunOutcome, flow: &FlowRecord) -> bool {
+        let mut classes = self.scenario.cells[run.cell].classes.iter();
+        classes.any(|class| class.carries == Carries::Commands && class.name == flow.group)
     }
 
     fn fits(&self, bytes: u64) -> bool {

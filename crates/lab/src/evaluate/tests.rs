@@ -73,6 +73,7 @@ fn runs() -> Vec<RunOutcome> {
             clients: Vec::new(),
             packets: 7,
             doubts: Vec::new(),
+            commands: Vec::new(),
         }
     };
     let cells = [(0, "cubic"), (1, "bbr3")];
@@ -254,6 +255,7 @@ fn requests_and_listeners_are_samples_of_their_own() {
         clients: vec![0],
         packets: 1,
         doubts: Vec::new(),
+        commands: Vec::new(),
     }];
     let scenario = scenario();
     let results = Results::new(&scenario, &runs);

@@ -100,6 +100,7 @@ impl<'a> Builder<'a> {
             links: plan.links.clone(),
             paths,
             clients: Vec::new(),
+            commands: Vec::new(),
             flows: Vec::new(),
             seed,
             warmup: Time::ZERO + warmup,
@@ -197,6 +198,12 @@ impl<'a> Builder<'a> {
                 Workload::Client(self.run.clients.len() - 1)
             }
             OneWork::Transfer(bytes) => Workload::Transfer(*bytes),
+            OneWork::Command(command) => {
+                if self.run.commands.last() != Some(command) {
+                    self.run.commands.push(command.clone());
+                }
+                Workload::Command(self.run.commands.len() - 1)
+            }
         }
     }
 

@@ -77,10 +77,13 @@ pub(super) const FLOW: &[&str] = &[
     "media",
     "audio",
     "video",
+    "command",
 ];
 /// Those of them that say what a flow carries.
 pub(super) const WORKLOADS: &[&str] =
-    &["transfer", "bulk", "requests", "arrivals", "media", "audio", "video"];
+    &["transfer", "bulk", "requests", "arrivals", "media", "audio", "video", "command"];
+/// Keys of `command`.
+pub(super) const COMMAND: &[&str] = &["server", "client", "for"];
 /// Keys of `requests`.
 pub(super) const REQUESTS: &[&str] =
     &["size", "sizes", "count", "for", "think", "think_exponential"];
@@ -222,6 +225,7 @@ fn inside(key: &str) -> &'static [&'static str] {
         "media" => MEDIA,
         "audio" => AUDIO,
         "video" => VIDEO,
+        "command" => COMMAND,
         _ => &[],
     }
 }
@@ -251,6 +255,7 @@ mod tests {
             MEDIA,
             AUDIO,
             VIDEO,
+            COMMAND,
             ALTERNATIVE,
             THRESHOLD,
             PUBLISHED,
@@ -261,7 +266,7 @@ mod tests {
         }
         assert!(LINK.iter().all(|key| PATH.contains(key)));
         // A table in the matrix is a named value if it has one of these, else a table of these keys.
-        let values = [LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO];
+        let values = [LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO, COMMAND];
         assert!(ALTERNATIVE.iter().all(|key| values.iter().all(|keys| !keys.contains(key))));
         assert!(WORKLOADS.iter().all(|key| FLOW.contains(key)));
     }

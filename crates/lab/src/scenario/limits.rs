@@ -113,6 +113,9 @@ fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> Load {
     let (flows, bytes) = match &flow.work {
         Work::One(OneWork::Transfer(bytes)) => (flow.count, each(*bytes)),
         Work::One(OneWork::Bulk(span)) => (flow.count, capacity(span.unwrap_or(end))),
+        Work::One(OneWork::Command(command)) => {
+            (flow.count, capacity(command.limit.unwrap_or(end)))
+        }
         Work::One(OneWork::Media(media)) => {
             (flow.count, each(media.rate.bytes_in(media.duration.min(end))))
         }

@@ -17,6 +17,8 @@ pub enum Carries {
     Audio,
     /// Films.
     Video,
+    /// What programs exchange, of which it is known when they ended.
+    Commands,
 }
 
 impl Carries {
@@ -24,6 +26,7 @@ impl Carries {
         match work {
             Work::Arrivals(_) | Work::One(OneWork::Transfer(_)) => Self::Objects,
             Work::One(OneWork::Bulk(_) | OneWork::Media(_)) => Self::Streams,
+            Work::One(OneWork::Command(_)) => Self::Commands,
             Work::One(OneWork::Client(client, _)) => match client {
                 ClientSpec::Audio(_) => Self::Audio,
                 ClientSpec::Video(_) => Self::Video,
@@ -38,14 +41,16 @@ impl Class {
     pub(crate) fn has(&self, metric: Metric) -> bool {
         match metric {
             // Players ask for objects, too.
-            Metric::Completion | Metric::FirstByte | Metric::Bandwidth => {
-                self.carries != Carries::Streams
+            Metric::Completion => self.carries != Carries::Streams,
+            Metric::FirstByte | Metric::Bandwidth => {
+                !matches!(self.carries, Carries::Streams | Carries::Commands)
             }
             Metric::PlaybackLatency | Metric::Stutters | Metric::Stalled => {
                 matches!(self.carries, Carries::Audio | Carries::Video)
             }
             Metric::PlayedRate | Metric::Switches => self.carries == Carries::Video,
-            Metric::Utilisation => self.link_bps.is_some(),
+            // Programs send both ways, over different links.
+            Metric::Utilisation => self.link_bps.is_some() && self.carries != Carries::Commands,
             Metric::Jain => self.flows > 1,
             Metric::Goodput
             | Metric::Share

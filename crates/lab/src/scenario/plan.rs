@@ -3,6 +3,7 @@
 use uncork_cc::CcSpec;
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec};
 use uncork_play::{CbrSpec, ClientSpec, ObjectSizes};
+use uncork_sim::CommandSpec;
 use uncork_units::{Rate, TimeDelta};
 
 use super::draw::{Between, Draw};
@@ -77,6 +78,8 @@ pub(crate) enum OneWork {
     Client(ClientSpec, Option<TimeDelta>),
     /// A server that writes at its own pace.
     Media(CbrSpec),
+    /// Programs, which only real hosts run.
+    Command(CommandSpec),
 }
 
 /// When objects are asked for.
@@ -96,6 +99,7 @@ impl Work {
             Self::One(OneWork::Media(media)) => {
                 Some(media.duration).filter(|span| *span < TimeDelta::MAX)
             }
+            Self::One(OneWork::Command(command)) => command.limit,
             Self::One(OneWork::Transfer(_)) | Self::Arrivals(_) => None,
         }
     }

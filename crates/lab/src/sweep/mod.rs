@@ -8,6 +8,6 @@ mod stored;
 
 pub use manifest::{MANIFEST_NAME, Manifest, ManifestError};
 pub use plan::{Item, Shard, ShardError, items};
-pub use results::{SWEEP_FILES, SweepResults, cell_name};
+pub use results::{COMMAND_FILES, SWEEP_FILES, SweepResults, cell_name};
 pub use run::{FinishedRun, run_items};
 pub use stored::{DamagedRun, StateNames, run_name};

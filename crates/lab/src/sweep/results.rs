@@ -9,7 +9,7 @@ use uncork_flow::{
 use uncork_report::lab::{DataFile, LabDocument, lab_csv, lab_html};
 
 use super::run::FinishedRun;
-use crate::evaluate::{RunCost, RunOutcome, SampledCell, document};
+use crate::evaluate::{CommandOutcome, RunCost, RunOutcome, SampledCell, document};
 use crate::scenario::Scenario;
 
 /// Names of the files, in the order of [`SweepResults::files`].
@@ -32,6 +32,9 @@ const CONTENTS: [(&str, &str); 6] = [
     ("objects.parquet", "a row for each transfer and each request of each run"),
     ("series.parquet", "the inside of the flows of each cell's first seed, where it was asked for"),
 ];
+
+/// The directory of [`SweepResults::command_files`] among the files.
+pub const COMMAND_FILES: &str = "commands";
 
 /// All runs of a scenario, by cell and seed.
 #[derive(Clone, Debug)]
@@ -74,6 +77,9 @@ impl SweepResults {
                 holds: holds.to_owned(),
             };
             document.files = CONTENTS.map(file).into();
+            if self.runs.iter().any(|run| !run.commands.is_empty()) {
+                document.files.push(file((COMMAND_FILES, "what programs printed")));
+            }
         }
         document
     }
@@ -95,6 +101,21 @@ impl SweepResults {
             [scenario.text.clone(), lab_html(document), document.to_json(), lab_csv(document)];
         let [scenario, html, json, csv] = texts.map(String::into_bytes);
         Ok([scenario, html, json, csv, flows, objects, series])
+    }
+
+    /// What programs printed: names of files and their contents. Cells are counted from 1.
+    pub fn command_files(&self) -> Vec<(String, &str)> {
+        let name = |run: &RunOutcome, command: &CommandOutcome| {
+            let class = |flow: &&FlowRecord| flow.flow == command.flow;
+            let group = run.flows.iter().find(class).map_or("", |flow| flow.group.as_str());
+            let before = run.flows.iter().filter(|flow| flow.group == group);
+            let nth = before.filter(|flow| flow.flow <= command.flow).count();
+            let side = if command.is_server { "server" } else { "client" };
+            let (cell, seed) = (run.cell + 1, run.seed);
+            format!("cell-{cell:04}-seed-{seed}-{}-{nth}-{side}.txt", plain(group))
+        };
+        let each = self.runs.iter().flat_map(|run| run.commands.iter().map(move |one| (run, one)));
+        each.map(|(run, command)| (name(run, command), command.output.as_str())).collect()
     }
 
     /// The record of every flow, with the values of its cell.
@@ -134,6 +155,12 @@ impl SweepResults {
         };
         self.series.iter().map(run).collect()
     }
+}
+
+/// The name of a class as a part of a file's name.
+fn plain(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
+    name.chars().map(plain).collect()
 }
 
 fn labels(cells: &[Vec<String>], cell: usize) -> &[String] {
@@ -325,6 +352,34 @@ mod tests {
         let page = ("pages", 10_000);
         assert_eq!(told, [page, page, page, ("file", 20_000)]);
         assert!(objects.iter().all(|row| row.object.completion_ns.is_some()));
+    }
+
+    #[test]
+    fn what_programs_printed_is_called_by_cell_seed_and_flow() {
+        let flow =
+            |flow| FlowRecord { flow, group: "a b".into(), ..crate::figures::record(0, None, 1) };
+        let printed = |flow, is_server, output: &str| CommandOutcome {
+            flow,
+            is_server,
+            output: output.into(),
+            problem: None,
+        };
+        let outcome = RunOutcome {
+            cell: 2,
+            seed: 7,
+            flows: vec![flow(0), flow(1)],
+            requests: vec![],
+            clients: vec![0, 1],
+            packets: 0,
+            doubts: vec![],
+            commands: vec![printed(0, true, "one"), printed(1, false, "two")],
+        };
+        let results = SweepResults::new(vec![FinishedRun { outcome, series: vec![] }]);
+        let expected = [
+            ("cell-0003-seed-7-a_b-1-server.txt".to_owned(), "one"),
+            ("cell-0003-seed-7-a_b-2-client.txt".to_owned(), "two"),
+        ];
+        assert_eq!(results.command_files(), expected);
     }
 
     #[test]

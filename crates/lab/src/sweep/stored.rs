@@ -14,7 +14,7 @@ use super::plan::Item;
 use super::run::FinishedRun;
 use crate::evaluate::RunOutcome;
 
-const SCHEMA: &str = "uncork.run/3";
+const SCHEMA: &str = "uncork.run/4";
 
 /// The name of the file of a run.
 pub fn run_name(Item { cell, seed }: Item) -> String {
@@ -217,6 +217,12 @@ mod tests {
                 clients: vec![0],
                 packets: 9,
                 doubts: vec!["late".into()],
+                commands: vec![crate::evaluate::CommandOutcome {
+                    flow: 0,
+                    is_server: true,
+                    output: "one\n\u{fffd}two\n".into(),
+                    problem: None,
+                }],
             },
             series: vec![point(5, "Startup"), point(10, "Drain"), point(15, "Startup")],
         }

@@ -1,5 +1,6 @@
 //! Scenario files: what they mean, and what is said of those that mean nothing.
 
+mod commands;
 mod common;
 mod meaning;
 mod mistakes;

@@ -40,7 +40,7 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
     let count = section.read("count", |node| node.whole(1..=MAX_FLOWS))?.unwrap_or(1);
     let paired = paired(section, ccs.len() as u64, count)?;
     let host = section.read("host", |node| node.whole(0..=HOSTS))?;
-    let work = workload::work(section, context)?;
+    let work = workload::work(section, &entry.name, context)?;
     let plan = FlowPlan {
         name: entry.name.clone(),
         path: path(section, paths)?,

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use uncork_play::{
     ArrivalTrace, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, ObjectSizesError, Think,
 };
+use uncork_sim::CommandSpec;
 use uncork_units::{ByteCount, Probability, Rate, Time, TimeDelta};
 
 use super::super::document::{Node, Value};
@@ -16,7 +17,7 @@ use super::players;
 use super::section::{Result, Section};
 
 /// The workload of a class.
-pub(crate) fn work(class: &Section<'_>, context: &Context<'_>) -> Result<Work> {
+pub(crate) fn work(class: &Section<'_>, name: &str, context: &Context<'_>) -> Result<Work> {
     let (key, node) = class.exactly_one(keys::WORKLOADS, "workload")?;
     let one = match key {
         "arrivals" => return arrivals(class, node, context).map(Work::Arrivals),
@@ -25,6 +26,7 @@ pub(crate) fn work(class: &Section<'_>, context: &Context<'_>) -> Result<Work> {
         "requests" => requests(class, node, context),
         "media" => media(class, node).map(OneWork::Media),
         "audio" => players::audio(class, node),
+        "command" => command(class, name, node).map(OneWork::Command),
         _ => players::video(class, node),
     };
     one.map(Work::One)
@@ -168,4 +170,31 @@ fn media(class: &Section<'_>, node: &Node) -> Result<CbrSpec> {
     };
     spec.check().map_err(|error| ScenarioError::worded(&node.place, error))?;
     Ok(spec)
+}
+
+/// Programs of the class `name`, which set up sockets of their own on hosts of their own.
+fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> {
+    let section = Section::new("command", class.key_place("command"), node, keys::COMMAND)?;
+    class.forbid(&["host"], "each client that is a command has a host of its own")?;
+    class.forbid(&["receive_window"], "a command sets its sockets up itself")?;
+    Ok(CommandSpec {
+        name: name.to_owned(),
+        server: section.read("server", script)?,
+        client: script(section.need("client", "\"iperf3 -R -c $UNCORK_FAR\"")?)?,
+        limit: section.read("for", some_time)?,
+    })
+}
+
+/// What a shell runs.
+fn script(node: &Node) -> Result<String> {
+    let text = node.text()?;
+    if text.trim().is_empty() {
+        return Err(ScenarioError::new(&node.place, "there is nothing to run")
+            .help("write what a shell shall run, such as \"iperf3 -s -1\""));
+    }
+    if text.contains('\0') {
+        return Err(ScenarioError::new(&node.place, "a command cannot hold a zero byte")
+            .help("leave it out"));
+    }
+    Ok(text.to_owned())
 }
