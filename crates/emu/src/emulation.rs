@@ -12,13 +12,15 @@ use crate::error::CARRY;
 use crate::forwarder::{self, Carried, Devices};
 use crate::{EmuError, EmulationSpec, Namespace, Passage, Report, leftovers};
 
-/// Namespaces with a path between them. Dropped, it stops.
+/// Namespaces, and a path between them once it has begun. Dropped, it stops.
 #[derive(Debug)]
 pub struct Emulation {
     spec: EmulationSpec,
     far: Namespace,
     near: Vec<Namespace>,
     stop: Arc<OwnedFd>,
+    /// Until it begins.
+    devices: Option<Devices>,
     thread: Option<JoinHandle<io::Result<Carried>>>,
 }
 
@@ -29,6 +31,18 @@ impl Emulation {
     ///
     /// If `spec` cannot be emulated, or not here.
     pub fn start(spec: &EmulationSpec) -> Result<Self, EmuError> {
+        let mut emulation = Self::prepare(spec)?;
+        emulation.begin()?;
+        Ok(emulation)
+    }
+
+    /// Makes the namespaces of `spec`. Packets wait, and the path's time stands still, until
+    /// [`Self::begin`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::start`].
+    pub fn prepare(spec: &EmulationSpec) -> Result<Self, EmuError> {
         spec.check()?;
         let (far, far_device) = Namespace::create(Addresses::FAR, spec.mtu)?;
         let (mut near, mut devices) = (Vec::new(), Devices { far: far_device, near: Vec::new() });
@@ -39,13 +53,24 @@ impl Emulation {
         }
         let stop = eventfd(0, EventfdFlags::CLOEXEC)
             .map_err(|error| EmuError::system("make an eventfd", error.into()))?;
-        let stop = Arc::new(stop);
-        let (told, stopped) = (spec.clone(), Arc::clone(&stop));
+        let (stop, devices) = (Arc::new(stop), Some(devices));
+        Ok(Self { spec: spec.clone(), far, near, stop, devices, thread: None })
+    }
+
+    /// Carries packets from now on, if it does not do so already.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no thread left.
+    pub fn begin(&mut self) -> Result<(), EmuError> {
+        let Some(devices) = self.devices.take() else { return Ok(()) };
+        let (told, stopped) = (self.spec.clone(), Arc::clone(&self.stop));
         let thread = thread::Builder::new()
             .name("uncork-path".to_owned())
             .spawn(move || forwarder::carry(&told, &devices, &stopped))
             .map_err(|error| EmuError::system("start a thread", error))?;
-        Ok(Self { spec: spec.clone(), far, near, stop, thread: Some(thread) })
+        self.thread = Some(thread);
+        Ok(())
     }
 
     /// The first host on the near side, where clients are.
@@ -88,21 +113,24 @@ impl Emulation {
         // The devices go with the thread: they are asked before.
         let up = self.near.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
         let overruns = [self.far.overruns().map_err(failed)?, up.map_err(failed)?];
-        let carried = self.join().unwrap_or_else(|| Err(io::Error::other("stopped twice")));
+        let carried = self.join().unwrap_or_else(|| Err(io::Error::other("it never began")));
         let carried = carried.map_err(failed)?;
         let report = Report::new(&self.spec, &carried, overruns);
         Ok((report, carried.record.into_passages()))
     }
 
     fn join(&mut self) -> Option<io::Result<Carried>> {
-        let thread = self.thread.take()?;
+        let thread = self.thread.take();
+        if thread.is_none() && self.devices.take().is_none() {
+            return None; // It has been stopped already.
+        }
         // An eventfd takes a number unless it is full.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
         // What cannot be killed, or looked at, belongs to somebody else by now.
         let hosts = self.near.iter().chain([&self.far]);
         let inodes: Vec<u64> = hosts.filter_map(|host| leftovers::inode(host).ok()).collect();
         let _ = leftovers::kill_within(&inodes);
-        Some(match thread.join() {
+        thread.map(|thread| match thread.join() {
             Ok(result) => result,
             Err(panic) => std::panic::resume_unwind(panic),
         })
