@@ -62,7 +62,7 @@ pub(crate) struct Server {
 /// A client that has ended, or was ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    pub(crate) flow: u32,
+    flow: u32,
     name: String,
     /// `None` if it had to be ended.
     status: Option<ExitStatus>,
@@ -116,12 +116,13 @@ impl Setting<'_> {
         at: Circumstances<'_>,
     ) -> io::Result<Seen> {
         let mut seen = Seen::default();
-        while at.clock.now() < flow.start && !at.is_over() {
-            at.clock.wait_until(flow.start.min(at.clock.now() + patience()));
+        while at.clock.now() + patience() < flow.start && !at.is_over() {
+            at.clock.wait_until(at.clock.now() + patience());
         }
         if at.is_over() {
             return Ok(seen);
         }
+        at.clock.wait_until(flow.start); // Before it begins the clock shows zero.
         let (mut shell, output) =
             self.shell(self.emulation.near_command(self.host, "sh"), &spec.client)?;
         let mut job = Job::start(&mut shell)?;
@@ -144,9 +145,23 @@ impl Setting<'_> {
     }
 }
 
+/// Ends `servers`, and tells of them and of `clients`.
+pub(crate) fn finish(
+    clients: Vec<Ended>,
+    mut servers: Vec<Server>,
+) -> Result<Vec<Finished>, RealError> {
+    let mut finished = clients.into_iter().map(Ended::finished).collect::<Result<Vec<_>, _>>()?;
+    let failed = RealError::system("end the server of a command");
+    servers.iter_mut().try_for_each(Server::ask_to_end).map_err(&failed)?;
+    for server in servers {
+        finished.push(server.end().map_err(&failed)?);
+    }
+    Ok(finished)
+}
+
 impl Server {
     /// Asks it to end.
-    pub(crate) fn ask_to_end(&mut self) -> io::Result<()> {
+    fn ask_to_end(&mut self) -> io::Result<()> {
         // What has ended by itself is to be told from what is ended now.
         if let Some(status) = self.job.ends_within(Duration::ZERO)?
             && !status.success()
@@ -157,7 +172,7 @@ impl Server {
     }
 
     /// Waits for its end. What it started may live on, until the emulation stops.
-    pub(crate) fn end(self) -> io::Result<Finished> {
+    fn end(self) -> io::Result<Finished> {
         let Self { flow, job, output, remark, .. } = self;
         job.end()?;
         Ok(Finished { flow, side: CommandSide::Server, output, problem: remark })
@@ -174,7 +189,7 @@ pub(crate) struct Finished {
 }
 
 impl Ended {
-    pub(crate) fn finished(self) -> Result<Finished, RealError> {
+    fn finished(self) -> Result<Finished, RealError> {
         let Self { flow, name, status, output } = self;
         let problem = status.filter(|status| !status.success());
         let problem = problem.map(|status| format!("the client of {name} {}", told(status)));

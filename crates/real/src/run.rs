@@ -43,13 +43,14 @@ pub struct RealRun {
 /// If real endpoints cannot do what `spec` says, or not here.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let (emulated, host_of) = emulation(spec)?;
-    let emulation = Emulation::start(&emulated)?;
-    let stage = Stage { spec, emulation: &emulation, host_of };
+    let mut stage = Stage { spec, emulation: Emulation::prepare(&emulated)?, host_of };
     let controllers = stage.prepare()?;
-    let (mut result, finished) = stage.play(&controllers, stop)?;
-    let host_of = stage.host_of;
-    let path = emulation.stop()?;
-    record::note_drops(&mut result.flows, &host_of, &path);
+    let servers = stage.serve(&controllers)?;
+    stage.emulation.begin()?;
+    let (mut result, clients) = stage.play(&controllers, stop)?;
+    let finished = command::finish(clients, servers)?;
+    let path = stage.emulation.stop()?;
+    record::note_drops(&mut result.flows, &stage.host_of, &path);
     record::note_queueing(&mut result.flows, FIRST_PORT, &path);
     // Nothing runs any more that could print.
     let mut commands: Vec<_> = finished.into_iter().map(Finished::record).collect();
@@ -119,7 +120,7 @@ fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError 
 /// Where a run is played.
 struct Stage<'a> {
     spec: &'a RunSpec,
-    emulation: &'a Emulation,
+    emulation: Emulation,
     host_of: Vec<usize>,
 }
 
@@ -190,7 +191,7 @@ impl Stage<'_> {
 
     fn setting<'b>(&'b self, flow: usize, controllers: &[&'b str]) -> Setting<'b> {
         Setting {
-            emulation: self.emulation,
+            emulation: &self.emulation,
             flow: flow as u32,
             host: self.host_of[flow],
             port: self.address(flow).port(),
@@ -198,35 +199,21 @@ impl Stage<'_> {
         }
     }
 
-    /// Plays all flows, from the start of the commands' servers to their end.
-    fn play(
-        &self,
-        controllers: &[&str],
-        stop: &AtomicBool,
-    ) -> Result<(RunResult, Vec<Finished>), RealError> {
+    /// Starts the servers of commands, and waits until they listen.
+    fn serve(&self, controllers: &[&str]) -> Result<Vec<Server>, RealError> {
         let served = self.commands();
         let served = served.map(|(flow, spec)| self.setting(flow, controllers).serve(spec));
-        let servers: Vec<Option<Server>> = served.collect::<Result<_, _>>()?;
-        let mut servers: Vec<Server> = servers.into_iter().flatten().collect();
-        let (result, clients) = self.converse(controllers, stop)?;
-        let mut finished =
-            clients.into_iter().map(Ended::finished).collect::<Result<Vec<_>, _>>()?;
-        let failed = RealError::system("end the server of a command");
-        servers.iter_mut().try_for_each(Server::ask_to_end).map_err(&failed)?;
-        for server in servers {
-            finished.push(server.end().map_err(&failed)?);
-        }
-        Ok((result, finished))
+        Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
     /// Plays all flows. Gives their records, and how the commands' clients ended.
-    fn converse(
+    fn play(
         &self,
         controllers: &[&str],
         stop: &AtomicBool,
     ) -> Result<(RunResult, Vec<Ended>), RealError> {
         let listeners = self.listeners(controllers)?;
-        let traffic = Traffic::open(self.emulation, self.spec, &self.host_of)?;
+        let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
         let watch = Watch::open(self.emulation.far(), self.spec, FIRST_PORT, traffic)?;
         let over = AtomicBool::new(false);
         let clock = Clock::after(LEAD);

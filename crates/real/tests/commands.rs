@@ -106,6 +106,9 @@ fn programs_get_the_controller_of_their_class() {
         let commands = ["bbr1", "reno"].map(|cc| (cc, command(Some(&server), &client)));
         let spec = spec(commands.into());
         let Some(real) = play(&spec) else { return };
+        // Both together take 0.24 s on the link.
+        let slowest = real.result.flows.iter().filter_map(|flow| flow.completion_ns).max();
+        assert!(slowest.unwrap() >= 240_000_000, "{slowest:?}");
         for (flow, cc) in [(0, "bbr"), (1, "reno")] {
             let both = real.commands.iter().filter(|command| command.flow == flow);
             let both: Vec<_> = both.collect();
@@ -116,7 +119,6 @@ fn programs_get_the_controller_of_their_class() {
                 assert_eq!(command.problem, None);
             }
             let record = &real.result.flows[flow as usize];
-            // 300 kB take 0.12 s on the link, or twice that when it is shared.
             let took = record.completion_ns.unwrap();
             assert!((120_000_000..5_000_000_000).contains(&took), "{record:?}");
             // The kernel counts the end of a stream as a byte.
@@ -203,6 +205,25 @@ fn nothing_outlives_a_run() {
     }
     // To be ended was what had to be.
     assert!(real.commands.iter().all(|command| command.problem.is_none()), "{:?}", real.commands);
+}
+
+/// What happens to the path happens when it should, however long a server takes to start.
+#[test]
+fn the_path_s_time_begins_when_all_servers_listen() {
+    let slow = format!("sleep 1; {}", part("server"));
+    let mut steps = path();
+    steps.link.rate = uncork_path::RateSpec::Steps {
+        first: Rate::from_mbit(20),
+        steps: vec![uncork_path::RateStep {
+            at: Time::ZERO + TimeDelta::from_secs(1),
+            rate: Rate::from_bits_per_sec(8_000),
+        }]
+        .into(),
+    };
+    let commands = vec![("cubic", command(Some(&slow), &part("client")))];
+    let Some(real) = play(&RunSpec { paths: vec![steps], ..spec(commands) }) else { return };
+    let took = real.result.flows[0].completion_ns;
+    assert!(took.is_some_and(|took| took < 1_000_000_000), "{:?}", real.result.flows[0]);
 }
 
 #[test]
