@@ -15,6 +15,9 @@ use uncork_units::{Time, TimeDelta};
 use crate::error::RealError;
 use crate::watch::{Sent, point};
 
+/// A host is looked at so often at most.
+const EACH: TimeDelta = TimeDelta::from_millis(4);
+
 /// The connections of all commands of a run.
 pub(crate) struct Traffic {
     far: Diag,
@@ -78,6 +81,11 @@ impl Traffic {
     /// How often to look.
     pub(crate) fn every(&self) -> TimeDelta {
         self.every
+    }
+
+    /// How often to look at most: for each host the kernel goes through its whole table twice.
+    pub(crate) fn shortest(&self) -> TimeDelta {
+        EACH.times(self.hosts.len() as u64)
     }
 
     /// Whether `flow` is one of them.

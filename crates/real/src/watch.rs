@@ -57,12 +57,14 @@ impl Watch {
         traffic: Option<Traffic>,
     ) -> Result<Self, RealError> {
         let longest = traffic.as_ref().map_or(EVERY, |traffic| traffic.every().min(EVERY));
+        let shortest =
+            traffic.as_ref().map_or(SHORTEST, |traffic| traffic.shortest().max(SHORTEST));
         let opened = servers.run(Diag::open);
         let opened = opened.map_err(RealError::system("enter a network namespace"))?;
         Ok(Self {
             diag: opened.map_err(|error| RealError::Spec(error.to_string()))?,
             first_port,
-            every: run.sample_every.map_or(longest, |every| every.min(longest)).max(SHORTEST),
+            every: run.sample_every.map_or(longest, |every| every.min(longest)).max(shortest),
             sample_every: run.sample_every,
             sent: vec![Sent::default(); run.flows.len()],
             series: Vec::new(),
