@@ -93,6 +93,7 @@ fn simulated(spec: &EmulationSpec, offers: &[Offer]) -> Vec<Option<End>> {
         links: spec.links.clone(),
         paths: spec.paths.clone(),
         clients: Vec::new(),
+        commands: Vec::new(),
         flows: keys.into_iter().map(flow).collect(),
         seed: spec.seed,
         warmup: Time::ZERO,
