@@ -79,7 +79,7 @@ fn what_the_kernel_cannot_play_is_said() {
     assert!(bbr3.stderr.contains("this kernel has no bbr3") || bbr3.stderr.contains("cannot"));
     let unknown = finish(common::lab(&scratch, "run real.toml --on ns3"));
     assert_eq!(unknown.status, 2);
-    assert!(unknown.stderr.contains("engines are sim and netns"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("engines are sim, quic-sim and netns"), "{}", unknown.stderr);
 }
 
 /// The kernel and the simulator on a path where there is little to differ in; what is within a factor

@@ -6,31 +6,30 @@ use crate::scenario::{
 };
 use crate::sweep::FinishedRun;
 
-/// The two that are compared: the second against the first.
-const SIDES: [Engine; 2] = [Engine::Sim, Engine::Netns];
-
 impl Scenario {
     /// The scenario with the engine as one more axis, the fastest, so that every table shows both. It
     /// asks only whether they agree: in each cell and class, how much of the simulator's completion
-    /// time the kernel takes (of its goodput, where nothing completes) may differ from 1 by
-    /// `tolerance`, a share.
+    /// time `other` takes (of its goodput, where nothing completes) may differ from 1 by `tolerance`, a
+    /// share.
     #[must_use]
-    pub fn on_both_engines(&self, tolerance: f64) -> Self {
+    pub fn beside_the_simulator(&self, other: Engine, tolerance: f64) -> Self {
+        let sides = [Engine::Sim, other];
         let mut both = self.clone();
         let engine = both.axes.len();
         both.axes.push(Axis {
             key: "run.engine".into(),
             name: "engine".into(),
-            values: SIDES.map(|side| side.to_string()).into(),
-            written: SIDES.map(|side| side.to_string()).into(),
+            values: sides.map(|side| side.to_string()).into(),
+            written: sides.map(|side| side.to_string()).into(),
         });
-        both.cells = self.cells.iter().flat_map(|cell| vec![cell.clone(); SIDES.len()]).collect();
+        both.cells = self.cells.iter().flat_map(|cell| vec![cell.clone(); sides.len()]).collect();
         for (index, cell) in both.cells.iter_mut().enumerate() {
-            cell.point.push(index % SIDES.len());
+            cell.point.push(index % sides.len());
         }
         both.figures.clear();
         both.published.clear();
-        both.thresholds = self.compared().map(|class| agrees(class, engine, tolerance)).collect();
+        both.thresholds =
+            (self.compared()).map(|class| agrees(class, (engine, other), tolerance)).collect();
         both
     }
 
@@ -47,17 +46,16 @@ impl Scenario {
 }
 
 impl FinishedRun {
-    /// The run as one of [`Scenario::on_both_engines`], played by `engine`.
+    /// The run as one of [`Scenario::beside_the_simulator`], played by `engine`.
     #[must_use]
     pub fn on(mut self, engine: Engine) -> Self {
-        let side = SIDES.iter().position(|side| *side == engine).unwrap_or_default();
-        self.outcome.cell = self.outcome.cell * SIDES.len() + side;
+        self.outcome.cell = self.outcome.cell * 2 + usize::from(engine != Engine::Sim);
         self
     }
 }
 
-/// That a class does on the second side what it does on the first.
-fn agrees(class: &Class, axis: usize, tolerance: f64) -> Threshold {
+/// That a class does on another engine, the second value of `axis`, what it does in the simulator.
+fn agrees(class: &Class, (axis, other): (usize, Engine), tolerance: f64) -> Threshold {
     let (metric, statistic) = if class.has(Metric::Completion) {
         (Metric::Completion, Statistic::Quantile(0.5))
     } else {
@@ -72,7 +70,7 @@ fn agrees(class: &Class, axis: usize, tolerance: f64) -> Threshold {
     let name = format!("{}.{}", metric.name(), statistic.name());
     let (least, most) = (1.0 - tolerance, 1.0 + tolerance);
     Threshold {
-        measures: format!("{name} on {} over that on {}", SIDES[1], SIDES[0]),
+        measures: format!("{name} on {other} over that on {}", Engine::Sim),
         min_text: format!("{least}"),
         max_text: format!("{most}"),
         of: on(1),
@@ -123,7 +121,7 @@ cc = "reno"
         }
         let simulated = simulated.into_iter().map(|run| run.on(Engine::Sim));
         let runs = simulated.chain(real.into_iter().map(|run| run.on(Engine::Netns)));
-        let both = scenario.on_both_engines(0.1);
+        let both = scenario.beside_the_simulator(Engine::Netns, 0.1);
         let results = SweepResults::new(runs.collect());
         let document = results.document(&both, "uncork".into(), false, RunCost::default());
         assert_eq!((document.cells.len(), document.axes.len()), (4, 2));

@@ -16,6 +16,8 @@ pub enum Engine {
     /// Simulated segments, in virtual time.
     #[default]
     Sim,
+    /// Real QUIC endpoints, in virtual time.
+    QuicSim,
     /// The kernel's TCP between network namespaces, over an emulated path, in real time (Linux).
     Netns,
 }
@@ -38,12 +40,13 @@ pub(crate) struct Played {
 
 impl Engine {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Sim, Self::Netns];
+    pub const ALL: [Self; 3] = [Self::Sim, Self::QuicSim, Self::Netns];
 
     /// Its name on the command line and in results.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sim => "sim",
+            Self::QuicSim => "quic-sim",
             Self::Netns => "netns",
         }
     }
@@ -52,7 +55,7 @@ impl Engine {
     /// there are `processors`, unless they would be in each other's way.
     pub fn usual_jobs(self, processors: usize) -> usize {
         match self {
-            Self::Sim => processors,
+            Self::Sim | Self::QuicSim => processors,
             Self::Netns => 1,
         }
     }
@@ -65,7 +68,7 @@ impl Engine {
     pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
         let command = classes.find(|class| class.carries == Carries::Commands);
-        match command.filter(|_| self == Self::Sim) {
+        match command.filter(|_| self != Self::Netns) {
             Some(class) => Err(no_commands(&class.name)),
             None => Ok(()),
         }
@@ -74,11 +77,12 @@ impl Engine {
     /// Plays `run`; of real time, only until `stop`.
     pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
         match (self, run.commands.first()) {
-            (Self::Sim, Some(command)) => Err(no_commands(&command.name)),
+            (Self::Sim | Self::QuicSim, Some(command)) => Err(no_commands(&command.name)),
             (Self::Sim, None) => {
                 let (doubts, commands) = (Vec::new(), Vec::new());
                 Ok(Played { result: uncork_sim::run(run), doubts, commands })
             }
+            (Self::QuicSim, None) => quic(run),
             (Self::Netns, _) => real(run, stop),
         }
     }
@@ -90,6 +94,13 @@ fn no_commands(class: &str) -> EngineError {
          played by the kernel: uncork lab run --on netns"
     );
     EngineError { message, is_of_machine: false }
+}
+
+fn quic(run: &RunSpec) -> Result<Played, EngineError> {
+    let played = uncork_quic_sim::run(run);
+    let played =
+        played.map_err(|error| EngineError { message: error.to_string(), is_of_machine: false })?;
+    Ok(Played { result: played.result, doubts: played.failures, commands: Vec::new() })
 }
 
 #[cfg(target_os = "linux")]
@@ -125,7 +136,7 @@ impl FromStr for Engine {
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
         let found = Self::ALL.into_iter().find(|engine| engine.name() == text);
-        found.ok_or("engines are sim and netns")
+        found.ok_or("engines are sim, quic-sim and netns")
     }
 }
 

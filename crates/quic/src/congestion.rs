@@ -42,6 +42,7 @@ pub(crate) struct Counts {
     pub(crate) sent_bytes: u64,
     pub(crate) acked_bytes: u64,
     pub(crate) lost_bytes: u64,
+    pub(crate) lost_packets: u64,
     pub(crate) spurious_packets: u64,
     pub(crate) ce_packets: u64,
 }
@@ -191,6 +192,7 @@ impl Congestion {
         self.pending.is_acked = true;
         let Some(lost) = self.ledger.on_lost(self.pending.space, packet) else { return };
         self.counts.lost_bytes += u64::from(lost.bytes);
+        self.counts.lost_packets += 1;
         self.pending.lost.push(lost);
     }
 

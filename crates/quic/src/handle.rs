@@ -57,6 +57,8 @@ pub struct Observation {
     pub acked_bytes: u64,
     /// Of these, declared lost.
     pub lost_bytes: u64,
+    /// In so many packets.
+    pub lost_packets: u64,
     /// Packets that were declared lost and had arrived.
     pub spurious_packets: u64,
     /// Packets reported as Congestion Experienced.
@@ -110,8 +112,14 @@ impl Handle {
         let path = self.now().path.clone()?;
         let mut path = path.lock();
         path.settle(self.observed());
-        let Counts { sent_bytes, acked_bytes, lost_bytes, spurious_packets, ce_packets } =
-            path.counts();
+        let Counts {
+            sent_bytes,
+            acked_bytes,
+            lost_bytes,
+            lost_packets,
+            spurious_packets,
+            ce_packets,
+        } = path.counts();
         Some(Observation {
             spec: path.spec(),
             control: path.controller().control(),
@@ -121,6 +129,7 @@ impl Handle {
             sent_bytes,
             acked_bytes,
             lost_bytes,
+            lost_packets,
             spurious_packets,
             ce_packets,
         })

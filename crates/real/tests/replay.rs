@@ -4,6 +4,8 @@
 #[path = "../../emu/tests/common/mod.rs"]
 mod common;
 
+use std::collections::HashMap;
+
 use uncork_emu::{
     Arrival, BackSpec, Body, Cause, Direction, EmulationSpec, Fate, FlowKey, HostSpec, Network,
 };
@@ -11,7 +13,7 @@ use uncork_path::{
     AggregationSpec, Buffer, DroppedBy, Ecn, JitterDistribution, JitterSpec, LinkSpec,
     LossPosition, Packet, PathSpec, RateSpec, RateStep,
 };
-use uncork_sim::{FlowSpec, ForeignEnd, ForeignPacket, RunSpec, Workload};
+use uncork_sim::{CarriedPacket, Carrier, FlowSpec, RunSpec, Workload};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 /// A packet that comes to the path.
@@ -32,12 +34,13 @@ impl End {
         }
     }
 
-    fn of_simulated(end: ForeignEnd) -> Self {
-        match end {
-            ForeignEnd::Arrived(time, ce) => Self::Arrived(time, ce),
-            ForeignEnd::Dropped(DroppedBy::Queue) => Self::Dropped(Cause::Queue),
-            ForeignEnd::Dropped(DroppedBy::Policer) => Self::Dropped(Cause::Policer),
-            ForeignEnd::Lost => Self::Dropped(Cause::Loss),
+    fn of_simulated(fate: uncork_sim::Fate, ecn: Ecn) -> Self {
+        use uncork_sim::Fate;
+        match fate {
+            Fate::Arrived { at, marked, .. } => Self::Arrived(at, marked || ecn == Ecn::Ce),
+            Fate::Dropped(DroppedBy::Queue) => Self::Dropped(Cause::Queue),
+            Fate::Dropped(DroppedBy::Policer) => Self::Dropped(Cause::Policer),
+            Fate::Lost => Self::Dropped(Cause::Loss),
         }
     }
 }
@@ -74,13 +77,13 @@ fn simulated(spec: &EmulationSpec, offers: &[Offer]) -> Vec<Option<End>> {
             keys.push(arrival.flow);
             keys.len() - 1
         });
-        packets.push(ForeignPacket {
-            at: *at,
+        let packet = CarriedPacket {
             flow: flow as u32,
             to_client: arrival.direction == Direction::Down,
             bytes: arrival.bytes,
             ecn: arrival.ecn,
-        });
+        };
+        packets.push((*at, packet));
     }
     let cc = "reno".parse().expect("a controller");
     let flow = |key: FlowKey| FlowSpec {
@@ -101,8 +104,32 @@ fn simulated(spec: &EmulationSpec, offers: &[Offer]) -> Vec<Option<End>> {
         sample_every: None,
     };
     run.check().expect("a run");
-    let ends = uncork_sim::carry(&run, &packets);
-    ends.into_iter().map(|end| end.map(End::of_simulated)).collect()
+    carried(&run, &packets)
+}
+
+/// What becomes of packets, in the order of their times, on the paths of `run`.
+fn carried(run: &RunSpec, packets: &[(Time, CarriedPacket)]) -> Vec<Option<End>> {
+    let silent = Carrier::silent(run);
+    let (mut carrier, mut ends) = (Carrier::new(&silent), vec![None; packets.len()]);
+    let mut which = HashMap::new();
+    let mut take = |carrier: &mut Carrier<'_>, which: &mut HashMap<u32, usize>| {
+        for (number, fate) in carrier.take_fates() {
+            let index = which.remove(&number).expect("it was sent");
+            ends[index] = Some(End::of_simulated(fate, packets[index].1.ecn));
+        }
+    };
+    for (index, (at, packet)) in packets.iter().enumerate() {
+        carrier.advance(*at);
+        take(&mut carrier, &mut which);
+        let number = carrier.send(*packet);
+        which.insert(number, index);
+    }
+    while carrier.next_event() < Time::NEVER {
+        carrier.advance(carrier.next_event());
+        take(&mut carrier, &mut which);
+    }
+    take(&mut carrier, &mut which);
+    ends
 }
 
 /// Compares packet by packet; gives how many were dropped by whom, and how many were marked.

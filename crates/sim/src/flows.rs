@@ -4,8 +4,8 @@ use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
 use uncork_path::{DroppedBy, Packet};
 use uncork_units::Time;
 
+use crate::carrier::{Carried, Fate};
 use crate::flow::{Downstream, Flow, Upstream};
-use crate::foreign::ForeignEnd;
 
 /// Flows take memory from their start until they are over and quiet, so that a hundred thousand short
 /// ones may come one after the other.
@@ -13,7 +13,8 @@ use crate::foreign::ForeignEnd;
 pub(crate) struct Flows<'a> {
     slots: Vec<Slot<'a>>,
     /// What became of packets that are none of the simulation's own, by their numbers.
-    pub(crate) foreign_ends: Vec<Option<ForeignEnd>>,
+    /// Packets of hosts that are not simulated, in a run that carries those.
+    pub(crate) carried: Option<Carried>,
 }
 
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl<'a> Flows<'a> {
     /// So many flows to come.
     pub(crate) fn new(count: usize) -> Self {
         let slots = std::iter::repeat_with(|| Slot::ToCome).take(count).collect();
-        Self { slots, foreign_ends: Vec::new() }
+        Self { slots, carried: None }
     }
 
     pub(crate) fn is_to_come(&self, index: u32) -> bool {
@@ -77,7 +78,9 @@ impl<'a> Flows<'a> {
         if let Some(flow) = self.get_mut(packet.flow) {
             flow.note_drop(by);
         }
-        self.end_downstream(&packet.body, ForeignEnd::Dropped(by));
+        if let Some(carried) = &mut self.carried {
+            carried.end_downstream(&packet.body, Fate::Dropped(by));
+        }
     }
 
     /// A message was dropped on its way to the server.
@@ -85,7 +88,9 @@ impl<'a> Flows<'a> {
         if let Some(flow) = self.get_mut(packet.flow) {
             flow.note_ack_drop();
         }
-        self.end_upstream(&packet.body, ForeignEnd::Dropped(by));
+        if let Some(carried) = &mut self.carried {
+            carried.end_upstream(&packet.body, Fate::Dropped(by));
+        }
     }
 
     /// Reduces a flow to what it leaves, if nothing can change that any more.

@@ -7,10 +7,10 @@
 
 mod app;
 mod app_events;
+mod carrier;
 mod check;
 mod flow;
 mod flows;
-mod foreign;
 mod intervene;
 mod lines;
 mod run;
@@ -23,8 +23,8 @@ mod to_servers;
 mod view;
 mod wakeups;
 
+pub use carrier::{CarriedPacket, Carrier, Fate};
 pub use check::RunSpecError;
-pub use foreign::{ForeignEnd, ForeignPacket, carry};
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 pub use spec::{CommandSpec, FlowSpec, RunSpec, Workload};

@@ -3,8 +3,8 @@
 use uncork_path::{Ecn, LossPosition, Packet};
 use uncork_units::Time;
 
+use crate::carrier::Fate;
 use crate::flow::{Downstream, Upstream};
-use crate::foreign::ForeignEnd;
 use crate::run::Simulation;
 use crate::schedule::Source;
 use crate::segments::{HEADER_BYTES, Reply, Segment};
@@ -63,7 +63,7 @@ impl Simulation<'_> {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let path = flow.spec.path;
         if self.spec.paths[path].loss_position == LossPosition::Before && flow.is_struck() {
-            return self.flows.end_downstream(&body, ForeignEnd::Lost);
+            return self.note_lost(&body);
         }
         flow.travelling += 1;
         let ecn = ecn(flow.spec.ecn, &body);
@@ -129,7 +129,7 @@ impl Simulation<'_> {
         }
         let path = &self.spec.paths[flow.spec.path];
         if path.loss_position == LossPosition::After && flow.is_struck() {
-            self.flows.end_downstream(&arrived, ForeignEnd::Lost);
+            self.note_lost(&arrived);
             return self.flows.reduce(self.now, index);
         }
         match arrived {
@@ -138,17 +138,26 @@ impl Simulation<'_> {
                 self.reply(index, Upstream::Request(sent, get));
                 self.arm_app(index);
             }
-            Downstream::Data { segment, .. } => self.on_data(index, segment),
+            Downstream::Data { segment, queued_for } => match &mut self.flows.carried {
+                None => self.on_data(index, segment),
+                Some(carried) => carried.arrive_downstream(self.now, &segment, queued_for),
+            },
         }
         self.flows.reduce(self.now, index);
+    }
+
+    /// Random loss struck.
+    fn note_lost(&mut self, body: &Downstream) {
+        if let Some(carried) = &mut self.flows.carried {
+            carried.end_downstream(body, Fate::Lost);
+        }
     }
 
     /// What arrives when the flow is over counts for nothing.
     fn on_data(&mut self, index: u32, segment: Segment) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         if flow.is_over(self.now) {
-            let end = ForeignEnd::Arrived(self.now, segment.ce);
-            return self.flows.end_downstream(&Downstream::data(segment), end);
+            return;
         }
         let reply = flow.client.on_segment(self.now, segment);
         if self.now < self.spec.warmup {

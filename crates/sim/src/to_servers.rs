@@ -4,7 +4,6 @@ use uncork_path::{Ecn, Packet};
 use uncork_units::Time;
 
 use crate::flow::{Server, Upstream};
-use crate::foreign::MARKED;
 use crate::run::Simulation;
 use crate::schedule::Source;
 use crate::segments::HEADER_BYTES;
@@ -41,8 +40,8 @@ impl Simulation<'_> {
         self.schedule.again_or_done(self.uplinks.next_departure(link));
         let packet = departure.map(|departure| departure.packet);
         if let Some(Packet { flow, bytes, ecn, body, .. }) = packet {
-            if ecn == Ecn::Ce {
-                self.flows.end_upstream(&body, MARKED);
+            if let Some(carried) = self.flows.carried.as_mut().filter(|_| ecn == Ecn::Ce) {
+                carried.mark_upstream(&body);
             }
             self.propagate_back(flow, body, bytes);
         }
@@ -59,6 +58,9 @@ impl Simulation<'_> {
         let arrived = self.to_servers.arrive(self.now, line);
         self.schedule.again_or_done(self.to_servers.next_arrival(line));
         let Some((index, arrived)) = arrived else { return };
+        if let (Some(carried), Upstream::Get(get)) = (&mut self.flows.carried, &arrived) {
+            return carried.arrive_upstream(self.now, get);
+        }
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.travelling -= 1;
         match (arrived, &mut flow.server) {
@@ -70,7 +72,6 @@ impl Simulation<'_> {
             (Upstream::Request(syn_ack, get), _) => self.on_request(index, syn_ack, get),
             (Upstream::Get(get), _) => {
                 flow.take_request(get);
-                self.flows.end_request(self.now, &get);
                 self.pump(index);
             }
             (Upstream::Ack(ack), Server::Established(sender)) => {

@@ -11,18 +11,17 @@ use super::{interrupt, run};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
 
-/// Real time comes first: what the kernel cannot play is known before anything is simulated.
-const ORDER: [Engine; 2] = [Engine::Netns, Engine::Sim];
-
 pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
     let stopwatch = Stopwatch::start();
-    let sides = ORDER.map(|engine| args.side(engine));
+    // The other engine comes first: what it cannot play is known before anything is simulated.
+    let sides = [args.on.engine(), Engine::Sim].map(|engine| args.side(engine));
     let mut sweeps = Vec::new();
     for side in &sides {
         sweeps.push(source::read(side, &args.scenario)?);
     }
-    let scenario = sweeps[0].scenario.on_both_engines(args.tolerance.as_f64());
+    let scenario = &sweeps[0].scenario;
+    let scenario = scenario.beside_the_simulator(args.on.engine(), args.tolerance.as_f64());
     let place = places(args.output.output.as_deref(), &[&scenario.name])?.pop().flatten();
     let mut runs = Vec::new();
     for (side, sweep) in sides.iter().zip(&sweeps) {
@@ -33,7 +32,7 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
         let played = work.runs(&uncork_lab::items(&sweep.scenario), &stop)?;
         runs.extend(played.into_iter().map(|run| run.on(side.on)));
     }
-    let manifest = Manifest::new(&scenario, BTreeMap::new(), Engine::Netns, args.command());
+    let manifest = Manifest::new(&scenario, BTreeMap::new(), args.on.engine(), args.command());
     let mut finish = Finish::new(&args.output, None);
     let cost = stopwatch.cost(1);
     finish.finish(&Sweep { scenario, manifest }, runs, cost, place.as_deref())?;

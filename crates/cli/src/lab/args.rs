@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use uncork_lab::{CompareSpec, Engine, Shard};
 
 use uncork_units::Probability;
@@ -59,7 +59,8 @@ pub(crate) enum LabCommand {
     /// Run scenarios: every cell of their matrix with every seed
     #[command(before_help = RUN_EXAMPLES, after_help = EXIT_STATUS)]
     Run(Box<RunArgs>),
-    /// Have a scenario simulated and played by this kernel, and say where they differ (Linux, root)
+    /// Have a scenario simulated and played by this kernel (Linux, root), or by QUIC endpoints, and say
+    /// where they differ
     #[command(before_help = AGREE_EXAMPLES, after_help = EXIT_STATUS)]
     Agree(Box<AgreeArgs>),
     /// Put the runs of shards together
@@ -72,8 +73,9 @@ pub(crate) struct RunArgs {
     /// Built-in scenarios, and files, which end in .toml
     #[arg(value_name = "NAME|FILE", required = true)]
     pub(crate) scenarios: Vec<String>,
-    /// What plays the runs: sim simulates them; netns lets this kernel's TCP play them in real time,
-    /// between network namespaces (Linux, root)
+    /// What plays the runs: sim simulates them; quic-sim has real QUIC endpoints play them in virtual
+    /// time; netns lets this kernel's TCP play them in real time, between network namespaces (Linux,
+    /// root)
     #[arg(long, value_name = "ENGINE", default_value = "sim", help_heading = "Runs")]
     pub(crate) on: Engine,
     #[command(flatten)]
@@ -112,12 +114,31 @@ pub(crate) struct RunsArgs {
     pub(crate) resume: bool,
 }
 
+/// What can be held against the simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Other {
+    Netns,
+    QuicSim,
+}
+
+impl Other {
+    pub(crate) fn engine(self) -> Engine {
+        match self {
+            Self::Netns => Engine::Netns,
+            Self::QuicSim => Engine::QuicSim,
+        }
+    }
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct AgreeArgs {
     /// A built-in scenario, or a file, which ends in .toml
     #[arg(value_name = "NAME|FILE")]
     pub(crate) scenario: String,
-    /// How far the kernel's results may be from the simulator's
+    /// What is held against the simulator: this kernel's TCP, or real QUIC endpoints in virtual time
+    #[arg(long, value_name = "ENGINE", default_value = "netns", help_heading = "Runs")]
+    pub(crate) on: Other,
+    /// How far its results may be from the simulator's
     #[arg(long, value_name = "SHARE", default_value = "10%", help_heading = "Runs")]
     pub(crate) tolerance: Probability,
     #[command(flatten)]
@@ -241,6 +262,8 @@ impl AgreeArgs {
     /// The command that compares them again.
     pub(crate) fn command(&self) -> String {
         let mut words = vec![format!("uncork lab agree {}", quoted(&self.scenario))];
+        let other = (self.on != Other::Netns).then(|| format!("--on {}", self.on.engine()));
+        words.extend(other);
         let usual = self.tolerance == USUAL_TOLERANCE;
         words.extend(
             (!usual).then(|| format!("--tolerance {}", quoted(&self.tolerance.to_string()))),

@@ -1,0 +1,129 @@
+//! Who asks: what becomes of what arrives.
+
+use noq_proto::{Connection, Dir, StreamId};
+use uncork_play::{Action, Client};
+use uncork_sim::{FlowSpec, Workload};
+use uncork_units::Time;
+
+/// The client's side of a flow.
+pub(crate) struct Asking {
+    wants: Wants,
+    pub(crate) seen: Seen,
+    /// The stream of the answer that comes in.
+    stream: Option<StreamId>,
+}
+
+/// What a client saw.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    pub(crate) first_byte: Option<Time>,
+    /// When all that was wanted had arrived.
+    pub(crate) complete: Option<Time>,
+    pub(crate) bytes: u64,
+    /// Those that arrived before the end of the warm-up.
+    pub(crate) early: u64,
+}
+
+enum Wants {
+    /// So many bytes, from one request, up to a time.
+    Bytes(u64, Time),
+    /// What this client asks for.
+    Requests(Box<Client>),
+}
+
+impl Asking {
+    pub(crate) fn new(spec: &FlowSpec, client: Option<Client>) -> Self {
+        let wants = match (spec.workload, client) {
+            (Workload::Client(_), Some(client)) => Wants::Requests(Box::new(client)),
+            (Workload::Transfer(bytes), _) => Wants::Bytes(bytes, Time::NEVER),
+            (Workload::Until(end), _) => Wants::Bytes(u64::MAX, end),
+            (Workload::Media(_) | Workload::Client(_) | Workload::Command(_), _) => {
+                Wants::Bytes(u64::MAX, Time::NEVER)
+            }
+        };
+        Self { wants, seen: Seen::default(), stream: None }
+    }
+
+    /// Who made requests.
+    pub(crate) fn client(&self) -> Option<&Client> {
+        match &self.wants {
+            Wants::Requests(client) => Some(client),
+            Wants::Bytes(..) => None,
+        }
+    }
+
+    /// Whether what arrives at `now` still counts.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        let is_late = matches!(self.wants, Wants::Bytes(_, end) if now >= end);
+        is_late || self.seen.complete.is_some()
+    }
+
+    /// Reads what has arrived, and asks for more if it is time: when that will be otherwise.
+    pub(crate) fn act(&mut self, connection: &mut Connection, now: Time, warmup: Time) -> Time {
+        if connection.is_handshaking() || self.is_over(now) {
+            return Time::NEVER;
+        }
+        self.read(connection, now, warmup);
+        match &self.wants {
+            Wants::Bytes(bytes, _) => {
+                let bytes = *bytes;
+                if self.stream.is_none() {
+                    self.ask(connection, bytes);
+                }
+                if self.seen.bytes >= bytes {
+                    self.seen.complete = Some(now);
+                }
+                Time::NEVER
+            }
+            Wants::Requests(_) => self.request(connection, now),
+        }
+    }
+
+    fn request(&mut self, connection: &mut Connection, now: Time) -> Time {
+        loop {
+            let Wants::Requests(client) = &mut self.wants else { return Time::NEVER };
+            match client.poll(now) {
+                Action::Done => {
+                    self.seen.complete = Some(now);
+                    return Time::NEVER;
+                }
+                Action::Request { bytes } => self.ask(connection, bytes),
+                Action::WaitUntil(time) => return time,
+                Action::WaitForData => return Time::NEVER,
+            }
+        }
+    }
+
+    /// A request is the number of bytes that are wanted, on a stream of its own.
+    fn ask(&mut self, connection: &mut Connection, bytes: u64) {
+        let Some(stream) = connection.streams().open(Dir::Bi) else { return };
+        let mut send = connection.send_stream(stream);
+        // The window of a new connection has room for it.
+        let _written = send.write(&bytes.to_be_bytes());
+        let _finished = send.finish();
+        self.stream = Some(stream);
+    }
+
+    fn read(&mut self, connection: &mut Connection, now: Time, warmup: Time) {
+        let Some(stream) = self.stream else { return };
+        let mut arrived = 0;
+        let mut receive = connection.recv_stream(stream);
+        if let Ok(mut chunks) = receive.read(true) {
+            while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+                arrived += chunk.bytes.len() as u64;
+            }
+            let _more_room = chunks.finalize();
+        }
+        if arrived == 0 {
+            return;
+        }
+        self.seen.first_byte.get_or_insert(now);
+        self.seen.bytes += arrived;
+        if now < warmup {
+            self.seen.early = self.seen.bytes;
+        }
+        if let Wants::Requests(client) = &mut self.wants {
+            client.on_body(now, arrived);
+        }
+    }
+}

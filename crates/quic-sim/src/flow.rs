@@ -1,0 +1,200 @@
+//! A flow: two endpoints and what they are for.
+
+use std::time::Instant;
+
+use noq_proto::{ClientConfig, ConnectionError, EcnCodepoint, Event, ServerConfig};
+use uncork_cc::{CcSpec, RttSample};
+use uncork_flow::Distribution;
+use uncork_path::Ecn;
+use uncork_quic::{Handle, Observation};
+use uncork_sim::{FlowSpec, RunSpec};
+use uncork_units::{Rng, Time, TimeDelta};
+
+use crate::client::Asking;
+use crate::identity::{Identity, NAME};
+use crate::peer::{Datagram, Peer, transport};
+use crate::server::Answering;
+
+/// Streams of the seed that endpoints draw from, apart from each other for each flow.
+const ENDPOINT_STREAM: u64 = 7 << 32;
+/// How long to wait for the last acknowledgement once all has arrived.
+const LINGER: TimeDelta = TimeDelta::from_secs(1);
+/// What the client sends with: requests and acknowledgements.
+const CLIENT_CC: &str = "cubic";
+
+/// A flow that has begun.
+pub(crate) struct Flow<'a> {
+    pub(crate) spec: &'a FlowSpec,
+    pub(crate) asking: Asking,
+    answering: Answering,
+    /// The client and the server.
+    peers: [Peer; 2],
+    /// The congestion control of the server.
+    handle: Handle,
+    pub(crate) counts: Counts,
+    pub(crate) rtts: Distribution,
+    pub(crate) queueing: Distribution,
+    pub(crate) busy: TimeDelta,
+    last_rtt: Option<RttSample>,
+    /// The last time that something was in flight, unless nothing is now.
+    busy_since: Option<Time>,
+    /// Why the connection was lost.
+    pub(crate) failure: Option<ConnectionError>,
+    /// When to look again if nothing happens before.
+    pub(crate) wake: Time,
+    /// The earliest time at which it will be looked at.
+    pub(crate) scheduled: Time,
+}
+
+/// Packets of a flow and what became of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) sent: u64,
+    pub(crate) marked: u64,
+    pub(crate) dropped_queue: u64,
+    pub(crate) dropped_policer: u64,
+    pub(crate) dropped_random: u64,
+    pub(crate) acks_dropped: u64,
+}
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Client,
+    Server,
+}
+
+/// Where time begins, for those who count from there and for the stack.
+#[derive(Clone, Copy)]
+pub(crate) struct Clock(pub(crate) Instant);
+
+impl Clock {
+    pub(crate) fn instant(self, time: Time) -> Instant {
+        self.0 + std::time::Duration::from_nanos(time.as_nanos())
+    }
+
+    /// The time of an instant that is due: never before it.
+    fn time(self, instant: Instant) -> Time {
+        let nanos = instant.saturating_duration_since(self.0).as_nanos();
+        Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+impl<'a> Flow<'a> {
+    /// A flow whose client connects now.
+    pub(crate) fn begin(
+        run: &'a RunSpec,
+        index: u32,
+        identity: &Identity,
+        clock: Clock,
+    ) -> Option<Self> {
+        let spec = run.flows.get(index as usize)?;
+        let mut rng = Rng::new(run.seed, ENDPOINT_STREAM + u64::from(index));
+        let handle = Handle::new(spec.cc, rng.next_u64(), clock.0);
+        let server = identity.server.clone();
+        let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
+        server.transport_config(transport(&handle, FlowSpec::WIDE_OPEN));
+        let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
+        let own = Handle::new(client_cc, rng.next_u64(), clock.0);
+        let mut client = ClientConfig::new(own.client(identity.client.clone()));
+        client.transport_config(transport(&own, spec.receive_window));
+        let server = Peer::server(&mut rng, server);
+        let client = Peer::client(&mut rng, clock.instant(spec.start), client, NAME);
+        Some(Self {
+            spec,
+            asking: Asking::new(spec, run.client_of(index)),
+            answering: Answering::new(spec),
+            peers: [client, server],
+            handle,
+            counts: Counts::default(),
+            rtts: Distribution::default(),
+            queueing: Distribution::default(),
+            busy: TimeDelta::ZERO,
+            last_rtt: None,
+            busy_since: None,
+            failure: None,
+            wake: Time::ZERO,
+            scheduled: Time::NEVER,
+        })
+    }
+
+    pub(crate) fn observe(&self) -> Option<Observation> {
+        self.handle.observe()
+    }
+
+    /// A datagram arrives.
+    pub(crate) fn receive(&mut self, now: Instant, to: End, data: &[u8], ecn: Ecn) {
+        self.peers[to as usize].receive(now, data, codepoint(ecn));
+    }
+
+    /// Whether nothing will happen any more that counts.
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        let is_acknowledged = || self.observe().is_none_or(|seen| seen.in_flight == 0);
+        let complete = self.asking.seen.complete;
+        self.failure.is_some()
+            || complete.is_some_and(|complete| now >= complete + LINGER || is_acknowledged())
+    }
+
+    /// Does what is due, and sends what may leave.
+    pub(crate) fn act(
+        &mut self,
+        clock: Clock,
+        now: Time,
+        warmup: Time,
+        mut leave: impl FnMut(End, Datagram),
+    ) {
+        let instant = clock.instant(now);
+        let mut wake = Time::NEVER;
+        for end in [End::Client, End::Server] {
+            let peer = &mut self.peers[end as usize];
+            peer.expire(instant);
+            if let Some(connection) = peer.connection() {
+                while let Some(event) = connection.poll() {
+                    if let Event::ConnectionLost { reason } = event {
+                        self.failure.get_or_insert(reason);
+                    }
+                }
+                wake = wake.min(match end {
+                    End::Client => self.asking.act(connection, now, warmup),
+                    End::Server => self.answering.act(connection, now),
+                });
+            }
+            peer.send(instant, |datagram| leave(end, datagram));
+            let due = peer.timeout().map_or(Time::NEVER, |timeout| clock.time(timeout));
+            wake = wake.min(due);
+        }
+        self.wake = wake.max(now);
+        self.take_note(now);
+    }
+
+    /// Takes note of how the server's connection does.
+    fn take_note(&mut self, now: Time) {
+        let Some(seen) = self.observe() else { return };
+        if seen.rtt != self.last_rtt {
+            self.last_rtt = seen.rtt;
+            self.rtts.record(seen.rtt.map_or(0, |rtt| rtt.latest.as_nanos()));
+        }
+        if let Some(since) = self.busy_since {
+            self.busy += now.since(since);
+        }
+        self.busy_since = (seen.in_flight > 0).then_some(now);
+    }
+
+    /// What the wire shows of a datagram's ECN. The stack always sends ECT(0); where the flow has none
+    /// the peer reports none, and the stack gives up on it (RFC 9000 §13.4.2).
+    pub(crate) fn ecn(&self, end: End, codepoint: Option<EcnCodepoint>) -> Ecn {
+        match (end, self.spec.ecn, codepoint) {
+            (End::Server, Ecn::Ect0, Some(EcnCodepoint::Ect0)) => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
+    }
+}
+
+fn codepoint(ecn: Ecn) -> Option<EcnCodepoint> {
+    match ecn {
+        Ecn::NotEct => None,
+        Ecn::Ect0 => Some(EcnCodepoint::Ect0),
+        Ecn::Ect1 => Some(EcnCodepoint::Ect1),
+        Ecn::Ce => Some(EcnCodepoint::Ce),
+    }
+}

@@ -1,0 +1,162 @@
+//! One end of a connection, without what it is for.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::BytesMut;
+use noq_proto::{
+    Connection, ConnectionHandle, ConnectionId, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointConfig, FourTuple, HashedConnectionIdGenerator, ServerConfig, TransportConfig, VarInt,
+};
+use uncork_quic::Handle;
+use uncork_units::Rng;
+
+/// Datagrams that are asked for at a time; they leave at the same instant in any case.
+const BATCH: NonZeroUsize = NonZeroUsize::new(32).expect("more than none");
+/// What a sender keeps of a connection's data until it is acknowledged: never what binds.
+const SEND_BUFFER: u64 = 64 << 20;
+
+pub(crate) const CLIENT: SocketAddr = address(1);
+pub(crate) const SERVER: SocketAddr = address(2);
+
+const fn address(last: u8) -> SocketAddr {
+    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(198, 18, 0, last), 443))
+}
+
+/// One end of a connection.
+pub(crate) struct Peer {
+    endpoint: Endpoint,
+    connection: Option<(ConnectionHandle, Connection)>,
+    other: SocketAddr,
+    /// What becomes of the packets that come in while there is no connection.
+    accepts: Option<Arc<ServerConfig>>,
+    buffer: Vec<u8>,
+}
+
+/// A datagram that leaves.
+pub(crate) struct Datagram {
+    pub(crate) data: Vec<u8>,
+    pub(crate) ecn: Option<EcnCodepoint>,
+}
+
+/// How both ends of a flow treat the transport.
+pub(crate) fn transport(handle: &Handle, receive_window: u64) -> Arc<TransportConfig> {
+    let mut transport = TransportConfig::default();
+    transport.congestion_controller_factory(handle.factory());
+    // A simulated run ends when it ends.
+    transport.max_idle_timeout(None);
+    let window = VarInt::from_u64(receive_window).unwrap_or(VarInt::MAX);
+    transport.stream_receive_window(window).receive_window(window).send_window(SEND_BUFFER);
+    transport.datagram_receive_buffer_size(None);
+    Arc::new(transport)
+}
+
+impl Peer {
+    fn new(rng: &mut Rng, other: SocketAddr, accepts: Option<Arc<ServerConfig>>) -> Self {
+        let mut config = EndpointConfig::new(Arc::new(NoResets));
+        let mut seed = [0; 32];
+        seed.chunks_mut(8).for_each(|part| part.copy_from_slice(&rng.next_u64().to_le_bytes()));
+        config.rng_seed(Some(seed));
+        let key = rng.next_u64();
+        config
+            .cid_generator(Arc::new(move || Box::new(HashedConnectionIdGenerator::from_key(key))));
+        let endpoint = Endpoint::new(Arc::new(config), accepts.clone(), true);
+        Self { endpoint, connection: None, other, accepts, buffer: Vec::new() }
+    }
+
+    /// A server that takes one connection.
+    pub(crate) fn server(rng: &mut Rng, config: ServerConfig) -> Self {
+        Self::new(rng, CLIENT, Some(Arc::new(config)))
+    }
+
+    /// A client that connects.
+    pub(crate) fn client(
+        rng: &mut Rng,
+        now: Instant,
+        mut config: noq_proto::ClientConfig,
+        name: &str,
+    ) -> Self {
+        let mut peer = Self::new(rng, SERVER, None);
+        let id = rng.next_u64().to_le_bytes();
+        config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id)));
+        peer.connection = peer.endpoint.connect(now, config, SERVER, name).ok();
+        peer
+    }
+
+    pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
+        self.connection.as_mut().map(|(_, connection)| connection)
+    }
+
+    /// When something is due if nothing arrives before.
+    pub(crate) fn timeout(&self) -> Option<Instant> {
+        self.connection.as_ref().and_then(|(_, connection)| connection.poll_timeout())
+    }
+
+    /// A datagram arrives.
+    pub(crate) fn receive(&mut self, now: Instant, data: &[u8], ecn: Option<EcnCodepoint>) {
+        let path = FourTuple::from_remote(self.other);
+        let data = BytesMut::from(data);
+        self.buffer.clear();
+        match self.endpoint.handle(now, path, ecn, data, &mut self.buffer) {
+            Some(DatagramEvent::ConnectionEvent(_, event)) => {
+                if let Some(connection) = self.connection() {
+                    connection.handle_event(event);
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => {
+                let accepts = self.accepts.clone();
+                let accepted = self.endpoint.accept(incoming, now, &mut self.buffer, accepts);
+                self.connection = accepted.ok();
+            }
+            // A packet of a connection that was refused or is over.
+            Some(DatagramEvent::Response(_)) | None => {}
+        }
+    }
+
+    /// Timers that have expired do what they are for.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        if let Some(connection) = self.connection()
+            && connection.poll_timeout().is_some_and(|due| due <= now)
+        {
+            connection.handle_timeout(now);
+        }
+        let Self { endpoint, connection: Some((handle, connection)), .. } = self else { return };
+        while let Some(event) = connection.poll_endpoint_events() {
+            if let Some(event) = endpoint.handle_event(*handle, event) {
+                connection.handle_event(event);
+            }
+        }
+    }
+
+    /// Everything that may leave now.
+    pub(crate) fn send(&mut self, now: Instant, mut leave: impl FnMut(Datagram)) {
+        let Self { connection: Some((_, connection)), buffer, .. } = self else { return };
+        loop {
+            buffer.clear();
+            let Some(sent) = connection.poll_transmit(now, BATCH, buffer) else { return };
+            let size = sent.segment_size.unwrap_or(sent.size).max(1);
+            for data in buffer[..sent.size.min(buffer.len())].chunks(size) {
+                leave(Datagram { data: data.to_vec(), ecn: sent.ecn });
+            }
+        }
+    }
+}
+
+/// Stateless resets, which no simulated host has use for: they are never sent.
+struct NoResets;
+
+impl noq_proto::crypto::HmacKey for NoResets {
+    fn sign(&self, _: &[u8], signature: &mut [u8]) {
+        signature.fill(0);
+    }
+
+    fn signature_len(&self) -> usize {
+        32
+    }
+
+    fn verify(&self, _: &[u8], _: &[u8]) -> Result<(), noq_proto::crypto::CryptoError> {
+        Err(noq_proto::crypto::CryptoError)
+    }
+}

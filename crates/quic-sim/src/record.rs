@@ -1,0 +1,80 @@
+//! What a flow leaves.
+
+use uncork_flow::{FlowRecord, SeriesPoint};
+use uncork_play::ClientReport;
+use uncork_quic::Observation;
+use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_units::{Rate, Time, TimeDelta};
+
+use crate::flow::Flow;
+
+/// The record of the flow of index `index`; of one that never began if there is no `flow`.
+pub(crate) fn record(
+    run: &RunSpec,
+    index: u32,
+    flow: Option<&Flow<'_>>,
+    report: Option<&ClientReport>,
+) -> FlowRecord {
+    let spec = &run.flows[index as usize];
+    let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
+    let seen = flow.map(|flow| flow.asking.seen).unwrap_or_default();
+    let counts = flow.map(|flow| flow.counts).unwrap_or_default();
+    let sent = flow.and_then(Flow::observe);
+    let of_sent = |field: fn(&Observation) -> u64| sent.as_ref().map_or(0, field);
+    FlowRecord {
+        engine: "quic-sim".into(),
+        group: String::new(),
+        cc: spec.cc.to_string(),
+        seed: run.seed,
+        flow: index,
+        start_ns: spec.start.as_nanos(),
+        completion_ns: since_start(seen.complete.filter(|_| completes(spec))),
+        first_byte_ns: since_start(seen.first_byte),
+        busy_ns: flow.map_or(0, |flow| flow.busy.as_nanos()),
+        size_bytes: match spec.workload {
+            Workload::Transfer(bytes) => Some(bytes),
+            _ => None,
+        },
+        bytes_delivered: seen.bytes,
+        bytes_delivered_early: seen.early,
+        bytes_acked: of_sent(|sent| sent.acked_bytes),
+        bytes_sent: of_sent(|sent| sent.sent_bytes),
+        bytes_retransmitted: of_sent(|sent| sent.lost_bytes),
+        packets_sent: counts.sent,
+        packets_lost: of_sent(|sent| sent.lost_packets),
+        packets_dropped_queue: counts.dropped_queue,
+        packets_dropped_policer: counts.dropped_policer,
+        packets_dropped_random: counts.dropped_random,
+        packets_marked: counts.marked,
+        acks_dropped: counts.acks_dropped,
+        timeouts: 0,
+        rtt_ms: flow.and_then(|flow| flow.rtts.quantiles()),
+        queue_ms: flow.and_then(|flow| flow.queueing.quantiles()),
+        playback: report.and_then(ClientReport::playback_record),
+    }
+}
+
+/// Whether a flow with this description has an end of its own to come to.
+fn completes(spec: &FlowSpec) -> bool {
+    matches!(spec.workload, Workload::Transfer(_) | Workload::Client(_))
+}
+
+/// The inside of a flow at an instant.
+pub(crate) fn point(now: Time, index: u32, flow: &Flow<'_>, queue: u64) -> Option<SeriesPoint> {
+    let Observation { control, snapshot, rtt, in_flight, lost_bytes, .. } = flow.observe()?;
+    let min_rtt = snapshot.min_rtt.or(rtt.map(|rtt| rtt.min));
+    Some(SeriesPoint {
+        time_ns: now.as_nanos(),
+        flow: index,
+        state: snapshot.state,
+        cwnd_bytes: control.cwnd,
+        inflight_bytes: in_flight,
+        pacing_bps: control.pacing_rate.map(Rate::bits_per_sec),
+        max_bw_bps: snapshot.max_bw.map(Rate::bits_per_sec),
+        min_rtt_ns: min_rtt.map(TimeDelta::as_nanos),
+        rtt_ns: rtt.map(|rtt| rtt.latest.as_nanos()),
+        queue_bytes: queue,
+        delivered_bytes: flow.asking.seen.bytes,
+        lost_bytes,
+    })
+}

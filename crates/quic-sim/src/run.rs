@@ -1,0 +1,248 @@
+//! A run, from its description to its records.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::time::Instant;
+
+use uncork_flow::{RequestRecord, SeriesPoint};
+use uncork_path::{DroppedBy, Ecn};
+use uncork_sim::{CarriedPacket, Carrier, Fate, RunResult, RunSpec};
+use uncork_units::{Time, TimeDelta};
+
+use crate::error::QuicSimError;
+use crate::flow::{Clock, End, Flow};
+use crate::identity::Identity;
+use crate::record;
+
+/// An IPv4 and a UDP header, in bytes.
+const HEADER_BYTES: u32 = 28;
+
+/// What a run leaves.
+#[derive(Clone, Debug)]
+pub struct QuicRun {
+    /// The same as of a run of segments.
+    pub result: RunResult,
+    /// Connections that were lost, and why: what they leave says little.
+    pub failures: Vec<String>,
+}
+
+/// Runs `spec` to its end, or until nothing is left to come.
+///
+/// # Errors
+///
+/// If QUIC endpoints cannot do what `spec` says.
+pub fn run(spec: &RunSpec) -> Result<QuicRun, QuicSimError> {
+    check(spec)?;
+    let (identity, silent) = (Identity::new()?, Carrier::silent(spec));
+    let mut run = Run {
+        spec,
+        identity,
+        clock: Clock(epoch()),
+        now: Time::ZERO,
+        carrier: Carrier::new(&silent),
+        flows: spec.flows.iter().map(|_| None).collect(),
+        wakes: BinaryHeap::new(),
+        on_the_way: Vec::new(),
+        series: Vec::new(),
+    };
+    run.play();
+    Ok(run.finish())
+}
+
+fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
+    let refuse = |problem: String| Err(QuicSimError::Spec(problem));
+    spec.check().map_err(|error| QuicSimError::Spec(error.to_string()))?;
+    for (index, flow) in spec.flows.iter().enumerate() {
+        if flow.ecn == Ecn::Ect1 {
+            return refuse(format!(
+                "flow {index} sends ECT(1), which the QUIC stack does not; take \"ect0\" or --on sim"
+            ));
+        }
+        if let Some(command) = spec.command_of(flow) {
+            return refuse(format!("'{}' is a command; QUIC endpoints run none", command.name));
+        }
+        if flow.resume.is_some() {
+            return refuse(format!(
+                "flow {index} resumes an earlier connection, which is not played over QUIC; use --on sim"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// An instant can only be had from the clock. Which one it is makes no difference.
+#[expect(clippy::disallowed_methods, reason = "all times are counted from it")]
+fn epoch() -> Instant {
+    Instant::now()
+}
+
+struct Run<'a> {
+    spec: &'a RunSpec,
+    identity: Identity,
+    clock: Clock,
+    now: Time,
+    carrier: Carrier<'a>,
+    flows: Vec<Option<Box<Flow<'a>>>>,
+    /// When which flow wants to be looked at, or did.
+    wakes: BinaryHeap<Reverse<(Time, u32)>>,
+    /// Datagrams by the number that the carrier knows them by.
+    on_the_way: Vec<Option<Travelling>>,
+    series: Vec<SeriesPoint>,
+}
+
+/// A datagram on its way.
+struct Travelling {
+    flow: u32,
+    to: End,
+    ecn: Ecn,
+    data: Vec<u8>,
+}
+
+impl Run<'_> {
+    fn play(&mut self) {
+        for (index, flow) in (0..).zip(&self.spec.flows) {
+            self.wakes.push(Reverse((flow.start, index)));
+        }
+        let every = self.spec.sample_every.map(|every| every.max(TimeDelta::from_micros(1)));
+        let mut sample = every.map_or(Time::NEVER, |_| Time::ZERO);
+        let mut to_come = self.spec.flows.len();
+        while to_come > 0 {
+            let wake = self.wakes.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+            self.now = wake.min(self.carrier.next_event()).min(sample).max(self.now);
+            if self.now >= self.spec.end {
+                self.now = self.spec.end;
+                return;
+            }
+            if self.now == sample {
+                self.sample();
+                sample += every.unwrap_or(TimeDelta::MAX);
+            }
+            to_come -= self.step();
+        }
+    }
+
+    /// Everything that happens now: how many flows are over by that.
+    fn step(&mut self) -> usize {
+        self.carrier.advance(self.now);
+        // Their numbers are free from now on, for what is sent in answer.
+        let ended: Vec<_> = (self.carrier.take_fates().into_iter())
+            .filter_map(|(number, fate)| Some((self.on_the_way[number as usize].take()?, fate)))
+            .collect();
+        let mut over = 0;
+        for (datagram, fate) in ended {
+            if let Some(flow) = self.arrive(&datagram, fate) {
+                over += usize::from(self.act(flow));
+            }
+        }
+        while let Some(Reverse((time, index))) = self.wakes.peek().copied() {
+            if time > self.now {
+                break;
+            }
+            self.wakes.pop();
+            over += usize::from(self.wake(time, index));
+        }
+        over
+    }
+
+    /// A datagram comes to its end: the flow that it reaches.
+    fn arrive(&mut self, datagram: &Travelling, fate: Fate) -> Option<u32> {
+        let flow = self.flows[datagram.flow as usize].as_mut()?;
+        let counts = &mut flow.counts;
+        match (fate, datagram.to) {
+            (Fate::Arrived { marked, queued_for, .. }, to) => {
+                if to == End::Client {
+                    counts.marked += u64::from(marked);
+                    flow.queueing.record(queued_for.as_nanos());
+                }
+                let ecn = if marked { Ecn::Ce } else { datagram.ecn };
+                flow.receive(self.clock.instant(self.now), to, &datagram.data, ecn);
+                return Some(datagram.flow);
+            }
+            (_, End::Server) => counts.acks_dropped += 1,
+            (Fate::Dropped(DroppedBy::Policer), _) => counts.dropped_policer += 1,
+            (Fate::Dropped(_), _) => counts.dropped_queue += 1,
+            (Fate::Lost, _) => counts.dropped_random += 1,
+        }
+        None
+    }
+
+    /// A flow wants to be looked at: whether it is over by that.
+    fn wake(&mut self, time: Time, index: u32) -> bool {
+        let place = &mut self.flows[index as usize];
+        match place {
+            None => {
+                *place = Flow::begin(self.spec, index, &self.identity, self.clock).map(Box::new);
+            }
+            // It has changed its mind.
+            Some(flow) if flow.wake > time => {
+                flow.scheduled = Time::NEVER;
+                self.schedule(index);
+                return false;
+            }
+            Some(flow) => flow.scheduled = Time::NEVER,
+        }
+        self.act(index)
+    }
+
+    fn act(&mut self, index: u32) -> bool {
+        let Some(flow) = self.flows[index as usize].as_mut() else { return false };
+        if flow.is_over(self.now) && flow.wake == Time::NEVER {
+            return false;
+        }
+        let mut out = Vec::new();
+        flow.act(self.clock, self.now, self.spec.warmup, |end, datagram| out.push((end, datagram)));
+        for (from, datagram) in out {
+            let to = if from == End::Client { End::Server } else { End::Client };
+            flow.counts.sent += u64::from(to == End::Client);
+            let ecn = flow.ecn(from, datagram.ecn);
+            let bytes = datagram.data.len() as u32 + HEADER_BYTES;
+            let to_client = to == End::Client;
+            let number = self.carrier.send(CarriedPacket { flow: index, to_client, bytes, ecn });
+            let place = number as usize;
+            if place >= self.on_the_way.len() {
+                self.on_the_way.resize_with(place + 1, || None);
+            }
+            self.on_the_way[place] = Some(Travelling { flow: index, to, ecn, data: datagram.data });
+        }
+        if flow.is_over(self.now) {
+            flow.wake = Time::NEVER;
+            return true;
+        }
+        self.schedule(index);
+        false
+    }
+
+    fn schedule(&mut self, index: u32) {
+        let Some(flow) = self.flows[index as usize].as_mut() else { return };
+        if flow.wake < flow.scheduled {
+            flow.scheduled = flow.wake;
+            self.wakes.push(Reverse((flow.wake, index)));
+        }
+    }
+
+    fn sample(&mut self) {
+        for (index, flow) in (0..).zip(&self.flows) {
+            let Some(flow) = flow else { continue };
+            let queue = self.carrier.queued_bytes(flow.spec.path);
+            self.series.extend(record::point(self.now, index, flow, queue));
+        }
+    }
+
+    fn finish(self) -> QuicRun {
+        let (mut flows, mut requests, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, flow) in (0..).zip(&self.flows) {
+            let flow = flow.as_deref();
+            let client = flow.and_then(|flow| flow.asking.client());
+            let report = client.map(|client| client.report(self.now));
+            flows.push(record::record(self.spec, index, flow, report.as_ref()));
+            let records = report.into_iter().flat_map(|report| report.request_records(index));
+            requests.extend(records.collect::<Vec<RequestRecord>>());
+            if let Some(failure) = flow.and_then(|flow| flow.failure.as_ref()) {
+                failures.push(format!("the connection of flow {index} was lost: {failure}"));
+            }
+        }
+        let packets = flows.iter().map(|flow| flow.packets_sent).sum();
+        let result = RunResult { flows, requests, series: self.series, packets };
+        QuicRun { result, failures }
+    }
+}

@@ -1,0 +1,98 @@
+//! Who answers.
+
+use bytes::Bytes;
+use noq_proto::{Connection, Dir, StreamId};
+use uncork_play::Cbr;
+use uncork_sim::{FlowSpec, Workload};
+use uncork_units::Time;
+
+/// What is written at a time, without a copy of it.
+static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+
+/// The server's side of a flow.
+pub(crate) struct Answering {
+    source: Source,
+    answers: Vec<Answer>,
+}
+
+enum Source {
+    /// What was asked for is there.
+    Store,
+    /// What there is comes at its own pace.
+    Live(Cbr),
+}
+
+struct Answer {
+    stream: StreamId,
+    /// The request, as far as it has arrived.
+    request: Vec<u8>,
+    /// Bytes that are wanted, once the request is known.
+    wanted: Option<u64>,
+    written: u64,
+}
+
+impl Answering {
+    pub(crate) fn new(spec: &FlowSpec) -> Self {
+        let source = match spec.workload {
+            Workload::Media(media) => {
+                Cbr::new(media, spec.start).map_or(Source::Store, Source::Live)
+            }
+            _ => Source::Store,
+        };
+        Self { source, answers: Vec::new() }
+    }
+
+    /// Takes requests in and writes what the connection takes: when there will be more to write.
+    pub(crate) fn act(&mut self, connection: &mut Connection, now: Time) -> Time {
+        while let Some(stream) = connection.streams().accept(Dir::Bi) {
+            self.answers.push(Answer { stream, request: Vec::new(), wanted: None, written: 0 });
+        }
+        let (there, next) = match &self.source {
+            Source::Store => (u64::MAX, None),
+            Source::Live(source) => {
+                let written = source.poll(now);
+                (written.bytes, written.next)
+            }
+        };
+        let is_last = next.is_none();
+        self.answers.retain_mut(|answer| {
+            answer.read(connection);
+            !answer.write(connection, there, is_last)
+        });
+        next.filter(|_| !self.answers.is_empty()).unwrap_or(Time::NEVER)
+    }
+}
+
+impl Answer {
+    fn read(&mut self, connection: &mut Connection) {
+        if self.wanted.is_some() {
+            return;
+        }
+        let mut receive = connection.recv_stream(self.stream);
+        let Ok(mut chunks) = receive.read(true) else { return };
+        while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
+            self.request.extend_from_slice(&chunk.bytes);
+        }
+        let _more_room = chunks.finalize();
+        self.wanted = self.request.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+    }
+
+    /// Writes up to `there` bytes, all that there are if `is_last`. Whether that was the end.
+    fn write(&mut self, connection: &mut Connection, there: u64, is_last: bool) -> bool {
+        let Some(wanted) = self.wanted else { return false };
+        let end = wanted.min(there);
+        let mut send = connection.send_stream(self.stream);
+        while self.written < end {
+            let some = (end - self.written).min(ZEROS.len() as u64) as usize;
+            match send.write_chunks(&mut &mut [Bytes::from_static(&ZEROS[..some])][..]) {
+                Ok(written) => self.written += written as u64,
+                Err(_) => return false,
+            }
+        }
+        let is_done = self.written == wanted || is_last;
+        if is_done {
+            let _finished = send.finish();
+        }
+        is_done
+    }
+}

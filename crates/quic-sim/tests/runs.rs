@@ -1,0 +1,151 @@
+//! What the simulator of segments plays, played by real QUIC endpoints.
+
+use uncork_path::{Buffer, Ecn, PathSpec};
+use uncork_play::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Track};
+use uncork_quic_sim::{QuicRun, run};
+use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_units::{Rate, Time, TimeDelta};
+
+fn secs(secs: u64) -> Time {
+    Time::ZERO + TimeDelta::from_secs(secs)
+}
+
+fn path(rate_mbit: u64, rtt_ms: u64) -> PathSpec {
+    let rtt = TimeDelta::from_millis(rtt_ms);
+    PathSpec::new(Rate::from_mbit(rate_mbit), rtt, Buffer::MilliBdp(1000))
+}
+
+fn flow(cc: &str, workload: Workload) -> FlowSpec {
+    FlowSpec::new(cc.parse().expect("a controller"), workload)
+}
+
+fn played(spec: &RunSpec) -> QuicRun {
+    let played = run(spec).expect("a run");
+    assert_eq!(played.failures, Vec::<String>::new());
+    played
+}
+
+#[test]
+fn transfers_take_what_they_take_with_segments() {
+    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
+        let flows = vec![flow(cc, Workload::Transfer(10_000_000))];
+        let spec = RunSpec::over(path(20, 50), flows, 1, secs(30));
+        let quic = &played(&spec).result.flows[0];
+        let tcp = &uncork_sim::run(&spec).flows[0];
+        let [quic_s, tcp_s] = [quic, tcp].map(|flow| flow.completion_ns.unwrap_or(0) as f64 / 1e9);
+        println!("{cc}: {quic_s:.3} s, with segments {tcp_s:.3} s");
+        assert!((quic_s / tcp_s - 1.0).abs() < 0.05, "{cc}: {quic_s} {tcp_s}");
+        assert_eq!(quic.bytes_delivered, 10_000_000);
+        assert!(quic.bytes_acked >= 10_000_000 && quic.bytes_sent >= quic.bytes_acked);
+        let rtt = quic.rtt_ms.expect("round trips");
+        assert!((50.0..52.0).contains(&rtt.min), "{rtt:?}");
+        let queue = quic.queue_ms.expect("a queue");
+        assert!((0.0..60.0).contains(&queue.p95), "{queue:?}");
+        // From the server's first packet to the acknowledgement of its last.
+        let idle_ms = (quic.completion_ns.unwrap_or(0) as f64 - quic.busy_ns as f64) / 1e6;
+        assert!(idle_ms.abs() < 60.0, "{cc}: {idle_ms}");
+    }
+}
+
+#[test]
+fn equal_runs_are_equal() {
+    let mut lossy = path(20, 40);
+    lossy.loss = "1%".parse().expect("a loss");
+    let spec = |seed| {
+        let two = [("bbr3", 1_000_000), ("cubic", 500_000)];
+        let flows = two.map(|(cc, bytes)| flow(cc, Workload::Transfer(bytes))).to_vec();
+        let mut spec = RunSpec::over(lossy.clone(), flows, seed, secs(30));
+        spec.sample_every = Some(TimeDelta::from_millis(10));
+        spec
+    };
+    let (one, same, other) = (played(&spec(1)), played(&spec(1)), played(&spec(2)));
+    assert_eq!(one.result, same.result);
+    assert_ne!(one.result.flows, other.result.flows);
+    assert!(one.result.series.len() > 40, "{}", one.result.series.len());
+    assert!(one.result.flows[0].packets_dropped_random > 3);
+}
+
+#[test]
+fn flows_of_a_duration_fill_the_path_and_count_after_the_warm_up() {
+    let flows = vec![flow("bbr3", Workload::Until(secs(10)))];
+    let mut spec = RunSpec::over(path(20, 40), flows, 1, secs(10));
+    spec.warmup = secs(2);
+    let record = &played(&spec).result.flows[0];
+    assert_eq!(record.completion_ns, None);
+    let after = (record.bytes_delivered - record.bytes_delivered_early) as f64 * 8.0 / 8.0 / 20e6;
+    // Headers take 5 %.
+    assert!((0.9..0.96).contains(&after), "{after}");
+}
+
+#[test]
+fn requests_come_one_after_the_other() {
+    let sizes = ObjectSizes::fixed(100_000);
+    let fetch = FetchSpec { sizes, requests: Some(5), ..FetchSpec::once(1) };
+    let flows = vec![flow("cubic", Workload::Client(0))];
+    let mut spec = RunSpec::over(path(20, 40), flows, 1, secs(30));
+    spec.clients = vec![ClientSpec::Fetch(fetch)];
+    let played = played(&spec);
+    assert_eq!(played.result.requests.len(), 5);
+    for request in &played.result.requests {
+        assert_eq!(request.bytes_delivered, 100_000);
+        let took = request.completion_ns.expect("it arrived") as f64 / 1e6;
+        // A round trip, three more of slow start, and 40 ms of data; the first connects before.
+        assert!((80.0..260.0).contains(&took), "{took} ms");
+    }
+    assert!(played.result.flows[0].completion_ns.is_some());
+}
+
+#[test]
+fn media_come_at_their_own_pace() {
+    let media = CbrSpec {
+        rate: Rate::from_mbit(2),
+        interval: TimeDelta::from_millis(20),
+        duration: TimeDelta::from_secs(5),
+    };
+    let flows = vec![flow("bbr3", Workload::Media(media))];
+    let record = &played(&RunSpec::over(path(20, 40), flows, 1, secs(10))).result.flows[0];
+    assert_eq!(record.bytes_delivered, 1_250_000);
+    assert!(record.queue_ms.expect("a queue").p95 < 3.0);
+}
+
+#[test]
+fn a_listener_hears_music() {
+    let flows = vec![flow("cubic", Workload::Client(0))];
+    let mut spec = RunSpec::over(path(5, 40), flows, 1, secs(90));
+    let track =
+        Track { duration: TimeDelta::from_secs(60), bitrate: Rate::from_bits_per_sec(160_000) };
+    let audio = AudioSpec { tracks: vec![track], ..AudioSpec::default() };
+    spec.clients = vec![ClientSpec::Audio(audio)];
+    let playback = played(&spec).result.flows[0].playback.expect("a listener");
+    assert_eq!((playback.stutters, playback.played_ns), (0, 60_000_000_000));
+}
+
+#[test]
+fn queues_mark_what_knows_ecn() {
+    for (ecn, marks) in [(Ecn::Ect0, true), (Ecn::NotEct, false)] {
+        let mut spec_path = path(20, 40);
+        spec_path.link.queue = "codel:ecn".parse().expect("a queue");
+        let flows = vec![FlowSpec { ecn, ..flow("cubic", Workload::Until(secs(10))) }];
+        let record = &played(&RunSpec::over(spec_path, flows, 1, secs(10))).result.flows[0];
+        assert_eq!(record.packets_marked > 0, marks, "{ecn:?}: {record:?}");
+        assert!(record.packets_dropped_queue > 0, "slow start overruns it: {record:?}");
+    }
+}
+
+#[test]
+fn a_receive_window_binds() {
+    let mut narrow = flow("cubic", Workload::Until(secs(10)));
+    narrow.receive_window = 50_000;
+    let record = &played(&RunSpec::over(path(20, 100), vec![narrow], 1, secs(10))).result.flows[0];
+    // 50 kB in 100 ms.
+    let mbit = record.bytes_delivered as f64 * 8.0 / 10.0 / 1e6;
+    assert!((3.0..4.1).contains(&mbit), "{mbit}");
+}
+
+#[test]
+fn what_cannot_be_played_is_refused() {
+    let spec = |flow| RunSpec::over(path(20, 40), vec![flow], 1, secs(1));
+    let l4s = FlowSpec { ecn: Ecn::Ect1, ..flow("bbr3", Workload::Transfer(1)) };
+    let error = run(&spec(l4s)).expect_err("refused").to_string();
+    assert!(error.contains("flow 0 sends ECT(1)"), "{error}");
+}
