@@ -17,6 +17,9 @@ pub struct Settings {
     pub initial_window: u64,
     /// Round-trip time of the handshake, where one was measured.
     pub initial_rtt: Option<TimeDelta>,
+    /// Whether the host spreads over the round trip what a window without a rate of its own lets out
+    /// ([`Control::pacing_rate`]), as QUIC hosts do (RFC 9002 §7.7), kernels mostly not.
+    pub paced: bool,
     /// What another controller of the same connection leaves behind.
     pub inherited: Option<Inheritance>,
     /// Seed of the controller's random choices.
@@ -31,7 +34,7 @@ impl Settings {
     pub fn new(mss: u32, seed: u64, now: Time) -> Self {
         let segment = u64::from(mss);
         let initial_window = (10 * segment).min((2 * segment).max(14_600));
-        Self { mss, initial_window, initial_rtt: None, inherited: None, seed, now }
+        Self { mss, initial_window, initial_rtt: None, paced: false, inherited: None, seed, now }
     }
 }
 

@@ -15,7 +15,8 @@ use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
 use resume::Jumped;
 
-/// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3).
+/// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3); when it
+/// is, there is no such bound.
 //= rfc9406 4.3-1
 const L: u64 = 8;
 
@@ -42,6 +43,8 @@ pub(crate) struct LossWindow {
     /// Whether the window was full at some time in this round, and in the last.
     full: [bool; 2],
     jump: Jumped,
+    /// Whether the host paces by itself.
+    paced: bool,
 }
 
 /// What the window follows.
@@ -111,6 +114,7 @@ impl LossWindow {
             mss,
             full: [false; 2],
             jump: Jumped::Never,
+            paced: settings.paced,
         }
     }
 
@@ -153,10 +157,15 @@ impl LossWindow {
         self.ssthresh == u64::MAX
     }
 
-    /// Whether the window was once taken over from an earlier connection: what leaves of it is
-    /// spread over the round trip ever after.
+    /// Whether the window was once taken over from an earlier connection.
     pub(crate) fn has_jumped(&self) -> bool {
         self.jump != Jumped::Never
+    }
+
+    /// Whether what leaves is spread over the round trip: by the host, or because the window jumped, ever
+    /// after.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.paced || self.has_jumped()
     }
 
     pub(crate) fn on_sent(&mut self, now: Time, packet: SentPacket) -> Token {
@@ -297,7 +306,8 @@ impl LossWindow {
     //= rfc9002 7.3.1-1
     //= rfc9406 4.2-3 4.2-7
     pub(crate) fn slow_start(&mut self, acked: u64, divisor: u64) {
-        let grown = self.cwnd.saturating_add(acked.min(L * self.mss()) / divisor);
+        let most = if self.is_paced() { acked } else { L * self.mss() };
+        let grown = self.cwnd.saturating_add(acked.min(most) / divisor);
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }
 

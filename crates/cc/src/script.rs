@@ -26,6 +26,7 @@ pub(crate) fn settings(initial_window: u64) -> Settings {
         mss: MSS,
         initial_window: segments(initial_window),
         initial_rtt: None,
+        paced: false,
         inherited: None,
         seed: 1,
         now: Time::ZERO,

@@ -81,7 +81,7 @@ impl Congestion {
         let mss = u32::from(mss);
         Self {
             spec,
-            controller: spec.build(&Settings::new(mss, seed, now)),
+            controller: spec.build(&settings(mss, seed, now)),
             seed,
             mss,
             ledger: Ledger::default(),
@@ -107,7 +107,7 @@ impl Congestion {
     }
 
     pub(crate) fn initial_window(&self) -> u64 {
-        Settings::new(self.mss, self.seed, self.now).initial_window
+        settings(self.mss, self.seed, self.now).initial_window
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -125,7 +125,7 @@ impl Congestion {
         }
         // What left up to now has tokens of this one.
         self.now += TimeDelta::from_nanos(1);
-        let mut settings = Settings::new(self.mss, self.seed, self.now);
+        let mut settings = settings(self.mss, self.seed, self.now);
         settings.initial_rtt = self.rtt.last().map(|rtt| rtt.min);
         settings.inherited = self.rtt.last().map(|rtt| self.controller.bequeath(rtt));
         self.spec = spec;
@@ -320,6 +320,13 @@ struct Said {
     delay: TimeDelta,
     /// Packets newly reported as marked.
     marked: u32,
+}
+
+/// The stack paces whatever the controller is.
+fn settings(mss: u32, seed: u64, now: Time) -> Settings {
+    let mut settings = Settings::new(mss, seed, now);
+    settings.paced = true;
+    settings
 }
 
 fn before(now: Time, span: TimeDelta) -> Time {

@@ -207,6 +207,7 @@ impl Bbr1 {
             mss: u32::try_from(self.mss).unwrap_or(u32::MAX),
             initial_window: self.initial_window,
             initial_rtt: None,
+            paced: false,
             inherited: None,
             seed: self.rng.next_u64(),
             now,

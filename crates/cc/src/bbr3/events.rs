@@ -69,6 +69,7 @@ impl Bbr3 {
             mss: self.mss as u32,
             initial_window: self.initial_window(),
             initial_rtt: None,
+            paced: false,
             inherited: None,
             seed: self.rng.next_u64(),
             now,

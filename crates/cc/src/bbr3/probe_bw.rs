@@ -338,6 +338,7 @@ mod tests {
             mss: 1_452,
             initial_window: 14_520,
             initial_rtt: None,
+            paced: false,
             inherited: None,
             seed: 1,
             now: Time::ZERO,

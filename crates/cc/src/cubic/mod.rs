@@ -24,8 +24,8 @@ const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
 
 /// CUBIC: RFC 9438, with HyStart++ in the initial slow start.
 ///
-/// Like the kernel's CUBIC without pacing, which is what it stands for, it also ends that slow start
-/// by the length of the ACK train.
+/// Like the kernel's CUBIC without pacing, which is what it stands for on hosts that do not pace, it also
+/// ends that slow start by the length of the ACK train ([`Settings::paced`]).
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: LossWindow,
@@ -117,7 +117,7 @@ impl Cubic {
                 if window.is_initial() {
                     let is_late = hystart.on_ack(round, rtt.map(|rtt| rtt.latest));
                     // What was paced over a round trip comes back as a train of that length.
-                    let is_long = !window.has_jumped()
+                    let is_long = !window.is_paced()
                         && rtt.is_some_and(|rtt| train.on_ack(now, round, rtt.min));
                     let is_large = cwnd >= ACK_TRAIN_MIN_SEGMENTS * window.mss();
                     if is_late || (is_long && is_large) {

@@ -30,6 +30,7 @@ fn settings() -> Settings {
         mss: MSS,
         initial_window: 10 * u64::from(MSS),
         initial_rtt: None,
+        paced: false,
         inherited: None,
         seed: 1,
         now: Time::ZERO,
