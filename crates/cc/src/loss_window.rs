@@ -306,7 +306,7 @@ impl LossWindow {
     //= rfc9002 7.3.1-1
     //= rfc9406 4.2-3 4.2-7
     pub(crate) fn slow_start(&mut self, acked: u64, divisor: u64) {
-        let most = if self.is_paced() { acked } else { L * self.mss() };
+        let most = if self.paced { acked } else { L * self.mss() };
         let grown = self.cwnd.saturating_add(acked.min(most) / divisor);
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }

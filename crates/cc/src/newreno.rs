@@ -170,6 +170,15 @@ mod tests {
         assert_eq!(host.cwnd(), segments(18));
     }
 
+    /// RFC 9406 §4.3 has no such bound where what leaves is paced.
+    #[test]
+    fn one_ack_counts_for_all_of_it_on_a_host_that_paces() {
+        let mut host = Host::new(NewReno::new(&Settings { paced: true, ..settings(10) }));
+        host.fill();
+        host.ack(10);
+        assert_eq!(host.cwnd(), segments(20));
+    }
+
     #[test]
     //= rfc9002 7.8-1 test
     //= rfc9438 4.6-3 4.6-4 test

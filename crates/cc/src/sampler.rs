@@ -21,16 +21,18 @@ pub(crate) struct DeliverySampler {
     /// C.first_send_time: departure of the packet most recently delivered, or of the first packet
     /// after an idle time.
     first_send_time: Time,
-    /// C.app_limited: samples are application-limited until `delivered` passes this; 0 means no.
-    app_limited_until: u64,
+    /// C.app_limited: samples are application-limited until `delivered` passes this; 0 means no. The top
+    /// bit says that the application has no more, and no lost data waits to be sent again.
+    limit_and_drained: u64,
     /// C.min_rtt, over the life of the connection.
     min_rtt: TimeDelta,
     /// Bytes in flight as last reported.
     in_flight: u64,
-    /// When the pacer would have let the packet after the last one go, had there been one; never
-    /// while the application has more or lost data waits to be sent again.
+    /// When the pacer lets the packet after the last one go.
     pacing_release: Time,
 }
+
+const DRAINED: u64 = 1 << 63;
 
 /// What one feedback says about the path (the draft's `RS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -75,10 +77,10 @@ impl DeliverySampler {
             lost: 0,
             delivered_time: now,
             first_send_time: now,
-            app_limited_until: 0,
+            limit_and_drained: 0,
             min_rtt: initial_rtt.unwrap_or(TimeDelta::MAX),
             in_flight: 0,
-            pacing_release: Time::NEVER,
+            pacing_release: now,
         }
     }
 
@@ -104,7 +106,15 @@ impl DeliverySampler {
 
     /// Whether packets that leave now are marked application-limited.
     pub(crate) fn is_app_limited(&self) -> bool {
-        self.app_limited_until != 0
+        self.app_limited_until() != 0
+    }
+
+    fn app_limited_until(&self) -> u64 {
+        self.limit_and_drained & !DRAINED
+    }
+
+    fn is_drained(&self) -> bool {
+        self.limit_and_drained & DRAINED != 0
     }
 
     /// Counts bytes that arrived marked as Congestion Experienced as if they were lost, for a
@@ -117,7 +127,8 @@ impl DeliverySampler {
     /// could do.
     //= bbr-06 4.1.1.3-3 4.1.2.4-5
     pub(crate) fn mark_app_limited(&mut self) {
-        self.app_limited_until = self.delivered.saturating_add(self.in_flight).max(1);
+        let limit = self.delivered.saturating_add(self.in_flight).clamp(1, DRAINED - 1);
+        self.limit_and_drained = self.limit_and_drained & DRAINED | limit;
     }
 
     /// CheckIfApplicationLimited(), §4.1.2.4. `room` says that the window would have let another
@@ -126,21 +137,20 @@ impl DeliverySampler {
     //= bbr-06 4.1.1.3-1 4.1.1.3-2 4.1.2.4-4
     //= rfc9002 7.8-2
     pub(crate) fn check_app_limited(&mut self, now: Time, room: bool) {
-        if room && now > self.pacing_release {
+        if room && self.is_drained() && now > self.pacing_release {
             self.mark_app_limited();
         }
     }
 
     /// Lost data waits to be sent again (C.lost_out > C.retrans_out): the sender has not run dry.
     pub(crate) fn lost_data_waits(&mut self) {
-        self.pacing_release = Time::NEVER;
+        self.limit_and_drained &= !DRAINED;
     }
 
-    /// There was no more to send at `now`. Of what came then, the pacer may still hold back a packet of
-    /// so many `bytes`.
+    /// The packet sent last turns out to have been the last there was.
     //= bbr-06 4.1.2.4-4
-    pub(crate) fn run_dry(&mut self, now: Time, bytes: u64, pacing_rate: Rate) {
-        self.pacing_release = now + pacing_rate.time_for(bytes);
+    pub(crate) fn run_dry(&mut self) {
+        self.limit_and_drained |= DRAINED;
     }
 
     /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` tells until
@@ -158,11 +168,12 @@ impl DeliverySampler {
             self.delivered_time = now;
         }
         self.in_flight = packet.in_flight;
-        self.pacing_release = match (app, pacing_rate) {
-            (AppState::Backlogged, _) => Time::NEVER,
-            (AppState::Drained, None) => now,
-            (AppState::Drained, Some(rate)) => now + rate.time_for(u64::from(packet.bytes)),
-        };
+        let held = pacing_rate.map(|rate| rate.time_for(u64::from(packet.bytes)));
+        self.pacing_release = now + held.unwrap_or_default();
+        match app {
+            AppState::Backlogged => self.lost_data_waits(),
+            AppState::Drained => self.run_dry(),
+        }
         let send_elapsed = now.since(self.first_send_time);
         Token::new(
             now,
@@ -196,8 +207,8 @@ impl DeliverySampler {
         };
         self.delivered = self.delivered.saturating_add(sample.newly_acked);
         self.delivered_time = now;
-        if self.app_limited_until != 0 && self.delivered > self.app_limited_until {
-            self.app_limited_until = 0;
+        if self.delivered > self.app_limited_until() {
+            self.limit_and_drained &= DRAINED;
         }
         self.first_send_time = newest.token.send_time;
         self.measure(&newest.token, &mut sample);
@@ -499,7 +510,7 @@ mod tests {
         let mut flow = Flow::new();
         flow.pacing_rate = Some(Rate::from_bytes_per_sec(100_000));
         let first = flow.send(0, AppState::Backlogged);
-        flow.sampler.run_dry(at(0), 1_000, Rate::from_bytes_per_sec(100_000));
+        flow.sampler.run_dry();
         flow.sampler.check_app_limited(at(10), true);
         assert!(!flow.sampler.is_app_limited(), "the pacer would not have sent before");
         let late = flow.send(11, AppState::Backlogged);

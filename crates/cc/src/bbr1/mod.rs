@@ -301,7 +301,7 @@ impl Controller for Bbr1 {
                 self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
             }
             PathEvent::Migrated => self.migrate(now),
-            PathEvent::Drained => self.sampler.run_dry(now, self.mss, self.pacing_rate),
+            PathEvent::Drained => self.sampler.run_dry(),
             PathEvent::Resume(hint) => {
                 let is_lossless = !self.full_pipe.reached() && self.sampler.lost() == 0;
                 self.resume.offer(hint, is_lossless && self.mode == Mode::Startup);

@@ -143,6 +143,16 @@ fn slow_start_ends_when_the_acks_span_half_the_round_trip() {
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(132)));
 }
 
+/// What was paced over the round trip comes back like that.
+#[test]
+fn acks_may_span_the_round_trip_of_a_host_that_paces() {
+    let settings = Settings { paced: true, ..settings(40) };
+    let mut host = Host::new(Cubic::new(&settings, false));
+    spread_round(&mut host, 1_000);
+    spread_round(&mut host, 500);
+    assert_eq!((host.cc.snapshot().state, host.cwnd()), ("SlowStart", segments(160)));
+}
+
 #[test]
 fn a_small_window_is_no_train() {
     let mut host = host(6);
