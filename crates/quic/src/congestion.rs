@@ -114,8 +114,8 @@ impl Congestion {
         self.counts
     }
 
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.ledger.in_flight()
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// Goes on with another algorithm, from what this one has learned.

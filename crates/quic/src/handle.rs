@@ -59,6 +59,9 @@ pub struct Observation {
     pub lost_bytes: u64,
     /// In so many packets.
     pub lost_packets: u64,
+    /// Of those sent, bytes of which nothing was or will be heard: of handshakes that went on without,
+    /// of probes for larger packets, of a path that the connection left.
+    pub unheard_bytes: u64,
     /// Packets that were declared lost and had arrived.
     pub spurious_packets: u64,
     /// Packets reported as Congestion Experienced.
@@ -125,7 +128,8 @@ impl Handle {
             control: path.controller().control(),
             snapshot: path.controller().snapshot(),
             rtt: path.rtt().last(),
-            in_flight: path.in_flight(),
+            in_flight: path.ledger().in_flight(),
+            unheard_bytes: path.ledger().forgotten(),
             sent_bytes,
             acked_bytes,
             lost_bytes,

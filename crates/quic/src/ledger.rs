@@ -73,12 +73,24 @@ pub(crate) struct Ledger {
     spaces: [Numbers; 3],
     /// Bytes in flight.
     bytes: u64,
+    /// Bytes of which nothing will be heard any more.
+    forgotten: u64,
 }
 
 impl Ledger {
     /// Bytes in flight.
     pub(crate) fn in_flight(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes sent of which nothing will be heard any more.
+    pub(crate) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    fn forget(&mut self, bytes: u64) {
+        self.bytes -= bytes;
+        self.forgotten += bytes;
     }
 
     /// A packet is sent.
@@ -151,7 +163,9 @@ impl Ledger {
         while numbers.first + PACKET_THRESHOLD <= largest {
             let Some(oldest) = numbers.in_flight.pop_front() else { return };
             numbers.first += 1;
-            self.bytes -= oldest.map_or(0, |sent| u64::from(sent.bytes));
+            let bytes = oldest.map_or(0, |sent| u64::from(sent.bytes));
+            self.bytes -= bytes;
+            self.forgotten += bytes;
         }
         numbers.trim();
     }
@@ -160,13 +174,15 @@ impl Ledger {
     pub(crate) fn discard(&mut self, space: Space) {
         let numbers = &mut self.spaces[space as usize];
         if !numbers.in_flight.is_empty() {
-            self.bytes -= std::mem::take(numbers).bytes();
+            let bytes = std::mem::take(numbers).bytes();
+            self.forget(bytes);
         }
     }
 
-    /// Forgets everything.
+    /// Forgets everything that was sent.
     pub(crate) fn clear(&mut self) {
-        *self = Self::default();
+        self.spaces = <[Numbers; 3]>::default();
+        self.forget(self.bytes);
     }
 
     /// When the oldest packet in flight left.

@@ -29,9 +29,9 @@ pub(crate) struct Spec {
     /// Bytes that the queue of the way to the client holds.
     pub(crate) queue: u64,
     /// A full-sized packet to the client is lost if its number, from 0, says so.
-    pub(crate) is_lost: fn(u64) -> bool,
+    pub(crate) is_lost: Arc<dyn Fn(u64) -> bool>,
     /// By how much a full-sized packet to the client is late, by its number.
-    pub(crate) late: fn(u64) -> Duration,
+    pub(crate) late: Arc<dyn Fn(u64) -> Duration>,
     /// Packets that meet so many bytes in the queue are marked.
     pub(crate) mark_above: u64,
     /// The largest datagram that gets through, which the two have to find out; otherwise they know.
@@ -48,8 +48,8 @@ impl Spec {
             rate_mbit,
             rtt,
             queue: 2 * bdp,
-            is_lost: |_| false,
-            late: |_| Duration::ZERO,
+            is_lost: Arc::new(|_| false),
+            late: Arc::new(|_| Duration::ZERO),
             mark_above: u64::MAX,
             mtu: None,
             seed: 1,
@@ -169,7 +169,7 @@ impl Pair {
             finished: Vec::new(),
         };
         let server = peer(SERVER, spec.seed, Some(Arc::clone(&server_config)));
-        let mut client = peer(CLIENT, spec.seed + 100, None);
+        let mut client = peer(CLIENT, spec.seed ^ 0x80, None);
         let to = server.address;
         let connection = client.endpoint.connect(epoch, config, to, "named.example").unwrap();
         client.connection = Some(connection);
