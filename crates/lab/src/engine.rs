@@ -74,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Plays `run`; of real time, only until `stop`.
+    /// Plays `run`; what takes long, only until `stop`.
     pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
         match (self, run.commands.first()) {
             (Self::Sim | Self::QuicSim, Some(command)) => Err(no_commands(&command.name)),
@@ -82,7 +82,7 @@ impl Engine {
                 let (doubts, commands) = (Vec::new(), Vec::new());
                 Ok(Played { result: uncork_sim::run(run), doubts, commands })
             }
-            (Self::QuicSim, None) => quic(run),
+            (Self::QuicSim, None) => quic(run, stop),
             (Self::Netns, _) => real(run, stop),
         }
     }
@@ -96,8 +96,8 @@ fn no_commands(class: &str) -> EngineError {
     EngineError { message, is_of_machine: false }
 }
 
-fn quic(run: &RunSpec) -> Result<Played, EngineError> {
-    let played = uncork_quic_sim::run(run);
+fn quic(run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
+    let played = uncork_quic_sim::run(run, stop);
     let played =
         played.map_err(|error| EngineError { message: error.to_string(), is_of_machine: false })?;
     Ok(Played { result: played.result, doubts: played.failures, commands: Vec::new() })

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use uncork_flow::{RequestRecord, SeriesPoint};
@@ -26,12 +27,12 @@ pub struct QuicRun {
     pub failures: Vec<String>,
 }
 
-/// Runs `spec` to its end, or until nothing is left to come.
+/// Runs `spec` to its end, until nothing is left to come, or until `stop`.
 ///
 /// # Errors
 ///
 /// If QUIC endpoints cannot do what `spec` says.
-pub fn run(spec: &RunSpec) -> Result<QuicRun, QuicSimError> {
+pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
     check(spec)?;
     let (identity, silent) = (Identity::new()?, Carrier::silent(spec));
     let mut run = Run {
@@ -45,7 +46,7 @@ pub fn run(spec: &RunSpec) -> Result<QuicRun, QuicSimError> {
         on_the_way: Vec::new(),
         series: Vec::new(),
     };
-    run.play();
+    run.play(stop);
     Ok(run.finish())
 }
 
@@ -99,14 +100,14 @@ struct Travelling {
 }
 
 impl Run<'_> {
-    fn play(&mut self) {
+    fn play(&mut self, stop: &AtomicBool) {
         for (index, flow) in (0..).zip(&self.spec.flows) {
             self.wakes.push(Reverse((flow.start, index)));
         }
         let every = self.spec.sample_every.map(|every| every.max(TimeDelta::from_micros(1)));
         let mut sample = every.map_or(Time::NEVER, |_| Time::ZERO);
         let mut to_come = self.spec.flows.len();
-        while to_come > 0 {
+        while to_come > 0 && !stop.load(Ordering::Relaxed) {
             let wake = self.wakes.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
             self.now = wake.min(self.carrier.next_event()).min(sample).max(self.now);
             if self.now >= self.spec.end {

@@ -1,8 +1,10 @@
 //! What the simulator of segments plays, played by real QUIC endpoints.
 
+use std::sync::atomic::AtomicBool;
+
 use uncork_path::{Buffer, Ecn, PathSpec};
 use uncork_play::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Track};
-use uncork_quic_sim::{QuicRun, run};
+use uncork_quic_sim::QuicRun;
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -20,7 +22,7 @@ fn flow(cc: &str, workload: Workload) -> FlowSpec {
 }
 
 fn played(spec: &RunSpec) -> QuicRun {
-    let played = run(spec).expect("a run");
+    let played = uncork_quic_sim::run(spec, &AtomicBool::new(false)).expect("a run");
     assert_eq!(played.failures, Vec::<String>::new());
     played
 }
@@ -143,9 +145,18 @@ fn a_receive_window_binds() {
 }
 
 #[test]
+fn a_run_can_be_stopped() {
+    let spec =
+        RunSpec::over(path(20, 40), vec![flow("reno", Workload::Until(secs(9)))], 1, secs(9));
+    let stopped = uncork_quic_sim::run(&spec, &AtomicBool::new(true)).expect("a run");
+    assert_eq!(stopped.result.flows[0].bytes_delivered, 0);
+}
+
+#[test]
 fn what_cannot_be_played_is_refused() {
     let spec = |flow| RunSpec::over(path(20, 40), vec![flow], 1, secs(1));
     let l4s = FlowSpec { ecn: Ecn::Ect1, ..flow("bbr3", Workload::Transfer(1)) };
-    let error = run(&spec(l4s)).expect_err("refused").to_string();
+    let run = uncork_quic_sim::run(&spec(l4s), &AtomicBool::new(false));
+    let error = run.expect_err("refused").to_string();
     assert!(error.contains("flow 0 sends ECT(1)"), "{error}");
 }
