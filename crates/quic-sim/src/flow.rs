@@ -40,8 +40,8 @@ pub(crate) struct Flow<'a> {
     busy_since: Option<Time>,
     /// Why the connection was lost.
     pub(crate) failure: Option<ConnectionError>,
-    /// When to look again if nothing happens before.
-    pub(crate) wake: Time,
+    /// When to look again at each end if nothing happens before.
+    wakes: [Time; 2],
     /// The earliest time at which it will be looked at.
     pub(crate) scheduled: Time,
 }
@@ -62,6 +62,15 @@ pub(crate) struct Counts {
 pub(crate) enum End {
     Client,
     Server,
+}
+
+impl End {
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Client => Self::Server,
+            Self::Server => Self::Client,
+        }
+    }
 }
 
 /// Where time begins, for those who count from there and for the stack.
@@ -113,7 +122,7 @@ impl<'a> Flow<'a> {
             last_rtt: None,
             busy_since: None,
             failure: None,
-            wake: Time::ZERO,
+            wakes: [Time::ZERO; 2],
             scheduled: Time::NEVER,
         })
     }
@@ -135,36 +144,49 @@ impl<'a> Flow<'a> {
             || complete.is_some_and(|complete| now >= complete + LINGER || is_acknowledged())
     }
 
-    /// Does what is due, and sends what may leave.
+    /// When to look again if nothing happens before.
+    pub(crate) fn wake(&self) -> Time {
+        self.wakes[0].min(self.wakes[1])
+    }
+
+    /// The ends at which something is due.
+    pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = End> + use<> {
+        let wakes = self.wakes;
+        [End::Client, End::Server].into_iter().filter(move |end| wakes[*end as usize] <= now)
+    }
+
+    /// One end does what is due, and sends what may leave.
     pub(crate) fn act(
         &mut self,
-        clock: Clock,
-        now: Time,
-        warmup: Time,
-        mut leave: impl FnMut(End, Datagram),
+        end: End,
+        (clock, now, warmup): (Clock, Time, Time),
+        leave: impl FnMut(Datagram),
     ) {
-        let instant = clock.instant(now);
-        let mut wake = Time::NEVER;
-        for end in [End::Client, End::Server] {
-            let peer = &mut self.peers[end as usize];
-            peer.expire(instant);
-            if let Some(connection) = peer.connection() {
-                while let Some(event) = connection.poll() {
-                    if let Event::ConnectionLost { reason } = event {
-                        self.failure.get_or_insert(reason);
-                    }
+        let (instant, mut wake) = (clock.instant(now), Time::NEVER);
+        let peer = &mut self.peers[end as usize];
+        peer.expire(instant);
+        if let Some(connection) = peer.connection() {
+            while let Some(event) = connection.poll() {
+                if let Event::ConnectionLost { reason } = event {
+                    self.failure.get_or_insert(reason);
                 }
-                wake = wake.min(match end {
-                    End::Client => self.asking.act(connection, now, warmup),
-                    End::Server => self.answering.act(connection, now),
-                });
             }
-            peer.send(instant, |datagram| leave(end, datagram));
-            let due = peer.timeout().map_or(Time::NEVER, |timeout| clock.time(timeout));
-            wake = wake.min(due);
+            wake = match end {
+                End::Client => self.asking.act(connection, now, warmup),
+                End::Server => self.answering.act(connection, now),
+            };
         }
-        self.wake = wake.max(now);
-        self.take_note(now);
+        peer.send(instant, leave);
+        let timeout = peer.timeout().map_or(Time::NEVER, |timeout| clock.time(timeout));
+        self.wakes[end as usize] = wake.min(timeout).max(now);
+        if end == End::Server {
+            self.take_note(now);
+        }
+    }
+
+    /// Nothing that is still to come matters.
+    pub(crate) fn rest(&mut self) {
+        self.wakes = [Time::NEVER; 2];
     }
 
     /// Takes note of how the server's connection does.

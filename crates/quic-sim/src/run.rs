@@ -131,8 +131,8 @@ impl Run<'_> {
             .collect();
         let mut over = 0;
         for (datagram, fate) in ended {
-            if let Some(flow) = self.arrive(&datagram, fate) {
-                over += usize::from(self.act(flow));
+            if self.arrive(&datagram, fate) {
+                over += usize::from(self.act(datagram.flow, datagram.to));
             }
         }
         while let Some(Reverse((time, index))) = self.wakes.peek().copied() {
@@ -145,9 +145,9 @@ impl Run<'_> {
         over
     }
 
-    /// A datagram comes to its end: the flow that it reaches.
-    fn arrive(&mut self, datagram: &Travelling, fate: Fate) -> Option<u32> {
-        let flow = self.flows[datagram.flow as usize].as_mut()?;
+    /// A datagram comes to its end: whether it arrives.
+    fn arrive(&mut self, datagram: &Travelling, fate: Fate) -> bool {
+        let Some(flow) = self.flows[datagram.flow as usize].as_mut() else { return false };
         let counts = &mut flow.counts;
         match (fate, datagram.to) {
             (Fate::Arrived { marked, queued_for, .. }, to) => {
@@ -157,14 +157,14 @@ impl Run<'_> {
                 }
                 let ecn = if marked { Ecn::Ce } else { datagram.ecn };
                 flow.receive(self.clock.instant(self.now), to, &datagram.data, ecn);
-                return Some(datagram.flow);
+                return true;
             }
             (_, End::Server) => counts.acks_dropped += 1,
             (Fate::Dropped(DroppedBy::Policer), _) => counts.dropped_policer += 1,
             (Fate::Dropped(_), _) => counts.dropped_queue += 1,
             (Fate::Lost, _) => counts.dropped_random += 1,
         }
-        None
+        false
     }
 
     /// A flow wants to be looked at: whether it is over by that.
@@ -175,27 +175,29 @@ impl Run<'_> {
                 *place = Flow::begin(self.spec, index, &self.identity, self.clock).map(Box::new);
             }
             // It has changed its mind.
-            Some(flow) if flow.wake > time => {
+            Some(flow) if flow.wake() > time => {
                 flow.scheduled = Time::NEVER;
                 self.schedule(index);
                 return false;
             }
             Some(flow) => flow.scheduled = Time::NEVER,
         }
-        self.act(index)
+        let due = self.flows[index as usize].iter().flat_map(|flow| flow.due(self.now));
+        due.collect::<Vec<End>>().into_iter().any(|end| self.act(index, end))
     }
 
-    fn act(&mut self, index: u32) -> bool {
+    /// An end of a flow does what there is to do: whether the flow is over by that.
+    fn act(&mut self, index: u32, end: End) -> bool {
         let Some(flow) = self.flows[index as usize].as_mut() else { return false };
-        if flow.is_over(self.now) && flow.wake == Time::NEVER {
+        if flow.wake() == Time::NEVER && flow.is_over(self.now) {
             return false;
         }
-        let mut out = Vec::new();
-        flow.act(self.clock, self.now, self.spec.warmup, |end, datagram| out.push((end, datagram)));
-        for (from, datagram) in out {
-            let to = if from == End::Client { End::Server } else { End::Client };
-            flow.counts.sent += u64::from(to == End::Client);
-            let ecn = flow.ecn(from, datagram.ecn);
+        let (to, mut out) = (end.other(), Vec::new());
+        let times = (self.clock, self.now, self.spec.warmup);
+        flow.act(end, times, |datagram| out.push(datagram));
+        flow.counts.sent += if to == End::Client { out.len() as u64 } else { 0 };
+        for datagram in out {
+            let ecn = flow.ecn(end, datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
             let to_client = to == End::Client;
             let number = self.carrier.send(CarriedPacket { flow: index, to_client, bytes, ecn });
@@ -206,7 +208,7 @@ impl Run<'_> {
             self.on_the_way[place] = Some(Travelling { flow: index, to, ecn, data: datagram.data });
         }
         if flow.is_over(self.now) {
-            flow.wake = Time::NEVER;
+            flow.rest();
             return true;
         }
         self.schedule(index);
@@ -215,9 +217,9 @@ impl Run<'_> {
 
     fn schedule(&mut self, index: u32) {
         let Some(flow) = self.flows[index as usize].as_mut() else { return };
-        if flow.wake < flow.scheduled {
-            flow.scheduled = flow.wake;
-            self.wakes.push(Reverse((flow.wake, index)));
+        if flow.wake() < flow.scheduled {
+            flow.scheduled = flow.wake();
+            self.wakes.push(Reverse((flow.scheduled, index)));
         }
     }
 
