@@ -1,6 +1,6 @@
 //! The keys of a scenario file, and which of them somebody may have meant.
 
-use super::document::{Node, Value};
+use uncork_config::{Node, Value};
 
 /// Keys of the file itself.
 pub(super) const FILE: &[&str] = &[
@@ -153,16 +153,6 @@ pub(super) const FIGURE: &[&str] = &[
     "published",
 ];
 
-/// The nearest of `known`, if `word` may be a slip of it: at most a third of its letters differ,
-/// neighbours that changed places counting once.
-pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_ascii_lowercase();
-    let distance = |name: &&str| strsim::osa_distance(&word, name);
-    let near = known.into_iter().min_by_key(distance)?;
-    let longest = near.chars().count().max(word.chars().count());
-    (distance(&near) <= (longest / 3).max(1)).then_some(near)
-}
-
 /// A part of a dotted key that does not exist, and what does in its place.
 pub(super) struct Unknown {
     /// Its index among the parts.
@@ -269,14 +259,5 @@ mod tests {
         let values = [LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO, COMMAND];
         assert!(ALTERNATIVE.iter().all(|key| values.iter().all(|keys| !keys.contains(key))));
         assert!(WORKLOADS.iter().all(|key| FLOW.contains(key)));
-    }
-
-    #[test]
-    fn a_slip_is_told_from_another_word() {
-        assert_eq!(nearest("rte", ["rate", "rtt"]), Some("rate"));
-        assert_eq!(nearest("flwo", ["flow", "path"]), Some("flow"));
-        assert_eq!(nearest("Loss", ["loss"]), Some("loss"));
-        assert_eq!(nearest("bandwidth", ["rate", "rtt", "loss"]), None);
-        assert_eq!(nearest("x", []), None);
     }
 }

@@ -1,13 +1,13 @@
 //! How much a scenario may ask for.
 
+use uncork_config::Node;
 use uncork_path::RateSpec;
 use uncork_play::{ArrivalSpec, ClientSpec};
 use uncork_sim::{MSS_BYTES, PACKET_BYTES};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
-use super::document::Node;
+use super::ScenarioError;
 use super::draw::Between;
-use super::error::ScenarioError;
 use super::model::Cell;
 use super::plan::{ArrivalPlan, FlowPlan, OneWork, PathPlan, Work};
 use crate::CompareSpec;

@@ -3,9 +3,7 @@
 //! [`Scenario::parse`] reads a text into cells; [`Scenario::instance`] makes a run of one of them.
 
 mod axis;
-mod document;
 mod draw;
-mod error;
 mod instance;
 mod keys;
 mod limits;
@@ -18,7 +16,6 @@ mod read;
 mod set;
 
 pub(crate) use axis::Places;
-pub use error::{Place, ScenarioError, Source};
 pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;
@@ -28,6 +25,7 @@ pub(crate) use plan::Plan;
 pub use question::{
     Expectation, Figure, FigureKind, Metric, Published, Quantity, Selection, Statistic, Threshold,
 };
+pub use uncork_config::{ConfigError as ScenarioError, Place, Source};
 
 /// Files beside a scenario, such as traces.
 pub trait Files {

@@ -1,9 +1,9 @@
 //! Values that are given in the stead of those in the file.
 
 use toml_edit::{Array, DocumentMut, Item, TableLike};
+use uncork_config::{Entry, Node, Place, Source, Value, toml_value};
 
-use super::document::{Entry, Node, Value, toml_value};
-use super::error::{Place, ScenarioError, Source};
+use super::ScenarioError;
 use super::keys;
 use super::read::{Alternative, unknown_place};
 

@@ -53,8 +53,8 @@ const CASES: &[Case] = &[
     case("[run]", "[[run]]", "a list where a table belongs", "run", ""),
     // Ranges.
     case("\"20mbit\"", "\"-1mbit\"", "a rate is never negative", "\"-1mbit\"", "write 20mbit"),
-    case("\"20mbit\"", "\"1kbit\"", "1kbit is not simulated", "\"1kbit\"", "give 8kbit to 400gbit"),
-    case(RTT, "rtt = \"2min\"", "120s is not simulated", "\"2min\"", "give 10us to 60s"),
+    case("\"20mbit\"", "\"1kbit\"", "1kbit is not possible here", "\"1kbit\"", "give 8kbit to 400gbit"),
+    case(RTT, "rtt = \"2min\"", "120s is not possible here", "\"2min\"", "give 10us to 60s"),
     case("count = 2", "count = 0", "0 is not possible here", "0", "give a whole number from 1 to 10000"),
     case("seeds = 3", "seeds = 0", "0 is not possible here", "0", "give a whole number from 1"),
     case("seeds = 3", "seeds = -1", "-1 is not possible here", "-1", "give a whole number from 1"),
@@ -173,7 +173,7 @@ fn each_mistake_is_told_where_it_is_and_what_to_do() {
         let error = refused(&text, &[], case.new);
         let shown = error.render("test.toml", false);
         let place = error.place();
-        assert_eq!(place.source, Source::Scenario, "{shown}");
+        assert_eq!(place.source, Source::Text, "{shown}");
         assert!(error.message().contains(case.message), "{shown}");
         assert!(error.suggestion().unwrap_or_default().contains(case.help), "{shown}");
         let line = text[..place.span.start].matches('\n').count() + 1;

@@ -1,10 +1,10 @@
 //! The values of an axis: what each is called, and what it puts where.
 
-use super::super::document::{Node, Value};
-use super::super::error::{Place, ScenarioError};
+use uncork_config::{Node, Place, Result, Section, Value};
+
+use super::super::ScenarioError;
 use super::super::keys;
 use super::super::model::Axis;
-use super::section::{Result, Section};
 
 /// How messages show that a value has a name.
 const NAMED: &str = "{ name = \"…\", values = […] }";

@@ -3,13 +3,12 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use uncork_config::{Node, Place, Result};
 use uncork_path::{Trace, TraceError};
 use uncork_play::TableError;
 
 use super::super::Files;
-use super::super::document::Node;
-use super::super::error::{Place, ScenarioError};
-use super::section::Result;
+use super::super::ScenarioError;
 
 /// What reading needs besides the tree.
 pub(crate) struct Context<'a> {

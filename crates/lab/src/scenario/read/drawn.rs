@@ -2,13 +2,12 @@
 
 use std::fmt;
 
+use uncork_config::{Node, Result, Section, Value};
 use uncork_units::Probability;
 
-use super::super::document::{Node, Value};
+use super::super::ScenarioError;
 use super::super::draw::{Between, Draw, DrawError};
-use super::super::error::ScenarioError;
 use super::super::keys;
-use super::section::{Result, Section};
 
 /// A value, or what it is drawn from.
 pub(crate) enum Given<T> {

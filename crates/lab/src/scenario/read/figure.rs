@@ -1,16 +1,15 @@
 //! Pictures.
 
+use uncork_config::{Node, Result, Section};
 use uncork_units::ByteCount;
 
-use super::super::document::Node;
-use super::super::error::ScenarioError;
+use super::super::ScenarioError;
 use super::super::keys;
 use super::super::model::Axis;
 use super::super::names::MetricUnit;
 use super::super::question::{Figure, FigureKind, Metric, Quantity, Statistic};
 use super::matrix::axis_named;
 use super::question::{Asked, Known, bound, check_kept, metric, statistic, value_of};
-use super::section::{Result, Section};
 
 /// The kinds of pictures, and what each needs besides the selection.
 const KINDS: [(&str, Kind); 6] = [
@@ -157,5 +156,5 @@ fn points(node: &Node, quantity: Quantity, axis: &Axis) -> Result<Vec<(String, u
 
 /// All keys of figures are known to their section: [`keys::FIGURE`].
 pub(crate) fn figures(tree: &Node, known: &Known<'_>) -> Result<Vec<Figure>> {
-    super::question::each(tree, "figure", keys::FIGURE, |section| known.figure(section))
+    uncork_config::each(tree, "figure", keys::FIGURE, |section| known.figure(section))
 }

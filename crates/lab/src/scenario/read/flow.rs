@@ -1,17 +1,16 @@
 //! Classes of traffic.
 
-use uncork_cc::{Algorithm, CcSpec, SpecError};
+use uncork_cc::CcSpec;
+use uncork_config::{Entry, Node, Result, Section, Value};
 use uncork_path::{Ecn, PathSpec};
 use uncork_sim::{FlowSpec, PACKET_BYTES};
 use uncork_units::{ByteCount, TimeDelta};
 
-use super::super::document::{Entry, Node, Value};
-use super::super::error::ScenarioError;
+use super::super::ScenarioError;
 use super::super::instance::FIRST_HOST;
 use super::super::keys;
 use super::super::limits::MAX_FLOWS;
 use super::super::plan::{FlowPlan, PathPlan};
-use super::section::{Result, Section};
 use super::{Context, workload};
 
 /// Whether a class is there only to be in the way, beside its flows.
@@ -65,13 +64,13 @@ const HOSTS: u64 = FIRST_HOST as u64 - 1;
 
 /// One controller, or several that flows take in turn.
 fn controllers(node: &Node) -> Result<Vec<CcSpec>> {
-    let Value::List(nodes) = &node.value else { return Ok(vec![controller(node)?]) };
+    let Value::List(nodes) = &node.value else { return Ok(vec![node.controller()?]) };
     if nodes.is_empty() {
         return Err(ScenarioError::new(&node.place, "no controller").help("write cc = \"bbr3\""));
     }
     let mut ccs: Vec<CcSpec> = Vec::new();
     for node in nodes {
-        let cc = controller(node)?;
+        let cc = node.controller()?;
         if ccs.contains(&cc) {
             let message = format!("`{cc}` is there twice");
             return Err(ScenarioError::new(&node.place, message).help("give each controller once"));
@@ -79,30 +78,6 @@ fn controllers(node: &Node) -> Result<Vec<CcSpec>> {
         ccs.push(cc);
     }
     Ok(ccs)
-}
-
-fn controller(node: &Node) -> Result<CcSpec> {
-    let text = node.text()?;
-    text.parse().map_err(|error: SpecError| {
-        let worded = ScenarioError::worded(&node.place, error);
-        let (name, options) = text.split_once(':').unwrap_or((text, ""));
-        match error {
-            SpecError::UnknownAlgorithm => {
-                let known = Algorithm::ALL.map(Algorithm::name);
-                let error = ScenarioError::new(&node.place, format!("unknown controller `{name}`"));
-                error.expected(format!("one of {}", known.join(", "))).nearest(name, known)
-            }
-            SpecError::UnknownOption(algorithm) => {
-                let known = algorithm.options();
-                let unknown = options.split(':').find(|option| !known.contains(option));
-                let unknown = unknown.unwrap_or(options);
-                let message = format!("{name} has no option `{unknown}`");
-                let error = ScenarioError::new(&node.place, message);
-                error.nearest(unknown, known.iter().copied())
-            }
-            _ => worded,
-        }
-    })
 }
 
 fn paired(section: &Section<'_>, controllers: u64, count: u64) -> Result<bool> {

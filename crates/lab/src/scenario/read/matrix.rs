@@ -1,13 +1,13 @@
 //! The matrix: its axes, and the tree of each cell.
 
+use uncork_config::{Entry, Node, Place, Result, Section, Value};
+
+use super::super::ScenarioError;
 use super::super::axis;
-use super::super::document::{Entry, Node, Value};
-use super::super::error::{Place, ScenarioError};
 use super::super::keys;
 use super::super::limits::MAX_CELLS;
 use super::super::model::Axis;
 use super::alternative::Alternative;
-use super::section::{Result, Section};
 
 /// An axis with the values that it puts into the tree.
 pub(crate) struct AxisPlan {
@@ -22,7 +22,7 @@ pub(crate) struct AxisPlan {
 pub(crate) fn axes(tree: &Node) -> Result<Vec<AxisPlan>> {
     let Some(matrix) = tree.get("matrix") else { return Ok(Vec::new()) };
     if !matches!(matrix.value, Value::Table(_)) {
-        return Err(super::section::wrong_type(matrix, "a table"));
+        return Err(uncork_config::wrong_type(matrix, "a table"));
     }
     let mut axes =
         matrix.entries().iter().map(|entry| axis_plan(tree, entry)).collect::<Result<Vec<_>>>()?;
@@ -102,7 +102,7 @@ pub(crate) fn unknown_place(
         name.clone_into(&mut parts[part]);
         parts.join(".")
     };
-    if let Some(near) = keys::nearest(word, known.iter().map(String::as_str)) {
+    if let Some(near) = uncork_config::nearest(word, known.iter().map(String::as_str)) {
         return error.help(format!("did you mean `{}`?", with(near)));
     }
     let section = [("path", keys::PATH), ("run", keys::RUN), ("flow.NAME", keys::FLOW)];

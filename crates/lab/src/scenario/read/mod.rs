@@ -10,14 +10,13 @@ mod path;
 mod players;
 mod question;
 mod rate;
-mod section;
 mod workload;
 
+use uncork_config::{Node, Result, Section, Value};
 use uncork_path::RateSpec;
 use uncork_units::{Rate, Time, TimeDelta};
 
-use super::document::{Node, Value};
-use super::error::ScenarioError;
+use super::ScenarioError;
 use super::measured::Carries;
 use super::model::{Axis, Cell, Class, Scenario};
 use super::plan::{Plan, Work};
@@ -27,7 +26,6 @@ use context::Context;
 use matrix::AxisPlan;
 pub(super) use matrix::unknown_place;
 use question::Known;
-use section::{Result, Section};
 
 /// The shortest and the longest run.
 const ENDS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(1), TimeDelta::from_secs(86_400));
@@ -66,9 +64,13 @@ pub(super) fn scenario(
         title: file.text("title")?,
         about: file.text("about")?,
         assumptions: assumptions(&file)?,
-        thresholds: question::each(&tree, "threshold", keys::THRESHOLD, |it| known.threshold(it))?,
+        thresholds: uncork_config::each(&tree, "threshold", keys::THRESHOLD, |it| {
+            known.threshold(it)
+        })?,
         figures: figure::figures(&tree, &known)?,
-        published: question::each(&tree, "published", keys::PUBLISHED, |it| known.published(it))?,
+        published: uncork_config::each(&tree, "published", keys::PUBLISHED, |it| {
+            known.published(it)
+        })?,
         text,
         axes,
         seeds: run.seeds,

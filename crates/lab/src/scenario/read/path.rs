@@ -1,5 +1,6 @@
 //! Links and paths.
 
+use uncork_config::{Entry, Node, Result, Section};
 use uncork_path::{
     AggregationSpec, Buffer, JitterDistribution, JitterSpec, LinkSpec, LossPosition, LossSpec,
     PathSpec, PathSpecError, QueueError, QueueSpec,
@@ -7,15 +8,13 @@ use uncork_path::{
 use uncork_sim::{HEADER_BYTES, PACKET_BYTES};
 use uncork_units::{Rate, TimeDelta};
 
-use super::super::document::{Entry, Node};
+use super::super::ScenarioError;
 use super::super::draw::Draw;
-use super::super::error::ScenarioError;
 use super::super::keys;
 use super::super::plan::{Draws, PathPlan};
 use super::context::Context;
 use super::drawn::{Given, given};
 use super::rate::rate;
-use super::section::{Result, Section};
 
 /// The links that paths share: their names and what they are.
 pub(crate) fn links(tree: &Node, context: &Context<'_>) -> Result<Vec<(String, LinkSpec)>> {

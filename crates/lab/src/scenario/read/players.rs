@@ -1,13 +1,12 @@
 //! Players of music and films.
 
+use uncork_config::{Node, Result, Section};
 use uncork_play::{Abr, AudioSpec, ClientSpec, SpecError, Track, VideoSpec};
 use uncork_units::{ByteCount, Rate, Ratio, TimeDelta};
 
-use super::super::document::Node;
-use super::super::error::ScenarioError;
+use super::super::ScenarioError;
 use super::super::keys;
 use super::super::plan::OneWork;
-use super::section::{Result, Section};
 
 /// The most songs in a row.
 const MAX_TRACKS: u64 = 10_000;

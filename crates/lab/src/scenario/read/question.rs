@@ -1,16 +1,15 @@
 //! Thresholds, and what others have published.
 
+use uncork_config::{Node, Place, Result, Section, Value, wrong_type};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
-use super::super::document::{Node, Value};
-use super::super::error::{Place, ScenarioError};
+use super::super::ScenarioError;
 use super::super::model::{Axis, Cell, Class};
 use super::super::names::{MetricUnit, UnknownName};
 use super::super::question::{
     Expectation, Metric, Published, Quantity, Selection, Statistic, Threshold,
 };
 use super::matrix::index_of;
-use super::section::{Result, Section, wrong_type};
 
 /// What questions may refer to.
 pub(crate) struct Known<'a> {
@@ -27,22 +26,6 @@ pub(crate) struct Asked {
     pub(crate) of: Selection,
     pub(crate) quantity: Quantity,
     pub(crate) over: Option<Selection>,
-}
-
-/// The tables of `[[name]]`, each as `read` understands it.
-pub(crate) fn each<T>(
-    tree: &Node,
-    name: &str,
-    known: &'static [&'static str],
-    read: impl Fn(&Section<'_>) -> Result<T>,
-) -> Result<Vec<T>> {
-    let Some(node) = tree.get(name) else { return Ok(Vec::new()) };
-    let Ok(nodes) = node.list() else {
-        return Err(wrong_type(node, "a list of tables")
-            .help(format!("write [[{name}]] with two brackets on each side")));
-    };
-    let title = format!("[[{name}]]");
-    nodes.iter().map(|node| read(&Section::new(&title, &node.place, node, known)?)).collect()
 }
 
 impl Known<'_> {

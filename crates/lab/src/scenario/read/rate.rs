@@ -1,15 +1,14 @@
 //! How fast links are: always the same, in steps, as recorded, or as a mobile link.
 
+use uncork_config::{Node, Result, Section, Value};
 use uncork_path::{LinkSpec, LteSpec, RateSpec, RateStep, Trace, TraceSpec, TraceStart};
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
-use super::super::document::{Node, Value};
+use super::super::ScenarioError;
 use super::super::draw::Draw;
-use super::super::error::ScenarioError;
 use super::super::keys;
 use super::context::Context;
 use super::drawn::{Given, given};
-use super::section::{Result, Section};
 
 /// The rate of a link, and what it is drawn from if it is.
 pub(crate) fn rate(

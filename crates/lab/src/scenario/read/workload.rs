@@ -2,19 +2,18 @@
 
 use std::str::FromStr;
 
+use uncork_config::{Node, Result, Section, Value};
 use uncork_play::{
     ArrivalTrace, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, ObjectSizesError, Think,
 };
 use uncork_sim::CommandSpec;
 use uncork_units::{ByteCount, Probability, Rate, Time, TimeDelta};
 
-use super::super::document::{Node, Value};
-use super::super::error::ScenarioError;
+use super::super::ScenarioError;
 use super::super::keys;
 use super::super::plan::{ArrivalPlan, OneWork, Work};
 use super::context::{Context, table};
 use super::players;
-use super::section::{Result, Section};
 
 /// The workload of a class.
 pub(crate) fn work(class: &Section<'_>, name: &str, context: &Context<'_>) -> Result<Work> {
@@ -101,7 +100,7 @@ fn per_second(node: &Node) -> Result<TimeDelta> {
                 ScenarioError::new(&node.place, message).help(format!("write \"{text}/s\""))
             );
         }
-        _ => return Err(super::section::wrong_type(node, "a string").help(help)),
+        _ => return Err(uncork_config::wrong_type(node, "a string").help(help)),
     };
     let number = text.strip_suffix("/s").and_then(|number| number.trim().parse::<f64>().ok());
     match number {

@@ -1,49 +1,58 @@
-//! A scenario's text as a tree in which everything knows where it stands.
+//! A text as a tree in which everything knows where it stands.
 
 use std::ops::Range;
 
 use toml_edit::{Document, Item, TableLike};
 
-use super::error::{Place, ScenarioError, Source};
+use crate::{ConfigError, Place, Source};
 
 /// A value and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) place: Place,
-    pub(super) value: Value,
+pub struct Node {
+    /// Its place.
+    pub place: Place,
+    /// The value itself.
+    pub value: Value,
 }
 
 /// A value of TOML.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub enum Value {
+    /// A string.
     Text(String),
     /// A number as it stands there.
     Number(String),
+    /// True or false.
     Flag(bool),
+    /// A date, a time or both, as it stands there.
     Date(String),
+    /// A list, or an array of tables.
     List(Vec<Node>),
+    /// A table, its keys in the order of the text.
     Table(Vec<Entry>),
 }
 
 /// A key and what stands there.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) name: String,
-    /// That of the key.
-    pub(super) place: Place,
-    pub(super) node: Node,
+pub struct Entry {
+    /// The key.
+    pub name: String,
+    /// The place of the key.
+    pub place: Place,
+    /// What stands there.
+    pub node: Node,
 }
 
 impl Node {
     /// The tree of a whole text.
-    pub(super) fn of_text(text: &str) -> Result<Self, ScenarioError> {
+    pub fn of_text(text: &str) -> Result<Self, ConfigError> {
         let document = Document::parse(text).map_err(|error| of_toml(&error, text))?;
-        let whole = Place::in_scenario(0..0);
-        Ok(table(document.as_table(), &whole, &Place::in_scenario))
+        let whole = Place::in_text(0..0);
+        Ok(table(document.as_table(), &whole, &Place::in_text))
     }
 
     /// The value that replaces another, as TOML if it is TOML, else as a string.
-    pub(super) fn of_set(index: usize, key: &str, value: &str) -> Self {
+    pub fn of_set(index: usize, key: &str, value: &str) -> Self {
         const PREFIX: &str = "v = ";
         let begin = key.len() + 1;
         let place = move |span: Range<usize>| Place {
@@ -58,7 +67,7 @@ impl Node {
     }
 
     /// The value as people write it: how an axis and the places that refer to it name it.
-    pub(super) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match &self.value {
             Value::Text(text) | Value::Number(text) | Value::Date(text) => text.clone(),
             Value::Flag(flag) => flag.to_string(),
@@ -71,7 +80,7 @@ impl Node {
     }
 
     /// What it is, with an article.
-    pub(super) fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a string",
             Value::Number(_) => "a number",
@@ -83,36 +92,31 @@ impl Node {
     }
 
     /// The entries of a table; none of anything else.
-    pub(super) fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[Entry] {
         if let Value::Table(entries) = &self.value { entries } else { &[] }
     }
 
     /// What stands at `key` of a table.
-    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+    pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|entry| entry.name == key).map(|entry| &entry.node)
     }
 
     /// What stands at `key` of a table, to change it.
-    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         let Value::Table(entries) = &mut self.value else { return None };
         entries.iter_mut().find(|entry| entry.name == key).map(|entry| &mut entry.node)
     }
 
     /// Puts `node` at `keys`, making tables on the way, whose keys stand at `place`. Fails at what is
     /// in the way and no table.
-    pub(super) fn put(
-        &mut self,
-        keys: &[String],
-        place: &Place,
-        node: Self,
-    ) -> Result<(), ScenarioError> {
+    pub fn put(&mut self, keys: &[String], place: &Place, node: Self) -> Result<(), ConfigError> {
         let Some((key, rest)) = keys.split_first() else {
             *self = node;
             return Ok(());
         };
         let Value::Table(entries) = &mut self.value else {
             let message = format!("`{key}` cannot be set in what is no table");
-            return Err(ScenarioError::new(&node.place, message));
+            return Err(ConfigError::new(&node.place, message));
         };
         if let Some(entry) = entries.iter_mut().find(|entry| entry.name == *key) {
             return entry.node.put(rest, place, node);
@@ -125,15 +129,15 @@ impl Node {
 }
 
 /// The value that `text` is in TOML.
-pub(super) fn toml_value(text: &str) -> Option<Item> {
+pub fn toml_value(text: &str) -> Option<Item> {
     let document = Document::parse(format!("v = {text}")).ok()?;
     let only = document.as_table().len() == 1;
     document.as_table().get("v").filter(|item| only && item.is_value()).cloned()
 }
 
-fn of_toml(error: &toml_edit::TomlError, text: &str) -> ScenarioError {
+fn of_toml(error: &toml_edit::TomlError, text: &str) -> ConfigError {
     let span = error.span().unwrap_or(text.len()..text.len());
-    ScenarioError::new(&Place::in_scenario(span), format!("no TOML: {}", error.message()))
+    ConfigError::new(&Place::in_text(span), format!("no TOML: {}", error.message()))
         .help("see https://toml.io for the syntax")
 }
 

@@ -1,14 +1,16 @@
-//! What is wrong with a scenario, and where.
+//! What is wrong with a text, and where.
 
 use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// Why a text is no scenario. Printed, it is a line of text; [`ScenarioError::render`] shows the
+use crate::nearest;
+
+/// Why a text is refused. Printed, it is a line of text; [`ConfigError::render`] shows the
 /// place, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioError(Box<Details>);
+pub struct ConfigError(Box<Details>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Details {
@@ -33,11 +35,11 @@ pub struct Place {
 /// A text that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The scenario itself.
-    Scenario,
+    /// The text itself.
+    Text,
     /// The n-th of the values that replace others, counted from 0, as `key=value`.
     Set(usize),
-    /// A file that the scenario names, with its text.
+    /// A file that the text names, with what it holds.
     Beside {
         /// Its name.
         name: String,
@@ -47,13 +49,13 @@ pub enum Source {
 }
 
 impl Place {
-    /// A part of the scenario's own text.
-    pub(super) fn in_scenario(span: Range<usize>) -> Self {
-        Self { source: Source::Scenario, span }
+    /// A part of the text itself.
+    pub fn in_text(span: Range<usize>) -> Self {
+        Self { source: Source::Text, span }
     }
 
     /// The line `number`, counted from 1, of a file.
-    pub(super) fn in_file(name: &str, text: &str, number: usize) -> Self {
+    pub fn in_file(name: &str, text: &str, number: usize) -> Self {
         let start = text.split_inclusive('\n').take(number.saturating_sub(1)).map(str::len).sum();
         let line = text[start..].lines().next().unwrap_or_default();
         let source = Source::Beside { name: name.to_owned(), text: text.to_owned() };
@@ -61,8 +63,9 @@ impl Place {
     }
 }
 
-impl ScenarioError {
-    pub(super) fn new(place: &Place, message: impl Into<String>) -> Self {
+impl ConfigError {
+    /// An error that says `message` of `place`.
+    pub fn new(place: &Place, message: impl Into<String>) -> Self {
         Self(Box::new(Details {
             message: message.into(),
             place: place.clone(),
@@ -75,7 +78,7 @@ impl ScenarioError {
 
     /// An error whose own words say first what is wrong and then, after a colon or a semicolon, what
     /// to do, as those of the other crates do.
-    pub(super) fn worded(place: &Place, error: impl fmt::Display) -> Self {
+    pub fn worded(place: &Place, error: impl fmt::Display) -> Self {
         let text = error.to_string();
         let cut = text.find(": ").or_else(|| text.find("; "));
         let cut = cut.map(|at| (text[..at].to_owned(), text[at + 2..].to_owned()));
@@ -85,23 +88,24 @@ impl ScenarioError {
         }
     }
 
-    pub(super) fn expected(mut self, expected: impl Into<String>) -> Self {
+    /// Says at the place what belongs there.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>) -> Self {
         self.0.expected = Some(expected.into());
         self
     }
 
-    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+    /// Says what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }
 
     /// Suggests the nearest of what there is, or tells all of it if it is little.
-    pub(super) fn nearest<'a>(
-        self,
-        word: &str,
-        known: impl IntoIterator<Item = &'a str> + Clone,
-    ) -> Self {
-        if let Some(near) = super::keys::nearest(word, known.clone()) {
+    #[must_use]
+    pub fn nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
+        if let Some(near) = nearest(word, known.clone()) {
             return self.help(format!("did you mean `{near}`?"));
         }
         let names: Vec<String> = known.into_iter().map(|name| format!("`{name}`")).collect();
@@ -109,26 +113,26 @@ impl ScenarioError {
     }
 
     /// Suggests the nearest of what there is, if anything is near.
-    pub(super) fn or_nearest<'a>(
-        self,
-        word: &str,
-        known: impl IntoIterator<Item = &'a str>,
-    ) -> Self {
-        match super::keys::nearest(word, known) {
+    #[must_use]
+    pub fn or_nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        match nearest(word, known) {
             Some(near) => self.help(format!("did you mean `{near}`?")),
             None => self,
         }
     }
 
-    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
+    /// Says what else is to be known.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
         self.0.notes.push(note.into());
         self
     }
 
     /// Takes along the text that the error is in.
-    pub(super) fn within(mut self, scenario: &str, set: &[(String, String)]) -> Self {
+    #[must_use]
+    pub fn within(mut self, whole: &str, set: &[(String, String)]) -> Self {
         self.0.text = match &self.0.place.source {
-            Source::Scenario => scenario.to_owned(),
+            Source::Text => whole.to_owned(),
             Source::Set(index) => {
                 set.get(*index).map_or_else(String::new, |(key, value)| format!("{key}={value}"))
             }
@@ -163,12 +167,12 @@ impl ScenarioError {
         self.0.help.as_deref()
     }
 
-    /// The message with the place marked, as a compiler shows it. `file` is the scenario's name for
+    /// The message with the place marked, as a compiler shows it. `file` is the text's name for
     /// the reader, such as the path that was given.
     pub fn render(&self, file: &str, color: bool) -> String {
         let Details { message, place, expected, help, notes, text } = &*self.0;
         let path = match &place.source {
-            Source::Scenario => file,
+            Source::Text => file,
             Source::Set(_) => "--set",
             Source::Beside { name, .. } => name,
         };
@@ -196,7 +200,7 @@ fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
     start..start + line
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.message)?;
         match &self.0.help {
@@ -206,4 +210,4 @@ impl fmt::Display for ScenarioError {
     }
 }
 
-impl std::error::Error for ScenarioError {}
+impl std::error::Error for ConfigError {}

@@ -4,14 +4,14 @@ use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::super::document::{Node, Value};
-use super::super::error::{Place, ScenarioError};
+use crate::{ConfigError, Node, Place, Value};
 
-pub(crate) type Result<T> = std::result::Result<T, ScenarioError>;
+/// What reading gives.
+pub type Result<T> = std::result::Result<T, ConfigError>;
 
 /// A table of which only certain keys are known.
 #[derive(Clone, Copy)]
-pub(crate) struct Section<'a> {
+pub struct Section<'a> {
     /// How messages call it, such as `[path]`.
     name: &'a str,
     place: &'a Place,
@@ -20,7 +20,7 @@ pub(crate) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// Fails if `node` is no table, or has a key that is not among `known`.
-    pub(crate) fn new(
+    pub fn new(
         name: &'a str,
         place: &'a Place,
         node: &'a Node,
@@ -32,7 +32,7 @@ impl<'a> Section<'a> {
         for entry in node.entries() {
             if !known.contains(&entry.name.as_str()) {
                 let message = format!("unknown key `{}` in {name}", entry.name);
-                let error = ScenarioError::new(&entry.place, message);
+                let error = ConfigError::new(&entry.place, message);
                 return Err(error.nearest(&entry.name, known.iter().copied()));
             }
         }
@@ -40,40 +40,41 @@ impl<'a> Section<'a> {
     }
 
     /// Its place, for what is wrong with it as a whole.
-    pub(crate) fn place(&self) -> &'a Place {
+    pub fn place(&self) -> &'a Place {
         self.place
     }
 
-    pub(crate) fn name(&self) -> &'a str {
+    /// How messages call it.
+    pub fn name(&self) -> &'a str {
         self.name
     }
 
     /// What stands at `key`.
-    pub(crate) fn get(&self, key: &str) -> Option<&'a Node> {
+    pub fn get(&self, key: &str) -> Option<&'a Node> {
         self.node.get(key)
     }
 
     /// The place of the key itself.
-    pub(crate) fn key_place(&self, key: &str) -> &'a Place {
+    pub fn key_place(&self, key: &str) -> &'a Place {
         let entry = self.node.entries().iter().find(|entry| entry.name == key);
         entry.map_or(self.place, |entry| &entry.place)
     }
 
     /// The place of what stands at `key`.
-    pub(crate) fn value_place(&self, key: &str) -> &'a Place {
+    pub fn value_place(&self, key: &str) -> &'a Place {
         self.get(key).map_or(self.place, |node| &node.place)
     }
 
     /// What stands at `key`, which must be there; `example` is how it is written.
-    pub(crate) fn need(&self, key: &str, example: &str) -> Result<&'a Node> {
+    pub fn need(&self, key: &str, example: &str) -> Result<&'a Node> {
         self.get(key).ok_or_else(|| {
-            ScenarioError::new(self.place, format!("{} has no `{key}`", self.name))
+            ConfigError::new(self.place, format!("{} has no `{key}`", self.name))
                 .help(format!("write {key} = {example}"))
         })
     }
 
     /// The value at `key`, if there is one, as `read` understands it.
-    pub(crate) fn read<T>(
+    pub fn read<T>(
         &self,
         key: &str,
         read: impl FnOnce(&'a Node) -> Result<T>,
@@ -82,37 +83,33 @@ impl<'a> Section<'a> {
     }
 
     /// That of `key`, read from a text; `otherwise` without one.
-    pub(crate) fn parse_or<T: FromStr<Err: fmt::Display>>(
-        &self,
-        key: &str,
-        otherwise: T,
-    ) -> Result<T> {
+    pub fn parse_or<T: FromStr<Err: fmt::Display>>(&self, key: &str, otherwise: T) -> Result<T> {
         Ok(self.read(key, Node::parse)?.unwrap_or(otherwise))
     }
 
     /// Whether `key` is true; not, if nothing is said.
-    pub(crate) fn flag(&self, key: &str) -> Result<bool> {
+    pub fn flag(&self, key: &str) -> Result<bool> {
         Ok(self.read(key, Node::flag)?.unwrap_or(false))
     }
 
     /// The text at `key`; empty, if there is none.
-    pub(crate) fn text(&self, key: &str) -> Result<String> {
+    pub fn text(&self, key: &str) -> Result<String> {
         Ok(self.read(key, Node::text)?.unwrap_or_default().to_owned())
     }
 
     /// Fails if any of `keys` is there, because of `reason`.
-    pub(crate) fn forbid(&self, keys: &[&str], reason: &str) -> Result<()> {
+    pub fn forbid(&self, keys: &[&str], reason: &str) -> Result<()> {
         match keys.iter().find(|key| self.get(key).is_some()) {
             Some(key) => {
                 let message = format!("`{key}` has no meaning here: {reason}");
-                Err(ScenarioError::new(self.key_place(key), message).help("leave it out"))
+                Err(ConfigError::new(self.key_place(key), message).help("leave it out"))
             }
             None => Ok(()),
         }
     }
 
     /// The one of `keys` that is there, for messages that ask for `what`.
-    pub(crate) fn exactly_one(
+    pub fn exactly_one(
         &self,
         keys: &[&'static str],
         what: &str,
@@ -121,13 +118,11 @@ impl<'a> Section<'a> {
         let list = || keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
         match (there.next(), there.next()) {
             (Some(one), None) => Ok(one),
-            (None, _) => {
-                Err(ScenarioError::new(self.place, format!("{} has no {what}", self.name))
-                    .help(format!("give one of {}", list())))
-            }
+            (None, _) => Err(ConfigError::new(self.place, format!("{} has no {what}", self.name))
+                .help(format!("give one of {}", list()))),
             (Some((one, _)), Some((other, _))) => {
                 let message = format!("{} has two of {what}: `{one}` and `{other}`", self.name);
-                Err(ScenarioError::new(self.key_place(other), message)
+                Err(ConfigError::new(self.key_place(other), message)
                     .help(format!("give one of {}", list())))
             }
         }
@@ -136,7 +131,7 @@ impl<'a> Section<'a> {
 
 impl Node {
     /// A text.
-    pub(crate) fn text(&self) -> Result<&str> {
+    pub fn text(&self) -> Result<&str> {
         match &self.value {
             Value::Text(text) => Ok(text),
             _ => Err(wrong_type(self, "a string")),
@@ -144,7 +139,7 @@ impl Node {
     }
 
     /// True or false.
-    pub(crate) fn flag(&self) -> Result<bool> {
+    pub fn flag(&self) -> Result<bool> {
         match &self.value {
             Value::Flag(flag) => Ok(*flag),
             _ => Err(wrong_type(self, "true or false")),
@@ -152,45 +147,45 @@ impl Node {
     }
 
     /// A whole number within `range`.
-    pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Result<u64> {
+    pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64> {
         let Value::Number(text) = &self.value else {
             return Err(wrong_type(self, "a whole number"));
         };
         let number = text.replace('_', "").parse::<u64>().ok();
         number.filter(|number| range.contains(number)).ok_or_else(|| {
             let (least, most) = (range.start(), range.end());
-            ScenarioError::new(&self.place, format!("{text} is not possible here"))
+            ConfigError::new(&self.place, format!("{text} is not possible here"))
                 .help(format!("give a whole number from {least} to {most}"))
         })
     }
 
     /// Any number that is not negative.
-    pub(crate) fn number(&self) -> Result<f64> {
+    pub fn number(&self) -> Result<f64> {
         let Value::Number(text) = &self.value else { return Err(wrong_type(self, "a number")) };
         let number = text.replace('_', "").parse::<f64>().ok();
         number.filter(|number| number.is_finite() && *number >= 0.0).ok_or_else(|| {
-            ScenarioError::new(&self.place, format!("{text} is not possible here"))
+            ConfigError::new(&self.place, format!("{text} is not possible here"))
                 .help("give a number that is not negative")
         })
     }
 
     /// A value that is written as a text with a unit or by a name. A bare number goes the same way,
     /// because the type itself knows best what to write instead.
-    pub(crate) fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Result<T> {
+    pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Result<T> {
         match &self.value {
             Value::Text(text) => {
-                text.parse().map_err(|error| ScenarioError::worded(&self.place, error))
+                text.parse().map_err(|error| ConfigError::worded(&self.place, error))
             }
             Value::Number(text) => match text.replace('_', "").parse::<T>() {
                 Ok(_) => Err(wrong_type(self, "a string").help(format!("write \"{text}\""))),
-                Err(error) => Err(ScenarioError::worded(&self.place, error)),
+                Err(error) => Err(ConfigError::worded(&self.place, error)),
             },
             _ => Err(wrong_type(self, "a string")),
         }
     }
 
     /// A value within a range, both ends of it allowed.
-    pub(crate) fn within<T>(&self, (least, most): (T, T)) -> Result<T>
+    pub fn within<T>(&self, (least, most): (T, T)) -> Result<T>
     where
         T: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display,
     {
@@ -198,12 +193,12 @@ impl Node {
         if value >= least && value <= most {
             return Ok(value);
         }
-        Err(ScenarioError::new(&self.place, format!("{value} is not simulated"))
+        Err(ConfigError::new(&self.place, format!("{value} is not possible here"))
             .help(format!("give {least} to {most}")))
     }
 
     /// The members of a list.
-    pub(crate) fn list(&self) -> Result<&[Self]> {
+    pub fn list(&self) -> Result<&[Self]> {
         match &self.value {
             Value::List(nodes) => Ok(nodes),
             _ => Err(wrong_type(self, "a list")),
@@ -211,7 +206,7 @@ impl Node {
     }
 
     /// The members of a list of lists of two; `example` is one of these.
-    pub(crate) fn pairs(&self, example: &str) -> Result<Vec<[&Self; 2]>> {
+    pub fn pairs(&self, example: &str) -> Result<Vec<[&Self; 2]>> {
         let pair = |node: &'_ Self| match node.list() {
             Ok([_, _]) => Ok(()),
             _ => Err(wrong_type(node, "a list of two").help(format!("write {example}"))),
@@ -226,20 +221,36 @@ impl Node {
     }
 
     /// One of `known`, by its name.
-    pub(crate) fn choice<T: Copy>(&self, what: &str, known: &[(&'static str, T)]) -> Result<T> {
+    pub fn choice<T: Copy>(&self, what: &str, known: &[(&'static str, T)]) -> Result<T> {
         let text = self.text()?;
         let found = known.iter().find(|(name, _)| *name == text);
         found.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            ScenarioError::new(&self.place, format!("`{text}` is no {what}"))
+            ConfigError::new(&self.place, format!("`{text}` is no {what}"))
                 .expected(format!("one of {}", names.join(", ")))
                 .nearest(text, names)
         })
     }
 }
 
+/// The tables of `[[name]]`, each as `read` understands it.
+pub fn each<T>(
+    tree: &Node,
+    name: &str,
+    known: &'static [&'static str],
+    read: impl Fn(&Section<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let Some(node) = tree.get(name) else { return Ok(Vec::new()) };
+    let Ok(nodes) = node.list() else {
+        return Err(wrong_type(node, "a list of tables")
+            .help(format!("write [[{name}]] with two brackets on each side")));
+    };
+    let title = format!("[[{name}]]");
+    nodes.iter().map(|node| read(&Section::new(&title, &node.place, node, known)?)).collect()
+}
+
 /// That `node` should be `expected`.
-pub(crate) fn wrong_type(node: &Node, expected: &str) -> ScenarioError {
+pub fn wrong_type(node: &Node, expected: &str) -> ConfigError {
     let message = format!("{} where {expected} belongs", node.kind());
-    ScenarioError::new(&node.place, message).expected(format!("{expected} is expected"))
+    ConfigError::new(&node.place, message).expected(format!("{expected} is expected"))
 }
