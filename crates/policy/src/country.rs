@@ -1,0 +1,39 @@
+//! Countries.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A country by its two letters (ISO 3166-1), such as `PE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Country([u8; 2]);
+
+/// A text is no country's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoCountry;
+
+impl FromStr for Country {
+    type Err = NoCountry;
+
+    fn from_str(text: &str) -> Result<Self, NoCountry> {
+        match text.as_bytes() {
+            &[one, other] if one.is_ascii_uppercase() && other.is_ascii_uppercase() => {
+                Ok(Self([one, other]))
+            }
+            _ => Err(NoCountry),
+        }
+    }
+}
+
+impl fmt::Display for Country {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", char::from(self.0[0]), char::from(self.0[1]))
+    }
+}
+
+impl fmt::Display for NoCountry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a country has two capital letters: write PE for Peru")
+    }
+}
+
+impl std::error::Error for NoCountry {}

@@ -1,0 +1,238 @@
+//! Patterns with `*`.
+
+/// What a pattern is matched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Names of hosts and listeners: the case of letters does not matter, `*` is anything.
+    Name,
+    /// Paths: `*` ends at `/`, `**` does not.
+    Path,
+    /// Values of headers, cookies and flags: `*` is anything.
+    Value,
+}
+
+/// The most characters and stars from the first star on: one bit of the state for each, one more
+/// for the end.
+pub(crate) const MOST: usize = u128::BITS as usize - 1;
+
+/// A pattern, as an automaton of which the bits of a word are the states (the Shift-And method of
+/// Baeza-Yates and Gonnet): the cost of a match grows with the text alone, so that no client can
+/// send a path that takes long.
+#[derive(Clone, Debug)]
+pub(crate) struct Glob {
+    /// What stands before the first star.
+    head: Box<[u8]>,
+    /// Its number for each byte that the tail has, from 1.
+    classes: Box<[u8; 256]>,
+    /// For each number the states that such a byte leaves for the next; none for 0.
+    moves: Box<[u128]>,
+    /// States before a star, of which a byte leaves those that remain.
+    stars: u128,
+    /// Those of them that `/` leaves.
+    deep: u128,
+    /// How many tokens the tail has.
+    length: usize,
+    folds: bool,
+}
+
+/// Why a pattern is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GlobError {
+    /// A backslash at its end.
+    Unfinished,
+    /// It is longer than [`MOST`].
+    TooLong,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Token {
+    Byte(u8),
+    Star { deep: bool },
+}
+
+impl Glob {
+    /// Reads `pattern`. A backslash takes the meaning from the character behind it.
+    pub(crate) fn new(pattern: &str, kind: Kind) -> Result<Self, GlobError> {
+        let tokens = tokens(pattern, kind)?;
+        let first_star = tokens.iter().position(|token| matches!(token, Token::Star { .. }));
+        let (head, tail) = tokens.split_at(first_star.unwrap_or(tokens.len()));
+        if tail.len() > MOST {
+            return Err(GlobError::TooLong);
+        }
+        let byte = |token: &Token| if let Token::Byte(byte) = token { Some(*byte) } else { None };
+        let mut glob = Self {
+            head: head.iter().filter_map(byte).collect(),
+            classes: Box::new([0; 256]),
+            moves: Box::default(),
+            stars: 0,
+            deep: 0,
+            length: tail.len(),
+            folds: kind == Kind::Name,
+        };
+        let mut moves = vec![0];
+        for (state, token) in tail.iter().enumerate() {
+            match *token {
+                Token::Byte(byte) => glob.add_move(&mut moves, byte, 1 << state),
+                Token::Star { deep } => {
+                    glob.stars |= 1 << state;
+                    glob.deep |= u128::from(deep) << state;
+                }
+            }
+        }
+        glob.moves = moves.into();
+        Ok(glob)
+    }
+
+    fn add_move(&mut self, moves: &mut Vec<u128>, byte: u8, state: u128) {
+        let class = &mut self.classes[usize::from(byte)];
+        if *class == 0 {
+            // At most as many as the tail has tokens.
+            *class = moves.len() as u8;
+            moves.push(0);
+        }
+        moves[usize::from(*class)] |= state;
+        if self.folds {
+            let class = *class;
+            self.classes[usize::from(byte.to_ascii_uppercase())] = class;
+        }
+    }
+
+    /// Whether the whole of `text` is as the pattern says.
+    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+        let Some((head, tail)) = text.split_at_checked(self.head.len()) else { return false };
+        let same =
+            if self.folds { head.eq_ignore_ascii_case(&self.head) } else { head == &*self.head };
+        if !same || self.length == 0 {
+            return same && tail.is_empty();
+        }
+        let last = 1 << (self.length - 1);
+        let mut states = self.past_stars(1);
+        for byte in tail {
+            if states & last & self.deep != 0 {
+                return true;
+            }
+            let stay = if *byte == b'/' { self.deep } else { self.stars };
+            let moved = states & self.moves[usize::from(self.classes[usize::from(*byte)])];
+            states = self.past_stars((moved << 1) | (states & stay));
+            if states == 0 {
+                return false;
+            }
+        }
+        states >> self.length & 1 == 1
+    }
+
+    /// A star may also be nothing. No two of them stand side by side.
+    fn past_stars(&self, states: u128) -> u128 {
+        states | (states & self.stars) << 1
+    }
+}
+
+fn tokens(pattern: &str, kind: Kind) -> Result<Vec<Token>, GlobError> {
+    let mut tokens = Vec::new();
+    let mut bytes = pattern.bytes();
+    while let Some(byte) = bytes.next() {
+        match (byte, tokens.last_mut()) {
+            (b'*', Some(Token::Star { deep })) => *deep = true,
+            (b'*', _) => tokens.push(Token::Star { deep: kind != Kind::Path }),
+            (b'\\', _) => {
+                let escaped = bytes.next().ok_or(GlobError::Unfinished)?;
+                tokens.push(Token::Byte(folded(escaped, kind)));
+            }
+            _ => tokens.push(Token::Byte(folded(byte, kind))),
+        }
+    }
+    Ok(tokens)
+}
+
+fn folded(byte: u8, kind: Kind) -> u8 {
+    if kind == Kind::Name { byte.to_ascii_lowercase() } else { byte }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn matches(kind: Kind, pattern: &str, text: &str) -> bool {
+        Glob::new(pattern, kind).expect("a pattern").matches(text.as_bytes())
+    }
+
+    #[test]
+    fn names_are_matched_in_any_case() {
+        for text in ["audio-fa-bbr.example.com", "AUDIO-BBR", "-bbr"] {
+            assert!(matches(Kind::Name, "*-bBr*", text), "{text}");
+        }
+        assert!(!matches(Kind::Name, "*-bbr*", "audio.example.com"));
+        assert!(matches(Kind::Name, "cdn.example.com", "CDN.example.com"));
+        assert!(!matches(Kind::Name, "cdn.example.com", "cdn.example.com.evil"));
+        assert!(!matches(Kind::Name, "cdn.example.com", "cdn"));
+    }
+
+    #[test]
+    fn one_star_stays_in_its_segment() {
+        for (pattern, text, is) in [
+            ("/audio/*", "/audio/1.ogg", true),
+            ("/audio/*", "/audio/", true),
+            ("/audio/*", "/audio/a/1.ogg", false),
+            ("/audio/**", "/audio/a/1.ogg", true),
+            ("/audio/**", "/audio", false),
+            ("/*/1.ogg", "/audio/1.ogg", true),
+            ("/*/1.ogg", "/a/b/1.ogg", false),
+            ("**.ogg", "/a/b/1.ogg", true),
+            ("/a**z", "/a/b/c/z", true),
+            ("/*/*.m*", "/a/b.mp3", true),
+            ("/A", "/a", false),
+            ("", "", true),
+        ] {
+            assert_eq!(matches(Kind::Path, pattern, text), is, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn a_backslash_makes_a_star_of_a_star() {
+        assert!(matches(Kind::Value, r"a\*b", "a*b"));
+        assert!(!matches(Kind::Value, r"a\*b", "axb"));
+        assert_eq!(Glob::new(r"a\", Kind::Value).err(), Some(GlobError::Unfinished));
+    }
+
+    #[test]
+    fn only_what_follows_a_star_is_bounded() {
+        let long = "x".repeat(1000);
+        assert!(matches(Kind::Path, &long, &long));
+        assert!(matches(Kind::Path, &format!("{long}*y"), &format!("{long}zzy")));
+        let most = format!("*{}", "y".repeat(MOST - 1));
+        assert!(matches(Kind::Value, &most, &format!("xyx{}", "y".repeat(MOST))));
+        assert_eq!(Glob::new(&format!("{most}y"), Kind::Value).err(), Some(GlobError::TooLong));
+    }
+
+    /// The meaning, as it is said: a star is any run of characters, in a path one without `/`.
+    fn model(kind: Kind, pattern: &[u8], text: &[u8]) -> bool {
+        let stars = pattern.iter().take_while(|byte| **byte == b'*').count();
+        if stars > 0 {
+            let deep = kind != Kind::Path || stars > 1;
+            let ends = (0..=text.len()).filter(|end| deep || !text[..*end].contains(&b'/'));
+            return ends.into_iter().any(|end| model(kind, &pattern[stars..], &text[end..]));
+        }
+        match (pattern, text) {
+            ([], []) => true,
+            ([one, pattern @ ..], [other, text @ ..]) => {
+                let same = one == other || kind == Kind::Name && one.eq_ignore_ascii_case(other);
+                same && model(kind, pattern, text)
+            }
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_automaton_is_the_model(
+            pattern in "[ab/*A]{0,9}",
+            text in "[ab/A]{0,12}",
+            kind in prop::sample::select(vec![Kind::Name, Kind::Path, Kind::Value]),
+        ) {
+            let expected = model(kind, pattern.as_bytes(), text.as_bytes());
+            prop_assert_eq!(matches(kind, &pattern, &text), expected);
+        }
+    }
+}

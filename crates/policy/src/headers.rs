@@ -1,0 +1,92 @@
+//! Header fields, the cookies in them, and the flags of a query.
+
+/// The header fields of a request, whoever holds them.
+pub trait Headers {
+    /// Whether `test` holds of any value of the field `name`, which is in lower case; asks in order,
+    /// up to the first of which it does.
+    fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool;
+}
+
+/// Pairs of name and value; the case of names does not matter.
+impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
+    fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        self.iter()
+            .filter(|(known, _)| known.as_ref().eq_ignore_ascii_case(name))
+            .any(|(_, value)| test(value.as_ref()))
+    }
+}
+
+impl<N: AsRef<str>, V: AsRef<[u8]>, const COUNT: usize> Headers for [(N, V); COUNT] {
+    fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        self.as_slice().any(name, test)
+    }
+}
+
+/// Whether `test` holds of any value of the cookie `name` (RFC 6265 §4.2.1). HTTP/2 and HTTP/3 may
+/// send several fields (RFC 9113 §8.2.3).
+pub(crate) fn any_cookie(
+    headers: &dyn Headers,
+    name: &str,
+    test: &mut dyn FnMut(&[u8]) -> bool,
+) -> bool {
+    headers.any("cookie", &mut |field| {
+        field.split(|byte| *byte == b';').any(|pair| {
+            let (known, value) = split_once(pair.trim_ascii(), b'=');
+            known == name.as_bytes() && test(value)
+        })
+    })
+}
+
+/// Whether `test` holds of any value of `name` in a query; a name without `=` has an empty one.
+pub(crate) fn any_flag(query: &str, name: &str, mut test: impl FnMut(&[u8]) -> bool) -> bool {
+    query.as_bytes().split(|byte| *byte == b'&').any(|pair| {
+        let (known, value) = split_once(pair, b'=');
+        known == name.as_bytes() && test(value)
+    })
+}
+
+fn split_once(bytes: &[u8], at: u8) -> (&[u8], &[u8]) {
+    match bytes.iter().position(|byte| *byte == at) {
+        Some(position) => (&bytes[..position], &bytes[position + 1..]),
+        None => (bytes, &[]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cookies(fields: &[(&str, &str)], name: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        any_cookie(&Owned(fields), name, &mut |value| {
+            found.push(String::from_utf8_lossy(value).into_owned());
+            false
+        });
+        found
+    }
+
+    struct Owned<'a>(&'a [(&'a str, &'a str)]);
+
+    impl Headers for Owned<'_> {
+        fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+            self.0.any(name, test)
+        }
+    }
+
+    #[test]
+    fn cookies_of_all_fields_are_found() {
+        let fields = [("Cookie", "a=1; b=2=3 ;c"), ("x", "a=9"), ("cookie", "a=4")];
+        assert_eq!(cookies(&fields, "a"), ["1", "4"]);
+        assert_eq!(cookies(&fields, "b"), ["2=3"]);
+        assert_eq!(cookies(&fields, "c"), [""]);
+        assert!(cookies(&fields, "A").is_empty(), "names of cookies have a case");
+    }
+
+    #[test]
+    fn flags_of_a_query_are_found() {
+        assert!(any_flag("x&bbr=1&y=2", "bbr", |value| value == b"1"));
+        assert!(any_flag("x&bbr", "bbr", <[u8]>::is_empty));
+        assert!(!any_flag("bbrx=1", "bbr", |_| true));
+        assert!(!any_flag("", "bbr", |_| true));
+    }
+}

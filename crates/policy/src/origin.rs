@@ -1,0 +1,73 @@
+//! Where clients are: databases in MaxMind's format.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use maxminddb::{PathElement, Reader, path};
+
+use crate::Country;
+
+/// Where a client is, as far as databases tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The number of its autonomous system.
+    pub asn: Option<u32>,
+    /// Its country.
+    pub country: Option<Country>,
+}
+
+/// Databases in the format of MaxMind (MMDB 2.0) with the fields that those of MaxMind and DB-IP
+/// have: `autonomous_system_number`, and `country` with `iso_code`. What one does not tell, another
+/// may.
+#[derive(Debug, Default)]
+pub struct Origins(Vec<Reader<Vec<u8>>>);
+
+/// Why bytes are no database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginError(String);
+
+impl Origins {
+    /// No database.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Adds a database from the bytes of its file.
+    ///
+    /// # Errors
+    ///
+    /// If they are no database.
+    pub fn add(&mut self, bytes: Vec<u8>) -> Result<(), OriginError> {
+        let reader = Reader::from_source(bytes).map_err(|error| OriginError(error.to_string()))?;
+        self.0.push(reader);
+        Ok(())
+    }
+
+    /// Where `address` is. A database that is damaged there tells nothing.
+    pub fn of(&self, address: IpAddr) -> Origin {
+        let address = address.to_canonical();
+        let mut origin = Origin::default();
+        for reader in &self.0 {
+            let Ok(found) = reader.lookup(address) else { continue };
+            if origin.asn.is_none() {
+                let asn: Result<Option<u32>, _> =
+                    found.decode_path(&[PathElement::Key("autonomous_system_number")]);
+                origin.asn = asn.ok().flatten();
+            }
+            if origin.country.is_none() {
+                let code: Result<Option<&str>, _> =
+                    found.decode_path(&path!["country", "iso_code"]);
+                origin.country = code.ok().flatten().and_then(|code| code.parse().ok());
+            }
+        }
+        origin
+    }
+}
+
+impl fmt::Display for OriginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no database in MaxMind's format: {}; give a file that ends in .mmdb", self.0)
+    }
+}
+
+impl std::error::Error for OriginError {}

@@ -1,0 +1,211 @@
+//! Networks of clients.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+/// A network: an address and how many of its bits count, such as `203.0.113.0/24`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    address: IpAddr,
+    bits: u8,
+}
+
+/// Why a text is no network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PrefixError {
+    /// What stands before `/` is no address.
+    Address,
+    /// What stands behind `/` is no number of its bits.
+    Bits { most: u8 },
+    /// Bits are set that do not count.
+    HostBits(Prefix),
+}
+
+/// Networks, ready to find an address among many of them: ranges in order, none touching another.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Prefixes(Box<[(u128, u128)]>);
+
+impl Prefix {
+    /// The network of `bits` bits that `address` is in.
+    pub(crate) fn of(address: IpAddr, bits: u8) -> Self {
+        let address = match address.to_canonical() {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(bits.min(32))).unwrap_or(0);
+                IpAddr::V4((v4.to_bits() & mask).into())
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(bits.min(128))).unwrap_or(0);
+                IpAddr::V6((v6.to_bits() & mask).into())
+            }
+        };
+        Self { address, bits }
+    }
+
+    /// The bytes that count, and no others.
+    pub(crate) fn address(self) -> IpAddr {
+        self.address
+    }
+
+    fn range(self) -> (u128, u128) {
+        let first = number(self.address);
+        let wide = if self.address.is_ipv4() { 32 } else { 128 };
+        let free = wide - u32::from(self.bits);
+        (first, first | u128::MAX.checked_shr(128 - free).unwrap_or(0))
+    }
+}
+
+impl Prefixes {
+    pub(crate) fn new(prefixes: impl IntoIterator<Item = Prefix>) -> Self {
+        let mut ranges: Vec<_> = prefixes.into_iter().map(Prefix::range).collect();
+        ranges.sort_unstable();
+        ranges.dedup_by(|next, kept| {
+            let touches = next.0 <= kept.1.saturating_add(1);
+            if touches {
+                kept.1 = kept.1.max(next.1);
+            }
+            touches
+        });
+        Self(ranges.into())
+    }
+
+    pub(crate) fn contains(&self, address: IpAddr) -> bool {
+        let address = number(address.to_canonical());
+        let after = self.0.partition_point(|(first, _)| *first <= address);
+        after > 0 && address <= self.0[after - 1].1
+    }
+}
+
+/// All addresses as those of IPv6 (RFC 4291 §2.5.5.2).
+fn number(address: IpAddr) -> u128 {
+    let v6: Ipv6Addr = match address {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    v6.to_bits()
+}
+
+impl FromStr for Prefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| PrefixError::Address)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let digits = |bits: &str| bits.bytes().all(|byte| byte.is_ascii_digit());
+        let bits = match bits {
+            None => most,
+            Some(bits) => {
+                let number = bits.parse().ok().filter(|n| *n <= most && digits(bits));
+                number.ok_or(PrefixError::Bits { most })?
+            }
+        };
+        // A mapped address counts as what it stands for.
+        let mapped = address.is_ipv6() && address.to_canonical().is_ipv4();
+        let bits = if mapped { bits.saturating_sub(96) } else { bits };
+        let network = Self::of(address, bits);
+        if network.address == address.to_canonical() {
+            Ok(network)
+        } else {
+            Err(PrefixError::HostBits(network))
+        }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+impl fmt::Display for PrefixError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address => f.write_str(
+                "a network begins with an address: write 203.0.113.0/24 or 2001:db8::/32",
+            ),
+            Self::Bits { most } => write!(
+                f,
+                "bits of such an address are counted from 0 to {most}: \
+                write 203.0.113.0/24 or 2001:db8::/32"
+            ),
+            Self::HostBits(network) => {
+                write!(f, "the address has bits behind those that count: write {network}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PrefixError {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn prefix(text: &str) -> Prefix {
+        text.parse().expect("a network")
+    }
+
+    fn error(text: &str) -> String {
+        text.parse::<Prefix>().expect_err("no network").to_string()
+    }
+
+    #[test]
+    fn networks_are_read_and_printed() {
+        for text in ["203.0.113.0/24", "0.0.0.0/0", "10.1.2.3/32", "2001:db8::/32", "::/0"] {
+            assert_eq!(prefix(text).to_string(), text);
+        }
+        assert_eq!(prefix("10.1.2.3").to_string(), "10.1.2.3/32");
+        assert_eq!(prefix("::ffff:203.0.113.0/120").to_string(), "203.0.113.0/24");
+    }
+
+    #[test]
+    fn says_what_to_write_instead() {
+        assert_eq!(
+            error("203.0.113.7/24"),
+            "the address has bits behind those that count: write 203.0.113.0/24"
+        );
+        for text in ["203.0.113.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/+8"] {
+            assert!(error(text).contains("from 0 to 32: write"), "{text}");
+        }
+        assert!(error("::/129").contains("from 0 to 128: write"));
+        assert!(error("203.0.113/24").contains("begins with an address: write"));
+    }
+
+    #[test]
+    fn the_ends_of_a_network_are_in_it() {
+        let known = Prefixes::new([prefix("203.0.113.0/24"), prefix("2001:db8::/32")]);
+        for text in ["203.0.113.0", "203.0.113.255", "::ffff:203.0.113.9", "2001:db8:ffff::1"] {
+            assert!(known.contains(text.parse().expect("an address")), "{text}");
+        }
+        for text in ["203.0.112.255", "203.0.114.0", "2001:db9::", "::", "::203.0.113.9"] {
+            assert!(!known.contains(text.parse().expect("an address")), "{text}");
+        }
+        assert!(Prefixes::new([prefix("::/0")]).contains("10.0.0.1".parse().expect("an address")));
+        assert!(Prefixes::new([prefix("0.0.0.0/0")]).contains("10.0.0.1".parse().expect("it")));
+        assert!(!Prefixes::new([]).contains("10.0.0.1".parse().expect("an address")));
+    }
+
+    proptest! {
+        /// Few addresses and short prefixes, so that they often meet.
+        #[test]
+        fn among_many_as_one_by_one(
+            networks in prop::collection::vec((any::<u32>(), 0_u8..9), 0..12),
+            address: u32,
+        ) {
+            let networks: Vec<_> = networks
+                .into_iter()
+                .map(|(address, bits)| Prefix::of(IpAddr::V4(address.into()), bits))
+                .collect();
+            let address = IpAddr::V4(address.into());
+            let expected =
+                networks.iter().any(|network| Prefix::of(address, network.bits) == *network);
+            prop_assert_eq!(Prefixes::new(networks).contains(address), expected);
+        }
+    }
+}

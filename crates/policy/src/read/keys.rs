@@ -1,0 +1,53 @@
+//! The keys of a policy.
+
+/// Keys of the file itself.
+pub(crate) const FILE: &[&str] = &["decide", "key", "default", "experiment", "rule"];
+
+/// Keys of a rule.
+pub(crate) const RULE: &[&str] = &[
+    "name",
+    "listener",
+    "client",
+    "asn",
+    "country",
+    "time",
+    "sni",
+    "host",
+    "path",
+    "query",
+    "header",
+    "cookie",
+    "size",
+    "use",
+    "experiment",
+];
+
+/// Keys of what is given.
+pub(crate) const SETTINGS: &[&str] = &["quic", "tcp", "initial_window", "pacing_cap"];
+
+/// Keys of an arm: those, and its weight.
+pub(crate) const ARM: &[&str] = &["weight", "quic", "tcp", "initial_window", "pacing_cap"];
+
+/// Keys of an experiment.
+pub(crate) const EXPERIMENT: &[&str] = &["unit", "share", "salt", "arm"];
+
+/// Keys of a size.
+pub(crate) const SIZE: &[&str] = &["min", "below"];
+
+/// Keys of a time.
+pub(crate) const TIME: &[&str] = &["since", "until", "from", "to", "days", "utc_offset"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key that is not in the reference is one that nobody finds.
+    #[test]
+    fn the_reference_has_every_key() {
+        let reference = include_str!("../../../../docs/policy.md");
+        for key in [FILE, RULE, SETTINGS, ARM, EXPERIMENT, SIZE, TIME].into_iter().flatten() {
+            assert!(reference.contains(&format!("`{key}`")), "{key}");
+        }
+        assert!(SETTINGS.iter().all(|key| ARM.contains(key)));
+    }
+}

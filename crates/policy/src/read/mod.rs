@@ -1,0 +1,68 @@
+//! From a text to a policy.
+
+mod condition;
+mod experiment;
+mod keys;
+mod rule;
+mod settings;
+mod time;
+
+use uncork_cc::{Algorithm, CcSpec};
+use uncork_config::{ConfigError, Node, Result, Section};
+
+use crate::Settings;
+use crate::policy::{Policy, When, fingerprint};
+
+/// What connections are given if the policy says nothing at all.
+const OTHERWISE: Settings = Settings {
+    quic: CcSpec::new(Algorithm::Cubic),
+    tcp: None,
+    initial_window: None,
+    pacing_cap: None,
+};
+
+/// When a server asks for the last time.
+const WHEN: [(&str, When); 2] = [("once", When::Once), ("each_request", When::EachRequest)];
+
+/// Reads the policy `name` from `text`.
+pub(crate) fn policy(name: &str, text: &str) -> Result<Policy> {
+    let tree = Node::of_text(text)?;
+    let whole = tree.place.clone();
+    let file = Section::new("a policy", &whole, &tree, keys::FILE)?;
+    let key = file.read("key", key)?.unwrap_or_default();
+    let default = file.read("default", |node| {
+        settings::settings("[default]", file.key_place("default"), node, &OTHERWISE)
+    })?;
+    let default = default.unwrap_or(OTHERWISE);
+    let experiments = experiment::experiments(&file, key, &default)?;
+    let rules = rule::rules(&tree, text, &experiments, &default)?;
+    Ok(Policy {
+        name: name.into(),
+        fingerprint: fingerprint(text),
+        when: file.read("decide", |node| node.choice("time to decide", &WHEN))?.unwrap_or_default(),
+        default,
+        experiments: experiments.into(),
+        rules: rules.into(),
+    })
+}
+
+/// The secret of the hashes: 16 bytes in hexadecimal digits.
+fn key(node: &Node) -> Result<[u8; 16]> {
+    let text = node.text()?;
+    let number = u128::from_str_radix(text, 16).ok();
+    let number = number.filter(|_| text.len() == 32 && !text.starts_with('+'));
+    number.map(u128::to_be_bytes).ok_or_else(|| {
+        ConfigError::new(&node.place, "a key is 32 hexadecimal digits")
+            .help("make one with `openssl rand -hex 16`")
+    })
+}
+
+/// One value, or the members of a list of them.
+fn members(node: &Node) -> Result<&[Node]> {
+    let Ok(list) = node.list() else { return Ok(std::slice::from_ref(node)) };
+    if list.is_empty() {
+        return Err(ConfigError::new(&node.place, "an empty list holds for nobody")
+            .help("leave it out, or give at least one"));
+    }
+    Ok(list)
+}

@@ -1,0 +1,85 @@
+//! Rules.
+
+use uncork_config::{ConfigError, Node, Result, Section, each};
+
+use super::{condition, experiment, keys, settings};
+use crate::Settings;
+use crate::experiment::Experiment;
+use crate::policy::{Gives, Rule};
+
+/// The rules in order.
+pub(crate) fn rules(
+    tree: &Node,
+    text: &str,
+    experiments: &[Experiment],
+    default: &Settings,
+) -> Result<Vec<Rule>> {
+    let rules =
+        each(tree, "rule", keys::RULE, |section| rule(section, text, experiments, default))?;
+    check_names(tree, &rules)?;
+    check_used(tree, experiments, &rules)?;
+    Ok(rules)
+}
+
+fn rule(
+    section: &Section<'_>,
+    text: &str,
+    experiments: &[Experiment],
+    default: &Settings,
+) -> Result<Rule> {
+    let name = section.read("name", name)?;
+    let conditions = condition::conditions(section)?;
+    let gives = gives(section, experiments, default)?;
+    if conditions.is_empty() && matches!(gives, Gives::Settings(_)) {
+        return Err(ConfigError::new(
+            section.place(),
+            "a rule without conditions holds for everybody",
+        )
+        .help("write a condition, or put what it gives into [default]"));
+    }
+    let before = text.as_bytes().iter().take(section.place().span.start);
+    let line = before.filter(|byte| **byte == b'\n').count() + 1;
+    Ok(Rule { name, line, conditions: conditions.into(), gives })
+}
+
+fn name(node: &Node) -> Result<Box<str>> {
+    match node.text()? {
+        "" => Err(ConfigError::new(&node.place, "an empty name is none").help("leave it out")),
+        name => Ok(name.into()),
+    }
+}
+
+fn gives(section: &Section<'_>, experiments: &[Experiment], default: &Settings) -> Result<Gives> {
+    let what = "settings";
+    match section.exactly_one(&["use", "experiment"], what)? {
+        ("use", node) => settings::settings("`use`", section.key_place("use"), node, default)
+            .map(Gives::Settings),
+        (_, node) => experiment::index_of(node, experiments).map(Gives::Experiment),
+    }
+}
+
+fn check_names(tree: &Node, rules: &[Rule]) -> Result<()> {
+    let nodes = tree.get("rule").and_then(|node| node.list().ok()).unwrap_or_default();
+    for (index, rule) in rules.iter().enumerate() {
+        let same = |other: &&Rule| rule.name.is_some() && other.name == rule.name;
+        let Some(first) = rules[..index].iter().find(same) else { continue };
+        let place = nodes.get(index).and_then(|node| node.get("name")).map(|node| &node.place);
+        let name = rule.name.as_deref().unwrap_or_default();
+        let message = format!("two rules are called `{name}`");
+        return Err(ConfigError::new(place.unwrap_or(&tree.place), message)
+            .help(format!("give it a name of its own: line {} has this one", first.line)));
+    }
+    Ok(())
+}
+
+fn check_used(tree: &Node, experiments: &[Experiment], rules: &[Rule]) -> Result<()> {
+    for (index, experiment) in experiments.iter().enumerate() {
+        let uses = |rule: &Rule| matches!(rule.gives, Gives::Experiment(used) if used == index);
+        if !rules.iter().any(uses) {
+            let entries = tree.get("experiment").map(Node::entries).unwrap_or_default();
+            let place = entries.get(index).map_or(&tree.place, |entry| &entry.place);
+            return Err(super::experiment::unused(&experiment.name, place));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! What connections are given.
+
+use uncork_config::{ConfigError, Node, Place, Result, Section};
+use uncork_units::Rate;
+
+use super::keys;
+use crate::Settings;
+
+/// The most bytes of a controller's name in the kernel (`TCP_CA_NAME_MAX` less the byte behind it).
+const NAME: usize = 15;
+
+/// The settings of a table of its own, `otherwise` where it says nothing.
+pub(crate) fn settings(
+    title: &str,
+    place: &Place,
+    node: &Node,
+    otherwise: &Settings,
+) -> Result<Settings> {
+    let section = Section::new(title, place, node, keys::SETTINGS)?;
+    if node.entries().is_empty() {
+        return Err(ConfigError::new(place, format!("{title} gives nothing"))
+            .help("write quic = \"bbr3\" or tcp = \"bbr\" into it, or leave it out"));
+    }
+    of(&section, otherwise)
+}
+
+/// The settings among the keys of `section`.
+pub(crate) fn of(section: &Section<'_>, otherwise: &Settings) -> Result<Settings> {
+    let quic = section.read("quic", Node::controller)?;
+    let tcp = section.read("tcp", kernel_name)?;
+    let window = section.read("initial_window", Node::parse)?;
+    let cap = section.read("pacing_cap", cap)?;
+    Ok(Settings {
+        quic: quic.unwrap_or(otherwise.quic),
+        tcp: tcp.or_else(|| otherwise.tcp.clone()),
+        initial_window: window.or(otherwise.initial_window),
+        pacing_cap: cap.or(otherwise.pacing_cap),
+    })
+}
+
+/// The name that the kernel may have a controller by; only the machine that uses it knows which it
+/// has.
+fn kernel_name(node: &Node) -> Result<Box<str>> {
+    let text = node.text()?;
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    if !text.is_empty() && text.len() <= NAME && text.bytes().all(usual) {
+        return Ok(text.into());
+    }
+    Err(ConfigError::new(&node.place, format!("`{text}` is no name that a kernel has"))
+        .expected("a name such as bbr or cubic")
+        .help("`sysctl net.ipv4.tcp_available_congestion_control` lists this kernel's"))
+}
+
+fn cap(node: &Node) -> Result<Rate> {
+    let rate: Rate = node.parse()?;
+    if rate.bits_per_sec() > 0 {
+        return Ok(rate);
+    }
+    Err(ConfigError::new(&node.place, "a connection that may send nothing never ends")
+        .help("give a rate, or leave the cap out"))
+}

@@ -1,0 +1,130 @@
+//! Windows of time.
+
+use toml_edit::{Datetime, Offset};
+use uncork_config::{ConfigError, Node, Place, Result, Section, Value, wrong_type};
+
+use super::{keys, members};
+use crate::UnixTime;
+use crate::window::{DAY, WEEKDAYS, Window, days_since_1970};
+
+/// Reads `time = { … }`; `place` is that of the key.
+pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
+    let section = Section::new("`time`", place, node, keys::TIME)?;
+    if node.entries().is_empty() {
+        return Err(ConfigError::new(place, "a time without bounds is always")
+            .help("write time = { from = \"18:00\", to = \"23:00\" }"));
+    }
+    let since = section.read("since", instant)?;
+    let until = section.read("until", instant)?;
+    if since.is_some() && until.is_some_and(|until| since >= Some(until)) {
+        return Err(ConfigError::new(section.value_place("until"), "it ends before it begins")
+            .help("give a time behind that of `since`"));
+    }
+    Ok(Window {
+        since,
+        until,
+        hours: hours(&section)?,
+        days: section.read("days", days)?.unwrap_or(0x7f),
+        ahead: section.read("utc_offset", offset)?.unwrap_or(0),
+    })
+}
+
+/// A date and a time with its offset from UTC.
+fn instant(node: &Node) -> Result<UnixTime> {
+    let wrong = |message: &str| {
+        ConfigError::new(&node.place, message).help("write 2026-12-01T18:00:00Z, or +01:00 for Z")
+    };
+    let (Value::Text(text) | Value::Date(text)) = &node.value else {
+        return Err(wrong_type(node, "a date with time").help("write 2026-12-01T18:00:00Z"));
+    };
+    let read: Datetime = text.parse().map_err(|_| wrong("this is no date with time"))?;
+    let (Some(date), Some(time)) = (read.date, read.time) else {
+        return Err(wrong("this is no date with time"));
+    };
+    let ahead = match read.offset {
+        Some(Offset::Z) => 0,
+        Some(Offset::Custom { minutes }) => i64::from(minutes) * 60,
+        None => return Err(wrong("nobody can tell whose time this is")),
+    };
+    let second = i64::from(time.hour) * 3600
+        + i64::from(time.minute) * 60
+        + i64::from(time.second.unwrap_or(0));
+    let day = days_since_1970(date.year, date.month, date.day);
+    Ok(UnixTime(day * DAY + second - ahead))
+}
+
+fn hours(section: &Section<'_>) -> Result<Option<(i64, i64)>> {
+    let (from, to) = match (section.get("from"), section.get("to")) {
+        (None, None) => return Ok(None),
+        (Some(from), Some(to)) => (from, to),
+        (Some(_), None) => return Err(alone(section, "from", "to")),
+        (None, Some(_)) => return Err(alone(section, "to", "from")),
+    };
+    let (begin, end) = (clock(from)?, clock(to)?);
+    if begin == end || begin == DAY {
+        return Err(ConfigError::new(&to.place, "these hours hold no time")
+            .help("leave `from` and `to` out for whole days"));
+    }
+    Ok(Some((begin, end)))
+}
+
+fn alone(section: &Section<'_>, key: &str, other: &str) -> ConfigError {
+    ConfigError::new(section.key_place(key), format!("`{key}` stands without `{other}`"))
+        .help(format!("write {other} = \"23:00\" beside it"))
+}
+
+/// Seconds after midnight, which `24:00` is at the end of a day.
+fn clock(node: &Node) -> Result<i64> {
+    let text = match &node.value {
+        Value::Text(text) | Value::Date(text) => text.as_str(),
+        _ => return Err(wrong_type(node, "a time of the day").help("write \"18:00\"")),
+    };
+    let seconds =
+        minutes(text.strip_suffix(":00").filter(|rest| rest.contains(':')).unwrap_or(text))
+            .map(|minutes| minutes * 60)
+            .filter(|seconds| *seconds <= DAY);
+    seconds.ok_or_else(|| {
+        ConfigError::new(&node.place, format!("`{text}` is no time of the day"))
+            .help("write \"18:00\", from \"00:00\" to \"24:00\"")
+    })
+}
+
+/// `HH:MM` in minutes.
+fn minutes(text: &str) -> Option<i64> {
+    let (hours, minutes) = text.split_once(':')?;
+    let two = |digits: &str| {
+        let plain = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<i64>().ok().filter(|_| plain)
+    };
+    let minutes = two(minutes).filter(|minutes| *minutes < 60)?;
+    Some(two(hours)? * 60 + minutes)
+}
+
+fn days(node: &Node) -> Result<u8> {
+    let mut days = 0;
+    for member in members(node)? {
+        let text = member.text()?;
+        let day = WEEKDAYS.iter().position(|day| *day == text).ok_or_else(|| {
+            ConfigError::new(&member.place, format!("`{text}` is no day"))
+                .expected(format!("one of {}", WEEKDAYS.join(", ")))
+                .nearest(text, WEEKDAYS)
+        })?;
+        days |= 1 << day;
+    }
+    Ok(days)
+}
+
+/// Seconds that local time is ahead of UTC, as `+02:00`.
+fn offset(node: &Node) -> Result<i64> {
+    let text = node.text()?;
+    let sign = match text.as_bytes().first() {
+        Some(b'+') => Some(1),
+        Some(b'-') => Some(-1),
+        _ => None,
+    };
+    let offset = sign.and_then(|sign| Some(sign * minutes(text.get(1..)?)? * 60));
+    offset.filter(|offset| offset.abs() < DAY).ok_or_else(|| {
+        ConfigError::new(&node.place, format!("`{text}` is no offset from UTC"))
+            .help("write \"+02:00\" or \"-05:00\"")
+    })
+}

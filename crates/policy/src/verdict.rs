@@ -1,0 +1,66 @@
+//! Yes, no, or not known yet.
+
+use std::fmt;
+
+/// Whether something holds, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It holds, whatever else becomes known.
+    Yes,
+    /// It does not hold, whatever else becomes known.
+    No,
+    /// What it depends on is not known yet.
+    Unknown,
+}
+
+impl Verdict {
+    /// Whether all of `verdicts` hold: one that does not settles it, known or not what the others
+    /// are.
+    pub(crate) fn all(verdicts: impl Iterator<Item = Self>) -> Self {
+        let mut all = Self::Yes;
+        for verdict in verdicts {
+            match verdict {
+                Self::No => return Self::No,
+                Self::Unknown => all = Self::Unknown,
+                Self::Yes => {}
+            }
+        }
+        all
+    }
+}
+
+impl From<bool> for Verdict {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Unknown => "not known yet",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verdict::{self, No, Unknown, Yes};
+
+    #[test]
+    fn a_conjunction_is_that_of_kleene() {
+        for (one, other, both) in [
+            (Yes, Yes, Yes),
+            (Yes, No, No),
+            (Yes, Unknown, Unknown),
+            (No, Unknown, No),
+            (Unknown, Unknown, Unknown),
+        ] {
+            assert_eq!(Verdict::all([one, other].into_iter()), both);
+            assert_eq!(Verdict::all([other, one].into_iter()), both);
+        }
+        assert_eq!(Verdict::all(std::iter::empty()), Yes);
+    }
+}

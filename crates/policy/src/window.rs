@@ -1,0 +1,126 @@
+//! When.
+
+/// Seconds since 1970 began in UTC, as a server's clock tells them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnixTime(pub i64);
+
+pub(crate) const DAY: i64 = 86_400;
+
+/// The days of a week from Monday on.
+pub(crate) const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+/// A span of time, on certain days, at certain hours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    /// From this time on.
+    pub(crate) since: Option<UnixTime>,
+    /// Before this time.
+    pub(crate) until: Option<UnixTime>,
+    /// Seconds after midnight: from the first, before the second, which may be on the next day.
+    pub(crate) hours: Option<(i64, i64)>,
+    /// A bit for each of [`WEEKDAYS`] on which the hours begin.
+    pub(crate) days: u8,
+    /// Seconds that local time is ahead of UTC.
+    pub(crate) ahead: i64,
+}
+
+impl Window {
+    /// Whether `time` is in it.
+    pub(crate) fn contains(&self, time: UnixTime) -> bool {
+        self.since.is_none_or(|since| since <= time)
+            && self.until.is_none_or(|until| time < until)
+            && self.in_hours(time)
+    }
+
+    fn in_hours(&self, time: UnixTime) -> bool {
+        let local = time.0.saturating_add(self.ahead);
+        let (day, second) = (local.div_euclid(DAY), local.rem_euclid(DAY));
+        match self.hours {
+            None => self.on(day),
+            Some((from, to)) if from < to => (from..to).contains(&second) && self.on(day),
+            Some((from, _)) if second >= from => self.on(day),
+            Some((_, to)) => second < to && self.on(day - 1),
+        }
+    }
+
+    /// 1970 began on a Thursday.
+    fn on(&self, day: i64) -> bool {
+        self.days >> (day + 3).rem_euclid(7) & 1 == 1
+    }
+}
+
+/// Days from 1970 to a date of the Gregorian calendar: whole years, then the days of its months.
+pub(crate) fn days_since_1970(year: u16, month: u8, day: u8) -> i64 {
+    let before = i64::from(year) - 1;
+    let leap_days = |years: i64| years / 4 - years / 100 + years / 400;
+    let is_leap = leap_days(before + 1) > leap_days(before);
+    let begins = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+    let month = usize::from(month.clamp(1, 12)) - 1;
+    let in_year = begins[month] + i64::from(is_leap && month > 1) + i64::from(day) - 1;
+    (before - 1969) * 365 + leap_days(before) - leap_days(1969) + in_year
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALWAYS: Window = Window { since: None, until: None, hours: None, days: 0x7f, ahead: 0 };
+
+    fn at(day: i64, hour: i64) -> UnixTime {
+        UnixTime(day * DAY + hour * 3600)
+    }
+
+    /// `date -u -d … +%s` divided by 86400.
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        for (year, month, day, days) in [
+            (1970, 1, 1, 0),
+            (1970, 3, 1, 59),
+            (1972, 3, 1, 790),
+            (2000, 2, 29, 11_016),
+            (2000, 12, 31, 11_322),
+            (2026, 11, 21, 20_778),
+            (2100, 3, 1, 47_541),
+            (1969, 12, 31, -1),
+            (1900, 1, 1, -25_567),
+        ] {
+            assert_eq!(days_since_1970(year, month, day), days, "{year}-{month}-{day}");
+        }
+    }
+
+    #[test]
+    fn hours_may_pass_midnight_and_count_to_the_day_they_begin_on() {
+        // 1970-01-02 was a Friday.
+        let friday = 1 << 4;
+        let night = Window { hours: Some((22 * 3600, 4 * 3600)), days: friday, ..ALWAYS };
+        assert!(night.contains(at(1, 22)) && night.contains(at(2, 3)));
+        assert!(!night.contains(at(1, 21)) && !night.contains(at(2, 4)));
+        assert!(!night.contains(at(1, 3)), "this belongs to Thursday");
+        assert!(!night.contains(at(2, 22)));
+        let day = Window { hours: Some((9 * 3600, 17 * 3600)), ..night };
+        assert!(day.contains(at(1, 9)) && !day.contains(at(1, 17)) && !day.contains(at(0, 9)));
+    }
+
+    #[test]
+    fn local_time_is_ahead_or_behind() {
+        let evening = Window { hours: Some((18 * 3600, DAY)), ..ALWAYS };
+        assert!(evening.contains(at(0, 18)) && evening.contains(UnixTime(DAY - 1)));
+        let lima = Window { ahead: -5 * 3600, ..evening };
+        assert!(!lima.contains(at(0, 18)) && lima.contains(at(0, 23)) && lima.contains(at(1, 4)));
+    }
+
+    #[test]
+    fn a_span_has_its_beginning_and_not_its_end() {
+        let span = Window { since: Some(at(10, 0)), until: Some(at(11, 0)), ..ALWAYS };
+        assert!(span.contains(at(10, 0)) && span.contains(UnixTime(11 * DAY - 1)));
+        assert!(!span.contains(at(11, 0)) && !span.contains(UnixTime(10 * DAY - 1)));
+    }
+
+    #[test]
+    fn no_time_is_too_far_away() {
+        let night = Window { hours: Some((22 * 3600, 4 * 3600)), ahead: -DAY, ..ALWAYS };
+        for time in [i64::MIN, i64::MAX] {
+            let _ = night.contains(UnixTime(time));
+        }
+    }
+}

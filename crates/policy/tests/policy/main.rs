@@ -1,0 +1,11 @@
+//! Policies as people write them.
+
+mod common;
+mod experiments;
+mod explain;
+mod knowledge;
+mod meaning;
+mod mistakes;
+mod mutations;
+mod origins;
+mod reference;

@@ -1,0 +1,209 @@
+//! What rules decide.
+
+use uncork_policy::{By, Fact, Facts, InitialWindow, Policy, UnixTime, When};
+use uncork_units::ByteCount;
+
+use crate::common::{EXAMPLE, NO_HEADERS, policy, request};
+
+/// One condition, a request changed so that it holds, and one so that it does not.
+type Case = (&'static str, fn(&mut Facts<'_>), fn(&mut Facts<'_>));
+
+const CASES: &[Case] = &[
+    (r#"listener = "Public""#, |_| {}, |facts| facts.listener = Fact::Known("internal")),
+    (r#"listener = ["a", "pub*"]"#, |_| {}, |facts| facts.listener = Fact::Known("xpublic")),
+    (
+        r#"client = "203.0.113.0/24""#,
+        |_| {},
+        |facts| {
+            facts.client = Fact::Known("203.0.112.9".parse().expect("an address"));
+        },
+    ),
+    (
+        r#"client = ["2001:db8::/32", "203.0.113.9"]"#,
+        |facts| facts.client = Fact::Known("::ffff:203.0.113.9".parse().expect("an address")),
+        |facts| facts.client = Fact::Known("203.0.113.8".parse().expect("an address")),
+    ),
+    (r#"asn = ["AS64999", "AS1"]"#, |_| {}, |facts| facts.asn = Fact::Absent),
+    (r#"asn = "AS64999""#, |_| {}, |facts| facts.asn = Fact::Known(1)),
+    (
+        r#"country = ["PE", "DE"]"#,
+        |_| {},
+        |facts| {
+            facts.country = Fact::Known("AT".parse().expect("a country"));
+        },
+    ),
+    // 1970 began on a Thursday.
+    (
+        r#"time = { days = "thu" }"#,
+        |_| {},
+        |facts| {
+            facts.accepted = Fact::Known(UnixTime(86_400));
+        },
+    ),
+    (
+        r#"time = { from = "00:00", to = "00:01" }"#,
+        |_| {},
+        |facts| {
+            facts.accepted = Fact::Known(UnixTime(60));
+        },
+    ),
+    (
+        r#"time = { from = "23:00", to = "24:00", utc_offset = "-00:30" }"#,
+        |_| {},
+        |facts| {
+            facts.accepted = Fact::Known(UnixTime(1800));
+        },
+    ),
+    (
+        "time = { since = 1970-01-01T01:00:00+01:00 }",
+        |_| {},
+        |facts| {
+            facts.accepted = Fact::Known(UnixTime(-1));
+        },
+    ),
+    (
+        r#"time = { until = "1970-01-01T00:00:01Z" }"#,
+        |_| {},
+        |facts| {
+            facts.accepted = Fact::Known(UnixTime(1));
+        },
+    ),
+    (r#"sni = "*.example""#, |_| {}, |facts| facts.sni = Fact::Absent),
+    (
+        r#"host = "*-bbr*""#,
+        |facts| facts.host = Fact::Known("Audio-fa-BBR.example.com:8443"),
+        |_| {},
+    ),
+    (r#"host = "media.example""#, |_| {}, |facts| facts.host = Fact::Known("media.example.com")),
+    (r#"path = "/*.html""#, |_| {}, |facts| facts.path = Fact::Known("/a/index.html")),
+    (
+        r#"path = ["/b", "/**.html"]"#,
+        |facts| facts.path = Fact::Known("/a/i.html"),
+        |facts| {
+            facts.path = Fact::Known("/a/i.htm");
+        },
+    ),
+    (r#"query = { bbr = "" }"#, |facts| facts.query = Fact::Known("x=1&bbr"), |_| {}),
+    (
+        r#"query = { bbr = ["1", "2"] }"#,
+        |facts| facts.query = Fact::Known("bbr=2"),
+        |facts| {
+            facts.query = Fact::Known("bbr=3");
+        },
+    ),
+    (
+        r#"header = { X-Client = "ios/*" }"#,
+        |facts| facts.headers = Fact::Known(&[("X-CLIENT", "ios/17")]),
+        |facts| facts.headers = Fact::Known(&[("X-CLIENT", "iOS/17")]),
+    ),
+    (
+        r#"cookie = { beta = "*", uid = "7" }"#,
+        |facts| facts.headers = Fact::Known(&[("cookie", "uid=7; beta=")]),
+        |facts| facts.headers = Fact::Known(&[("cookie", "beta=1")]),
+    ),
+    (
+        r#"size = { min = "5kB" }"#,
+        |_| {},
+        |facts| {
+            facts.size = Fact::Known(ByteCount::new(4999));
+        },
+    ),
+    (
+        r#"size = { below = "5001B" }"#,
+        |_| {},
+        |facts| {
+            facts.size = Fact::Known(ByteCount::new(5001));
+        },
+    ),
+];
+
+#[test]
+fn each_condition_holds_for_what_it_says() {
+    for (condition, holds, fails) in CASES {
+        let policy = policy(&format!("[[rule]]\n{condition}\nuse = {{ quic = \"bbr3\" }}\n"));
+        let mut facts = request(&NO_HEADERS);
+        holds(&mut facts);
+        let decision = policy.decide(&facts);
+        assert_eq!(decision.by, By::Rule { index: 0, name: None }, "{condition}");
+        assert_eq!(decision.settings.quic.to_string(), "bbr3");
+        let mut facts = request(&NO_HEADERS);
+        fails(&mut facts);
+        assert_eq!(policy.decide(&facts).by, By::Default, "{condition}");
+        let nothing = policy.decide(&Facts::default());
+        assert_eq!((nothing.by, nothing.is_final), (By::Default, false), "{condition}");
+    }
+}
+
+/// `if (req.http.x-original-host == "audio-fa-bbr.spotify.com" && client.requests == 1)`
+#[test]
+fn the_rule_of_a_host_name_is_three_lines() {
+    const RULE: &str = "[[rule]]\nhost = \"*-bbr*\"\nuse = { quic = \"bbr3\", tcp = \"bbr\" }\n";
+    assert_eq!(RULE.lines().count(), 3);
+    let policy = policy(RULE);
+    assert_eq!(policy.when(), When::Once);
+    let mut facts = request(&NO_HEADERS);
+    facts.host = Fact::Unknown;
+    let tentative = policy.decide(&facts);
+    assert_eq!((tentative.by, tentative.is_final), (By::Default, false));
+    assert_eq!(tentative.settings.quic.to_string(), "cubic");
+    facts.host = Fact::Known("audio-fa-bbr.spotify.com");
+    let decision = policy.decide(&facts);
+    assert!(decision.is_final);
+    assert_eq!(decision.settings.tcp.as_deref(), Some("bbr"));
+    facts.host = Fact::Known("audio-fa.spotify.com");
+    let decision = policy.decide(&facts);
+    assert_eq!((decision.by, decision.is_final), (By::Default, true));
+    assert_eq!(decision.settings.tcp, None);
+}
+
+#[test]
+fn an_empty_policy_is_finally_the_default() {
+    let empty = policy("");
+    let decision = empty.decide(&Facts::default());
+    assert_eq!((decision.by, decision.is_final, decision.experiment), (By::Default, true, None));
+    assert_eq!(decision.settings.to_string(), "quic cubic, tcp as the system has it");
+}
+
+#[test]
+fn what_is_left_out_is_as_in_the_default() {
+    let policy = policy(
+        "[default]\nquic = \"reno\"\ntcp = \"htcp\"\npacing_cap = \"5mbit\"\n\
+         [[rule]]\nsni = \"*\"\nuse = { quic = \"bbr3\", initial_window = \"32KiB\" }\n",
+    );
+    let settings = policy.decide(&request(&NO_HEADERS)).settings;
+    assert_eq!(settings.initial_window, Some(InitialWindow::Bytes(ByteCount::new(32_768))));
+    assert_eq!(settings.to_string(), "quic bbr3, tcp htcp, initial window 32KiB, pacing cap 5mbit");
+}
+
+#[test]
+fn the_first_rule_that_holds_decides() {
+    let example = policy(EXAMPLE);
+    assert_eq!(example.when(), When::EachRequest);
+    let mut facts = request(&NO_HEADERS);
+    (facts.host, facts.path) = (Fact::Known("x-bbr.example"), Fact::Known("/audio/1"));
+    facts.size = Fact::Known(ByteCount::new(2_000_000));
+    let name = |policy: &Policy, facts: &Facts<'_>| match policy.decide(facts).by {
+        By::Rule { index, .. } => index,
+        By::Default => usize::MAX,
+    };
+    assert_eq!(name(&example, &facts), 4);
+    facts.sni = Fact::Known("a.cdn.example");
+    assert_eq!(name(&example, &facts), 3);
+    (facts.sni, facts.host) = (Fact::Absent, Fact::Absent);
+    assert_eq!(name(&example, &facts), 5);
+}
+
+#[test]
+fn a_server_can_ask_what_a_policy_needs() {
+    let example = policy(EXAMPLE);
+    assert!(example.asks_origin());
+    assert!(!policy("").asks_origin());
+    assert_eq!(example.rules(), 8);
+    let tcp: Vec<_> = example.settings().filter_map(|it| it.tcp.as_deref()).collect();
+    assert_eq!(tcp.iter().filter(|name| **name == "bbr").count(), 3);
+    let arms: Vec<_> = example.arms().collect();
+    assert_eq!(arms, [("holdback", "cubic"), ("fleet", "control"), ("fleet", "bbr")]);
+    assert_ne!(example.fingerprint(), policy("").fingerprint());
+    assert_eq!(example.fingerprint(), policy(EXAMPLE).fingerprint());
+    assert_eq!(example.name(), "test");
+}

@@ -1,0 +1,125 @@
+//! Whatever a text holds, reading it ends with a policy or with an error that can be shown.
+
+use proptest::prelude::*;
+use uncork_policy::{Facts, Policy};
+
+use crate::common::{EXAMPLE, NO_HEADERS, request};
+
+/// Words that mean something in a policy, to put where they do not belong.
+const WORDS: &[&str] = &[
+    "\"",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    ".",
+    ",",
+    "#",
+    "0",
+    "-1",
+    "1e999",
+    "nan",
+    "true",
+    "\\",
+    "\"*\"",
+    "\"**\"",
+    "\"/\"",
+    "\"0p\"",
+    "\"100%\"",
+    "\"0%\"",
+    "[[rule]]\n",
+    "[experiment.a]\n",
+    "[default]\n",
+    "use = {}\n",
+    "experiment = \"fleet\"\n",
+    "\"bbr3\"",
+    "9223372036854775807",
+    "\u{fffd}",
+    "ü",
+    "time = { from = \"24:00\", to = \"00:00\" }\n",
+    "::/0",
+    "/129",
+    "AS",
+    "0001-01-01T00:00:00-23:59",
+    "9999-12-31T23:59:60Z",
+    "'\\'",
+    "\"cookie:\"",
+    "%",
+];
+
+/// Reads `text`, decides by it, and shows the error if there is one.
+fn read(text: &str) -> bool {
+    match Policy::parse("any", text) {
+        Ok(policy) => {
+            for facts in [Facts::default(), request(&NO_HEADERS)] {
+                let decision = policy.decide(&facts);
+                assert!(policy.explain(&facts).to_string().ends_with(&format!("{decision}\n")));
+            }
+            true
+        }
+        Err(error) => {
+            assert!(!error.message().is_empty());
+            assert!(error.line() >= 1);
+            assert!(error.render("any.toml", false).starts_with("error: "));
+            false
+        }
+    }
+}
+
+/// The nearest boundary of a character.
+fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[test]
+fn the_example_is_read() {
+    assert!(read(EXAMPLE));
+}
+
+#[test]
+fn depth_is_no_danger() {
+    for nested in ["[", "{ a = ", "[[rule]]\nhost = ["] {
+        assert!(!read(&format!("a = {}", nested.repeat(100_000))));
+    }
+    assert!(!read(&format!("[{}]", "a.".repeat(50_000))));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+        read(&text);
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        read(&String::from_utf8_lossy(&bytes));
+    }
+
+    #[test]
+    fn words_in_the_wrong_place(
+        edits in prop::collection::vec(
+            (0..EXAMPLE.len(), 0_usize..30, prop::sample::select(WORDS)),
+            1..4,
+        ),
+    ) {
+        let mut text = EXAMPLE.to_owned();
+        for (at, length, word) in edits {
+            let begin = boundary(&text, at);
+            let end = boundary(&text, begin + length).max(begin);
+            text.replace_range(begin..end, word);
+        }
+        read(&text);
+    }
+
+    /// Lines that are gone, there twice, or in another order.
+    #[test]
+    fn lines_in_another_order(picked in prop::collection::vec(0_usize..80, 0..80)) {
+        let lines: Vec<&str> = EXAMPLE.lines().collect();
+        let text: Vec<&str> = picked.iter().filter_map(|at| lines.get(*at).copied()).collect();
+        read(&text.join("\n"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Databases in MaxMind's format, made here after its description
+//! (`github.com/maxmind/MaxMind-DB/blob/main/MaxMind-DB-spec.md`).
+
+use proptest::prelude::*;
+use uncork_policy::{Fact, Facts, Origin, Origins, UnixTime};
+
+use crate::common::policy;
+
+/// A field of the data section: its type, and payload.
+fn string(text: &str) -> Vec<u8> {
+    let mut bytes = vec![2 << 5 | text.len() as u8];
+    bytes.extend(text.as_bytes());
+    assert!(text.len() < 29, "longer ones have their length elsewhere");
+    bytes
+}
+
+fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = vec![7 << 5 | entries.len() as u8];
+    for (key, value) in entries {
+        bytes.extend(string(key));
+        bytes.extend(value);
+    }
+    bytes
+}
+
+fn uint32(number: u32) -> Vec<u8> {
+    [&[6 << 5 | 4][..], &number.to_be_bytes()].concat()
+}
+
+fn uint16(number: u16) -> Vec<u8> {
+    [&[5 << 5 | 2][..], &number.to_be_bytes()].concat()
+}
+
+/// Of the types above 7 the first byte has the length alone.
+fn extended(kind: u8, payload: &[u8]) -> Vec<u8> {
+    [&[payload.len() as u8, kind - 7][..], payload].concat()
+}
+
+/// A database of IPv4 with one network of at most 31 bits, and `data` for it: one node for each bit.
+fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
+    let mut tree = Vec::new();
+    for bit in 0..bits {
+        let next = if bit + 1 == bits { bits + 16 } else { bit + 1 };
+        let records = if network >> (31 - bit) & 1 == 1 { [bits, next] } else { [next, bits] };
+        for record in records {
+            tree.extend(&record.to_be_bytes()[1..]);
+        }
+    }
+    let metadata = map(&[
+        ("binary_format_major_version", uint16(2)),
+        ("binary_format_minor_version", uint16(0)),
+        ("build_epoch", extended(9, &[0, 0, 0, 1])),
+        ("database_type", string("Test")),
+        ("description", map(&[])),
+        ("ip_version", uint16(4)),
+        ("languages", extended(11, &[])),
+        ("node_count", uint32(bits)),
+        ("record_size", uint16(24)),
+    ]);
+    [&tree[..], &[0; 16], data, b"\xab\xcd\xefMaxMind.com", &metadata].concat()
+}
+
+/// 203.0.113.0/24.
+const NETWORK: u32 = 0xcb00_7100;
+
+fn asn() -> Vec<u8> {
+    database(NETWORK, 24, &map(&[("autonomous_system_number", uint32(64_500))]))
+}
+
+fn country() -> Vec<u8> {
+    database(NETWORK, 24, &map(&[("country", map(&[("iso_code", string("PE"))]))]))
+}
+
+fn origins(databases: impl IntoIterator<Item = Vec<u8>>) -> Origins {
+    let mut origins = Origins::new();
+    for bytes in databases {
+        origins.add(bytes).expect("a database");
+    }
+    origins
+}
+
+fn at(origins: &Origins, address: &str) -> Origin {
+    origins.of(address.parse().expect("an address"))
+}
+
+#[test]
+fn several_databases_tell_together() {
+    let origins = origins([asn(), country()]);
+    let expected = Origin { asn: Some(64_500), country: "PE".parse().ok() };
+    for address in ["203.0.113.0", "203.0.113.255", "::ffff:203.0.113.7"] {
+        assert_eq!(at(&origins, address), expected, "{address}");
+    }
+    for address in ["203.0.112.255", "203.0.114.0", "2001:db8::1"] {
+        assert_eq!(at(&origins, address), Origin::default(), "{address}");
+    }
+}
+
+#[test]
+fn a_rule_can_ask_where_a_client_is() {
+    let policy = policy("[[rule]]\nasn = \"AS64500\"\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }\n");
+    let origins = origins([asn(), country()]);
+    let decided = |address: &str| {
+        let client = address.parse().expect("an address");
+        let facts = Facts::at_accept("public", client, UnixTime(0), origins.of(client));
+        assert_eq!(facts.listener, Fact::Known("public"));
+        let decision = policy.decide(&facts);
+        assert!(decision.is_final, "all that is asked is known");
+        decision.settings.tcp.as_deref()
+    };
+    assert_eq!(decided("203.0.113.9"), Some("bbr"));
+    assert_eq!(decided("198.51.100.1"), None);
+}
+
+#[test]
+fn other_bytes_are_no_database() {
+    let error = Origins::new().add(b"asn,country\n".to_vec()).expect_err("no database");
+    assert!(error.to_string().starts_with("no database in MaxMind's format: "), "{error}");
+    assert!(error.to_string().ends_with("give a file that ends in .mmdb"), "{error}");
+}
+
+#[test]
+fn data_of_another_shape_tell_nothing() {
+    for data in [
+        map(&[("autonomous_system_number", string("AS64500"))]),
+        map(&[("country", string("PE"))]),
+        map(&[("country", map(&[("iso_code", string("Peru"))]))]),
+        string("PE"),
+    ] {
+        let origins = origins([database(NETWORK, 24, &data)]);
+        assert_eq!(at(&origins, "203.0.113.1"), Origin::default());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// A file that was cut or damaged is refused, or tells something or nothing.
+    #[test]
+    fn damage_is_no_danger(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        cut: prop::sample::Index,
+        whole: bool,
+    ) {
+        let mut bytes = country();
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        if !whole {
+            bytes.truncate(cut.index(bytes.len()));
+        }
+        let mut origins = Origins::new();
+        if origins.add(bytes).is_ok() {
+            at(&origins, "203.0.113.1");
+            at(&origins, "2001:db8::1");
+        }
+    }
+}

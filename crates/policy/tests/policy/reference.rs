@@ -1,0 +1,47 @@
+//! The blocks of the reference are policies.
+
+use uncork_policy::Policy;
+
+use crate::common::policy;
+
+const REFERENCE: &str = include_str!("../../../../docs/policy.md");
+
+fn blocks() -> impl Iterator<Item = &'static str> {
+    REFERENCE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next())
+}
+
+#[test]
+fn every_block_of_the_reference_is_read() {
+    assert!(blocks().count() >= 6);
+    for block in blocks() {
+        let policy: Policy = policy(block);
+        assert!(policy.rules() > 0, "{block}");
+    }
+}
+
+#[test]
+fn the_blocks_show_every_condition() {
+    let all: String = blocks().collect();
+    for key in [
+        "listener",
+        "client",
+        "asn",
+        "country",
+        "time",
+        "sni",
+        "host",
+        "path",
+        "query",
+        "header",
+        "cookie",
+        "size",
+        "experiment",
+    ] {
+        assert!(all.contains(&format!("\n{key} = ")), "{key}");
+    }
+}
+
+#[test]
+fn the_first_block_is_the_rule_of_three_lines() {
+    assert_eq!(blocks().next().map(|block| block.lines().count()), Some(3));
+}
