@@ -11,6 +11,7 @@ use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::emu::EmuArgs;
 use crate::lab::LabArgs;
+use crate::policy::PolicyArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,6 +47,7 @@ pub(crate) enum Command {
     /// Run a command behind a path, in real time and over real stacks
     #[command(before_help = crate::emu::EXAMPLES, after_help = crate::emu::AFTER)]
     Emu(Box<EmuArgs>),
+    Policy(PolicyArgs),
     /// Print completions for a shell
     Completions {
         /// The shell

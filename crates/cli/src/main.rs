@@ -14,6 +14,7 @@ mod failure;
 mod lab;
 mod manual;
 mod output;
+mod policy;
 mod progress;
 mod stdout;
 
@@ -39,6 +40,7 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
         (Some(Command::Lab(args)), _) => lab::lab(&args),
         (Some(Command::Emu(args)), _) => emu::emu(&args),
+        (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(Cli::command().render_help().to_string().as_bytes()),

@@ -52,6 +52,12 @@ impl<T> Fact<T> {
         value.map_or(Self::Absent, Self::Known)
     }
 
+    /// The same, but absent if it is unknown.
+    #[must_use]
+    pub fn or_absent(self) -> Self {
+        if matches!(self, Self::Unknown) { Self::Absent } else { self }
+    }
+
     /// What `map` makes of it, if it is known.
     pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Fact<U> {
         self.and_then(|value| Fact::Known(map(value)))
@@ -92,6 +98,27 @@ impl<'a> Facts<'a> {
             country: Fact::known_or_absent(origin.country),
             accepted: Fact::Known(accepted),
             ..Self::default()
+        }
+    }
+
+    /// The same once databases were asked: what they did not tell is absent.
+    #[must_use]
+    pub fn with_whole_origin(self) -> Self {
+        Self { asn: self.asn.or_absent(), country: self.country.or_absent(), ..self }
+    }
+
+    /// The same once the request is there: what the handshake and the request did not tell is
+    /// absent.
+    #[must_use]
+    pub fn with_whole_request(self) -> Self {
+        Self {
+            sni: self.sni.or_absent(),
+            host: self.host.or_absent(),
+            path: self.path.or_absent(),
+            query: self.query.or_absent(),
+            headers: self.headers.or_absent(),
+            size: self.size.or_absent(),
+            ..self
         }
     }
 }

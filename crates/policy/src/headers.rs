@@ -22,6 +22,12 @@ impl<N: AsRef<str>, V: AsRef<[u8]>, const COUNT: usize> Headers for [(N, V); COU
     }
 }
 
+impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for Vec<(N, V)> {
+    fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        self.as_slice().any(name, test)
+    }
+}
+
 /// Whether `test` holds of any value of the cookie `name` (RFC 6265 §4.2.1). HTTP/2 and HTTP/3 may
 /// send several fields (RFC 9113 §8.2.3).
 pub(crate) fn any_cookie(

@@ -36,4 +36,4 @@ pub use policy::{Policy, When};
 pub use settings::{InitialWindow, InitialWindowError, Settings};
 pub use uncork_config::ConfigError as PolicyError;
 pub use verdict::Verdict;
-pub use window::UnixTime;
+pub use window::{NoTime, UnixTime};

@@ -119,6 +119,23 @@ impl Policy {
         conditions.any(|condition| matches!(condition.test, Test::Asn(_) | Test::Country(_)))
     }
 
+    /// What there is, in a line: `3 rules, 1 experiment of 2 arms`.
+    pub fn summary(&self) -> String {
+        let count = |count: usize, what: &str| {
+            format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+        };
+        let arms: usize = self.experiments.iter().map(|it| it.arms.len()).sum();
+        let (experiments, arms) = (count(self.experiments.len(), "experiment"), count(arms, "arm"));
+        let mut parts = vec![count(self.rules.len(), "rule")];
+        if !self.experiments.is_empty() {
+            parts.push(format!(", {experiments} of {arms}"));
+        }
+        if self.asks_origin() {
+            parts.push("; `asn` and `country` hold for nobody without a database".to_owned());
+        }
+        parts.concat()
+    }
+
     /// All that connections can be given: the default, then what rules give, then arms.
     pub fn settings(&self) -> impl Iterator<Item = &Settings> {
         let rules = self.rules.iter().filter_map(|rule| match &rule.gives {

@@ -1,8 +1,23 @@
 //! When.
 
-/// Seconds since 1970 began in UTC, as a server's clock tells them.
+use std::fmt;
+use std::str::FromStr;
+
+use toml_edit::{Datetime, Offset};
+
+/// Seconds since 1970 began in UTC, as a server's clock tells them. Written
+/// `2026-12-01T18:00:00Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixTime(pub i64);
+
+/// Why a text is no time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoTime {
+    /// It is no date with a time.
+    Unreadable,
+    /// It does not say how far its clock is ahead of UTC.
+    NoOffset,
+}
 
 pub(crate) const DAY: i64 = 86_400;
 
@@ -49,6 +64,37 @@ impl Window {
     }
 }
 
+impl FromStr for UnixTime {
+    type Err = NoTime;
+
+    fn from_str(text: &str) -> Result<Self, NoTime> {
+        let read: Datetime = text.parse().map_err(|_| NoTime::Unreadable)?;
+        let (Some(date), Some(time)) = (read.date, read.time) else {
+            return Err(NoTime::Unreadable);
+        };
+        let ahead = match read.offset.ok_or(NoTime::NoOffset)? {
+            Offset::Z => 0,
+            Offset::Custom { minutes } => i64::from(minutes) * 60,
+        };
+        let minute = i64::from(time.hour) * 60 + i64::from(time.minute);
+        let second = minute * 60 + i64::from(time.second.unwrap_or(0));
+        let day = days_since_1970(date.year, date.month, date.day);
+        Ok(Self(day * DAY + second - ahead))
+    }
+}
+
+impl fmt::Display for NoTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreadable => "this is no date with time",
+            Self::NoOffset => "nobody can tell whose time this is",
+        })?;
+        f.write_str(": write 2026-12-01T18:00:00Z, or +01:00 for Z")
+    }
+}
+
+impl std::error::Error for NoTime {}
+
 /// Days from 1970 to a date of the Gregorian calendar: whole years, then the days of its months.
 pub(crate) fn days_since_1970(year: u16, month: u8, day: u8) -> i64 {
     let before = i64::from(year) - 1;
@@ -86,6 +132,22 @@ mod tests {
         ] {
             assert_eq!(days_since_1970(year, month, day), days, "{year}-{month}-{day}");
         }
+    }
+
+    #[test]
+    fn times_are_read_with_their_offsets() {
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00Z", 0),
+            ("1970-01-01T01:00:30+01:00", 30),
+            ("1969-12-31T19:00:00-05:00", 0),
+            ("2026-11-21 12:00:00.5Z", 20_778 * DAY + DAY / 2),
+        ] {
+            assert_eq!(text.parse(), Ok(UnixTime(seconds)), "{text}");
+        }
+        for text in ["", "1970-01-01", "12:00:00", "1970-02-30T00:00:00Z", "now"] {
+            assert_eq!(text.parse::<UnixTime>(), Err(NoTime::Unreadable), "{text}");
+        }
+        assert_eq!("1970-01-01T00:00:00".parse::<UnixTime>(), Err(NoTime::NoOffset));
     }
 
     #[test]

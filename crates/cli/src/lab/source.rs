@@ -72,7 +72,8 @@ pub(super) fn wrong(error: &ScenarioError, given: &str, color: Color) -> Failure
     Failure::Shown(error.render(given, color::on_stderr(color)))
 }
 
-fn unreadable(error: &io::Error) -> String {
+/// Why a file cannot be read.
+pub(crate) fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::InvalidData => "it is no text".to_owned(),

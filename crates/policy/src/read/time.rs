@@ -1,11 +1,10 @@
 //! Windows of time.
 
-use toml_edit::{Datetime, Offset};
 use uncork_config::{ConfigError, Node, Place, Result, Section, Value, wrong_type};
 
 use super::{keys, members};
-use crate::UnixTime;
-use crate::window::{DAY, WEEKDAYS, Window, days_since_1970};
+use crate::window::{DAY, WEEKDAYS, Window};
+use crate::{NoTime, UnixTime};
 
 /// Reads `time = { … }`; `place` is that of the key.
 pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
@@ -29,28 +28,12 @@ pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
     })
 }
 
-/// A date and a time with its offset from UTC.
+/// A date and a time with its offset from UTC, as a string or as TOML has them.
 fn instant(node: &Node) -> Result<UnixTime> {
-    let wrong = |message: &str| {
-        ConfigError::new(&node.place, message).help("write 2026-12-01T18:00:00Z, or +01:00 for Z")
-    };
     let (Value::Text(text) | Value::Date(text)) = &node.value else {
         return Err(wrong_type(node, "a date with time").help("write 2026-12-01T18:00:00Z"));
     };
-    let read: Datetime = text.parse().map_err(|_| wrong("this is no date with time"))?;
-    let (Some(date), Some(time)) = (read.date, read.time) else {
-        return Err(wrong("this is no date with time"));
-    };
-    let ahead = match read.offset {
-        Some(Offset::Z) => 0,
-        Some(Offset::Custom { minutes }) => i64::from(minutes) * 60,
-        None => return Err(wrong("nobody can tell whose time this is")),
-    };
-    let second = i64::from(time.hour) * 3600
-        + i64::from(time.minute) * 60
-        + i64::from(time.second.unwrap_or(0));
-    let day = days_since_1970(date.year, date.month, date.day);
-    Ok(UnixTime(day * DAY + second - ahead))
+    text.parse().map_err(|error: NoTime| ConfigError::worded(&node.place, error))
 }
 
 fn hours(section: &Section<'_>) -> Result<Option<(i64, i64)>> {

@@ -199,6 +199,11 @@ fn a_server_can_ask_what_a_policy_needs() {
     assert!(example.asks_origin());
     assert!(!policy("").asks_origin());
     assert_eq!(example.rules(), 8);
+    assert_eq!(
+        example.summary(),
+        "8 rules, 2 experiments of 3 arms; `asn` and `country` hold for nobody without a database"
+    );
+    assert_eq!(policy("").summary(), "0 rules");
     let tcp: Vec<_> = example.settings().filter_map(|it| it.tcp.as_deref()).collect();
     assert_eq!(tcp.iter().filter(|name| **name == "bbr").count(), 3);
     let arms: Vec<_> = example.arms().collect();
@@ -206,4 +211,17 @@ fn a_server_can_ask_what_a_policy_needs() {
     assert_ne!(example.fingerprint(), policy("").fingerprint());
     assert_eq!(example.fingerprint(), policy(EXAMPLE).fingerprint());
     assert_eq!(example.name(), "test");
+}
+
+#[test]
+fn what_a_whole_request_does_not_tell_is_absent() {
+    let example = policy(EXAMPLE);
+    let all = request(&NO_HEADERS);
+    let mut facts = Facts { sni: Fact::Unknown, size: Fact::Unknown, ..all };
+    facts.path = Fact::Unknown;
+    assert!(!example.decide(&facts).is_final);
+    let whole = facts.with_whole_request();
+    assert_eq!((whole.sni, whole.path, whole.size), (Fact::Absent, Fact::Absent, Fact::Absent));
+    assert_eq!((whole.host, whole.client), (all.host, all.client));
+    assert!(example.decide(&whole).is_final);
 }

@@ -1,0 +1,90 @@
+//! `uncork policy`: policies, read and explained.
+
+mod args;
+
+use std::fs;
+
+use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy};
+
+use crate::color;
+use crate::failure::Failure;
+use crate::lab::source::unreadable;
+use crate::stdout;
+pub(crate) use args::PolicyArgs;
+use args::{ExplainArgs, FileArgs, PolicyCommand};
+
+pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
+    match &args.command {
+        PolicyCommand::Check(args) => check(args),
+        PolicyCommand::Explain(args) => explain(args),
+    }
+}
+
+fn read(args: &FileArgs) -> Result<Policy, Failure> {
+    let given = args.file.display().to_string();
+    let text = fs::read_to_string(&args.file)
+        .map_err(|error| Failure::value("<FILE>", &given, unreadable(&error)))?;
+    Policy::parse(&given, &text)
+        .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(args.color))))
+}
+
+fn check(args: &FileArgs) -> Result<(), Failure> {
+    let policy = read(args)?;
+    stdout::write(format!("{}: {}\n", policy.name(), policy.summary()).as_bytes())
+}
+
+fn explain(args: &ExplainArgs) -> Result<(), Failure> {
+    let policy = read(&args.file)?;
+    let origin = origin(args)?;
+    let fields = fields(args);
+    let explanation = policy.explain(&facts(args, origin, &fields)).to_string();
+    stdout::write(explanation.as_bytes())
+}
+
+/// Where the client is: as was given, else as the databases tell.
+fn origin(args: &ExplainArgs) -> Result<Origin, Failure> {
+    let mut origins = Origins::new();
+    for file in &args.geo {
+        let wrong = |reason: String| Failure::value("--geo <FILE.mmdb>", file.display(), reason);
+        let bytes = fs::read(file).map_err(|error| wrong(unreadable(&error)))?;
+        origins.add(bytes).map_err(|error| wrong(error.to_string()))?;
+    }
+    let found = args.ip.map(|address| origins.of(address)).unwrap_or_default();
+    Ok(Origin { asn: args.asn.or(found.asn), country: args.country.or(found.country) })
+}
+
+fn fields(args: &ExplainArgs) -> Vec<(String, String)> {
+    let cookies = args.cookie.iter().map(|cookie| ("cookie".to_owned(), cookie.clone()));
+    args.header.iter().cloned().chain(cookies).collect()
+}
+
+fn facts<'a>(args: &'a ExplainArgs, origin: Origin, fields: &'a dyn Headers) -> Facts<'a> {
+    let path = args.path.as_deref().map(|path| path.split_once('?').unwrap_or((path, "")));
+    let connection = Facts {
+        listener: given(args.listener.as_deref()),
+        client: given(args.ip),
+        asn: given(origin.asn),
+        country: given(origin.country),
+        accepted: given(args.at),
+        sni: given(args.sni.as_deref()),
+        ..Facts::default()
+    };
+    // What databases do not have is not known later, either.
+    let connection = if args.geo.is_empty() { connection } else { connection.with_whole_origin() };
+    if args.host.is_none() && path.is_none() && args.size.is_none() && args.fields() == 0 {
+        return connection;
+    }
+    let request = Facts {
+        host: given(args.host.as_deref()),
+        path: given(path.map(|(path, _)| path)),
+        query: given(path.map(|(_, query)| query)),
+        headers: Fact::Known(fields),
+        size: given(args.size),
+        ..connection
+    };
+    request.with_whole_request()
+}
+
+fn given<T>(value: Option<T>) -> Fact<T> {
+    value.map_or(Fact::Unknown, Fact::Known)
+}

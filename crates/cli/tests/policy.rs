@@ -1,0 +1,110 @@
+//! What `uncork policy` says.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+
+use common::{Finished, Scratch, command, finish, stdout};
+
+const POLICY: &str = "\
+[[rule]]
+name = \"spotify\"
+host = \"*-bbr*\"
+use = { quic = \"bbr3\", tcp = \"bbr\" }
+
+[[rule]]
+country = \"PE\"
+query = { bbr = \"1\" }
+header = { x-client = \"ios/*\" }
+cookie = { uid = \"7\" }
+size = { min = \"1MB\" }
+time = { since = 2026-01-01T00:00:00Z }
+use = { tcp = \"bbr\" }
+";
+
+/// `uncork policy` in a directory where `policy.toml` is `text`.
+fn policy(scratch: &Scratch, text: &str, arguments: &[&str]) -> Finished {
+    fs::write(scratch.path("policy.toml"), text).unwrap();
+    let mut command = command("policy");
+    command.args(arguments).current_dir(scratch.path(""));
+    finish(command)
+}
+
+fn explained(name: &str, arguments: &[&str]) -> String {
+    let scratch = Scratch::new(name);
+    let all = [&["explain", "policy.toml"], arguments].concat();
+    let Finished { status, stdout, stderr } = policy(&scratch, POLICY, &all);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    stdout
+}
+
+#[test]
+fn a_good_policy_is_summed_up() {
+    let scratch = Scratch::new("policy-check");
+    let Finished { status, stdout, stderr } = policy(&scratch, POLICY, &["check", "policy.toml"]);
+    assert_eq!((status, stderr.as_str()), (0, ""));
+    let expected = "policy.toml: 2 rules; `asn` and `country` hold for nobody without a database\n";
+    assert_eq!(stdout, expected);
+}
+
+#[test]
+fn a_bad_policy_is_shown_with_its_place() {
+    let scratch = Scratch::new("policy-bad");
+    for arguments in [&["check", "policy.toml"], &["explain", "policy.toml"]] {
+        let text = POLICY.replace("host", "hots");
+        let Finished { status, stdout, stderr } = policy(&scratch, &text, arguments);
+        assert_eq!((status, stdout.as_str()), (2, ""));
+        assert!(stderr.starts_with("error: unknown key `hots` in [[rule]]\n"), "{stderr}");
+        assert!(stderr.contains("policy.toml:3:1") && stderr.contains("did you mean `host`?"));
+    }
+    let Finished { status, stderr, .. } = policy(&scratch, POLICY, &["check", "none.toml"]);
+    assert_eq!(status, 2);
+    assert!(stderr.contains("'none.toml' for '<FILE>': there is no such file"), "{stderr}");
+}
+
+#[test]
+fn what_was_just_accepted_is_decided_for_now() {
+    let shown = explained("policy-accept", &["--ip", "203.0.113.9", "--listener", "public"]);
+    assert!(
+        shown.starts_with("rule 1 `spotify` (line 1) may hold when more is known\n"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("the default decides for now: quic cubic, tcp as the system has it\n"));
+}
+
+#[test]
+fn a_request_is_decided_finally() {
+    let shown = explained("policy-host", &["--host", "audio-fa-bbr.example.com"]);
+    assert!(shown.ends_with("rule 1 `spotify` decides finally: quic bbr3, tcp bbr\n"), "{shown}");
+    let mut all = vec!["--country", "PE", "--path", "/a?x&bbr=1", "--header", "X-Client: ios/17"];
+    all.extend(["--cookie", "uid=7", "--size", "3MB", "--at", "2026-12-01T18:00:00Z"]);
+    let shown = explained("policy-request", &all);
+    assert!(shown.contains("host = *-bbr*: no, the host is absent\n"), "{shown}");
+    assert!(shown.ends_with("rule 2 decides finally: quic cubic, tcp bbr\n"), "{shown}");
+}
+
+#[test]
+fn wrong_arguments_say_how_to_write_them() {
+    let scratch = Scratch::new("policy-arguments");
+    for (argument, value, message) in [
+        ("--ip", "203.0.113", "invalid IP address"),
+        ("--asn", "ASX", "write AS and a number"),
+        ("--country", "Peru", "write PE for Peru"),
+        ("--at", "2026-12-01", "write 2026-12-01T18:00:00Z"),
+        ("--header", "x", "write it as 'x-client: ios/1'"),
+        ("--size", "3", "write 3MB"),
+        ("--ip=10.0.0.1", "--geo=policy.toml", "no database in MaxMind's format"),
+        ("--ip=10.0.0.1", "--geo=none.mmdb", "there is no such file"),
+    ] {
+        let arguments = ["explain", "policy.toml", argument, value];
+        let Finished { status, stdout, stderr } = policy(&scratch, POLICY, &arguments);
+        assert_eq!((status, stdout.as_str()), (2, ""), "{argument} {value}");
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}
+
+#[test]
+fn help_begins_with_examples() {
+    assert!(stdout("policy check --help").starts_with("Examples:\n  uncork policy check"));
+    assert!(stdout("policy explain --help").starts_with("Examples:\n  uncork policy explain"));
+}
