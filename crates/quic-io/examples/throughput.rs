@@ -1,0 +1,239 @@
+//! What a gigabyte costs the server: one stream over a pair of virtual Ethernet devices (MTU 1500)
+//! between two network namespaces, the server on core 0, the client on core 1. Needs root, `ip` and
+//! `taskset`.
+//!
+//! `throughput [ROUNDS] [CONTROLLER…]`: medians of interleaved rounds. Besides uncork's controllers there
+//! are those of the stack itself, `noq-cubic` and `noq-bbr3`. `WAIT_US` in the environment sets for how
+//! long a connection may be held back for larger batches.
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot run has failed")]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::{SocketAddr, UdpSocket};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use common::{Ask, Asking, Ends, Serving, Told, certificate, now, transport};
+use noq_proto::ConnectionError;
+use rustix::time::{ClockId, clock_gettime};
+use uncork_quic_io::{SocketStats, Stats, Workers, bind};
+
+const BYTES: u64 = 1_000_000_000;
+const SECRETS: [&str; 2] = ["CERTIFICATE", "KEY"];
+const SERVER: &str = "10.254.77.1:4433";
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["serve", cc] => serve(cc),
+        ["get"] => get(),
+        [] => measure(5, &["bbr3", "cubic"]),
+        [rounds] => measure(rounds.parse().unwrap(), &["bbr3", "cubic"]),
+        [rounds, ref ccs @ ..] => measure(rounds.parse().unwrap(), ccs),
+    }
+}
+
+/// Seconds of all cores that this process has used.
+fn cpu() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Both ends must know the same certificate, which whoever started them made.
+fn ends() -> Ends {
+    let [certificate, key] = SECRETS.map(|name| {
+        let text = std::env::var(name).unwrap();
+        text.split(' ').map(|byte| byte.parse().unwrap()).collect::<Vec<u8>>()
+    });
+    Ends::with(&certificate, &key, &transport(Duration::from_secs(30)))
+}
+
+fn serve(cc: &str) {
+    let ends = ends();
+    let mut app = Serving::new(&ends, cc.strip_prefix("noq-").unwrap_or(cc));
+    if let Some(name) = cc.strip_prefix("noq-") {
+        let mut transport = transport(Duration::from_secs(30));
+        if name == "bbr3" {
+            let config = noq_proto::congestion::Bbr3Config::default();
+            transport.congestion_controller_factory(Arc::new(config));
+        }
+        let mut config = (*ends.server.base()).clone();
+        config.transport_config(Arc::new(transport));
+        app.other = Some(Arc::new(config));
+    }
+    let mut config = ends.server_config();
+    if let Ok(wait) = std::env::var("WAIT_US") {
+        config.limits.longest_wait = Duration::from_micros(wait.parse().unwrap());
+    }
+    let sockets = bind(SERVER.parse().unwrap(), 1).unwrap();
+    let lost = Arc::clone(&app.lost);
+    let workers = Workers::start(sockets, &config, move |_| app.clone()).unwrap();
+    println!("ready");
+    let before = cpu();
+    // Until the other process closes the pipe.
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    let used = cpu() - before;
+    let Stats { socket, wakes, .. } = workers.stats(0);
+    drop(workers);
+    let SocketStats { batches_sent, datagrams_sent, blocked, datagrams_received, .. } = socket;
+    let lost = lost.load(std::sync::atomic::Ordering::Relaxed);
+    println!(
+        "{used} {batches_sent} {datagrams_sent} {blocked} {datagrams_received} {wakes} {lost}"
+    );
+}
+
+fn get() {
+    let client = ends().client;
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    let make = move |_| Asking { client: client.clone() };
+    let workers = Workers::start(vec![socket], &Ends::client_config(), make).unwrap();
+    let (tell, told) = channel();
+    let remote: SocketAddr = SERVER.parse().unwrap();
+    let (before, start) = (cpu(), now());
+    workers.tell(0, Ask { remote, bytes: BYTES, streams: 1, looks: false, tell });
+    let end = told.iter().find(|told| matches!(told, Told::Over { .. }));
+    let (used, took) = (cpu() - before, start.elapsed().as_secs_f64());
+    let Some(Told::Over { bytes: BYTES, reason: ConnectionError::LocallyClosed, .. }) = end else {
+        panic!("{end:?}");
+    };
+    println!("{used} {took}");
+}
+
+/// Two namespaces with a wire between them.
+struct Wire {
+    names: [String; 2],
+    secrets: [String; 2],
+}
+
+impl Wire {
+    fn new() -> Self {
+        let names = ["s", "c"].map(|end| format!("uncork-{}-{end}", std::process::id()));
+        let (certificate, key) = certificate();
+        let secrets = [certificate, key]
+            .map(|bytes| bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(" "));
+        let wire = Self { names, secrets };
+        let [server, client] = &wire.names;
+        for command in [
+            format!("netns add {server}"),
+            format!("netns add {client}"),
+            format!("link add wire netns {server} type veth peer name wire netns {client}"),
+            format!("-n {server} addr add 10.254.77.1/24 dev wire"),
+            format!("-n {client} addr add 10.254.77.2/24 dev wire"),
+            format!("-n {server} link set wire up mtu 1500"),
+            format!("-n {client} link set wire up mtu 1500"),
+        ] {
+            let status = Command::new("ip").args(command.split(' ')).status().unwrap();
+            assert!(status.success(), "ip {command}");
+        }
+        wire
+    }
+
+    fn start(&self, end: usize, args: &[&str]) -> Child {
+        let program = std::env::current_exe().unwrap();
+        let core = end.to_string();
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.names[end], "taskset", "-c", &core]);
+        command.arg(program).args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.envs(SECRETS.iter().zip(&self.secrets)).spawn().unwrap()
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        }
+    }
+}
+
+/// What one transfer showed.
+#[derive(Clone, Copy)]
+struct Round {
+    server_cpu: f64,
+    client_cpu: f64,
+    mbit: f64,
+    per_batch: f64,
+    blocked: f64,
+    acks: f64,
+    wakes: f64,
+    lost: f64,
+}
+
+fn round(wire: &Wire, cc: &str) -> Round {
+    let mut server = wire.start(0, &["serve", cc]);
+    let mut output = BufReader::new(server.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    let client = wire.start(1, &["get"]).wait_with_output().unwrap();
+    drop(server.stdin.take());
+    line.clear();
+    output.read_line(&mut line).unwrap();
+    server.wait().unwrap();
+    let numbers = |text: &str| -> Vec<f64> {
+        text.split_whitespace().map(|number| number.parse().unwrap()).collect()
+    };
+    let [used, batches, datagrams, blocked, acks, wakes, lost] = numbers(&line)[..] else {
+        panic!("the server said {line:?}");
+    };
+    let [client_cpu, took] = numbers(std::str::from_utf8(&client.stdout).unwrap())[..] else {
+        panic!("the client failed");
+    };
+    let gigabytes = BYTES as f64 / 1e9;
+    Round {
+        server_cpu: used / gigabytes,
+        client_cpu: client_cpu / gigabytes,
+        mbit: BYTES as f64 * 8.0 / 1e6 / took,
+        per_batch: datagrams / batches,
+        blocked,
+        acks,
+        wakes,
+        lost: lost / 1e6,
+    }
+}
+
+fn measure(rounds: usize, ccs: &[&str]) {
+    let wire = Wire::new();
+    let mut results: Vec<Vec<Round>> = vec![Vec::new(); ccs.len()];
+    for _ in 0..rounds {
+        for (cc, results) in ccs.iter().zip(&mut results) {
+            results.push(round(&wire, cc));
+        }
+    }
+    println!("1 GB on one stream, veth, MTU 1500; medians of {rounds} rounds (least to most)");
+    println!(
+        "{:<10} {:>22} {:>14} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10}",
+        "controller",
+        "server CPU-s/GB",
+        "client CPU-s",
+        "Mbit/s",
+        "dgrams/send",
+        "EAGAIN",
+        "received",
+        "wakes",
+        "lost MB"
+    );
+    for (cc, results) in ccs.iter().zip(&results) {
+        let of = |field: fn(&Round) -> f64| {
+            let mut values: Vec<f64> = results.iter().map(field).collect();
+            values.sort_by(f64::total_cmp);
+            (values[values.len() / 2], values[0], values[values.len() - 1])
+        };
+        let (cpu, least, most) = of(|round| round.server_cpu);
+        println!(
+            "{cc:<10} {:>22} {:>14.2} {:>12.0} {:>11.1} {:>8.0} {:>10.0} {:>10.0} {:>10.2}",
+            format!("{cpu:.2} ({least:.2} to {most:.2})"),
+            of(|round| round.client_cpu).0,
+            of(|round| round.mbit).0,
+            of(|round| round.per_batch).0,
+            of(|round| round.blocked).0,
+            of(|round| round.acks).0,
+            of(|round| round.wakes).0,
+            of(|round| round.lost).0,
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! What arrives, and who gets a connection.
+
+use std::time::Instant;
+
+use noq_proto::{DatagramEvent, Incoming, Transmit};
+
+use super::{Datagram, Driver};
+use crate::app::{App, Arrival, Load, Verdict};
+
+impl<A: App> Driver<A> {
+    /// A datagram has arrived.
+    pub fn receive(&mut self, now: Instant, datagram: Datagram) {
+        let Datagram { path, ecn, data } = datagram;
+        let mut reply = Vec::new();
+        match self.endpoint.handle(now, path, ecn, data, &mut reply) {
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                if let Some(entry) = self.table.get_mut(handle.0) {
+                    entry.connection.handle_event(event);
+                    if entry.mark_ready() {
+                        self.ready.push_back(handle.0);
+                    }
+                }
+            }
+            Some(DatagramEvent::NewConnection(incoming)) => self.admit(now, incoming),
+            Some(DatagramEvent::Response(transmit)) => self.replies.push(transmit, reply),
+            None => {}
+        }
+    }
+
+    fn admit(&mut self, now: Instant, incoming: Incoming) {
+        let load = Load { connections: self.table.len(), handshaking: self.table.handshaking() };
+        let verdict = if self.shutdown.is_some() || load.connections >= self.limits.connections {
+            Verdict::Refuse
+        } else {
+            self.app.incoming(&Arrival { now, incoming: &incoming, load })
+        };
+        let mut reply = Vec::new();
+        match verdict {
+            Verdict::Accept { config, cc, state } => {
+                match self.endpoint.accept(incoming, now, &mut reply, Some(config)) {
+                    Ok((handle, connection)) => {
+                        self.stats.accepted += 1;
+                        self.table.insert(handle.0, connection, cc, state);
+                        self.mark_ready(handle.0);
+                    }
+                    Err(error) => {
+                        self.stats.failed += 1;
+                        self.reply(error.response, reply);
+                    }
+                }
+            }
+            Verdict::Retry if incoming.may_retry() => {
+                self.stats.retried += 1;
+                let retry = self.endpoint.retry(incoming, &mut reply).ok();
+                self.reply(retry, reply);
+            }
+            Verdict::Retry | Verdict::Refuse => {
+                self.stats.declined += 1;
+                let refusal = self.endpoint.refuse(incoming, &mut reply);
+                self.reply(Some(refusal), reply);
+            }
+            Verdict::Ignore => {
+                self.stats.ignored += 1;
+                self.endpoint.ignore(incoming);
+            }
+        }
+    }
+
+    fn reply(&mut self, transmit: Option<Transmit>, contents: Vec<u8>) {
+        if let Some(transmit) = transmit {
+            self.replies.push(transmit, contents);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! What an application can do from outside of its connections.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use noq_proto::{ClientConfig, ConnectError, Endpoint};
+use uncork_quic::Handle;
+
+use super::Driver;
+use super::table::Table;
+use crate::app::{App, ConnectionKey, Turn};
+use crate::stats::DriverStats;
+
+/// All connections of a worker.
+pub struct Host<'a, S> {
+    /// The time.
+    pub now: Instant,
+    endpoint: &'a mut Endpoint,
+    table: &'a mut Table<S>,
+    ready: &'a mut VecDeque<usize>,
+    stats: &'a mut DriverStats,
+}
+
+impl<A: App> Driver<A> {
+    pub(super) fn host(&mut self, now: Instant) -> (&mut A, Host<'_, A::State>) {
+        let host = Host {
+            now,
+            endpoint: &mut self.endpoint,
+            table: &mut self.table,
+            ready: &mut self.ready,
+            stats: &mut self.stats,
+        };
+        (&mut self.app, host)
+    }
+}
+
+impl<S> Host<'_, S> {
+    /// Begins a connection with `remote`, which has a certificate for `server_name`.
+    /// [`crate::Client::begin`] makes the configuration.
+    ///
+    /// # Errors
+    ///
+    /// If the address or the name is none to connect to.
+    pub fn connect(
+        &mut self,
+        (cc, config): (Handle, ClientConfig),
+        remote: SocketAddr,
+        server_name: &str,
+        state: S,
+    ) -> Result<ConnectionKey, ConnectError> {
+        let (handle, connection) = self.endpoint.connect(self.now, config, remote, server_name)?;
+        self.stats.begun += 1;
+        self.table.insert(handle.0, connection, cc, state);
+        self.touch(handle.0);
+        self.table.key(handle.0).ok_or(ConnectError::EndpointStopping)
+    }
+
+    /// A connection to do something with, if it is still there.
+    pub fn turn(&mut self, key: ConnectionKey) -> Option<Turn<'_, S>> {
+        self.table.find(key)?;
+        self.touch(key.slot);
+        let entry = self.table.find(key)?;
+        Some(entry.turn(key.slot, self.now))
+    }
+
+    /// All connections, those included that are over and wait for late packets.
+    pub fn keys(&mut self) -> Vec<ConnectionKey> {
+        let slots = self.table.slots();
+        slots.into_iter().filter_map(|slot| self.table.key(slot)).collect()
+    }
+
+    fn touch(&mut self, slot: usize) {
+        if self.table.get_mut(slot).is_some_and(super::table::Entry::mark_ready) {
+            self.ready.push_back(slot);
+        }
+    }
+}

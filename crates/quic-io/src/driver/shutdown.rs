@@ -1,0 +1,117 @@
+//! The end.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use noq_proto::VarInt;
+
+use super::Driver;
+use crate::app::App;
+
+/// How a worker ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Farewell {
+    /// For how long connections may finish what is under way; those that are left are closed then.
+    pub finish: Duration,
+    /// What these are told.
+    pub code: VarInt,
+    /// What these are told.
+    pub reason: Bytes,
+    /// For how long closed connections answer late packets (RFC 9000 §10.2), at most.
+    pub drain: Duration,
+}
+
+impl Farewell {
+    /// Nothing is finished, and late packets are not answered.
+    pub fn at_once(code: VarInt) -> Self {
+        let none = Duration::ZERO;
+        Self { finish: none, code, reason: Bytes::new(), drain: none }
+    }
+}
+
+pub(crate) struct Shutdown {
+    farewell: Farewell,
+    /// When connections are closed, and whether they have been.
+    close_at: Instant,
+    is_closed: bool,
+}
+
+impl Shutdown {
+    /// When something is to be done.
+    pub(crate) fn deadline(&self, is_blocked: bool) -> Instant {
+        match (self.is_closed, is_blocked) {
+            (false, _) => self.close_at,
+            (true, false) => self.end(),
+            (true, true) => self.end() + PATIENCE,
+        }
+    }
+
+    fn end(&self) -> Instant {
+        self.close_at + self.farewell.drain
+    }
+}
+
+impl<A: App> Driver<A> {
+    /// Accepts no more connections, and ends those that are there. Asked again, it hurries if it is
+    /// to.
+    pub fn shut_down(&mut self, now: Instant, farewell: Farewell) {
+        let close_at = now + farewell.finish;
+        let begun = match &mut self.shutdown {
+            None => {
+                self.shutdown = Some(Shutdown { farewell, close_at, is_closed: false });
+                true
+            }
+            Some(shutdown) => {
+                shutdown.farewell.drain = shutdown.farewell.drain.min(farewell.drain);
+                if !shutdown.is_closed {
+                    shutdown.close_at = shutdown.close_at.min(close_at);
+                }
+                false
+            }
+        };
+        for slot in self.table.slots().into_iter().filter(|_| begun) {
+            if let Some(entry) = self.table.get_mut(slot)
+                && !entry.is_told_closed
+            {
+                self.app.shutting_down(&mut entry.turn(slot, now));
+            }
+            self.mark_ready(slot);
+        }
+        self.advance_shutdown(now);
+    }
+
+    /// Whether nothing remains to be done.
+    pub fn is_over(&self, now: Instant) -> bool {
+        let is_sent = !self.is_ready();
+        self.shutdown.as_ref().is_some_and(|shutdown| {
+            (self.table.len() == 0 && is_sent)
+                || (shutdown.is_closed && now >= shutdown.end() && is_sent)
+                || now >= shutdown.end() + PATIENCE
+        })
+    }
+
+    /// Tells the application of all connections that are still there that they are over.
+    pub fn abandon(&mut self, now: Instant) {
+        for slot in self.table.slots() {
+            self.remove(now, slot);
+        }
+    }
+
+    pub(super) fn advance_shutdown(&mut self, now: Instant) {
+        let Some(shutdown) = &mut self.shutdown else { return };
+        if shutdown.is_closed || now < shutdown.close_at {
+            return;
+        }
+        shutdown.is_closed = true;
+        let Farewell { code, reason, .. } = shutdown.farewell.clone();
+        for (slot, entry) in self.table.iter_mut() {
+            entry.connection.close(now, code, reason.clone());
+            if entry.mark_ready() {
+                self.ready.push_back(slot);
+            }
+        }
+    }
+}
+
+/// For how long a socket that takes nothing is waited for.
+const PATIENCE: Duration = Duration::from_millis(500);

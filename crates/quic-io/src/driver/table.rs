@@ -1,0 +1,131 @@
+//! The connections, at the same places as in the stack's endpoint.
+
+use std::time::Instant;
+
+use noq_proto::Connection;
+use uncork_quic::Handle;
+
+use crate::app::{ConnectionKey, Turn};
+use crate::moderation::Moderation;
+
+/// A connection.
+pub(crate) struct Entry<S> {
+    serial: u64,
+    pub(crate) connection: Connection,
+    pub(crate) cc: Handle,
+    pub(crate) state: S,
+    pub(crate) wake_at: Option<Instant>,
+    /// When its timer goes off.
+    pub(crate) armed: Option<Instant>,
+    pub(crate) moderation: Moderation,
+    /// Whether it is in the queue of those that have something to do.
+    ready: bool,
+    pub(crate) handshaking: bool,
+    /// Whether the application knows that it is over.
+    pub(crate) is_told_closed: bool,
+}
+
+impl<S> Entry<S> {
+    /// Whether it was not marked yet.
+    pub(crate) fn mark_ready(&mut self) -> bool {
+        !std::mem::replace(&mut self.ready, true)
+    }
+
+    pub(crate) fn unmark(&mut self) {
+        self.ready = false;
+    }
+
+    pub(crate) fn turn(&mut self, slot: usize, now: Instant) -> Turn<'_, S> {
+        Turn {
+            now,
+            key: ConnectionKey { slot, serial: self.serial },
+            connection: &mut self.connection,
+            state: &mut self.state,
+            cc: &self.cc,
+            wake_at: &mut self.wake_at,
+        }
+    }
+}
+
+/// All of them.
+pub(crate) struct Table<S> {
+    entries: Vec<Option<Box<Entry<S>>>>,
+    length: usize,
+    handshaking: usize,
+    serial: u64,
+}
+
+impl<S> Default for Table<S> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), length: 0, handshaking: 0, serial: 0 }
+    }
+}
+
+impl<S> Table<S> {
+    pub(crate) fn insert(&mut self, slot: usize, connection: Connection, cc: Handle, state: S) {
+        if self.entries.len() <= slot {
+            self.entries.resize_with(slot + 1, || None);
+        }
+        self.serial += 1;
+        self.length += 1;
+        self.handshaking += 1;
+        self.entries[slot] = Some(Box::new(Entry {
+            serial: self.serial,
+            connection,
+            cc,
+            state,
+            wake_at: None,
+            armed: None,
+            moderation: Moderation::default(),
+            ready: false,
+            handshaking: true,
+            is_told_closed: false,
+        }));
+    }
+
+    pub(crate) fn remove(&mut self, slot: usize) -> Option<Box<Entry<S>>> {
+        let entry = self.entries.get_mut(slot)?.take()?;
+        self.length -= 1;
+        self.handshaking -= usize::from(entry.handshaking);
+        Some(entry)
+    }
+
+    /// Its handshake is over, with or without success.
+    pub(crate) fn handshaken(&mut self, slot: usize) {
+        if let Some(entry) = self.get_mut(slot)
+            && std::mem::take(&mut entry.handshaking)
+        {
+            self.handshaking -= 1;
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: usize) -> Option<&mut Entry<S>> {
+        self.entries.get_mut(slot)?.as_deref_mut()
+    }
+
+    pub(crate) fn find(&mut self, key: ConnectionKey) -> Option<&mut Entry<S>> {
+        self.get_mut(key.slot).filter(|entry| entry.serial == key.serial)
+    }
+
+    pub(crate) fn key(&mut self, slot: usize) -> Option<ConnectionKey> {
+        self.get_mut(slot).map(|entry| ConnectionKey { slot, serial: entry.serial })
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (usize, &mut Entry<S>)> {
+        let slots = self.entries.iter_mut().enumerate();
+        slots.filter_map(|(slot, entry)| Some((slot, entry.as_deref_mut()?)))
+    }
+
+    pub(crate) fn slots(&self) -> Vec<usize> {
+        let taken = |(slot, entry): (usize, &Option<_>)| entry.as_ref().map(|_| slot);
+        self.entries.iter().enumerate().filter_map(taken).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(crate) fn handshaking(&self) -> usize {
+        self.handshaking
+    }
+}

@@ -1,0 +1,201 @@
+//! Connection IDs that name the worker they belong to, and the keys that go with them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use noq_proto::{ConnectionId, ConnectionIdGenerator, EndpointConfig, InvalidCid};
+use ring::aead::quic::{AES_128, HeaderProtectionKey};
+use ring::error::Unspecified;
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+/// Bytes of a connection ID that are random.
+const NONCE: usize = 8;
+/// Bytes that follow them: the worker, and zeros by which an ID is known for ours, under a mask.
+const SEALED: usize = 4;
+const LENGTH: usize = NONCE + SEALED;
+
+/// What all workers of a server share, and what must stay the same if clients are to learn at once
+/// that the server was started anew (RFC 9000 §10.3).
+#[derive(Clone)]
+pub struct Identity {
+    reset: Arc<hmac::Key>,
+    mask: Arc<HeaderProtectionKey>,
+}
+
+/// The system gave no random numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Random;
+
+impl fmt::Display for Random {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the system gives no random numbers")
+    }
+}
+
+impl std::error::Error for Random {}
+
+impl From<Unspecified> for Random {
+    fn from(_: Unspecified) -> Self {
+        Self
+    }
+}
+
+impl Identity {
+    /// One that no other process has.
+    ///
+    /// # Errors
+    ///
+    /// If the system gives no random numbers.
+    pub fn random() -> Result<Self, Random> {
+        let mut secret = [0; 32];
+        SystemRandom::new().fill(&mut secret)?;
+        Self::from_secret(&secret)
+    }
+
+    /// One that every process with this secret has.
+    ///
+    /// # Errors
+    ///
+    /// None that can be thought of; the cipher's interface has one.
+    pub fn from_secret(secret: &[u8; 32]) -> Result<Self, Random> {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
+        let derive = |label: &[u8]| hmac::sign(&key, label);
+        let reset = hmac::Key::new(hmac::HMAC_SHA256, derive(b"stateless reset").as_ref());
+        let mask = derive(b"connection id");
+        let mask = HeaderProtectionKey::new(&AES_128, &mask.as_ref()[..16])?;
+        Ok(Self { reset: Arc::new(reset), mask: Arc::new(mask) })
+    }
+
+    /// The configuration of the endpoint of a worker.
+    pub(crate) fn endpoint_config(&self, worker: u8) -> EndpointConfig {
+        let mut config = EndpointConfig::new(Arc::clone(&self.reset) as _);
+        let identity = self.clone();
+        config.cid_generator(Arc::new(move || {
+            Box::new(Generator { identity: identity.clone(), worker, random: SystemRandom::new() })
+        }));
+        config
+    }
+
+    /// The worker of the connection that `datagram` belongs to, if its ID is one of ours. Of other IDs,
+    /// such as those that clients make up for their first packets, 1 in 2²⁴ looks like ours.
+    pub(crate) fn worker_of(&self, datagram: &[u8]) -> Option<u8> {
+        self.open(destination(datagram)?)
+    }
+
+    fn open(&self, id: &[u8]) -> Option<u8> {
+        let id: &[u8; LENGTH] = id.try_into().ok()?;
+        let (nonce, sealed) = id.split_first_chunk::<NONCE>()?;
+        let mask = self.mask(*nonce)?;
+        let [worker, zeros @ ..] = [0, 1, 2, 3].map(|index| sealed[index] ^ mask[index]);
+        (zeros == [0; SEALED - 1]).then_some(worker)
+    }
+
+    fn mask(&self, nonce: [u8; NONCE]) -> Option<[u8; 5]> {
+        let mut block = [0; 16];
+        block[..NONCE].copy_from_slice(&nonce);
+        self.mask.new_mask(&block).ok()
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Identity")
+    }
+}
+
+/// The connection ID that a datagram is for, where its first packet has it in all versions
+/// (RFC 8999 §5).
+fn destination(datagram: &[u8]) -> Option<&[u8]> {
+    let (first, rest) = datagram.split_first()?;
+    if first & 0x80 == 0 {
+        return rest.get(..LENGTH);
+    }
+    let (length, rest) = rest.get(4..)?.split_first()?;
+    rest.get(..usize::from(*length))
+}
+
+/// Makes connection IDs that name `worker`, in a way that only an [`Identity`] can read: nobody else
+/// can tell whether two belong together (RFC 9000 §5.1).
+struct Generator {
+    identity: Identity,
+    worker: u8,
+    random: SystemRandom,
+}
+
+impl ConnectionIdGenerator for Generator {
+    fn generate_cid(&mut self) -> ConnectionId {
+        let mut nonce = [0; NONCE];
+        // If the system had no random numbers, no `Identity` would have been made. Two equal IDs would
+        // cost no more than one connection.
+        let _ = self.random.fill(&mut nonce);
+        let mut id = [0; LENGTH];
+        id[..NONCE].copy_from_slice(&nonce);
+        if let Some(mask) = self.identity.mask(nonce) {
+            id[NONCE..].copy_from_slice(&mask[..SEALED]);
+        }
+        id[NONCE] ^= self.worker;
+        ConnectionId::new(&id)
+    }
+
+    fn validate(&self, id: ConnectionId) -> Result<(), InvalidCid> {
+        self.identity.open(&id).map(|_| ()).ok_or(InvalidCid)
+    }
+
+    fn cid_len(&self) -> usize {
+        LENGTH
+    }
+
+    fn cid_lifetime(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn generator(identity: &Identity, worker: u8) -> Generator {
+        Generator { identity: identity.clone(), worker, random: SystemRandom::new() }
+    }
+
+    #[test]
+    fn a_connection_id_names_its_worker() {
+        let identity = Identity::from_secret(&[7; 32]).expect("a key");
+        for worker in [0, 1, 77, 255] {
+            let id = generator(&identity, worker).generate_cid();
+            let short = [&[0x40], &id[..], &[9; 30]].concat();
+            assert_eq!(identity.worker_of(&short), Some(worker));
+            let long = [&[0xc0, 0, 0, 0, 1, id.len() as u8], &id[..], &[0; 30]].concat();
+            assert_eq!(identity.worker_of(&long), Some(worker));
+            let again = Identity::from_secret(&[7; 32]).expect("a key");
+            assert_eq!(again.worker_of(&short), Some(worker), "known after a restart");
+        }
+    }
+
+    #[test]
+    fn other_connection_ids_name_nobody() {
+        let identity = Identity::random().expect("random numbers");
+        let other = Identity::random().expect("random numbers");
+        let foreign = generator(&other, 0).generate_cid();
+        assert!(generator(&identity, 0).validate(foreign).is_err());
+        assert!(generator(&other, 3).validate(foreign).is_ok());
+        for datagram in [&[][..], &[0x40], &[0x40, 1, 2, 3], &[0xc0, 0, 0, 0, 1, 20, 1], &[0xc0; 4]]
+        {
+            assert_eq!(identity.worker_of(datagram), None, "{datagram:?}");
+        }
+    }
+
+    #[test]
+    fn connection_ids_of_a_worker_have_nothing_in_common() {
+        let mut generator = generator(&Identity::from_secret(&[1; 32]).expect("a key"), 5);
+        let ids: Vec<ConnectionId> = (0..256).map(|_| generator.generate_cid()).collect();
+        for index in 0..LENGTH {
+            let mut seen: Vec<u8> = ids.iter().map(|id| id[index]).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            // Of 256 random bytes, 162 differ on the average; 100 or fewer is beyond 10 sigma.
+            assert!(seen.len() > 100, "byte {index}: {} values", seen.len());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! A thread with a socket and its connections.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use noq_proto::ServerConfig;
+
+use crate::app::App;
+use crate::driver::{Datagram, Driver, Limits, Progress};
+use crate::identity::Identity;
+use crate::mailbox::{Mail, Mailbox};
+use crate::socket::{Socket, SocketOptions};
+use crate::stats::Stats;
+use crate::wait;
+
+/// System calls that read, and turns of connections, before everything else is looked at again.
+const READS: usize = 4;
+const TURNS: usize = 16;
+
+/// What workers are made with.
+#[derive(Clone)]
+pub struct Config {
+    /// What connection IDs and resets are made with.
+    pub identity: Identity,
+    /// How clients are answered that get no connection of their own; without it nobody gets one.
+    pub server: Option<Arc<ServerConfig>>,
+    /// What a worker does not exceed.
+    pub limits: Limits,
+    /// What the kernel keeps for a socket.
+    pub socket: SocketOptions,
+}
+
+impl Config {
+    /// That of clients, which accept no connections.
+    pub fn new(identity: Identity) -> Self {
+        let (limits, socket) = (Limits::default(), SocketOptions::default());
+        Self { identity, server: None, limits, socket }
+    }
+}
+
+/// What a worker shares with other threads.
+pub(crate) struct Shared<C> {
+    pub(crate) mailbox: Mailbox<C>,
+    stats: Mutex<Stats>,
+}
+
+impl<C> Shared<C> {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { mailbox: Mailbox::new()?, stats: Mutex::default() })
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The clock: time is an argument everywhere below.
+#[expect(clippy::disallowed_methods, reason = "this is the outermost layer")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// A socket and its connections.
+pub(crate) struct Worker<A: App> {
+    index: usize,
+    socket: Socket,
+    driver: Driver<A>,
+    identity: Identity,
+    workers: Arc<[Shared<A::Command>]>,
+    mail: Vec<Mail<A::Command>>,
+    stats: Stats,
+}
+
+impl<A: App> Worker<A> {
+    pub(crate) fn new(
+        index: usize,
+        app: A,
+        socket: Socket,
+        config: Config,
+        workers: Arc<[Shared<A::Command>]>,
+    ) -> Self {
+        let Config { identity, server, mut limits, socket: _ } = config;
+        limits.datagrams_per_batch = limits.datagrams_per_batch.min(socket.datagrams_per_batch());
+        let endpoint = identity.endpoint_config(index as u8);
+        let driver = Driver::new(app, endpoint, server, limits, socket.may_fragment());
+        Self { index, socket, driver, identity, workers, mail: Vec::new(), stats: Stats::default() }
+    }
+
+    /// Works until it is told to end, and has.
+    pub(crate) fn run(mut self) -> io::Result<Stats> {
+        wait::be_precise()?;
+        let result = self.work();
+        self.driver.abandon(now());
+        self.publish();
+        result.map(|()| self.stats)
+    }
+
+    fn work(&mut self) -> io::Result<()> {
+        while !self.driver.is_over(now()) {
+            let is_blocked = self.driver.is_blocked();
+            let timeout = if self.driver.is_ready() && !is_blocked {
+                Some(std::time::Duration::ZERO)
+            } else {
+                self.driver.deadline().map(|deadline| deadline.saturating_duration_since(now()))
+            };
+            let mailbox = &self.workers[self.index].mailbox;
+            let woken = wait::wait(&self.socket, mailbox, is_blocked, timeout)?;
+            self.stats.wakes += 1;
+            if woken.has_mail {
+                self.read_mail();
+            }
+            if woken.has_datagrams {
+                self.receive();
+            }
+            self.driver.expire(now());
+            for _ in 0..TURNS {
+                if self.driver.turn(now(), &mut self.socket) != Progress::Worked {
+                    break;
+                }
+            }
+            self.publish();
+        }
+        Ok(())
+    }
+
+    fn read_mail(&mut self) {
+        let mut mail = std::mem::take(&mut self.mail);
+        self.workers[self.index].mailbox.take(&mut mail);
+        let now = now();
+        for mail in mail.drain(..) {
+            match mail {
+                Mail::Command(command) => self.driver.command(now, command),
+                Mail::Datagram(datagram) => {
+                    self.stats.taken_over += 1;
+                    self.driver.receive(now, datagram);
+                }
+                Mail::Rebind(socket) => {
+                    self.socket.replace(*socket);
+                    self.driver.rebound(now);
+                }
+                Mail::ShutDown(farewell) => self.driver.shut_down(now, farewell),
+            }
+        }
+        self.mail = mail;
+    }
+
+    fn receive(&mut self) {
+        let Self { index, socket, driver, identity, workers, stats, .. } = self;
+        for _ in 0..READS {
+            // A batch has arrived when it is read; all of it is that old.
+            let mut time = None;
+            let has_more = socket.receive(|datagram| {
+                let time = *time.get_or_insert_with(now);
+                match elsewhere(identity, *index, workers, &datagram) {
+                    None => driver.receive(time, datagram),
+                    Some(owner) => {
+                        stats.handed_over += 1;
+                        if !owner.mailbox.put_datagram(datagram) {
+                            stats.handed_over_dropped += 1;
+                        }
+                    }
+                }
+            });
+            if !has_more {
+                break;
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        self.stats.socket = self.socket.stats();
+        self.stats.driver = self.driver.stats();
+        let shared = &self.workers[self.index];
+        *shared.stats.lock().unwrap_or_else(PoisonError::into_inner) = self.stats;
+    }
+}
+
+/// The other worker that `datagram` is for, if it is. The kernel chooses by the client's address: once
+/// that has changed, the connection is most likely elsewhere.
+fn elsewhere<'a, C>(
+    identity: &Identity,
+    index: usize,
+    workers: &'a [Shared<C>],
+    datagram: &Datagram,
+) -> Option<&'a Shared<C>> {
+    if workers.len() == 1 {
+        return None;
+    }
+    let owner = usize::from(identity.worker_of(&datagram.data)?);
+    workers.get(owner).filter(|_| owner != index)
+}
