@@ -67,8 +67,8 @@ impl Identity {
         Ok(Self { reset: Arc::new(reset), mask: Arc::new(mask) })
     }
 
-    /// The configuration of the endpoint of a worker.
-    pub(crate) fn endpoint_config(&self, worker: u8) -> EndpointConfig {
+    /// What [`crate::Driver::new`] wants for the worker of this index.
+    pub fn endpoint_config(&self, worker: u8) -> EndpointConfig {
         let mut config = EndpointConfig::new(Arc::clone(&self.reset) as _);
         let identity = self.clone();
         config.cid_generator(Arc::new(move || {

@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Ask, Asking, Ends, Serving, Told, transport, until};
+use common::{Ask, Asking, Ends, Serving, Told, now, transport, until};
 use noq_proto::{ConnectionError, VarInt};
-use uncork_quic_io::{Farewell, Workers, bind};
+use uncork_quic_io::{Driver, Farewell, Identity, Limits, Progress, Socket, Workers, bind};
 
 const LOCALHOST: &str = "127.0.0.1:0";
 
@@ -82,6 +82,33 @@ fn a_hundred_megabytes_arrive_with_every_controller() {
         assert!(stats.datagrams_sent > stats.batches_sent, "{cc}: no segmentation");
         assert!(stats.bytes_sent > 100_000_000, "{cc}");
     }
+}
+
+#[test]
+fn connections_that_are_abandoned_are_forgotten() {
+    let ends = Ends::new(&transport(Duration::from_secs(2)));
+    let test = Test::new(&ends, &Serving::new(&ends, "bbr3"), 2);
+    let asking = Asking { client: ends.client.clone() };
+    let config = Identity::random().unwrap().endpoint_config(0);
+    let mut driver = Driver::new(asking, config, None, Limits::default(), false);
+    let socket = UdpSocket::bind(LOCALHOST).unwrap();
+    let mut socket = Socket::new(socket, Ends::client_config().socket).unwrap();
+    let (tell, told) = channel();
+    let ask = Ask { remote: test.remote, bytes: 1_000_000, streams: 1, looks: true, tell };
+    for _ in 0..1000 {
+        driver.command(now(), ask.clone());
+    }
+    // Some are in their handshake then, some in the middle of their transfer, some over.
+    until("1000 connections", || {
+        while socket.receive(|datagram| driver.receive(now(), datagram)) {}
+        driver.expire(now());
+        while driver.turn(now(), &mut socket) == Progress::Worked {}
+        test.sum(|stats| stats.driver.accepted) == 1000
+    });
+    drop((driver, socket));
+    assert!(told.try_iter().all(|told| !matches!(told, Told::Over { is_right: false, .. })));
+    until("all forgotten", || test.sum(|stats| stats.driver.connections) == 0);
+    assert_complete(&test.ask(10_000, 1), 10_000);
 }
 
 #[test]

@@ -64,27 +64,24 @@ impl<A: App> Driver<A> {
     /// Passes on what the connection tells, to the endpoint and to the application; whether it is
     /// still there.
     fn digest(&mut self, now: Instant, slot: usize) -> bool {
+        let mut is_drained = false;
         loop {
             let Some(entry) = self.table.get_mut(slot) else { return false };
             if let Some(event) = entry.connection.poll_endpoint_events() {
-                let is_drained = event.is_drained();
+                is_drained |= event.is_drained();
                 let handle = ConnectionHandle(slot);
                 if let Some(event) = self.endpoint.handle_event(handle, event) {
                     entry.connection.handle_event(event);
                 }
-                if is_drained {
-                    self.remove(now, slot);
-                    return false;
-                }
             } else if let Some(event) = entry.connection.poll() {
-                match event {
-                    Event::Connected | Event::ConnectionLost { .. } => self.table.handshaken(slot),
-                    _ => {}
-                }
                 self.tell(now, slot, event);
             } else {
                 break;
             }
+        }
+        // Its slot is the endpoint's to give away again, but nothing has arrived meanwhile.
+        if is_drained {
+            self.remove(now, slot);
         }
         let Some(entry) = self.table.get_mut(slot) else { return false };
         if !entry.is_told_closed {
@@ -102,11 +99,16 @@ impl<A: App> Driver<A> {
         let Some(entry) = self.table.get_mut(slot) else { return };
         if let Event::ConnectionLost { reason } = &event {
             tell_closed(&mut self.app, entry, slot, now, reason);
+            self.table.handshaken(slot);
             return;
         }
         if entry.is_told_closed {
             return;
         }
+        if matches!(event, Event::Connected) {
+            self.table.handshaken(slot);
+        }
+        let Some(entry) = self.table.get_mut(slot) else { return };
         let (app, turn) = (&mut self.app, &mut entry.turn(slot, now));
         match event {
             Event::Connected => app.connected(turn),

@@ -1,0 +1,85 @@
+//! Workers in network namespaces, with an emulated path between them.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+mod common;
+
+use std::io::Write;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use common::{Ask, Asking, Ends, Serving, Told, transport, until};
+use noq_proto::ConnectionError;
+use uncork_emu::{EmuError, Emulation, EmulationSpec};
+use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec};
+use uncork_quic_io::{SocketOptions, Workers, bind};
+use uncork_units::{Rate, TimeDelta};
+
+/// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
+fn start(path: PathSpec) -> Option<Emulation> {
+    match Emulation::start(&EmulationSpec::over(path, 1)) {
+        Ok(emulation) => Some(emulation),
+        Err(error @ EmuError::System { .. }) => {
+            // To standard error itself, which the test harness does not capture.
+            let why = "needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun";
+            let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why}: {error} ***\n");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// 100 Mbit/s and 20 ms, where every so-manieth packet is lost.
+fn path(loss: Option<u64>, jitter: Option<TimeDelta>) -> PathSpec {
+    let rtt = TimeDelta::from_millis(20);
+    let path = PathSpec::new(Rate::from_mbit(100), rtt, Buffer::MilliBdp(1000));
+    let spec = |max| JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: true };
+    let loss = loss.map_or(path.loss, LossSpec::EveryNth);
+    PathSpec { loss, jitter: jitter.map(spec), ..path }
+}
+
+/// Has a client on the near side ask a server on the far side; gives bytes declared lost.
+fn transfer(emulation: &Emulation, cc: &str, bytes: u64, buffers: SocketOptions) -> u64 {
+    let ends = Ends::new(&transport(Duration::from_secs(30)));
+    let remote = SocketAddr::new(emulation.far().addresses().v4.into(), 443);
+    let sockets = emulation.far().run(|| bind(remote, 1)).unwrap().unwrap();
+    let (serving, mut config) = (Serving::new(&ends, cc), ends.server_config());
+    config.socket = buffers;
+    let (app, lost) = (serving.clone(), serving.lost);
+    let server = Workers::start(sockets, &config, move |_| app.clone()).unwrap();
+    let socket = emulation.near().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    let client = ends.client.clone();
+    let make = move |_| Asking { client: client.clone() };
+    let clients = Workers::start(vec![socket], &Ends::client_config(), make).unwrap();
+    let (tell, told) = channel();
+    clients.tell(0, Ask { remote, bytes, streams: 1, looks: true, tell });
+    let end = told.iter().find(|told| matches!(told, Told::Over { .. })).unwrap();
+    let Told::Over { bytes: arrived, is_right: true, reason, .. } = end else {
+        panic!("{cc}: {end:?}");
+    };
+    assert_eq!((arrived, reason), (bytes, ConnectionError::LocallyClosed), "{cc}");
+    until("forgotten", || server.stats(0).driver.connections == 0);
+    lost.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_path_that_loses_and_reorders_packets_is_crossed_with_every_controller() {
+    let jitter = TimeDelta::from_micros(500);
+    let Some(emulation) = start(path(Some(300), Some(jitter))) else { return };
+    for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
+        let lost = transfer(&emulation, cc, 10_000_000, SocketOptions::default());
+        // 7000 packets of the server: 23 of them at the least.
+        assert!(lost > 20 * 1200, "{cc}: {lost} bytes lost");
+    }
+    emulation.stop().unwrap();
+}
+
+#[test]
+fn a_server_whose_socket_holds_little_waits_for_it() {
+    let Some(emulation) = start(path(None, None)) else { return };
+    let buffers = SocketOptions { send_buffer: 4096, ..SocketOptions::default() };
+    transfer(&emulation, "bbr3", 10_000_000, buffers);
+    emulation.stop().unwrap();
+}
