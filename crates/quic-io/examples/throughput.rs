@@ -3,15 +3,16 @@
 //! `taskset`.
 //!
 //! `throughput [ROUNDS] [CONTROLLER…]`: medians of interleaved rounds. Besides uncork's controllers there
-//! are those of the stack itself, `noq-cubic` and `noq-bbr3`. `WAIT_US` in the environment sets for how
-//! long a connection may be held back for larger batches.
+//! are those of the stack itself, `noq-cubic` and `noq-bbr3`. In the environment `WAIT_US` sets for how
+//! long a connection may be held back for larger batches, and `MBIT` puts an emulated path of this rate
+//! and 20 ms in place of the devices.
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot run has failed")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
 
 use std::io::{BufRead, BufReader, Read};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -20,18 +21,22 @@ use std::time::Duration;
 use common::{Ask, Asking, Ends, Serving, Told, certificate, now, transport};
 use noq_proto::ConnectionError;
 use rustix::time::{ClockId, clock_gettime};
+use uncork_emu::{Emulation, EmulationSpec};
+use uncork_path::{Buffer, PathSpec};
 use uncork_quic_io::{SocketStats, Stats, Workers, bind};
+use uncork_units::{Rate, TimeDelta};
 
 const BYTES: u64 = 1_000_000_000;
 const SECRETS: [&str; 2] = ["CERTIFICATE", "KEY"];
-const SERVER: &str = "10.254.77.1:4433";
+const SERVER: &str = "10.254.77.1";
+const PORT: u16 = 4433;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args[..] {
         ["serve", cc] => serve(cc),
-        ["get"] => get(),
+        ["get", server] => get(server),
         [] => measure(5, &["bbr3", "cubic"]),
         [rounds] => measure(rounds.parse().unwrap(), &["bbr3", "cubic"]),
         [rounds, ref ccs @ ..] => measure(rounds.parse().unwrap(), ccs),
@@ -70,7 +75,7 @@ fn serve(cc: &str) {
     if let Ok(wait) = std::env::var("WAIT_US") {
         config.limits.longest_wait = Duration::from_micros(wait.parse().unwrap());
     }
-    let sockets = bind(SERVER.parse().unwrap(), 1).unwrap();
+    let sockets = bind((Ipv4Addr::UNSPECIFIED, PORT).into(), 1).unwrap();
     let lost = Arc::clone(&app.lost);
     let workers = Workers::start(sockets, &config, move |_| app.clone()).unwrap();
     println!("ready");
@@ -87,13 +92,13 @@ fn serve(cc: &str) {
     );
 }
 
-fn get() {
+fn get(server: &str) {
     let client = ends().client;
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let make = move |_| Asking { client: client.clone() };
     let workers = Workers::start(vec![socket], &Ends::client_config(), make).unwrap();
     let (tell, told) = channel();
-    let remote: SocketAddr = SERVER.parse().unwrap();
+    let remote = SocketAddr::new(server.parse().unwrap(), PORT);
     let (before, start) = (cpu(), now());
     workers.tell(0, Ask { remote, bytes: BYTES, streams: 1, looks: false, tell });
     let end = told.iter().find(|told| matches!(told, Told::Over { .. }));
@@ -104,25 +109,29 @@ fn get() {
     println!("{used} {took}");
 }
 
-/// Two namespaces with a wire between them.
-struct Wire {
-    names: [String; 2],
-    secrets: [String; 2],
+/// What is between server and client.
+enum Between {
+    /// Two namespaces with a wire between them, by their names.
+    Wire([String; 2]),
+    /// A path.
+    Path(Box<Emulation>),
 }
 
-impl Wire {
+impl Between {
     fn new() -> Self {
+        if let Ok(rate) = std::env::var("MBIT") {
+            let (rate, rtt) = (Rate::from_mbit(rate.parse().unwrap()), TimeDelta::from_millis(20));
+            let spec = EmulationSpec::over(PathSpec::new(rate, rtt, Buffer::MilliBdp(2000)), 1);
+            return Self::Path(Box::new(Emulation::start(&spec).unwrap()));
+        }
         let names = ["s", "c"].map(|end| format!("uncork-{}-{end}", std::process::id()));
-        let (certificate, key) = certificate();
-        let secrets = [certificate, key]
-            .map(|bytes| bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(" "));
-        let wire = Self { names, secrets };
-        let [server, client] = &wire.names;
+        let wire = Self::Wire(names.clone());
+        let [server, client] = names;
         for command in [
             format!("netns add {server}"),
             format!("netns add {client}"),
             format!("link add wire netns {server} type veth peer name wire netns {client}"),
-            format!("-n {server} addr add 10.254.77.1/24 dev wire"),
+            format!("-n {server} addr add {SERVER}/24 dev wire"),
             format!("-n {client} addr add 10.254.77.2/24 dev wire"),
             format!("-n {server} link set wire up mtu 1500"),
             format!("-n {client} link set wire up mtu 1500"),
@@ -133,20 +142,37 @@ impl Wire {
         wire
     }
 
-    fn start(&self, end: usize, args: &[&str]) -> Child {
+    fn server(&self) -> String {
+        match self {
+            Self::Wire(_) => SERVER.to_owned(),
+            Self::Path(emulation) => emulation.far().addresses().v4.to_string(),
+        }
+    }
+
+    /// Starts this program at one end.
+    fn start(&self, end: usize, args: &[&str], secrets: &[String; 2]) -> Child {
         let program = std::env::current_exe().unwrap();
-        let core = end.to_string();
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[end], "taskset", "-c", &core]);
-        command.arg(program).args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.envs(SECRETS.iter().zip(&self.secrets)).spawn().unwrap()
+        let mut command = match self {
+            Self::Wire(names) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", &names[end], "taskset"]);
+                command
+            }
+            Self::Path(emulation) if end == 0 => emulation.far().command("taskset").unwrap(),
+            Self::Path(emulation) => emulation.near().command("taskset").unwrap(),
+        };
+        command.args(["-c", &end.to_string()]).arg(program).args(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.envs(SECRETS.iter().zip(secrets)).spawn().unwrap()
     }
 }
 
-impl Drop for Wire {
+impl Drop for Between {
     fn drop(&mut self) {
-        for name in &self.names {
-            let _ = Command::new("ip").args(["netns", "del", name]).status();
+        if let Self::Wire(names) = self {
+            for name in names {
+                let _ = Command::new("ip").args(["netns", "del", name]).status();
+            }
         }
     }
 }
@@ -164,12 +190,12 @@ struct Round {
     lost: f64,
 }
 
-fn round(wire: &Wire, cc: &str) -> Round {
-    let mut server = wire.start(0, &["serve", cc]);
+fn round(between: &Between, secrets: &[String; 2], cc: &str) -> Round {
+    let mut server = between.start(0, &["serve", cc], secrets);
     let mut output = BufReader::new(server.stdout.take().unwrap());
     let mut line = String::new();
     output.read_line(&mut line).unwrap();
-    let client = wire.start(1, &["get"]).wait_with_output().unwrap();
+    let client = between.start(1, &["get", &between.server()], secrets).wait_with_output().unwrap();
     drop(server.stdin.take());
     line.clear();
     output.read_line(&mut line).unwrap();
@@ -197,14 +223,17 @@ fn round(wire: &Wire, cc: &str) -> Round {
 }
 
 fn measure(rounds: usize, ccs: &[&str]) {
-    let wire = Wire::new();
+    let between = Between::new();
+    let (certificate, key) = certificate();
+    let secrets = [certificate, key]
+        .map(|bytes| bytes.iter().map(u8::to_string).collect::<Vec<_>>().join(" "));
     let mut results: Vec<Vec<Round>> = vec![Vec::new(); ccs.len()];
     for _ in 0..rounds {
         for (cc, results) in ccs.iter().zip(&mut results) {
-            results.push(round(&wire, cc));
+            results.push(round(&between, &secrets, cc));
         }
     }
-    println!("1 GB on one stream, veth, MTU 1500; medians of {rounds} rounds (least to most)");
+    println!("1 GB on one stream, MTU 1500; medians of {rounds} rounds (least to most)");
     println!(
         "{:<10} {:>22} {:>14} {:>12} {:>11} {:>8} {:>10} {:>10} {:>10}",
         "controller",
