@@ -124,6 +124,48 @@ fn connections_share_a_worker() {
 }
 
 #[test]
+fn a_large_transfer_does_not_keep_small_ones_waiting() {
+    let ends = ends();
+    let test = Test::new(&ends, &Serving::new(&ends, "bbr3"), 1);
+    let large = test.ask(4_000_000_000, 1);
+    assert!(matches!(large.recv(), Ok(Told::Begun(_))));
+    for _ in 0..20 {
+        assert_complete(&test.ask(10_000, 1), 10_000);
+    }
+    assert!(large.try_recv().is_err(), "4 GB were faster than 200 kB");
+}
+
+#[test]
+fn what_is_no_quic_does_no_harm() {
+    let ends = ends();
+    let test = Test::new(&ends, &Serving::new(&ends, "bbr3"), 2);
+    let socket = UdpSocket::bind(LOCALHOST).unwrap();
+    let mut random = uncork_units::Rng::new(5, 0);
+    for _ in 0..20_000 {
+        let length = random.below(1500) as usize;
+        let mut data: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
+        if random.below(2) == 0 && length > 5 {
+            // The first packet of a connection, by its first bytes.
+            data[0] |= 0xc0;
+            data[1..5].copy_from_slice(&[0, 0, 0, 1]);
+        }
+        socket.send_to(&data, test.remote).unwrap();
+    }
+    assert_complete(&test.ask(100_000, 1), 100_000);
+    assert_eq!(test.sum(|stats| stats.driver.accepted), 1);
+}
+
+#[test]
+fn a_worker_without_work_sleeps() {
+    let ends = ends();
+    let test = Test::new(&ends, &Serving::new(&ends, "bbr3"), 1);
+    std::thread::sleep(Duration::from_millis(300));
+    test.server.shut_down(&Farewell::at_once(VarInt::from_u32(0)));
+    // To learn that it is over, and nothing else.
+    assert_eq!(test.server.join().unwrap()[0].wakes, 1);
+}
+
+#[test]
 fn clients_show_their_addresses_if_asked_to() {
     let ends = ends();
     let test = Test::new(&ends, &Serving { retries: true, ..Serving::new(&ends, "cubic") }, 2);

@@ -17,14 +17,17 @@ use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec};
 use uncork_quic_io::{SocketOptions, Workers, bind};
 use uncork_units::{Rate, TimeDelta};
 
+/// To standard error itself, which the test harness does not capture.
+fn not_run(why: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
+}
+
 /// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
 fn start(path: PathSpec) -> Option<Emulation> {
     match Emulation::start(&EmulationSpec::over(path, 1)) {
         Ok(emulation) => Some(emulation),
         Err(error @ EmuError::System { .. }) => {
-            // To standard error itself, which the test harness does not capture.
-            let why = "needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun";
-            let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why}: {error} ***\n");
+            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
             None
         }
         Err(error) => panic!("{error}"),
@@ -40,8 +43,9 @@ fn path(loss: Option<u64>, jitter: Option<TimeDelta>) -> PathSpec {
     PathSpec { loss, jitter: jitter.map(spec), ..path }
 }
 
-/// Has a client on the near side ask a server on the far side; gives bytes declared lost.
-fn transfer(emulation: &Emulation, cc: &str, bytes: u64, buffers: SocketOptions) -> u64 {
+/// Has a client on the near side ask a server on the far side; gives bytes declared
+/// lost, and how often the server's socket was full.
+fn transfer(emulation: &Emulation, cc: &str, bytes: u64, buffers: SocketOptions) -> (u64, u64) {
     let ends = Ends::new(&transport(Duration::from_secs(30)));
     let remote = SocketAddr::new(emulation.far().addresses().v4.into(), 443);
     let sockets = emulation.far().run(|| bind(remote, 1)).unwrap().unwrap();
@@ -61,7 +65,7 @@ fn transfer(emulation: &Emulation, cc: &str, bytes: u64, buffers: SocketOptions)
     };
     assert_eq!((arrived, reason), (bytes, ConnectionError::LocallyClosed), "{cc}");
     until("forgotten", || server.stats(0).driver.connections == 0);
-    lost.load(Ordering::Relaxed)
+    (lost.load(Ordering::Relaxed), server.stats(0).socket.blocked)
 }
 
 #[test]
@@ -69,7 +73,7 @@ fn a_path_that_loses_and_reorders_packets_is_crossed_with_every_controller() {
     let jitter = TimeDelta::from_micros(500);
     let Some(emulation) = start(path(Some(300), Some(jitter))) else { return };
     for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
-        let lost = transfer(&emulation, cc, 10_000_000, SocketOptions::default());
+        let (lost, _) = transfer(&emulation, cc, 10_000_000, SocketOptions::default());
         // 7000 packets of the server: 23 of them at the least.
         assert!(lost > 20 * 1200, "{cc}: {lost} bytes lost");
     }
@@ -77,9 +81,16 @@ fn a_path_that_loses_and_reorders_packets_is_crossed_with_every_controller() {
 }
 
 #[test]
-fn a_server_whose_socket_holds_little_waits_for_it() {
+fn a_server_whose_socket_is_full_waits_for_it() {
     let Some(emulation) = start(path(None, None)) else { return };
+    // What a shaper holds counts against the socket; what is on the path does not.
+    let shaper = "qdisc add dev uncork0 root tbf rate 40mbit burst 20kb latency 1s".split(' ');
+    match emulation.far().command("tc").unwrap().args(shaper).status() {
+        Ok(status) if status.success() => {}
+        other => return not_run(&format!("needs tc and the kernel's tbf: {other:?}")),
+    }
     let buffers = SocketOptions { send_buffer: 4096, ..SocketOptions::default() };
-    transfer(&emulation, "bbr3", 10_000_000, buffers);
+    let (_, blocked) = transfer(&emulation, "cubic", 5_000_000, buffers);
+    assert!(blocked > 0, "the socket was never full");
     emulation.stop().unwrap();
 }
