@@ -81,7 +81,7 @@ pub trait App {
     }
 
     /// No new connections are accepted. What is under way should be finished, and the connection
-    /// closed then; it will be closed otherwise when the time is over.
+    /// closed then, at once if nothing is; otherwise it will be when the time is over.
     fn shutting_down(&mut self, turn: &mut Turn<'_, Self::State>) {
         let _ = turn;
     }

@@ -177,7 +177,9 @@ impl<A: App> Worker<A> {
 }
 
 /// The other worker that `datagram` is for, if it is. The kernel chooses by the client's address: once
-/// that has changed, the connection is most likely elsewhere.
+/// that has changed, the connection is most likely elsewhere. To look costs some 100 ns, to hand over
+/// from 0.2 µs in a batch to 1.5 µs for one alone; a server of downloads receives a few thousand
+/// datagrams for each gigabyte that it sends. A BPF program could spare it, and would want a privilege.
 fn elsewhere<'a, C>(
     identity: &Identity,
     index: usize,
