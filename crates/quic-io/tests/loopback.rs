@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Ask, Asking, Ends, Serving, Told, now, transport, until};
+use common::{Ask, Asking, Ends, Serving, Told, not_run, now, transport, until};
 use noq_proto::{ConnectionError, VarInt};
 use uncork_quic_io::{Driver, Farewell, Identity, Limits, Progress, Socket, Workers, bind};
 
@@ -299,10 +299,7 @@ fn an_address_of_both_versions_serves_both() {
     let ends = ends();
     let sockets = match bind("[::]:0".parse().unwrap(), 1) {
         Ok(sockets) => sockets,
-        Err(error) => {
-            eprintln!("\n*** NOT RUN: this machine has no IPv6: {error} ***\n");
-            return;
-        }
+        Err(error) => return not_run(&format!("needs IPv6: {error}")),
     };
     let app = Serving::new(&ends, "cubic");
     let server = Workers::start(sockets, &ends.server_config(), move |_| app.clone()).unwrap();

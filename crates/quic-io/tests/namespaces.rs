@@ -4,23 +4,17 @@
 
 mod common;
 
-use std::io::Write;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{Ask, Asking, Ends, Serving, Told, transport, until};
+use common::{Ask, Asking, Ends, Serving, Told, not_run, transport, until};
 use noq_proto::ConnectionError;
 use uncork_emu::{EmuError, Emulation, EmulationSpec};
 use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec};
 use uncork_quic_io::{SocketOptions, Workers, bind};
 use uncork_units::{Rate, TimeDelta};
-
-/// To standard error itself, which the test harness does not capture.
-fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
-}
 
 /// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
 fn start(path: PathSpec) -> Option<Emulation> {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -24,6 +25,12 @@ pub(crate) const NAME: &str = "test.example";
 #[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// To standard error itself, which the test harness does not capture: nobody should believe that
+/// something was tested that was not.
+pub(crate) fn not_run(why: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
 }
 
 /// What is sent, over and over again. Its length is a prime, so nothing that is shifted fits.
