@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 use uncork_path::{DelayLine, Loss, Packet, PathSpec};
-use uncork_units::TimeDelta;
 
-use crate::BackSpec;
+use crate::{BackSpec, HostSpec};
 
 /// Who talks to whom: the host on the near side, the version of IP, the protocol, and the ports on
 /// both sides. Both directions of a connection have the same key.
@@ -24,8 +23,10 @@ pub struct FlowKey {
     pub far_port: u16,
 }
 
-/// Flows that have a state of their own. Later ones share that of earlier ones.
+/// Flows that have a state of their own. Later ones share that of others of their host.
 const MAX_FLOWS: usize = 1 << 16;
+/// So many flows stand for all later ones of a host.
+const SHARED: u16 = 64;
 
 /// The flows seen so far, numbered as they came.
 #[derive(Debug)]
@@ -36,6 +37,8 @@ pub(crate) struct Flows<B> {
 
 #[derive(Debug)]
 pub(crate) struct Flow<B> {
+    /// Index of its path.
+    pub(crate) path: usize,
     pub(crate) loss: Loss,
     pub(crate) down: DelayLine<Packet<B>>,
     pub(crate) loss_back: Loss,
@@ -47,18 +50,20 @@ const LOSS_BACK_STREAM: u64 = 9 << 32;
 const JITTER_BACK_STREAM: u64 = 10 << 32;
 
 impl<B> Flow<B> {
-    /// The flow of number `flow` over `path`, which takes it `one_way`.
+    /// The flow of number `flow`, of `host`, over `path`.
     pub(crate) fn new(
+        host: HostSpec,
         path: &PathSpec,
-        one_way: TimeDelta,
         back: BackSpec,
         (flow, seed): (u32, u64),
     ) -> Self {
+        let one_way = host.one_way_over(path);
         let mut up = path.upstream(one_way);
         if let Some(jitter) = back.jitter {
             up.jitter(jitter, seed, JITTER_BACK_STREAM + u64::from(flow));
         }
         Self {
+            path: host.path,
             loss: path.loss_of(flow, seed),
             down: path.downstream_of(flow, one_way, seed),
             loss_back: Loss::new(back.loss, seed, LOSS_BACK_STREAM + u64::from(flow)),
@@ -77,13 +82,12 @@ impl<B> Flows<B> {
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
-        if self.all.len() >= MAX_FLOWS {
-            return key.scattered() % MAX_FLOWS as u32;
-        }
-        let number = self.all.len() as u32;
-        self.all.push(begin(number));
-        self.numbers.insert(key, number);
-        number
+        let key = if self.all.len() < MAX_FLOWS { key } else { key.shared() };
+        *self.numbers.entry(key).or_insert_with(|| {
+            let number = self.all.len() as u32;
+            self.all.push(begin(number));
+            number
+        })
     }
 
     /// # Panics
@@ -106,20 +110,21 @@ impl<B> Flows<B> {
 }
 
 impl FlowKey {
-    /// Some number, the same for equal keys.
-    fn scattered(self) -> u32 {
-        let ports = u64::from(self.near_port) << 16 | u64::from(self.far_port);
-        let rest = u64::from(self.host) << 16 | u64::from(self.protocol) << 8 | u64::from(self.v6);
-        // Fibonacci hashing (Knuth, volume 3, §6.4).
-        ((rest << 32 ^ ports).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as u32
+    /// The one that stands for it, among others of its host, where there are too many.
+    fn shared(self) -> Self {
+        let near_port = (self.near_port ^ self.far_port) % SHARED;
+        // 255 is reserved: no packet has this protocol.
+        Self { host: self.host, v6: false, protocol: 255, near_port, far_port: 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use uncork_path::Buffer;
-    use uncork_units::Rate;
+    use uncork_units::{Rate, TimeDelta};
 
     fn key(near_port: u16, host: u32) -> FlowKey {
         FlowKey { host, v6: false, protocol: 6, near_port, far_port: 80 }
@@ -130,15 +135,19 @@ mod tests {
         let rtt = TimeDelta::from_millis(10);
         let path = PathSpec::new(Rate::from_mbit(10), rtt, Buffer::Packets(10));
         let mut flows: Flows<()> = Flows::new();
-        let mut number =
-            |key| flows.number(key, |n| Flow::new(&path, rtt, BackSpec::default(), (n, 1)));
+        let mut number = |key| {
+            flows.number(key, |n| Flow::new(HostSpec::over(0), &path, BackSpec::default(), (n, 1)))
+        };
         assert_eq!([number(key(5, 0)), number(key(6, 0)), number(key(5, 0))], [0, 1, 0]);
         for port in 0..=u16::MAX {
             number(key(port, 1));
         }
-        let late = number(key(7, 2));
-        assert_eq!(number(key(7, 2)), late);
-        assert_eq!(flows.len(), MAX_FLOWS);
-        assert!((late as usize) < MAX_FLOWS);
+        // 65,534 ports of this host had flows of their own; those of the other share 64.
+        let late: BTreeSet<u32> = (0..=u16::MAX).map(|port| number(key(port, 2))).collect();
+        assert_eq!(late.len(), usize::from(SHARED));
+        assert_eq!(number(key(7, 2)), number(key(7 + SHARED, 2)));
+        assert_ne!(number(key(7, 2)), number(key(8, 2)));
+        assert!(late.iter().all(|number| flows.all[*number as usize].path == 0));
+        assert!(late.iter().all(|number| *number as usize >= MAX_FLOWS));
     }
 }

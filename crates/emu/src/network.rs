@@ -13,7 +13,7 @@ use crate::schedule::{Schedule, Source};
 use crate::{BackSpec, EmulationSpec, HostSpec};
 
 /// Which way a packet travels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// To the near side, where clients are.
     Down,
@@ -78,13 +78,13 @@ pub struct Network<B> {
     hosts: Vec<HostSpec>,
     back: BackSpec,
     seed: u64,
-    links: Links<B>,
-    uplinks: Links<B>,
+    /// To the near side, then to the far side.
+    links: [Links<B>; 2],
     flows: Flows<B>,
     schedule: Schedule,
     /// From the last link to the other side.
     shortest_way: TimeDelta,
-    /// Bytes that each link has sent: those to the near side, then those to the far side.
+    /// Bytes that each of them has sent.
     sent: [Vec<u64>; 2],
 }
 
@@ -94,8 +94,10 @@ impl<B: Body> Network<B> {
         let (paths, seed) = (spec.paths.clone(), spec.seed);
         let uplinks = paths.iter().filter(|path| path.uplink.is_some()).count();
         Self {
-            links: Links::to_clients(&spec.links, &paths, spec.mtu, seed),
-            uplinks: Links::to_servers(&paths, EmulationSpec::ACK_BYTES, seed),
+            links: [
+                Links::to_clients(&spec.links, &paths, spec.mtu, seed),
+                Links::to_servers(&paths, EmulationSpec::ACK_BYTES, seed),
+            ],
             sent: [vec![0; spec.links.len() + paths.len()], vec![0; uplinks]],
             paths,
             hosts: spec.hosts.clone(),
@@ -120,7 +122,7 @@ impl<B: Body> Network<B> {
         self.flows.len()
     }
 
-    /// The flows, in order of their numbers; those that share a number with an earlier one are left out.
+    /// The flows, in order of their numbers. Where there are too many, one stands for several.
     pub(crate) fn flow_keys(&self) -> Vec<FlowKey> {
         self.flows.keys()
     }
@@ -133,21 +135,17 @@ impl<B: Body> Network<B> {
 
     /// Bytes that the link of index `link` in [`Self::sent`] could send within a span.
     pub fn capacity(&self, direction: Direction, link: u32, from: Time, to: Time) -> u64 {
-        let capacity = |time| match direction {
-            Direction::Down => self.links.capacity(link, time),
-            Direction::Up => self.uplinks.capacity(link, time),
-        };
-        capacity(to).saturating_sub(capacity(from))
+        let links = &self.links[direction as usize];
+        links.capacity(link, to).saturating_sub(links.capacity(link, from))
     }
 
     /// All that happens by `now`, in order. Packets whose fate is decided by then go to `fate`.
     pub fn advance(&mut self, now: Time, fate: &mut impl FnMut(Direction, Packet<B>, Fate)) {
         while let Some((time, source)) = self.schedule.pop(now) {
             match source {
-                Source::Link(link) => self.on_link(time, link, fate),
-                Source::Uplink(link) => self.on_uplink(time, link, fate),
-                Source::Down(flow) => self.on_near_side(time, flow, fate),
-                Source::Up(flow) => {
+                Source::Link(direction, link) => self.on_link(time, (direction, link), fate),
+                Source::Line(Direction::Down, flow) => self.on_near_side(time, flow, fate),
+                Source::Line(Direction::Up, flow) => {
                     let line = &mut self.flows.get_mut(flow).up;
                     if let Some(packet) = line.arrive(time) {
                         self.schedule.at(line.next_arrival(), source);
@@ -168,66 +166,77 @@ impl<B: Body> Network<B> {
     ) {
         let Arrival { direction, flow: key, bytes, ecn, body } = arrival;
         let host = self.hosts[key.host as usize];
-        let (path, one_way) = (host.path, host.one_way(&self.paths));
-        let (spec, back, seed) = (&self.paths[path], self.back, self.seed);
-        let begin = |number| Flow::new(spec, one_way, back, (number, seed));
+        let (spec, back, seed) = (&self.paths[host.path], self.back, self.seed);
+        let begin = |number| Flow::new(host, spec, back, (number, seed));
         let flow = self.flows.number(key, begin);
         let packet = Packet { flow, host: key.host, bytes, ecn, body };
-        if direction == Direction::Up {
-            match self.uplinks.first(path) {
-                Some(link) => self.offer_up(now, link, packet, fate),
-                None => self.propagate_up(now, packet, fate),
-            }
-            return;
-        }
-        let early = spec.loss_position == LossPosition::Before;
+        let early = direction == Direction::Down && spec.loss_position == LossPosition::Before;
         if early && self.flows.get_mut(flow).loss.strikes() {
             fate(direction, packet, Fate::Dropped(Cause::Loss));
-        } else if let Some(link) = self.links.first(path) {
-            self.offer_down(now, link, packet, fate);
-        }
-    }
-
-    fn offer_down(
-        &mut self,
-        now: Time,
-        link: u32,
-        packet: Packet<B>,
-        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
-    ) {
-        let was_idle = self.links.next_departure(link) == Time::NEVER;
-        self.links.offer(now, link, packet, &mut dropped(Direction::Down, fate));
-        if was_idle {
-            self.schedule.at(self.links.next_departure(link), Source::Link(link));
-        }
-    }
-
-    fn offer_up(
-        &mut self,
-        now: Time,
-        link: u32,
-        packet: Packet<B>,
-        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
-    ) {
-        let was_idle = self.uplinks.next_departure(link) == Time::NEVER;
-        self.uplinks.offer(now, link, packet, &mut dropped(Direction::Up, fate));
-        if was_idle {
-            self.schedule.at(self.uplinks.next_departure(link), Source::Uplink(link));
-        }
-    }
-
-    fn on_link(&mut self, now: Time, link: u32, fate: &mut impl FnMut(Direction, Packet<B>, Fate)) {
-        let departure = self.links.depart(now, link, &mut dropped(Direction::Down, fate));
-        self.schedule.at(self.links.next_departure(link), Source::Link(link));
-        let Some(Departure { mut packet, queued_for }) = departure else { return };
-        packet.body.crossed(queued_for);
-        self.sent[Direction::Down as usize][link as usize] += u64::from(packet.bytes);
-        if let Some(next) = self.links.after(link, || self.hosts[packet.host as usize].path) {
-            self.offer_down(now, next, packet, fate);
             return;
         }
-        if let Some(next) = self.flows.get_mut(packet.flow).down.enter(now, packet) {
-            self.schedule.at(next, Source::Down(packet.flow));
+        match self.links[direction as usize].first(host.path) {
+            Some(link) => self.enter(now, (direction, link), packet, fate),
+            None => self.propagate(now, direction, packet, fate),
+        }
+    }
+
+    /// A packet comes to a link.
+    fn enter(
+        &mut self,
+        now: Time,
+        (direction, link): (Direction, u32),
+        packet: Packet<B>,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let links = &mut self.links[direction as usize];
+        let was_idle = links.next_departure(link) == Time::NEVER;
+        links.offer(now, link, packet, &mut dropped(direction, fate));
+        if was_idle {
+            self.schedule.at(links.next_departure(link), Source::Link(direction, link));
+        }
+    }
+
+    /// A link has sent a packet.
+    fn on_link(
+        &mut self,
+        now: Time,
+        (direction, link): (Direction, u32),
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let links = &mut self.links[direction as usize];
+        let departure = links.depart(now, link, &mut dropped(direction, fate));
+        self.schedule.at(links.next_departure(link), Source::Link(direction, link));
+        let Some(Departure { mut packet, queued_for }) = departure else { return };
+        if direction == Direction::Down {
+            packet.body.crossed(queued_for);
+        }
+        self.sent[direction as usize][link as usize] += u64::from(packet.bytes);
+        match links.after(link, || self.flows.get_mut(packet.flow).path) {
+            Some(next) => self.enter(now, (direction, next), packet, fate),
+            None => self.propagate(now, direction, packet, fate),
+        }
+    }
+
+    /// A packet has crossed all links of its path.
+    fn propagate(
+        &mut self,
+        now: Time,
+        direction: Direction,
+        packet: Packet<B>,
+        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
+    ) {
+        let flow = self.flows.get_mut(packet.flow);
+        let next = match direction {
+            Direction::Down => flow.down.enter(now, packet),
+            Direction::Up if flow.loss_back.strikes() => {
+                fate(direction, packet, Fate::Dropped(Cause::Loss));
+                return;
+            }
+            Direction::Up => flow.up.enter_sized(now, packet, packet.bytes),
+        };
+        if let Some(next) = next {
+            self.schedule.at(next, Source::Line(direction, packet.flow));
         }
     }
 
@@ -241,40 +250,11 @@ impl<B: Body> Network<B> {
         let flow = self.flows.get_mut(index);
         // Nothing is due if a packet has overtaken the one that this event was for.
         let Some(packet) = flow.down.arrive(now) else { return };
-        self.schedule.at(flow.down.next_arrival(), Source::Down(index));
-        let path = &self.paths[self.hosts[packet.host as usize].path];
-        let struck = path.loss_position == LossPosition::After && flow.loss.strikes();
+        self.schedule.at(flow.down.next_arrival(), Source::Line(Direction::Down, index));
+        let is_after = self.paths[flow.path].loss_position == LossPosition::After;
+        let struck = is_after && flow.loss.strikes();
         let end = if struck { Fate::Dropped(Cause::Loss) } else { Fate::Arrives(now) };
         fate(Direction::Down, packet, end);
-    }
-
-    fn on_uplink(
-        &mut self,
-        now: Time,
-        link: u32,
-        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
-    ) {
-        let departure = self.uplinks.depart(now, link, &mut dropped(Direction::Up, fate));
-        self.schedule.at(self.uplinks.next_departure(link), Source::Uplink(link));
-        let Some(packet) = departure.map(|departure| departure.packet) else { return };
-        self.sent[Direction::Up as usize][link as usize] += u64::from(packet.bytes);
-        self.propagate_up(now, packet, fate);
-    }
-
-    fn propagate_up(
-        &mut self,
-        now: Time,
-        packet: Packet<B>,
-        fate: &mut impl FnMut(Direction, Packet<B>, Fate),
-    ) {
-        let flow = self.flows.get_mut(packet.flow);
-        if flow.loss_back.strikes() {
-            fate(Direction::Up, packet, Fate::Dropped(Cause::Loss));
-            return;
-        }
-        if let Some(next) = flow.up.enter_sized(now, packet, packet.bytes) {
-            self.schedule.at(next, Source::Up(packet.flow));
-        }
     }
 }
 

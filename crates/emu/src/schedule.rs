@@ -5,20 +5,18 @@ use std::collections::BinaryHeap;
 
 use uncork_units::Time;
 
+use crate::network::Direction;
+
 /// Who has something to do. Each keeps its own queue; the schedule only knows when to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    /// A link to the near side finished a packet.
-    Link(u32),
-    /// A link to the far side finished a packet.
-    Uplink(u32),
-    /// A packet of a flow reaches the near side.
-    Down(u32),
-    /// A packet of a flow reaches the far side.
-    Up(u32),
+    /// A link to this side finished a packet.
+    Link(Direction, u32),
+    /// A packet of a flow reaches this side.
+    Line(Direction, u32),
 }
 
-/// Events by time; of events at the same time those of link 0 come first, then the others in the order
+/// Events by time; of events at the same time those of link 0 to the near side come first, then the others in the order
 /// in which they were scheduled, as in the simulator.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
@@ -40,10 +38,10 @@ impl Schedule {
             return;
         }
         self.scheduled += 1;
-        let order = if source == Source::Link(0) { 0 } else { self.scheduled };
+        let order = if source == Source::Link(Direction::Down, 0) { 0 } else { self.scheduled };
         let events = match source {
-            Source::Link(_) | Source::Uplink(_) => &mut self.links,
-            Source::Down(_) | Source::Up(_) => &mut self.lines,
+            Source::Link(..) => &mut self.links,
+            Source::Line(..) => &mut self.lines,
         };
         events.push(Reverse((time, order, source)));
     }
@@ -80,16 +78,16 @@ mod tests {
         let mut schedule = Schedule::default();
         let at = Time::from_nanos;
         let events = [
-            (5, Source::Down(1)),
-            (3, Source::Up(7)),
-            (5, Source::Up(2)),
-            (5, Source::Link(0)),
-            (9, Source::Down(1)),
+            (5, Source::Line(Direction::Down, 1)),
+            (3, Source::Line(Direction::Up, 7)),
+            (5, Source::Link(Direction::Up, 0)),
+            (5, Source::Link(Direction::Down, 0)),
+            (9, Source::Line(Direction::Down, 1)),
         ];
         for (time, source) in events {
             schedule.at(at(time), source);
         }
-        schedule.at(Time::NEVER, Source::Uplink(3));
+        schedule.at(Time::NEVER, Source::Link(Direction::Up, 3));
         assert_eq!(schedule.next(), (at(5), at(3)));
         assert_eq!(schedule.pop(at(2)), None);
         let order: Vec<_> = std::iter::from_fn(|| schedule.pop(at(8))).collect();

@@ -49,9 +49,9 @@ impl HostSpec {
         Self { path, rtt: None }
     }
 
-    /// The delay in each direction, its path being one of `paths`.
-    pub(crate) fn one_way(self, paths: &[PathSpec]) -> TimeDelta {
-        self.rtt.unwrap_or(paths[self.path].rtt).divided_by(2)
+    /// The delay in each direction, `path` being its own.
+    pub(crate) fn one_way_over(self, path: &PathSpec) -> TimeDelta {
+        self.rtt.unwrap_or(path.rtt).divided_by(2)
     }
 }
 
@@ -137,7 +137,7 @@ impl EmulationSpec {
 
     /// The shortest time that a packet needs to the other side.
     pub(crate) fn shortest_way(&self) -> TimeDelta {
-        let ways = self.hosts.iter().map(|host| host.one_way(&self.paths));
+        let ways = self.hosts.iter().map(|host| host.one_way_over(&self.paths[host.path]));
         ways.min().unwrap_or(TimeDelta::ZERO)
     }
 }

@@ -141,7 +141,7 @@ fn hosts_have_their_own_paths_and_meet_on_a_shared_link() {
 #[test]
 fn hosts_may_have_round_trips_of_their_own() {
     let mut spec = spec();
-    let near = HostSpec { path: 0, rtt: Some(TimeDelta::from_millis(4)) };
+    let near = HostSpec { rtt: Some(TimeDelta::from_millis(4)), ..HostSpec::over(0) };
     spec.hosts = vec![HostSpec::over(0), near];
     assert_eq!(spec.shortest_way(), TimeDelta::from_millis(2));
     let mut offers = Vec::new();
