@@ -29,6 +29,8 @@ const SHORTEST_NAP: TimeDelta = TimeDelta::from_micros(30);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parcel {
     slot: Slot,
+    /// Index of the host on the near side.
+    host: u32,
     came: Time,
     /// What its header said of congestion.
     ecn: Ecn,
@@ -165,14 +167,14 @@ impl Exit<'_> {
         tally.offer(now, bytes);
         let ecn = header.ecn;
         let number = self.record.begin(now, Arrival { direction, flow, bytes, ecn, body: () });
-        let body =
-            Parcel { slot, came: now, ecn, number, has_data: header.has_data, queued_for: None };
+        let (host, has_data) = (flow.host, header.has_data);
+        let body = Parcel { slot, host, came: now, ecn, number, has_data, queued_for: None };
         Some(Arrival { direction, flow, bytes, ecn, body })
     }
 
     /// A packet arrives, or never will.
     fn settle(&mut self, direction: Direction, packet: &Packet<Parcel>, fate: Fate) {
-        let Parcel { slot, came, ecn, number, has_data, queued_for } = packet.body;
+        let Parcel { slot, host, came, ecn, number, has_data, queued_for } = packet.body;
         self.record.end(number, fate, packet.ecn);
         // Of what was lost behind the links it counts, too: whom random loss strikes is chance.
         let crossed = matches!(fate, Fate::Arrives(_) | Fate::Dropped(Cause::Loss));
@@ -180,7 +182,7 @@ impl Exit<'_> {
             self.queueing.record(packet.flow, waited);
         }
         match fate {
-            Fate::Dropped(cause) => self.tallies.of_mut(direction).drop(cause, packet.host),
+            Fate::Dropped(cause) => self.tallies.of_mut(direction).drop(cause, host),
             Fate::Arrives(due) => {
                 let bytes = self.pool.packet(slot);
                 let marked = packet.ecn == Ecn::Ce && ecn != Ecn::Ce;
@@ -189,7 +191,7 @@ impl Exit<'_> {
                 }
                 let device = match direction {
                     Direction::Up => &self.devices.far,
-                    Direction::Down => &self.devices.near[packet.host as usize],
+                    Direction::Down => &self.devices.near[host as usize],
                 };
                 let delivered = device.deliver(bytes).is_ok();
                 let tally = self.tallies.of_mut(direction);

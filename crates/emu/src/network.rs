@@ -169,7 +169,7 @@ impl<B: Body> Network<B> {
         let (spec, back, seed) = (&self.paths[host.path], self.back, self.seed);
         let begin = |number| Flow::new(host, spec, back, (number, seed));
         let flow = self.flows.number(key, begin);
-        let packet = Packet { flow, host: key.host, bytes, ecn, body };
+        let packet = Packet { flow, host: host.number_of(key.host), bytes, ecn, body };
         let early = direction == Direction::Down && spec.loss_position == LossPosition::Before;
         if early && self.flows.get_mut(flow).loss.strikes() {
             fate(direction, packet, Fate::Dropped(Cause::Loss));

@@ -41,17 +41,25 @@ pub struct HostSpec {
     pub path: usize,
     /// Round-trip propagation time; `None` takes the path's, in which buffers are measured either way.
     pub rtt: Option<TimeDelta>,
+    /// What queues that share a link out among hosts know it by; `None` takes its index. Those that
+    /// have a number in common are one host to them.
+    pub number: Option<u32>,
 }
 
 impl HostSpec {
     /// A host that has the round-trip time of its path.
     pub const fn over(path: usize) -> Self {
-        Self { path, rtt: None }
+        Self { path, rtt: None, number: None }
     }
 
     /// The delay in each direction, `path` being its own.
     pub(crate) fn one_way_over(self, path: &PathSpec) -> TimeDelta {
         self.rtt.unwrap_or(path.rtt).divided_by(2)
+    }
+
+    /// What queues know it by if its index is `index`.
+    pub(crate) fn number_of(self, index: u32) -> u32 {
+        self.number.unwrap_or(index)
     }
 }
 
@@ -113,7 +121,7 @@ impl EmulationSpec {
             return refuse(format!("{hosts} hosts are not emulated; 1 to {MAX_HOSTS} are"));
         }
         let (shortest, longest) = PathSpec::RTTS;
-        for HostSpec { path, rtt } in &self.hosts {
+        for HostSpec { path, rtt, .. } in &self.hosts {
             if *path >= self.paths.len() {
                 return refuse(format!("a host has path {path}, and there is none of this index"));
             }

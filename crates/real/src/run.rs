@@ -72,7 +72,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
     }
     command::check(spec)?;
     let (mut hosts, mut named, mut host_of) = (Vec::new(), BTreeMap::new(), Vec::new());
-    for flow in &spec.flows {
+    for (number, flow) in (0..).zip(&spec.flows) {
         if flow.ecn == Ecn::Ect1 {
             return Err(RealError::Spec(
                 "the kernel's own controllers know nothing of ECT(1); give ect0".into(),
@@ -82,7 +82,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
             return Err(RealError::Spec("the kernel knows no careful resume; leave it out".into()));
         }
         let rtt = flow.rtt.filter(|rtt| *rtt != spec.paths[flow.path].rtt);
-        let wanted = HostSpec { path: flow.path, rtt };
+        let wanted = HostSpec { path: flow.path, rtt, number: Some(spec.host_of(number)) };
         let mut new = || {
             hosts.push(wanted);
             hosts.len() - 1
@@ -275,5 +275,36 @@ fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_path::{Buffer, PathSpec};
+    use uncork_sim::Workload;
+    use uncork_units::Rate;
+
+    use super::*;
+
+    /// What queues share out among hosts they share out as in the simulator.
+    #[test]
+    fn hosts_have_the_numbers_that_they_have_in_the_simulator() {
+        let path = |millis| {
+            let rtt = TimeDelta::from_millis(millis);
+            PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000))
+        };
+        let of = |host, path| FlowSpec {
+            host,
+            path,
+            ..FlowSpec::new("reno".parse().expect("a controller"), Workload::Transfer(1))
+        };
+        let flows = vec![of(None, 0), of(Some(7), 0), of(None, 1), of(Some(7), 0), of(Some(7), 1)];
+        let mut run = RunSpec::over(path(20), flows, 1, Time::ZERO + TimeDelta::from_secs(1));
+        run.paths.push(path(40));
+        let (emulated, host_of) = emulation(&run).expect("it can be played");
+        assert_eq!(host_of, [0, 1, 2, 1, 3], "host 7 is one on each path");
+        let numbers: Vec<_> = host_of.iter().map(|host| emulated.hosts[*host].number).collect();
+        assert_eq!(numbers, [0, 1, 2, 3, 4].map(|flow| Some(run.host_of(flow))));
+        assert_eq!(numbers[1..], [Some(7), Some(1 << 31 | 2), Some(7), Some(7)]);
     }
 }

@@ -89,7 +89,7 @@ fn simulated(spec: &EmulationSpec, offers: &[Offer]) -> Vec<Option<End>> {
     let flow = |key: FlowKey| FlowSpec {
         path: spec.hosts[key.host as usize].path,
         rtt: spec.hosts[key.host as usize].rtt,
-        host: Some(key.host),
+        host: Some(spec.hosts[key.host as usize].number.unwrap_or(key.host)),
         ..FlowSpec::new(cc, Workload::Transfer(1))
     };
     let run = RunSpec {
@@ -192,8 +192,9 @@ fn any_spec(rng: &mut Rng, queue: &str) -> EmulationSpec {
     };
     let paths = vec![path(0), path(1)];
     let spec = EmulationSpec::over(paths[0].clone(), rng.next_u64());
-    let of_own = HostSpec { path: 0, rtt: Some(TimeDelta::from_micros(7300)) };
-    let hosts = vec![HostSpec::over(0), HostSpec::over(1), of_own];
+    let number = Some(rng.below(1 << 31) as u32);
+    let of_own = HostSpec { path: 0, rtt: Some(TimeDelta::from_micros(7300)), number };
+    let hosts = vec![HostSpec::over(0), HostSpec { number, ..HostSpec::over(1) }, of_own];
     EmulationSpec { links, paths, hosts, ..spec }
 }
 

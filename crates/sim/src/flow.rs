@@ -107,8 +107,7 @@ impl<'a> Flow<'a> {
             spec,
             index,
             seed: run.seed,
-            // Hosts of flows that name none do not meet those that are named.
-            host: spec.host.unwrap_or(RunSpec::FIRST_UNNAMED_HOST | index),
+            host: run.host_of(index),
             connected: false,
             syns: 0,
             server: Server::Listening,

@@ -136,6 +136,13 @@ impl RunSpec {
         self.commands.get(command)
     }
 
+    /// The number that queues know the host of the client of the flow of index `flow` by. Hosts of
+    /// flows that name none do not meet those that are named.
+    pub fn host_of(&self, flow: u32) -> u32 {
+        let named = self.flows.get(flow as usize).and_then(|flow| flow.host);
+        named.unwrap_or(Self::FIRST_UNNAMED_HOST | flow)
+    }
+
     /// The path of a flow.
     pub(crate) fn path_of(&self, flow: &FlowSpec) -> &PathSpec {
         &self.paths[flow.path]

@@ -84,7 +84,7 @@ fn hosts(Instance { run, .. }: &Instance) -> Vec<HostSpec> {
     for (path, spec) in run.paths.iter().enumerate() {
         let before = hosts.len();
         for flow in run.flows.iter().filter(|flow| flow.path == path) {
-            let host = HostSpec { path, rtt: flow.rtt.filter(|rtt| *rtt != spec.rtt) };
+            let host = HostSpec { rtt: flow.rtt.filter(|rtt| *rtt != spec.rtt), ..HostSpec::over(path) };
             if !hosts[before..].contains(&host) {
                 hosts.push(host);
             }
