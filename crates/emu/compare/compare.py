@@ -314,8 +314,18 @@ def figures(result, rate):
     }
 
 
-def spread(values):
-    return f"{statistics.median(values):.4g} ({min(values):.4g}–{max(values):.4g})"
+DECIMALS = {"of set %": 1, "late p50 ms": 2, "late p99 ms": 2}
+
+
+def spread(name, values):
+    """The median, smallest and largest, with as many digits as mean something: CPU time is in ticks."""
+
+    def shown(value):
+        text = f"{value:.{DECIMALS[name]}f}" if name in DECIMALS else f"{float(f'{value:.2g}'):g}"
+        return text.replace("-0.00", "0.00").replace("-", "−")
+
+    least, most = shown(min(values)), shown(max(values))
+    return f"{shown(statistics.median(values))} ({least}{' to ' if '−' in least else '–'}{most})"
 
 
 def main():
@@ -348,7 +358,7 @@ def main():
     names = ["of set %", "late p50 ms", "late p99 ms", "CPU s/GB tool", "CPU s/GB all"]
     print(f"| Mbit/s | tool | {' | '.join(names)} |\n|---:|---|{'---:|' * len(names)}")
     for (rate, tool), runs in results.items():
-        cells = [spread([run[name] for run in runs]) if runs else "–" for name in names]
+        cells = [spread(name, [run[name] for run in runs]) if runs else "–" for name in names]
         print(f"| {rate} | {tool} | {' | '.join(cells)} |")
 
 
