@@ -9,7 +9,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-use crate::Namespace;
+use uncork_units::Time;
+
+use crate::{Clock, Namespace};
 
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,7 +35,7 @@ pub enum Service {
     Listens,
     /// It has ended, and nothing listens that did not before.
     Ended(ExitStatus),
-    /// It does neither after this time.
+    /// It did neither in this time.
     Silent(Duration),
 }
 
@@ -47,16 +49,22 @@ impl Job {
         Ok(Self { child: command.process_group(0).spawn()?, status: None })
     }
 
-    /// Starts `command`, a server on `host`, and waits until it listens or has ended.
+    /// Starts `command`, a server on `host`, and waits until it listens or has ended, but not longer
+    /// than ten seconds or until `is_over`.
     ///
     /// # Errors
     ///
     /// What the system says.
-    pub fn serve(host: &Namespace, command: &mut Command) -> io::Result<(Self, Service)> {
+    pub fn serve(
+        host: &Namespace,
+        command: &mut Command,
+        is_over: impl Fn() -> bool,
+    ) -> io::Result<(Self, Service)> {
         let before = host.listening()?;
         let mut job = Self::start(command)?;
-        let mut waited = Duration::ZERO;
-        while waited < PATIENCE {
+        let clock = Clock::start();
+        let waited = || Duration::from_nanos(clock.now().since(Time::ZERO).as_nanos());
+        while waited() < PATIENCE && !is_over() {
             // In this order: what has ended may have left a server behind, as daemons do.
             let ended = job.ends_within(LOOK)?;
             if !host.listening()?.is_subset(&before) {
@@ -65,9 +73,8 @@ impl Job {
             if let Some(status) = ended {
                 return Ok((job, Service::Ended(status)));
             }
-            waited += LOOK;
         }
-        Ok((job, Service::Silent(PATIENCE)))
+        Ok((job, Service::Silent(waited())))
     }
 
     /// How it ended, if it does within `span`.

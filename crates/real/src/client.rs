@@ -13,7 +13,7 @@ use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 
 use crate::command::Ended;
-use crate::server::{PATIENCE, is_gone, is_impatient};
+use crate::server::{PATIENCE, is_gone, is_impatient, patience};
 
 /// What a client saw.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ pub(crate) struct Seen {
     pub(crate) command: Option<Ended>,
 }
 
-/// What all clients of a run know.
+/// What all clients and servers of a run know.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances<'a> {
     pub(crate) clock: Clock,
@@ -42,6 +42,17 @@ impl Circumstances<'_> {
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+
+    /// Waits until `time`; false if the run is over before.
+    pub(crate) fn wait_until(&self, time: Time) -> bool {
+        while self.clock.now() + patience() < time && !self.is_over() {
+            self.clock.wait_until(self.clock.now() + patience());
+        }
+        if !self.is_over() {
+            self.clock.wait_until(time); // Before it begins the clock shows zero.
+        }
+        !self.is_over()
+    }
 }
 
 /// Connects at the flow's start and takes what comes, until it has all or the run is over.
@@ -52,8 +63,7 @@ pub(crate) fn fetch(
     circumstances: Circumstances<'_>,
 ) -> io::Result<Seen> {
     let mut seen = Seen { client, ..Seen::default() };
-    circumstances.clock.wait_until(flow.start);
-    if circumstances.is_over() {
+    if !circumstances.wait_until(flow.start) {
         return Ok(seen);
     }
     let Some(connection) = open(server, flow.receive_window, circumstances)? else {

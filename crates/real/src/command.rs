@@ -3,6 +3,7 @@
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use uncork_emu::{Emulation, Job, Service};
@@ -12,7 +13,7 @@ use uncork_units::Time;
 use crate::client::{Circumstances, Seen};
 use crate::error::RealError;
 use crate::output::{Output, last_line};
-use crate::server::{PATIENCE, patience};
+use crate::server::PATIENCE;
 
 /// A command of a flow, after it has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,13 +85,20 @@ impl Setting<'_> {
         Ok((command, output))
     }
 
-    /// Starts the server of `spec`, if it has one, and waits until it listens or has ended.
-    pub(crate) fn serve(&self, spec: &CommandSpec) -> Result<Option<Server>, RealError> {
+    /// Starts the server of `spec`, if it has one, and waits until it listens or has ended, or until
+    /// `stop`.
+    pub(crate) fn serve(
+        &self,
+        spec: &CommandSpec,
+        stop: &AtomicBool,
+    ) -> Result<Option<Server>, RealError> {
         let Some(script) = &spec.server else { return Ok(None) };
         let failed = RealError::system("start the server of a command");
         let shell = self.shell(self.emulation.far_command(self.host, "sh"), script);
         let (mut shell, output) = shell.map_err(&failed)?;
-        let (job, service) = Job::serve(self.emulation.far(), &mut shell).map_err(&failed)?;
+        let is_over = || stop.load(Ordering::Relaxed);
+        let served = Job::serve(self.emulation.far(), &mut shell, is_over);
+        let (job, service) = served.map_err(&failed)?;
         drop(shell); // It holds the pipe open, too.
         let name = spec.name.clone();
         let remark = match service {
@@ -116,13 +124,9 @@ impl Setting<'_> {
         at: Circumstances<'_>,
     ) -> io::Result<Seen> {
         let mut seen = Seen::default();
-        while at.clock.now() + patience() < flow.start && !at.is_over() {
-            at.clock.wait_until(at.clock.now() + patience());
-        }
-        if at.is_over() {
+        if !at.wait_until(flow.start) {
             return Ok(seen);
         }
-        at.clock.wait_until(flow.start); // Before it begins the clock shows zero.
         let (mut shell, output) =
             self.shell(self.emulation.near_command(self.host, "sh"), &spec.client)?;
         let mut job = Job::start(&mut shell)?;

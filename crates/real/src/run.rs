@@ -45,7 +45,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let (emulated, host_of) = emulation(spec)?;
     let mut stage = Stage { spec, emulation: Emulation::prepare(&emulated)?, host_of };
     let controllers = stage.prepare()?;
-    let servers = stage.serve(&controllers)?;
+    let servers = stage.serve(&controllers, stop)?;
     stage.emulation.begin()?;
     let (mut result, clients) = stage.play(&controllers, stop)?;
     let finished = command::finish(clients, servers)?;
@@ -199,10 +199,10 @@ impl Stage<'_> {
         }
     }
 
-    /// Starts the servers of commands, and waits until they listen.
-    fn serve(&self, controllers: &[&str]) -> Result<Vec<Server>, RealError> {
-        let served = self.commands();
-        let served = served.map(|(flow, spec)| self.setting(flow, controllers).serve(spec));
+    /// Starts the servers of commands, and waits until they listen, or until `stop`.
+    fn serve(&self, controllers: &[&str], stop: &AtomicBool) -> Result<Vec<Server>, RealError> {
+        let wanted = self.commands().take_while(|_| !stop.load(Ordering::Relaxed));
+        let served = wanted.map(|(flow, spec)| self.setting(flow, controllers).serve(spec, stop));
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
@@ -215,14 +215,13 @@ impl Stage<'_> {
         let listeners = self.listeners(controllers)?;
         let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
         let watch = Watch::open(self.emulation.far(), self.spec, FIRST_PORT, traffic)?;
-        let over = AtomicBool::new(false);
+        let over = AtomicBool::new(stop.load(Ordering::Relaxed));
         let clock = Clock::after(LEAD);
         let at = Circumstances { clock, warmup: self.spec.warmup, stop: &over };
         thread::scope(|scope| {
             let serve = |(flow, listener): (usize, TcpListener)| {
-                let (flow, over) = (&self.spec.flows[flow], &over);
-                scope
-                    .spawn(move || server::serve(&listener, flow.workload, flow.start, clock, over))
+                let flow = &self.spec.flows[flow];
+                scope.spawn(move || server::serve(&listener, flow.workload, flow.start, at))
             };
             let servers: Vec<_> = listeners.into_iter().map(serve).collect();
             let fetch = |flow| scope.spawn(move || self.fetch(flow, controllers, at));

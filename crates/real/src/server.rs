@@ -2,14 +2,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::net::sockopt::set_tcp_congestion;
-use uncork_emu::Clock;
 use uncork_play::{Cbr, CbrSpec};
 use uncork_sim::Workload;
-use uncork_units::Time;
+use uncork_units::{Time, TimeDelta};
+
+use crate::client::Circumstances;
 
 /// How long a read or a write may take before it is looked whether the run is over.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
@@ -25,25 +25,26 @@ pub(crate) fn listen(address: SocketAddr, cc: &str) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Serves one connection as `workload` says, until it is done or `stop`. Gives the connection, which
+/// Serves one connection as `workload` says, until it is done or the run over. Gives the connection, which
 /// stays open for those who ask the kernel about it.
 pub(crate) fn serve(
     listener: &TcpListener,
     workload: Workload,
     start: Time,
-    clock: Clock,
-    stop: &AtomicBool,
+    at: Circumstances<'_>,
 ) -> io::Result<Option<TcpStream>> {
-    clock.wait_until(start);
-    let Some(mut connection) = accept(listener, stop)? else { return Ok(None) };
+    if !at.wait_until(start) {
+        return Ok(None);
+    }
+    let Some(mut connection) = accept(listener, at)? else { return Ok(None) };
     connection.set_nodelay(true)?;
     connection.set_read_timeout(Some(PATIENCE))?;
     connection.set_write_timeout(Some(PATIENCE))?;
-    let mut out = Output { connection: &mut connection, stop };
+    let mut out = Output { connection: &mut connection, at };
     let done = match workload {
         Workload::Transfer(bytes) => out.write(bytes),
-        Workload::Until(end) => out.write_until(end, clock),
-        Workload::Media(media) => out.write_media(media, start, clock),
+        Workload::Until(end) => out.write_until(end),
+        Workload::Media(media) => out.write_media(media, start),
         Workload::Client(_) => out.answer(),
         // Programs have sockets of their own.
         Workload::Command(_) => Ok(()),
@@ -56,9 +57,9 @@ pub(crate) fn serve(
     }
 }
 
-fn accept(listener: &TcpListener, stop: &AtomicBool) -> io::Result<Option<TcpStream>> {
+fn accept(listener: &TcpListener, at: Circumstances<'_>) -> io::Result<Option<TcpStream>> {
     // A blocking accept knows no timeout; a connection waits a tenth of a millisecond on average.
-    while !stop.load(Ordering::Relaxed) {
+    while !at.is_over() {
         match listener.accept() {
             Ok((connection, _)) => {
                 connection.set_nonblocking(false)?;
@@ -85,18 +86,14 @@ pub(crate) fn is_impatient(error: &io::Error) -> bool {
 
 struct Output<'a> {
     connection: &'a mut TcpStream,
-    stop: &'a AtomicBool,
+    at: Circumstances<'a>,
 }
 
 impl Output<'_> {
-    fn is_over(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
-    }
-
     /// Writes so many bytes, unless the run is over before.
     fn write(&mut self, bytes: u64) -> io::Result<()> {
         let mut left = bytes;
-        while left > 0 && !self.is_over() {
+        while left > 0 && !self.at.is_over() {
             left -= self.write_some(left)?;
         }
         Ok(())
@@ -111,22 +108,22 @@ impl Output<'_> {
         }
     }
 
-    fn write_until(&mut self, end: Time, clock: Clock) -> io::Result<()> {
-        while clock.now() < end && !self.is_over() {
+    fn write_until(&mut self, end: Time) -> io::Result<()> {
+        while self.at.clock.now() < end && !self.at.is_over() {
             self.write_some(u64::MAX)?;
         }
         Ok(())
     }
 
-    fn write_media(&mut self, media: CbrSpec, start: Time, clock: Clock) -> io::Result<()> {
+    fn write_media(&mut self, media: CbrSpec, start: Time) -> io::Result<()> {
         let Ok(source) = Cbr::new(media, start) else { return Ok(()) };
         let mut written = 0;
-        while !self.is_over() {
-            let due = source.poll(clock.now());
+        while !self.at.is_over() {
+            let due = source.poll(self.at.clock.now());
             self.write(due.bytes - written)?;
             written = due.bytes;
             let Some(next) = due.next else { return Ok(()) };
-            clock.wait_until(next.min(clock.now() + patience()));
+            self.at.wait_until(next);
         }
         Ok(())
     }
@@ -134,7 +131,7 @@ impl Output<'_> {
     /// Answers requests, each of eight bytes: how many are asked for.
     fn answer(&mut self) -> io::Result<()> {
         let (mut request, mut have) = ([0; 8], 0);
-        while !self.is_over() {
+        while !self.at.is_over() {
             match self.connection.read(&mut request[have..]) {
                 Ok(0) => return Ok(()),
                 Ok(more) => have += more,
@@ -150,6 +147,6 @@ impl Output<'_> {
     }
 }
 
-pub(crate) fn patience() -> uncork_units::TimeDelta {
-    uncork_units::TimeDelta::from_nanos(PATIENCE.as_nanos() as u64)
+pub(crate) fn patience() -> TimeDelta {
+    TimeDelta::from_nanos(PATIENCE.as_nanos() as u64)
 }

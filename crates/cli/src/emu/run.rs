@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, Job, Names, Report, Service, clean_up, summary};
 
@@ -30,12 +29,13 @@ pub(crate) fn emu(args: &EmuArgs) -> Result<(), Failure> {
     let signals = Signals::catch().map_err(|error| system("listen for signals", &error))?;
     let emulation = Emulation::start(&spec).map_err(|error| refused(&error))?;
     note(args, &emulation);
-    let server = args.server.as_ref().map(|server| start_server(&emulation, server));
-    let mut server = server.transpose()?;
+    let server = args.server.as_ref();
+    let server = server.map(|server| start_server(args, &emulation, &signals, server));
+    let server = server.transpose()?;
     let ended = if args.is_up() {
         keep(args, &emulation, &signals).map(|()| None)
     } else {
-        run(args, &emulation, &signals, server.as_mut()).map(Some)
+        run(args, &emulation, &signals).map(Some)
     };
     let server = server.map_or(Ok(()), |server| server.end().map(drop));
     let status = ended?;
@@ -61,14 +61,32 @@ fn cleanup() -> Result<(), Failure> {
 }
 
 /// Starts `command` on the far side, and waits until it listens or has ended.
-fn start_server(emulation: &Emulation, command: &str) -> Result<Job, Failure> {
+fn start_server(
+    args: &EmuArgs,
+    emulation: &Emulation,
+    signals: &Signals,
+    command: &str,
+) -> Result<Job, Failure> {
     let mut shell = emulation.far_command(0, "sh").map_err(|error| no_start(&error))?;
     // What a server prints is no result of COMMAND's.
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(io::stderr());
-    let served = Job::serve(emulation.far(), &mut shell);
+    let served = Job::serve(emulation.far(), &mut shell, || signals.have_come());
     let (job, service) = served.map_err(|error| no_start(&error))?;
-    if let Service::Silent(waited) = service {
-        eprintln!("note: the command of '--server' does not listen after {} s", waited.as_secs());
+    if signals.have_come() {
+        let message = "before the command of '--server' listened".to_owned();
+        return Err(Failure::Interrupted(message));
+    }
+    let remark = match service {
+        Service::Listens => return Ok(job),
+        Service::Ended(status) if !status.success() => {
+            let message = format!("the command of '--server' ended before it listened: {status}");
+            return Err(Failure::Environment(message));
+        }
+        Service::Ended(_) => "has ended, and nothing listens".to_owned(),
+        Service::Silent(waited) => format!("does not listen after {} s", waited.as_secs()),
+    };
+    if !args.quiet {
+        eprintln!("note: the command of '--server' {remark}");
     }
     Ok(job)
 }
@@ -78,17 +96,8 @@ fn no_start(error: &io::Error) -> Failure {
 }
 
 /// Runs COMMAND on the near side, and gives its status.
-fn run(
-    args: &EmuArgs,
-    emulation: &Emulation,
-    signals: &Signals,
-    server: Option<&mut Job>,
-) -> Result<u8, Failure> {
+fn run(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<u8, Failure> {
     let Some((program, arguments)) = args.command.split_first() else { return Ok(0) };
-    let ended = server.map(|server| server.ends_within(Duration::ZERO));
-    if let Some(Ok(Some(status))) = ended.filter(|_| !args.quiet) {
-        eprintln!("note: the command of '--server' has ended already: {status}");
-    }
     let command = emulation.near_command(0, program);
     let started = command.and_then(|mut command| command.args(arguments).spawn());
     let mut child = match started {

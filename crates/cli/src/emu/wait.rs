@@ -35,9 +35,14 @@ impl Signals {
         Ok(signals)
     }
 
+    /// Whether any of them has come.
+    pub(super) fn have_come(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed) || self.terminate.load(Ordering::Relaxed)
+    }
+
     /// Waits for any of them.
     pub(super) fn wait(&self) {
-        while !self.interrupt.load(Ordering::Relaxed) && !self.terminate.load(Ordering::Relaxed) {
+        while !self.have_come() {
             thread::sleep(INTERVAL);
         }
     }
