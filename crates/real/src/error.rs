@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use uncork_diag::DiagError;
 use uncork_emu::EmuError;
 
 /// Why there is no run.
@@ -15,6 +16,8 @@ pub enum RealError {
     Controller(String),
     /// A command does not run here; this says which, and what it printed last.
     Command(String),
+    /// The kernel does not tell of its connections.
+    Connections(DiagError),
     /// Real endpoints cannot do what is described; this says what.
     Spec(String),
     /// The system does not allow it.
@@ -36,7 +39,9 @@ impl RealError {
     pub fn is_of_machine(&self) -> bool {
         match self {
             Self::Path(error) => matches!(error, EmuError::System { .. }),
-            Self::Controller(_) | Self::Command(_) | Self::System { .. } => true,
+            Self::Controller(_) | Self::Command(_) | Self::Connections(_) | Self::System { .. } => {
+                true
+            }
             Self::Spec(_) => false,
         }
     }
@@ -49,6 +54,7 @@ impl fmt::Display for RealError {
             Self::Controller(problem) | Self::Command(problem) | Self::Spec(problem) => {
                 f.write_str(problem)
             }
+            Self::Connections(error) => error.fmt(f),
             Self::System { action, error } => write!(f, "cannot {action}: {error}"),
         }
     }
@@ -56,8 +62,30 @@ impl fmt::Display for RealError {
 
 impl std::error::Error for RealError {}
 
+impl From<DiagError> for RealError {
+    fn from(error: DiagError) -> Self {
+        Self::Connections(error)
+    }
+}
+
 impl From<EmuError> for RealError {
     fn from(error: EmuError) -> Self {
         Self::Path(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// It decides the exit status, and whether a test may say that it did not run.
+    #[test]
+    fn a_kernel_that_lacks_something_is_not_the_scenario_s_fault() {
+        let error = RealError::from(DiagError::Unsupported);
+        assert!(
+            error.is_of_machine() && error.to_string().contains("modprobe tcp_diag"),
+            "{error}"
+        );
+        assert!(!RealError::from(EmuError::Spec("0 hosts".into())).is_of_machine());
     }
 }

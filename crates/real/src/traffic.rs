@@ -179,5 +179,5 @@ fn is_of(addresses: Addresses, address: IpAddr) -> bool {
 fn diag(namespace: &Namespace) -> Result<Diag, RealError> {
     let opened = namespace.run(Diag::open);
     let opened = opened.map_err(RealError::system("enter a network namespace"))?;
-    opened.map_err(|error| RealError::Spec(error.to_string()))
+    Ok(opened?)
 }

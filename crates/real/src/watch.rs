@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use uncork_diag::{Connection, Diag, DiagError, Family, Query};
+use uncork_diag::{Connection, Diag, Family, Query};
 use uncork_emu::{Clock, Namespace};
 use uncork_flow::{Distribution, SeriesPoint};
 use uncork_sim::RunSpec;
@@ -62,7 +62,7 @@ impl Watch {
         let opened = servers.run(Diag::open);
         let opened = opened.map_err(RealError::system("enter a network namespace"))?;
         Ok(Self {
-            diag: opened.map_err(|error| RealError::Spec(error.to_string()))?,
+            diag: opened?,
             first_port,
             every: run.sample_every.map_or(longest, |every| every.min(longest)).max(shortest),
             sample_every: run.sample_every,
@@ -120,10 +120,9 @@ impl Watch {
                 series.extend(point(now, flow as u32, connection));
             }
         };
-        let failed = |error: DiagError| RealError::Spec(error.to_string());
-        diag.dump(&query, each).map_err(failed)?;
+        diag.dump(&query, each)?;
         let Some(traffic) = traffic else { return Ok(()) };
-        traffic.look(now, now < *warmup, samples.then_some(series)).map_err(failed)
+        Ok(traffic.look(now, now < *warmup, samples.then_some(series))?)
     }
 }
 
