@@ -68,7 +68,7 @@ impl Traffic {
             let namespace = &emulation.hosts()[*host];
             let (near, addresses) = (diag(namespace)?, namespace.addresses());
             hosts.push(Host { flow, addresses, near, ends: Ends::default() });
-            let rtt = run.paths[spec.path].rtt;
+            let rtt = spec.rtt.unwrap_or(run.paths[spec.path].rtt);
             every = every.min(TimeDelta::from_nanos(rtt.as_nanos() / 2));
         }
         if hosts.is_empty() {
