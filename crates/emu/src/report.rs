@@ -1,7 +1,7 @@
 //! What an emulation did, and whether it was in time.
 
 use serde::Serialize;
-use uncork_flow::Quantiles;
+use uncork_flow::Distribution;
 use uncork_units::TimeDelta;
 
 use crate::EmulationSpec;
@@ -11,7 +11,7 @@ use crate::network::Direction;
 use crate::tally::{Tally, Timing};
 
 /// What happened between start and stop.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// Seed of everything random.
     pub seed: u64,
@@ -28,7 +28,7 @@ pub struct Report {
     /// What each link has sent.
     pub links: Vec<LinkReport>,
     /// How long the packets of each flow waited in queues, if that was asked for.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip)]
     pub queueing: Vec<FlowQueueing>,
     /// How late 1 % of packets may be, in milliseconds.
     pub lateness_limit_ms: f64,
@@ -42,12 +42,12 @@ pub struct Report {
 
 /// How long the packets of a flow waited in queues on their way to the near side: those that crossed all
 /// links and, of TCP's, carried data.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug)]
 pub struct FlowQueueing {
     /// The flow.
     pub flow: FlowKey,
-    /// In milliseconds, over all links.
-    pub queue_ms: Quantiles,
+    /// Over all links.
+    pub waited: Distribution,
 }
 
 /// What happened in one direction.
@@ -169,8 +169,8 @@ impl Report {
 }
 
 fn queueing(carried: &Carried) -> Vec<FlowQueueing> {
-    let flows = carried.network.flow_keys().into_iter().zip(carried.queueing.quantiles());
-    flows.filter_map(|(flow, queue_ms)| Some(FlowQueueing { flow, queue_ms: queue_ms? })).collect()
+    let flows = carried.network.flow_keys().into_iter().zip(carried.queueing.flows());
+    flows.map(|(flow, waited)| FlowQueueing { flow, waited: waited.clone() }).collect()
 }
 
 fn flags(directions: &[(&str, &DirectionReport)], limit: f64) -> Vec<String> {

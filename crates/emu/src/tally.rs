@@ -1,7 +1,7 @@
 //! What is counted while packets travel.
 
 use hdrhistogram::Histogram;
-use uncork_flow::{Distribution, Quantiles};
+use uncork_flow::Distribution;
 use uncork_units::{Time, TimeDelta};
 
 use crate::network::{Cause, Direction};
@@ -108,9 +108,9 @@ impl Queueing {
         self.flows[flow].record(waited.as_nanos());
     }
 
-    /// By the number of the flow: where its times lie, if there are any.
-    pub(crate) fn quantiles(&self) -> impl Iterator<Item = Option<Quantiles>> {
-        self.flows.iter().map(Distribution::quantiles)
+    /// By the number of the flow.
+    pub(crate) fn flows(&self) -> &[Distribution] {
+        &self.flows
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use uncork_emu::{FlowQueueing, Report};
-use uncork_flow::FlowRecord;
+use uncork_flow::{Distribution, FlowRecord};
 use uncork_play::ClientReport;
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::Time;
@@ -77,13 +77,26 @@ pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Rep
     }
 }
 
-/// Notes how long the packets of `flows` waited in queues, whose servers' ports begin at `first_port`.
-pub(crate) fn note_queueing(flows: &mut [FlowRecord], first_port: u16, path: &Report) {
-    for FlowQueueing { flow, queue_ms } in &path.queueing {
-        let index = flow.far_port.checked_sub(first_port).map(usize::from);
-        if let Some(record) = index.and_then(|index| flows.get_mut(index)) {
-            record.queue_ms = Some(*queue_ms);
+/// Notes how long the packets of the flows of `run` waited in queues. Servers' ports begin at
+/// `first_port`; programs talk on any, and have a host of their own.
+pub(crate) fn note_queueing(
+    flows: &mut [FlowRecord],
+    run: &RunSpec,
+    host_of: &[usize],
+    first_port: u16,
+    path: &Report,
+) {
+    let mut waits = vec![Distribution::new(); flows.len()];
+    for FlowQueueing { flow, waited } in &path.queueing {
+        let of_host = host_of.iter().position(|host| *host == flow.host as usize);
+        let of_command = of_host.filter(|index| run.command_of(&run.flows[*index]).is_some());
+        let of_port = || flow.far_port.checked_sub(first_port).map(usize::from);
+        if let Some(sum) = of_command.or_else(of_port).and_then(|index| waits.get_mut(index)) {
+            sum.merge(waited);
         }
+    }
+    for (record, waited) in flows.iter_mut().zip(waits) {
+        record.queue_ms = waited.quantiles();
     }
 }
 

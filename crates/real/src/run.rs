@@ -51,7 +51,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let finished = command::finish(clients, servers)?;
     let path = stage.emulation.stop()?;
     record::note_drops(&mut result.flows, &stage.host_of, &path);
-    record::note_queueing(&mut result.flows, FIRST_PORT, &path);
+    record::note_queueing(&mut result.flows, spec, &stage.host_of, FIRST_PORT, &path);
     // Nothing runs any more that could print.
     let mut commands: Vec<_> = finished.into_iter().map(Finished::record).collect();
     commands.sort_by_key(|command| command.flow);

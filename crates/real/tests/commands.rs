@@ -132,6 +132,40 @@ fn programs_get_the_controller_of_their_class() {
     }
 }
 
+/// Not a test: a server that sends much from a port of its own choice and then a byte from the one that it was
+/// given, or its client, when this program is run as one.
+#[test]
+fn plays_two_connections() {
+    let Ok(side) = std::env::var("UNCORK_TEST_TWO") else { return };
+    let given = std::env::var("UNCORK_PORT").unwrap().parse().unwrap();
+    if side == "server" {
+        let listeners = [77, given].map(|port| TcpListener::bind(("0.0.0.0", port)).unwrap());
+        for (listener, bytes) in listeners.iter().zip([BYTES, 1]) {
+            listener.accept().unwrap().0.write_all(&vec![0; bytes]).unwrap();
+        }
+    } else {
+        let far = std::env::var("UNCORK_FAR").unwrap();
+        for port in [77, given] {
+            let mut stream = TcpStream::connect((far.as_str(), port)).unwrap();
+            stream.read_to_end(&mut Vec::new()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn packets_of_all_connections_of_a_program_wait() {
+    let program = std::env::current_exe().unwrap();
+    let side = |side: &str| {
+        let program = program.display();
+        format!("UNCORK_TEST_TWO={side} exec '{program}' --exact plays_two_connections")
+    };
+    let commands = vec![("cubic", command(Some(&side("server")), &side("client")))];
+    let Some(real) = play(&spec(commands)) else { return };
+    let waited = real.result.flows[0].queue_ms.unwrap();
+    // Ten segments come at once, at 0.6 ms each, and then more; the byte finds the queue empty.
+    assert!(waited.p95 >= 4.0 && waited.min < 0.1, "{waited:?}: {:?}", real.commands);
+}
+
 /// What a client sends counts, too, and its host's kernel is the one that knows of it.
 #[test]
 fn an_upload_is_seen_from_the_end_that_sends() {
