@@ -93,6 +93,11 @@ impl Emulation {
         &self.spec
     }
 
+    /// Whether packets are carried. They are no more if somebody has removed a device.
+    pub fn is_at_work(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Stops. Packets on their way are lost, and what commands started is killed.
     ///
     /// # Errors

@@ -107,7 +107,7 @@ fn run(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<u8, F
             return Ok(NOT_STARTED);
         }
     };
-    let ended = signals.wait_for(&mut child);
+    let ended = signals.wait_for(&mut child, emulation);
     ended.map(code).map_err(|error| system("wait for the command", &error))
 }
 
@@ -139,7 +139,7 @@ fn keep(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<(), 
     if !args.quiet {
         eprintln!("note: `ip netns exec NAME COMMAND` runs a command there; Ctrl-C ends it all");
     }
-    signals.wait();
+    signals.wait(emulation);
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use uncork_emu::ends_within;
+use uncork_emu::{Emulation, ends_within};
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -40,20 +40,28 @@ impl Signals {
         self.interrupt.load(Ordering::Relaxed) || self.terminate.load(Ordering::Relaxed)
     }
 
-    /// Waits for any of them.
-    pub(super) fn wait(&self) {
-        while !self.have_come() {
+    /// Waits for any of them, or until there is no path any more.
+    pub(super) fn wait(&self, emulation: &Emulation) {
+        while !self.have_come() && emulation.is_at_work() {
             thread::sleep(INTERVAL);
         }
     }
 
-    /// Waits until `child` has ended, and passes on what only this process gets.
-    pub(super) fn wait_for(&self, child: &mut Child) -> io::Result<ExitStatus> {
+    /// Waits until `child` has ended, and passes on what only this process gets. Without a path it is
+    /// told to end, too.
+    pub(super) fn wait_for(
+        &self,
+        child: &mut Child,
+        emulation: &Emulation,
+    ) -> io::Result<ExitStatus> {
+        let mut had_path = true;
         loop {
             if let Some(status) = ends_within(child, INTERVAL)? {
                 return Ok(status);
             }
-            if self.terminate.swap(false, Ordering::Relaxed) {
+            let lost_path = had_path && !emulation.is_at_work();
+            had_path &= !lost_path;
+            if self.terminate.swap(false, Ordering::Relaxed) || lost_path {
                 terminate(child)?;
             }
         }
