@@ -39,7 +39,7 @@ fn run() -> Result<(), Failure> {
     match (cli.command, matches.subcommand()) {
         (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
         (Some(Command::Lab(args)), _) => lab::lab(&args),
-        (Some(Command::Emu(args)), _) => emu::emu(&args),
+        (Some(Command::Emu(args)), Some((_, matches))) => emu::emu(&args, matches),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),

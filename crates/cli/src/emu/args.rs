@@ -4,14 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, ValueEnum};
 use uncork_path::{
     Buffer, JitterDistribution, JitterSpec, LinkSpec, LossPosition, LossSpec, PathSpec,
     PolicerSpec, QueueSpec,
 };
 use uncork_units::{Rate, TimeDelta};
 
-use crate::args::{Color, Place, count, seed};
+use crate::args::{Color, Place, count, seed, shown};
+use crate::failure::Failure;
 use crate::lab::Setting;
 
 pub(super) const EXAMPLES: &str = "\
@@ -91,7 +93,6 @@ pub(crate) struct EmuArgs {
     pub(super) uplink_jitter: Option<TimeDelta>,
     /// The paths of a scenario instead, of its first cell: a host on the near side for each
     #[arg(long, value_name = "NAME|FILE", help_heading = "Path")]
-    #[arg(conflicts_with_all = PATH_ARGUMENTS)]
     scenario: Option<String>,
     /// Put a value in a place of the scenario, such as path.loss=2%
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Path")]
@@ -187,6 +188,20 @@ impl FromStr for QueueArg {
 }
 
 impl EmuArgs {
+    /// Checks that the path is described in one way.
+    pub(super) fn check(&self, matches: &ArgMatches) -> Result<(), Failure> {
+        let (others, reason): (&[&str], _) = if self.scenario().is_some() {
+            (&PATH_ARGUMENTS, "is not for paths of a scenario: change those with '--set'")
+        } else {
+            (&["set", "cell"], "is for scenarios: name one with '--scenario' or '--up'")
+        };
+        let is_given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        match others.iter().find(is_given) {
+            Some(id) => Err(Failure::Usage(format!("'{}' {reason}", shown("emu", id)))),
+            None => Ok(()),
+        }
+    }
+
     /// Whether to keep the path until a signal comes.
     pub(super) fn is_up(&self) -> bool {
         self.up.is_some()
@@ -270,8 +285,8 @@ mod tests {
         assert_eq!(emu("uncork emu --up").scenario(), None);
         let args = emu("uncork emu --up mine.toml");
         assert_eq!(args.scenario(), Some(("--up [<SCENARIO>]", "mine.toml")));
-        let line = "uncork emu --scenario cdn-edge --rate 1mbit -- true";
-        Cli::try_parse_from(line.split_whitespace()).unwrap_err();
+        let args = emu("uncork emu --scenario cdn-edge -- true");
+        assert_eq!(args.scenario(), Some(("--scenario <NAME|FILE>", "cdn-edge")));
         Cli::try_parse_from(["uncork", "emu"]).unwrap_err();
         Cli::try_parse_from(["uncork", "emu", "--cleanup", "--", "true"]).unwrap_err();
     }

@@ -19,7 +19,7 @@ pub(crate) use run::emu;
 
 /// There is nothing to emulate a path with.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn emu(_: &EmuArgs) -> Result<(), crate::failure::Failure> {
+pub(crate) fn emu(_: &EmuArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
     let message = "paths are emulated between network namespaces, which only Linux has; \
                    `uncork lab run` simulates them here";
     Err(crate::failure::Failure::Environment(message.to_owned()))

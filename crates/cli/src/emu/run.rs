@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 
+use clap::ArgMatches;
 use uncork_emu::{EmuError, Emulation, Job, Names, Report, Service, clean_up, summary};
 
 use super::args::{EmuArgs, EmuFormat};
@@ -18,10 +19,11 @@ const FILES: [&str; 1] = ["summary.json"];
 /// A command that cannot be started, as in a shell.
 const NOT_STARTED: u8 = 127;
 
-pub(crate) fn emu(args: &EmuArgs) -> Result<(), Failure> {
+pub(crate) fn emu(args: &EmuArgs, matches: &ArgMatches) -> Result<(), Failure> {
     if args.cleanup {
         return cleanup();
     }
+    args.check(matches)?;
     let spec = specification(args)?;
     if let Some(directory) = &args.output {
         output::probe(directory, &FILES).map_err(|error| Failure::output(directory, &error))?;
