@@ -139,14 +139,18 @@ fn children(parent: u32) -> Vec<String> {
     all
 }
 
-/// `uncork emu --up`, and the names that it printed.
-fn up(options: &str, hosts: usize) -> (Child, Vec<PathBuf>) {
+/// `uncork emu --up`, and the lines that it printed, one for each of `hosts`.
+fn up(options: &str, hosts: usize) -> (Child, Vec<String>) {
     let mut up = command(&format!("emu -q --up {options}"));
     let mut child = up.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().take(hosts);
-    let name = |line: String| line.split_whitespace().nth(1).unwrap().to_owned();
-    let names = lines.map(|line| Path::new("/run/netns").join(name(line.unwrap()))).collect();
-    (child, names)
+    (child, lines.map(Result::unwrap).collect())
+}
+
+/// The names in such lines.
+fn names(lines: &[String]) -> Vec<PathBuf> {
+    let name = |line: &String| line.split_whitespace().nth(1).unwrap().to_owned();
+    lines.iter().map(|line| Path::new("/run/netns").join(name(line))).collect()
 }
 
 fn signal(child: &Child, signal: rustix::process::Signal) {
@@ -169,8 +173,19 @@ fn a_path_stands_until_a_signal_comes() {
                 [flow.d]\npath = \"b\"\ncc = \"cubic\"\ntransfer = \"1MB\"\nrtt = \"40ms\"\n";
     fs::write(&scenario, text).unwrap();
     for signal_sent in [rustix::process::Signal::INT, rustix::process::Signal::TERM] {
-        let (mut child, names) = up(&scenario.to_string_lossy(), 4);
+        let (mut child, lines) = up(&scenario.to_string_lossy(), 4);
+        let names = names(&lines);
         assert_eq!(names.len(), 4, "the far side, one of a, two of b");
+        let ways: Vec<&str> =
+            lines.iter().map(|line| line.rsplit("  ").next().unwrap().trim()).collect();
+        assert_eq!(
+            ways[1..],
+            [
+                "path 0, round trip 20 ms: a",
+                "path 1, round trip 40 ms: b, d",
+                "path 1, round trip 70 ms: c"
+            ]
+        );
         assert!(names.iter().all(|name| fs::metadata(name).is_ok()), "{names:?}");
         signal(&child, signal_sent);
         assert!(child.wait().unwrap().success());
@@ -183,8 +198,9 @@ fn what_a_killed_one_leaves_is_found() {
     if !can() {
         return;
     }
-    let (mut keeper, names) = up("", 2);
+    let (mut keeper, kept) = up("", 2);
     let (mut other, at_work) = up("", 2);
+    let (names, at_work) = (names(&kept), names(&at_work));
     let mut runner =
         emu("-q", "sleep 1000 & echo $!; wait").stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(runner.stdout.take().unwrap()).lines();
@@ -243,6 +259,49 @@ fn what_commands_start_ends_with_the_path() {
     }
 }
 
+/// COMMAND is not started, be it that the server fails or that nobody wants to wait for it any more.
+#[test]
+fn without_its_server_a_command_is_not_started() {
+    if !can() {
+        return;
+    }
+    let with = |server: &str| {
+        let mut emu = command("emu -q");
+        emu.args(["--server", server, "--", "echo", "started"]);
+        emu
+    };
+    let Finished { status, stdout, stderr } = finish(with("echo no such port >&2; exit 4"));
+    assert_eq!((status, stdout.as_str()), (3, ""), "{stderr}");
+    let words = "no such port\nerror: the command of '--server' ended before it listened: exit";
+    assert!(stderr.contains(words), "{stderr}");
+    let mut emu = with("echo begun >&2; exec sleep 1000");
+    let mut child = emu.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "begun");
+    signal(&child, rustix::process::Signal::INT);
+    assert!(lines.next().unwrap().unwrap().starts_with("interrupted: before"));
+    let finished = child.wait_with_output().unwrap();
+    assert_eq!((finished.status.code(), finished.stdout.as_slice()), (Some(130), &b""[..]));
+}
+
+/// Somebody has removed the device: the command ends, and so does what keeps a path.
+#[test]
+fn without_a_path_nothing_goes_on() {
+    if !can() || Command::new("ip").arg("-V").output().is_err() {
+        not_run("needs ip, to remove a device");
+        return;
+    }
+    let finished = finish(emu("-q", "ip link del uncork0; sleep 1000; echo never"));
+    assert_eq!((finished.status, finished.stdout.as_str()), (3, ""), "{}", finished.stderr);
+    assert!(finished.stderr.contains("leave the devices uncork0"), "{}", finished.stderr);
+    let (mut child, lines) = up("", 2);
+    let name = names(&lines).remove(1);
+    let mut remove = Command::new("nsenter");
+    remove.arg(format!("--net={}", name.display())).args(["ip", "link", "del", "uncork0"]);
+    assert!(remove.status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}
+
 /// Someone without rights is told which are missing, and how to get them.
 #[test]
 fn missing_rights_are_named() {
@@ -286,6 +345,13 @@ fn bad_input_is_explained() {
             "emu --scenario nosuch -- true",
             "invalid value 'nosuch' for '--scenario <NAME|FILE>': no",
         ),
+        (
+            "emu --scenario cdn-edge --rate 20mbit -- true",
+            "'--rate <RATE>' is not for paths of a scenario",
+        ),
+        ("emu --up cdn-edge --uplink 1mbit", "'--uplink <RATE>' is not for paths of a scenario"),
+        ("emu --set path.loss=1% -- true", "'--set <KEY=VALUE>' is for scenarios: name one with"),
+        ("emu --up --cell 1", "'--cell <N>' is for scenarios: name one with"),
         ("emu --up litespeed-loss --cell 99", "the scenario has 15 cells: give 1 to 15"),
         (
             "emu --uplink 1mbit --uplink-buffer 1p --mtu 1280 --uplink-queue pie:x -- true",

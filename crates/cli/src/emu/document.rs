@@ -1,7 +1,9 @@
 //! The figures of a run, for programs.
 
+use std::fmt;
+
 use serde::Serialize;
-use uncork_emu::{Emulation, Namespace, Report};
+use uncork_emu::{Emulation, EmulationSpec, HostSpec, Namespace, Report};
 
 use crate::failure::Failure;
 use crate::lab::quoted;
@@ -20,27 +22,64 @@ pub(super) struct Document {
 /// A host and how to get there.
 #[derive(Debug, Serialize)]
 pub(super) struct Host {
-    pub(super) side: &'static str,
-    pub(super) name: String,
-    pub(super) v4: String,
-    pub(super) v6: Option<String>,
+    side: &'static str,
+    name: String,
+    v4: String,
+    v6: Option<String>,
+    #[serde(flatten)]
+    way: Option<Way>,
+}
+
+/// The way from the far side to a host on the near side.
+#[derive(Debug, Serialize)]
+struct Way {
+    rtt_ms: f64,
+    /// As reports name its link.
+    path: String,
+    /// The classes of the scenario whose clients the host stands for.
+    classes: Vec<String>,
 }
 
 impl Host {
-    /// The hosts of `emulation`, the far side first, with their `names`.
+    /// The hosts of `emulation`, the far side first, with their `names`; those on the near side with
+    /// their `classes`.
     pub(super) fn all<'a>(
         emulation: &Emulation,
         names: impl Iterator<Item = &'a str>,
+        classes: &[Vec<String>],
     ) -> Vec<Self> {
-        let near = emulation.hosts().iter().map(|host| ("near", host));
-        let hosts = [("far", emulation.far())].into_iter().chain(near);
-        hosts.zip(names).map(|((side, host), name)| Self::new(side, host, name)).collect()
+        let spec = emulation.spec();
+        let ways =
+            spec.hosts.iter().zip(classes).map(|(host, classes)| Way::new(*host, spec, classes));
+        let near = emulation.hosts().iter().zip(ways).map(|(host, way)| ("near", host, Some(way)));
+        let hosts = [("far", emulation.far(), None)].into_iter().chain(near);
+        hosts.zip(names).map(|((side, host, way), name)| Self::new(side, host, name, way)).collect()
     }
 
-    fn new(side: &'static str, host: &Namespace, name: &str) -> Self {
+    fn new(side: &'static str, host: &Namespace, name: &str, way: Option<Way>) -> Self {
         let addresses = host.addresses();
         let v6 = addresses.v6.map(|address| address.to_string());
-        Self { side, name: name.to_owned(), v4: addresses.v4.to_string(), v6 }
+        Self { side, name: name.to_owned(), v4: addresses.v4.to_string(), v6, way }
+    }
+}
+
+impl Way {
+    fn new(host: HostSpec, spec: &EmulationSpec, classes: &[String]) -> Self {
+        let rtt = host.rtt.unwrap_or(spec.paths[host.path].rtt);
+        let path =
+            if spec.paths.len() == 1 { "path".to_owned() } else { format!("path {}", host.path) };
+        Self { rtt_ms: rtt.as_millis_f64(), path, classes: classes.to_vec() }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { side, name, v4, v6, way } = self;
+        let v6 = v6.as_deref().unwrap_or("-");
+        write!(f, "{side:4}  {name:24}  {v4:14}  ")?;
+        let Some(Way { rtt_ms, path, classes }) = way else { return f.write_str(v6) };
+        write!(f, "{v6:16}  {path}, round trip {rtt_ms} ms")?;
+        if classes.is_empty() { Ok(()) } else { write!(f, ": {}", classes.join(", ")) }
     }
 }
 

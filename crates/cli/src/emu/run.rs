@@ -10,7 +10,7 @@ use uncork_emu::{EmuError, Emulation, Job, Names, Report, Service, clean_up, sum
 
 use super::args::{EmuArgs, EmuFormat};
 use super::document::{Document, Host, command_line, json};
-use super::specification::specification;
+use super::specification::{Specification, specification};
 use super::wait::Signals;
 use crate::failure::Failure;
 use crate::{output, stdout};
@@ -24,7 +24,7 @@ pub(crate) fn emu(args: &EmuArgs, matches: &ArgMatches) -> Result<(), Failure> {
         return cleanup();
     }
     args.check(matches)?;
-    let spec = specification(args)?;
+    let Specification { spec, classes } = specification(args)?;
     if let Some(directory) = &args.output {
         output::probe(directory, &FILES).map_err(|error| Failure::output(directory, &error))?;
     }
@@ -35,7 +35,7 @@ pub(crate) fn emu(args: &EmuArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let server = server.map(|server| start_server(args, &emulation, &signals, server));
     let server = server.transpose()?;
     let ended = if args.is_up() {
-        keep(args, &emulation, &signals).map(|()| None)
+        keep(args, &emulation, &classes, &signals).map(|()| None)
     } else {
         run(args, &emulation, &signals).map(Some)
     };
@@ -122,18 +122,22 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Prints names and addresses, and keeps them until a signal comes.
-fn keep(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<(), Failure> {
+/// Prints who is where, and keeps it until a signal comes. Hosts stand for clients of `classes`.
+fn keep(
+    args: &EmuArgs,
+    emulation: &Emulation,
+    classes: &[Vec<String>],
+    signals: &Signals,
+) -> Result<(), Failure> {
     let names = Names::give(emulation, "");
     let names = names.map_err(|error| system("give the namespaces names in /run/netns", &error))?;
-    let hosts = Host::all(emulation, names.all());
+    let hosts = Host::all(emulation, names.all(), classes);
     match args.format {
         EmuFormat::Json => stdout::write(&json(&hosts, false)?)?,
         EmuFormat::Human => {
             let mut text = String::new();
-            for Host { side, name, v4, v6 } in &hosts {
-                let v6 = v6.as_deref().unwrap_or("-");
-                let _ = writeln!(text, "{side:4}  {name:24}  {v4:14}  {v6}");
+            for host in &hosts {
+                let _ = writeln!(text, "{host}");
             }
             stdout::write(text.as_bytes())?;
         }

@@ -1,7 +1,7 @@
 //! What to emulate, from the arguments or a scenario.
 
 use uncork_emu::{BackSpec, EmuError, EmulationSpec, HostSpec};
-use uncork_lab::Instance;
+use uncork_lab::{Class, Instance};
 use uncork_path::PathSpecError;
 use uncork_units::TimeDelta;
 
@@ -10,20 +10,30 @@ use crate::args;
 use crate::failure::Failure;
 use crate::lab::source;
 
+/// What to emulate, and for whom.
+pub(super) struct Specification {
+    pub(super) spec: EmulationSpec,
+    /// For each host the classes of the scenario whose clients it stands for.
+    pub(super) classes: Vec<Vec<String>>,
+}
+
+/// A host, and the classes whose clients it stands for.
+type StandIn = (HostSpec, Vec<String>);
+
 /// What the arguments ask for, checked.
-pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
+pub(super) fn specification(args: &EmuArgs) -> Result<Specification, Failure> {
     let scenario = args.scenario();
     let (links, paths, hosts) = match scenario {
         Some((argument, given)) => {
-            let instance = instance(args, argument, given)?;
-            let hosts = hosts(&instance);
+            let (instance, classes) = instance(args, argument, given)?;
+            let hosts = hosts(&instance, &classes);
             (instance.run.links, instance.run.paths, hosts)
         }
-        None => (Vec::new(), vec![args.path()], vec![HostSpec::over(0)]),
+        None => (Vec::new(), vec![args.path()], vec![(HostSpec::over(0), Vec::new())]),
     };
     let hosts = match (args.hosts, hosts.as_slice()) {
         (None, _) => hosts,
-        (Some(count), [host]) => vec![*host; count as usize],
+        (Some(count), [host]) => vec![host.clone(); count as usize],
         (Some(count), hosts) => {
             let hosts = hosts.len();
             let reason = format!(
@@ -36,6 +46,7 @@ pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
     let back = BackSpec { loss: args.uplink_loss, jitter };
     let busy_wait = args.busy_wait.unwrap_or(TimeDelta::ZERO);
     let (seed, mtu) = (args.seed, args.mtu);
+    let (hosts, classes) = hosts.into_iter().unzip();
     let spec = EmulationSpec {
         links,
         paths,
@@ -54,11 +65,15 @@ pub(super) fn specification(args: &EmuArgs) -> Result<EmulationSpec, Failure> {
         (EmuError::Spec(_), _) => Failure::Usage(error.to_string()),
         _ => Failure::Environment(error.to_string()),
     })?;
-    Ok(spec)
+    Ok(Specification { spec, classes })
 }
 
-/// The scenario's cell that was asked for.
-fn instance(args: &EmuArgs, argument: &str, given: &str) -> Result<Instance, Failure> {
+/// The scenario's cell that was asked for, and its classes.
+fn instance(
+    args: &EmuArgs,
+    argument: &str,
+    given: &str,
+) -> Result<(Instance, Vec<Class>), Failure> {
     let set: Vec<_> = args.set.iter().map(crate::lab::Setting::pair).collect();
     let (scenario, _) = source::scenario(argument, given, &set, args.color)?;
     let cells = scenario.cells.len();
@@ -74,23 +89,31 @@ fn instance(args: &EmuArgs, argument: &str, given: &str) -> Result<Instance, Fai
             values.map(|(axis, value)| format!("{}={}", axis.key, axis.values[*value])).collect();
         eprintln!("note: cell {cell} of {cells}: {}; --cell takes another", values.join(", "));
     }
-    Ok(scenario.instance(cell - 1, args.seed))
+    Ok((scenario.instance(cell - 1, args.seed), scenario.cells[cell - 1].classes.clone()))
 }
 
 /// A host for each round trip that flows have over each path, in their order; one for a path without
 /// flows.
-fn hosts(Instance { run, .. }: &Instance) -> Vec<HostSpec> {
-    let mut hosts = Vec::new();
+fn hosts(Instance { run, class_of_flow, .. }: &Instance, classes: &[Class]) -> Vec<StandIn> {
+    let mut hosts: Vec<StandIn> = Vec::new();
     for (path, spec) in run.paths.iter().enumerate() {
         let before = hosts.len();
-        for flow in run.flows.iter().filter(|flow| flow.path == path) {
-            let host = HostSpec { rtt: flow.rtt.filter(|rtt| *rtt != spec.rtt), ..HostSpec::over(path) };
-            if !hosts[before..].contains(&host) {
-                hosts.push(host);
+        let flows = run.flows.iter().zip(class_of_flow).filter(|(flow, _)| flow.path == path);
+        for (flow, class) in flows {
+            let rtt = flow.rtt.filter(|rtt| *rtt != spec.rtt);
+            let wanted = HostSpec { rtt, ..HostSpec::over(path) };
+            let known = hosts[before..].iter().position(|(host, _)| *host == wanted);
+            let index = known.map_or(hosts.len(), |index| before + index);
+            if index == hosts.len() {
+                hosts.push((wanted, Vec::new()));
+            }
+            let (names, name) = (&mut hosts[index].1, &classes[*class as usize].name);
+            if names.last() != Some(name) {
+                names.push(name.clone());
             }
         }
         if hosts.len() == before {
-            hosts.push(HostSpec::over(path));
+            hosts.push((HostSpec::over(path), Vec::new()));
         }
     }
     hosts
