@@ -1,5 +1,7 @@
 //! What to ask (`struct inet_diag_req_v2`, `include/uapi/linux/inet_diag.h`).
 
+use std::net::{IpAddr, SocketAddr};
+
 use crate::netlink::HEADER;
 use crate::state::States;
 
@@ -32,6 +34,10 @@ const REQUEST: usize = HEADER + 56;
 
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const FLAGS: u16 = 0x001 | 0x300;
+/// `NLM_F_REQUEST`.
+const ONE: u16 = 0x001;
+/// `INET_DIAG_NOCOOKIE`, twice: whichever socket has the addresses.
+const NO_COOKIE: [u8; 8] = [0xff; 8];
 const IPPROTO_TCP: u8 = 6;
 /// `INET_DIAG_INFO`, `INET_DIAG_VEGASINFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`; number n is
 /// asked for with bit n - 1. `INET_DIAG_BBRINFO` and `INET_DIAG_DCTCPINFO` have none: Vegas's brings
@@ -80,6 +86,24 @@ impl Query {
         put(HEADER + 10, &self.remote_port.unwrap_or(0).to_be_bytes());
         bytes
     }
+}
+
+/// The netlink message that asks for the one socket with these addresses, which the kernel finds
+/// without looking through its table.
+pub(crate) fn one(local: SocketAddr, remote: SocketAddr, sequence: u32) -> [u8; REQUEST] {
+    let family = if local.is_ipv4() { Family::V4 } else { Family::V6 };
+    let mut bytes = Query::default().request(family, sequence);
+    let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
+    put(6, &ONE.to_ne_bytes());
+    for (address, port, at) in [(local, 8, 12), (remote, 10, 28)] {
+        put(HEADER + port, &address.port().to_be_bytes());
+        match address.ip() {
+            IpAddr::V4(ip) => put(HEADER + at, &ip.octets()),
+            IpAddr::V6(ip) => put(HEADER + at, &ip.octets()),
+        }
+    }
+    put(HEADER + 48, &NO_COOKIE);
+    bytes
 }
 
 #[cfg(test)]

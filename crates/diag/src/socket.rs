@@ -1,5 +1,7 @@
 //! Asking the kernel.
 
+use std::net::SocketAddr;
+
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
@@ -9,7 +11,7 @@ use rustix::net::{
 
 use crate::connection::Connection;
 use crate::error::DiagError;
-use crate::query::{Family, Query};
+use crate::query::{self, Family, Query};
 use crate::replies::{Replies, Summary};
 
 /// The kernel makes the datagrams of a dump as large as the reader has room for, up to this many
@@ -71,6 +73,37 @@ impl Diag {
             total.interrupted |= part.interrupted;
         }
         Ok(total)
+    }
+
+    /// Tells of the one connection with these addresses, as this process sees them; `None` if there is
+    /// none any more. It costs the kernel no more when there are many.
+    ///
+    /// # Errors
+    ///
+    /// A kernel that refuses; a reply that is not understood.
+    pub fn find(
+        &mut self,
+        local: SocketAddr,
+        remote: SocketAddr,
+    ) -> Result<Option<Connection>, DiagError> {
+        let [local, remote] = [local, remote]
+            .map(|address| SocketAddr::new(address.ip().to_canonical(), address.port()));
+        self.drain()?;
+        self.sequence = self.sequence.wrapping_add(1);
+        let request = query::one(local, remote, self.sequence);
+        retry_on_intr(|| send(&self.socket, &request, SendFlags::empty()))
+            .map_err(|errno| failed(ASKING, errno))?;
+        let length = self.receive(RecvFlags::empty()).map_err(|errno| failed(READING, errno))?;
+        let datagram = self.buffer.get(..length).ok_or(DiagError::Truncated(length))?;
+        let mut found = None;
+        match Replies::to(self.sequence).read(datagram, |connection| found = Some(*connection)) {
+            Ok(_) => {}
+            // ENOENT, which from a kernel that has dumps means that it has no such socket.
+            Err(DiagError::Unsupported) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        // A listener answers for what it has accepted, once that is gone.
+        Ok(found.filter(|connection: &Connection| connection.remote == remote))
     }
 
     fn dump_family(

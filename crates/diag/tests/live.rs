@@ -233,3 +233,30 @@ fn many_sockets_take_many_datagrams_and_no_allocation() {
     });
     assert_eq!((connections, allocated.count_total), (200, 0));
 }
+
+/// One connection is found by its addresses, and nobody answers for it when it is gone.
+#[test]
+fn a_connection_is_found_by_its_addresses() {
+    for address in [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), (Ipv6Addr::UNSPECIFIED, 0).into()] {
+        let (listener, mut client, mut server) = connected(address);
+        transfer(&mut client, &mut server);
+        let (local, remote) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        let mut diag = Diag::open().expect("sock_diag");
+        let found = diag.find(local, remote).expect("an answer").expect("a connection");
+        assert_eq!((found.local, found.remote), (local, remote));
+        // Whoever connects has its SYN counted.
+        assert_eq!(found.info.expect("tcp_info").bytes_acked, Some(BYTES as u64 + 1));
+        // The accepting end, whose addresses are mapped ones where the listener is of IPv6.
+        let (local, remote) = (server.local_addr().unwrap(), server.peer_addr().unwrap());
+        let found = diag.find(local, remote).expect("an answer").expect("a connection");
+        assert_eq!(found.info.expect("tcp_info").bytes_received, Some(BYTES as u64));
+        // Data that nobody read has a closed connection reset, which leaves no trace.
+        client.write_all(&[1]).expect("written");
+        while server.peek(&mut [0]).expect("data") == 0 {}
+        drop(server);
+        let mut gone = [0];
+        let _reset = client.read(&mut gone);
+        assert_eq!(diag.find(local, remote), Ok(None));
+        drop(listener);
+    }
+}
