@@ -12,6 +12,7 @@ use uncork_units::{ByteCount, Rate, TimeDelta};
 use crate::emu::EmuArgs;
 use crate::lab::LabArgs;
 use crate::policy::PolicyArgs;
+use crate::serve::ServeArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,6 +49,9 @@ pub(crate) enum Command {
     #[command(before_help = crate::emu::EXAMPLES, after_help = crate::emu::AFTER)]
     Emu(Box<EmuArgs>),
     Policy(PolicyArgs),
+    /// Serve files over HTTP, by the congestion control that you choose
+    #[command(before_help = crate::serve::EXAMPLES, after_help = crate::serve::AFTER)]
+    Serve(Box<ServeArgs>),
     /// Print completions for a shell
     Completions {
         /// The shell

@@ -16,6 +16,7 @@ mod manual;
 mod output;
 mod policy;
 mod progress;
+mod serve;
 mod stdout;
 
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Lab(args)), _) => lab::lab(&args),
         (Some(Command::Emu(args)), Some((_, matches))) => emu::emu(&args, matches),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
+        (Some(Command::Serve(args)), _) => serve::serve(&args),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
         _ => stdout::write(Cli::command().render_help().to_string().as_bytes()),

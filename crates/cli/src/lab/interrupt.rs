@@ -10,7 +10,7 @@ use signal_hook::flag;
 use crate::failure::{Failure, INTERRUPTED};
 
 /// A flag that the first such signal sets; the second ends the process at once.
-pub(super) fn flag_on_signal() -> Result<Arc<AtomicBool>, Failure> {
+pub(crate) fn flag_on_signal() -> Result<Arc<AtomicBool>, Failure> {
     flag_on_signals()
         .map_err(|error| Failure::Environment(format!("cannot listen for signals: {error}")))
 }

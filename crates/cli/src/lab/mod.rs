@@ -11,6 +11,8 @@ mod run;
 pub(crate) mod source;
 
 pub(crate) use args::{LabArgs, LabCommand, Setting, quoted};
+#[cfg(target_os = "linux")]
+pub(crate) use interrupt::flag_on_signal;
 
 use crate::failure::Failure;
 

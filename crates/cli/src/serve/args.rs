@@ -1,0 +1,120 @@
+//! The arguments of `uncork serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+use uncork_units::TimeDelta;
+
+use crate::args::count;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  uncork serve --root public
+  uncork serve --root public --self-signed --listen 0.0.0.0:8443 --cc bbr --records responses.jsonl
+  uncork serve --root public --tls-cert chain.pem --tls-key key.pem --listen '[::]:443' --listen '[::]:8443=cubic'";
+
+pub(super) const AFTER: &str = "\
+HTTP/1.1 and HTTP/2 over the kernel's TCP. SIGTERM and Ctrl-C let responses come to their end for --grace; \
+a second one ends at once. Files that begin with a dot, and links that lead out of the root, are not there.
+
+Exit status: 0 stopped by a signal, or all is well (--check); 2 wrong usage; 3 the environment cannot do it \
+(such as a congestion control that the kernel lacks, or an address that is taken); 5 a bug.";
+
+/// What is served, where and to whom.
+#[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
+pub(crate) struct ServeArgs {
+    /// The directory to serve
+    #[arg(long, value_name = "DIR", help_heading = "Files")]
+    pub(super) root: PathBuf,
+    /// Answer for a directory with its index.html
+    #[arg(long, help_heading = "Files")]
+    pub(super) index: bool,
+    /// Send FILE.br, FILE.zst or FILE.gz in place of FILE to who takes it, unless it is older
+    #[arg(long, help_heading = "Files")]
+    pub(super) precompressed: bool,
+    /// Let pages of this origin read what is served; * without a value
+    #[arg(long, value_name = "ORIGIN", num_args = 0..=1, default_missing_value = "*")]
+    #[arg(help_heading = "Files")]
+    pub(super) cors: Option<String>,
+    /// Cache-Control of all files, such as 'public, max-age=3600'
+    #[arg(long, value_name = "VALUE", help_heading = "Files")]
+    pub(super) cache_control: Option<String>,
+    /// Where to listen, with a congestion control of its own behind =; may be repeated
+    #[arg(long, value_name = "ADDR:PORT[=CC]", default_value = "127.0.0.1:8080")]
+    #[arg(help_heading = "Transport")]
+    pub(super) listen: Vec<Listen>,
+    /// Congestion control of the other listeners, by the kernel's name: bbr, cubic; else the kernel chooses
+    #[arg(long, value_name = "NAME", help_heading = "Transport")]
+    pub(super) cc: Option<String>,
+    /// The certificate and those between it and an authority, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Transport")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// Its private key, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Transport")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// Make a certificate at the start, which nobody trusts
+    #[arg(long, conflicts_with = "tls_cert", help_heading = "Transport")]
+    pub(super) self_signed: bool,
+    /// HTTP without TLS beyond this machine, too
+    #[arg(long, conflicts_with_all = ["tls_cert", "self_signed"], help_heading = "Transport")]
+    pub(super) plain: bool,
+    /// Connections of each listener at a time; others wait
+    #[arg(long, value_name = "N", default_value = "10000", value_parser = count)]
+    #[arg(help_heading = "Limits")]
+    pub(super) connections: u32,
+    /// How long responses may take to come to their end after SIGTERM
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
+    pub(super) grace: TimeDelta,
+    /// Append a line of JSON for each response to FILE
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) records: Option<PathBuf>,
+    /// Find out whether it can be served, and end
+    #[arg(long, help_heading = "Output")]
+    pub(super) check: bool,
+    /// Print no notes
+    #[arg(short, long, help_heading = "Output")]
+    pub(super) quiet: bool,
+}
+
+/// `127.0.0.1:8080` or `127.0.0.1:8080=bbr`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Listen {
+    pub(super) address: SocketAddr,
+    pub(super) cc: Option<String>,
+}
+
+impl std::str::FromStr for Listen {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (address, cc) = match text.split_once('=') {
+            Some((address, cc)) => (address, Some(cc)),
+            None => (text, None),
+        };
+        if cc.is_some_and(str::is_empty) {
+            return Err("a congestion control is expected behind '=': write 127.0.0.1:8080=bbr");
+        }
+        let address = address.parse();
+        let address = address
+            .map_err(|_| "an address and a port are expected: write 127.0.0.1:8080 or [::]:8080")?;
+        Ok(Self { address, cc: cc.map(str::to_owned) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listener_may_have_a_controller_of_its_own() {
+        let listen: Listen = "[::1]:443=cubic".parse().expect("a listener");
+        assert_eq!(listen.address, "[::1]:443".parse().expect("an address"));
+        assert_eq!(listen.cc.as_deref(), Some("cubic"));
+        assert_eq!("1.2.3.4:0".parse::<Listen>().map(|listen| listen.cc), Ok(None));
+        for wrong in ["443", "localhost:80", "1.2.3.4", "1.2.3.4:80=", "[::]:80:bbr"] {
+            assert!(wrong.parse::<Listen>().is_err(), "{wrong}");
+        }
+    }
+}

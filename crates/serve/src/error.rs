@@ -1,0 +1,68 @@
+//! Why nothing is served.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// What a server cannot start or end with. Printed, it says what and what to do.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The directory to serve cannot be opened.
+    Root(PathBuf, io::Error),
+    /// The kernel cannot keep lookups inside a directory.
+    NoOpenat2,
+    /// Nothing can listen there.
+    Listen(SocketAddr, io::Error),
+    /// The kernel has no such congestion control, or not for everybody; this says which it has.
+    Congestion(String),
+    /// A certificate or key cannot be used.
+    Certificate(PathBuf, String),
+    /// No certificate of its own can be made.
+    SelfSigned(String),
+    /// The records cannot be written.
+    Records(PathBuf, io::Error),
+    /// Plain HTTP was asked for beyond this machine.
+    Plain(SocketAddr),
+    /// The system does not allow it.
+    System(&'static str, io::Error),
+}
+
+impl ServeError {
+    /// Whether what was asked for can be nowhere, as opposed to not here.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Plain(_) | Self::Certificate(..))
+    }
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(path, error) => {
+                write!(f, "cannot serve '{}': {error}; give a directory", path.display())
+            }
+            Self::NoOpenat2 => f.write_str(
+                "this kernel has no openat2, which keeps requests inside the directory: it takes Linux 5.6, \
+                 and a seccomp policy that allows it",
+            ),
+            Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            Self::Congestion(problem) => f.write_str(problem),
+            Self::Certificate(path, problem) => {
+                write!(f, "cannot use '{}': {problem}; give files in PEM", path.display())
+            }
+            Self::SelfSigned(problem) => write!(f, "cannot make a certificate: {problem}"),
+            Self::Records(path, error) => {
+                write!(f, "cannot write records to '{}': {error}", path.display())
+            }
+            Self::Plain(address) => write!(
+                f,
+                "{address} is reachable by others: give a certificate and its key, a self-signed one for \
+                 trying it, or ask for plain HTTP"
+            ),
+            Self::System(action, error) => write!(f, "cannot {action}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}

@@ -1,0 +1,131 @@
+//! What follows a response's head: parts of a file, and text between them.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::ops::Range;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use super::file::ServedFile;
+
+/// How much is read at a time.
+const CHUNK: u64 = 128 * 1024;
+
+/// A body of known length. An error in it must end the response in a way that the client sees.
+#[derive(Debug, Default)]
+pub struct SiteBody {
+    parts: VecDeque<Part>,
+    remaining: u64,
+    /// A read that waits for a disk, on a thread that may.
+    reading: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Text(Bytes),
+    File(Arc<ServedFile>, Range<u64>),
+}
+
+impl SiteBody {
+    pub(super) fn text(text: impl Into<Bytes>) -> Self {
+        let mut body = Self::default();
+        body.add_text(text);
+        body
+    }
+
+    pub(super) fn add_text(&mut self, text: impl Into<Bytes>) {
+        let text = text.into();
+        self.remaining += text.len() as u64;
+        self.parts.push_back(Part::Text(text));
+    }
+
+    pub(super) fn add_file(&mut self, file: &Arc<ServedFile>, range: Range<u64>) {
+        if !range.is_empty() {
+            self.remaining += range.end - range.start;
+            self.parts.push_back(Part::File(Arc::clone(file), range));
+        }
+    }
+
+    /// How many bytes are still to come.
+    pub fn len(&self) -> u64 {
+        self.remaining
+    }
+
+    /// Whether nothing is still to come.
+    pub fn is_empty(&self) -> bool {
+        self.remaining == 0
+    }
+
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if let Some(reading) = &mut self.reading {
+            let read = ready!(pin!(reading).poll(cx));
+            self.reading = None;
+            return Poll::Ready(Some(self.take_read(read.map_err(io::Error::other).flatten())));
+        }
+        match self.parts.pop_front() {
+            None => Poll::Ready(None),
+            Some(Part::Text(text)) => {
+                self.remaining -= text.len() as u64;
+                Poll::Ready(Some(Ok(text)))
+            }
+            Some(Part::File(file, range)) => self.poll_file(file, range, cx),
+        }
+    }
+
+    fn poll_file(
+        &mut self,
+        file: Arc<ServedFile>,
+        range: Range<u64>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Bytes>>> {
+        let (at, length) = (range.start, (range.end - range.start).min(CHUNK) as usize);
+        let read = file.read_now(at, length);
+        self.parts.push_front(Part::File(Arc::clone(&file), range));
+        if let Some(read) = read {
+            return Poll::Ready(Some(self.take_read(read)));
+        }
+        self.reading = Some(spawn_blocking(move || file.read(at, length)));
+        self.poll_chunk(cx)
+    }
+
+    /// Takes what was read from the first part. After an error nothing comes any more.
+    fn take_read(&mut self, read: io::Result<Bytes>) -> io::Result<Bytes> {
+        match (&read, self.parts.front_mut()) {
+            (Ok(bytes), Some(Part::File(_, range))) => {
+                range.start += bytes.len() as u64;
+                self.remaining -= bytes.len() as u64;
+                if range.is_empty() {
+                    self.parts.pop_front();
+                }
+            }
+            _ => self.parts.clear(),
+        }
+        read
+    }
+}
+
+impl Body for SiteBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        self.poll_chunk(cx).map(|chunk| chunk.map(|read| read.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.remaining == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.remaining)
+    }
+}

@@ -1,0 +1,16 @@
+//! Files in a directory as HTTP responses, whatever version of HTTP carries them.
+
+mod body;
+mod conditional;
+mod encoding;
+mod file;
+mod options;
+mod range;
+mod representation;
+mod respond;
+mod root;
+mod target;
+
+pub use body::SiteBody;
+pub use options::SiteOptions;
+pub use respond::Site;

@@ -1,0 +1,78 @@
+//! The parts of a file that a response carries, and how they are wrapped.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::body::SiteBody;
+use super::file::ServedFile;
+
+/// Makes strings that stand between the parts of `multipart/byteranges`, and that no file has in it: what
+/// is served cannot know a key that each process draws anew.
+#[derive(Debug, Default)]
+pub(super) struct Boundaries {
+    key: RandomState,
+    count: AtomicU64,
+}
+
+impl Boundaries {
+    pub(super) fn next(&self) -> String {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let [high, low] = [0, 1].map(|half: u8| self.key.hash_one((count, half)));
+        format!("{high:016x}{low:016x}")
+    }
+}
+
+/// The parts of `file` as a body of type `multipart/byteranges` (RFC 9110 §14.6).
+pub(super) fn multipart(
+    file: &Arc<ServedFile>,
+    ranges: Vec<Range<u64>>,
+    boundary: &str,
+    content_type: &str,
+) -> SiteBody {
+    let length = file.len();
+    let mut body = SiteBody::default();
+    for (index, range) in ranges.into_iter().enumerate() {
+        let line_end = if index == 0 { "" } else { "\r\n" };
+        body.add_text(format!(
+            "{line_end}--{boundary}\r\nContent-Type: {content_type}\r\n\
+             Content-Range: bytes {}-{}/{length}\r\n\r\n",
+            range.start,
+            range.end - 1
+        ));
+        body.add_file(file, range);
+    }
+    body.add_text(format!("\r\n--{boundary}--\r\n"));
+    body
+}
+
+/// The media type of a file by its name, with the character set of text.
+pub(super) fn content_type(path: &str) -> String {
+    let mime = mime_guess::from_path(path).first_or_octet_stream();
+    let is_text = mime.type_() == mime_guess::mime::TEXT || mime.subtype() == "javascript";
+    if is_text { format!("{mime}; charset=utf-8") } else { mime.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boundaries_differ() {
+        let boundaries = Boundaries::default();
+        let [one, two] = [boundaries.next(), boundaries.next()];
+        assert_eq!((one.len(), two.len()), (32, 32));
+        assert_ne!(one, two);
+        assert_ne!(one, Boundaries::default().next());
+    }
+
+    #[test]
+    fn types_go_by_the_ending() {
+        assert_eq!(content_type("a/index.html"), "text/html; charset=utf-8");
+        assert_eq!(content_type("a.mp4"), "video/mp4");
+        assert_eq!(content_type("b.JS"), "text/javascript; charset=utf-8");
+        assert_eq!(content_type("README"), "application/octet-stream");
+    }
+}

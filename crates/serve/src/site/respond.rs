@@ -1,0 +1,258 @@
+//! From a request's head to a response.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+
+use super::body::SiteBody;
+use super::conditional::{Outcome, Validators};
+use super::encoding::accepted;
+use super::file::ServedFile;
+use super::options::SiteOptions;
+use super::range::Ranges;
+use super::representation::{Boundaries, content_type, multipart};
+use super::root::{Found, Root};
+use super::target::{Refused, Target};
+use crate::error::ServeError;
+
+const METHODS: &str = "GET, HEAD, OPTIONS";
+/// What pages of other origins may ask with and read, beyond what they may anyway.
+const CORS_REQUEST: &str = "Range, If-Range, If-None-Match, If-Modified-Since";
+const CORS_RESPONSE: &str = "Accept-Ranges, Content-Range, ETag, Server-Timing";
+
+/// A directory that is served.
+#[derive(Debug)]
+pub struct Site {
+    root: Root,
+    options: SiteOptions,
+    boundaries: Boundaries,
+}
+
+/// What a request leads to.
+enum Resource {
+    File {
+        file: Arc<ServedFile>,
+        content_type: String,
+        coding: Option<&'static str>,
+    },
+    /// The same path with `/` behind it.
+    Elsewhere,
+    Status(StatusCode),
+}
+
+impl Site {
+    /// Serves what is in the directory `root`, as long as it is the same directory.
+    ///
+    /// # Errors
+    ///
+    /// A directory that cannot be opened; a kernel that cannot keep lookups inside of it.
+    pub fn open(root: &Path, options: SiteOptions) -> Result<Self, ServeError> {
+        Ok(Self { root: Root::open(root)?, options, boundaries: Boundaries::default() })
+    }
+
+    /// Answers a request that came at `now`. Looks the file up at once; what is not in memory is read
+    /// by other threads as the body is polled, on a runtime of tokio's.
+    pub fn respond<B>(&self, request: &Request<B>, now: SystemTime) -> Response<SiteBody> {
+        let mut response = match *request.method() {
+            Method::GET | Method::HEAD => self.get(request, now),
+            Method::OPTIONS => self.describe(),
+            _ => {
+                let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
+                put(&mut response, header::ALLOW, METHODS);
+                response
+            }
+        };
+        put(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+        self.share(response.headers_mut());
+        let length = response.body().len();
+        if !matches!(response.status(), StatusCode::NOT_MODIFIED | StatusCode::NO_CONTENT) {
+            response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        }
+        if *request.method() == Method::HEAD {
+            *response.body_mut() = SiteBody::default();
+        }
+        response
+    }
+
+    fn get<B>(&self, request: &Request<B>, now: SystemTime) -> Response<SiteBody> {
+        match self.find(request) {
+            Ok(Resource::File { file, content_type, coding }) => {
+                self.send(request, &file, &content_type, coding, now)
+            }
+            Ok(Resource::Elsewhere) => with_slash(request),
+            Ok(Resource::Status(code)) => status(code),
+            Err(_) => status(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    fn find<B>(&self, request: &Request<B>) -> io::Result<Resource> {
+        let target = match Target::parse(request.uri().path()) {
+            Ok(target) => target,
+            Err(Refused::Malformed) => return Ok(Resource::Status(StatusCode::BAD_REQUEST)),
+            Err(Refused::Hidden) => return Ok(Resource::Status(StatusCode::NOT_FOUND)),
+        };
+        let path = match (target.is_directory, self.options.index) {
+            (true, false) => return Ok(Resource::Status(StatusCode::NOT_FOUND)),
+            (true, true) if target.path.is_empty() => "index.html".to_owned(),
+            (true, true) => target.path + "/index.html",
+            (false, _) => target.path,
+        };
+        Ok(match self.root.find(&path)? {
+            Found::File(file) => self.negotiate(request.headers(), &path, file)?,
+            Found::Directory if self.options.index && !target.is_directory => Resource::Elsewhere,
+            Found::Directory | Found::Nothing => Resource::Status(StatusCode::NOT_FOUND),
+            Found::Forbidden => Resource::Status(StatusCode::FORBIDDEN),
+        })
+    }
+
+    /// The file, or a compressed one beside it that the client takes and that is not older.
+    fn negotiate(&self, headers: &HeaderMap, path: &str, file: ServedFile) -> io::Result<Resource> {
+        let content_type = content_type(path);
+        let codings = if self.options.precompressed { accepted(headers) } else { Vec::new() };
+        for coding in codings {
+            match self.root.find(&format!("{path}{}", coding.ending))? {
+                Found::File(compressed) if compressed.is_as_new_as(&file) => {
+                    let (file, coding) = (Arc::new(compressed), Some(coding.name));
+                    return Ok(Resource::File { file, content_type, coding });
+                }
+                _ => {}
+            }
+        }
+        Ok(Resource::File { file: Arc::new(file), content_type, coding: None })
+    }
+
+    fn send<B>(
+        &self,
+        request: &Request<B>,
+        file: &Arc<ServedFile>,
+        content_type: &str,
+        coding: Option<&'static str>,
+        now: SystemTime,
+    ) -> Response<SiteBody> {
+        let validators = Validators { etag: file.etag(), modified: file.modified() };
+        let mut response = match validators.evaluate(request.headers()) {
+            Outcome::Failed => status(StatusCode::PRECONDITION_FAILED),
+            Outcome::NotModified => empty(StatusCode::NOT_MODIFIED),
+            Outcome::Send { ranges } => {
+                // Only GET has ranges (RFC 9110 §14.2).
+                let wanted = request.headers().get(header::RANGE);
+                let wanted = wanted.filter(|_| ranges && *request.method() == Method::GET);
+                let mut response = self.parts(file, wanted, content_type);
+                if let Some(coding) = coding {
+                    put(&mut response, header::CONTENT_ENCODING, coding);
+                }
+                response
+            }
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        headers.extend(validators.etag.map(|etag| (header::ETAG, etag)));
+        // A time to come is none (RFC 9110 §8.8.2.1).
+        if validators.modified <= now {
+            let date = httpdate::fmt_http_date(validators.modified);
+            headers.extend(HeaderValue::try_from(date).map(|date| (header::LAST_MODIFIED, date)));
+        }
+        if self.options.precompressed {
+            headers.append(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        headers.extend(self.options.cache_control.clone().map(|it| (header::CACHE_CONTROL, it)));
+        response
+    }
+
+    /// The whole file, or what `wanted` asks for of it.
+    fn parts(
+        &self,
+        file: &Arc<ServedFile>,
+        wanted: Option<&HeaderValue>,
+        content_type: &str,
+    ) -> Response<SiteBody> {
+        let length = file.len();
+        let ranges = wanted.map(|wanted| Ranges::parse(wanted.as_bytes(), length));
+        let mut body = SiteBody::default();
+        let (code, content_range, content_type) = match ranges {
+            None | Some(Ranges::Whole) => {
+                body.add_file(file, 0..length);
+                (StatusCode::OK, None, content_type.to_owned())
+            }
+            Some(Ranges::Unsatisfiable) => {
+                let mut response = status(StatusCode::RANGE_NOT_SATISFIABLE);
+                put(&mut response, header::CONTENT_RANGE, &format!("bytes */{length}"));
+                return response;
+            }
+            Some(Ranges::Parts(parts)) => {
+                let code = StatusCode::PARTIAL_CONTENT;
+                if let [part] = parts.as_slice() {
+                    let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
+                    body.add_file(file, part.clone());
+                    (code, Some(content_range), content_type.to_owned())
+                } else {
+                    let boundary = self.boundaries.next();
+                    body = multipart(file, parts, &boundary, content_type);
+                    (code, None, format!("multipart/byteranges; boundary={boundary}"))
+                }
+            }
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        put(&mut response, header::CONTENT_TYPE, &content_type);
+        if let Some(content_range) = content_range {
+            put(&mut response, header::CONTENT_RANGE, &content_range);
+        }
+        response
+    }
+
+    /// What may be asked, also to pages of other origins (Fetch, "CORS-preflight").
+    fn describe(&self) -> Response<SiteBody> {
+        let mut response = empty(StatusCode::NO_CONTENT);
+        put(&mut response, header::ALLOW, METHODS);
+        if self.options.cors.is_some() {
+            put(&mut response, header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+            put(&mut response, header::ACCESS_CONTROL_ALLOW_HEADERS, CORS_REQUEST);
+            put(&mut response, header::ACCESS_CONTROL_MAX_AGE, "86400");
+        }
+        response
+    }
+
+    fn share(&self, headers: &mut HeaderMap) {
+        let Some(origin) = &self.options.cors else { return };
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        let exposed = HeaderValue::from_static(CORS_RESPONSE);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        headers.insert(HeaderName::from_static("timing-allow-origin"), origin.clone());
+        if origin != "*" {
+            headers.append(header::VARY, HeaderValue::from_static("Origin"));
+        }
+    }
+}
+
+/// A directory's own address ends with `/`, so that relative links in its index work. The path was
+/// parsed: it begins with one `/`, not with the two that would make it another host's.
+fn with_slash<B>(request: &Request<B>) -> Response<SiteBody> {
+    let query = request.uri().query().map_or(String::new(), |query| format!("?{query}"));
+    let mut response = status(StatusCode::PERMANENT_REDIRECT);
+    put(&mut response, header::LOCATION, &format!("{}/{query}", request.uri().path()));
+    response
+}
+
+/// A response that says its status in words.
+fn status(code: StatusCode) -> Response<SiteBody> {
+    let reason = code.canonical_reason().unwrap_or_default();
+    let mut response = Response::new(SiteBody::text(format!("{} {reason}\n", code.as_u16())));
+    *response.status_mut() = code;
+    put(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
+    response
+}
+
+fn empty(code: StatusCode) -> Response<SiteBody> {
+    let mut response = Response::new(SiteBody::default());
+    *response.status_mut() = code;
+    response
+}
+
+/// Sets a header to text that is made here, or came in the request's head and could be in one.
+fn put(response: &mut Response<SiteBody>, name: HeaderName, value: &str) {
+    response.headers_mut().extend(HeaderValue::try_from(value).map(|value| (name, value)));
+}

@@ -1,0 +1,79 @@
+//! The directory that is served, and nothing outside of it.
+
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use rustix::io::Errno;
+
+use super::file::ServedFile;
+use crate::error::ServeError;
+
+/// How often a lookup is tried that a concurrent renaming has disturbed.
+const TRIES: usize = 32;
+
+/// A directory that was opened once: it stays the same one when its name goes to another.
+#[derive(Debug)]
+pub(super) struct Root {
+    directory: std::os::fd::OwnedFd,
+}
+
+/// What a path below the root leads to.
+#[derive(Debug)]
+pub(super) enum Found {
+    File(ServedFile),
+    Directory,
+    /// Nothing, or nothing that is served: a device, a pipe, a link out of the root.
+    Nothing,
+    /// It exists, but its owner keeps it from this process.
+    Forbidden,
+}
+
+impl Root {
+    pub(super) fn open(path: &Path) -> Result<Self, ServeError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(path, flags, Mode::empty())
+            .map_err(|errno| ServeError::Root(path.to_owned(), errno.into()))?;
+        let root = Self { directory };
+        match root.open_beneath(".", OFlags::DIRECTORY) {
+            Err(Errno::NOSYS | Errno::PERM) => Err(ServeError::NoOpenat2),
+            Err(errno) => Err(ServeError::Root(path.to_owned(), errno.into())),
+            Ok(_) => Ok(root),
+        }
+    }
+
+    /// Looks up names separated by `/`.
+    pub(super) fn find(&self, path: &str) -> io::Result<Found> {
+        let path = if path.is_empty() { "." } else { path };
+        // Who opens a pipe must not wait for its other end.
+        match self.open_beneath(path, OFlags::NONBLOCK | OFlags::NOCTTY) {
+            Ok(file) => ServedFile::identify(file),
+            Err(Errno::ACCESS | Errno::PERM) => Ok(Found::Forbidden),
+            // XDEV: out of the root. LOOP: a magic link, or links in a circle. NXIO: a socket.
+            Err(
+                Errno::NOENT
+                | Errno::NOTDIR
+                | Errno::XDEV
+                | Errno::LOOP
+                | Errno::NAMETOOLONG
+                | Errno::NXIO
+                | Errno::INVAL,
+            ) => Ok(Found::Nothing),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// openat2(2): the kernel resolves `..`, links and renamed directories, and lets none lead out.
+    fn open_beneath(&self, path: &str, flags: OFlags) -> Result<std::os::fd::OwnedFd, Errno> {
+        let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let mut last = Errno::AGAIN;
+        for _ in 0..TRIES {
+            match openat2(&self.directory, path, flags, Mode::empty(), resolve) {
+                Err(errno @ (Errno::AGAIN | Errno::INTR)) => last = errno,
+                done => return done,
+            }
+        }
+        Err(last)
+    }
+}

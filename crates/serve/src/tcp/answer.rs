@@ -1,0 +1,89 @@
+//! Requests of one connection, and the bodies of their responses.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use http_body::{Body, Frame, SizeHint};
+
+use crate::clock;
+use crate::evidence::{Observer, Wire};
+use crate::site::{Site, SiteBody};
+
+/// What answers the requests of a connection.
+#[derive(Clone, Debug)]
+pub(super) struct Answerer {
+    pub(super) site: Arc<Site>,
+    pub(super) wire: Arc<Wire>,
+    pub(super) observer: Option<Arc<Observer>>,
+    /// `Server-Timing`: the controller in force.
+    pub(super) timing: Option<HeaderValue>,
+}
+
+impl Answerer {
+    pub(super) fn answer<B: Body>(&self, request: &Request<B>) -> Response<ToldBody> {
+        let began = clock::now();
+        let mut response = if request.body().is_end_stream() {
+            self.site.respond(request, clock::today())
+        } else {
+            unwanted(request.version())
+        };
+        if let Some(timing) = &self.timing {
+            let name = http::HeaderName::from_static("server-timing");
+            response.headers_mut().insert(name, timing.clone());
+        }
+        let before = self.observer.as_ref().and_then(|observer| observer.look(false));
+        let size = response.body().len();
+        let id = self.wire.begin(began, size, before.as_ref());
+        response.map(|body| ToldBody { body, size, id, wire: Arc::clone(&self.wire) })
+    }
+}
+
+/// Nothing here reads what a request brings; the connection cannot go on behind it.
+fn unwanted(version: Version) -> Response<SiteBody> {
+    let mut response = Response::new(SiteBody::default());
+    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    if version < Version::HTTP_2 {
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}
+
+/// A body that tells how much of it was taken, however it ends.
+#[derive(Debug)]
+pub(super) struct ToldBody {
+    body: SiteBody,
+    size: u64,
+    id: u64,
+    wire: Arc<Wire>,
+}
+
+impl Body for ToldBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for ToldBody {
+    fn drop(&mut self) {
+        self.wire.end(self.id, self.size - self.body.len());
+    }
+}

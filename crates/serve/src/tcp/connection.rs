@@ -1,0 +1,161 @@
+//! One connection, from its acceptance to its end.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::HeaderValue;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{sleep_until, timeout};
+
+use super::answer::Answerer;
+use super::limits::Limits;
+use super::listener::settle;
+use super::server::Shared;
+use super::socket::{Counted, Stream};
+use crate::clock;
+use crate::evidence::{Labels, Observer, Wire};
+
+/// How long a client that was told to go may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// When to end: `None` while there is no reason to.
+pub(super) type Stop = watch::Receiver<Option<Instant>>;
+
+/// What a listener gives to its connections.
+#[derive(Clone, Debug)]
+pub(super) struct Accepted {
+    pub(super) shared: Arc<Shared>,
+    /// The controller that was asked for.
+    pub(super) cc: Option<String>,
+    pub(super) label: String,
+    pub(super) stop: Stop,
+}
+
+impl Accepted {
+    /// Serves the connection until it ends. Its errors are the client's: there is nobody to tell.
+    pub(super) async fn serve(
+        self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let wire = Arc::new(Wire::new());
+        let Ok((answerer, stream)) = self.prepare(stream, peer, &wire) else { return };
+        let observer = answerer.observer.clone();
+        let talk = async {
+            if let Some(stream) = self.encrypt(stream).await {
+                self.talk(stream, answerer, &wire).await;
+            }
+            wire.close();
+            drop(permit);
+        };
+        match observer {
+            None => talk.await,
+            Some(observer) => {
+                tokio::join!(talk, observer.watch(self.stop.clone()));
+            }
+        }
+    }
+
+    fn prepare(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        wire: &Arc<Wire>,
+    ) -> io::Result<(Answerer, Counted)> {
+        let cc = settle(&stream, self.cc.as_deref())?;
+        let observer = match &self.shared.evidence {
+            None => None,
+            Some((probe, records)) => Some(Arc::new(Observer {
+                wire: Arc::clone(wire),
+                probe: Arc::clone(probe),
+                records: records.clone(),
+                local: stream.local_addr()?,
+                peer,
+                labels: Labels {
+                    group: self.label.clone(),
+                    cc: cc.clone(),
+                    connection: self.shared.next_connection(),
+                    epoch: self.shared.epoch,
+                },
+            })),
+        };
+        let stall = self.shared.limits.stall_time;
+        let counted = Counted::new(stream, Arc::clone(wire), observer.clone(), stall)?;
+        let answerer = Answerer {
+            site: Arc::clone(&self.shared.site),
+            wire: Arc::clone(wire),
+            observer,
+            timing: HeaderValue::try_from(format!("cc;desc=\"{cc}\"")).ok(),
+        };
+        Ok((answerer, counted))
+    }
+
+    /// TLS, if the server has an identity.
+    async fn encrypt(&self, stream: Counted) -> Option<Box<dyn Stream>> {
+        let Some(acceptor) = self.shared.tls.acceptor() else { return Some(Box::new(stream)) };
+        let handshake = timeout(self.shared.limits.head_time, acceptor.accept(stream));
+        let mut stop = self.stop.clone();
+        tokio::select! {
+            stream = handshake => Some(Box::new(stream.ok()?.ok()?)),
+            _stopped = stop.wait_for(Option::is_some) => None,
+        }
+    }
+
+    async fn talk(&self, stream: Box<dyn Stream>, answerer: Answerer, wire: &Wire) {
+        let (builder, patience) = (builder(&self.shared.limits), self.shared.limits.patience());
+        let answer =
+            service_fn(move |request| ready(Ok::<_, Infallible>(answerer.answer(&request))));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        let mut stop = self.stop.clone();
+        // When it ends, whatever it does; set once the client was told to go.
+        let mut end = *stop.borrow();
+        if end.is_some() {
+            connection.as_mut().graceful_shutdown();
+        }
+        let deadline = |end: Option<Instant>| match (end, wire.is_answering()) {
+            (None, _) => wire.deadline(&patience),
+            (Some(end), true) => wire.deadline(&patience).min(end),
+            (Some(end), false) => end,
+        };
+        loop {
+            tokio::select! {
+                _ended = connection.as_mut() => return,
+                () = sleep_until(deadline(end).into()) => {
+                    let now = clock::now();
+                    if now < deadline(end) {
+                        continue;
+                    }
+                    if end.is_some() || wire.is_answering() {
+                        return;
+                    }
+                    end = Some(now + FAREWELL);
+                    connection.as_mut().graceful_shutdown();
+                }
+                Ok(()) = stop.changed() => {
+                    end = *stop.borrow();
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+}
+
+fn builder(limits: &Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // How long a head may take is watched from outside, for both versions and TLS.
+    builder.http1().header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
+    let mut http2 = builder.http2();
+    http2.timer(TokioTimer::new()).max_header_list_size(limits.head_bytes);
+    http2.max_concurrent_streams(limits.streams);
+    builder
+}

@@ -1,0 +1,200 @@
+//! The server: listeners, and what they share.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::connection::{Accepted, Stop};
+use super::limits::Limits;
+use super::listener::{ListenerSpec, Listening};
+use super::tls::{Identity, Tls};
+use crate::clock;
+use crate::error::ServeError;
+use crate::evidence::{Probe, Records, RecordsSummary, Writer};
+use crate::site::{Site, SiteOptions};
+
+/// How long to wait when the system has no room for another connection.
+const NO_ROOM: Duration = Duration::from_millis(50);
+/// How long reads that wait for a disk may hold up the end.
+const LAST_READS: Duration = Duration::from_secs(1);
+
+/// What to serve, to whom and how.
+#[derive(Clone, Debug)]
+pub struct ServerSpec {
+    /// The directory.
+    pub root: PathBuf,
+    /// How it is served.
+    pub site: SiteOptions,
+    /// Where.
+    pub listeners: Vec<ListenerSpec>,
+    /// Who the server is.
+    pub identity: Identity,
+    /// Plain HTTP may be served beyond this machine.
+    pub plain_anywhere: bool,
+    /// What clients may take.
+    pub limits: Limits,
+    /// Where a record of each response goes, a line each.
+    pub records: Option<PathBuf>,
+}
+
+/// A server that serves.
+#[derive(Debug)]
+pub struct Server {
+    runtime: Runtime,
+    listening: Vec<Listening>,
+    listeners: Vec<JoinHandle<()>>,
+    stop: watch::Sender<Option<Instant>>,
+    writer: Option<Writer>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) site: Arc<Site>,
+    pub(super) tls: Tls,
+    pub(super) limits: Limits,
+    pub(super) evidence: Option<(Arc<Probe>, Records)>,
+    pub(super) epoch: Instant,
+    connections: AtomicU32,
+}
+
+impl Shared {
+    pub(super) fn next_connection(&self) -> u32 {
+        self.connections.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl ServerSpec {
+    /// Finds out whether it can be served here, but for the addresses being free.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Server::start`].
+    pub fn check(&self) -> Result<(), ServeError> {
+        self.prepare()?;
+        // Sockets of tokio's need its runtime.
+        let runtime = runtime()?;
+        let _context = runtime.enter();
+        self.listeners.iter().try_for_each(|listener| listener.socket().map(drop))
+    }
+
+    fn prepare(&self) -> Result<(Site, Tls), ServeError> {
+        let addresses: Vec<SocketAddr> = self.listeners.iter().map(|it| it.address).collect();
+        let exposed = addresses.iter().find(|address| !address.ip().is_loopback());
+        if let (Identity::Plain, false, Some(exposed)) =
+            (&self.identity, self.plain_anywhere, exposed)
+        {
+            return Err(ServeError::Plain(*exposed));
+        }
+        let site = Site::open(&self.root, self.site.clone())?;
+        Ok((site, Tls::new(&self.identity, &addresses)?))
+    }
+}
+
+impl Server {
+    /// Listens, and serves from then on.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be served, or not here: see [`ServeError`].
+    pub fn start(spec: &ServerSpec) -> Result<Self, ServeError> {
+        let (site, tls) = spec.prepare()?;
+        let runtime = runtime()?;
+        let bound = {
+            let _context = runtime.enter();
+            spec.listeners.iter().map(ListenerSpec::listen).collect::<Result<Vec<_>, _>>()?
+        };
+        let (evidence, writer) = evidence(spec)?;
+        let is_tls = tls.acceptor().is_some();
+        let shared = Arc::new(Shared {
+            site: Arc::new(site),
+            tls,
+            limits: spec.limits,
+            evidence,
+            epoch: clock::now(),
+            connections: AtomicU32::new(0),
+        });
+        let (stop, stopped) = watch::channel(None);
+        let (mut listening, mut listeners) = (Vec::new(), Vec::new());
+        for (spec, (listener, address, cc)) in spec.listeners.iter().zip(bound) {
+            let accepted = Accepted {
+                shared: Arc::clone(&shared),
+                cc: spec.cc.clone(),
+                label: spec.cc.clone().unwrap_or_else(|| "default".to_owned()),
+                stop: stopped.clone(),
+            };
+            listening.push(Listening { address, cc, is_tls });
+            listeners.push(runtime.spawn(accept(listener, accepted, stopped.clone())));
+        }
+        Ok(Self { runtime, listening, listeners, stop, writer })
+    }
+
+    /// Where it listens, in the order asked for.
+    pub fn listening(&self) -> &[Listening] {
+        &self.listening
+    }
+
+    /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
+    ///
+    /// # Errors
+    ///
+    /// Records that could not be written.
+    pub fn stop(self, patience: Duration) -> Result<RecordsSummary, ServeError> {
+        let _nobody_left = self.stop.send(Some(clock::now() + patience));
+        self.runtime.block_on(async {
+            for listener in self.listeners {
+                let _ended = listener.await;
+            }
+        });
+        self.runtime.shutdown_timeout(LAST_READS);
+        self.writer.map_or(Ok(RecordsSummary::default()), Writer::end)
+    }
+}
+
+fn runtime() -> Result<Runtime, ServeError> {
+    let runtime = Builder::new_multi_thread().enable_all().thread_name("serve").build();
+    runtime.map_err(|error| ServeError::System("start threads", error))
+}
+
+type Evidence = (Option<(Arc<Probe>, Records)>, Option<Writer>);
+
+fn evidence(spec: &ServerSpec) -> Result<Evidence, ServeError> {
+    let Some(path) = &spec.records else { return Ok((None, None)) };
+    let probe = Probe::open().map_err(|error| {
+        ServeError::System("ask the kernel for its connections", std::io::Error::other(error))
+    })?;
+    let (records, writer) = Records::append(path)?;
+    Ok((Some((Arc::new(probe), records)), Some(writer)))
+}
+
+/// Accepts until it shall stop, and waits for what was accepted.
+async fn accept(listener: TcpListener, accepted: Accepted, mut stop: Stop) {
+    let room = Arc::new(Semaphore::new(accepted.shared.limits.connections));
+    let mut connections = JoinSet::new();
+    loop {
+        let next = async {
+            let permit = Arc::clone(&room).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        tokio::select! {
+            (new, Ok(permit)) = next => match new {
+                Ok((stream, peer)) => {
+                    connections.spawn(accepted.clone().serve(stream, peer, permit));
+                }
+                // The client has gone, or there are too many files; the latter passes.
+                Err(_) => tokio::time::sleep(NO_ROOM).await,
+            },
+            _stopped = stop.changed() => break,
+        }
+        while connections.try_join_next().is_some() {}
+    }
+    drop((listener, accepted));
+    while connections.join_next().await.is_some() {}
+}

@@ -1,0 +1,166 @@
+//! A server of a test's own, on loopback, and a client that shows every byte.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use uncork_serve::RecordsSummary;
+use uncork_serve::site::SiteOptions;
+use uncork_serve::tcp::{Identity, Limits, ListenerSpec, Server, ServerSpec};
+
+/// A directory that is gone at the end.
+pub struct Scratch(pub PathBuf);
+
+impl Scratch {
+    pub fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("serve-{}-{count}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Bytes of which no two stretches are alike.
+pub fn content(length: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut bytes = Vec::with_capacity(length + 8);
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend(state.to_le_bytes());
+    }
+    bytes.truncate(length);
+    bytes
+}
+
+/// A server for plain HTTP on a free port of loopback.
+pub fn spec(root: &Path) -> ServerSpec {
+    ServerSpec {
+        root: root.to_owned(),
+        site: SiteOptions::default(),
+        listeners: vec![ListenerSpec { address: (Ipv4Addr::LOCALHOST, 0).into(), cc: None }],
+        identity: Identity::Plain,
+        plain_anywhere: false,
+        limits: Limits::default(),
+        records: None,
+    }
+}
+
+pub struct Served {
+    pub server: Server,
+    pub address: SocketAddr,
+}
+
+impl Served {
+    pub fn new(spec: &ServerSpec) -> Self {
+        let server = Server::start(spec).unwrap();
+        let address = server.listening()[0].address;
+        Self { server, address }
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// One request on a connection of its own.
+    pub fn get(&self, path: &str, headers: &str) -> Response {
+        self.connect().request("GET", path, headers).unwrap()
+    }
+
+    pub fn stop(self) -> RecordsSummary {
+        self.server.stop(Duration::from_mins(1)).unwrap()
+    }
+}
+
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+/// HTTP/1.1, byte by byte.
+pub struct Client(pub BufReader<TcpStream>);
+
+impl Client {
+    pub fn new(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        // So long that only a server that hangs is taken for one.
+        stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.get_mut().write_all(bytes)
+    }
+
+    /// `headers` are lines, each with its end.
+    pub fn request(&mut self, method: &str, path: &str, headers: &str) -> io::Result<Response> {
+        self.send(format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{headers}\r\n").as_bytes())?;
+        let mut response = self.head()?;
+        let has_body = method != "HEAD" && !matches!(response.status, 204 | 304);
+        let length: usize = response.header("content-length").parse().unwrap_or(0);
+        if has_body {
+            response.body = vec![0; length];
+            self.0.read_exact(&mut response.body)?;
+        }
+        Ok(response)
+    }
+
+    pub fn head(&mut self) -> io::Result<Response> {
+        let status = self.line()?;
+        let status = status.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let mut headers = BTreeMap::new();
+        loop {
+            let line = self.line()?;
+            let Some((name, value)) = line.split_once(": ") else { break };
+            headers.insert(name.to_ascii_lowercase(), value.to_owned());
+        }
+        Ok(Response { status, headers, body: Vec::new() })
+    }
+
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        self.0.read_line(&mut line)?;
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// What comes until the connection ends, and whether it ended in order.
+    pub fn rest(&mut self) -> (Vec<u8>, io::Result<()>) {
+        let mut rest = Vec::new();
+        let ended = self.0.read_to_end(&mut rest).map(|_| ());
+        (rest, ended)
+    }
+}

@@ -1,0 +1,198 @@
+//! Files that change, clients that misbehave, and an end in the middle of it all.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::thread;
+use std::time::Duration;
+
+use common::{Client, Scratch, Served, content, spec};
+use uncork_serve::ServeError;
+use uncork_serve::tcp::{Limits, Server};
+
+/// More than sockets of both sides hold.
+const LARGE: usize = 64 << 20;
+
+/// A client that has the head of a large response, and some of it in its socket.
+fn half_way(served: &Served) -> (Client, u64) {
+    let mut client = served.connect();
+    client.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
+    let head = client.head().expect("a head");
+    assert_eq!(head.status, 200);
+    (client, head.header("content-length").parse().expect("a length"))
+}
+
+#[test]
+fn a_replaced_file_is_sent_as_it_was() {
+    let (scratch, old) = (Scratch::new(), content(LARGE));
+    scratch.write("file", &old);
+    let served = Served::new(&spec(&scratch.0));
+    let (mut client, length) = half_way(&served);
+    scratch.write("new", "new");
+    fs::rename(scratch.path("new"), scratch.path("file")).expect("renamed");
+    let mut body = vec![0; length as usize];
+    client.0.read_exact(&mut body).expect("all of it");
+    assert!(body == old);
+    assert_eq!(client.request("GET", "/file", "").expect("a response").body, b"new");
+    served.stop();
+}
+
+/// Neither padding nor a mixture: the connection ends before the promised length, with what was right.
+#[test]
+fn a_changed_file_breaks_the_response_off() {
+    let (truncate, overwrite) = (
+        |file: &mut File| file.set_len(1000).expect("truncated"),
+        |file: &mut File| file.write_all(&vec![b'x'; LARGE]).expect("overwritten"),
+    );
+    for change in [truncate as fn(&mut File), overwrite] {
+        let (scratch, old) = (Scratch::new(), content(LARGE));
+        scratch.write("file", &old);
+        let served = Served::new(&spec(&scratch.0));
+        let (mut client, length) = half_way(&served);
+        change(&mut File::options().write(true).open(scratch.path("file")).expect("the file"));
+        let (rest, _) = client.rest();
+        assert!((rest.len() as u64) < length, "{}", rest.len());
+        assert!(rest == old[..rest.len()]);
+        served.stop();
+    }
+}
+
+#[test]
+fn heads_must_be_short_and_soon() {
+    let (scratch, limits) = (Scratch::new(), Limits::default());
+    scratch.write("file", "fine");
+    let mut spec = spec(&scratch.0);
+    spec.limits = Limits { head_time: Duration::from_millis(300), ..limits };
+    spec.limits.idle_time = Duration::from_millis(300);
+    let served = Served::new(&spec);
+    // Slow-loris: a byte now and then does not keep the connection.
+    let (mut slow, mut silent, mut idle) = (served.connect(), served.connect(), served.connect());
+    assert_eq!(idle.request("GET", "/file", "").expect("a response").body, b"fine");
+    for byte in b"GET /file HTTP/1.1\r\nX: ".iter().chain(std::iter::repeat_n(&b'x', 1000)) {
+        thread::sleep(Duration::from_millis(20));
+        if slow.send(&[*byte]).is_err() {
+            break;
+        }
+    }
+    assert!(slow.send(b"x").is_err(), "a connection that never ends");
+    for client in [&mut silent, &mut idle] {
+        assert_eq!(client.rest().0, b"");
+    }
+    let mut large = served.connect();
+    let _reset = large.send(format!("GET / HTTP/1.1\r\nX: {}\r\n", "x".repeat(1 << 20)).as_bytes());
+    let (answer, _) = large.rest();
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 431 "), "{answer:?}");
+    for garbage in [b"\x16\x03\x01\x02\x00".as_slice(), b"GET\r\n\r\n", b"\0\0\0\0\r\n\r\n"] {
+        let mut client = served.connect();
+        client.send(garbage).expect("sent");
+        let (answer, _) = client.rest();
+        assert!(answer.is_empty() || answer.starts_with(b"HTTP/1.1 400 "), "{answer:?}");
+    }
+    assert_eq!(served.get("/file", "").body, b"fine");
+    served.stop();
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_left() {
+    let scratch = Scratch::new();
+    scratch.write("file", content(LARGE));
+    let mut spec = spec(&scratch.0);
+    spec.limits.stall_time = Duration::from_millis(500);
+    let served = Served::new(&spec);
+    let (mut client, length) = half_way(&served);
+    thread::sleep(Duration::from_secs(2));
+    let (rest, _) = client.rest();
+    assert!((rest.len() as u64) < length);
+    served.stop();
+}
+
+/// Open files of this process that are sockets, but for those of tests that run beside.
+fn sockets_to(port: u16) -> usize {
+    let table = fs::read_to_string("/proc/self/net/tcp").expect("the kernel's table");
+    let local = format!(":{port:04X} ");
+    let is_open = |line: &&str| {
+        let state = line.split_whitespace().nth(3);
+        // Neither listening nor in time-wait.
+        line.split_whitespace().nth(1).is_some_and(|at| format!("{at} ").ends_with(&local))
+            && !matches!(state, Some("0A" | "06"))
+    };
+    table.lines().filter(is_open).count()
+}
+
+#[test]
+fn abandoned_connections_leave_nothing() {
+    let scratch = Scratch::new();
+    scratch.write("file", content(LARGE));
+    let served = Served::new(&spec(&scratch.0));
+    let request = b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n";
+    for _ in 0..10 {
+        let mut clients: Vec<_> = (0..100).map(|_| served.connect()).collect();
+        for (index, client) in clients.iter_mut().enumerate() {
+            // Nothing, a part of a head, or a request whose answer nobody reads.
+            client.send(&request[..[0, 10, request.len()][index % 3]]).expect("sent");
+        }
+    }
+    let port = served.address.port();
+    for _ in 0..1200 {
+        if sockets_to(port) == 0 {
+            break;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(sockets_to(port), 0);
+    assert_eq!(served.get("/file", "Range: bytes=0-0\r\n").status, 206);
+    served.stop();
+}
+
+/// Responses that have begun come to their end; connections that wait for a request are closed.
+#[test]
+fn an_end_under_load_breaks_nothing_off() {
+    let (scratch, bytes) = (Scratch::new(), content(LARGE));
+    scratch.write("file", &bytes);
+    let served = Served::new(&spec(&scratch.0));
+    let mut idle = served.connect();
+    assert_eq!(idle.request("HEAD", "/file", "").expect("a response").status, 200);
+    let address = served.address;
+    let mut loads: Vec<_> = (0..8).map(|_| half_way(&served)).collect();
+    let end = thread::spawn(move || served.stop());
+    assert_eq!(idle.rest().0, b"");
+    while TcpStream::connect(address).is_ok() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    for (client, length) in &mut loads {
+        let mut body = vec![0; *length as usize];
+        client.0.read_exact(&mut body).expect("all of it");
+        assert!(body == bytes);
+        assert_eq!(client.rest().0, b"");
+    }
+    end.join().expect("stopped");
+}
+
+#[test]
+fn patience_ends() {
+    let scratch = Scratch::new();
+    scratch.write("file", content(LARGE));
+    let served = Served::new(&spec(&scratch.0));
+    let (mut client, length) = half_way(&served);
+    served.server.stop(Duration::from_millis(100)).expect("stopped");
+    assert!((client.rest().0.len() as u64) < length);
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let scratch = Scratch::new();
+    let error = |spec| Server::start(&spec).expect_err("an error");
+    let missing = error(spec(&scratch.path("missing"))).to_string();
+    assert!(missing.contains("missing': No such file or directory"), "{missing}");
+    let mut exposed = spec(&scratch.0);
+    exposed.listeners[0].address = (Ipv4Addr::UNSPECIFIED, 0).into();
+    assert!(matches!(error(exposed), ServeError::Plain(_)));
+    let taken = Served::new(&spec(&scratch.0));
+    let mut second = spec(&scratch.0);
+    second.listeners[0].address = taken.address;
+    assert!(matches!(error(second), ServeError::Listen(..)));
+    taken.stop();
+}
