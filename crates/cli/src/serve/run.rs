@@ -20,17 +20,17 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
     if args.check {
-        return spec.check().map_err(refused);
+        return spec.check().map_err(|error| refused(&error));
     }
     let stop = flag_on_signal()?;
-    let server = Server::start(&spec).map_err(refused)?;
+    let server = Server::start(&spec).map_err(|error| refused(&error))?;
     announce(&server)?;
     wait(&stop);
     let grace = Duration::from_nanos(args.grace.as_nanos());
     if !args.quiet {
         eprintln!("note: no more requests; responses may come to their end for {}", args.grace);
     }
-    let records = server.stop(grace).map_err(refused)?;
+    let records = server.stop(grace).map_err(|error| refused(&error))?;
     if records.lost > 0 && !args.quiet {
         let all = records.written + records.lost;
         eprintln!("note: {} of {all} records are lost: the disk was too slow", records.lost);
@@ -92,7 +92,7 @@ fn announce(server: &Server) -> Result<(), Failure> {
     stdout::write(lines.collect::<String>().as_bytes())
 }
 
-fn refused(error: ServeError) -> Failure {
+fn refused(error: &ServeError) -> Failure {
     let message = error.to_string();
     if error.is_usage() { Failure::Usage(message) } else { Failure::Environment(message) }
 }
