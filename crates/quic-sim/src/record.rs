@@ -3,7 +3,7 @@
 use uncork_flow::{FlowRecord, SeriesPoint};
 use uncork_play::ClientReport;
 use uncork_quic::Observation;
-use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::flow::Flow;
@@ -15,26 +15,15 @@ pub(crate) fn record(
     flow: Option<&Flow<'_>>,
     report: Option<&ClientReport>,
 ) -> FlowRecord {
-    let spec = &run.flows[index as usize];
-    let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
-    let seen = flow.map(|flow| flow.asking.seen).unwrap_or_default();
-    let counts = flow.map(|flow| flow.counts).unwrap_or_default();
-    let sent = flow.and_then(Flow::observe);
+    let unplayed = run.unplayed(index, "quic-sim");
+    let Some(flow) = flow else { return unplayed };
+    let since_start = |time: Option<Time>| time.map(|time| time.since(flow.spec.start).as_nanos());
+    let (seen, counts, sent) = (flow.asking.seen, flow.counts, flow.observe());
     let of_sent = |field: fn(&Observation) -> u64| sent.as_ref().map_or(0, field);
     FlowRecord {
-        engine: "quic-sim".into(),
-        group: String::new(),
-        cc: spec.cc.to_string(),
-        seed: run.seed,
-        flow: index,
-        start_ns: spec.start.as_nanos(),
-        completion_ns: since_start(seen.complete.filter(|_| completes(spec))),
+        completion_ns: since_start(seen.complete.filter(|_| flow.spec.completes())),
         first_byte_ns: since_start(seen.first_byte),
-        busy_ns: flow.map_or(0, |flow| flow.busy.as_nanos()),
-        size_bytes: match spec.workload {
-            Workload::Transfer(bytes) => Some(bytes),
-            _ => None,
-        },
+        busy_ns: flow.busy.as_nanos(),
         bytes_delivered: seen.bytes,
         bytes_delivered_early: seen.early,
         bytes_acked: of_sent(|sent| sent.acked_bytes),
@@ -47,16 +36,11 @@ pub(crate) fn record(
         packets_dropped_random: counts.dropped_random,
         packets_marked: counts.marked,
         acks_dropped: counts.acks_dropped,
-        timeouts: 0,
-        rtt_ms: flow.and_then(|flow| flow.rtts.quantiles()),
-        queue_ms: flow.and_then(|flow| flow.queueing.quantiles()),
+        rtt_ms: flow.rtts.quantiles(),
+        queue_ms: flow.queueing.quantiles(),
         playback: report.and_then(ClientReport::playback_record),
+        ..unplayed
     }
-}
-
-/// Whether a flow with this description has an end of its own to come to.
-fn completes(spec: &FlowSpec) -> bool {
-    matches!(spec.workload, Workload::Transfer(_) | Workload::Client(_))
 }
 
 /// The inside of a flow at an instant.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use uncork_emu::{FlowQueueing, Report};
 use uncork_flow::{Distribution, FlowRecord};
 use uncork_play::ClientReport;
-use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_sim::RunSpec;
 use uncork_units::Time;
 
 use crate::client::Seen;
@@ -25,22 +25,9 @@ pub(crate) fn flow(
         if is_command { (sent.received, sent.received_early) } else { (seen.bytes, seen.early) };
     let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
     FlowRecord {
-        engine: "netns".into(),
-        group: String::new(),
-        cc: spec.cc.to_string(),
-        seed: run.seed,
-        flow: index,
-        start_ns: spec.start.as_nanos(),
-        completion_ns: since_start(seen.complete.filter(|_| completes(spec))),
+        completion_ns: since_start(seen.complete.filter(|_| spec.completes())),
         first_byte_ns: since_start(seen.first_byte),
         busy_ns: sent.busy.as_nanos(),
-        size_bytes: match spec.workload {
-            Workload::Transfer(bytes) => Some(bytes),
-            Workload::Until(_)
-            | Workload::Media(_)
-            | Workload::Client(_)
-            | Workload::Command(_) => None,
-        },
         bytes_delivered: delivered,
         bytes_delivered_early: early,
         bytes_acked: sent.bytes_acked,
@@ -48,15 +35,11 @@ pub(crate) fn flow(
         bytes_retransmitted: sent.bytes_retransmitted,
         packets_sent: sent.segments,
         packets_lost: sent.retransmissions,
-        packets_dropped_queue: 0,
-        packets_dropped_policer: 0,
-        packets_dropped_random: 0,
         packets_marked: sent.marked,
-        acks_dropped: 0,
         timeouts: sent.timeouts,
         rtt_ms: sent.rtts.quantiles(),
-        queue_ms: None,
         playback: report.and_then(ClientReport::playback_record),
+        ..run.unplayed(index, "netns")
     }
 }
 
@@ -98,9 +81,4 @@ pub(crate) fn note_queueing(
     for (record, waited) in flows.iter_mut().zip(waits) {
         record.queue_ms = waited.quantiles();
     }
-}
-
-/// Whether a flow with this description has an end of its own to come to.
-fn completes(spec: &FlowSpec) -> bool {
-    matches!(spec.workload, Workload::Transfer(_) | Workload::Client(_) | Workload::Command(_))
 }

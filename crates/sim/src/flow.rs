@@ -304,22 +304,9 @@ impl<'a> Flow<'a> {
             Workload::Client(_) => self.app.requests().and_then(Requests::done),
         };
         FlowRecord {
-            engine: "sim".into(),
-            group: String::new(),
-            cc: self.spec.cc.to_string(),
-            seed: self.seed,
-            flow: self.index,
-            start_ns: start.as_nanos(),
             completion_ns: since_start(complete),
             first_byte_ns: since_start(self.client.first_byte()),
             busy_ns: counters.busy.as_nanos(),
-            size_bytes: match self.spec.workload {
-                Workload::Transfer(bytes) => Some(bytes),
-                Workload::Until(_)
-                | Workload::Media(_)
-                | Workload::Client(_)
-                | Workload::Command(_) => None,
-            },
             bytes_delivered: self.client.delivered_bytes(),
             bytes_delivered_early: self.delivered_early,
             bytes_acked: counters.bytes_acked,
@@ -336,6 +323,7 @@ impl<'a> Flow<'a> {
             rtt_ms: self.rtts.quantiles(),
             queue_ms: self.queueing.quantiles(),
             playback: report.and_then(ClientReport::playback_record),
+            ..self.spec.unplayed((self.seed, self.index), "sim")
         }
     }
 }

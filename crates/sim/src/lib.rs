@@ -13,6 +13,7 @@ mod flow;
 mod flows;
 mod intervene;
 mod lines;
+mod record;
 mod run;
 mod schedule;
 mod segments;
