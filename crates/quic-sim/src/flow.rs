@@ -6,7 +6,7 @@ use noq_proto::{ClientConfig, ConnectionError, EcnCodepoint, Event, ServerConfig
 use uncork_cc::{CcSpec, RttSample};
 use uncork_flow::Distribution;
 use uncork_path::Ecn;
-use uncork_quic::{Handle, Observation};
+use uncork_quic::{Epoch, Handle, Observation};
 use uncork_sim::{FlowSpec, RunSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
@@ -73,42 +73,26 @@ impl End {
     }
 }
 
-/// Where time begins, for those who count from there and for the stack.
-#[derive(Clone, Copy)]
-pub(crate) struct Clock(pub(crate) Instant);
-
-impl Clock {
-    pub(crate) fn instant(self, time: Time) -> Instant {
-        self.0 + std::time::Duration::from_nanos(time.as_nanos())
-    }
-
-    /// The time of an instant that is due: never before it.
-    fn time(self, instant: Instant) -> Time {
-        let nanos = instant.saturating_duration_since(self.0).as_nanos();
-        Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
-    }
-}
-
 impl<'a> Flow<'a> {
     /// A flow whose client connects now.
     pub(crate) fn begin(
         run: &'a RunSpec,
         index: u32,
         identity: &Identity,
-        clock: Clock,
+        epoch: Epoch,
     ) -> Option<Self> {
         let spec = run.flows.get(index as usize)?;
         let mut rng = Rng::new(run.seed, ENDPOINT_STREAM + u64::from(index));
-        let handle = Handle::new(spec.cc, rng.next_u64(), clock.0);
+        let handle = Handle::new(spec.cc, rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
         server.transport_config(transport(&handle, FlowSpec::WIDE_OPEN));
         let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
-        let own = Handle::new(client_cc, rng.next_u64(), clock.0);
+        let own = Handle::new(client_cc, rng.next_u64(), epoch.instant(Time::ZERO));
         let mut client = ClientConfig::new(own.client(identity.client.clone()));
         client.transport_config(transport(&own, spec.receive_window));
         let server = Peer::server(&mut rng, server);
-        let client = Peer::client(&mut rng, clock.instant(spec.start), client, NAME);
+        let client = Peer::client(&mut rng, epoch.instant(spec.start), client, NAME);
         Some(Self {
             spec,
             asking: Asking::new(spec, run.client_of(index)),
@@ -159,10 +143,10 @@ impl<'a> Flow<'a> {
     pub(crate) fn act(
         &mut self,
         end: End,
-        (clock, now, warmup): (Clock, Time, Time),
+        (epoch, now, warmup): (Epoch, Time, Time),
         leave: impl FnMut(Datagram),
     ) {
-        let (instant, mut wake) = (clock.instant(now), Time::NEVER);
+        let (instant, mut wake) = (epoch.instant(now), Time::NEVER);
         let peer = &mut self.peers[end as usize];
         peer.expire(instant);
         if let Some(connection) = peer.connection() {
@@ -177,7 +161,7 @@ impl<'a> Flow<'a> {
             };
         }
         peer.send(instant, leave);
-        let timeout = peer.timeout().map_or(Time::NEVER, |timeout| clock.time(timeout));
+        let timeout = peer.timeout().map_or(Time::NEVER, |timeout| epoch.time(timeout));
         self.wakes[end as usize] = wake.min(timeout).max(now);
         if end == End::Server {
             self.take_note(now);

@@ -7,11 +7,12 @@ use std::time::Instant;
 
 use uncork_flow::{RequestRecord, SeriesPoint};
 use uncork_path::{DroppedBy, Ecn};
+use uncork_quic::Epoch;
 use uncork_sim::{CarriedPacket, Carrier, Fate, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::error::QuicSimError;
-use crate::flow::{Clock, End, Flow};
+use crate::flow::{End, Flow};
 use crate::identity::Identity;
 use crate::record;
 
@@ -38,7 +39,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
     let mut run = Run {
         spec,
         identity,
-        clock: Clock(epoch()),
+        epoch: epoch(),
         now: Time::ZERO,
         carrier: Carrier::new(&silent),
         flows: spec.flows.iter().map(|_| None).collect(),
@@ -73,14 +74,14 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
 
 /// An instant can only be had from the clock. Which one it is makes no difference.
 #[expect(clippy::disallowed_methods, reason = "all times are counted from it")]
-fn epoch() -> Instant {
-    Instant::now()
+fn epoch() -> Epoch {
+    Epoch::new(Instant::now())
 }
 
 struct Run<'a> {
     spec: &'a RunSpec,
     identity: Identity,
-    clock: Clock,
+    epoch: Epoch,
     now: Time,
     carrier: Carrier<'a>,
     flows: Vec<Option<Box<Flow<'a>>>>,
@@ -156,7 +157,7 @@ impl Run<'_> {
                     flow.queueing.record(queued_for.as_nanos());
                 }
                 let ecn = if marked { Ecn::Ce } else { datagram.ecn };
-                flow.receive(self.clock.instant(self.now), to, &datagram.data, ecn);
+                flow.receive(self.epoch.instant(self.now), to, &datagram.data, ecn);
                 return true;
             }
             (_, End::Server) => counts.acks_dropped += 1,
@@ -172,7 +173,7 @@ impl Run<'_> {
         let place = &mut self.flows[index as usize];
         match place {
             None => {
-                *place = Flow::begin(self.spec, index, &self.identity, self.clock).map(Box::new);
+                *place = Flow::begin(self.spec, index, &self.identity, self.epoch).map(Box::new);
             }
             // It has changed its mind.
             Some(flow) if flow.wake() > time => {
@@ -193,7 +194,7 @@ impl Run<'_> {
             return false;
         }
         let (to, mut out) = (end.other(), Vec::new());
-        let times = (self.clock, self.now, self.spec.warmup);
+        let times = (self.epoch, self.now, self.spec.warmup);
         flow.act(end, times, |datagram| out.push(datagram));
         flow.counts.sent += if to == End::Client { out.len() as u64 } else { 0 };
         for datagram in out {

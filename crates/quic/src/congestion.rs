@@ -12,8 +12,6 @@ use crate::rtt::RttEstimator;
 
 /// The exponent of a peer's acknowledgement delays unless it says otherwise (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
-/// The most that a delay may take off a round trip (RFC 9000 §18.2, `max_ack_delay`).
-const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 /// Probe timeouts after which the stack no longer expects what it declared lost to arrive.
 const LATE: u64 = 2;
 
@@ -160,8 +158,7 @@ impl Congestion {
         if self.pending.is_acked {
             self.settle(observed);
         }
-        if !self.pending.is_open {
-            self.open(now);
+        if self.opens(now) {
             self.pending.space = observed.received().space;
         }
         let Some(Sent { token, bytes }) = self.ledger.on_acked(self.pending.space, packet) else {
@@ -175,9 +172,7 @@ impl Congestion {
     /// That was all of an acknowledgement; `largest` is the largest packet number that was ever
     /// acknowledged. `is_drained` if there was nothing more to send.
     pub(crate) fn on_acks_end(&mut self, now: Time, largest: Option<u64>, is_drained: bool) {
-        if !self.pending.is_open {
-            self.open(now);
-        }
+        self.opens(now);
         self.pending.is_acked = true;
         self.pending.largest = largest;
         self.pending.is_drained = is_drained;
@@ -185,8 +180,7 @@ impl Congestion {
 
     /// A packet counts as lost.
     pub(crate) fn on_lost(&mut self, now: Time, packet: u64, bytes: u16) {
-        if !self.pending.is_open {
-            self.open(now);
+        if self.opens(now) {
             self.pending.space = self.ledger.space_of(packet, u32::from(bytes));
         }
         self.pending.is_acked = true;
@@ -198,9 +192,7 @@ impl Congestion {
 
     /// Losses, or marks, are congestion.
     pub(crate) fn on_congestion(&mut self, now: Time, is_persistent: bool, is_marked: bool) {
-        if !self.pending.is_open {
-            self.open(now);
-        }
+        self.opens(now);
         self.pending.is_persistent |= is_persistent;
         self.pending.is_marked |= is_marked;
     }
@@ -220,9 +212,10 @@ impl Congestion {
         self.controller.on_path(self.now, PathEvent::MtuChanged { mss: self.mss });
     }
 
-    fn open(&mut self, now: Time) {
+    /// Something is told at `now`: whether it is the first of an acknowledgement, or of a timer.
+    fn opens(&mut self, now: Time) -> bool {
         self.now = self.now.max(now);
-        self.pending.is_open = true;
+        !std::mem::replace(&mut self.pending.is_open, true)
     }
 
     fn discard_spaces(&mut self, observed: &Observed) {
@@ -268,7 +261,7 @@ impl Congestion {
         let marked = if self.pending.is_marked { self.count_marked(ack.ce_total) } else { 0 };
         let micros = ack.delay.saturating_mul(1 << ACK_DELAY_EXPONENT);
         received.put_back(ack);
-        Said { delay: TimeDelta::from_micros(micros).min(MAX_ACK_DELAY), marked }
+        Said { delay: TimeDelta::from_micros(micros), marked }
     }
 
     fn count_marked(&mut self, total: Option<u64>) -> u32 {

@@ -8,7 +8,7 @@ use noq_proto::crypto;
 use uncork_cc::{CcSpec, Control, Controller, RttSample, Snapshot};
 use uncork_units::Time;
 
-use crate::congestion::{Congestion, Counts};
+use crate::congestion::Congestion;
 use crate::controller::Factory;
 use crate::epoch::Epoch;
 use crate::observed::Observed;
@@ -115,14 +115,7 @@ impl Handle {
         let path = self.now().path.clone()?;
         let mut path = path.lock();
         path.settle(self.observed());
-        let Counts {
-            sent_bytes,
-            acked_bytes,
-            lost_bytes,
-            lost_packets,
-            spurious_packets,
-            ce_packets,
-        } = path.counts();
+        let counts = path.counts();
         Some(Observation {
             spec: path.spec(),
             control: path.controller().control(),
@@ -130,12 +123,12 @@ impl Handle {
             rtt: path.rtt().last(),
             in_flight: path.ledger().in_flight(),
             unheard_bytes: path.ledger().forgotten(),
-            sent_bytes,
-            acked_bytes,
-            lost_bytes,
-            lost_packets,
-            spurious_packets,
-            ce_packets,
+            sent_bytes: counts.sent_bytes,
+            acked_bytes: counts.acked_bytes,
+            lost_bytes: counts.lost_bytes,
+            lost_packets: counts.lost_packets,
+            spurious_packets: counts.spurious_packets,
+            ce_packets: counts.ce_packets,
         })
     }
 

@@ -159,15 +159,15 @@ impl Ledger {
     /// Forgets what the stack will not report any more, now that `largest` is acknowledged and all
     /// losses because of it are declared.
     pub(crate) fn forget_unreported(&mut self, space: Space, largest: u64) {
-        let numbers = &mut self.spaces[space as usize];
-        while numbers.first + PACKET_THRESHOLD <= largest {
-            let Some(oldest) = numbers.in_flight.pop_front() else { return };
+        let (numbers, mut bytes) = (&mut self.spaces[space as usize], 0);
+        while numbers.first + PACKET_THRESHOLD <= largest
+            && let Some(oldest) = numbers.in_flight.pop_front()
+        {
             numbers.first += 1;
-            let bytes = oldest.map_or(0, |sent| u64::from(sent.bytes));
-            self.bytes -= bytes;
-            self.forgotten += bytes;
+            bytes += oldest.map_or(0, |sent| u64::from(sent.bytes));
         }
         numbers.trim();
+        self.forget(bytes);
     }
 
     /// Forgets a packet number space.

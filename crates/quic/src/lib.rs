@@ -35,4 +35,5 @@ mod observed;
 mod rtt;
 mod tls;
 
+pub use epoch::Epoch;
 pub use handle::{Handle, Observation};

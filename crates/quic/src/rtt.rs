@@ -10,18 +10,19 @@ pub(crate) struct RttEstimator {
     variation: TimeDelta,
 }
 
-/// What a peer may take for an acknowledgement (RFC 9000 §18.2), on top of its own estimate.
+/// How long a peer may hold an acknowledgement back (`max_ack_delay`, RFC 9000 §18.2) unless it says
+/// otherwise.
 const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 
 impl RttEstimator {
-    /// A sample, of which the peer says to have held the acknowledgement back for `ack_delay` (RFC 9002
-    /// §5.3).
+    /// A sample, of which the peer says to have held the acknowledgement back for `ack_delay`; what is
+    /// more than it may do is not believed (RFC 9002 §5.3).
     pub(crate) fn update(&mut self, latest: TimeDelta, ack_delay: TimeDelta) -> RttSample {
         let Some(before) = self.sample else {
             self.variation = latest.divided_by(2);
             return *self.sample.insert(RttSample { latest, smoothed: latest, min: latest });
         };
-        let min = before.min.min(latest);
+        let (min, ack_delay) = (before.min.min(latest), ack_delay.min(MAX_ACK_DELAY));
         let adjusted = if latest >= min + ack_delay { latest - ack_delay } else { latest };
         let deviation = (before.smoothed - adjusted).max(adjusted - before.smoothed);
         self.variation = (self.variation.times(3) + deviation).divided_by(4);
@@ -66,5 +67,8 @@ mod tests {
         let sample = rtt.update(ms(41), ms(8));
         assert_eq!((sample.latest, sample.smoothed), (ms(41), ms(41)));
         assert_eq!(rtt.update(ms(33), ms(0)).min, ms(33));
+        // 40 from now on; of the 80 that the peer says it waited, 25 are believed.
+        assert_eq!(rtt.update(ms(40), ms(0)).smoothed, ms(40));
+        assert_eq!(rtt.update(ms(145), ms(80)).smoothed, ms(50));
     }
 }
