@@ -6,3 +6,5 @@ mod meaning;
 mod mistakes;
 mod mutations;
 mod reference;
+#[path = "../../../config/tests/texts/mod.rs"]
+mod texts;

@@ -1,26 +1,8 @@
 //! Every way to write a scenario wrongly is told with its place and with what to do.
 
 use crate::common::{EXAMPLE, parse};
+use crate::texts::{Case, case};
 use uncork_lab::{ScenarioError, Source};
-
-/// A text with `old` replaced, what goes wrong, the words at the marked place, and the suggestion.
-struct Case {
-    old: &'static str,
-    new: &'static str,
-    message: &'static str,
-    marked: &'static str,
-    help: &'static str,
-}
-
-const fn case(
-    old: &'static str,
-    new: &'static str,
-    message: &'static str,
-    marked: &'static str,
-    help: &'static str,
-) -> Case {
-    Case { old, new, message, marked, help }
-}
 
 /// What stands before the first quantity of `[path]`, to put something beside it.
 const RTT: &str = "rtt = \"50ms\"";
@@ -154,11 +136,6 @@ const CASES: &[Case] = &[
     case("[path]", "[path", "no TOML", "", ""),
 ];
 
-fn replaced(case: &Case) -> String {
-    assert!(EXAMPLE.contains(case.old), "{} is not in the example", case.old);
-    EXAMPLE.replacen(case.old, case.new, 1)
-}
-
 fn refused(text: &str, set: &[&str], what: &str) -> ScenarioError {
     match parse(text, set) {
         Ok(_) => panic!("{what} was taken"),
@@ -169,19 +146,8 @@ fn refused(text: &str, set: &[&str], what: &str) -> ScenarioError {
 #[test]
 fn each_mistake_is_told_where_it_is_and_what_to_do() {
     for case in CASES.iter().filter(|case| !case.message.is_empty()) {
-        let text = replaced(case);
-        let error = refused(&text, &[], case.new);
-        let shown = error.render("test.toml", false);
-        let place = error.place();
-        assert_eq!(place.source, Source::Text, "{shown}");
-        assert!(error.message().contains(case.message), "{shown}");
-        assert!(error.suggestion().unwrap_or_default().contains(case.help), "{shown}");
-        let line = text[..place.span.start].matches('\n').count() + 1;
-        assert_eq!(error.line(), line);
-        assert!(shown.contains(&format!("test.toml:{line}:")), "{shown}");
-        if !case.marked.is_empty() {
-            assert_eq!(&text[place.span.clone()], case.marked, "{shown}");
-        }
+        let text = case.within(EXAMPLE);
+        case.assert_told(&text, &refused(&text, &[], case.new));
     }
 }
 
@@ -189,7 +155,7 @@ fn each_mistake_is_told_where_it_is_and_what_to_do() {
 #[test]
 fn what_the_matrix_replaces_need_not_be_there() {
     for case in CASES.iter().filter(|case| case.message.is_empty()) {
-        assert!(parse(&replaced(case), &[]).is_ok(), "{}", case.new);
+        assert!(parse(&case.within(EXAMPLE), &[]).is_ok(), "{}", case.new);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Whatever a text holds, reading it ends with a scenario or with an error that can be shown.
 
 use crate::common::{EXAMPLE, beside};
+use crate::texts::{assert_shown, replace};
 use proptest::prelude::*;
 use uncork_lab::{Builtin, Scenario};
 
@@ -47,17 +48,10 @@ fn read(text: &str, set: &[(String, String)]) -> Option<Scenario> {
     match Scenario::parse("any", text, set, &beside()) {
         Ok(scenario) => Some(scenario),
         Err(error) => {
-            assert!(!error.message().is_empty());
-            assert!(error.line() >= 1);
-            assert!(error.render("any.toml", false).starts_with("error: "));
+            assert_shown(&error);
             None
         }
     }
-}
-
-/// The nearest boundary of a character.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 proptest! {
@@ -70,9 +64,7 @@ proptest! {
     ) {
         let mut text = EXAMPLE.to_owned();
         for (at, cut, word) in edits {
-            let from = boundary(&text, at);
-            let to = boundary(&text, from + cut);
-            text.replace_range(from..to, WORDS[word]);
+            replace(&mut text, at, cut, WORDS[word]);
         }
         if let Some(scenario) = read(&text, &[]) {
             for cell in 0..scenario.cells.len().min(3) {
@@ -89,9 +81,8 @@ proptest! {
     ) {
         let mut text = Builtin::all()[story].text.to_owned();
         for (at, cut, word) in edits {
-            let from = boundary(&text, (text.len() as f64 * at) as usize);
-            let to = boundary(&text, from + cut);
-            text.replace_range(from..to, WORDS[word]);
+            let at = (text.len() as f64 * at) as usize;
+            replace(&mut text, at, cut, WORDS[word]);
         }
         read(&text, &[]);
     }

@@ -50,4 +50,14 @@ mod tests {
         }
         assert!(SETTINGS.iter().all(|key| ARM.contains(key)));
     }
+
+    #[test]
+    fn the_blocks_of_the_reference_show_every_condition() {
+        let reference = include_str!("../../../../docs/policy.md");
+        let blocks = reference.split("```toml\n").skip(1);
+        let all: String = blocks.filter_map(|rest| rest.split("```").next()).collect();
+        for key in RULE.iter().filter(|key| !["name", "use"].contains(key)) {
+            assert!(all.contains(&format!("\n{key} = ")), "{key}");
+        }
+    }
 }

@@ -9,3 +9,5 @@ mod mistakes;
 mod mutations;
 mod origins;
 mod reference;
+#[path = "../../../config/tests/texts/mod.rs"]
+mod texts;

@@ -3,25 +3,7 @@
 use uncork_policy::{Policy, PolicyError};
 
 use crate::common::EXAMPLE;
-
-/// A text with `old` replaced, what goes wrong, the words at the marked place, and the suggestion.
-struct Case {
-    old: &'static str,
-    new: &'static str,
-    message: &'static str,
-    marked: &'static str,
-    help: &'static str,
-}
-
-const fn case(
-    old: &'static str,
-    new: &'static str,
-    message: &'static str,
-    marked: &'static str,
-    help: &'static str,
-) -> Case {
-    Case { old, new, message, marked, help }
-}
+use crate::texts::{Case, case};
 
 const HOST: &str = "host = \"*-bbr*\"";
 const PATHS: &str = "[\"/audio/*\", \"/video/**\"]";
@@ -135,25 +117,11 @@ fn refused(text: &str, what: &str) -> PolicyError {
 
 #[test]
 fn each_mistake_is_told_where_it_is_and_what_to_do() {
-    let failures: Vec<String> = CASES.iter().filter_map(failure).collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    for case in CASES {
+        let text = case.within(EXAMPLE);
+        case.assert_told(&text, &refused(&text, case.new));
+    }
     assert!(CASES.len() >= 80);
-}
-
-/// What is not as expected of a case.
-fn failure(case: &Case) -> Option<String> {
-    assert!(EXAMPLE.contains(case.old), "{} is not in the example", case.old);
-    let text = EXAMPLE.replacen(case.old, case.new, 1);
-    let error = refused(&text, case.new);
-    let place = error.place().span.clone();
-    let line = text[..place.start].matches('\n').count() + 1;
-    let shown = error.render("test.toml", false);
-    let is_told = error.message().contains(case.message)
-        && error.suggestion().unwrap_or_default().contains(case.help)
-        && shown.contains(&format!("test.toml:{line}:"))
-        && error.line() == line
-        && (case.marked.is_empty() || &text[place] == case.marked);
-    (!is_told).then_some(shown)
 }
 
 /// What is wrong is wrong for a reason, and every reason has a remedy: a suggestion, or what belongs
@@ -161,7 +129,7 @@ fn failure(case: &Case) -> Option<String> {
 #[test]
 fn each_mistake_has_a_remedy() {
     for case in CASES {
-        let error = refused(&EXAMPLE.replacen(case.old, case.new, 1), case.new);
+        let error = refused(&case.within(EXAMPLE), case.new);
         let remedy = error.suggestion().or(error.expectation());
         assert!(remedy.is_some(), "{}", error.render("test.toml", false));
     }

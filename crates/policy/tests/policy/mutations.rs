@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use uncork_policy::{Facts, Policy};
 
 use crate::common::{EXAMPLE, NO_HEADERS, request};
+use crate::texts::{assert_shown, replace};
 
 /// Words that mean something in a policy, to put where they do not belong.
 const WORDS: &[&str] = &[
@@ -60,17 +61,10 @@ fn read(text: &str) -> bool {
             true
         }
         Err(error) => {
-            assert!(!error.message().is_empty());
-            assert!(error.line() >= 1);
-            assert!(error.render("any.toml", false).starts_with("error: "));
+            assert_shown(&error);
             false
         }
     }
-}
-
-/// The nearest boundary of a character.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
 #[test]
@@ -108,9 +102,7 @@ proptest! {
     ) {
         let mut text = EXAMPLE.to_owned();
         for (at, length, word) in edits {
-            let begin = boundary(&text, at);
-            let end = boundary(&text, begin + length).max(begin);
-            text.replace_range(begin..end, word);
+            replace(&mut text, at, length, word);
         }
         read(&text);
     }
