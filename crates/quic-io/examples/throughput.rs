@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{Ask, Asking, Ends, Serving, Told, certificate, now, transport};
+use common::identity::certificate;
+use common::{Ask, Asking, Ends, Serving, Told, now, transport};
 use noq_proto::ConnectionError;
 use rustix::time::{ClockId, clock_gettime};
 use uncork_emu::{Emulation, EmulationSpec};

@@ -2,6 +2,9 @@
 #![allow(dead_code, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+#[path = "../../../quic/tests/pair/identity.rs"]
+pub(crate) mod identity;
+
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
@@ -11,7 +14,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     Connection, ConnectionError, Dir, IdleTimeout, ServerConfig, StreamId, TransportConfig, VarInt,
 };
@@ -19,8 +21,6 @@ use uncork_cc::CcSpec;
 use uncork_quic_io::{
     App, Arrival, Client, Config, ConnectionKey, Host, Identity, Server, Turn, Verdict,
 };
-
-pub(crate) const NAME: &str = "test.example";
 
 #[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
 pub(crate) fn now() -> Instant {
@@ -62,13 +62,6 @@ fn fits(mut offset: u64, mut bytes: &[u8]) -> bool {
     true
 }
 
-/// A certificate for [`NAME`], and its key.
-pub(crate) fn certificate() -> (Vec<u8>, Vec<u8>) {
-    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
-    let certificate = rcgen::CertificateParams::new(vec![NAME.into()]).unwrap();
-    (certificate.self_signed(&key).unwrap().der().to_vec(), key.serialize_der())
-}
-
 /// A certificate, and how connections are made with them.
 #[derive(Clone)]
 pub(crate) struct Ends {
@@ -88,30 +81,18 @@ pub(crate) fn transport(idle: Duration) -> TransportConfig {
 
 impl Ends {
     pub(crate) fn new(transport: &TransportConfig) -> Self {
-        let (certificate, key) = certificate();
+        let (certificate, key) = identity::certificate();
         Self::with(&certificate, &key, transport)
     }
 
-    /// With a certificate that [`certificate`] made.
+    /// With a certificate that [`identity::certificate`] made.
     pub(crate) fn with(certificate: &[u8], key: &[u8], transport: &TransportConfig) -> Self {
         let epoch = now();
-        let certificate = rustls::pki_types::CertificateDer::from(certificate.to_vec());
-        let key = rustls::pki_types::PrivateKeyDer::try_from(key.to_vec()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider));
-        let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-        let tls = tls.with_no_client_auth().with_single_cert(vec![certificate.clone()], key);
-        let crypto = Arc::new(QuicServerConfig::try_from(tls.unwrap()).unwrap());
-        let base = ServerConfig::with_crypto(crypto);
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let tls = rustls::ClientConfig::builder_with_provider(provider);
-        let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-        let tls = tls.with_root_certificates(roots).with_no_client_auth();
-        let crypto = Arc::new(QuicClientConfig::try_from(tls).unwrap());
+        let (tls, trusting) = identity::cryptography(certificate, key);
+        let base = ServerConfig::with_crypto(tls);
         Self {
             server: Server::new(base, transport.clone(), epoch),
-            client: Client::new(crypto, transport.clone(), epoch),
+            client: Client::new(trusting, transport.clone(), epoch),
         }
     }
 
@@ -256,7 +237,7 @@ impl App for Asking {
         let remote = ask.remote;
         let offsets = BTreeMap::new();
         let asked = Asked { ask, offsets, bytes: 0, finished: 0, is_right: true };
-        host.connect(config, remote, NAME, asked).unwrap();
+        host.connect(config, remote, identity::NAME, asked).unwrap();
     }
 
     fn connected(&mut self, turn: &mut Turn<'_, Asked>) {

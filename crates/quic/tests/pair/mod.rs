@@ -2,13 +2,14 @@
 #![allow(dead_code, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+mod identity;
+
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ClientConfig, Connection, ConnectionHandle, ConnectionId, DatagramEvent, Dir, EcnCodepoint,
     Endpoint, EndpointConfig, Event, FourTuple, HashedConnectionIdGenerator, ServerConfig,
@@ -135,27 +136,14 @@ impl Pair {
         choose: impl Fn(Option<&str>) -> Option<CcSpec> + Send + Sync + 'static,
     ) -> Self {
         let epoch = epoch();
-        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
-        let certificate = rcgen::CertificateParams::new(vec!["named.example".into()]).unwrap();
-        let certificate = certificate.self_signed(&key).unwrap().der().clone();
+        let (certificate, key) = identity::certificate();
+        let (tls, trusting) = identity::cryptography(&certificate, &key);
         let handle = Handle::new(spec.cc, u64::from(spec.seed), epoch);
-        let key = rustls::pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider));
-        let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-        let tls = tls.with_no_client_auth().with_single_cert(vec![certificate.clone()], key);
-        let crypto = Arc::new(QuicServerConfig::try_from(tls.unwrap()).unwrap());
-        let mut server = ServerConfig::with_crypto(handle.server(crypto, choose));
+        let mut server = ServerConfig::with_crypto(handle.server(tls, choose));
         server.transport_config(transport(&handle, spec.mtu));
         let server_config = Arc::new(server);
-        let mut roots = rustls::RootCertStore::empty();
-        roots.add(certificate).unwrap();
-        let tls = rustls::ClientConfig::builder_with_provider(provider);
-        let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-        let tls = tls.with_root_certificates(roots).with_no_client_auth();
-        let crypto = Arc::new(QuicClientConfig::try_from(tls).unwrap());
         let own = Handle::new("reno".parse().unwrap(), 9, epoch);
-        let mut config = ClientConfig::new(own.client(crypto));
+        let mut config = ClientConfig::new(own.client(trusting));
         config.transport_config(transport(&own, spec.mtu));
         let id = [spec.seed; 8];
         config.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&id)));
@@ -171,7 +159,7 @@ impl Pair {
         let server = peer(SERVER, spec.seed, Some(Arc::clone(&server_config)));
         let mut client = peer(CLIENT, spec.seed ^ 0x80, None);
         let to = server.address;
-        let connection = client.endpoint.connect(epoch, config, to, "named.example").unwrap();
+        let connection = client.endpoint.connect(epoch, config, to, identity::NAME).unwrap();
         client.connection = Some(connection);
         Self {
             epoch,
