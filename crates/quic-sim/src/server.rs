@@ -1,7 +1,7 @@
 //! Who answers.
 
 use bytes::Bytes;
-use noq_proto::{Connection, Dir, StreamId};
+use noq_proto::{Connection, Dir, StreamId, VarInt};
 use uncork_play::Cbr;
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
@@ -12,6 +12,8 @@ static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 /// The server's side of a flow.
 pub(crate) struct Answering {
     source: Source,
+    /// When what has not been sent is given up.
+    end: Time,
     answers: Vec<Answer>,
 }
 
@@ -39,13 +41,20 @@ impl Answering {
             }
             _ => Source::Store,
         };
-        Self { source, answers: Vec::new() }
+        let end = match spec.workload {
+            Workload::Until(end) => end,
+            _ => Time::NEVER,
+        };
+        Self { source, end, answers: Vec::new() }
     }
 
     /// Takes requests in and writes what the connection takes: when there will be more to write.
     pub(crate) fn act(&mut self, connection: &mut Connection, now: Time) -> Time {
         while let Some(stream) = connection.streams().accept(Dir::Bi) {
             self.answers.push(Answer { stream, request: Vec::new(), wanted: None, written: 0 });
+        }
+        if now >= self.end {
+            self.give_up(connection);
         }
         let (there, next) = match &self.source {
             Source::Store => (u64::MAX, None),
@@ -59,7 +68,17 @@ impl Answering {
             answer.read(connection);
             !answer.write(connection, there, is_last)
         });
-        next.filter(|_| !self.answers.is_empty()).unwrap_or(Time::NEVER)
+        if self.answers.is_empty() {
+            return Time::NEVER;
+        }
+        next.unwrap_or(Time::NEVER).min(self.end)
+    }
+
+    /// Streams are reset, which takes with them what they have buffered.
+    fn give_up(&mut self, connection: &mut Connection) {
+        for answer in self.answers.drain(..) {
+            let _reset = connection.send_stream(answer.stream).reset(VarInt::from_u32(0));
+        }
     }
 }
 

@@ -79,6 +79,16 @@ fn flows_of_a_duration_fill_the_path_and_count_after_the_warm_up() {
     assert!((0.9..0.96).contains(&after), "{after}");
 }
 
+/// Half of the link for three seconds, all of it for seven.
+#[test]
+fn a_flow_of_a_duration_leaves_the_path_to_others_at_its_end() {
+    let flows = [3, 10].map(|end| flow("cubic", Workload::Until(secs(end)))).to_vec();
+    let played = played(&RunSpec::over(path(20, 40), flows, 1, secs(10)));
+    let [short, long] = [0, 1].map(|flow| played.result.flows[flow].bytes_delivered);
+    assert!((2_000_000..7_500_000).contains(&short), "{short}");
+    assert!(long > 17_000_000, "{long}");
+}
+
 #[test]
 fn requests_come_one_after_the_other() {
     let sizes = ObjectSizes::fixed(100_000);
