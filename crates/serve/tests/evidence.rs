@@ -10,7 +10,7 @@ use std::process::Command;
 use common::{Scratch, Served, content, spec};
 use uncork_diag::{Diag, Query};
 use uncork_flow::{FlowRecord, read_json_lines};
-use uncork_serve::tcp::{Identity, ListenerSpec, Server};
+use uncork_serve::{Identity, ListenerSpec, Server};
 
 const LENGTH: usize = 3_000_000;
 

@@ -10,8 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Client, Scratch, Served, content, spec};
-use uncork_serve::ServeError;
-use uncork_serve::tcp::{Limits, Server};
+use uncork_serve::{Limits, ServeError, Server};
 
 /// More than sockets of both sides hold.
 const LARGE: usize = 64 << 20;

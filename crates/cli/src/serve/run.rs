@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use uncork_serve::ServeError;
 use uncork_serve::site::SiteOptions;
-use uncork_serve::tcp::{Identity, Limits, ListenerSpec, Server, ServerSpec};
+use uncork_serve::{Identity, Limits, ListenerSpec, ServeError, Server, ServerSpec};
 
 use super::args::ServeArgs;
 use crate::args::shown;

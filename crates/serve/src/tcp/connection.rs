@@ -13,31 +13,28 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep_until, timeout};
 
 use super::answer::Answerer;
-use super::limits::Limits;
 use super::listener::settle;
-use super::server::Shared;
 use super::socket::{Counted, Stream};
 use crate::clock;
 use crate::evidence::{Labels, Observer, Wire};
+use crate::limits::Limits;
+use crate::server::{Shared, Stop};
 
 /// How long a client that was told to go may take.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// When to end: `None` while there is no reason to.
-pub(super) type Stop = watch::Receiver<Option<Instant>>;
-
 /// What a listener gives to its connections.
-#[derive(Clone, Debug)]
-pub(super) struct Accepted {
-    pub(super) shared: Arc<Shared>,
+#[derive(Clone)]
+pub(crate) struct Accepted {
+    pub(crate) shared: Arc<Shared>,
     /// The controller that was asked for.
-    pub(super) cc: Option<String>,
-    pub(super) label: String,
-    pub(super) stop: Stop,
+    pub(crate) cc: Option<String>,
+    pub(crate) label: String,
+    pub(crate) stop: Stop,
 }
 
 impl Accepted {
@@ -102,7 +99,7 @@ impl Accepted {
 
     /// TLS, if the server has an identity.
     async fn encrypt(&self, stream: Counted) -> Option<Box<dyn Stream>> {
-        let Some(acceptor) = self.shared.tls.acceptor() else { return Some(Box::new(stream)) };
+        let Some(acceptor) = &self.shared.tls else { return Some(Box::new(stream)) };
         let handshake = timeout(self.shared.limits.head_time, acceptor.accept(stream));
         let mut stop = self.stop.clone();
         tokio::select! {

@@ -38,7 +38,7 @@ pub struct Listening {
 
 impl ListenerSpec {
     /// The socket, with its controller, which connections inherit.
-    pub(super) fn socket(&self) -> Result<TcpSocket, ServeError> {
+    pub(crate) fn socket(&self) -> Result<TcpSocket, ServeError> {
         let failed = |error| ServeError::Listen(self.address, error);
         let socket = if self.address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
         let socket = socket.map_err(failed)?;
@@ -50,7 +50,7 @@ impl ListenerSpec {
     }
 
     /// Listens, and tells the controller that the kernel has put in force.
-    pub(super) fn listen(&self) -> Result<(TcpListener, SocketAddr, String), ServeError> {
+    pub(crate) fn listen(&self) -> Result<(TcpListener, SocketAddr, String), ServeError> {
         let failed = |error: io::Error| ServeError::Listen(self.address, error);
         let socket = self.socket()?;
         socket.bind(self.address).map_err(failed)?;

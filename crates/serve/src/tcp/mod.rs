@@ -1,14 +1,13 @@
 //! HTTP/1.1 and HTTP/2 over the kernel's TCP.
 
+mod accept;
 mod answer;
 mod connection;
-mod limits;
 mod listener;
-mod server;
 mod socket;
 mod tls;
 
-pub use limits::Limits;
+pub(crate) use accept::accept;
+pub(crate) use connection::Accepted;
 pub use listener::{ListenerSpec, Listening};
-pub use server::{Server, ServerSpec};
-pub use tls::Identity;
+pub(crate) use tls::acceptor;

@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use uncork_serve::RecordsSummary;
 use uncork_serve::site::SiteOptions;
-use uncork_serve::tcp::{Identity, Limits, ListenerSpec, Server, ServerSpec};
+use uncork_serve::{Identity, Limits, ListenerSpec, RecordsSummary, Server, ServerSpec};
 
 /// A directory that is gone at the end.
 pub struct Scratch(pub PathBuf);

@@ -35,7 +35,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(super) fn patience(&self) -> Patience {
+    pub(crate) fn patience(&self) -> Patience {
         Patience { head: self.head_time, idle: self.idle_time, stall: self.stall_time }
     }
 }

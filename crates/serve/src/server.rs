@@ -6,22 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{Semaphore, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 
-use super::connection::{Accepted, Stop};
-use super::limits::Limits;
-use super::listener::{ListenerSpec, Listening};
-use super::tls::{Identity, Tls};
 use crate::clock;
 use crate::error::ServeError;
 use crate::evidence::{Probe, Records, RecordsSummary, Writer};
+use crate::identity::{Certificates, Identity};
+use crate::limits::Limits;
 use crate::site::{Site, SiteOptions};
+use crate::tcp::{self, Accepted, ListenerSpec, Listening};
 
-/// How long to wait when the system has no room for another connection.
-const NO_ROOM: Duration = Duration::from_millis(50);
 /// How long reads that wait for a disk may hold up the end.
 const LAST_READS: Duration = Duration::from_secs(1);
 
@@ -54,19 +51,21 @@ pub struct Server {
     writer: Option<Writer>,
 }
 
+/// When to end: `None` while there is no reason to.
+pub(crate) type Stop = watch::Receiver<Option<Instant>>;
+
 /// What all connections share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) site: Arc<Site>,
-    pub(super) tls: Tls,
-    pub(super) limits: Limits,
-    pub(super) evidence: Option<(Arc<Probe>, Records)>,
-    pub(super) epoch: Instant,
+pub(crate) struct Shared {
+    pub(crate) site: Arc<Site>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) limits: Limits,
+    pub(crate) evidence: Option<(Arc<Probe>, Records)>,
+    pub(crate) epoch: Instant,
     connections: AtomicU32,
 }
 
 impl Shared {
-    pub(super) fn next_connection(&self) -> u32 {
+    pub(crate) fn next_connection(&self) -> u32 {
         self.connections.fetch_add(1, Ordering::Relaxed)
     }
 }
@@ -85,7 +84,7 @@ impl ServerSpec {
         self.listeners.iter().try_for_each(|listener| listener.socket().map(drop))
     }
 
-    fn prepare(&self) -> Result<(Site, Tls), ServeError> {
+    fn prepare(&self) -> Result<(Site, Option<TlsAcceptor>), ServeError> {
         let addresses: Vec<SocketAddr> = self.listeners.iter().map(|it| it.address).collect();
         let exposed = addresses.iter().find(|address| !address.ip().is_loopback());
         if let (Identity::Plain, false, Some(exposed)) =
@@ -94,7 +93,8 @@ impl ServerSpec {
             return Err(ServeError::Plain(*exposed));
         }
         let site = Site::open(&self.root, self.site.clone())?;
-        Ok((site, Tls::new(&self.identity, &addresses)?))
+        let certificates = Certificates::load(&self.identity, &addresses)?;
+        Ok((site, certificates.map(tcp::acceptor).transpose()?))
     }
 }
 
@@ -112,7 +112,7 @@ impl Server {
             spec.listeners.iter().map(ListenerSpec::listen).collect::<Result<Vec<_>, _>>()?
         };
         let (evidence, writer) = evidence(spec)?;
-        let is_tls = tls.acceptor().is_some();
+        let is_tls = tls.is_some();
         let shared = Arc::new(Shared {
             site: Arc::new(site),
             tls,
@@ -131,7 +131,7 @@ impl Server {
                 stop: stopped.clone(),
             };
             listening.push(Listening { address, cc, is_tls });
-            listeners.push(runtime.spawn(accept(listener, accepted, stopped.clone())));
+            listeners.push(runtime.spawn(tcp::accept(listener, accepted, stopped.clone())));
         }
         Ok(Self { runtime, listening, listeners, stop, writer })
     }
@@ -172,29 +172,4 @@ fn evidence(spec: &ServerSpec) -> Result<Evidence, ServeError> {
     })?;
     let (records, writer) = Records::append(path)?;
     Ok((Some((Arc::new(probe), records)), Some(writer)))
-}
-
-/// Accepts until it shall stop, and waits for what was accepted.
-async fn accept(listener: TcpListener, accepted: Accepted, mut stop: Stop) {
-    let room = Arc::new(Semaphore::new(accepted.shared.limits.connections));
-    let mut connections = JoinSet::new();
-    loop {
-        let next = async {
-            let permit = Arc::clone(&room).acquire_owned().await;
-            (listener.accept().await, permit)
-        };
-        tokio::select! {
-            (new, Ok(permit)) = next => match new {
-                Ok((stream, peer)) => {
-                    connections.spawn(accepted.clone().serve(stream, peer, permit));
-                }
-                // The client has gone, or there are too many files; the latter passes.
-                Err(_) => tokio::time::sleep(NO_ROOM).await,
-            },
-            _stopped = stop.changed() => break,
-        }
-        while connections.try_join_next().is_some() {}
-    }
-    drop((listener, accepted));
-    while connections.join_next().await.is_some() {}
 }

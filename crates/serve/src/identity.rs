@@ -1,0 +1,87 @@
+//! Who the server is.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+use crate::error::ServeError;
+
+/// How clients know the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// They do not: HTTP without TLS.
+    Plain,
+    /// By a certificate that is made at the start, which nobody trusts.
+    SelfSigned,
+    /// By a certificate and its key.
+    Files {
+        /// The certificate and those between it and an authority, in PEM.
+        certificate: PathBuf,
+        /// Its private key, in PEM.
+        key: PathBuf,
+    },
+}
+
+/// The certificate in force, for all transports. A connection has that which is there when it comes.
+#[derive(Debug)]
+pub(crate) struct Certificates(RwLock<Arc<CertifiedKey>>);
+
+impl Certificates {
+    /// None for a server that has no identity; `addresses` are what one made here is for.
+    pub(crate) fn load(
+        identity: &Identity,
+        addresses: &[SocketAddr],
+    ) -> Result<Option<Arc<Self>>, ServeError> {
+        let certified = match identity {
+            Identity::Plain => return Ok(None),
+            Identity::SelfSigned => self_signed(addresses)?,
+            Identity::Files { certificate, key } => from_files(certificate, key)?,
+        };
+        Ok(Some(Arc::new(Self(RwLock::new(Arc::new(certified))))))
+    }
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+fn from_files(certificate: &Path, key: &Path) -> Result<CertifiedKey, ServeError> {
+    let wrong = |path: &Path, problem: String| ServeError::Certificate(path.to_owned(), problem);
+    let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect);
+    let chain: Vec<_> = chain.map_err(|error| wrong(certificate, error.to_string()))?;
+    if chain.is_empty() {
+        return Err(wrong(certificate, "it has no certificate".to_owned()));
+    }
+    let secret = PrivateKeyDer::from_pem_file(key);
+    let secret = secret.map_err(|error| wrong(key, error.to_string()))?;
+    certified(chain, secret).map_err(|error| wrong(key, error.to_string()))
+}
+
+/// For the machine's own names, and the addresses that are listened on.
+fn self_signed(addresses: &[SocketAddr]) -> Result<CertifiedKey, ServeError> {
+    let own = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let others = addresses.iter().map(|address| address.ip().to_string());
+    let mut names: Vec<String> = own.into_iter().chain(others).collect();
+    names.sort();
+    names.dedup();
+    let made = rcgen::generate_simple_self_signed(names);
+    let made = made.map_err(|error| ServeError::SelfSigned(error.to_string()))?;
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let certified = certified(vec![made.cert.der().clone()], key.into());
+    certified.map_err(|error| ServeError::SelfSigned(error.to_string()))
+}
+
+fn certified(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<CertifiedKey, rustls::Error> {
+    CertifiedKey::from_der(chain, key, &ring::default_provider())
+}
