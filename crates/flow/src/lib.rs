@@ -13,6 +13,7 @@ mod record;
 #[cfg(test)]
 mod sample;
 mod series;
+mod service;
 mod stats;
 
 pub use self::parquet::{
@@ -25,4 +26,5 @@ pub use json::{read_json_lines, write_json_lines};
 pub use labelled::Labelled;
 pub use record::{FlowRecord, ObjectRow, Playback, Quantiles, RequestRecord};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
+pub use service::{Arm, Choice, Scope, Service};
 pub use stats::{jain_index, mean, quantile};

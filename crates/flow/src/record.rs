@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::service::{Choice, Service};
+
 /// What became of one transfer, whoever carried it. Times are in nanoseconds since the start of the
 /// run, byte counts are payload unless they say otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,12 @@ pub struct FlowRecord {
     pub queue_ms: Option<Quantiles>,
     /// What somebody who listened or watched experienced.
     pub playback: Option<Playback>,
+    /// What a server knows beside it. JSON without it has no such field.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service: Option<Service>,
+    /// Who chose the controller, if that was left to a policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<Choice>,
 }
 
 /// How a playback went.

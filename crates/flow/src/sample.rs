@@ -3,7 +3,7 @@
 use proptest::prelude::{Strategy, any};
 use uncork_units::Rng;
 
-use crate::{FlowRecord, Playback, Quantiles, SeriesPoint};
+use crate::{Arm, Choice, FlowRecord, Playback, Quantiles, Scope, SeriesPoint, Service};
 
 /// A finished transfer of 10 MB with round numbers.
 pub(crate) fn record() -> FlowRecord {
@@ -34,6 +34,8 @@ pub(crate) fn record() -> FlowRecord {
         rtt_ms: Some(Quantiles { min: 40.0, p50: 44.25, p95: 61.5 }),
         queue_ms: None,
         playback: None,
+        service: None,
+        choice: None,
     }
 }
 
@@ -68,6 +70,8 @@ fn scrambled(rng: &mut Rng, cc: String) -> FlowRecord {
         rtt_ms: maybe(rng).map(|_| quantiles(rng)),
         queue_ms: maybe(rng).map(|_| quantiles(rng)),
         playback: maybe(rng).map(|_| playback(rng)),
+        service: maybe(rng).map(|_| service(rng)),
+        choice: maybe(rng).map(|_| choice(rng)),
         ..record()
     }
 }
@@ -87,6 +91,47 @@ fn playback(rng: &mut Rng) -> Playback {
         bitrate_bps: maybe(rng),
         switches: rng.next_u64(),
     }
+}
+
+fn service(rng: &mut Rng) -> Service {
+    Service {
+        scope: if rng.below(2) == 0 { Scope::Response } else { Scope::Connection },
+        start_unix_ns: rng.next_u64(),
+        protocol: text(rng),
+        listener: text(rng),
+        host: maybe(rng).map(|_| text(rng)),
+        client: maybe(rng).map(|_| text(rng)),
+        asn: maybe(rng).map(|asn| asn as u32),
+        country: maybe(rng).map(|_| text(rng)),
+        status: maybe(rng).map(|status| status as u16),
+        object_bytes: maybe(rng),
+        responses: rng.next_u64(),
+        broken_off: rng.next_u64(),
+        min_rtt_ns: maybe(rng),
+        delivery_rate_bps: maybe(rng),
+        rwnd_limited_ns: maybe(rng),
+        sndbuf_limited_ns: maybe(rng),
+        app_limited_ns: maybe(rng),
+    }
+}
+
+fn choice(rng: &mut Rng) -> Choice {
+    Choice {
+        policy: text(rng),
+        rule: text(rng),
+        cc: maybe(rng).map(|_| text(rng)),
+        arm: maybe(rng).map(|unit| Arm {
+            experiment: text(rng),
+            arm: text(rng),
+            unit,
+            bucket: rng.below(100) as u8,
+            propensity: rng.next_u64() as f64 / 2_f64.powi(64),
+        }),
+    }
+}
+
+fn text(rng: &mut Rng) -> String {
+    ["", "h1", "0.0.0.0:443", "ä\"\n"][rng.below(4) as usize].to_owned()
 }
 
 fn quantiles(rng: &mut Rng) -> Quantiles {

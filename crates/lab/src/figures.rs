@@ -104,6 +104,8 @@ pub(crate) fn record(start_ms: u64, completion_ms: Option<u64>, delivered: u64) 
         rtt_ms: quantiles(50.0),
         queue_ms: quantiles(0.0),
         playback: None,
+        service: None,
+        choice: None,
     }
 }
 

@@ -56,6 +56,8 @@ impl FlowSpec {
             rtt_ms: None,
             queue_ms: None,
             playback: None,
+            service: None,
+            choice: None,
         }
     }
 }

@@ -3,13 +3,18 @@
 use std::io::Write;
 
 use super::read::{Row, read_table};
+use super::service::{choice, choice_columns, service, service_columns};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
 use super::write::{Column, grouped, write_table};
 use crate::error::FileError;
 use crate::labelled::Labelled;
 use crate::record::{FlowRecord, Playback, Quantiles};
 
-pub(super) fn columns<'a>() -> [Column<&'a FlowRecord>; 36] {
+pub(super) fn columns<'a>() -> Vec<Column<&'a FlowRecord>> {
+    transfer_columns().into_iter().chain(service_columns()).chain(choice_columns()).collect()
+}
+
+fn transfer_columns<'a>() -> [Column<&'a FlowRecord>; 36] {
     [
         Column { name: "engine", cells: Text(|flow| &flow.engine) },
         Column { name: "group", cells: Text(|flow| &flow.group) },
@@ -119,6 +124,8 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
         rtt_ms: quantiles(row, ["rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms"])?,
         queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,
         playback: playback(row)?,
+        service: service(row)?,
+        choice: choice(row)?,
     })
 }
 
@@ -215,6 +222,14 @@ mod tests {
         let record = record();
         let rows = [Labelled::plain(&record)].into_iter();
         assert!(matches!(write_flows(full, &[], rows), Err(FileError::Io(_))));
+    }
+
+    /// Tables of version 0.1 end before the columns of servers.
+    #[test]
+    fn an_older_table_has_no_servers() {
+        let record = record();
+        let file = table(&record, &transfer_columns());
+        assert_eq!(read_flows(file).unwrap(), [record]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod flows;
 mod objects;
 mod read;
 mod series;
+mod service;
 mod write;
 
 pub use flows::{read_flows, write_flows};
@@ -13,6 +14,7 @@ pub use series::{read_series, write_series};
 
 #[cfg(test)]
 mod tests {
+    use super::write::Column;
     use super::{flows, objects, series};
 
     const DESCRIPTION: &str = include_str!("../../../../docs/results.md");
@@ -25,10 +27,14 @@ mod tests {
         names.map(|(name, _)| name).collect()
     }
 
+    fn names<R>(columns: &[Column<R>]) -> Vec<&'static str> {
+        columns.iter().map(|column| column.name).collect()
+    }
+
     #[test]
     fn every_column_is_described() {
-        assert_eq!(described("`flows.parquet`"), flows::columns().map(|column| column.name));
-        assert_eq!(described("`objects.parquet`"), objects::columns().map(|column| column.name));
-        assert_eq!(described("`series.parquet`"), series::columns().map(|column| column.name));
+        assert_eq!(described("`flows.parquet`"), names(&flows::columns()));
+        assert_eq!(described("`objects.parquet`"), names(&objects::columns()));
+        assert_eq!(described("`series.parquet`"), names(&series::columns()));
     }
 }

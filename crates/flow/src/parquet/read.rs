@@ -31,6 +31,15 @@ impl Row {
         }
     }
 
+    /// Of a column that the table need not have.
+    pub(super) fn text_if_any(&mut self, name: &'static str) -> Result<Option<String>, FileError> {
+        match self.take(name) {
+            Ok(Field::Str(text)) => Ok(Some(text)),
+            Ok(Field::Null) | Err(FileError::MissingColumn(_)) => Ok(None),
+            _ => Err(FileError::UnexpectedValue(name)),
+        }
+    }
+
     pub(super) fn count(&mut self, name: &'static str) -> Result<u64, FileError> {
         self.maybe_count(name)?.ok_or(FileError::UnexpectedValue(name))
     }

@@ -25,6 +25,8 @@ pub(super) struct Column<R> {
 pub(super) enum Cells<R> {
     /// UTF-8.
     Text(fn(&R) -> &str),
+    /// UTF-8, or nothing.
+    MaybeText(fn(&R) -> Option<&str>),
     /// Unsigned 64-bit integers.
     Count(fn(&R) -> u64),
     /// Unsigned 64-bit integers, or nothing.
@@ -92,6 +94,9 @@ fn field<R>(name: &str, cells: &Cells<R>) -> Result<Type, ParquetError> {
     let count = LogicalType::integer(64, false);
     let (physical, logical, repetition) = match cells {
         Cells::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::REQUIRED),
+        Cells::MaybeText(_) => {
+            (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL)
+        }
         Cells::Count(_) => (Physical::INT64, Some(count), Repetition::REQUIRED),
         Cells::MaybeCount(_) => (Physical::INT64, Some(count), Repetition::OPTIONAL),
         Cells::MaybeNumber(_) => (Physical::DOUBLE, None, Repetition::OPTIONAL),
@@ -112,6 +117,9 @@ impl<R> Column<R> {
         match self.cells {
             Cells::Text(get) => {
                 write::<ByteArrayType>(chunk, rows.map(|row| Some(ByteArray::from(get(row)))))
+            }
+            Cells::MaybeText(get) => {
+                write::<ByteArrayType>(chunk, rows.map(|row| get(row).map(ByteArray::from)))
             }
             Cells::Count(get) => {
                 write::<Int64Type>(chunk, rows.map(|row| Some(get(row).cast_signed())))

@@ -103,6 +103,8 @@ impl Exchange {
             rtt_ms: self.rtt(),
             queue_ms: None,
             playback: None,
+            service: None,
+            choice: None,
         }
     }
 
