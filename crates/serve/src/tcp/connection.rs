@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::HeaderValue;
+use http::{HeaderValue, Version};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -49,8 +49,8 @@ impl Accepted {
         let Ok((answerer, stream)) = self.prepare(stream, peer, &wire) else { return };
         let observer = answerer.observer.clone();
         let talk = async {
-            if let Some(stream) = self.encrypt(stream).await {
-                self.talk(stream, answerer, &wire).await;
+            if let Some((stream, version)) = self.encrypt(stream).await {
+                self.talk(stream, version, answerer, &wire).await;
             }
             wire.close();
             drop(permit);
@@ -97,19 +97,31 @@ impl Accepted {
         Ok((answerer, counted))
     }
 
-    /// TLS, if the server has an identity.
-    async fn encrypt(&self, stream: Counted) -> Option<Box<dyn Stream>> {
-        let Some(acceptor) = &self.shared.tls else { return Some(Box::new(stream)) };
+    /// TLS, if the server has an identity, and the version of HTTP that it settles.
+    async fn encrypt(&self, stream: Counted) -> Option<(Box<dyn Stream>, Option<Version>)> {
+        let Some(acceptor) = &self.shared.tls else { return Some((Box::new(stream), None)) };
         let handshake = timeout(self.shared.limits.head_time, acceptor.accept(stream));
         let mut stop = self.stop.clone();
         tokio::select! {
-            stream = handshake => Some(Box::new(stream.ok()?.ok()?)),
+            stream = handshake => {
+                let stream = stream.ok()?.ok()?;
+                let is_2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                let version = if is_2 { Version::HTTP_2 } else { Version::HTTP_11 };
+                Some((Box::new(stream), Some(version)))
+            }
             _stopped = stop.wait_for(Option::is_some) => None,
         }
     }
 
-    async fn talk(&self, stream: Box<dyn Stream>, answerer: Answerer, wire: &Wire) {
-        let (builder, patience) = (builder(&self.shared.limits), self.shared.limits.patience());
+    async fn talk(
+        &self,
+        stream: Box<dyn Stream>,
+        version: Option<Version>,
+        answerer: Answerer,
+        wire: &Wire,
+    ) {
+        let patience = self.shared.limits.patience();
+        let builder = builder(&self.shared.limits, version);
         let answer =
             service_fn(move |request| ready(Ok::<_, Infallible>(answerer.answer(&request))));
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
@@ -147,8 +159,14 @@ impl Accepted {
     }
 }
 
-fn builder(limits: &Limits) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+/// For this version of HTTP; without one, for that whose first bytes come (RFC 9113 §3.4).
+fn builder(limits: &Limits, version: Option<Version>) -> Builder<TokioExecutor> {
+    let builder = Builder::new(TokioExecutor::new());
+    let mut builder = match version {
+        Some(Version::HTTP_2) => builder.http2_only(),
+        Some(_) => builder.http1_only(),
+        None => builder,
+    };
     // How long a head may take is watched from outside, for both versions and TLS.
     builder.http1().header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
     let mut http2 = builder.http2();
