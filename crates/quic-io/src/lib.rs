@@ -31,6 +31,7 @@ pub use app::{App, Arrival, ConnectionKey, Load, Turn, Verdict};
 pub use bind::bind;
 pub use driver::{Datagram, Driver, Farewell, Host, Limits, Progress, Sent, Sink};
 pub use identity::{Identity, Random};
+pub use mailbox::Mailer;
 pub use settings::{Client, Server};
 pub use socket::{Socket, SocketOptions};
 pub use stats::{DriverStats, SocketStats, Stats};

@@ -2,17 +2,21 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::app::ConnectionKey;
 use crate::driver::{Datagram, Farewell};
 use crate::socket::Socket;
+use crate::worker::Shared;
 
 /// What a worker can be told.
 pub(crate) enum Mail<C> {
     /// Something for the application.
     Command(C),
+    /// One of its connections has something to do.
+    Wake(ConnectionKey),
     /// A datagram for one of its connections.
     Datagram(Datagram),
     /// Another socket to go on with.
@@ -25,6 +29,45 @@ pub(crate) enum Mail<C> {
 pub(crate) struct Mailbox<C> {
     inner: Mutex<Inner<C>>,
     wake: OwnedFd,
+}
+
+/// What reaches a worker from any thread. Clones reach the same.
+pub struct Mailer<C> {
+    workers: Arc<[Shared<C>]>,
+    worker: usize,
+}
+
+impl<C> Clone for Mailer<C> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.workers), self.worker)
+    }
+}
+
+impl<C> Mailer<C> {
+    pub(crate) fn new(workers: Arc<[Shared<C>]>, worker: usize) -> Self {
+        Self { workers, worker }
+    }
+
+    /// The worker's number, from 0.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// Tells its application something.
+    pub fn tell(&self, command: C) {
+        self.post(Mail::Command(command));
+    }
+
+    /// Has it look at one of its connections, which ends with a call of [`crate::App::settle`].
+    pub fn wake(&self, connection: ConnectionKey) {
+        self.post(Mail::Wake(connection));
+    }
+
+    fn post(&self, mail: Mail<C>) {
+        if let Some(shared) = self.workers.get(self.worker) {
+            shared.mailbox.put(mail);
+        }
+    }
 }
 
 struct Inner<C> {

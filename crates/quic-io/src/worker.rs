@@ -131,6 +131,7 @@ impl<A: App> Worker<A> {
         for mail in mail.drain(..) {
             match mail {
                 Mail::Command(command) => self.driver.command(now, command),
+                Mail::Wake(connection) => self.driver.wake(connection),
                 Mail::Datagram(datagram) => {
                     self.stats.taken_over += 1;
                     self.driver.receive(now, datagram);

@@ -9,7 +9,7 @@ use noq_proto::VarInt;
 
 use crate::app::App;
 use crate::driver::Farewell;
-use crate::mailbox::Mail;
+use crate::mailbox::{Mail, Mailer};
 use crate::socket::{Socket, SocketOptions};
 use crate::stats::Stats;
 use crate::worker::{Config, Shared, Worker};
@@ -27,7 +27,7 @@ const MOST: usize = 256;
 
 impl<C: Send + 'static> Workers<C> {
     /// Starts a worker for each socket; those of a server share their port ([`crate::bind`]). `make`
-    /// makes the application of each on its own thread.
+    /// makes the application of each on its own thread, and can keep what its worker is reached by.
     ///
     /// # Errors
     ///
@@ -35,7 +35,7 @@ impl<C: Send + 'static> Workers<C> {
     pub fn start<A: App<Command = C>>(
         sockets: Vec<UdpSocket>,
         config: &Config,
-        make: impl Fn(usize) -> A + Clone + Send + 'static,
+        make: impl Fn(Mailer<C>) -> A + Clone + Send + 'static,
     ) -> io::Result<Self> {
         if sockets.is_empty() || sockets.len() > MOST {
             let problem = format!("{} sockets: there must be 1 to {MOST}", sockets.len());
@@ -53,7 +53,8 @@ impl<C: Send + 'static> Workers<C> {
             workers.addresses.push(socket.local_addr()?);
             let (config, make) = (config.clone(), make.clone());
             let shared = Arc::clone(&workers.shared);
-            let run = move || Worker::new(index, make(index), socket, config, shared).run();
+            let mailer = Mailer::new(Arc::clone(&shared), index);
+            let run = move || Worker::new(index, make(mailer), socket, config, shared).run();
             let thread = thread::Builder::new().name(format!("uncork-quic-{index}"));
             workers.threads.push(thread.spawn(run)?);
         }
@@ -73,6 +74,11 @@ impl<C: Send + 'static> Workers<C> {
     /// Tells the application of a worker something.
     pub fn tell(&self, worker: usize, command: C) {
         self.post(worker, Mail::Command(command));
+    }
+
+    /// What reaches a worker from anywhere. Once it has ended, nobody reads what it is told.
+    pub fn mailer(&self, worker: usize) -> Mailer<C> {
+        Mailer::new(Arc::clone(&self.shared), worker)
     }
 
     /// Has a worker of clients go on with another socket: their connections move to its address

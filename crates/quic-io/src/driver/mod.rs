@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use bytes::BytesMut;
 use noq_proto::{EcnCodepoint, Endpoint, EndpointConfig, FourTuple, ServerConfig};
 
-use crate::app::App;
+use crate::app::{App, ConnectionKey};
 use crate::stats::DriverStats;
 use crate::timers::Timers;
 use output::{Pending, Replies};
@@ -134,6 +134,13 @@ impl<A: App> Driver<A> {
     pub fn command(&mut self, now: Instant, command: A::Command) {
         let (app, mut host) = self.host(now);
         app.command(&mut host, command);
+    }
+
+    /// A connection, if it is still there, has something to do.
+    pub fn wake(&mut self, connection: ConnectionKey) {
+        if self.table.find(connection).is_some() {
+            self.mark_ready(connection.slot);
+        }
     }
 
     /// This end has another address from now on.
