@@ -1,0 +1,115 @@
+//! A worker of a client.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use noq_proto::{ClientConfig, ConnectionError, Dir, Side, StreamId, VarInt};
+use tokio::sync::{mpsc, oneshot};
+use uncork_quic::Handle;
+use uncork_quic_io::{Arrival, Host, Mailer, Turn, Verdict};
+
+use super::connection::Link;
+use super::error::ClientError;
+use super::request;
+use crate::session::{Bounds, Session};
+
+/// What a worker is told: to connect.
+pub(super) struct Command(pub(super) Box<Connect>);
+
+/// With whom, and how.
+pub(super) struct Connect {
+    pub(super) remote: SocketAddr,
+    pub(super) server_name: String,
+    pub(super) config: (Handle, ClientConfig),
+    pub(super) reply: Reply,
+}
+
+pub(super) type Reply = oneshot::Sender<Result<Link, ClientError>>;
+
+pub(super) struct App {
+    mailer: Mailer<Command>,
+    head_bytes: u64,
+}
+
+/// What is kept beside a connection.
+pub(super) struct State {
+    session: Session,
+    begun: Instant,
+    /// Who waits for it to be made.
+    reply: Option<Reply>,
+}
+
+impl App {
+    pub(super) fn new(mailer: Mailer<Command>, head_bytes: u64) -> Self {
+        Self { mailer, head_bytes }
+    }
+}
+
+impl uncork_quic_io::App for App {
+    type State = State;
+    type Command = Command;
+
+    fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<State> {
+        Verdict::Ignore
+    }
+
+    fn command(&mut self, host: &mut Host<'_, State>, Command(connect): Command) {
+        let Connect { remote, server_name, config, reply } = *connect;
+        // A response is what was asked for, however long; what else there is does no harm to a client.
+        let bounds = Bounds { request: u64::MAX, control: u64::MAX };
+        let session = Session::new(self.mailer.clone(), Side::Client, bounds, host.now);
+        let state = State { session, begun: host.now, reply: None };
+        match host.connect(config, remote, &server_name, state) {
+            Ok(key) => {
+                if let Some(turn) = host.turn(key) {
+                    turn.state.reply = Some(reply);
+                }
+            }
+            Err(error) => {
+                let _nobody_waits = reply.send(Err(ClientError::Connect(error.to_string())));
+            }
+        }
+    }
+
+    fn connected(&mut self, turn: &mut Turn<'_, State>) {
+        let State { session, begun, reply } = &mut *turn.state;
+        let Some(reply) = reply.take() else { return };
+        let (asks, asked) = mpsc::unbounded_channel();
+        let handshake = turn.now.saturating_duration_since(*begun);
+        let scope = session.scope();
+        scope.spawn(request::talk(session.transport(), scope.clone(), asked, self.head_bytes));
+        // Who does not wait any more drops the connection with this.
+        let _ = reply.send(Ok(Link { asks, cc: turn.cc.clone(), handshake }));
+    }
+
+    fn opened(&mut self, turn: &mut Turn<'_, State>, dir: Dir) {
+        turn.state.session.opened(turn.connection, dir);
+    }
+
+    fn readable(&mut self, turn: &mut Turn<'_, State>, stream: StreamId) {
+        turn.state.session.readable(stream);
+    }
+
+    fn writable(&mut self, turn: &mut Turn<'_, State>, stream: StreamId) {
+        turn.state.session.writable(stream);
+    }
+
+    fn finished(&mut self, turn: &mut Turn<'_, State>, stream: StreamId) {
+        turn.state.session.finished(stream);
+    }
+
+    fn stopped(&mut self, turn: &mut Turn<'_, State>, stream: StreamId, code: VarInt) {
+        turn.state.session.stopped(turn.connection, stream, code);
+    }
+
+    fn settle(&mut self, turn: &mut Turn<'_, State>) {
+        turn.state.session.settle(turn.now, turn.key, turn.connection);
+    }
+
+    fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
+        if let Some(reply) = turn.state.reply.take() {
+            let _nobody_waits = reply.send(Err(ClientError::Lost(reason.to_string())));
+        }
+        turn.state.session.closed(turn.now, turn.key, reason);
+    }
+}

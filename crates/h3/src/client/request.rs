@@ -1,0 +1,114 @@
+//! The futures of a client's connection.
+
+use std::pin::pin;
+
+use bytes::Buf;
+use futures_util::future::{Either, select};
+use h3::client::{RequestStream, SendRequest};
+use h3::error::StreamError;
+use http::{Method, Request, Response, StatusCode, header};
+use tokio::sync::mpsc;
+
+use super::body::{Body, Chunk, Part, ROOM};
+use super::connection::Ask;
+use super::error::ClientError;
+use crate::payload::Payload;
+use crate::session::Scope;
+use crate::transport::{BidiStream, Opener, Transport};
+
+type Requests = SendRequest<Opener, Payload>;
+type Stream = RequestStream<BidiStream, Payload>;
+
+/// Talks until nobody asks any more.
+pub(super) async fn talk(
+    transport: Transport,
+    scope: Scope,
+    mut asked: mpsc::UnboundedReceiver<Ask>,
+    head_bytes: u64,
+) {
+    let mut builder = h3::client::builder();
+    builder.max_field_section_size(head_bytes).send_grease(false);
+    // An error closes the connection, and that is told to all who ask.
+    let Ok((mut driver, requests)) = builder.build(transport).await else { return };
+    scope.spawn(async move {
+        driver.wait_idle().await;
+    });
+    while let Some(ask) = asked.recv().await {
+        scope.spawn(ask_for(requests.clone(), scope.clone(), ask));
+    }
+}
+
+async fn ask_for(mut requests: Requests, scope: Scope, ask: Ask) {
+    let Ask { request, mut reply } = ask;
+    let method = request.method().clone();
+    let begun = match select(pin!(begin(&mut requests, request)), pin!(reply.closed())).await {
+        Either::Left((begun, _)) => begun,
+        Either::Right(_) => return,
+    };
+    let (mut stream, response) = match begun {
+        Ok(begun) => begun,
+        Err(error) => {
+            let _nobody_waits = reply.send(Err(error.into()));
+            return;
+        }
+    };
+    let promised = promised(&method, &response);
+    let (parts, chunks) = mpsc::channel(ROOM);
+    let head_at = scope.now();
+    if reply.send(Ok(response.map(|()| Body::new(chunks, head_at)))).is_err() {
+        return;
+    }
+    let end = match pass_on(&mut stream, &scope, &parts).await {
+        Ok(None) => return,
+        Ok(Some(length)) if promised.is_some_and(|promised| promised != length) => {
+            let problem = format!("{length} bytes of a body of {}", promised.unwrap_or_default());
+            Part::Error(ClientError::Malformed(problem))
+        }
+        Ok(Some(_)) => Part::End,
+        Err(error) => Part::Error(error.into()),
+    };
+    let _nobody_waits = parts.send(end).await;
+}
+
+async fn begin(
+    requests: &mut Requests,
+    request: Request<()>,
+) -> Result<(Stream, Response<()>), StreamError> {
+    let mut stream = requests.send_request(request).await?;
+    stream.finish().await?;
+    let response = stream.recv_response().await?;
+    Ok((stream, response))
+}
+
+/// The length of the body to come, if the head tells.
+fn promised(method: &Method, response: &Response<()>) -> Option<u64> {
+    let is_empty = method == Method::HEAD || response.status() == StatusCode::NOT_MODIFIED;
+    let length = response.headers().get(header::CONTENT_LENGTH).filter(|_| !is_empty)?;
+    length.to_str().ok()?.parse().ok()
+}
+
+/// Passes the body on, and gives its length; `None` if nobody wants it any more.
+async fn pass_on(
+    stream: &mut Stream,
+    scope: &Scope,
+    parts: &mpsc::Sender<Part>,
+) -> Result<Option<u64>, StreamError> {
+    let mut length = 0;
+    loop {
+        let received = {
+            let next = pin!(async {
+                let next = stream.recv_data().await?;
+                Ok(next.map(|mut data| data.copy_to_bytes(data.remaining())))
+            });
+            match select(next, pin!(parts.closed())).await {
+                Either::Left((received, _)) => received?,
+                Either::Right(_) => return Ok(None),
+            }
+        };
+        let Some(data) = received else { return Ok(Some(length)) };
+        length += data.len() as u64;
+        if parts.send(Part::Chunk(Chunk { at: scope.now(), data })).await.is_err() {
+            return Ok(None);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! HTTP/3 (RFC 9114) over uncork's QUIC connections.
+//!
+//! The `h3` crate speaks HTTP/3 over whatever has its traits of a transport. Here is that transport:
+//! [`Session`] stands between the events of a connection (`uncork_quic_io::App`) and the futures that
+//! `h3` and its users are made of, all on the thread of the connection's worker. [`Client`] is a whole
+//! client, for any thread.
+#![cfg(target_os = "linux")]
+#![forbid(unsafe_code)]
+
+mod bell;
+pub mod client;
+mod core;
+mod error;
+mod flush;
+mod payload;
+mod priority;
+mod session;
+mod stream;
+mod transport;
+
+pub use client::Client;
+pub use payload::Payload;
+pub use priority::Priority;
+pub use session::{Bounds, Scope, Session};
+pub use transport::{BidiStream, Opener, RecvStream, SendStream, Transport};

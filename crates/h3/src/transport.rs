@@ -1,0 +1,396 @@
+//! The transport that `h3` knows.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes, BytesMut};
+use h3::error::Code;
+use h3::quic::{
+    self, ConnectionErrorIncoming, OpenStreams, RecvStream as _, StreamErrorIncoming, WriteBuf,
+};
+use noq_proto::{Dir, StreamId, VarInt};
+
+use crate::core::{Shared, wait};
+use crate::error;
+use crate::payload::{Payload, Slot};
+use crate::stream::{Receiving, Sending};
+
+/// A frame up to this size is copied into one piece at once.
+const SMALL: usize = 4096;
+
+/// A connection.
+pub struct Transport(pub(crate) Opener);
+
+/// What opens streams.
+#[derive(Clone)]
+pub struct Opener {
+    pub(crate) core: Shared,
+    pub(crate) slot: Slot,
+}
+
+/// What is sent on a stream.
+pub struct SendStream {
+    core: Shared,
+    slot: Slot,
+    id: StreamId,
+}
+
+/// What is received on a stream.
+pub struct RecvStream {
+    core: Shared,
+    id: StreamId,
+}
+
+/// A stream of both directions.
+pub struct BidiStream {
+    send: SendStream,
+    recv: RecvStream,
+}
+
+impl Opener {
+    fn send(&self, id: StreamId) -> SendStream {
+        SendStream { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot), id }
+    }
+
+    fn recv(&self, id: StreamId) -> RecvStream {
+        RecvStream { core: Rc::clone(&self.core), id }
+    }
+
+    fn poll_open(
+        &self,
+        context: &Context<'_>,
+        dir: Dir,
+    ) -> Poll<Result<StreamId, StreamErrorIncoming>> {
+        let mut core = self.core.borrow_mut();
+        if let Some(over) = &core.over {
+            return Poll::Ready(Err(error::stream(over)));
+        }
+        if let Some(id) = core.opened.of(dir).pop_front() {
+            return Poll::Ready(Ok(id));
+        }
+        core.opening.of(dir).push(context.waker().clone());
+        Poll::Pending
+    }
+
+    fn poll_accept(
+        &self,
+        context: &Context<'_>,
+        dir: Dir,
+    ) -> Poll<Result<StreamId, ConnectionErrorIncoming>> {
+        let mut core = self.core.borrow_mut();
+        if let Some(id) = core.accepted.of(dir).pop_front() {
+            return Poll::Ready(Ok(id));
+        }
+        if let Some(over) = &core.over {
+            return Poll::Ready(Err(over.clone()));
+        }
+        wait(core.accepting.of(dir), context);
+        Poll::Pending
+    }
+}
+
+impl OpenStreams<Payload> for Opener {
+    type BidiStream = BidiStream;
+    type SendStream = SendStream;
+
+    fn poll_open_bidi(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
+        let bidi = |id| BidiStream { send: self.send(id), recv: self.recv(id) };
+        self.poll_open(context, Dir::Bi).map_ok(bidi)
+    }
+
+    fn poll_open_send(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<SendStream, StreamErrorIncoming>> {
+        self.poll_open(context, Dir::Uni).map_ok(|id| self.send(id))
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        let mut core = self.core.borrow_mut();
+        if core.closing.is_none() {
+            core.closing = Some((varint(code.value()), Bytes::copy_from_slice(reason)));
+        }
+    }
+}
+
+impl OpenStreams<Payload> for Transport {
+    type BidiStream = BidiStream;
+    type SendStream = SendStream;
+
+    fn poll_open_bidi(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
+        self.0.poll_open_bidi(context)
+    }
+
+    fn poll_open_send(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<SendStream, StreamErrorIncoming>> {
+        self.0.poll_open_send(context)
+    }
+
+    fn close(&mut self, code: Code, reason: &[u8]) {
+        self.0.close(code, reason);
+    }
+}
+
+impl quic::Connection<Payload> for Transport {
+    type RecvStream = RecvStream;
+    type OpenStreams = Opener;
+
+    fn poll_accept_recv(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
+        self.0.poll_accept(context, Dir::Uni).map_ok(|id| self.0.recv(id))
+    }
+
+    fn poll_accept_bidi(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
+        let bidi = |id| BidiStream { send: self.0.send(id), recv: self.0.recv(id) };
+        self.0.poll_accept(context, Dir::Bi).map_ok(bidi)
+    }
+
+    fn opener(&self) -> Opener {
+        self.0.clone()
+    }
+}
+
+impl SendStream {
+    /// Takes a frame apart: what is not a payload is copied, into as few pieces as there can be.
+    fn queue(&self, mut frame: WriteBuf<Payload>) {
+        let mut core = self.core.borrow_mut();
+        let Some(stream) = core.streams.get_mut(&self.id) else { return };
+        let remaining = frame.remaining();
+        let mut copied = BytesMut::with_capacity(if remaining <= SMALL { remaining } else { 16 });
+        while frame.has_remaining() {
+            let chunk = frame.chunk();
+            let length = chunk.len();
+            match self.slot.take() {
+                Some(payload) => {
+                    stream.output.push(copied.split().freeze());
+                    stream.output.push(payload);
+                }
+                None => copied.extend_from_slice(chunk),
+            }
+            frame.advance(length);
+        }
+        stream.output.push(copied.freeze());
+    }
+}
+
+impl quic::SendStream<Payload> for SendStream {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        let mut core = self.core.borrow_mut();
+        let core = &mut *core;
+        if let Some(over) = &core.over {
+            return Poll::Ready(Err(error::stream(over)));
+        }
+        let Some(stream) = core.streams.get_mut(&self.id) else { return Poll::Ready(Ok(())) };
+        match stream.output.state {
+            Sending::Stopped(code) => Poll::Ready(Err(terminated(code))),
+            _ if stream.output.is_ready() => Poll::Ready(Ok(())),
+            _ => {
+                wait(&mut stream.output.waker, context);
+                Poll::Pending
+            }
+        }
+    }
+
+    fn send_data<T: Into<WriteBuf<Payload>>>(
+        &mut self,
+        data: T,
+    ) -> Result<(), StreamErrorIncoming> {
+        {
+            let core = self.core.borrow();
+            if let Some(over) = &core.over {
+                return Err(error::stream(over));
+            }
+            match core.streams.get(&self.id).map(|stream| stream.output.state) {
+                Some(Sending::Open) => {}
+                Some(Sending::Stopped(code) | Sending::Resetting(code)) => {
+                    return Err(terminated(code));
+                }
+                _ => return Err(StreamErrorIncoming::Unknown("nothing follows the end".into())),
+            }
+        }
+        self.queue(data.into());
+        self.core.borrow_mut().change(self.id);
+        Ok(())
+    }
+
+    /// The end is queued; that it has been acknowledged is known to the connection's application.
+    fn poll_finish(&mut self, _: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        let mut core = self.core.borrow_mut();
+        if let Some(over) = &core.over {
+            return Poll::Ready(Err(error::stream(over)));
+        }
+        let Some(stream) = core.streams.get_mut(&self.id) else { return Poll::Ready(Ok(())) };
+        match stream.output.state {
+            Sending::Open => stream.output.state = Sending::Ending,
+            Sending::Stopped(code) => return Poll::Ready(Err(terminated(code))),
+            _ => {}
+        }
+        core.change(self.id);
+        Poll::Ready(Ok(()))
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        let mut core = self.core.borrow_mut();
+        let Some(stream) = core.streams.get_mut(&self.id) else { return };
+        if matches!(stream.output.state, Sending::Open | Sending::Ending) {
+            stream.output.end(Sending::Resetting(varint(reset_code)));
+            core.change(self.id);
+        }
+    }
+
+    fn send_id(&self) -> quic::StreamId {
+        name(self.id)
+    }
+}
+
+/// What was not sent to its end must not look as if it were.
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        let mut core = self.core.borrow_mut();
+        let code = core.unfinished();
+        let Some(stream) = core.streams.get_mut(&self.id) else { return };
+        stream.output.is_held = false;
+        if stream.output.state == Sending::Open {
+            stream.output.end(Sending::Resetting(code));
+        }
+        core.change(self.id);
+    }
+}
+
+impl quic::RecvStream for RecvStream {
+    type Buf = Bytes;
+
+    fn poll_data(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        let mut core = self.core.borrow_mut();
+        let core = &mut *core;
+        let Some(stream) = core.streams.get_mut(&self.id) else { return Poll::Ready(Ok(None)) };
+        let input = &mut stream.input;
+        if let Some(chunk) = input.chunk.take() {
+            return Poll::Ready(Ok(Some(chunk)));
+        }
+        match (input.state, &core.over) {
+            (Receiving::Ended, _) => return Poll::Ready(Ok(None)),
+            (Receiving::Reset(code) | Receiving::Stopping(code), _) => {
+                return Poll::Ready(Err(terminated(code)));
+            }
+            (_, Some(over)) => return Poll::Ready(Err(error::stream(over))),
+            (Receiving::Over, _) => return Poll::Ready(Ok(None)),
+            (Receiving::Open, None) => {}
+        }
+        wait(&mut input.waker, context);
+        input.is_wanted = true;
+        if input.is_readable {
+            core.change(self.id);
+        }
+        Poll::Pending
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        let mut core = self.core.borrow_mut();
+        let Some(stream) = core.streams.get_mut(&self.id) else { return };
+        if stream.input.state == Receiving::Open {
+            stream.input.state = Receiving::Stopping(varint(error_code));
+            core.change(self.id);
+        }
+    }
+
+    fn recv_id(&self) -> quic::StreamId {
+        name(self.id)
+    }
+}
+
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        let code = self.core.borrow().unfinished();
+        self.stop_sending(code.into_inner());
+        let mut core = self.core.borrow_mut();
+        let Some(stream) = core.streams.get_mut(&self.id) else { return };
+        stream.input.is_held = false;
+        core.change(self.id);
+    }
+}
+
+impl quic::SendStream<Payload> for BidiStream {
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_ready(context)
+    }
+
+    fn send_data<T: Into<WriteBuf<Payload>>>(
+        &mut self,
+        data: T,
+    ) -> Result<(), StreamErrorIncoming> {
+        self.send.send_data(data)
+    }
+
+    fn poll_finish(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
+        self.send.poll_finish(context)
+    }
+
+    fn reset(&mut self, reset_code: u64) {
+        self.send.reset(reset_code);
+    }
+
+    fn send_id(&self) -> quic::StreamId {
+        self.send.send_id()
+    }
+}
+
+impl quic::RecvStream for BidiStream {
+    type Buf = Bytes;
+
+    fn poll_data(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, StreamErrorIncoming>> {
+        self.recv.poll_data(context)
+    }
+
+    fn stop_sending(&mut self, error_code: u64) {
+        self.recv.stop_sending(error_code);
+    }
+
+    fn recv_id(&self) -> quic::StreamId {
+        self.recv.recv_id()
+    }
+}
+
+impl quic::BidiStream<Payload> for BidiStream {
+    type SendStream = SendStream;
+    type RecvStream = RecvStream;
+
+    fn split(self) -> (SendStream, RecvStream) {
+        (self.send, self.recv)
+    }
+}
+
+fn terminated(code: VarInt) -> StreamErrorIncoming {
+    StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
+}
+
+/// What is no code of QUIC's cannot be sent.
+fn varint(code: u64) -> VarInt {
+    VarInt::try_from(code).unwrap_or(VarInt::MAX)
+}
+
+fn name(id: StreamId) -> quic::StreamId {
+    match quic::StreamId::try_from(u64::from(id)) {
+        Ok(id) => id,
+        Err(_) => unreachable!("identifiers of streams are the same in both"),
+    }
+}

@@ -1,0 +1,260 @@
+//! A server whose responses are as long as their paths say, and clients that look at each byte.
+#![allow(dead_code, reason = "no test file uses all of it")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+#[path = "../../../quic/tests/pair/identity.rs"]
+pub(crate) mod identity;
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use noq_proto::crypto::rustls::QuicServerConfig;
+use noq_proto::{
+    ConnectionError, Dir, IdleTimeout, ServerConfig, Side, StreamId, TransportConfig, VarInt,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use uncork_h3::client::{ClientOptions, Tls};
+use uncork_h3::{Bounds, Client, Payload, Priority, Scope, Session, Transport};
+use uncork_quic_io::{
+    App, Arrival, Config, Identity, Mailer, Server, Turn, Verdict, Workers, bind,
+};
+
+#[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// What is sent, over and over again. Its length is a prime, so nothing that is shifted fits.
+pub(crate) fn block() -> &'static Bytes {
+    static BLOCK: OnceLock<Bytes> = OnceLock::new();
+    BLOCK.get_or_init(|| {
+        let mut random = uncork_units::Rng::new(7, 0);
+        (0..65_521).map(|_| random.next_u64() as u8).collect()
+    })
+}
+
+/// Whether `bytes` are what is sent at `offset`.
+pub(crate) fn fits(offset: u64, bytes: &[u8]) -> bool {
+    let from = (offset % block().len() as u64) as usize;
+    block().iter().cycle().skip(from).zip(bytes).all(|(wanted, byte)| wanted == byte)
+}
+
+/// What became of a server's connections and requests.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) connections: AtomicU64,
+    pub(crate) closed: AtomicU64,
+    /// The code that the last one was closed with.
+    pub(crate) code: AtomicU64,
+    /// Responses that were sent to their end, and those that the client stopped.
+    pub(crate) sent: AtomicU64,
+    pub(crate) stopped: AtomicU64,
+    /// Those whose end was acknowledged.
+    pub(crate) acknowledged: AtomicU64,
+}
+
+impl Counts {
+    pub(crate) fn of(count: &AtomicU64) -> u64 {
+        count.load(Ordering::SeqCst)
+    }
+}
+
+fn add(count: &AtomicU64) {
+    count.fetch_add(1, Ordering::SeqCst);
+}
+
+/// The server.
+pub(crate) struct Serving {
+    mailer: Mailer<()>,
+    server: Server,
+    counts: Arc<Counts>,
+    seed: u64,
+}
+
+impl App for Serving {
+    type State = Session;
+    type Command = ();
+
+    fn incoming(&mut self, arrival: &Arrival<'_>) -> Verdict<Session> {
+        self.seed += 1;
+        add(&self.counts.connections);
+        let (cc, config) = self.server.accept("cubic".parse().unwrap(), self.seed, |_| None);
+        let bounds = Bounds { request: 64 * 1024, control: 64 * 1024 };
+        let state = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
+        Verdict::Accept { config, cc, state }
+    }
+
+    fn connected(&mut self, turn: &mut Turn<'_, Session>) {
+        let scope = turn.state.scope();
+        let counts = Arc::clone(&self.counts);
+        scope.spawn(serve(turn.state.transport(), scope.clone(), counts));
+    }
+
+    fn opened(&mut self, turn: &mut Turn<'_, Session>, dir: Dir) {
+        turn.state.opened(turn.connection, dir);
+    }
+
+    fn readable(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId) {
+        turn.state.readable(stream);
+    }
+
+    fn writable(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId) {
+        turn.state.writable(stream);
+    }
+
+    fn finished(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId) {
+        turn.state.finished(stream);
+        add(&self.counts.acknowledged);
+    }
+
+    fn stopped(&mut self, turn: &mut Turn<'_, Session>, stream: StreamId, code: VarInt) {
+        turn.state.stopped(turn.connection, stream, code);
+        add(&self.counts.stopped);
+    }
+
+    fn settle(&mut self, turn: &mut Turn<'_, Session>) {
+        turn.state.settle(turn.now, turn.key, turn.connection);
+    }
+
+    fn closed(&mut self, turn: &mut Turn<'_, Session>, reason: &ConnectionError) {
+        turn.state.closed(turn.now, turn.key, reason);
+        let code = match reason {
+            ConnectionError::ApplicationClosed(close) => close.error_code.into_inner(),
+            _ => 0,
+        };
+        self.counts.code.store(code, Ordering::SeqCst);
+        add(&self.counts.closed);
+    }
+}
+
+type Requests = h3::server::RequestResolver<Transport, Payload>;
+
+async fn serve(transport: Transport, scope: Scope, counts: Arc<Counts>) {
+    let mut builder = h3::server::builder();
+    builder.max_field_section_size(16 * 1024).send_grease(false);
+    let Ok(mut connection) = builder.build(transport).await else { return };
+    while let Ok(Some(request)) = connection.accept().await {
+        let (scope, counts) = (scope.clone(), Arc::clone(&counts));
+        scope.clone().spawn(async move {
+            if respond(request, scope, &counts).await.is_ok() {
+                add(&counts.sent);
+            }
+        });
+    }
+}
+
+/// `/LENGTH` gives so many bytes; `/cut/LENGTH` breaks off after so many, and `/silent` gives nothing.
+async fn respond(
+    request: Requests,
+    scope: Scope,
+    counts: &Counts,
+) -> Result<(), h3::error::StreamError> {
+    let (request, mut stream) = request.resolve_request().await?;
+    scope.prioritize(stream.id(), Priority::of(request.headers()));
+    let path = request.uri().path();
+    if path == "/silent" {
+        std::future::pending::<()>().await;
+    }
+    let (length, is_cut) = match path.strip_prefix("/cut/") {
+        Some(length) => (length.parse().unwrap(), true),
+        None => (path[1..].parse::<u64>().unwrap(), false),
+    };
+    let promised = if is_cut { length + 1 } else { length };
+    let head = Response::builder().header("content-length", promised);
+    stream.send_response(head.body(()).unwrap()).await?;
+    let mut offset = 0;
+    while offset < length {
+        let from = (offset % block().len() as u64) as usize;
+        let to = block().len().min(from + (length - offset) as usize);
+        stream.send_data(scope.payload(block().slice(from..to))).await?;
+        offset += (to - from) as u64;
+    }
+    if is_cut {
+        let _ = counts;
+        stream.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
+        return Ok(());
+    }
+    stream.finish().await
+}
+
+/// A server, and what a client needs for it.
+pub(crate) struct Test {
+    pub(crate) server: Workers<()>,
+    pub(crate) address: SocketAddr,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) tls: Tls,
+}
+
+pub(crate) fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport.max_idle_timeout(Some(IdleTimeout::try_from(Duration::from_secs(10)).unwrap()));
+    transport
+}
+
+impl Test {
+    pub(crate) fn new() -> Self {
+        Self::on(bind((Ipv4Addr::LOCALHOST, 0).into(), 2).unwrap())
+    }
+
+    pub(crate) fn on(sockets: Vec<UdpSocket>) -> Self {
+        let (certificate, key) = identity::certificate();
+        let certificate = CertificateDer::from(certificate);
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
+        let key = PrivateKeyDer::try_from(key).unwrap();
+        let tls = tls.with_no_client_auth().with_single_cert(vec![certificate.clone()], key);
+        let mut tls = tls.unwrap();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let base = ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()));
+        let server = Server::new(base, transport(), now());
+        let mut config = Config::new(Identity::random().unwrap());
+        config.server = Some(server.base());
+        let counts = Arc::new(Counts::default());
+        let told = Arc::clone(&counts);
+        let make = move |mailer| {
+            let (server, counts) = (server.clone(), Arc::clone(&told));
+            Serving { mailer, server, counts, seed: 0 }
+        };
+        let server = Workers::start(sockets, &config, make).unwrap();
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(certificate).unwrap();
+        let tls = rustls::ClientConfig::builder_with_provider(provider);
+        let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
+        let tls = tls.with_root_certificates(roots).with_no_client_auth();
+        let address = server.addresses()[0];
+        Self { server, address, counts, tls: Tls::new(tls).unwrap() }
+    }
+
+    pub(crate) async fn connect(&self, client: &Client) -> uncork_h3::client::Connection {
+        let cc = ("cubic".parse().unwrap(), 1);
+        client.connect(self.address, identity::NAME, cc, &self.tls).await.unwrap()
+    }
+}
+
+pub(crate) fn client() -> Client {
+    Client::start(&ClientOptions::default(), now()).unwrap()
+}
+
+pub(crate) fn get(path: &str) -> Request<()> {
+    Request::get(format!("https://{}{path}", identity::NAME)).body(()).unwrap()
+}
+
+/// Runs a test, for two minutes at most.
+pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(Duration::from_mins(2), test).await.unwrap() })
+}
+
+/// Waits, without counting on any time, until something is so.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_mins(1), "{what}: not within a minute");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

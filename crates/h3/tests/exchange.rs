@@ -1,0 +1,143 @@
+//! Requests and responses over the loopback device.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Counts, Test, client, fits, get, run, until};
+use uncork_h3::client::{Body, ClientError};
+
+/// The length of a body, and whether each byte is right.
+async fn read(body: &mut Body) -> Result<u64, ClientError> {
+    let (mut length, mut last) = (0, body.head_at());
+    while let Some(chunk) = body.next_chunk().await {
+        let chunk = chunk?;
+        assert!(fits(length, &chunk.data), "wrong bytes at {length}");
+        assert!(chunk.at >= last, "time runs backwards");
+        last = chunk.at;
+        length += chunk.data.len() as u64;
+    }
+    Ok(length)
+}
+
+#[test]
+fn bodies_arrive_as_they_were_sent() {
+    let (test, client) = (Test::new(), client());
+    run(async {
+        let connection = test.connect(&client).await;
+        for length in [0, 1, 1024, 16_384, 65_521, 1_000_000, 20_000_000] {
+            let mut response = connection.request(get(&format!("/{length}"))).await.unwrap();
+            assert_eq!(response.status(), 200);
+            assert_eq!(read(response.body_mut()).await, Ok(length));
+        }
+        let observation = connection.observe().unwrap();
+        assert!(observation.rtt.is_some() && observation.acked_bytes > 0, "{observation:?}");
+        until("all is acknowledged", || Counts::of(&test.counts.acknowledged) == 7).await;
+        drop(connection);
+        until("the connection is closed", || Counts::of(&test.counts.closed) == 1).await;
+        assert_eq!(Counts::of(&test.counts.code), 0x100, "H3_NO_ERROR");
+    });
+}
+
+#[test]
+fn many_requests_at_once_and_one_after_the_other() {
+    let (test, client) = (Test::new(), client());
+    run(async {
+        let connection = test.connect(&client).await;
+        let requests = (0..500_u64).map(|index| {
+            let connection = connection.clone();
+            async move {
+                let length = index * 101;
+                let mut response = connection.request(get(&format!("/{length}"))).await.unwrap();
+                assert_eq!(read(response.body_mut()).await, Ok(length));
+            }
+        });
+        futures_util::future::join_all(requests).await;
+        assert_eq!(Counts::of(&test.counts.connections), 1);
+    });
+}
+
+#[test]
+fn a_body_that_nobody_takes_holds_up_no_other_and_is_stopped_in_the_end() {
+    let (test, client) = (Test::new(), client());
+    run(async {
+        let connection = test.connect(&client).await;
+        // Less than the connection's window, which they share.
+        let unread = connection.request(get("/100000000")).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        drop(unread);
+        until("it was stopped", || Counts::of(&test.counts.stopped) == 1).await;
+        let mut response = connection.request(get("/5000000")).await.unwrap();
+        assert_eq!(read(response.body_mut()).await, Ok(5_000_000));
+        assert_eq!(Counts::of(&test.counts.sent), 1);
+    });
+}
+
+#[test]
+fn a_body_that_breaks_off_is_an_error() {
+    let (test, client) = (Test::new(), client());
+    run(async {
+        let connection = test.connect(&client).await;
+        for length in [0, 100_000] {
+            let response = connection.request(get(&format!("/cut/{length}"))).await;
+            // A reset overtakes what was sent before.
+            let error = match response {
+                Ok(mut response) => read(response.body_mut()).await.unwrap_err(),
+                Err(error) => error,
+            };
+            assert_eq!(error, ClientError::Reset(0x102));
+        }
+        let mut response = connection.request(get("/10")).await.unwrap();
+        assert_eq!(read(response.body_mut()).await, Ok(10), "the connection goes on");
+    });
+}
+
+#[test]
+fn requests_that_are_given_up_are_cancelled() {
+    let (test, client) = (Test::new(), client());
+    run(async {
+        let connection = test.connect(&client).await;
+        for _ in 0..200 {
+            let request = connection.request(get("/silent"));
+            let given_up = tokio::time::timeout(Duration::from_millis(1), request).await;
+            assert!(given_up.is_err());
+        }
+        let mut response = connection.request(get("/10")).await.unwrap();
+        assert_eq!(read(response.body_mut()).await, Ok(10), "streams have room for it");
+    });
+}
+
+#[test]
+fn a_server_that_ends_ends_everything() {
+    let (test, client) = (Test::new(), client());
+    run(async {
+        let connection = test.connect(&client).await;
+        let mut response = connection.request(get("/100000000")).await.unwrap();
+        let silent = connection.request(get("/silent"));
+        test.server
+            .shut_down(&uncork_quic_io::Farewell::at_once(noq_proto::VarInt::from_u32(0x100)));
+        assert!(matches!(silent.await, Err(ClientError::Lost(_) | ClientError::Ended)));
+        let error = read(response.body_mut()).await.unwrap_err();
+        assert!(matches!(error, ClientError::Lost(_) | ClientError::Ended), "{error}");
+        connection.closed().await;
+        assert_eq!(connection.request(get("/1")).await.unwrap_err(), ClientError::Ended);
+    });
+}
+
+#[test]
+fn nobody_and_somebody_else_are_errors() {
+    let (test, other) = (Test::new(), Test::new());
+    let options = uncork_h3::client::ClientOptions::default();
+    let client = uncork_h3::Client::start(&options, common::now()).unwrap();
+    run(async {
+        let cc = || ("cubic".parse().unwrap(), 1);
+        let name = common::identity::NAME;
+        let wrong = client.connect(test.address, name, cc(), &other.tls).await;
+        assert!(matches!(wrong, Err(ClientError::Lost(_))));
+        let wrong = client.connect(test.address, "other.example", cc(), &test.tls).await;
+        assert!(matches!(wrong, Err(ClientError::Lost(_))));
+        let wrong = client.connect(test.address, "no name", cc(), &test.tls).await;
+        assert!(matches!(wrong, Err(ClientError::Connect(_))));
+    });
+}
