@@ -10,7 +10,8 @@ use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::emu::EmuArgs;
-use crate::lab::LabArgs;
+use crate::lab::{LabArgs, quoted};
+use crate::play::PlayArgs;
 use crate::policy::PolicyArgs;
 use crate::serve::ServeArgs;
 
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     /// Serve files over HTTP, by the congestion control that you choose
     #[command(before_help = crate::serve::EXAMPLES, after_help = crate::serve::AFTER)]
     Serve(Box<ServeArgs>),
+    Play(PlayArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -203,9 +205,17 @@ impl CompareArgs {
 pub(crate) fn shown(command: &str, id: &str) -> String {
     let mut root = Cli::command();
     root.build();
-    let mut arguments =
-        root.find_subcommand(command).into_iter().flat_map(clap::Command::get_arguments);
+    let mut words = command.split(' ');
+    let command = words.try_fold(&root, |command, word| command.find_subcommand(word));
+    let mut arguments = command.into_iter().flat_map(clap::Command::get_arguments);
     arguments.find(|argument| argument.get_id() == id).map_or_else(String::new, Arg::to_string)
+}
+
+/// The command line that was given, for a shell.
+pub(crate) fn command_line() -> String {
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| quoted(&word.to_string_lossy()));
+    ["uncork".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// As many threads as were asked for, or as there are processors.

@@ -216,7 +216,7 @@ fn flags_and_words_that_do_not_exist() {
     assert!(command.contains("similar subcommands exist: 'completions', 'compare'"), "{command}");
     assert_eq!(
         usage_error("man everything"),
-        "error: invalid value 'everything' for '[COMMAND]...': write compare, lab, emu, policy, serve, completions or man"
+        "error: invalid value 'everything' for '[COMMAND]...': write compare, lab, emu, policy, serve, play, completions or man"
     );
     assert_eq!(
         usage_error("man lab ran"),

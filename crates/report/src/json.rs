@@ -9,6 +9,7 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 use crate::document::CompareDocument;
 use crate::lab::{LabDocument, SuiteDocument};
 use crate::number::rounded;
+use crate::play::GetDocument;
 
 /// Significant digits of every float that is written.
 const DIGITS: usize = 6;
@@ -99,6 +100,13 @@ impl SuiteDocument {
         let document: Self = read(text, Self::SCHEMA)?;
         document.scenarios.iter().try_for_each(LabDocument::check)?;
         Ok(document)
+    }
+}
+
+impl GetDocument {
+    /// The document as indented JSON that ends in a newline, like [`CompareDocument::to_json`].
+    pub fn to_json(&self) -> String {
+        write(self)
     }
 }
 

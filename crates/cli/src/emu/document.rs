@@ -6,7 +6,6 @@ use serde::Serialize;
 use uncork_emu::{Emulation, EmulationSpec, HostSpec, Namespace, Report};
 
 use crate::failure::Failure;
-use crate::lab::quoted;
 
 /// What is in summary.json.
 #[derive(Debug, Serialize)]
@@ -81,13 +80,6 @@ impl fmt::Display for Host {
         write!(f, "{v6:16}  {path}, round trip {rtt_ms} ms")?;
         if classes.is_empty() { Ok(()) } else { write!(f, ": {}", classes.join(", ")) }
     }
-}
-
-/// The command line that was given, for a shell.
-pub(super) fn command_line() -> String {
-    let words = std::env::args_os().skip(1);
-    let words = words.map(|word| quoted(&word.to_string_lossy()));
-    ["uncork".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
 /// A document of one line, or laid out for people.

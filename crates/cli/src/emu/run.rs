@@ -9,9 +9,10 @@ use clap::ArgMatches;
 use uncork_emu::{EmuError, Emulation, Job, Names, Report, Service, clean_up, summary};
 
 use super::args::{EmuArgs, EmuFormat};
-use super::document::{Document, Host, command_line, json};
+use super::document::{Document, Host, json};
 use super::specification::{Specification, specification};
 use super::wait::Signals;
+use crate::args::command_line;
 use crate::failure::Failure;
 use crate::{output, stdout};
 

@@ -1,0 +1,36 @@
+//! The wall clock, told as players want it: since the beginning.
+
+use std::time::{Duration, Instant};
+
+use uncork_units::{Time, TimeDelta};
+
+/// A clock that showed zero at its start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock(Instant);
+
+impl Clock {
+    pub(crate) fn start() -> Self {
+        Self(instant())
+    }
+
+    pub(crate) fn now(self) -> Time {
+        Time::ZERO + span(self.0.elapsed())
+    }
+
+    /// Returns at `time`, at once if that is over.
+    pub(crate) async fn wait_until(self, time: Time) {
+        let left = Duration::from_nanos(time.since(Time::ZERO).as_nanos());
+        if let Some(at) = self.0.checked_add(left) {
+            tokio::time::sleep_until(at.into()).await;
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client is an outermost layer")]
+pub(crate) fn instant() -> Instant {
+    Instant::now()
+}
+
+pub(crate) fn span(duration: Duration) -> TimeDelta {
+    TimeDelta::from_nanos(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+}

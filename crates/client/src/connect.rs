@@ -1,0 +1,193 @@
+//! From an address to a connection, and how long each step took.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+use uncork_units::TimeDelta;
+
+use crate::clock::{instant, span};
+use crate::connection::{Connection, Version};
+use crate::error::{ClientError, chain};
+use crate::target::Target;
+use crate::tls::{self, Trust};
+
+/// What HTTP/2 may send ahead of who reads, for a stream and for a connection: more than any path holds
+/// that is measured here, so that the path is what limits.
+const WINDOWS: (u32, u32) = (16 << 20, 64 << 20);
+
+/// How connections are made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectSpec {
+    /// The version of HTTP; `None` for what the server prefers, or HTTP/1.1 without TLS.
+    pub version: Option<Version>,
+    /// Whose certificates are believed.
+    pub trust: Trust,
+    /// Where to connect to, whatever the name of the host says.
+    pub to: Option<SocketAddr>,
+    /// How long to wait for anything to come.
+    pub patience: TimeDelta,
+}
+
+impl Default for ConnectSpec {
+    /// What the server prefers, the authorities of this machine, 30 s.
+    fn default() -> Self {
+        let patience = TimeDelta::from_secs(30);
+        Self { version: None, trust: Trust::System, to: None, patience }
+    }
+}
+
+/// How long it took to get a connection, and with whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// Who was connected to.
+    pub peer: SocketAddr,
+    /// Until the name had an address.
+    pub resolve: TimeDelta,
+    /// From then until TCP was connected.
+    pub connect: TimeDelta,
+    /// From then until TLS was, if it was asked for.
+    pub tls: Option<TimeDelta>,
+}
+
+/// Makes connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Connector {
+    spec: ConnectSpec,
+    tls: Option<Arc<rustls::ClientConfig>>,
+}
+
+impl Connector {
+    /// A connector to those of `targets`. Certificates are read only if one of them needs TLS.
+    pub(crate) fn new(spec: &ConnectSpec, targets: &[Target]) -> Result<Self, ClientError> {
+        let protocols: &[&[u8]] = match spec.version {
+            None => &[b"h2", b"http/1.1"],
+            Some(Version::Http1) => &[b"http/1.1"],
+            Some(Version::Http2) => &[b"h2"],
+        };
+        let needs_tls = targets.iter().any(|target| target.is_tls);
+        let tls = needs_tls.then(|| tls::config(&spec.trust, protocols)).transpose()?;
+        Ok(Self { spec: spec.clone(), tls: tls.map(Arc::new) })
+    }
+
+    /// Waits for `work`, but not for ever.
+    pub(crate) async fn patiently<T>(
+        &self,
+        work: impl Future<Output = Result<T, ClientError>>,
+    ) -> Result<T, ClientError> {
+        let patience = Duration::from_nanos(self.spec.patience.as_nanos());
+        let late = |_| Err(ClientError::Timeout(self.spec.patience));
+        tokio::time::timeout(patience, work).await.unwrap_or_else(late)
+    }
+
+    /// A connection to where `target` is.
+    pub(crate) async fn connect(
+        &self,
+        target: &Target,
+    ) -> Result<(Connection, Setup), ClientError> {
+        let began = instant();
+        let addresses = self.patiently(self.resolve(target)).await?;
+        let resolve = span(began.elapsed());
+        let (stream, peer) = self.dial(target, &addresses).await?;
+        let connect = TimeDelta::from_nanos(span(began.elapsed()).as_nanos() - resolve.as_nanos());
+        // What waits for the end of a packet would be the request itself.
+        stream.set_nodelay(true).map_err(ClientError::System)?;
+        let Some(config) = self.tls.as_ref().filter(|_| target.is_tls) else {
+            let version = self.spec.version.unwrap_or(Version::Http1);
+            let connection = self.patiently(speak(version, stream)).await?;
+            return Ok((connection, Setup { peer, resolve, connect, tls: None }));
+        };
+        let secured = instant();
+        let stream = self.patiently(encrypt(Arc::clone(config), target, stream)).await?;
+        let tls = Some(span(secured.elapsed()));
+        let version = match stream.get_ref().1.alpn_protocol() {
+            Some(b"h2") => Version::Http2,
+            _ => Version::Http1,
+        };
+        if let Some(wanted) = self.spec.version.filter(|wanted| *wanted != version) {
+            return Err(ClientError::Version(wanted));
+        }
+        let connection = self.patiently(speak(version, stream)).await?;
+        Ok((connection, Setup { peer, resolve, connect, tls }))
+    }
+
+    async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, ClientError> {
+        if let Some(address) = self.spec.to {
+            return Ok(vec![address]);
+        }
+        let failed = |error| ClientError::Resolve { host: target.host.clone(), error };
+        let found = lookup_host((target.host.as_str(), target.port)).await.map_err(failed)?;
+        let found: Vec<_> = found.collect();
+        if found.is_empty() {
+            return Err(failed(io::Error::other("it has none")));
+        }
+        Ok(found)
+    }
+
+    /// The first of `addresses` that answers.
+    async fn dial(
+        &self,
+        target: &Target,
+        addresses: &[SocketAddr],
+    ) -> Result<(TcpStream, SocketAddr), ClientError> {
+        let mut last = None;
+        for address in addresses {
+            let connect = async {
+                let refused = |error| ClientError::Connect { address: *address, error };
+                TcpStream::connect(address).await.map_err(refused)
+            };
+            match self.patiently(connect).await {
+                Ok(stream) => return Ok((stream, *address)),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            let error = io::Error::other("it has no address");
+            ClientError::Resolve { host: target.host.clone(), error }
+        }))
+    }
+}
+
+async fn encrypt(
+    config: Arc<rustls::ClientConfig>,
+    target: &Target,
+    stream: TcpStream,
+) -> Result<tokio_rustls::client::TlsStream<TcpStream>, ClientError> {
+    let failed = |problem| ClientError::Tls { host: target.host.clone(), problem };
+    let name = ServerName::try_from(target.host.clone());
+    let name = name.map_err(|error| failed(error.to_string()))?;
+    let encrypted = TlsConnector::from(config).connect(name, stream).await;
+    encrypted.map_err(|error| failed(chain(&error)))
+}
+
+/// Speaks HTTP over `stream`, until nobody wants anything of it any more.
+async fn speak<S>(version: Version, stream: S) -> Result<Connection, ClientError>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let broken = |error: hyper::Error| ClientError::broken(&error);
+    let stream = TokioIo::new(stream);
+    // Whoever waits for a response is told of errors; there is nobody else to tell.
+    match version {
+        Version::Http1 => {
+            let (sender, connection) = http1::handshake(stream).await.map_err(broken)?;
+            tokio::spawn(async { drop(connection.await) });
+            Ok(Connection::Http1(sender))
+        }
+        Version::Http2 => {
+            let mut builder = http2::Builder::new(TokioExecutor::new());
+            builder.initial_stream_window_size(WINDOWS.0);
+            builder.initial_connection_window_size(WINDOWS.1);
+            let (sender, connection) = builder.handshake(stream).await.map_err(broken)?;
+            tokio::spawn(async { drop(connection.await) });
+            Ok(Connection::Http2(sender))
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Byte ranges: asked for, and answered (RFC 9110 §14).
+
+use std::fmt;
+use std::str::FromStr;
+
+use http::header::CONTENT_RANGE;
+use http::{HeaderMap, StatusCode};
+
+use crate::ClientError;
+
+/// The bytes of a file from `first` on, up to and with `last`: `0-511999`, or `512000-`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByteRange {
+    /// The first.
+    pub first: u64,
+    /// The last; `None` for the file's own.
+    pub last: Option<u64>,
+}
+
+impl ByteRange {
+    /// Whether a response is of these bytes, or of as many as the file has of them.
+    pub(crate) fn check(self, status: StatusCode, headers: &HeaderMap) -> Result<(), ClientError> {
+        let answered = headers.get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
+        let told = match (status, answered) {
+            (StatusCode::PARTIAL_CONTENT, Some(told)) if self.is_answered_by(told) => return Ok(()),
+            (StatusCode::PARTIAL_CONTENT, Some(told)) => told.to_owned(),
+            (StatusCode::PARTIAL_CONTENT, None) => "a part of which nobody knows which".to_owned(),
+            _ => "the whole file: the server gives no ranges".to_owned(),
+        };
+        Err(ClientError::Range { asked: self.to_string(), told })
+    }
+
+    fn is_answered_by(self, told: &str) -> bool {
+        let parse = || {
+            let (range, size) = told.strip_prefix("bytes ")?.split_once('/')?;
+            let (first, last) = range.split_once('-')?;
+            let size: u64 = size.parse().ok()?;
+            Some((first.parse::<u64>().ok()?, last.parse::<u64>().ok()?, size))
+        };
+        parse().is_some_and(|(first, last, size)| {
+            let end = self.last.unwrap_or(u64::MAX).min(size.saturating_sub(1));
+            (first, last) == (self.first, end)
+        })
+    }
+}
+
+/// As the header `Range` has it.
+impl fmt::Display for ByteRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bytes={}-", self.first)?;
+        self.last.map_or(Ok(()), |last| write!(f, "{last}"))
+    }
+}
+
+impl FromStr for ByteRange {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = "a range is expected: write 0-511999, or 512000- for all from there on";
+        let (first, last) = text.split_once('-').ok_or(wrong)?;
+        let number = |text: &str| {
+            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            if digits { text.parse::<u64>().map_err(|_| wrong) } else { Err(wrong) }
+        };
+        let first = number(first)?;
+        let last = if last.is_empty() { None } else { Some(number(last)?) };
+        if last.is_some_and(|last| last < first) {
+            return Err("the last byte comes before the first: write 0-511999");
+        }
+        Ok(Self { first, last })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_and_written() {
+        for (text, header) in [("0-0", "bytes=0-0"), ("512000-", "bytes=512000-")] {
+            let range: ByteRange = text.parse().expect("a range");
+            assert_eq!(range.to_string(), header);
+        }
+        for wrong in ["", "-", "-5", "5-4", "a-b", "1", "1-2-3", "+1-2"] {
+            assert!(wrong.parse::<ByteRange>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_answer_must_be_of_what_was_asked() {
+        let answer = |range: &str, status: u16, told: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_RANGE, told.parse().expect("a header"));
+            let range: ByteRange = range.parse().expect("a range");
+            range.check(StatusCode::from_u16(status).expect("a status"), &headers).is_ok()
+        };
+        assert!(answer("10-19", 206, "bytes 10-19/100"));
+        assert!(answer("10-", 206, "bytes 10-99/100"));
+        assert!(answer("90-109", 206, "bytes 90-99/100"), "no more than there is");
+        assert!(!answer("10-19", 206, "bytes 10-18/100"));
+        assert!(!answer("10-19", 206, "bytes 0-9/100"));
+        assert!(!answer("10-19", 206, "bytes 10-19/*"), "nobody knows whether that is all");
+        assert!(!answer("10-19", 200, "bytes 10-19/100"));
+    }
+}

@@ -1,0 +1,83 @@
+//! Where the bytes of a body go.
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+
+use ring::digest::{Context, SHA256};
+
+use crate::ClientError;
+
+/// What is wanted of a body beside its arrival.
+pub(crate) struct Sink {
+    digest: Option<Context>,
+    file: Option<Keeping>,
+}
+
+/// A file that will be there when all of it is.
+#[derive(Debug)]
+struct Keeping {
+    path: PathBuf,
+    part: PathBuf,
+    out: BufWriter<File>,
+}
+
+impl Sink {
+    pub(crate) fn open(digest: bool, file: Option<&Path>) -> Result<Self, ClientError> {
+        let file = file.map(Keeping::open).transpose()?;
+        Ok(Self { digest: digest.then(|| Context::new(&SHA256)), file })
+    }
+
+    pub(crate) fn take(&mut self, piece: &[u8]) -> Result<(), ClientError> {
+        if let Some(digest) = &mut self.digest {
+            digest.update(piece);
+        }
+        match &mut self.file {
+            Some(file) => file.out.write_all(piece).map_err(|error| file.failed(error)),
+            None => Ok(()),
+        }
+    }
+
+    /// All has arrived: its SHA-256, if that was wanted.
+    pub(crate) fn finish(self) -> Result<Option<String>, ClientError> {
+        if let Some(file) = self.file {
+            file.finish()?;
+        }
+        Ok(self.digest.map(|digest| hex(digest.finish().as_ref())))
+    }
+}
+
+impl Keeping {
+    fn open(path: &Path) -> Result<Self, ClientError> {
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let part = PathBuf::from(part);
+        let failed = |error| ClientError::File(path.to_owned(), error);
+        let out = BufWriter::with_capacity(1 << 18, File::create(&part).map_err(failed)?);
+        Ok(Self { path: path.to_owned(), part, out })
+    }
+
+    fn failed(&self, error: io::Error) -> ClientError {
+        ClientError::File(self.path.clone(), error)
+    }
+
+    fn finish(mut self) -> Result<(), ClientError> {
+        let renamed = self.out.flush().and_then(|()| fs::rename(&self.part, &self.path));
+        renamed.map_err(|error| self.failed(error))
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        // After the rename there is none; else a part is of no use to anybody.
+        let _ = fs::remove_file(&self.part);
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}

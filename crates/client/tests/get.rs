@@ -1,0 +1,324 @@
+//! Downloads from servers that behave, and from servers that do not.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+use common::{Raw, Script, header};
+use uncork_client::{ClientError, Connections, Fetched, GetSpec, Tally, Version, get};
+use uncork_units::TimeDelta;
+
+fn run(spec: &GetSpec) -> Vec<Fetched> {
+    get(spec, &Arc::new(AtomicBool::new(false)), &Arc::new(Tally::default())).unwrap()
+}
+
+fn spec(urls: &[&str]) -> GetSpec {
+    let mut spec = GetSpec::of(urls.iter().map(|url| url.parse().unwrap()).collect());
+    // So long that only what hangs is taken for hanging.
+    spec.connect.patience = TimeDelta::from_secs(60);
+    spec
+}
+
+/// What becomes of a download from a server that answers like this.
+fn fetch(script: Script) -> Fetched {
+    let server = Raw::start(script);
+    run(&spec(&[&server.url("/file")])).remove(0)
+}
+
+fn problem(script: Script) -> String {
+    fetch(script).problem.unwrap().to_string()
+}
+
+#[test]
+fn what_arrives_is_counted_and_told() {
+    let fetched = fetch(|talk, _| {
+        talk.hear();
+        talk.say(
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nServer-Timing: cc;desc=\"bbr\"\r\n\r\nabc",
+        );
+    });
+    assert!(fetched.problem.is_none());
+    assert_eq!((fetched.status, fetched.received, fetched.size), (Some(200), 3, Some(3)));
+    assert_eq!((fetched.version, fetched.cc.as_deref()), (Some(Version::Http1), Some("bbr")));
+    let first = fetched.first_byte.unwrap();
+    assert!(first <= fetched.took && fetched.setup.unwrap().connect <= first);
+    let record = fetched.record();
+    assert_eq!((record.engine.as_str(), record.cc.as_str()), ("play", "bbr"));
+    assert_eq!((record.size_bytes, record.bytes_delivered), (Some(3), 3));
+    assert_eq!(record.completion_ns, Some(fetched.took.as_nanos()));
+}
+
+#[test]
+fn a_body_without_a_length_is_whole_when_it_says_so() {
+    let fetched = fetch(|talk, _| {
+        talk.hear();
+        talk.say(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+        );
+    });
+    assert!(fetched.problem.is_none());
+    assert_eq!((fetched.received, fetched.size), (5, None));
+    let cut = fetch(|talk, _| {
+        talk.hear();
+        talk.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    });
+    assert!(matches!(cut.problem, Some(ClientError::Broken { received: 3, .. })), "{cut:?}");
+    assert_eq!(cut.record().completion_ns, None);
+}
+
+#[test]
+fn a_body_that_is_broken_off_has_failed() {
+    let fetched = fetch(|talk, _| {
+        talk.hear();
+        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+    });
+    assert_eq!((fetched.received, fetched.size), (3, Some(10)));
+    let problem = fetched.problem.as_ref().unwrap().to_string();
+    assert!(problem.starts_with("the connection failed after 3 of 10 bytes: "), "{problem}");
+    let record = fetched.record();
+    assert_eq!((record.completion_ns, record.bytes_delivered), (None, 3));
+}
+
+#[test]
+fn what_is_no_answer_is_told() {
+    let garbage = problem(|talk, _| {
+        talk.hear();
+        talk.say("SSH-2.0-OpenSSH_9.9\r\n\r\n");
+    });
+    assert!(garbage.starts_with("the connection failed after 0 bytes: "), "{garbage}");
+    let missing = problem(|talk, _| {
+        talk.hear();
+        talk.say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    });
+    assert_eq!(missing, "status 404");
+    let moved = problem(|talk, _| {
+        talk.hear();
+        talk.say("HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n");
+    });
+    assert_eq!(moved, "status 302");
+}
+
+#[test]
+fn nobody_is_waited_for_for_ever() {
+    // Not at all, a part of the head, a part of the body.
+    let scripts: [Script; 3] = [
+        |talk, _| {
+            talk.hear();
+            talk.hear();
+        },
+        |talk, _| {
+            talk.hear();
+            talk.say("HTTP/1.1 200 OK\r\nContent-");
+            talk.hear();
+        },
+        |talk, _| {
+            talk.hear();
+            talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+            talk.hear();
+        },
+    ];
+    for script in scripts {
+        let server = Raw::start(script);
+        let mut spec = spec(&[&server.url("/file")]);
+        spec.connect.patience = TimeDelta::from_millis(200);
+        let fetched = run(&spec).remove(0);
+        assert_eq!(fetched.problem.as_ref().unwrap().to_string(), "nothing came for 200ms");
+        assert!(fetched.took >= spec.connect.patience);
+    }
+}
+
+/// Slow is not the same as silent.
+#[test]
+fn who_goes_on_slowly_is_waited_for() {
+    let server = Raw::start(|talk, _| {
+        talk.hear();
+        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
+        for _ in 0..8 {
+            thread::sleep(Duration::from_millis(100));
+            talk.say("x");
+        }
+    });
+    let mut spec = spec(&[&server.url("/file")]);
+    spec.connect.patience = TimeDelta::from_millis(600);
+    let fetched = run(&spec).remove(0);
+    assert!(fetched.problem.is_none(), "{fetched:?}");
+    assert!(fetched.took >= TimeDelta::from_millis(800));
+}
+
+#[test]
+fn nobody_there() {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let fetched = run(&spec(&[&format!("http://{free}/")])).remove(0);
+    let problem = fetched.problem.unwrap().to_string();
+    assert!(problem.starts_with(&format!("cannot connect to {free}: Connection refused")));
+    let fetched = run(&spec(&["http://nowhere.invalid/"])).remove(0);
+    let problem = fetched.problem.unwrap().to_string();
+    assert!(problem.starts_with("no address for 'nowhere.invalid': "), "{problem}");
+}
+
+#[test]
+fn the_address_may_be_another_than_the_name_says() {
+    let server = Raw::start(|talk, _| {
+        let head = talk.hear().unwrap();
+        talk.answer(&head, 4);
+    });
+    let mut spec = spec(&["http://nowhere.invalid:81/file?a=b"]);
+    spec.connect.to = Some(server.address);
+    assert!(run(&spec).remove(0).problem.is_none());
+    let heads = server.heads();
+    assert_eq!(heads[0][0], "GET /file?a=b HTTP/1.1");
+    assert_eq!(header(&heads[0], "host"), Some("nowhere.invalid:81"));
+}
+
+#[test]
+fn ranges_are_what_was_asked_for_or_a_failure() {
+    let ask = |script: Script| {
+        let server = Raw::start(script);
+        let mut spec = spec(&[&server.url("/file")]);
+        spec.range = Some("10-19".parse().unwrap());
+        let fetched = run(&spec).remove(0);
+        assert_eq!(header(&server.heads()[0], "range"), Some("bytes=10-19"));
+        fetched
+    };
+    let right = ask(|talk, _| {
+        let head = talk.hear().unwrap();
+        talk.answer(&head, 100);
+    });
+    assert_eq!((right.status, right.received), (Some(206), 10));
+    assert!(right.problem.is_none());
+    let whole = ask(|talk, _| {
+        talk.hear();
+        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+    });
+    assert_eq!(
+        whole.problem.unwrap().to_string(),
+        "asked for bytes=10-19, got the whole file: the server gives no ranges"
+    );
+    let other = ask(|talk, _| {
+        talk.hear();
+        talk.say(
+            "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-Range: bytes 0-0/9\r\n\r\nx",
+        );
+    });
+    assert_eq!(other.problem.unwrap().to_string(), "asked for bytes=10-19, got bytes 0-0/9");
+}
+
+/// Answers every request on a connection, and tells its number.
+fn obliging(talk: &mut common::Talk, _: usize) {
+    while let Some(head) = talk.hear() {
+        talk.answer(&head, 5);
+    }
+}
+
+#[test]
+fn connections_are_kept_if_that_is_wanted() {
+    for (connections, made) in [(Connections::Each, 6), (Connections::Kept, 1)] {
+        let server = Raw::start(obliging);
+        let (one, other) = (server.url("/one"), server.url("/other"));
+        let mut spec = GetSpec { connections, repeat: 3, ..spec(&[&one, &other]) };
+        spec.digest = true;
+        let all = run(&spec);
+        assert_eq!(
+            all.iter().map(|fetched| fetched.number).collect::<Vec<_>>(),
+            [0, 1, 2, 3, 4, 5]
+        );
+        assert_eq!(all.iter().filter(|fetched| fetched.setup.is_some()).count(), made);
+        assert!(all.iter().all(|fetched| fetched.problem.is_none()));
+        let paths: Vec<_> = server.heads().iter().map(|head| head[0].clone()).collect();
+        let round = ["GET /one HTTP/1.1", "GET /other HTTP/1.1"];
+        assert_eq!(paths, [round, round, round].concat());
+        // Of five zeros: `head -c 5 /dev/zero | sha256sum`.
+        let zeros = "8855508aade16ec573d21e6a485dfd0a7624085c1a14b5ecdd6485de0c6839a4";
+        assert_eq!(all[0].sha256.as_deref(), Some(zeros));
+    }
+}
+
+/// A server may close what is kept, whenever it likes: the request is made again, once.
+#[test]
+fn a_kept_connection_that_was_closed_is_made_anew() {
+    let server = Raw::start(|talk, _| {
+        let head = talk.hear().unwrap();
+        talk.answer(&head, 5);
+    });
+    let spec =
+        GetSpec { connections: Connections::Kept, repeat: 4, ..spec(&[&server.url("/file")]) };
+    let all = run(&spec);
+    assert!(all.iter().all(|fetched| fetched.problem.is_none()), "{all:?}");
+    assert_eq!(all.iter().filter(|fetched| fetched.setup.is_some()).count(), 4);
+}
+
+#[test]
+fn downloads_are_begun_a_gap_apart_and_no_more_at_a_time_than_allowed() {
+    let server = Raw::start(|talk, _| {
+        let head = talk.hear().unwrap();
+        thread::sleep(Duration::from_millis(if head[0].contains("/slow") { 500 } else { 0 }));
+        talk.answer(&head, 5);
+    });
+    let (slow, quick) = (server.url("/slow"), server.url("/quick"));
+    let gap = TimeDelta::from_millis(100);
+    let spec = GetSpec { parallel: 2, gap, ..spec(&[&slow, &quick, &quick, &slow]) };
+    let all = run(&spec);
+    let starts: Vec<u64> = all.iter().map(|fetched| fetched.start.as_nanos() / 1_000_000).collect();
+    assert!(starts.iter().zip(0..).all(|(start, nth)| *start >= nth * 100), "{starts:?}");
+    assert!(starts[3] < 500, "beside the first, which is slow: {starts:?}");
+    let one = GetSpec { parallel: 1, ..spec };
+    let all = run(&one);
+    assert!(all[1].start.since(all[0].start) >= all[0].took);
+}
+
+#[test]
+fn files_are_there_when_they_are_whole() {
+    let directory =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("get-{}", std::process::id()));
+    fs::create_dir(&directory).unwrap();
+    let keep = |script: Script, name: &str| {
+        let server = Raw::start(script);
+        let file = Some(directory.join(name));
+        run(&GetSpec { file, ..spec(&[&server.url("/file")]) }).remove(0)
+    };
+    let whole = keep(obliging, "whole");
+    assert!(whole.problem.is_none());
+    let cut = keep(
+        |talk, _| {
+            talk.hear();
+            talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+        },
+        "cut",
+    );
+    assert!(cut.problem.is_some());
+    let nowhere = keep(obliging, "no/where");
+    assert!(matches!(nowhere.problem, Some(ClientError::File(..))), "{nowhere:?}");
+    let names: Vec<_> = fs::read_dir(&directory).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(names, ["whole"]);
+    assert_eq!(fs::read(directory.join("whole")).unwrap(), [0; 5]);
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+/// What has arrived by then is told, and nothing is waited for.
+#[test]
+fn stopping_tells_what_there_is() {
+    let server = Raw::start(|talk, _| {
+        talk.hear();
+        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+        talk.hear();
+    });
+    let spec = GetSpec { repeat: 3, ..spec(&[&server.url("/file")]) };
+    let (stop, tally) = (Arc::new(AtomicBool::new(false)), Arc::new(Tally::default()));
+    let all = thread::scope(|scope| {
+        let run = scope.spawn(|| get(&spec, &stop, &tally).unwrap());
+        while tally.bytes() < 3 {
+            thread::sleep(Duration::from_millis(5));
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        run.join().unwrap()
+    });
+    assert_eq!(all.len(), 1);
+    assert_eq!((all[0].received, all[0].size), (3, Some(10)));
+    assert!(matches!(all[0].problem, Some(ClientError::Interrupted)));
+}

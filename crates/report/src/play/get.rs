@@ -1,0 +1,250 @@
+//! Downloads.
+
+use serde::{Deserialize, Serialize};
+use uncork_flow::quantile;
+
+use super::{column, figure, figures, words};
+use crate::number::{bytes, rate, seconds};
+use crate::table::{Style, Table, printable, push_line};
+use crate::words::counted;
+
+/// More downloads than this are told together, but for those that failed.
+const MOST_ROWS: usize = 40;
+
+/// What became of all downloads of a command.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GetDocument {
+    /// Always [`GetDocument::SCHEMA`].
+    pub schema: String,
+    /// The command.
+    pub command: String,
+    /// The downloads, in the order in which they were begun.
+    pub transfers: Vec<TransferFigures>,
+}
+
+/// What became of one. Times are from its start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferFigures {
+    /// What was asked for.
+    pub url: String,
+    /// The version of HTTP: `1.1`, `2` or `3`.
+    pub http: Option<String>,
+    /// The status of the response.
+    pub status: Option<u16>,
+    /// The sender's controller, if the server told it.
+    pub cc: Option<String>,
+    /// Bytes of the body that arrived.
+    pub bytes: u64,
+    /// Bytes that the server told the body to have.
+    pub size_bytes: Option<u64>,
+    /// When it began, after the first one.
+    pub start_s: f64,
+    /// Until the name had an address; absent where a connection was there.
+    pub resolve_ms: Option<f64>,
+    /// From then until it was connected.
+    pub connect_ms: Option<f64>,
+    /// From then until TLS was; absent where connecting includes it.
+    pub tls_ms: Option<f64>,
+    /// Until the first byte of the body.
+    pub first_byte_ms: Option<f64>,
+    /// Until the last byte, or the failure.
+    pub time_s: f64,
+    /// The body's bits over that time, if it did not fail.
+    pub goodput_bps: Option<f64>,
+    /// The SHA-256 of the body, if it was asked for.
+    pub sha256: Option<String>,
+    /// Why it failed.
+    pub problem: Option<String>,
+}
+
+impl GetDocument {
+    /// The name and version of this form.
+    pub const SCHEMA: &str = "uncork.play.get/1";
+
+    /// Those that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &TransferFigures> {
+        self.transfers.iter().filter(|transfer| transfer.problem.is_some())
+    }
+}
+
+/// A row for each download, and of many what they are together.
+pub fn get_table(document: &GetDocument, style: Style) -> String {
+    let all = &document.transfers;
+    let is_told =
+        |transfer: &&TransferFigures| all.len() <= MOST_ROWS || transfer.problem.is_some();
+    let rows: Vec<&TransferFigures> = all.iter().filter(is_told).collect();
+    let mut out = String::new();
+    if !rows.is_empty() {
+        out.push_str(&table(&rows).render(style));
+    }
+    if all.len() > 1 {
+        if !rows.is_empty() {
+            out.push('\n');
+        }
+        push_line(&mut out, &style.bold(&together(all)));
+    }
+    for transfer in all {
+        if let Some(digest) = &transfer.sha256 {
+            push_line(&mut out, &format!("{digest}  {}", printable(&transfer.url)));
+        }
+    }
+    out
+}
+
+fn table(rows: &[&TransferFigures]) -> Table {
+    let or_dash = |text: Option<String>| text.map_or_else(|| "-".to_owned(), |t| printable(&t));
+    let labels = rows.iter().map(|row| {
+        let status = row.status.map(|status| status.to_string());
+        let labels = [Some(row.url.clone()), row.http.clone(), status, row.cc.clone()];
+        let size = bytes(row.bytes as f64);
+        labels.into_iter().map(or_dash).chain([size]).collect::<Vec<_>>()
+    });
+    let mut cells: Vec<Vec<String>> = labels.collect();
+    let values: [fn(&TransferFigures) -> Option<f64>; 5] = [
+        |row| row.connect_ms,
+        |row| row.tls_ms,
+        |row| row.first_byte_ms,
+        |row| Some(row.time_s),
+        |row| row.goodput_bps.map(|bps| bps / 1e6),
+    ];
+    for value in values {
+        for (row, cell) in cells.iter_mut().zip(column(rows.iter().map(|row| value(row)))) {
+            row.push(cell);
+        }
+    }
+    let columns = vec![
+        words(""),
+        figures("", "HTTP"),
+        figures("", "status"),
+        words("cc"),
+        figures("", "body"),
+        figures("connect", "ms"),
+        figures("TLS", "ms"),
+        figures("first byte", "ms"),
+        figures("time", "s"),
+        figures("goodput", "Mbit/s"),
+    ];
+    Table { columns, rows: cells }
+}
+
+/// `5 transfers of 50 MB: time 4.41 s (p50), 4.52 s (p95); …`
+fn together(all: &[TransferFigures]) -> String {
+    let whole: Vec<&TransferFigures> =
+        all.iter().filter(|transfer| transfer.problem.is_none()).collect();
+    let sum: u64 = all.iter().map(|transfer| transfer.bytes).sum();
+    let mut parts =
+        vec![format!("{}, {}", counted(all.len() as u64, "transfer"), bytes(sum as f64))];
+    let spread = |values: Vec<f64>| {
+        let at = |q| quantile(&values, q).map_or_else(|| "-".to_owned(), seconds);
+        format!("{} (p50), {} (p95)", at(0.5), at(0.95))
+    };
+    if !whole.is_empty() {
+        let firsts = whole.iter().filter_map(|transfer| transfer.first_byte_ms);
+        let times = whole.iter().map(|transfer| transfer.time_s);
+        let rates: Vec<f64> = whole.iter().filter_map(|transfer| transfer.goodput_bps).collect();
+        parts.push(format!("first byte {}", spread(firsts.map(|ms| ms / 1e3).collect())));
+        parts.push(format!("time {}", spread(times.collect())));
+        if let Some(median) = quantile(&rates, 0.5) {
+            parts.push(format!("goodput {} (p50)", rate(median)));
+        }
+    }
+    let failed = all.len() - whole.len();
+    parts.extend((failed > 0).then(|| format!("{failed} failed")));
+    parts.join("; ")
+}
+
+/// A header line and a line for each download, with the names of the JSON form.
+pub fn get_csv(document: &GetDocument) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    for transfer in &document.transfers {
+        let mut row = transfer.clone();
+        for value in [
+            &mut row.resolve_ms,
+            &mut row.connect_ms,
+            &mut row.tls_ms,
+            &mut row.first_byte_ms,
+            &mut row.goodput_bps,
+        ] {
+            *value = figure(*value);
+        }
+        row.start_s = figure(Some(row.start_s)).unwrap_or_default();
+        row.time_s = figure(Some(row.time_s)).unwrap_or_default();
+        writer.serialize(row).expect("flat rows into memory");
+    }
+    let bytes = writer.into_inner().expect("memory takes every byte");
+    String::from_utf8(bytes).expect("made of strings")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document() -> GetDocument {
+        let whole = TransferFigures {
+            url: "https://example.org/large".to_owned(),
+            http: Some("2".to_owned()),
+            status: Some(200),
+            cc: Some("bbr".to_owned()),
+            bytes: 10_000_000,
+            size_bytes: Some(10_000_000),
+            resolve_ms: Some(0.1),
+            connect_ms: Some(50.25),
+            tls_ms: Some(51.0),
+            first_byte_ms: Some(152.5),
+            time_s: 4.5,
+            goodput_bps: Some(17_777_777.777),
+            sha256: Some("00ff".to_owned()),
+            ..TransferFigures::default()
+        };
+        let failed = TransferFigures {
+            url: "https://example.org/\u{1b}[1m".to_owned(),
+            start_s: 1.0,
+            time_s: 0.25,
+            problem: Some("refused".to_owned()),
+            ..TransferFigures::default()
+        };
+        let schema = GetDocument::SCHEMA.to_owned();
+        let command = "uncork play get".to_owned();
+        GetDocument { schema, command, transfers: vec![whole, failed] }
+    }
+
+    #[test]
+    fn a_row_for_each_and_a_line_for_all() {
+        let expected = [
+            "                                                     connect   TLS  first byte   time  goodput",
+            "                           HTTP  status  cc    body       ms    ms          ms      s   Mbit/s",
+            "https://example.org/large     2     200  bbr  10 MB     50.2  51.0         152  4.500     17.8",
+            "https://example.org/\u{fffd}[1m      -       -  -      0 B        -     -           -  0.250        -",
+            "",
+            "2 transfers, 10 MB; first byte 152 ms (p50), 152 ms (p95); time 4.5 s (p50), 4.5 s (p95); \
+             goodput 17.8 Mbit/s (p50); 1 failed",
+            "00ff  https://example.org/large",
+            "",
+        ];
+        assert_eq!(get_table(&document(), Style::Plain), expected.join("\n"));
+    }
+
+    #[test]
+    fn a_line_for_each() {
+        let expected = "\
+url,http,status,cc,bytes,size_bytes,start_s,resolve_ms,connect_ms,tls_ms,first_byte_ms,time_s,\
+goodput_bps,sha256,problem
+https://example.org/large,2,200,bbr,10000000,10000000,0.0,0.1,50.25,51.0,152.5,4.5,17777800.0,00ff,
+https://example.org/\u{1b}[1m,,,,0,,1.0,,,,,0.25,,,refused
+";
+        assert_eq!(get_csv(&document()), expected);
+    }
+
+    #[test]
+    fn of_many_only_those_that_failed_are_told_one_by_one() {
+        let mut document = document();
+        let failed = document.transfers.remove(1);
+        document.transfers[0].sha256 = None;
+        document.transfers = vec![document.transfers[0].clone(); MOST_ROWS];
+        assert_eq!(get_table(&document, Style::Plain).lines().count(), MOST_ROWS + 4);
+        document.transfers.push(failed);
+        let table = get_table(&document, Style::Plain);
+        assert_eq!(table.lines().count(), 5, "{table}");
+        assert!(table.contains("41 transfers, 400 MB; first byte"), "{table}");
+    }
+}
