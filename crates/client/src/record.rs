@@ -53,5 +53,7 @@ pub(crate) fn unknown(group: &str, cc: Option<&str>, flow: u32) -> FlowRecord {
         rtt_ms: None,
         queue_ms: None,
         playback: None,
+        service: None,
+        choice: None,
     }
 }
