@@ -44,6 +44,8 @@ fn public(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     fs::create_dir(scratch.path("public")).expect("a directory");
     fs::write(scratch.path("public/file"), "fine").expect("a file");
+    let policy = "[[rule]]\nhost = \"*-bbr*\"\nuse = { tcp = \"bbr\" }\n";
+    fs::write(scratch.path("policy.toml"), policy).expect("a policy");
     scratch
 }
 
@@ -82,7 +84,7 @@ fn the_documentation_serves() {
         }
         assert_eq!(server.end(), Some(0), "{line}");
     }
-    assert_eq!(count, 4);
+    assert_eq!(count, 6);
     let records = fs::read_to_string(scratch.path("responses.jsonl")).expect("the records");
     assert!(records.starts_with(r#"{"engine":"serve","group":"bbr","cc":"bbr","#), "{records}");
     assert_eq!(records.lines().count(), 1);

@@ -130,9 +130,6 @@ impl Policy {
         if !self.experiments.is_empty() {
             parts.push(format!(", {experiments} of {arms}"));
         }
-        if self.asks_origin() {
-            parts.push("; `asn` and `country` hold for nobody without a database".to_owned());
-        }
         parts.concat()
     }
 

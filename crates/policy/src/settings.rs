@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use uncork_cc::CcSpec;
+use uncork_cc::{Algorithm, CcSpec};
 use uncork_units::{ByteCount, Rate};
 
 /// What a connection is given.
@@ -36,6 +36,14 @@ pub enum InitialWindowError {
     NoUnit,
     /// It is less than a packet, or more than any network takes at once.
     OutOfRange,
+}
+
+/// What connections are given if nothing says what.
+impl Default for Settings {
+    fn default() -> Self {
+        let quic = CcSpec::new(Algorithm::Cubic);
+        Self { quic, tcp: None, initial_window: None, pacing_cap: None }
+    }
 }
 
 impl InitialWindow {

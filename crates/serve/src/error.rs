@@ -5,6 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use uncork_policy::{OriginError, PolicyError};
+
 /// What a server cannot start or end with. Printed, it says what and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -15,8 +17,19 @@ pub enum ServeError {
     NoOpenat2,
     /// Nothing can listen there.
     Listen(SocketAddr, io::Error),
-    /// The kernel has no such congestion control, or not for everybody; this says which it has.
-    Congestion(String),
+    /// The kernel has no such congestion control, or not for everybody.
+    Congestion {
+        /// The policy that asks for it, if it is one.
+        policy: Option<String>,
+        /// What it has.
+        problem: String,
+    },
+    /// A file with a policy or a database cannot be read.
+    Unreadable(&'static str, PathBuf, io::Error),
+    /// A policy cannot be used. [`PolicyError::render`] shows the place.
+    Policy(PathBuf, PolicyError),
+    /// A database of where clients are cannot be used.
+    Database(PathBuf, OriginError),
     /// A certificate or key cannot be used.
     Certificate(PathBuf, String),
     /// No certificate of its own can be made.
@@ -32,7 +45,14 @@ pub enum ServeError {
 impl ServeError {
     /// Whether what was asked for can be nowhere, as opposed to not here.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Plain(_) | Self::Certificate(..))
+        matches!(
+            self,
+            Self::Plain(_)
+                | Self::Certificate(..)
+                | Self::Unreadable(..)
+                | Self::Policy(..)
+                | Self::Database(..)
+        )
     }
 }
 
@@ -47,7 +67,17 @@ impl fmt::Display for ServeError {
                  and a seccomp policy that allows it",
             ),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
-            Self::Congestion(problem) => f.write_str(problem),
+            Self::Congestion { policy: None, problem } => f.write_str(problem),
+            Self::Congestion { policy: Some(name), problem } => {
+                write!(f, "cannot use the policy '{name}': {problem}")
+            }
+            Self::Unreadable(what, path, error) => {
+                write!(f, "cannot read the {what} '{}': {error}", path.display())
+            }
+            Self::Policy(path, error) => {
+                write!(f, "cannot use the policy '{}': {error}", path.display())
+            }
+            Self::Database(path, error) => write!(f, "cannot use '{}': {error}", path.display()),
             Self::Certificate(path, problem) => {
                 write!(f, "cannot use '{}': {problem}; give files in PEM", path.display())
             }

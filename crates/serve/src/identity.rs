@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -11,6 +11,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::error::ServeError;
+use crate::swap::Swap;
 
 /// How clients know the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub enum Identity {
 
 /// The certificate in force, for all transports. A connection has that which is there when it comes.
 #[derive(Debug)]
-pub(crate) struct Certificates(RwLock<Arc<CertifiedKey>>);
+pub(crate) struct Certificates(Swap<CertifiedKey>);
 
 impl Certificates {
     /// None for a server that has no identity; `addresses` are what one made here is for.
@@ -43,13 +44,19 @@ impl Certificates {
             Identity::SelfSigned => self_signed(addresses)?,
             Identity::Files { certificate, key } => from_files(certificate, key)?,
         };
-        Ok(Some(Arc::new(Self(RwLock::new(Arc::new(certified))))))
+        Ok(Some(Arc::new(Self(Swap::new(certified)))))
+    }
+
+    /// Puts others in force, if they belong together.
+    pub(crate) fn replace(&self, certificate: &Path, key: &Path) -> Result<(), ServeError> {
+        self.0.set(from_files(certificate, key)?);
+        Ok(())
     }
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+        Some(self.0.get())
     }
 }
 

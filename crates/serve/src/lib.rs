@@ -1,11 +1,13 @@
-//! A file server whose congestion control is chosen per listener.
+//! A file server whose congestion control is chosen for each connection.
 //!
-//! Three parts that know little of each other: [`site`] answers a request's head with a response,
-//! whatever carries it; `tcp` carries HTTP/1.1 and HTTP/2 over the kernel's TCP, each listener with
-//! a controller of its own; `evidence` tells of each response what the kernel knows of its connection.
+//! Four parts that know little of each other: [`site`] answers a request's head with a response,
+//! whatever carries it; `choice` says what a connection is given, by its listener or by a policy; `tcp`
+//! carries HTTP/1.1 and HTTP/2 over the kernel's TCP, and puts in force what was chosen; `evidence` tells
+//! of each response what the kernel knows of its connection. What it is told by files may be replaced
+//! while it serves: policy, databases, certificate.
 #![cfg(target_os = "linux")]
-#![forbid(unsafe_code)]
 
+mod choice;
 mod clock;
 mod error;
 mod evidence;
@@ -13,6 +15,8 @@ mod identity;
 mod limits;
 mod server;
 pub mod site;
+mod sources;
+mod swap;
 mod tcp;
 
 pub use error::ServeError;
@@ -20,4 +24,5 @@ pub use evidence::RecordsSummary;
 pub use identity::Identity;
 pub use limits::Limits;
 pub use server::{Server, ServerSpec};
+pub use sources::Reloaded;
 pub use tcp::{ListenerSpec, Listening};

@@ -10,13 +10,17 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
+use uncork_policy::{Origins, Policy, Settings};
 
+use crate::choice::Chooser;
 use crate::clock;
 use crate::error::ServeError;
 use crate::evidence::{Probe, Records, RecordsSummary, Writer};
-use crate::identity::{Certificates, Identity};
+use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::site::{Site, SiteOptions};
+use crate::sources::{Reloaded, Sources, described};
+use crate::swap::Swap;
 use crate::tcp::{self, Accepted, ListenerSpec, Listening};
 
 /// How long reads that wait for a disk may hold up the end.
@@ -31,6 +35,10 @@ pub struct ServerSpec {
     pub site: SiteOptions,
     /// Where.
     pub listeners: Vec<ListenerSpec>,
+    /// The file with the policy that chooses for connections of listeners which do not.
+    pub policy: Option<PathBuf>,
+    /// Databases in MaxMind's format that tell where clients are, of which several are asked in turn.
+    pub geo: Vec<PathBuf>,
     /// Who the server is.
     pub identity: Identity,
     /// Plain HTTP may be served beyond this machine.
@@ -49,6 +57,8 @@ pub struct Server {
     listeners: Vec<JoinHandle<()>>,
     stop: watch::Sender<Option<Instant>>,
     writer: Option<Writer>,
+    policy: Option<Arc<Swap<Policy>>>,
+    sources: Sources,
 }
 
 /// When to end: `None` while there is no reason to.
@@ -84,7 +94,7 @@ impl ServerSpec {
         self.listeners.iter().try_for_each(|listener| listener.socket().map(drop))
     }
 
-    fn prepare(&self) -> Result<(Site, Option<TlsAcceptor>), ServeError> {
+    fn prepare(&self) -> Result<Prepared, ServeError> {
         let addresses: Vec<SocketAddr> = self.listeners.iter().map(|it| it.address).collect();
         let exposed = addresses.iter().find(|address| !address.ip().is_loopback());
         if let (Identity::Plain, false, Some(exposed)) =
@@ -93,8 +103,35 @@ impl ServerSpec {
             return Err(ServeError::Plain(*exposed));
         }
         let site = Site::open(&self.root, self.site.clone())?;
-        let certificates = Certificates::load(&self.identity, &addresses)?;
-        Ok((site, certificates.map(tcp::acceptor).transpose()?))
+        let mut sources = Sources::default();
+        let certificates = sources.certificates(&self.identity, &addresses)?;
+        let tls = certificates.map(tcp::acceptor).transpose()?;
+        let policy = self.policy.as_deref().map(|path| sources.policy(path)).transpose()?;
+        let origins = sources.origins(&self.geo)?;
+        Ok(Prepared { site, tls, policy, origins, sources })
+    }
+}
+
+/// What there must be before anything listens.
+struct Prepared {
+    site: Site,
+    tls: Option<TlsAcceptor>,
+    policy: Option<Arc<Swap<Policy>>>,
+    origins: Arc<Swap<Origins>>,
+    sources: Sources,
+}
+
+impl Prepared {
+    fn chooser(&self, listener: &ListenerSpec) -> Chooser {
+        let origins = Arc::clone(&self.origins);
+        match (&self.policy, &listener.cc) {
+            (Some(policy), None) => Chooser::by_policy(&listener.name, Arc::clone(policy), origins),
+            (_, cc) => {
+                let tcp = cc.as_deref().map(Into::into);
+                let settings = Settings { tcp, ..Settings::default() };
+                Chooser::fixed(cc.as_deref().unwrap_or("default"), settings, origins)
+            }
+        }
     }
 }
 
@@ -105,14 +142,16 @@ impl Server {
     ///
     /// What cannot be served, or not here: see [`ServeError`].
     pub fn start(spec: &ServerSpec) -> Result<Self, ServeError> {
-        let (site, tls) = spec.prepare()?;
+        let prepared = spec.prepare()?;
         let runtime = runtime()?;
         let bound = {
             let _context = runtime.enter();
             spec.listeners.iter().map(ListenerSpec::listen).collect::<Result<Vec<_>, _>>()?
         };
         let (evidence, writer) = evidence(spec)?;
-        let is_tls = tls.is_some();
+        let is_tls = prepared.tls.is_some();
+        let choosers: Vec<_> = spec.listeners.iter().map(|it| prepared.chooser(it)).collect();
+        let Prepared { site, tls, policy, sources, .. } = prepared;
         let shared = Arc::new(Shared {
             site: Arc::new(site),
             tls,
@@ -123,22 +162,34 @@ impl Server {
         });
         let (stop, stopped) = watch::channel(None);
         let (mut listening, mut listeners) = (Vec::new(), Vec::new());
-        for (spec, (listener, address, cc)) in spec.listeners.iter().zip(bound) {
-            let accepted = Accepted {
-                shared: Arc::clone(&shared),
-                cc: spec.cc.clone(),
-                label: spec.cc.clone().unwrap_or_else(|| "default".to_owned()),
-                stop: stopped.clone(),
-            };
+        for (chooser, (listener, address, cc)) in choosers.into_iter().zip(bound) {
+            let cc = if chooser.is_by_policy() { "policy".to_owned() } else { cc };
+            let accepted = Accepted { shared: Arc::clone(&shared), chooser, stop: stopped.clone() };
             listening.push(Listening { address, cc, is_tls });
             listeners.push(runtime.spawn(tcp::accept(listener, accepted, stopped.clone())));
         }
-        Ok(Self { runtime, listening, listeners, stop, writer })
+        Ok(Self { runtime, listening, listeners, stop, writer, policy, sources })
     }
 
     /// Where it listens, in the order asked for.
     pub fn listening(&self) -> &[Listening] {
         &self.listening
+    }
+
+    /// The policy in force, in a line, if there is one.
+    pub fn policy(&self) -> Option<String> {
+        self.policy.as_ref().map(|policy| described(&policy.get()))
+    }
+
+    /// Reads the policy, the databases and the certificate again. New connections have what is new;
+    /// where something is wrong, what was in force stays so.
+    pub fn reload(&mut self) -> Vec<Reloaded> {
+        self.sources.reload()
+    }
+
+    /// The same for those files that have changed by now, and have not since the last call.
+    pub fn reload_changed(&mut self) -> Vec<Reloaded> {
+        self.sources.reload_changed()
     }
 
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.

@@ -3,50 +3,27 @@
 
 mod common;
 
-use std::fs::{self, File};
-use std::io::BufReader;
+use std::fs;
 use std::process::Command;
 
-use common::{Scratch, Served, content, spec};
-use uncork_diag::{Diag, Query};
-use uncork_flow::{FlowRecord, read_json_lines};
-use uncork_serve::{Identity, ListenerSpec, Server};
+use common::{Scratch, Served, available, content, listener, records, spec};
+use uncork_serve::{Identity, Server};
 
 const LENGTH: usize = 3_000_000;
-
-/// What this kernel has, of which each is tried.
-fn available() -> Vec<String> {
-    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let names = fs::read_to_string(path).expect("the kernel's list");
-    names.split_whitespace().map(str::to_owned).collect()
-}
 
 #[test]
 fn each_listener_has_the_controller_asked_for() {
     let scratch = Scratch::new();
     scratch.write("file", "fine");
     let mut spec = spec(&scratch.0);
-    let address = spec.listeners[0].address;
-    let listener = |cc: &String| ListenerSpec { address, cc: Some(cc.clone()) };
-    spec.listeners = available().iter().map(listener).collect();
+    spec.listeners = available().iter().map(|cc| listener(cc, Some(cc))).collect();
     let served = Served::new(&spec);
     for (listening, name) in served.server.listening().iter().zip(available()) {
         assert_eq!(listening.cc, name);
         let mut client = common::Client::new(listening.address);
         let response = client.request("GET", "/file", "").expect("a response");
         assert_eq!(response.header("server-timing"), format!("cc;desc=\"{name}\""));
-        // The kernel's own word, for the accepted socket.
-        let local = client.0.get_ref().local_addr().expect("an address");
-        let mut told = None;
-        let query = Query { local_port: Some(listening.address.port()), ..Query::default() };
-        let mut diag = Diag::open().expect("sock_diag");
-        diag.dump(&query, |connection| {
-            if connection.remote == local {
-                told = connection.cc;
-            }
-        })
-        .expect("a dump");
-        assert_eq!(told.expect("a connection").as_str(), name);
+        assert_eq!(client.controller(), name);
     }
     served.stop();
 }
@@ -61,11 +38,6 @@ fn a_controller_that_is_not_there_is_an_error_with_those_that_are() {
         assert!(error.contains("no congestion control 'nosuchcc'"), "{error}");
         assert!(error.contains(&available().join(", ")), "{error}");
     }
-}
-
-fn records(scratch: &Scratch) -> Vec<FlowRecord> {
-    let file = File::open(scratch.path("records")).expect("the file");
-    read_json_lines(BufReader::new(file)).expect("records")
 }
 
 /// Over loopback the figures are those of the file: nothing is lost, and TLS or heads add little.
@@ -91,8 +63,7 @@ fn a_response_leaves_a_record() {
     drop(broken);
     let summary = served.stop();
     assert_eq!((summary.written, summary.lost), (4, 0));
-    let mut records = records(&scratch);
-    records.sort_by_key(|record| (record.flow, record.start_ns));
+    let records = records(&scratch.path("records"));
     for record in &records {
         assert_eq!((record.engine.as_str(), record.cc.as_str()), ("serve", "reno"));
     }
@@ -143,10 +114,10 @@ fn curl_gets_files_over_both_versions() {
     let sizes = String::from_utf8_lossy(&curl.stdout).into_owned();
     assert_eq!(sizes.lines().filter(|size| *size == LENGTH.to_string()).count(), 20, "{sizes}");
     served.stop();
-    let records = records(&scratch);
+    let records = records(&scratch.path("records"));
     assert_eq!(records.len(), 22);
     for record in &records {
-        assert_eq!(Some(record.bytes_delivered), record.size_bytes);
+        assert_eq!(Some(record.bytes_delivered), record.size_bytes, "{record:?}");
         assert!(record.completion_ns.is_some(), "{record:?}");
     }
 }

@@ -30,7 +30,13 @@ fn read(args: &FileArgs) -> Result<Policy, Failure> {
 
 fn check(args: &FileArgs) -> Result<(), Failure> {
     let policy = read(args)?;
-    stdout::write(format!("{}: {}\n", policy.name(), policy.summary()).as_bytes())
+    let databases = if policy.asks_origin() {
+        "; `asn` and `country` hold for nobody without a database"
+    } else {
+        ""
+    };
+    let line = format!("{}: {}{databases}\n", policy.name(), policy.summary());
+    stdout::write(line.as_bytes())
 }
 
 fn explain(args: &ExplainArgs) -> Result<(), Failure> {

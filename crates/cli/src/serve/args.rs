@@ -12,11 +12,12 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   uncork serve --root public
   uncork serve --root public --self-signed --listen 0.0.0.0:8443 --cc bbr --records responses.jsonl
+  uncork serve --root public --policy policy.toml --listen public@127.0.0.1:8080 --listen internal@127.0.0.1:8081
   uncork serve --root public --tls-cert chain.pem --tls-key key.pem --listen '[::]:443' --listen '[::]:8443=cubic'";
 
 pub(super) const AFTER: &str = "\
 HTTP/1.1 and HTTP/2 over the kernel's TCP. SIGTERM and Ctrl-C let responses come to their end for --grace; \
-a second one ends at once. Files that begin with a dot, and links that lead out of the root, are not there.
+a second one ends at once. SIGHUP reads policy, databases and certificate again; so does a change of them. Files that begin with a dot, and links that lead out of the root, are not there.
 
 Exit status: 0 stopped by a signal, or all is well (--check); 2 wrong usage; 3 the environment cannot do it \
 (such as a congestion control that the kernel lacks, or an address that is taken); 5 a bug.";
@@ -41,13 +42,20 @@ pub(crate) struct ServeArgs {
     /// Cache-Control of all files, such as 'public, max-age=3600'
     #[arg(long, value_name = "VALUE", help_heading = "Files")]
     pub(super) cache_control: Option<String>,
-    /// Where to listen, with a congestion control of its own behind =; may be repeated
-    #[arg(long, value_name = "ADDR:PORT[=CC]", default_value = "127.0.0.1:8080")]
+    /// Where to listen; policies know the listener by NAME, or by ADDR:PORT as it is written here; a congestion
+    /// control of its own goes behind =; may be repeated
+    #[arg(long, value_name = "[NAME@]ADDR:PORT[=CC]", default_value = "127.0.0.1:8080")]
     #[arg(help_heading = "Transport")]
     pub(super) listen: Vec<Listen>,
     /// Congestion control of the other listeners, by the kernel's name: bbr, cubic; else the kernel chooses
     #[arg(long, value_name = "NAME", help_heading = "Transport")]
     pub(super) cc: Option<String>,
+    /// The policy that chooses the congestion control of each connection (docs/policy.md)
+    #[arg(long, value_name = "FILE", help_heading = "Transport")]
+    pub(super) policy: Option<PathBuf>,
+    /// Database in MaxMind's format that tells where clients are; several are asked in turn
+    #[arg(long, value_name = "FILE.mmdb", help_heading = "Transport")]
+    pub(super) geo: Vec<PathBuf>,
     /// The certificate and those between it and an authority, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Transport")]
     pub(super) tls_cert: Option<PathBuf>,
@@ -78,9 +86,10 @@ pub(crate) struct ServeArgs {
     pub(super) quiet: bool,
 }
 
-/// `127.0.0.1:8080` or `127.0.0.1:8080=bbr`.
+/// `127.0.0.1:8080`, `127.0.0.1:8080=bbr` or `internal@127.0.0.1:8080`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Listen {
+    pub(super) name: String,
     pub(super) address: SocketAddr,
     pub(super) cc: Option<String>,
 }
@@ -89,17 +98,24 @@ impl std::str::FromStr for Listen {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (address, cc) = match text.split_once('=') {
-            Some((address, cc)) => (address, Some(cc)),
+        let (place, cc) = match text.split_once('=') {
+            Some((place, cc)) => (place, Some(cc)),
             None => (text, None),
         };
         if cc.is_some_and(str::is_empty) {
             return Err("a congestion control is expected behind '=': write 127.0.0.1:8080=bbr");
         }
+        let (name, address) = place.split_once('@').unwrap_or((place, place));
+        let usual = |c: char| c.is_ascii_graphic();
+        if name.is_empty() || !name.chars().all(usual) {
+            return Err(
+                "a name without spaces is expected before '@': write internal@127.0.0.1:8080",
+            );
+        }
         let address = address.parse();
         let address = address
             .map_err(|_| "an address and a port are expected: write 127.0.0.1:8080 or [::]:8080")?;
-        Ok(Self { address, cc: cc.map(str::to_owned) })
+        Ok(Self { name: name.to_owned(), address, cc: cc.map(str::to_owned) })
     }
 }
 
@@ -108,12 +124,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_may_have_a_controller_of_its_own() {
-        let listen: Listen = "[::1]:443=cubic".parse().expect("a listener");
-        assert_eq!(listen.address, "[::1]:443".parse().expect("an address"));
-        assert_eq!(listen.cc.as_deref(), Some("cubic"));
-        assert_eq!("1.2.3.4:0".parse::<Listen>().map(|listen| listen.cc), Ok(None));
-        for wrong in ["443", "localhost:80", "1.2.3.4", "1.2.3.4:80=", "[::]:80:bbr"] {
+    fn a_listener_may_have_a_name_and_a_controller_of_its_own() {
+        for (text, name, address, cc) in [
+            ("1.2.3.4:0", "1.2.3.4:0", "1.2.3.4:0", None),
+            ("[::1]:443=cubic", "[::1]:443", "[::1]:443", Some("cubic")),
+            ("internal@[::1]:443", "internal", "[::1]:443", None),
+            ("in-1@1.2.3.4:80=bbr", "in-1", "1.2.3.4:80", Some("bbr")),
+        ] {
+            let listen: Listen = text.parse().expect("a listener");
+            assert_eq!(listen.address, address.parse().expect("an address"));
+            assert_eq!((listen.name.as_str(), listen.cc.as_deref()), (name, cc));
+        }
+        for wrong in [
+            "443",
+            "localhost:80",
+            "1.2.3.4",
+            "1.2.3.4:80=",
+            "[::]:80:bbr",
+            "@1.2.3.4:80",
+            "a@",
+            "a b@1.2.3.4:80",
+            "a@b@1.2.3.4:80",
+        ] {
             assert!(wrong.parse::<Listen>().is_err(), "{wrong}");
         }
     }

@@ -1,30 +1,43 @@
 //! Serving until a signal comes.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use signal_hook::consts::SIGHUP;
 use uncork_serve::site::SiteOptions;
-use uncork_serve::{Identity, Limits, ListenerSpec, ServeError, Server, ServerSpec};
+use uncork_serve::{Identity, Limits, ListenerSpec, Reloaded, ServeError, Server, ServerSpec};
 
-use super::args::ServeArgs;
-use crate::args::shown;
+use super::args::{Listen, ServeArgs};
+use crate::args::{Color, shown};
+use crate::color;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
 use crate::stdout;
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);
+/// After how many of these to look whether files have changed.
+const LOOKS: u32 = 20;
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
     if args.check {
         return spec.check().map_err(|error| refused(&error));
     }
-    let stop = flag_on_signal()?;
-    let server = Server::start(&spec).map_err(|error| refused(&error))?;
+    let (stop, reload) = (flag_on_signal()?, flag_on_hangup()?);
+    let mut server = Server::start(&spec).map_err(|error| refused(&error))?;
     announce(&server)?;
-    wait(&stop);
+    if let Some(policy) = server.policy().filter(|_| !args.quiet) {
+        eprintln!("note: {policy}");
+    }
+    wait(&stop, &reload, |ordered| {
+        let files = if ordered { server.reload() } else { server.reload_changed() };
+        for reloaded in &files {
+            tell(reloaded, args.quiet);
+        }
+    });
     let grace = Duration::from_nanos(args.grace.as_nanos());
     if !args.quiet {
         eprintln!("note: no more requests; responses may come to their end for {}", args.grace);
@@ -37,9 +50,46 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn wait(stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
+/// Waits for `stop`. Meanwhile lets files be read again when `reload` orders so, and when they may have
+/// changed.
+fn wait(stop: &AtomicBool, reload: &AtomicBool, mut again: impl FnMut(bool)) {
+    for turn in 1_u32.. {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let ordered = reload.swap(false, Ordering::Relaxed);
+        if ordered || turn.is_multiple_of(LOOKS) {
+            again(ordered);
+        }
         thread::sleep(INTERVAL);
+    }
+}
+
+fn flag_on_hangup() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let registered = signal_hook::flag::register(SIGHUP, Arc::clone(&flag));
+    let failed = |error| Failure::Environment(format!("cannot listen for signals: {error}"));
+    registered.map(|_| flag).map_err(failed)
+}
+
+fn tell(reloaded: &Reloaded, quiet: bool) {
+    match &reloaded.result {
+        Ok(_) if quiet => {}
+        Ok(line) => eprintln!("note: read again: {line}"),
+        Err(error) => {
+            eprintln!("{}", shown_error(error));
+            eprintln!("note: the {} before that stays in force", reloaded.what);
+        }
+    }
+}
+
+/// With its place, if it has one.
+fn shown_error(error: &ServeError) -> String {
+    match error {
+        ServeError::Policy(path, error) => {
+            error.render(&path.display().to_string(), color::on_stderr(Color::Auto))
+        }
+        error => format!("error: {error}"),
     }
 }
 
@@ -51,8 +101,12 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         _ if args.self_signed => Identity::SelfSigned,
         _ => Identity::Plain,
     };
-    let cc = |own: &Option<String>| own.clone().or_else(|| args.cc.clone());
-    let listeners = args.listen.iter();
+    one_who_chooses(args)?;
+    let listener = |listen: &Listen| ListenerSpec {
+        name: listen.name.clone(),
+        address: listen.address,
+        cc: listen.cc.clone().or_else(|| args.cc.clone()),
+    };
     Ok(ServerSpec {
         root: args.root.clone(),
         site: SiteOptions {
@@ -61,14 +115,32 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
             cors: header("cors", args.cors.as_deref())?,
             cache_control: header("cache_control", args.cache_control.as_deref())?,
         },
-        listeners: listeners
-            .map(|listen| ListenerSpec { address: listen.address, cc: cc(&listen.cc) })
-            .collect(),
+        listeners: args.listen.iter().map(listener).collect(),
+        policy: args.policy.clone(),
+        geo: args.geo.clone(),
         identity,
         plain_anywhere: args.plain,
         limits: Limits { connections: args.connections.max(1) as usize, ..Limits::default() },
         records: args.records.clone(),
     })
+}
+
+/// A policy chooses for all listeners, by their names if need be.
+fn one_who_chooses(args: &ServeArgs) -> Result<(), Failure> {
+    if args.policy.is_none() {
+        return Ok(());
+    }
+    let chooses = |listen: &Listen| Some((listen.name.clone(), listen.cc.clone()?));
+    let (what, remedy) = if let Some(cc) = &args.cc {
+        (format!("'--cc {cc}'"), format!("[default] with tcp = \"{cc}\""))
+    } else if let Some((name, cc)) = args.listen.iter().find_map(chooses) {
+        let rule = format!("[[rule]] with listener = \"{name}\" and use = {{ tcp = \"{cc}\" }}");
+        (format!("'={cc}' of '--listen'"), rule)
+    } else {
+        return Ok(());
+    };
+    let message = format!("{what} and '--policy' both choose the congestion control");
+    Err(Failure::Usage(format!("{message}: leave it out, and write into the policy: {remedy}")))
 }
 
 /// The argument `id` as the value of a header.
@@ -92,6 +164,9 @@ fn announce(server: &Server) -> Result<(), Failure> {
 }
 
 fn refused(error: &ServeError) -> Failure {
+    if matches!(error, ServeError::Policy(..)) {
+        return Failure::Shown(shown_error(error));
+    }
     let message = error.to_string();
     if error.is_usage() { Failure::Usage(message) } else { Failure::Environment(message) }
 }

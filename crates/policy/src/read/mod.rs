@@ -7,19 +7,10 @@ mod rule;
 mod settings;
 mod time;
 
-use uncork_cc::{Algorithm, CcSpec};
 use uncork_config::{ConfigError, Node, Result, Section};
 
 use crate::Settings;
 use crate::policy::{Policy, When, fingerprint};
-
-/// What connections are given if the policy says nothing at all.
-const OTHERWISE: Settings = Settings {
-    quic: CcSpec::new(Algorithm::Cubic),
-    tcp: None,
-    initial_window: None,
-    pacing_cap: None,
-};
 
 /// When a server asks for the last time.
 const WHEN: [(&str, When); 2] = [("once", When::Once), ("each_request", When::EachRequest)];
@@ -31,9 +22,9 @@ pub(crate) fn policy(name: &str, text: &str) -> Result<Policy> {
     let file = Section::new("a policy", &whole, &tree, keys::FILE)?;
     let key = file.read("key", key)?.unwrap_or_default();
     let default = file.read("default", |node| {
-        settings::settings("[default]", file.key_place("default"), node, &OTHERWISE)
+        settings::settings("[default]", file.key_place("default"), node, &Settings::default())
     })?;
-    let default = default.unwrap_or(OTHERWISE);
+    let default = default.unwrap_or_default();
     let experiments = experiment::experiments(&file, key, &default)?;
     let rules = rule::rules(&tree, text, &experiments, &default)?;
     Ok(Policy {

@@ -1,5 +1,6 @@
 //! One request and its response.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use uncork_diag::TcpInfo;
@@ -7,11 +8,14 @@ use uncork_flow::{Distribution, FlowRecord, Quantiles};
 use uncork_units::TimeDelta;
 
 use super::observer::Labels;
+use crate::choice::InForce;
 
 /// What is known of a response so far.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) began: Instant,
+    /// What was in force for it.
+    in_force: Arc<InForce>,
     /// What the kernel knew of the connection then.
     pub(super) before: TcpInfo,
     /// Bytes that the connection's socket had taken by then.
@@ -40,9 +44,16 @@ pub(super) enum Ending {
 }
 
 impl Exchange {
-    pub(super) fn new(began: Instant, before: &TcpInfo, from: u64, size: u64) -> Self {
+    pub(super) fn new(
+        began: Instant,
+        in_force: Arc<InForce>,
+        before: &TcpInfo,
+        from: u64,
+        size: u64,
+    ) -> Self {
         Self {
             began,
+            in_force,
             before: *before,
             from,
             first: None,
@@ -78,8 +89,8 @@ impl Exchange {
         };
         FlowRecord {
             engine: "serve".to_owned(),
-            group: labels.group.clone(),
-            cc: labels.cc.clone(),
+            group: self.in_force.chosen().group.clone(),
+            cc: self.in_force.cc().to_owned(),
             seed: 0,
             flow: labels.connection,
             start_ns: self.began.saturating_duration_since(labels.epoch).as_nanos() as u64,
@@ -104,7 +115,7 @@ impl Exchange {
             queue_ms: None,
             playback: None,
             service: None,
-            choice: None,
+            choice: self.in_force.choice(),
         }
     }
 

@@ -24,10 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What all records of a connection say.
 #[derive(Clone, Debug)]
 pub(crate) struct Labels {
-    /// The listener's label.
-    pub(crate) group: String,
-    /// The controller that the kernel told after accepting.
-    pub(crate) cc: String,
     /// The connection's number.
     pub(crate) connection: u32,
     /// The beginning of time: when the server started.

@@ -1,13 +1,14 @@
 //! What a connection's socket has taken, and for which responses.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 use uncork_diag::TcpInfo;
 
 use super::exchange::Exchange;
+use crate::choice::InForce;
 use crate::clock;
 
 /// How long a connection may do nothing.
@@ -61,9 +62,15 @@ impl Wire {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came; `size` bytes of body will answer it. Whoever wants a record gives what the kernel
-    /// knew `before`. Gives a number to end it with.
-    pub(crate) fn begin(&self, began: Instant, size: u64, before: Option<&TcpInfo>) -> u64 {
+    /// A request came; `size` bytes of body will answer it, with this `in_force`. Whoever wants a record
+    /// gives what the kernel knew `before`. Gives a number to end it with.
+    pub(crate) fn begin(
+        &self,
+        began: Instant,
+        size: u64,
+        in_force: Arc<InForce>,
+        before: Option<&TcpInfo>,
+    ) -> u64 {
         let mut ledger = self.ledger();
         ledger.open += 1;
         ledger.has_served = true;
@@ -71,7 +78,7 @@ impl Wire {
         ledger.next += 1;
         let (id, from) = (ledger.next, ledger.written);
         if let Some(before) = before {
-            ledger.exchanges.insert(id, Exchange::new(began, before, from, size));
+            ledger.exchanges.insert(id, Exchange::new(began, in_force, before, from, size));
         }
         id
     }

@@ -13,4 +13,4 @@ mod target;
 
 pub use body::SiteBody;
 pub use options::SiteOptions;
-pub use respond::Site;
+pub use respond::{Answer, Site};

@@ -31,6 +31,17 @@ pub struct Site {
     boundaries: Boundaries,
 }
 
+/// A response, and what it is of.
+#[derive(Debug)]
+pub struct Answer {
+    /// The response.
+    pub response: Response<SiteBody>,
+    /// The path that was asked for, decoded; nothing if it is none, or nobody's business.
+    pub path: Option<String>,
+    /// The size of the whole file, in bytes, whatever of it is sent; nothing if there is none.
+    pub object_bytes: Option<u64>,
+}
+
 /// What a request leads to.
 enum Resource {
     File {
@@ -55,14 +66,15 @@ impl Site {
 
     /// Answers a request that came at `now`. Looks the file up at once; what is not in memory is read
     /// by other threads as the body is polled, on a runtime of tokio's.
-    pub fn respond<B>(&self, request: &Request<B>, now: SystemTime) -> Response<SiteBody> {
-        let mut response = match *request.method() {
-            Method::GET | Method::HEAD => self.get(request, now),
-            Method::OPTIONS => self.describe(),
+    pub fn respond<B>(&self, request: &Request<B>, now: SystemTime) -> Answer {
+        let target = Target::parse(request.uri().path());
+        let (mut response, object_bytes) = match *request.method() {
+            Method::GET | Method::HEAD => self.get(request, target.as_ref(), now),
+            Method::OPTIONS => (self.describe(), None),
             _ => {
                 let mut response = status(StatusCode::METHOD_NOT_ALLOWED);
                 put(&mut response, header::ALLOW, METHODS);
-                response
+                (response, None)
             }
         };
         put(&mut response, header::X_CONTENT_TYPE_OPTIONS, "nosniff");
@@ -74,35 +86,42 @@ impl Site {
         if *request.method() == Method::HEAD {
             *response.body_mut() = SiteBody::default();
         }
-        response
+        Answer { response, path: target.ok().map(Target::into_path), object_bytes }
     }
 
-    fn get<B>(&self, request: &Request<B>, now: SystemTime) -> Response<SiteBody> {
-        match self.find(request) {
+    /// The response, and the size of the file that it is of.
+    fn get<B>(
+        &self,
+        request: &Request<B>,
+        target: Result<&Target, &Refused>,
+        now: SystemTime,
+    ) -> (Response<SiteBody>, Option<u64>) {
+        let found = match target {
+            Ok(target) => self.find(request.headers(), target),
+            Err(Refused::Malformed) => Ok(Resource::Status(StatusCode::BAD_REQUEST)),
+            Err(Refused::Hidden) => Ok(Resource::Status(StatusCode::NOT_FOUND)),
+        };
+        match found {
             Ok(Resource::File { file, content_type, coding }) => {
-                self.send(request, &file, &content_type, coding, now)
+                (self.send(request, &file, &content_type, coding, now), Some(file.len()))
             }
-            Ok(Resource::Elsewhere) => with_slash(request),
-            Ok(Resource::Status(code)) => status(code),
-            Err(_) => status(StatusCode::INTERNAL_SERVER_ERROR),
+            Ok(Resource::Elsewhere) => (with_slash(request), None),
+            Ok(Resource::Status(code)) => (status(code), None),
+            Err(_) => (status(StatusCode::INTERNAL_SERVER_ERROR), None),
         }
     }
 
-    fn find<B>(&self, request: &Request<B>) -> io::Result<Resource> {
-        let target = match Target::parse(request.uri().path()) {
-            Ok(target) => target,
-            Err(Refused::Malformed) => return Ok(Resource::Status(StatusCode::BAD_REQUEST)),
-            Err(Refused::Hidden) => return Ok(Resource::Status(StatusCode::NOT_FOUND)),
-        };
-        let path = match (target.is_directory, self.options.index) {
+    fn find(&self, headers: &HeaderMap, target: &Target) -> io::Result<Resource> {
+        let below_root = target.below_root();
+        let path = match (target.is_directory(), self.options.index) {
             (true, false) => return Ok(Resource::Status(StatusCode::NOT_FOUND)),
-            (true, true) if target.path.is_empty() => "index.html".to_owned(),
-            (true, true) => target.path + "/index.html",
-            (false, _) => target.path,
+            (true, true) if below_root.is_empty() => "index.html".to_owned(),
+            (true, true) => format!("{below_root}/index.html"),
+            (false, _) => below_root.to_owned(),
         };
         Ok(match self.root.find(&path)? {
-            Found::File(file) => self.negotiate(request.headers(), &path, file)?,
-            Found::Directory if self.options.index && !target.is_directory => Resource::Elsewhere,
+            Found::File(file) => self.negotiate(headers, &path, file)?,
+            Found::Directory if self.options.index && !target.is_directory() => Resource::Elsewhere,
             Found::Directory | Found::Nothing => Resource::Status(StatusCode::NOT_FOUND),
             Found::Forbidden => Resource::Status(StatusCode::FORBIDDEN),
         })

@@ -3,13 +3,9 @@
 //! Only plain names go through: whatever means more to a file system than a name in a directory is
 //! refused before anything is opened. The kernel refuses again what leads out of the root.
 
-/// A path below the root: names separated by `/`, empty for the root itself.
+/// A path, decoded: `/`, and names separated by `/`. A directory's ends with one, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
-    pub(super) path: String,
-    /// The path ended with `/`, or was the root.
-    pub(super) is_directory: bool,
-}
+pub(super) struct Target(String);
 
 /// Why a path is not looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,20 +21,28 @@ impl Target {
     /// that an escaped `/` never separates names.
     pub(super) fn parse(raw: &str) -> Result<Self, Refused> {
         let names = raw.strip_prefix('/').ok_or(Refused::Malformed)?;
-        let mut path = String::with_capacity(names.len());
-        let mut is_directory = false;
+        let mut path = String::with_capacity(raw.len());
         let mut names = names.split('/').peekable();
         while let Some(name) = names.next() {
-            is_directory = name.is_empty() && names.peek().is_none();
-            if is_directory {
-                break;
+            path.push('/');
+            if !name.is_empty() || names.peek().is_some() {
+                path.push_str(&plain(name)?);
             }
-            if !path.is_empty() {
-                path.push('/');
-            }
-            path.push_str(&plain(name)?);
         }
-        Ok(Self { path, is_directory })
+        Ok(Self(path))
+    }
+
+    pub(super) fn is_directory(&self) -> bool {
+        self.0.ends_with('/')
+    }
+
+    /// The path below the root, empty for the root itself.
+    pub(super) fn below_root(&self) -> &str {
+        self.0.trim_matches('/')
+    }
+
+    pub(super) fn into_path(self) -> String {
+        self.0
     }
 }
 
@@ -75,15 +79,19 @@ mod tests {
 
     #[test]
     fn names_are_decoded_once() {
-        let file = |path: &str| Ok(Target { path: path.into(), is_directory: false });
-        assert_eq!(Target::parse("/a/b%20c.txt"), file("a/b c.txt"));
-        assert_eq!(Target::parse("/%61"), file("a"));
-        assert_eq!(Target::parse("/%2561"), file("%61"));
-        assert_eq!(Target::parse("/%C3%A9"), file("é"));
-        assert_eq!(Target::parse("/a..b/c."), file("a..b/c."));
-        let directory = |path: &str| Ok(Target { path: path.into(), is_directory: true });
-        assert_eq!(Target::parse("/"), directory(""));
-        assert_eq!(Target::parse("/a/b/"), directory("a/b"));
+        for (raw, path, below_root, is_directory) in [
+            ("/a/b%20c.txt", "/a/b c.txt", "a/b c.txt", false),
+            ("/%61", "/a", "a", false),
+            ("/%2561", "/%61", "%61", false),
+            ("/%C3%A9", "/é", "é", false),
+            ("/a..b/c.", "/a..b/c.", "a..b/c.", false),
+            ("/", "/", "", true),
+            ("/a/b/", "/a/b/", "a/b", true),
+        ] {
+            let target = Target::parse(raw).expect("a path");
+            assert_eq!((target.below_root(), target.is_directory()), (below_root, is_directory));
+            assert_eq!(target.into_path(), path);
+        }
     }
 
     #[test]

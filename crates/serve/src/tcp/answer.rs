@@ -9,9 +9,11 @@ use bytes::Bytes;
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
+use super::steering::Steering;
+use crate::choice::Asked;
 use crate::clock;
 use crate::evidence::{Observer, Wire};
-use crate::site::{Site, SiteBody};
+use crate::site::{Answer, Site, SiteBody};
 
 /// What answers the requests of a connection.
 #[derive(Clone, Debug)]
@@ -19,25 +21,27 @@ pub(super) struct Answerer {
     pub(super) site: Arc<Site>,
     pub(super) wire: Arc<Wire>,
     pub(super) observer: Option<Arc<Observer>>,
-    /// `Server-Timing`: the controller in force.
-    pub(super) timing: Option<HeaderValue>,
+    pub(super) steering: Arc<Steering>,
 }
 
 impl Answerer {
     pub(super) fn answer<B: Body>(&self, request: &Request<B>) -> Response<ToldBody> {
         let began = clock::now();
-        let mut response = if request.body().is_end_stream() {
-            self.site.respond(request, clock::today())
+        let (mut response, in_force) = if request.body().is_end_stream() {
+            let Answer { response, path, object_bytes } =
+                self.site.respond(request, clock::today());
+            let asked = Asked::new(request, path.as_deref(), object_bytes);
+            (response, self.steering.request(&asked))
         } else {
-            unwanted(request.version())
+            (unwanted(request.version()), self.steering.in_force())
         };
-        if let Some(timing) = &self.timing {
+        if let Some(timing) = in_force.timing() {
             let name = http::HeaderName::from_static("server-timing");
             response.headers_mut().insert(name, timing.clone());
         }
         let before = self.observer.as_ref().and_then(|observer| observer.look(false));
         let size = response.body().len();
-        let id = self.wire.begin(began, size, before.as_ref());
+        let id = self.wire.begin(began, size, in_force, before.as_ref());
         response.map(|body| ToldBody { body, size, id, wire: Arc::clone(&self.wire) })
     }
 }

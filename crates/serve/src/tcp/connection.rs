@@ -8,7 +8,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::{HeaderValue, Version};
+use http::Version;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -17,8 +17,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep_until, timeout};
 
 use super::answer::Answerer;
-use super::listener::settle;
 use super::socket::{Counted, Stream};
+use super::steering::Steering;
+use crate::choice::Chooser;
 use crate::clock;
 use crate::evidence::{Labels, Observer, Wire};
 use crate::limits::Limits;
@@ -31,9 +32,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Accepted {
     pub(crate) shared: Arc<Shared>,
-    /// The controller that was asked for.
-    pub(crate) cc: Option<String>,
-    pub(crate) label: String,
+    pub(crate) chooser: Chooser,
     pub(crate) stop: Stop,
 }
 
@@ -49,7 +48,7 @@ impl Accepted {
         let Ok((answerer, stream)) = self.prepare(stream, peer, &wire) else { return };
         let observer = answerer.observer.clone();
         let talk = async {
-            if let Some((stream, version)) = self.encrypt(stream).await {
+            if let Some((stream, version)) = self.encrypt(stream, &answerer.steering).await {
                 self.talk(stream, version, answerer, &wire).await;
             }
             wire.close();
@@ -69,7 +68,9 @@ impl Accepted {
         peer: SocketAddr,
         wire: &Arc<Wire>,
     ) -> io::Result<(Answerer, Counted)> {
-        let cc = settle(&stream, self.cc.as_deref())?;
+        let stream = Arc::new(stream);
+        let choice = self.chooser.accept(peer.ip(), clock::unix());
+        let steering = Arc::new(Steering::begin(&stream, choice)?);
         let observer = match &self.shared.evidence {
             None => None,
             Some((probe, records)) => Some(Arc::new(Observer {
@@ -79,8 +80,6 @@ impl Accepted {
                 local: stream.local_addr()?,
                 peer,
                 labels: Labels {
-                    group: self.label.clone(),
-                    cc: cc.clone(),
                     connection: self.shared.next_connection(),
                     epoch: self.shared.epoch,
                 },
@@ -92,20 +91,29 @@ impl Accepted {
             site: Arc::clone(&self.shared.site),
             wire: Arc::clone(wire),
             observer,
-            timing: HeaderValue::try_from(format!("cc;desc=\"{cc}\"")).ok(),
+            steering,
         };
         Ok((answerer, counted))
     }
 
     /// TLS, if the server has an identity, and the version of HTTP that it settles.
-    async fn encrypt(&self, stream: Counted) -> Option<(Box<dyn Stream>, Option<Version>)> {
-        let Some(acceptor) = &self.shared.tls else { return Some((Box::new(stream), None)) };
+    async fn encrypt(
+        &self,
+        stream: Counted,
+        steering: &Steering,
+    ) -> Option<(Box<dyn Stream>, Option<Version>)> {
+        let Some(acceptor) = &self.shared.tls else {
+            steering.server_name(None);
+            return Some((Box::new(stream), None));
+        };
         let handshake = timeout(self.shared.limits.head_time, acceptor.accept(stream));
         let mut stop = self.stop.clone();
         tokio::select! {
             stream = handshake => {
                 let stream = stream.ok()?.ok()?;
-                let is_2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                let tls = stream.get_ref().1;
+                steering.server_name(tls.server_name());
+                let is_2 = tls.alpn_protocol() == Some(b"h2");
                 let version = if is_2 { Version::HTTP_2 } else { Version::HTTP_11 };
                 Some((Box::new(stream), Some(version)))
             }

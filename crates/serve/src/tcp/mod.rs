@@ -2,12 +2,16 @@
 
 mod accept;
 mod answer;
+mod congestion;
 mod connection;
 mod listener;
 mod socket;
+mod steering;
+mod sys;
 mod tls;
 
 pub(crate) use accept::accept;
+pub(crate) use congestion::has_all_of;
 pub(crate) use connection::Accepted;
 pub use listener::{ListenerSpec, Listening};
 pub(crate) use tls::acceptor;

@@ -1,9 +1,10 @@
 //! A connection's socket, which tells what it has taken.
 
 use std::io::{self, IoSlice};
+use std::net::Shutdown;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -19,7 +20,7 @@ const NOTSENT_LOWAT: u32 = 128 * 1024;
 /// A socket that counts.
 #[derive(Debug)]
 pub(super) struct Counted {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     wire: Arc<Wire>,
     observer: Option<Arc<Observer>>,
 }
@@ -32,13 +33,13 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 impl Counted {
     /// `stall` is how long the kernel waits for an acknowledgement before it gives the connection up.
     pub(super) fn new(
-        stream: TcpStream,
+        stream: Arc<TcpStream>,
         wire: Arc<Wire>,
         observer: Option<Arc<Observer>>,
         stall: Duration,
     ) -> io::Result<Self> {
         stream.set_nodelay(true)?;
-        let socket = SockRef::from(&stream);
+        let socket = SockRef::from(&*stream);
         socket.set_tcp_notsent_lowat(NOTSENT_LOWAT)?;
         socket.set_tcp_user_timeout(Some(stall))?;
         Ok(Self { stream, wire, observer })
@@ -52,11 +53,22 @@ impl Counted {
         }
     }
 
-    fn count(&self, wrote: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if let Poll::Ready(Ok(bytes)) = wrote {
-            self.wire.wrote(bytes);
+    fn write_with(
+        &self,
+        cx: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(self.stream.poll_write_ready(cx))?;
+            match write(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                wrote => {
+                    let bytes = wrote?;
+                    self.wire.wrote(bytes);
+                    return Poll::Ready(Ok(bytes));
+                }
+            }
         }
-        wrote
     }
 }
 
@@ -66,46 +78,60 @@ impl Drop for Counted {
     }
 }
 
+/// Others hold the socket, too, so it is read and written as they could: when it is said to be ready,
+/// until it is not.
 impl AsyncRead for Counted {
     fn poll_read(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        loop {
+            ready!(self.stream.poll_read_ready(cx))?;
+            match self.stream.try_read(buffer.initialize_unfilled()) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => {
+                    buffer.advance(read?);
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
     }
 }
 
 impl AsyncWrite for Counted {
     fn poll_write(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let wrote = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.count(wrote)
+        self.write_with(cx, |stream| stream.try_write(bytes))
     }
 
     fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let wrote = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.count(wrote)
+        self.write_with(cx, |stream| stream.try_write_vectored(slices))
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
+        true
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// The kernel has what it has.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.wire.flushed();
-        Pin::new(&mut self.stream).poll_flush(cx)
+        Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.look_before_the_end();
-        Pin::new(&mut self.stream).poll_shutdown(cx)
+        match SockRef::from(&*self.stream).shutdown(Shutdown::Write) {
+            // The client was faster.
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Poll::Ready(Ok(())),
+            shut => Poll::Ready(shut),
+        }
     }
 }

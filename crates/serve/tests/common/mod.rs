@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use socket2::{Domain, Socket, Type};
+use uncork_diag::Diag;
+use uncork_flow::{FlowRecord, read_json_lines};
 use uncork_serve::site::SiteOptions;
 use uncork_serve::{Identity, Limits, ListenerSpec, RecordsSummary, Server, ServerSpec};
 
@@ -43,6 +46,20 @@ impl Drop for Scratch {
     }
 }
 
+/// What this kernel has.
+pub fn available() -> Vec<String> {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    fs::read_to_string(path).unwrap().split_whitespace().map(str::to_owned).collect()
+}
+
+/// The records of a server that has stopped, in order.
+pub fn records(path: &Path) -> Vec<FlowRecord> {
+    let file = fs::File::open(path).unwrap();
+    let mut records = read_json_lines(BufReader::new(file)).unwrap();
+    records.sort_by_key(|record| (record.flow, record.start_ns));
+    records
+}
+
 /// Bytes of which no two stretches are alike.
 pub fn content(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -57,12 +74,20 @@ pub fn content(length: usize) -> Vec<u8> {
     bytes
 }
 
+/// A listener on a free port of loopback.
+pub fn listener(name: &str, cc: Option<&str>) -> ListenerSpec {
+    let address = (Ipv4Addr::LOCALHOST, 0).into();
+    ListenerSpec { name: name.to_owned(), address, cc: cc.map(str::to_owned) }
+}
+
 /// A server for plain HTTP on a free port of loopback.
 pub fn spec(root: &Path) -> ServerSpec {
     ServerSpec {
         root: root.to_owned(),
         site: SiteOptions::default(),
-        listeners: vec![ListenerSpec { address: (Ipv4Addr::LOCALHOST, 0).into(), cc: None }],
+        listeners: vec![listener("public", None)],
+        policy: None,
+        geo: Vec::new(),
         identity: Identity::Plain,
         plain_anywhere: false,
         limits: Limits::default(),
@@ -114,7 +139,18 @@ pub struct Client(pub BufReader<TcpStream>);
 
 impl Client {
     pub fn new(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::over(TcpStream::connect(address).unwrap())
+    }
+
+    /// One that comes from the address `from`.
+    pub fn from(from: Ipv4Addr, to: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+        socket.connect(&to.into()).unwrap();
+        Self::over(socket.into())
+    }
+
+    fn over(stream: TcpStream) -> Self {
         // So long that only a server that hangs is taken for one.
         stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
         Self(BufReader::new(stream))
@@ -126,7 +162,16 @@ impl Client {
 
     /// `headers` are lines, each with its end.
     pub fn request(&mut self, method: &str, path: &str, headers: &str) -> io::Result<Response> {
-        self.send(format!("{method} {path} HTTP/1.1\r\nHost: test\r\n{headers}\r\n").as_bytes())?;
+        self.ask("test", method, path, headers)
+    }
+
+    pub fn get_of(&mut self, host: &str, path: &str) -> io::Result<Response> {
+        self.ask(host, "GET", path, "")
+    }
+
+    fn ask(&mut self, host: &str, method: &str, path: &str, more: &str) -> io::Result<Response> {
+        let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n");
+        self.send(head.as_bytes())?;
         let mut response = self.head()?;
         let has_body = method != "HEAD" && !matches!(response.status, 204 | 304);
         let length: usize = response.header("content-length").parse().unwrap_or(0);
@@ -148,6 +193,14 @@ impl Client {
             headers.insert(name.to_ascii_lowercase(), value.to_owned());
         }
         Ok(Response { status, headers, body: Vec::new() })
+    }
+
+    /// The controller of the server's socket, by the kernel's own word.
+    pub fn controller(&self) -> String {
+        let (local, server) =
+            (self.0.get_ref().local_addr().unwrap(), self.0.get_ref().peer_addr().unwrap());
+        let found = Diag::open().unwrap().find(server, local).unwrap();
+        found.and_then(|connection| connection.cc).unwrap().as_str().to_owned()
     }
 
     fn line(&mut self) -> io::Result<String> {

@@ -1,0 +1,235 @@
+//! `uncork serve --policy`: what it says, and that it does what `uncork policy explain` says.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::Path;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use common::{Finished, Scratch, command, finish};
+use rustix::process::{Pid, Signal, kill_process};
+
+const POLICY: &str = "\
+[default]
+tcp = \"reno\"
+
+[[rule]]
+name = \"spotify\"
+host = \"*-bbr*\"
+use = { tcp = \"bbr\" }
+
+[[rule]]
+listener = \"internal\"
+path = \"/file\"
+use = { tcp = \"bbr\" }
+";
+
+/// Ends with the test.
+struct Server {
+    child: Child,
+    said: Lines<BufReader<ChildStderr>>,
+    /// Where it listens.
+    addresses: Vec<String>,
+}
+
+impl Server {
+    fn start(scratch: &Scratch, arguments: &str, listeners: usize) -> Self {
+        let mut serve = command(&format!("serve --root public {arguments}"));
+        serve.current_dir(scratch.path("")).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = serve.spawn().expect("starts");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let addresses = lines.take(listeners).map(|line| {
+            let line = line.expect("text");
+            assert!(line.ends_with(" policy"), "{line}");
+            line.split(['/', ' ']).nth(2).expect("an address").to_owned()
+        });
+        let addresses = addresses.collect();
+        let said = BufReader::new(child.stderr.take().expect("piped")).lines();
+        Self { child, said, addresses }
+    }
+
+    /// What it says up to the line that begins so.
+    fn says(&mut self, beginning: &str) -> String {
+        let mut said = String::new();
+        for line in &mut self.said {
+            let line = line.expect("text");
+            said.extend([line.as_str(), "\n"]);
+            if line.starts_with(beginning) {
+                return said;
+            }
+        }
+        panic!("no line begins with {beginning:?}: {said}");
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("signalled");
+    }
+
+    /// The controller that a new connection has behind a request for `url`'s path.
+    fn controller(&self, listener: usize, host: &str, path: &str) -> String {
+        let url = format!("http://{}{path}", self.addresses[listener]);
+        let header = format!("Host: {host}");
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "-D-", "-o/dev/null", "-H", &header, &url]);
+        let told = String::from_utf8(curl.output().expect("curl runs").stdout).expect("text");
+        let told = told.lines().find_map(|line| line.strip_prefix("server-timing: cc;desc=\""));
+        told.expect("a controller").trim_end_matches('"').to_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn public(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    fs::create_dir(scratch.path("public")).expect("a directory");
+    fs::write(scratch.path("public/file"), "fine").expect("a file");
+    fs::write(scratch.path("policy.toml"), POLICY).expect("a policy");
+    scratch
+}
+
+fn run(scratch: &Scratch, line: &str) -> Finished {
+    let mut command = command(line);
+    command.current_dir(scratch.path(""));
+    finish(command)
+}
+
+#[test]
+fn the_server_does_what_is_explained() {
+    let scratch = public("serve-policy-explained");
+    let arguments =
+        "--policy policy.toml --listen public@127.0.0.1:0 --listen internal@127.0.0.1:0";
+    let mut server = Server::start(&scratch, arguments, 2);
+    let said = server.says("note: policy");
+    assert!(said.contains("policy 'policy.toml', fingerprint ") && said.ends_with(": 2 rules\n"));
+    for (listener, name) in ["public", "internal"].into_iter().enumerate() {
+        for host in ["audio-fa.example", "audio-fa-BBR.example:80"] {
+            for path in ["/file", "/missing", "/fil%65?x"] {
+                let decoded = path.replace("%65", "e");
+                let line = format!(
+                    "policy explain policy.toml --listener {name} --ip 127.0.0.1 --host {host} --path {decoded}"
+                );
+                let Finished { stdout, .. } = run(&scratch, &line);
+                let cc = server.controller(listener, host, path);
+                assert!(stdout.contains(" decides finally: "), "{stdout}");
+                assert!(stdout.ends_with(&format!(", tcp {cc}\n")), "{line}: {cc} {stdout}");
+            }
+        }
+    }
+}
+
+fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).expect("written");
+    fs::rename(new, path).expect("renamed");
+}
+
+#[test]
+fn a_new_policy_is_read_on_sighup_and_when_it_changes() {
+    let scratch = public("serve-policy-reload");
+    let mut server = Server::start(&scratch, "--policy policy.toml --listen 127.0.0.1:0", 1);
+    server.says("note: policy");
+    assert_eq!(server.controller(0, "a", "/file"), "reno");
+    let path = scratch.path("policy.toml");
+    // Nobody asks for it: it is noticed.
+    replace(&path, "[default]\ntcp = \"bbr\"\n");
+    let said = server.says("note: read again");
+    assert!(said.contains("policy 'policy.toml', fingerprint ") && said.ends_with(": 0 rules\n"));
+    assert_eq!(server.controller(0, "a", "/file"), "bbr");
+    // What is wrong is shown with its place, and nothing changes.
+    replace(&path, &POLICY.replace("host", "hots"));
+    server.signal(Signal::HUP);
+    let said = server.says("note:");
+    assert!(said.starts_with("error: unknown key `hots` in [[rule]]\n"), "{said}");
+    assert!(said.contains("policy.toml:6:1") && said.contains("did you mean `host`?"), "{said}");
+    assert!(said.ends_with("note: the policy before that stays in force\n"), "{said}");
+    assert_eq!(server.controller(0, "a-bbr", "/file"), "bbr");
+    replace(&path, &POLICY.replace("bbr\" }", "nosuchcc\" }"));
+    server.signal(Signal::HUP);
+    let said = server.says("note:");
+    assert!(said.contains("this kernel has no congestion control 'nosuchcc': it has "), "{said}");
+    assert_eq!(server.controller(0, "a-bbr", "/file"), "bbr");
+    replace(&path, POLICY);
+    server.signal(Signal::HUP);
+    server.says("note: read again");
+    assert_eq!(server.controller(0, "a", "/file"), "reno");
+    server.signal(Signal::TERM);
+    assert_eq!(server.child.wait().expect("ends").code(), Some(0));
+}
+
+#[test]
+fn a_server_without_files_to_read_again_outlives_sighup() {
+    let scratch = public("serve-policy-hangup");
+    let mut serve = command("serve --root public --listen 127.0.0.1:0");
+    serve.current_dir(scratch.path("")).stdout(Stdio::piped());
+    let mut child = serve.spawn().expect("starts");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
+    kill_process(Pid::from_child(&child), Signal::HUP).expect("signalled");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("signalled");
+    assert_eq!(child.wait().expect("ends").code(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_is_said_with_its_status() {
+    let scratch = public("serve-policy-refused");
+    fs::write(scratch.path("bad.toml"), POLICY.replace("host", "hots")).expect("a policy");
+    fs::write(scratch.path("lacks.toml"), POLICY.replace("\"reno\"", "\"nosuchcc\""))
+        .expect("a policy");
+    for (arguments, status, words) in [
+        (
+            "--policy policy.toml --cc bbr",
+            2,
+            "error: '--cc bbr' and '--policy' both choose the congestion control: leave it out, and write \
+             into the policy: [default] with tcp = \"bbr\"\n",
+        ),
+        (
+            "--policy policy.toml --listen in@127.0.0.1:0=bbr",
+            2,
+            "error: '=bbr' of '--listen' and '--policy' both choose the congestion control: leave it out, \
+             and write into the policy: [[rule]] with listener = \"in\" and use = { tcp = \"bbr\" }\n",
+        ),
+        ("--policy none.toml", 2, "error: cannot read the policy 'none.toml': "),
+        ("--policy public", 2, "error: cannot read the policy 'public': "),
+        ("--policy bad.toml", 2, "error: unknown key `hots` in [[rule]]\n"),
+        (
+            "--policy lacks.toml",
+            3,
+            "error: cannot use the policy 'lacks.toml': this kernel has no congestion control 'nosuchcc': \
+             it has ",
+        ),
+        ("--geo none.mmdb", 2, "error: cannot read the database 'none.mmdb': "),
+        (
+            "--geo policy.toml",
+            2,
+            "error: cannot use 'policy.toml': no database in MaxMind's format: ",
+        ),
+        (
+            "--listen a@b@127.0.0.1:0",
+            2,
+            "error: invalid value 'a@b@127.0.0.1:0' for '--listen <[NAME@]ADDR:PORT[=CC]>': an address and \
+             a port are expected: write 127.0.0.1:8080 or [::]:8080\n",
+        ),
+        (
+            "--listen @127.0.0.1:0",
+            2,
+            "error: invalid value '@127.0.0.1:0' for '--listen <[NAME@]ADDR:PORT[=CC]>': a name without \
+             spaces is expected before '@': write internal@127.0.0.1:8080\n",
+        ),
+    ] {
+        for check in ["", "--check"] {
+            let done = run(&scratch, &format!("serve --root public {arguments} {check}"));
+            assert_eq!((done.status, done.stdout.as_str()), (status, ""), "{}", done.stderr);
+            assert!(done.stderr.starts_with(words), "{}", done.stderr);
+        }
+    }
+    let done = run(&scratch, "serve --root public --policy policy.toml --check");
+    assert_eq!((done.status, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
+}

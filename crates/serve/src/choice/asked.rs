@@ -1,0 +1,62 @@
+//! What a request tells a policy.
+
+use http::{HeaderMap, Request, header};
+use uncork_policy::{Fact, Facts, Headers};
+use uncork_units::ByteCount;
+
+/// What is known of a connection with one of its requests.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    host: Option<&'a str>,
+    path: Option<&'a str>,
+    query: Option<&'a str>,
+    fields: Fields<'a>,
+    size: Option<u64>,
+}
+
+#[derive(Debug)]
+struct Fields<'a>(&'a HeaderMap);
+
+impl<'a> Asked<'a> {
+    /// `path` is decoded, and absent from a request for what can be nothing; `size` is that of the whole
+    /// file that is asked for, if there is one.
+    pub(crate) fn new<B>(
+        request: &'a Request<B>,
+        path: Option<&'a str>,
+        size: Option<u64>,
+    ) -> Self {
+        Self {
+            host: host(request),
+            path,
+            query: request.uri().query(),
+            fields: Fields(request.headers()),
+            size,
+        }
+    }
+
+    /// `connection`, and the request: what it does not tell is absent.
+    pub(super) fn with<'b>(&'b self, connection: Facts<'b>) -> Facts<'b> {
+        let request = Facts {
+            host: Fact::known_or_absent(self.host),
+            path: Fact::known_or_absent(self.path),
+            query: Fact::known_or_absent(self.query),
+            headers: Fact::Known(&self.fields),
+            size: Fact::known_or_absent(self.size.map(ByteCount::new)),
+            ..connection
+        };
+        request.with_whole_request()
+    }
+}
+
+/// The host that is asked for: `:authority`, or that of an absolute target, which goes before `Host`
+/// (RFC 9112 §3.2.2).
+fn host<B>(request: &Request<B>) -> Option<&str> {
+    let named = request.uri().host();
+    named.or_else(|| request.headers().get(header::HOST)?.to_str().ok())
+}
+
+impl Headers for Fields<'_> {
+    fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        self.0.get_all(name).iter().any(|value| test(value.as_bytes()))
+    }
+}

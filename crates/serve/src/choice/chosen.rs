@@ -1,0 +1,85 @@
+//! What was chosen, and who chose it.
+
+use uncork_policy::{Assignment, By, Decision, Policy, Settings};
+
+/// What a connection is given, by whom. A copy of its own: a record may be written when the policy is no
+/// more.
+#[derive(Debug)]
+pub(crate) struct Chosen {
+    /// What shall be in force.
+    pub(crate) settings: Settings,
+    /// What records are compared by: `EXPERIMENT/ARM`, else the rule, else the listener's controller.
+    pub(crate) group: String,
+    /// Who chose it, if that was left to a policy.
+    who: Option<Who>,
+}
+
+/// The part of a policy that chose.
+#[derive(Debug)]
+struct Who {
+    fingerprint: u64,
+    /// The index of the rule, and the hash that the experiment's arm follows from.
+    key: (Option<usize>, Option<u64>),
+    told: uncork_flow::Choice,
+}
+
+impl Chosen {
+    /// What a listener gives to all alike.
+    pub(super) fn fixed(group: &str, settings: Settings) -> Self {
+        Self { settings, group: group.to_owned(), who: None }
+    }
+
+    pub(super) fn by(policy: &Policy, decision: &Decision<'_>) -> Self {
+        let rule = match decision.by {
+            By::Default => "default".to_owned(),
+            By::Rule { name: Some(name), .. } => name.to_owned(),
+            By::Rule { index, name: None } => format!("rule {}", index + 1),
+        };
+        let arm = decision.experiment.as_ref();
+        let fingerprint = policy.fingerprint();
+        let group = arm.map_or_else(|| rule.clone(), named);
+        let told = uncork_flow::Choice {
+            policy: format!("{fingerprint:016x}"),
+            rule,
+            cc: None,
+            arm: arm.map(|arm| uncork_flow::Arm {
+                experiment: arm.experiment.to_owned(),
+                arm: arm.arm.to_owned(),
+                unit: arm.unit,
+                bucket: arm.bucket,
+                propensity: arm.propensity.as_f64(),
+            }),
+        };
+        let who = Some(Who { fingerprint, key: key(decision), told });
+        Self { settings: decision.settings.clone(), group, who }
+    }
+
+    /// Whether this is what `policy` decides.
+    pub(super) fn is(&self, policy: &Policy, decision: &Decision<'_>) -> bool {
+        let who = self.who.as_ref();
+        who.is_some_and(|it| it.fingerprint == policy.fingerprint() && it.key == key(decision))
+    }
+
+    /// What records say of who chose `cc`.
+    pub(crate) fn told(&self, cc: Option<&str>) -> Option<uncork_flow::Choice> {
+        let told = &self.who.as_ref()?.told;
+        Some(uncork_flow::Choice { cc: cc.map(str::to_owned), ..told.clone() })
+    }
+
+    /// The experiment's arm that decided, as `EXPERIMENT/ARM`.
+    pub(crate) fn arm(&self) -> Option<&str> {
+        self.who.as_ref()?.told.arm.as_ref().map(|_| &*self.group)
+    }
+}
+
+fn key(decision: &Decision<'_>) -> (Option<usize>, Option<u64>) {
+    let rule = match decision.by {
+        By::Default => None,
+        By::Rule { index, .. } => Some(index),
+    };
+    (rule, decision.experiment.map(|arm| arm.unit))
+}
+
+fn named(arm: &Assignment<'_>) -> String {
+    format!("{}/{}", arm.experiment, arm.arm)
+}

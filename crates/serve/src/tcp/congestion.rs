@@ -1,0 +1,69 @@
+//! The kernel's congestion controls.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+use socket2::{Domain, Socket, Type};
+use uncork_policy::Policy;
+
+use crate::error::ServeError;
+
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+
+/// Chooses `cc` for the socket.
+pub(super) fn choose(socket: impl AsFd, cc: &str) -> Result<(), ServeError> {
+    set_tcp_congestion(socket, cc)
+        .map_err(|errno| ServeError::Congestion { policy: None, problem: refused(cc, errno) })
+}
+
+/// The controller that is in force.
+pub(super) fn in_force(socket: impl AsFd) -> io::Result<String> {
+    Ok(tcp_congestion(socket)?)
+}
+
+/// Puts `wanted` in force on a connection where `actual` is, and tells what is in force then: a route may
+/// lock its own choice.
+pub(super) fn settle(socket: impl AsFd, wanted: &str, actual: &str) -> String {
+    let socket = socket.as_fd();
+    if wanted != actual && set_tcp_congestion(socket, wanted).is_ok() {
+        // The kernel's word counts.
+        return tcp_congestion(socket).unwrap_or_else(|_| wanted.to_owned());
+    }
+    actual.to_owned()
+}
+
+/// Whether the kernel has all that `policy`, which is called `name`, may give to connections.
+pub(crate) fn has_all_of(policy: &Policy) -> Result<(), ServeError> {
+    let failed = |error| ServeError::System("open a socket", error);
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).map_err(failed)?;
+    for cc in policy.settings().filter_map(|settings| settings.tcp.as_deref()) {
+        set_tcp_congestion(&socket, cc).map_err(|errno| ServeError::Congestion {
+            policy: Some(policy.name().to_owned()),
+            problem: refused(cc, errno),
+        })?;
+    }
+    Ok(())
+}
+
+fn refused(cc: &str, errno: Errno) -> String {
+    let list = |path| {
+        let names = fs::read_to_string(path).unwrap_or_default();
+        names.split_whitespace().collect::<Vec<_>>().join(", ")
+    };
+    match errno {
+        Errno::PERM => format!(
+            "this kernel lets only root choose '{cc}': others may choose {}; add it to \
+             net.ipv4.tcp_allowed_congestion_control",
+            list(ALLOWED)
+        ),
+        Errno::NOENT | Errno::INVAL | Errno::NAMETOOLONG => format!(
+            "this kernel has no congestion control '{cc}': it has {}; load others with `modprobe tcp_NAME`",
+            list(AVAILABLE)
+        ),
+        errno => format!("cannot choose the congestion control '{cc}': {errno}"),
+    }
+}

@@ -1,0 +1,89 @@
+//! The congestion control of one connection, as it is chosen.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::net::TcpStream;
+use uncork_policy::Settings;
+use uncork_units::Rate;
+
+use super::congestion::{in_force, settle};
+use super::sys::limit_pacing;
+use crate::choice::{Asked, Choice, InForce};
+
+/// Puts in force what is chosen. Requests that share a connection share its controller: what one of them
+/// changes holds for those under way, too.
+#[derive(Debug)]
+pub(super) struct Steering {
+    socket: Arc<TcpStream>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    choice: Choice,
+    in_force: Arc<InForce>,
+    /// What the connection came with: the system's choice, or that of a route.
+    original: String,
+    cap: Option<Rate>,
+}
+
+impl Steering {
+    /// Begins with what is chosen for a connection that has just been accepted. A route with `congctl`
+    /// takes precedence over the choice of a listener, but not over one that is made now.
+    pub(super) fn begin(socket: &Arc<TcpStream>, choice: Choice) -> io::Result<Self> {
+        let original = in_force(&**socket)?;
+        let settings = &choice.chosen().settings;
+        let cc = settle(&**socket, settings.tcp.as_deref().unwrap_or(&original), &original);
+        let in_force = Arc::new(InForce::new(choice.chosen(), settings.tcp.as_deref(), cc));
+        let mut state = State { in_force, original, cap: None, choice };
+        state.cap = cap(socket, &state.choice.chosen().settings, None);
+        Ok(Self { socket: Arc::clone(socket), state: Mutex::new(state) })
+    }
+
+    /// The client wants the server of this name, if it said so.
+    pub(super) fn server_name(&self, sni: Option<&str>) {
+        let mut state = self.state();
+        state.choice.server_name(sni);
+        state.put_in_force(&self.socket);
+    }
+
+    /// What is in force for the response to this request.
+    pub(super) fn request(&self, asked: &Asked<'_>) -> Arc<InForce> {
+        let mut state = self.state();
+        state.choice.request(asked);
+        state.put_in_force(&self.socket);
+        Arc::clone(&state.in_force)
+    }
+
+    /// What is in force.
+    pub(super) fn in_force(&self) -> Arc<InForce> {
+        Arc::clone(&self.state().in_force)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn put_in_force(&mut self, socket: &Arc<TcpStream>) {
+        let chosen = self.choice.chosen();
+        if Arc::ptr_eq(chosen, self.in_force.chosen()) {
+            return;
+        }
+        let wanted = chosen.settings.tcp.as_deref();
+        let cc = settle(&**socket, wanted.unwrap_or(&self.original), self.in_force.cc());
+        self.cap = cap(socket, &chosen.settings, self.cap);
+        self.in_force = Arc::new(InForce::new(chosen, wanted, cc));
+    }
+}
+
+/// Limits how fast the connection may send, where `before` did not already. Gives what holds now.
+fn cap(socket: &TcpStream, settings: &Settings, before: Option<Rate>) -> Option<Rate> {
+    let cap = settings.pacing_cap;
+    if cap != before && limit_pacing(socket, cap.map(Rate::bytes_per_sec)).is_err() {
+        return before;
+    }
+    cap
+}

@@ -1,0 +1,224 @@
+//! Files that are replaced while it is served.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+use common::{Client, Scratch, Served, content, records, spec};
+use uncork_serve::{Identity, Reloaded, ServerSpec};
+
+fn policy(tcp: &str, other: &str) -> String {
+    format!("[default]\ntcp = \"{other}\"\n[[rule]]\nhost = \"a\"\nuse = {{ tcp = \"{tcp}\" }}\n")
+}
+
+/// As who takes care does it: there is always a whole file.
+fn replace(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    fs::write(&new, text).expect("written");
+    fs::rename(new, path).expect("renamed");
+}
+
+fn by_policy(scratch: &Scratch, text: &str) -> (ServerSpec, PathBuf) {
+    scratch.write("root/file", "fine");
+    scratch.write("policy.toml", text);
+    let mut spec = spec(&scratch.path("root"));
+    let path = scratch.path("policy.toml");
+    spec.policy = Some(path.clone());
+    (spec, path)
+}
+
+fn only(mut reloaded: Vec<Reloaded>) -> Result<String, String> {
+    assert_eq!(reloaded.len(), 1, "{reloaded:?}");
+    reloaded.remove(0).result.map_err(|error| error.to_string())
+}
+
+fn controller(served: &Served) -> String {
+    let mut client = served.connect();
+    client.get_of("a", "/file").expect("a response");
+    client.controller()
+}
+
+#[test]
+fn a_new_policy_is_for_new_connections() {
+    let scratch = Scratch::new();
+    let (spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
+    let mut served = Served::new(&spec);
+    let mut old = served.connect();
+    replace(&path, &policy("reno", "bbr"));
+    let line = only(served.server.reload()).expect("a policy");
+    assert_eq!(Some(&line), served.server.policy().as_ref());
+    assert!(line.ends_with(": 1 rule") && line.contains("fingerprint "), "{line}");
+    assert_eq!(controller(&served), "reno");
+    // Accepted before, perhaps by the kernel alone: then it has the new one as a whole.
+    let told = old.get_of("a", "/file").expect("a response");
+    assert!(["bbr", "reno"].contains(&old.controller().as_str()));
+    assert_eq!(told.header("server-timing"), format!("cc;desc=\"{}\"", old.controller()));
+    served.stop();
+}
+
+#[test]
+fn what_is_wrong_leaves_the_policy_in_force() {
+    let scratch = Scratch::new();
+    let good = policy("bbr", "reno");
+    let (spec, path) = by_policy(&scratch, &good);
+    let mut served = Served::new(&spec);
+    let line = served.server.policy();
+    for (text, words) in [
+        (good.replace("host", "hots"), "unknown key `hots`"),
+        (
+            good.replace("bbr", "nosuchcc"),
+            "this kernel has no congestion control 'nosuchcc': it has",
+        ),
+        (String::from("\u{0}"), "policy.toml"),
+    ] {
+        replace(&path, &text);
+        let error = only(served.server.reload()).expect_err("a bad policy");
+        assert!(error.contains(words), "{error}");
+        assert_eq!(served.server.policy(), line);
+        assert_eq!(controller(&served), "bbr");
+    }
+    fs::remove_file(&path).expect("removed");
+    let error = only(served.server.reload()).expect_err("no policy");
+    assert!(error.starts_with("cannot read the policy"), "{error}");
+    assert_eq!(controller(&served), "bbr");
+    served.stop();
+}
+
+#[test]
+fn a_change_is_noticed_when_it_has_come_to_rest() {
+    let scratch = Scratch::new();
+    let (spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
+    let mut served = Served::new(&spec);
+    assert!(served.server.reload_changed().is_empty());
+    // Written in place, in two steps: an empty file is a policy, too, but nobody's.
+    fs::write(&path, "").expect("written");
+    assert!(served.server.reload_changed().is_empty(), "it may not be over yet");
+    fs::write(&path, policy("reno", "bbr")).expect("written");
+    assert!(served.server.reload_changed().is_empty(), "it changed again");
+    only(served.server.reload_changed()).expect("a policy");
+    assert_eq!(controller(&served), "reno");
+    assert!(served.server.reload_changed().is_empty(), "once");
+    // A bad one is told of once.
+    replace(&path, "no policy");
+    assert!(served.server.reload_changed().is_empty());
+    only(served.server.reload_changed()).expect_err("a bad policy");
+    assert!(served.server.reload_changed().is_empty());
+    fs::remove_file(&path).expect("removed");
+    assert!(served.server.reload_changed().is_empty());
+    only(served.server.reload_changed()).expect_err("no policy");
+    replace(&path, &policy("bbr", "reno"));
+    served.server.reload_changed();
+    only(served.server.reload_changed()).expect("a policy");
+    assert_eq!(controller(&served), "bbr");
+    served.stop();
+}
+
+/// A hundred policies while clients download: no byte is wrong, and each connection has heard of one.
+#[test]
+fn a_hundred_reloads_at_full_load() {
+    let scratch = Scratch::new();
+    let (mut spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
+    let whole = content(300_000);
+    scratch.write("root/large", &whole);
+    spec.records = Some(scratch.path("records"));
+    let mut served = Served::new(&spec);
+    let address = served.address;
+    let (stop, count) = (AtomicBool::new(false), AtomicU32::new(0));
+    thread::scope(|scope| {
+        for thread in 0..4 {
+            let (stop, count, whole) = (&stop, &count, &whole);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let mut client = Client::new(address);
+                    for turn in 0..3 {
+                        let host = if (thread + turn) % 2 == 0 { "a" } else { "b" };
+                        let response = client.get_of(host, "/large").expect("a response");
+                        assert!(response.status == 200 && response.body == *whole);
+                        count.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        for turn in 0..100 {
+            let before = count.load(Ordering::Relaxed);
+            let text = if turn % 2 == 0 { policy("reno", "bbr") } else { policy("bbr", "reno") };
+            replace(&path, &text);
+            only(served.server.reload()).expect("a policy");
+            while count.load(Ordering::Relaxed) < before + 4 {
+                thread::yield_now();
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let summary = served.stop();
+    assert_eq!(summary.lost, 0);
+    let records = records(&scratch.path("records"));
+    assert_eq!(records.len(), count.load(Ordering::Relaxed) as usize);
+    let mut seen: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut of_connection: BTreeMap<u32, _> = BTreeMap::new();
+    for record in &records {
+        let choice = record.choice.as_ref().expect("a policy");
+        assert_eq!(choice.cc.as_ref(), Some(&record.cc), "the kernel has what was chosen");
+        let key = (choice.policy.clone(), choice.rule.clone());
+        assert_eq!(seen.entry(key).or_insert_with(|| record.cc.clone()), &record.cc);
+        assert_eq!(of_connection.entry(record.flow).or_insert(choice), &choice);
+    }
+    assert_eq!(seen.len(), 4, "two policies, a rule and a default each: {seen:?}");
+}
+
+/// A certificate for this machine, and its key.
+fn certificate(scratch: &Scratch, name: &str) -> (PathBuf, PathBuf) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("made");
+    scratch.write(&format!("{name}.pem"), made.cert.pem());
+    scratch.write(&format!("{name}.key"), made.signing_key.serialize_pem());
+    (scratch.path(&format!("{name}.pem")), scratch.path(&format!("{name}.key")))
+}
+
+/// Whether a new client that trusts nobody but `authority` gets the file.
+fn is_trusted(served: &Served, authority: &Path) -> bool {
+    let curl = Command::new("curl")
+        .args(["-sS", "--cacert"])
+        .arg(authority)
+        .arg(format!("https://{}/file", served.address))
+        .output()
+        .expect("curl runs");
+    // 60 is: the certificate is none that is trusted.
+    assert!(matches!(curl.status.code(), Some(0 | 60)), "{curl:?}");
+    curl.stdout == b"fine"
+}
+
+#[test]
+fn a_new_certificate_is_for_new_connections() {
+    let scratch = Scratch::new();
+    scratch.write("root/file", "fine");
+    let (first, first_key) = certificate(&scratch, "first");
+    let (second, second_key) = certificate(&scratch, "second");
+    let (chain, key) = (scratch.path("chain.pem"), scratch.path("key.pem"));
+    let install = |from: &Path, to: &Path| fs::copy(from, to).map(drop).expect("copied");
+    install(&first, &chain);
+    install(&first_key, &key);
+    let mut spec = spec(&scratch.path("root"));
+    spec.identity = Identity::Files { certificate: chain.clone(), key: key.clone() };
+    let mut served = Served::new(&spec);
+    assert!(is_trusted(&served, &first) && !is_trusted(&served, &second));
+    // Half of it.
+    install(&second, &chain);
+    let error = only(served.server.reload()).expect_err("they do not belong together");
+    assert!(error.contains("key.pem"), "{error}");
+    assert!(is_trusted(&served, &first));
+    install(&second_key, &key);
+    assert!(served.server.reload_changed().is_empty());
+    let line = only(served.server.reload_changed()).expect("a certificate");
+    assert!(line.starts_with("certificate '") && line.contains("chain.pem"), "{line}");
+    assert!(is_trusted(&served, &second) && !is_trusted(&served, &first));
+    fs::write(&chain, "nothing").expect("written");
+    only(served.server.reload()).expect_err("no certificate");
+    assert!(is_trusted(&served, &second));
+    served.stop();
+}
