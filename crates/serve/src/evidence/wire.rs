@@ -118,6 +118,11 @@ impl Wire {
         }
     }
 
+    /// Whether all of some response was written that somebody wants to know the end of.
+    pub(crate) fn settles(&self) -> bool {
+        self.ledger().exchanges.values().any(|exchange| exchange.end.is_some())
+    }
+
     /// Nothing more is written.
     pub(crate) fn close(&self) {
         self.flushed();

@@ -53,6 +53,14 @@ impl Counted {
         }
     }
 
+    /// What the client says behind a response may be its farewell, which an answer to it makes the last
+    /// that the kernel knows of the connection.
+    fn look_before_a_farewell(&self) {
+        if let Some(observer) = self.observer.as_ref().filter(|_| self.wire.settles()) {
+            observer.look(false);
+        }
+    }
+
     fn write_with(
         &self,
         cx: &mut Context<'_>,
@@ -92,6 +100,7 @@ impl AsyncRead for Counted {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 read => {
                     buffer.advance(read?);
+                    self.look_before_a_farewell();
                     return Poll::Ready(Ok(()));
                 }
             }
