@@ -150,6 +150,22 @@ fn head_tells_what_get_would_send() {
     served.stop();
 }
 
+/// What is wanted of a request with a body, of one that says late that it has none, and of one that is
+/// not well-formed behind its head.
+#[test]
+fn what_follows_a_head_is_waited_for() {
+    let (scratch, _) = site();
+    let served = Served::new(&spec(&scratch.0));
+    for (rest, status) in [("0\r\n\r\n", 200), ("5\r\nhello\r\n0\r\n\r\n", 413), ("x\r\n", 413)] {
+        let mut client = served.connect();
+        let head = "GET /empty HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
+        client.send(head.as_bytes()).expect("a connection");
+        client.send(rest.as_bytes()).expect("a connection");
+        assert_eq!(client.head().expect("a response").status, status, "{rest:?}");
+    }
+    served.stop();
+}
+
 #[test]
 fn compressed_files_go_to_who_takes_them() {
     let scratch = Scratch::new();

@@ -1,11 +1,13 @@
 //! Requests of one connection, and the bodies of their responses.
 
+use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
@@ -25,12 +27,18 @@ pub(super) struct Answerer {
 }
 
 impl Answerer {
-    pub(super) fn answer<B: Body>(&self, request: &Request<B>) -> Response<ToldBody> {
+    pub(super) async fn answer<B: Body + Unpin>(
+        self,
+        request: Request<B>,
+    ) -> Result<Response<ToldBody>, Infallible> {
+        let (head, body) = request.into_parts();
+        let brings_nothing = is_empty(body).await;
+        let request = Request::from_parts(head, ());
         let began = clock::now();
-        let (mut response, in_force) = if request.body().is_end_stream() {
+        let (mut response, in_force) = if brings_nothing {
             let Answer { response, path, object_bytes } =
-                self.site.respond(request, clock::today());
-            let asked = Asked::new(request, path.as_deref(), object_bytes);
+                self.site.respond(&request, clock::today());
+            let asked = Asked::new(&request, path.as_deref(), object_bytes);
             (response, self.steering.request(&asked))
         } else {
             (unwanted(request.version()), self.steering.in_force())
@@ -42,8 +50,22 @@ impl Answerer {
         let before = self.observer.as_ref().and_then(|observer| observer.look(false));
         let size = response.body().len();
         let id = self.wire.begin(began, size, in_force, before.as_ref());
-        response.map(|body| ToldBody { body, size, id, wire: Arc::clone(&self.wire) })
+        Ok(response.map(|body| ToldBody { body, size, id, wire: self.wire }))
     }
+}
+
+/// Whether nothing comes behind a request's head. Some clients say so only after it, and then a response
+/// before the end of the request would be one to a request that may still turn out malformed.
+async fn is_empty<B: Body + Unpin>(mut body: B) -> bool {
+    if body.size_hint().lower() > 0 {
+        return false;
+    }
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        if frame.map_or(true, |frame| frame.data_ref().is_some_and(Buf::has_remaining)) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Nothing here reads what a request brings; the connection cannot go on behind it.

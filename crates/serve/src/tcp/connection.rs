@@ -1,7 +1,5 @@
 //! One connection, from its acceptance to its end.
 
-use std::convert::Infallible;
-use std::future::ready;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -130,8 +128,7 @@ impl Accepted {
     ) {
         let patience = self.shared.limits.patience();
         let builder = builder(&self.shared.limits, version);
-        let answer =
-            service_fn(move |request| ready(Ok::<_, Infallible>(answerer.answer(&request))));
+        let answer = service_fn(move |request| answerer.clone().answer(request));
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
         let mut stop = self.stop.clone();
         // When it ends, whatever it does; set once the client was told to go.
