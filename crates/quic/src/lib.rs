@@ -22,7 +22,11 @@
 //!   takes that from its configuration.
 //! - That the application ran dry is told by the next acknowledgement. What it writes before that
 //!   counts as if it had been there all the time.
+//! - How much may go at once ([`uncork_cc::Control::send_quantum`]) bounds the stack's batches, but its
+//!   pacer lets ten packets go after a pause.
 //! - Packets of an earlier path (RFC 9000 §9.4): the stack keeps what becomes of them to itself.
+//!
+//! `docs/fidelity.md` has what that costs, measured beside a transport that tells everything.
 #![forbid(unsafe_code)]
 
 mod ack;
