@@ -84,6 +84,31 @@ fn a_request_is_decided_finally() {
 }
 
 #[test]
+fn programs_are_told_in_json() {
+    let text = explained("policy-json", &["--host", "a-bbr", "--format", "json"]);
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&told["policy"], &told["rules"][0]["line"]), (&"policy.toml".into(), &1.into()));
+    let decision = &told["decision"];
+    assert_eq!((&decision["rule"], &decision["name"]), (&1.into(), &"spotify".into()));
+    assert_eq!((&decision["final"], &decision["tcp"]), (&true.into(), &"bbr".into()));
+    let [first, second] = told["rules"].as_array().unwrap().as_slice() else { panic!("{told}") };
+    assert_eq!((&first["outcome"], &second["outcome"]), (&"decides".into(), &"never_asked".into()));
+    let condition = &first["conditions"][0];
+    assert_eq!(
+        (&condition["holds"], &condition["condition"]),
+        (&true.into(), &"host = *-bbr*".into())
+    );
+    // Nothing is known: neither true nor false.
+    let text = explained("policy-json-accept", &["--format", "json"]);
+    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(
+        (&told["decision"]["rule"], &told["decision"]["final"]),
+        (&().into(), &false.into())
+    );
+    assert!(told["rules"][0]["conditions"][0]["holds"].is_null());
+}
+
+#[test]
 fn wrong_arguments_say_how_to_write_them() {
     let scratch = Scratch::new("policy-arguments");
     for (argument, value, message) in [

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use uncork_policy::{Country, UnixTime};
 use uncork_units::ByteCount;
 
@@ -17,7 +17,8 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   uncork policy explain policy.toml --listener public --ip 203.0.113.9
   uncork policy explain policy.toml --host audio-fa-bbr.example.com --path '/audio/1.ogg?bbr=1'
-  uncork policy explain policy.toml --ip 203.0.113.9 --geo country.mmdb --cookie uid=7 --size 3MB";
+  uncork policy explain policy.toml --ip 203.0.113.9 --geo country.mmdb --cookie uid=7 --size 3MB
+  uncork policy explain policy.toml --host audio-fa-bbr.example.com --format json";
 
 const EXPLAIN_AFTER: &str = "\
 What is not given is not known yet, as when a connection was just accepted. A request is known as a whole: with one of \
@@ -56,6 +57,9 @@ pub(super) struct FileArgs {
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     pub(super) file: FileArgs,
+    /// How to tell it
+    #[arg(long, default_value = "human")]
+    pub(super) format: Format,
     /// Name of the listener that accepts the connection
     #[arg(long, value_name = "NAME", help_heading = "Connection")]
     pub(super) listener: Option<String>,
@@ -92,6 +96,14 @@ pub(super) struct ExplainArgs {
     /// Size of the object: 3MB
     #[arg(long, help_heading = "Request")]
     pub(super) size: Option<ByteCount>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// In words
+    Human,
+    /// For programs
+    Json,
 }
 
 impl ExplainArgs {

@@ -1,6 +1,7 @@
 //! `uncork policy`: policies, read and explained.
 
 mod args;
+mod json;
 
 use std::fs;
 
@@ -11,7 +12,7 @@ use crate::failure::Failure;
 use crate::lab::source::unreadable;
 use crate::stdout;
 pub(crate) use args::PolicyArgs;
-use args::{ExplainArgs, FileArgs, PolicyCommand};
+use args::{ExplainArgs, FileArgs, Format, PolicyCommand};
 
 pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
     match &args.command {
@@ -43,8 +44,11 @@ fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     let policy = read(&args.file)?;
     let origin = origin(args)?;
     let fields = fields(args);
-    let explanation = policy.explain(&facts(args, origin, &fields)).to_string();
-    stdout::write(explanation.as_bytes())
+    let explanation = policy.explain(&facts(args, origin, &fields));
+    match args.format {
+        Format::Human => stdout::write(explanation.to_string().as_bytes()),
+        Format::Json => stdout::write(&json::document(&policy, &explanation)?),
+    }
 }
 
 /// Where the client is: as was given, else as the databases tell.
