@@ -230,6 +230,13 @@ fn what_cannot_be_is_said_with_its_status() {
             assert!(done.stderr.starts_with(words), "{}", done.stderr);
         }
     }
-    let done = run(&scratch, "serve --root public --policy policy.toml --check");
+    let good = "serve --root public --policy policy.toml --check";
+    let done = run(&scratch, &format!("{good} --listen internal@127.0.0.1:0"));
     assert_eq!((done.status, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
+    let done = run(&scratch, &format!("{good} --listen intern@127.0.0.1:0"));
+    let note =
+        "note: policy.toml:9: `listener = internal` holds for no listener: there is `intern`\n";
+    assert_eq!((done.status, done.stdout.as_str(), done.stderr.as_str()), (0, "", note));
+    let done = run(&scratch, &format!("{good} --listen intern@127.0.0.1:0 --quiet"));
+    assert_eq!((done.status, done.stderr.as_str()), (0, ""));
 }

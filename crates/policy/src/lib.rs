@@ -12,6 +12,7 @@
 mod condition;
 mod country;
 mod decision;
+mod doubts;
 mod experiment;
 mod explain;
 mod facts;

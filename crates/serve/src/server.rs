@@ -81,17 +81,24 @@ impl Shared {
 }
 
 impl ServerSpec {
-    /// Finds out whether it can be served here, but for the addresses being free.
+    /// Finds out whether it can be served here, but for the addresses being free, and tells what of the
+    /// policy holds for nobody.
     ///
     /// # Errors
     ///
     /// Those of [`Server::start`].
-    pub fn check(&self) -> Result<(), ServeError> {
-        self.prepare()?;
+    pub fn check(&self) -> Result<Vec<String>, ServeError> {
+        let prepared = self.prepare()?;
         // Sockets of tokio's need its runtime.
         let runtime = runtime()?;
         let _context = runtime.enter();
-        self.listeners.iter().try_for_each(|listener| listener.socket().map(drop))
+        self.listeners.iter().try_for_each(|listener| listener.socket().map(drop))?;
+        Ok(self.doubts(prepared.policy.as_deref()))
+    }
+
+    fn doubts(&self, policy: Option<&Swap<Policy>>) -> Vec<String> {
+        let names: Vec<&str> = self.listeners.iter().map(|listener| &*listener.name).collect();
+        policy.map_or(Vec::new(), |it| it.get().doubts(&names, !self.geo.is_empty()))
     }
 
     fn prepare(&self) -> Result<Prepared, ServeError> {
@@ -179,6 +186,12 @@ impl Server {
     /// The policy in force, in a line, if there is one.
     pub fn policy(&self) -> Option<String> {
         self.policy.as_ref().map(|policy| described(&policy.get()))
+    }
+
+    /// What of the policy in force holds for nobody here, each in a line; `spec` is what it was started
+    /// with.
+    pub fn doubts(&self, spec: &ServerSpec) -> Vec<String> {
+        spec.doubts(self.policy.as_deref())
     }
 
     /// Reads the policy, the databases and the certificate again. New connections have what is new;

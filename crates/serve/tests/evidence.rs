@@ -33,7 +33,7 @@ fn a_controller_that_is_not_there_is_an_error_with_those_that_are() {
     let scratch = Scratch::new();
     let mut spec = spec(&scratch.0);
     spec.listeners[0].cc = Some("nosuchcc".to_owned());
-    for error in [Server::start(&spec).map(drop), spec.check()] {
+    for error in [Server::start(&spec).map(drop), spec.check().map(drop)] {
         let error = error.expect_err("no such controller").to_string();
         assert!(error.contains("no congestion control 'nosuchcc'"), "{error}");
         assert!(error.contains(&available().join(", ")), "{error}");

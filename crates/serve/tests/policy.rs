@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "../../policy/tests/policy/mmdb.rs"]
+mod mmdb;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -190,6 +192,39 @@ fn the_name_in_the_handshake_decides() {
     served.stop();
 }
 
+/// 127.1.0.0/16 is in Peru.
+#[test]
+fn databases_tell_where_clients_are_and_are_read_again() {
+    let scratch = Scratch::new();
+    let text = "[default]\ntcp = \"reno\"\n[[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }";
+    let mut spec = by_policy(&scratch, text);
+    let doubts = spec.check().expect("a good policy");
+    assert!(
+        doubts.len() == 1 && doubts[0].contains("`country = PE` holds for nobody"),
+        "{doubts:?}"
+    );
+    scratch.write("geo.mmdb", mmdb::of_country(0x7f01_0000, 16, "PE"));
+    spec.geo = vec![scratch.path("geo.mmdb")];
+    assert!(spec.check().expect("a good policy").is_empty());
+    let mut served = Served::new(&spec);
+    let controllers = |served: &Served| {
+        [Ipv4Addr::new(127, 1, 2, 3), Ipv4Addr::new(127, 2, 2, 3)].map(|from| {
+            let mut client = Client::from(from, served.address);
+            client.get_of("a", "/file").expect("a response");
+            client.controller()
+        })
+    };
+    assert_eq!(controllers(&served), ["bbr", "reno"]);
+    scratch.write("geo.mmdb", "no database");
+    let reloaded = served.server.reload();
+    assert_eq!(reloaded.iter().map(|it| it.result.is_ok()).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(controllers(&served), ["bbr", "reno"]);
+    scratch.write("geo.mmdb", mmdb::of_country(0x7f02_0000, 16, "PE"));
+    assert!(served.server.reload().iter().all(|it| it.result.is_ok()));
+    assert_eq!(controllers(&served), ["reno", "bbr"]);
+    served.stop();
+}
+
 #[test]
 fn a_size_is_that_of_the_whole_file() {
     let scratch = Scratch::new();
@@ -218,7 +253,7 @@ fn a_controller_that_the_kernel_lacks_is_refused_at_the_start() {
     let scratch = Scratch::new();
     let text = "[[rule]]\nhost = \"a\"\nuse = { tcp = \"nosuchcc\" }";
     let spec = by_policy(&scratch, text);
-    for error in [Server::start(&spec).map(drop), spec.check()] {
+    for error in [Server::start(&spec).map(drop), spec.check().map(drop)] {
         let error = error.expect_err("no such controller");
         assert!(!error.is_usage());
         let told = error.to_string();

@@ -24,18 +24,20 @@ const LOOKS: u32 = 20;
 pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
     if args.check {
-        return spec.check().map_err(|error| refused(&error));
+        return spec.check().map(|doubts| note(args, &doubts)).map_err(|error| refused(&error));
     }
     let (stop, reload) = (flag_on_signal()?, flag_on_hangup()?);
     let mut server = Server::start(&spec).map_err(|error| refused(&error))?;
     announce(&server)?;
-    if let Some(policy) = server.policy().filter(|_| !args.quiet) {
-        eprintln!("note: {policy}");
-    }
+    note(args, server.policy().as_slice());
+    note(args, &server.doubts(&spec));
     wait(&stop, &reload, |ordered| {
         let files = if ordered { server.reload() } else { server.reload_changed() };
         for reloaded in &files {
-            tell(reloaded, args.quiet);
+            tell(reloaded, args);
+        }
+        if files.iter().any(|reloaded| reloaded.result.is_ok()) {
+            note(args, &server.doubts(&spec));
         }
     });
     let grace = Duration::from_nanos(args.grace.as_nanos());
@@ -72,10 +74,15 @@ fn flag_on_hangup() -> Result<Arc<AtomicBool>, Failure> {
     registered.map(|_| flag).map_err(failed)
 }
 
-fn tell(reloaded: &Reloaded, quiet: bool) {
+fn note(args: &ServeArgs, lines: &[String]) {
+    for line in lines.iter().filter(|_| !args.quiet) {
+        eprintln!("note: {line}");
+    }
+}
+
+fn tell(reloaded: &Reloaded, args: &ServeArgs) {
     match &reloaded.result {
-        Ok(_) if quiet => {}
-        Ok(line) => eprintln!("note: read again: {line}"),
+        Ok(line) => note(args, &[format!("read again: {line}")]),
         Err(error) => {
             eprintln!("{}", shown_error(error));
             eprintln!("note: the {} before that stays in force", reloaded.what);

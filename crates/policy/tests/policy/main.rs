@@ -6,6 +6,7 @@ mod explain;
 mod knowledge;
 mod meaning;
 mod mistakes;
+mod mmdb;
 mod mutations;
 mod origins;
 mod reference;

@@ -222,3 +222,19 @@ fn what_a_whole_request_does_not_tell_is_absent() {
     assert_eq!((whole.host, whole.client), (all.host, all.client));
     assert!(example.decide(&whole).is_final);
 }
+
+#[test]
+fn rules_that_hold_for_nobody_are_told() {
+    let policy = policy(
+        "[[rule]]\nlistener = \"in*\"\nuse = { tcp = \"bbr\" }\n\
+         [[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }\n",
+    );
+    assert!(policy.doubts(&["public", "internal"], true).is_empty());
+    assert_eq!(
+        policy.doubts(&["public", "extern"], false),
+        [
+            "test:1: `listener = in*` holds for no listener: there is `public`, `extern`",
+            "test:4: `country = PE` holds for nobody: give a database with --geo",
+        ]
+    );
+}

@@ -1,74 +1,20 @@
-//! Databases in MaxMind's format, made here after its description
-//! (`github.com/maxmind/MaxMind-DB/blob/main/MaxMind-DB-spec.md`).
+//! Where clients are, by databases that are made here.
 
 use proptest::prelude::*;
 use uncork_policy::{Fact, Facts, Origin, Origins, UnixTime};
 
 use crate::common::policy;
-
-/// A field of the data section: its type, and payload.
-fn string(text: &str) -> Vec<u8> {
-    let mut bytes = vec![2 << 5 | text.len() as u8];
-    bytes.extend(text.as_bytes());
-    assert!(text.len() < 29, "longer ones have their length elsewhere");
-    bytes
-}
-
-fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let mut bytes = vec![7 << 5 | entries.len() as u8];
-    for (key, value) in entries {
-        bytes.extend(string(key));
-        bytes.extend(value);
-    }
-    bytes
-}
-
-fn uint32(number: u32) -> Vec<u8> {
-    [&[6 << 5 | 4][..], &number.to_be_bytes()].concat()
-}
-
-fn uint16(number: u16) -> Vec<u8> {
-    [&[5 << 5 | 2][..], &number.to_be_bytes()].concat()
-}
-
-/// Of the types above 7 the first byte has the length alone.
-fn extended(kind: u8, payload: &[u8]) -> Vec<u8> {
-    [&[payload.len() as u8, kind - 7][..], payload].concat()
-}
-
-/// A database of IPv4 with one network of at most 31 bits, and `data` for it: one node for each bit.
-fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
-    let mut tree = Vec::new();
-    for bit in 0..bits {
-        let next = if bit + 1 == bits { bits + 16 } else { bit + 1 };
-        let records = if network >> (31 - bit) & 1 == 1 { [bits, next] } else { [next, bits] };
-        for record in records {
-            tree.extend(&record.to_be_bytes()[1..]);
-        }
-    }
-    let metadata = map(&[
-        ("binary_format_major_version", uint16(2)),
-        ("binary_format_minor_version", uint16(0)),
-        ("build_epoch", extended(9, &[0, 0, 0, 1])),
-        ("database_type", string("Test")),
-        ("description", map(&[])),
-        ("ip_version", uint16(4)),
-        ("languages", extended(11, &[])),
-        ("node_count", uint32(bits)),
-        ("record_size", uint16(24)),
-    ]);
-    [&tree[..], &[0; 16], data, b"\xab\xcd\xefMaxMind.com", &metadata].concat()
-}
+use crate::mmdb::{database, map, of_asn, of_country, string};
 
 /// 203.0.113.0/24.
 const NETWORK: u32 = 0xcb00_7100;
 
 fn asn() -> Vec<u8> {
-    database(NETWORK, 24, &map(&[("autonomous_system_number", uint32(64_500))]))
+    of_asn(NETWORK, 24, 64_500)
 }
 
 fn country() -> Vec<u8> {
-    database(NETWORK, 24, &map(&[("country", map(&[("iso_code", string("PE"))]))]))
+    of_country(NETWORK, 24, "PE")
 }
 
 fn origins(databases: impl IntoIterator<Item = Vec<u8>>) -> Origins {

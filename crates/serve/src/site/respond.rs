@@ -1,5 +1,6 @@
 //! From a request's head to a response.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -115,9 +116,9 @@ impl Site {
         let below_root = target.below_root();
         let path = match (target.is_directory(), self.options.index) {
             (true, false) => return Ok(Resource::Status(StatusCode::NOT_FOUND)),
-            (true, true) if below_root.is_empty() => "index.html".to_owned(),
-            (true, true) => format!("{below_root}/index.html"),
-            (false, _) => below_root.to_owned(),
+            (true, true) if below_root.is_empty() => Cow::Borrowed("index.html"),
+            (true, true) => format!("{below_root}/index.html").into(),
+            (false, _) => below_root.into(),
         };
         Ok(match self.root.find(&path)? {
             Found::File(file) => self.negotiate(headers, &path, file)?,

@@ -1,0 +1,67 @@
+//! Databases in MaxMind's format, made here after its description
+//! (`github.com/maxmind/MaxMind-DB/blob/main/MaxMind-DB-spec.md`).
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+
+/// A field of the data section: its type, and payload.
+pub fn string(text: &str) -> Vec<u8> {
+    let mut bytes = vec![2 << 5 | text.len() as u8];
+    bytes.extend(text.as_bytes());
+    assert!(text.len() < 29, "longer ones have their length elsewhere");
+    bytes
+}
+
+pub fn map(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = vec![7 << 5 | entries.len() as u8];
+    for (key, value) in entries {
+        bytes.extend(string(key));
+        bytes.extend(value);
+    }
+    bytes
+}
+
+fn uint32(number: u32) -> Vec<u8> {
+    [&[6 << 5 | 4][..], &number.to_be_bytes()].concat()
+}
+
+fn uint16(number: u16) -> Vec<u8> {
+    [&[5 << 5 | 2][..], &number.to_be_bytes()].concat()
+}
+
+/// Of the types above 7 the first byte has the length alone.
+fn extended(kind: u8, payload: &[u8]) -> Vec<u8> {
+    [&[payload.len() as u8, kind - 7][..], payload].concat()
+}
+
+/// A database of IPv4 with one network of at most 31 bits, and `data` for it: one node for each bit.
+pub fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
+    let mut tree = Vec::new();
+    for bit in 0..bits {
+        let next = if bit + 1 == bits { bits + 16 } else { bit + 1 };
+        let records = if network >> (31 - bit) & 1 == 1 { [bits, next] } else { [next, bits] };
+        for record in records {
+            tree.extend(&record.to_be_bytes()[1..]);
+        }
+    }
+    let metadata = map(&[
+        ("binary_format_major_version", uint16(2)),
+        ("binary_format_minor_version", uint16(0)),
+        ("build_epoch", extended(9, &[0, 0, 0, 1])),
+        ("database_type", string("Test")),
+        ("description", map(&[])),
+        ("ip_version", uint16(4)),
+        ("languages", extended(11, &[])),
+        ("node_count", uint32(bits)),
+        ("record_size", uint16(24)),
+    ]);
+    [&tree[..], &[0; 16], data, b"\xab\xcd\xefMaxMind.com", &metadata].concat()
+}
+
+/// A database in which a network is that of an autonomous system.
+pub fn of_asn(network: u32, bits: u32, asn: u32) -> Vec<u8> {
+    database(network, bits, &map(&[("autonomous_system_number", uint32(asn))]))
+}
+
+/// A database in which a network is in a country.
+pub fn of_country(network: u32, bits: u32, code: &str) -> Vec<u8> {
+    database(network, bits, &map(&[("country", map(&[("iso_code", string(code))]))]))
+}
