@@ -11,6 +11,7 @@ use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::emu::EmuArgs;
 use crate::lab::{LabArgs, quoted};
+#[cfg(target_os = "linux")]
 use crate::play::PlayArgs;
 use crate::policy::PolicyArgs;
 use crate::serve::ServeArgs;
@@ -53,6 +54,7 @@ pub(crate) enum Command {
     /// Serve files over HTTP, by the congestion control that you choose
     #[command(before_help = crate::serve::EXAMPLES, after_help = crate::serve::AFTER)]
     Serve(Box<ServeArgs>),
+    #[cfg(target_os = "linux")]
     Play(PlayArgs),
     /// Print completions for a shell
     Completions {

@@ -14,6 +14,7 @@ mod failure;
 mod lab;
 mod manual;
 mod output;
+#[cfg(target_os = "linux")]
 mod play;
 mod policy;
 mod progress;
@@ -42,6 +43,7 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
         (Some(Command::Lab(args)), _) => lab::lab(&args),
         (Some(Command::Emu(args)), Some((_, matches))) => emu::emu(&args, matches),
+        #[cfg(target_os = "linux")]
         (Some(Command::Play(args)), _) => play::play(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), _) => serve::serve(&args),

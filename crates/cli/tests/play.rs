@@ -171,12 +171,89 @@ fn what_is_broken_off_has_failed() {
     }
 }
 
+/// Many listeners over each version, who all tell the same in each form.
+#[test]
+fn listeners_hear_songs_to_their_end() {
+    let scratch = public("play-audio");
+    let (plain, secret) = (Server::start(&scratch, ""), Server::start(&scratch, "--self-signed"));
+    // 3 MB at 24 Mbit/s, so that a song lasts a second.
+    let player =
+        "--bitrate 24mbit --start-threshold 100ms --listeners 8 --spread 300ms --records r";
+    for (server, flags, http) in
+        [(&plain, "", "1.1"), (&secret, "--insecure", "2"), (&plain, "--http 2 --cmcd query", "2")]
+    {
+        let url = &server.url;
+        let _none = fs::remove_file(scratch.path("r"));
+        let all = document(&scratch, &format!("audio {url}/large {player} {flags}"));
+        assert_eq!(all["schema"], "uncork.play.audio/1");
+        let listeners = all["listeners"].as_array().unwrap();
+        assert_eq!(listeners.len(), 8);
+        for listener in listeners {
+            assert_eq!((&listener["http"], &listener["songs_finished"]), (&http.into(), &1.into()));
+            assert_eq!(listener["bytes"], LARGE);
+            let played = listener["played_s"].as_f64().unwrap();
+            assert!((played - LARGE as f64 * 8.0 / 24e6).abs() < 1e-5, "{played}");
+        }
+        let records = fs::read_to_string(scratch.path("r")).unwrap();
+        // Six chunks, and the listener.
+        assert_eq!(records.lines().count(), 8 * 7);
+        assert_eq!(records.matches("\"playback\":{").count(), 8);
+    }
+    let csv = play(&scratch, &format!("audio {}/large --bitrate 24mbit --format csv", plain.url));
+    assert_eq!((csv.status, csv.stdout.lines().count()), (0, 2), "{}", csv.stderr);
+    let gone = play(&scratch, &format!("audio {}/gone --duration 1s --listeners 2", plain.url));
+    assert_eq!(gone.status, 1);
+    assert!(
+        gone.stderr.contains("2 of 2 listeners could not go on: status 404"),
+        "{}",
+        gone.stderr
+    );
+    assert!(gone.stdout.contains("2 could not go on, 2 heard nothing"), "{}", gone.stdout);
+}
+
+/// A song of 1 Mbit/s over a path of 500 kbit/s, of which HTTP gets 1448 of 1500 bytes: 0.4827 s of music
+/// come in a second. A second of it has come after 2.07 s; it lasts 1/(1 - 0.4827) = 1.93 s, until the
+/// buffer is dry; the two seconds that it goes on with take 4.14 s more; and when those would be played,
+/// the rest has come. So there is one stutter, and what remains is played in one go.
+#[test]
+fn a_slow_path_makes_the_stutters_that_arithmetic_says() {
+    let probe = finish(command("emu -q -- true"));
+    if probe.status == 3 {
+        return common::not_run(&probe.stderr);
+    }
+    let scratch = public("play-slow");
+    // Five seconds.
+    fs::write(scratch.path("public/song"), content(625_000)).unwrap();
+    let program = env!("CARGO_BIN_EXE_uncork");
+    let serve =
+        format!("exec '{program}' serve -q --root public --plain --listen $UNCORK_FAR:8080");
+    let play = "play audio http://198.18.0.1:8080/song --duration 5s --bitrate 1mbit --chunk 125kB";
+    let mut emu = command("emu -q --rate 500kbit --delay 10ms --buffer 50p --server");
+    emu.arg(serve).arg("--").arg(program).args(play.split(' ')).args(["--format", "json"]);
+    emu.current_dir(scratch.path(""));
+    let done = finish(emu);
+    assert_eq!(done.status, 0, "{}", done.stderr);
+    let all: Value = serde_json::from_str(&done.stdout).unwrap();
+    let listener = &all["listeners"][0];
+    let share = 1448.0 / 1500.0 * 0.5;
+    let near = |name: &str, expected: f64| {
+        let value = listener[name].as_f64().unwrap();
+        assert!((value / expected - 1.0).abs() < 0.1, "{name}: {value} s, not {expected} s");
+    };
+    near("playback_latency_s", 1.0 / share);
+    assert_eq!(listener["stutters"], 1, "{listener}");
+    near("stalled_s", 2.0 / share);
+    near("played_s", 5.0);
+    near("bandwidth_bps", 1e6 * share);
+}
+
 /// The commands of the page, in its order.
 #[test]
 fn the_documentation_plays() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/play.md");
     let page = fs::read_to_string(page).unwrap();
     let scratch = public("play-documented");
+    fs::write(scratch.path("public/song.ogg"), content(40_000)).unwrap();
     let (plain, secret) = (Server::start(&scratch, ""), Server::start(&scratch, "--self-signed"));
     let mut count = 0;
     for line in page.lines().filter_map(|line| line.strip_prefix("uncork play ")) {
@@ -187,7 +264,9 @@ fn the_documentation_plays() {
         assert_eq!((done.status, done.stderr.as_str()), (0, ""), "{line}");
         count += 1;
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 8);
+    let heard = fs::read_to_string(scratch.path("listeners.jsonl")).unwrap();
+    assert_eq!(heard.matches("\"group\":\"listener\"").count(), 5);
     assert_eq!(fs::read(scratch.path("part")).unwrap(), content(LARGE)[..512_000]);
     let records = fs::read_to_string(scratch.path("downloads.jsonl")).unwrap();
     assert_eq!(records.lines().count(), 5);
@@ -216,6 +295,10 @@ fn what_cannot_be_is_said_with_its_status() {
         ("get https://127.0.0.1:9/ --ca missing", 2, "cannot take certificates from 'missing'"),
         ("get https://127.0.0.1:9/ --ca public/small", 2, "give a file with certificates in PEM"),
         ("get http://127.0.0.1:9/ --records no/where", 3, "cannot write records to 'no/where'"),
+        ("get http://127.0.0.1:9/ --http 3", 2, "HTTP/3 is always encrypted: write https"),
+        ("audio http://127.0.0.1:9/ --listeners 0", 2, "for '--listeners <N>': give 1 to 100000"),
+        ("audio http://127.0.0.1:9/ --bitrate 0bit", 2, "a track's bitrate is 0bit: give more"),
+        ("audio http://127.0.0.1:9/ --chunk 0B", 2, "the chunk in bytes is 0: give at least 1"),
         ("get http://127.0.0.1:9/", 1, "cannot connect to 127.0.0.1:9: Connection refused"),
     ] {
         let done = play(&scratch, line);

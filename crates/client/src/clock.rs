@@ -17,6 +17,11 @@ impl Clock {
         Time::ZERO + span(self.0.elapsed())
     }
 
+    /// What it showed at `instant`.
+    pub(crate) fn at(self, instant: Instant) -> Time {
+        Time::ZERO + span(instant.saturating_duration_since(self.0))
+    }
+
     /// Returns at `time`, at once if that is over.
     pub(crate) async fn wait_until(self, time: Time) {
         let left = Duration::from_nanos(time.since(Time::ZERO).as_nanos());

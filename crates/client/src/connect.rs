@@ -16,6 +16,7 @@ use uncork_units::TimeDelta;
 use crate::clock::{instant, span};
 use crate::connection::{Connection, Version};
 use crate::error::{ClientError, chain};
+use crate::quic::Quic;
 use crate::target::Target;
 use crate::tls::{self, Trust};
 
@@ -62,19 +63,27 @@ pub struct Setup {
 pub(crate) struct Connector {
     spec: ConnectSpec,
     tls: Option<Arc<rustls::ClientConfig>>,
+    quic: Option<Quic>,
 }
 
 impl Connector {
     /// A connector to those of `targets`. Certificates are read only if one of them needs TLS.
     pub(crate) fn new(spec: &ConnectSpec, targets: &[Target]) -> Result<Self, ClientError> {
+        let is_quic = spec.version == Some(Version::Http3);
         let protocols: &[&[u8]] = match spec.version {
             None => &[b"h2", b"http/1.1"],
             Some(Version::Http1) => &[b"http/1.1"],
             Some(Version::Http2) => &[b"h2"],
+            Some(Version::Http3) => &[b"h3"],
         };
+        if let Some(plain) = targets.iter().find(|target| !target.is_tls).filter(|_| is_quic) {
+            let problem = "HTTP/3 is always encrypted: write https".to_owned();
+            return Err(ClientError::Url { url: plain.to_string(), problem });
+        }
         let needs_tls = targets.iter().any(|target| target.is_tls);
         let tls = needs_tls.then(|| tls::config(&spec.trust, protocols)).transpose()?;
-        Ok(Self { spec: spec.clone(), tls: tls.map(Arc::new) })
+        let quic = tls.as_ref().filter(|_| is_quic).map(Quic::start).transpose()?;
+        Ok(Self { spec: spec.clone(), tls: tls.map(Arc::new), quic })
     }
 
     /// Waits for `work`, but not for ever.
@@ -95,6 +104,10 @@ impl Connector {
         let began = instant();
         let addresses = self.patiently(self.resolve(target)).await?;
         let resolve = span(began.elapsed());
+        if let Some(quic) = &self.quic {
+            let (connection, peer, connect) = self.dial_quic(quic, target, &addresses).await?;
+            return Ok((connection, Setup { peer, resolve, connect, tls: None }));
+        }
         let (stream, peer) = self.dial(target, &addresses).await?;
         let connect = TimeDelta::from_nanos(span(began.elapsed()).as_nanos() - resolve.as_nanos());
         // What waits for the end of a packet would be the request itself.
@@ -148,11 +161,34 @@ impl Connector {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.unwrap_or_else(|| {
-            let error = io::Error::other("it has no address");
-            ClientError::Resolve { host: target.host.clone(), error }
-        }))
+        Err(none_of(target, last))
     }
+
+    /// The same over QUIC, and how long the handshake took.
+    async fn dial_quic(
+        &self,
+        quic: &Quic,
+        target: &Target,
+        addresses: &[SocketAddr],
+    ) -> Result<(Connection, SocketAddr, TimeDelta), ClientError> {
+        let mut last = None;
+        for address in addresses {
+            let began = instant();
+            match self.patiently(quic.connect(*address, &target.host)).await {
+                Ok(connection) => return Ok((connection, *address, span(began.elapsed()))),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(none_of(target, last))
+    }
+}
+
+/// The reason that the last of several addresses had, of which there may be none.
+fn none_of(target: &Target, last: Option<ClientError>) -> ClientError {
+    last.unwrap_or_else(|| {
+        let error = io::Error::other("it has no address");
+        ClientError::Resolve { host: target.host.clone(), error }
+    })
 }
 
 async fn encrypt(
@@ -181,7 +217,7 @@ where
             tokio::spawn(async { drop(connection.await) });
             Ok(Connection::Http1(sender))
         }
-        Version::Http2 => {
+        Version::Http2 | Version::Http3 => {
             let mut builder = http2::Builder::new(TokioExecutor::new());
             builder.initial_stream_window_size(WINDOWS.0);
             builder.initial_connection_window_size(WINDOWS.1);

@@ -5,15 +5,17 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::str::FromStr;
+use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::HOST;
+use http::header::{CONTENT_LENGTH, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 
 use crate::ClientError;
+use crate::clock::instant;
 use crate::target::Target;
 
 /// A version of HTTP.
@@ -23,13 +25,15 @@ pub enum Version {
     Http1,
     /// HTTP/2.
     Http2,
+    /// HTTP/3.
+    Http3,
 }
 
 /// A connection that carries requests.
-#[derive(Debug)]
 pub(crate) enum Connection {
     Http1(http1::SendRequest<NoBody>),
     Http2(http2::SendRequest<NoBody>),
+    Http3(uncork_h3::client::Connection),
 }
 
 /// What is sent after the head of a request: nothing.
@@ -49,6 +53,14 @@ pub(crate) struct Response {
 #[derive(Debug)]
 pub(crate) enum Body {
     Hyper(Incoming),
+    Http3(uncork_h3::client::Body),
+}
+
+/// A piece of a body, and when it came.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) at: Instant,
+    pub(crate) data: Bytes,
 }
 
 impl Connection {
@@ -56,6 +68,7 @@ impl Connection {
         match self {
             Self::Http1(_) => Version::Http1,
             Self::Http2(_) => Version::Http2,
+            Self::Http3(_) => Version::Http3,
         }
     }
 
@@ -64,6 +77,7 @@ impl Connection {
         match self {
             Self::Http1(_) => None,
             Self::Http2(sender) => Some(Self::Http2(sender.clone())),
+            Self::Http3(connection) => Some(Self::Http3(connection.clone())),
         }
     }
 
@@ -72,6 +86,7 @@ impl Connection {
         match self {
             Self::Http1(sender) => sender.is_closed(),
             Self::Http2(sender) => sender.is_closed(),
+            Self::Http3(connection) => connection.is_closed(),
         }
     }
 
@@ -100,6 +115,15 @@ impl Connection {
                 sender.ready().await.map_err(broken)?;
                 sender.send_request(request).await.map_err(broken)?
             }
+            Self::Http3(connection) => {
+                *request.uri_mut() = target.uri.clone();
+                let response = connection.request(request.map(drop)).await;
+                let response = response.map_err(|error| ClientError::broken(&error))?;
+                let (head, body) = response.into_parts();
+                let size = length(&head.headers);
+                let (status, headers) = (head.status, head.headers);
+                return Ok(Response { status, headers, size, body: Body::Http3(body) });
+            }
         };
         let (head, body) = response.into_parts();
         let size = body.size_hint().exact();
@@ -111,10 +135,22 @@ fn unfit(target: &Target, error: &dyn fmt::Display) -> ClientError {
     ClientError::Url { url: target.to_string(), problem: error.to_string() }
 }
 
+/// The length that a head tells of its body.
+pub(crate) fn length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
 impl Body {
     /// The next piece; `None` at the end.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>, ClientError> {
-        let Self::Hyper(body) = self;
+    pub(crate) async fn piece(&mut self) -> Result<Option<Piece>, ClientError> {
+        let body = match self {
+            Self::Hyper(body) => body,
+            Self::Http3(body) => {
+                let chunk = body.next_chunk().await.transpose();
+                let chunk = chunk.map_err(|error| ClientError::broken(&error))?;
+                return Ok(chunk.map(|chunk| Piece { at: chunk.at, data: chunk.data }));
+            }
+        };
         loop {
             let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
             match frame {
@@ -122,7 +158,9 @@ impl Body {
                 Some(Err(error)) => return Err(ClientError::broken(&error)),
                 // What follows a body, if anything, tells nothing of it.
                 Some(Ok(frame)) => match frame.into_data() {
-                    Ok(piece) if !piece.is_empty() => return Ok(Some(piece)),
+                    Ok(data) if !data.is_empty() => {
+                        return Ok(Some(Piece { at: instant(), data }));
+                    }
                     _ => {}
                 },
             }
@@ -130,12 +168,19 @@ impl Body {
     }
 }
 
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a connection of {}", self.version())
+    }
+}
+
 impl Version {
-    /// As in `--http`: `1.1`, `2`.
+    /// As in `--http`: `1.1`, `2`, `3`.
     pub fn number(self) -> &'static str {
         match self {
             Self::Http1 => "1.1",
             Self::Http2 => "2",
+            Self::Http3 => "3",
         }
     }
 }

@@ -44,6 +44,13 @@ pub enum ClientError {
         /// Why.
         problem: String,
     },
+    /// Nobody speaks QUIC there, or somebody who is not believed.
+    Quic {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        problem: String,
+    },
     /// The server does not speak the version that was asked for.
     Version(Version),
     /// The connection was of no use any more.
@@ -75,6 +82,8 @@ pub enum ClientError {
     Timeout(TimeDelta),
     /// What arrived cannot be kept.
     File(PathBuf, io::Error),
+    /// What is to be listened to cannot be.
+    Songs(String),
     /// It was broken off.
     Interrupted,
     /// The system has no thread or no file descriptor left.
@@ -84,7 +93,7 @@ pub enum ClientError {
 impl ClientError {
     /// Whether what was given is wrong, rather than the world.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Url { .. } | Self::Authorities(_))
+        matches!(self, Self::Url { .. } | Self::Authorities(_) | Self::Songs(_))
     }
 
     /// A connection failed before anything of a body had arrived.
@@ -111,10 +120,11 @@ impl fmt::Display for ClientError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Url { url, problem } => write!(f, "'{url}' is no address to fetch: {problem}"),
-            Self::Authorities(problem) => f.write_str(problem),
+            Self::Authorities(problem) | Self::Songs(problem) => f.write_str(problem),
             Self::Resolve { host, error } => write!(f, "no address for '{host}': {error}"),
             Self::Connect { address, error } => write!(f, "cannot connect to {address}: {error}"),
             Self::Tls { host, problem } => write!(f, "no TLS with '{host}': {problem}"),
+            Self::Quic { address, problem } => write!(f, "no QUIC with {address}: {problem}"),
             Self::Version(version) => write!(f, "the server does not speak {version}"),
             Self::Broken { received, size, problem } => {
                 let of = size.map_or(String::new(), |size| format!(" of {size}"));

@@ -7,7 +7,7 @@ use uncork_units::{Time, TimeDelta};
 use crate::ClientError;
 use crate::clock::Clock;
 use crate::connect::Setup;
-use crate::connection::{Body, Response, Version};
+use crate::connection::{Body, Piece, Response, Version};
 use crate::line::Line;
 use crate::range::ByteRange;
 use crate::sink::Sink;
@@ -109,10 +109,10 @@ pub(crate) async fn fetch(
     check(ask.range, status, &headers)?;
     fetched.size = size;
     while let Some(piece) = next(line, &mut body, size, fetched.received).await? {
-        fetched.first_byte.get_or_insert_with(|| ask.clock.now().since(fetched.start));
-        fetched.received += piece.len() as u64;
-        tell(piece.len() as u64);
-        sink.take(&piece)?;
+        fetched.first_byte.get_or_insert_with(|| ask.clock.at(piece.at).since(fetched.start));
+        fetched.received += piece.data.len() as u64;
+        tell(piece.data.len() as u64);
+        sink.take(&piece.data)?;
     }
     let received = fetched.received;
     match size.filter(|size| *size != received) {
@@ -140,7 +140,7 @@ pub(crate) async fn next(
     body: &mut Body,
     size: Option<u64>,
     received: u64,
-) -> Result<Option<bytes::Bytes>, ClientError> {
+) -> Result<Option<Piece>, ClientError> {
     let piece = line.connector().patiently(body.piece()).await;
     piece.map_err(|error| match error {
         ClientError::Broken { problem, .. } => ClientError::Broken { received, size, problem },

@@ -3,15 +3,19 @@
 //!
 //! Whoever listens does what a simulated listener does: the player decides what to ask for and when,
 //! and is told when bytes arrive. Here it asks a server, and the wall clock says when.
+#![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
+mod audio;
 mod clock;
+mod cmcd;
 mod connect;
 mod connection;
 mod error;
 mod fetch;
 mod get;
 mod line;
+mod quic;
 mod range;
 mod record;
 mod sink;
@@ -19,6 +23,8 @@ mod stop;
 mod target;
 mod tls;
 
+pub use audio::{Heard, ListenSpec, listen};
+pub use cmcd::CmcdMode;
 pub use connect::{ConnectSpec, Setup};
 pub use connection::Version;
 pub use error::ClientError;

@@ -18,6 +18,11 @@ pub struct ByteRange {
 }
 
 impl ByteRange {
+    /// `bytes` bytes from `first` on.
+    pub(crate) fn of(first: u64, bytes: u64) -> Self {
+        Self { first, last: Some((first + bytes).saturating_sub(1)) }
+    }
+
     /// Whether a response is of these bytes, or of as many as the file has of them.
     pub(crate) fn check(self, status: StatusCode, headers: &HeaderMap) -> Result<(), ClientError> {
         let answered = headers.get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
@@ -81,6 +86,7 @@ mod tests {
             let range: ByteRange = text.parse().expect("a range");
             assert_eq!(range.to_string(), header);
         }
+        assert_eq!(ByteRange::of(10, 5).to_string(), "bytes=10-14");
         for wrong in ["", "-", "-5", "5-4", "a-b", "1", "1-2-3", "+1-2"] {
             assert!(wrong.parse::<ByteRange>().is_err(), "{wrong}");
         }

@@ -1,9 +1,9 @@
-//! What a download leaves: the same record as of every other flow.
+//! What downloads and listeners leave: the same records as every other flow.
 
-use uncork_flow::FlowRecord;
-use uncork_units::TimeDelta;
+use uncork_flow::{FlowRecord, RequestRecord};
+use uncork_units::{Time, TimeDelta};
 
-use crate::Fetched;
+use crate::{Fetched, Heard};
 
 /// The engine's name in records.
 const ENGINE: &str = "play";
@@ -21,6 +21,37 @@ impl Fetched {
             bytes_delivered: self.received,
             ..unknown("get", self.cc.as_deref(), self.number)
         }
+    }
+}
+
+impl Heard {
+    /// A record of each request, which has a size, and one of the listener, which has none, but a
+    /// playback.
+    pub fn records(&self) -> Vec<FlowRecord> {
+        let cc = self.cc.as_deref();
+        let requests = self.report.request_records(self.number);
+        let of_request = |request: &RequestRecord| FlowRecord {
+            start_ns: request.start_ns,
+            completion_ns: request.completion_ns,
+            first_byte_ns: request.first_byte_ns,
+            busy_ns: request.completion_ns.unwrap_or(0),
+            size_bytes: Some(request.size_bytes),
+            bytes_delivered: request.bytes_delivered,
+            ..unknown("request", cc, self.number)
+        };
+        let playback = self.report.playback.as_ref();
+        let since_click = |time: Time| time.since(self.click).as_nanos();
+        let first = self.report.transfers.iter().find_map(|transfer| transfer.first_byte);
+        let listener = FlowRecord {
+            start_ns: self.click.as_nanos(),
+            completion_ns: playback.and_then(|playback| playback.ended).map(since_click),
+            first_byte_ns: first.map(since_click),
+            busy_ns: requests.iter().filter_map(|request| request.completion_ns).sum(),
+            bytes_delivered: requests.iter().map(|request| request.bytes_delivered).sum(),
+            playback: self.report.playback_record(),
+            ..unknown("listener", cc, self.number)
+        };
+        requests.iter().map(of_request).chain([listener]).collect()
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
-use ring::digest::{Context, SHA256};
+use ring::digest::{Context, SHA256, digest};
 
 use crate::ClientError;
 
@@ -75,7 +75,12 @@ impl Drop for Keeping {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// The SHA-256 of `bytes`.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    hex(digest(&SHA256, bytes).as_ref())
+}
+
+fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         let _infallible = write!(text, "{byte:02x}");
         text

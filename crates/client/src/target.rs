@@ -37,6 +37,12 @@ impl Target {
     pub fn has_origin_of(&self, other: &Self) -> bool {
         (&self.host, self.port, self.is_tls) == (&other.host, other.port, other.is_tls)
     }
+
+    /// The same with `name=value` in its query, which must need no escape.
+    pub(crate) fn with_query(&self, name: &str, value: &str) -> Result<Self, ClientError> {
+        let sign = if self.uri.query().is_some() { '&' } else { '?' };
+        format!("{self}{sign}{name}={value}").parse()
+    }
 }
 
 impl fmt::Display for Target {
@@ -96,6 +102,17 @@ mod tests {
         let target: Target = "http://example.org".parse().expect("an address");
         assert_eq!((target.host.as_str(), target.port, target.is_tls), ("example.org", 80, false));
         assert_eq!(target.path_and_query(), "/");
+    }
+
+    #[test]
+    fn a_query_is_added_to() {
+        let with = |text: &str| {
+            let target: Target = text.parse().expect("an address");
+            target.with_query("CMCD", "su").expect("an address").to_string()
+        };
+        assert_eq!(with("http://a/b"), "http://a/b?CMCD=su");
+        assert_eq!(with("http://a/b?c"), "http://a/b?c&CMCD=su");
+        assert_eq!(with("http://a"), "http://a/?CMCD=su");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Downloads from servers that behave, and from servers that do not.
+#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 

@@ -9,7 +9,7 @@ use serde_json::ser::{Formatter, PrettyFormatter};
 use crate::document::CompareDocument;
 use crate::lab::{LabDocument, SuiteDocument};
 use crate::number::rounded;
-use crate::play::GetDocument;
+use crate::play::{GetDocument, ListenDocument};
 
 /// Significant digits of every float that is written.
 const DIGITS: usize = 6;
@@ -104,6 +104,13 @@ impl SuiteDocument {
 }
 
 impl GetDocument {
+    /// The document as indented JSON that ends in a newline, like [`CompareDocument::to_json`].
+    pub fn to_json(&self) -> String {
+        write(self)
+    }
+}
+
+impl ListenDocument {
     /// The document as indented JSON that ends in a newline, like [`CompareDocument::to_json`].
     pub fn to_json(&self) -> String {
         write(self)

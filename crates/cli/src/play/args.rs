@@ -4,16 +4,24 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use uncork_client::{ByteRange, ClientError, ConnectSpec, Connections, Target, Trust, Version};
-use uncork_units::TimeDelta;
+use uncork_client::{
+    ByteRange, ClientError, CmcdMode, ConnectSpec, Connections, Target, Trust, Version,
+};
+use uncork_units::{ByteCount, Rate, TimeDelta};
 
-use crate::args::{Color, Format, count};
+use crate::args::{Color, Format, count, seed};
 
 const GET_EXAMPLES: &str = "\
 Examples:
   uncork play get https://example.org/file
   uncork play get https://127.0.0.1:8443/10MB --insecure --http 2 --repeat 5
   uncork play get http://127.0.0.1:8080/large http://127.0.0.1:8080/small --parallel 2 --gap 5s";
+
+const AUDIO_EXAMPLES: &str = "\
+Examples:
+  uncork play audio https://example.org/song.ogg
+  uncork play audio http://127.0.0.1:8080/song.ogg --listeners 100 --spread 30s
+  uncork play audio https://127.0.0.1:8443/a.ogg --insecure --bitrate 320kbit --for 1min --format json";
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 all has arrived, 1 something has not, 2 wrong usage, 3 the environment cannot do it, 5 a bug, \
@@ -31,6 +39,9 @@ pub(super) enum PlayCommand {
     /// Download files, and measure how long each step takes
     #[command(before_help = GET_EXAMPLES, after_help = EXIT_STATUS)]
     Get(Box<GetArgs>),
+    /// Listen to songs, as many listeners at once, and tell latency and stutters
+    #[command(before_help = AUDIO_EXAMPLES, after_help = EXIT_STATUS)]
+    Audio(Box<AudioArgs>),
 }
 
 #[derive(Args, Debug)]
@@ -63,6 +74,55 @@ pub(super) struct GetArgs {
     /// Tell the SHA-256 of each
     #[arg(long, help_heading = "Output")]
     pub(super) sha256: bool,
+    #[command(flatten)]
+    pub(super) shown: ShownArgs,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct AudioArgs {
+    /// The songs, one after the other
+    #[arg(value_name = "URL", required = true, value_parser = target)]
+    pub(super) url: Vec<Target>,
+    #[command(flatten)]
+    pub(super) transport: TransportArgs,
+    /// How the player tells the server of itself (CTA-5004)
+    #[arg(long, default_value = "headers", value_name = "HOW", help_heading = "Transport")]
+    pub(super) cmcd: Cmcd,
+    /// Tell the server that this rate is enough (rtp of CMCD)
+    #[arg(long, value_name = "RATE", help_heading = "Transport")]
+    pub(super) enough: Option<Rate>,
+    /// What the songs are encoded with
+    #[arg(long, value_name = "RATE", default_value = "160kbit", help_heading = "Player")]
+    pub(super) bitrate: Rate,
+    /// How much of each song is played; by default all that its file has
+    #[arg(long, value_name = "TIME", help_heading = "Player")]
+    pub(super) duration: Option<TimeDelta>,
+    /// Bytes of a range request
+    #[arg(long, value_name = "SIZE", default_value = "512kB", help_heading = "Player")]
+    pub(super) chunk: ByteCount,
+    /// Music that must be buffered before the first sound
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Player")]
+    pub(super) start_threshold: TimeDelta,
+    /// Music that must be buffered before it goes on after a stutter
+    #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "Player")]
+    pub(super) resume_threshold: TimeDelta,
+    /// The next chunk is asked for when no more than this is buffered
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Player")]
+    pub(super) low_water: TimeDelta,
+    /// How many listen, each with a connection of its own
+    #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
+    #[arg(help_heading = "Audience")]
+    pub(super) listeners: u32,
+    /// Each listener clicks at a time of its own, drawn from this span
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Audience")]
+    pub(super) spread: TimeDelta,
+    /// Seed of these times; equal seeds draw the same
+    #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
+    #[arg(help_heading = "Audience")]
+    pub(super) seed: u64,
+    /// Listen no longer than this
+    #[arg(long = "for", value_name = "TIME", help_heading = "Audience")]
+    pub(super) limit: Option<TimeDelta>,
     #[command(flatten)]
     pub(super) shown: ShownArgs,
 }
@@ -110,6 +170,18 @@ enum Http {
     One,
     #[value(name = "2")]
     Two,
+    #[value(name = "3")]
+    Three,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Cmcd {
+    /// In headers
+    Headers,
+    /// In the query of the URL
+    Query,
+    /// Not at all
+    Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -127,6 +199,7 @@ impl TransportArgs {
         let version = self.http.map(|version| match version {
             Http::One => Version::Http1,
             Http::Two => Version::Http2,
+            Http::Three => Version::Http3,
         });
         let trust = match &self.ca {
             _ if self.insecure => Trust::Anybody,
@@ -134,6 +207,16 @@ impl TransportArgs {
             None => Trust::System,
         };
         ConnectSpec { version, trust, to: self.connect, patience: self.timeout }
+    }
+}
+
+impl Cmcd {
+    pub(super) fn mode(self) -> CmcdMode {
+        match self {
+            Self::Headers => CmcdMode::Headers,
+            Self::Query => CmcdMode::Query,
+            Self::Off => CmcdMode::Off,
+        }
     }
 }
 

@@ -77,7 +77,8 @@ fn specification(args: &GetArgs) -> Result<GetSpec, Failure> {
     }
     if spec.connections == Connections::One {
         if spec.connect.version.is_none_or(|version| version == Version::Http1) {
-            let reason = "HTTP/1.1 carries one download at a time: give '--http 2', too";
+            let reason =
+                "HTTP/1.1 carries one download at a time: give '--http 2' or '--http 3', too";
             return refuse("connections", "one", reason);
         }
         if spec.targets.iter().any(|target| !target.has_origin_of(&spec.targets[0])) {

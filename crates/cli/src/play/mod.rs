@@ -1,6 +1,7 @@
 //! `uncork play`: downloads and listeners over real sockets.
 
 mod args;
+mod audio;
 mod get;
 mod watch;
 
@@ -19,6 +20,7 @@ use crate::failure::Failure;
 pub(crate) fn play(args: &PlayArgs) -> Result<(), Failure> {
     match &args.command {
         PlayCommand::Get(args) => get::get(args),
+        PlayCommand::Audio(args) => audio::audio(args),
     }
 }
 

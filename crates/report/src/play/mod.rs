@@ -1,8 +1,10 @@
 //! What `uncork play` measured: downloads and listeners.
 
 mod get;
+mod listen;
 
 pub use get::{GetDocument, TransferFigures, get_csv, get_table};
+pub use listen::{AudienceFigures, ListenDocument, ListenerFigures, listen_csv, listen_table};
 
 use crate::number::{decimals, rounded};
 use crate::table::{Align, Column};

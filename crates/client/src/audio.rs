@@ -1,0 +1,337 @@
+//! Listeners: the players of music of `uncork-play`, each with a connection of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use http::Method;
+use tokio::task::JoinSet;
+use uncork_play::{Action, AudioSpec, Client, ClientReport, ClientSpec, Track};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
+
+use crate::ClientError;
+use crate::clock::Clock;
+use crate::cmcd::{Cmcd, CmcdMode, content_id, session_id};
+use crate::connect::{ConnectSpec, Connector, Setup};
+use crate::connection::{Response, Version, length};
+use crate::fetch::{check, controller, headers, next};
+use crate::get::{Tally, runtime};
+use crate::line::Line;
+use crate::range::ByteRange;
+use crate::stop::Stop;
+use crate::target::Target;
+
+/// Who listens to what, and how.
+#[derive(Clone, Debug)]
+pub struct ListenSpec {
+    /// The songs, in order.
+    pub targets: Vec<Target>,
+    /// How connections are made.
+    pub connect: ConnectSpec,
+    /// What all songs are encoded with.
+    pub bitrate: Rate,
+    /// How much of each song is played; `None` for as much as its file has, of which the server is
+    /// asked before anybody listens.
+    pub duration: Option<TimeDelta>,
+    /// How the player plays. Its tracks are the songs, whatever it says of them.
+    pub player: AudioSpec,
+    /// How many listen.
+    pub listeners: usize,
+    /// Each clicks at a time of its own, drawn from this span.
+    pub spread: TimeDelta,
+    /// What is drawn: equal seeds draw the same.
+    pub seed: u64,
+    /// From the first click on, how long anybody listens; `None` for to the end.
+    pub limit: Option<TimeDelta>,
+    /// How players tell the server of themselves.
+    pub cmcd: CmcdMode,
+    /// The rate that they say is enough.
+    pub enough: Option<Rate>,
+}
+
+/// What a listener experienced. Times are since the clock started at which clicks are drawn.
+#[derive(Debug)]
+pub struct Heard {
+    /// The listener's number, from 0.
+    pub number: u32,
+    /// When it clicked.
+    pub click: Time,
+    /// How its connection was made; the last one, if it made several.
+    pub setup: Option<Setup>,
+    /// The version of HTTP.
+    pub version: Option<Version>,
+    /// The sender's controller, if the server told it.
+    pub cc: Option<String>,
+    /// Requests and playback, until the end.
+    pub report: ClientReport,
+    /// Why it could not go on.
+    pub problem: Option<ClientError>,
+}
+
+impl ListenSpec {
+    /// One listener to `targets`, encoded with 160 kbit/s.
+    pub fn of(targets: Vec<Target>) -> Self {
+        Self {
+            targets,
+            connect: ConnectSpec::default(),
+            bitrate: Rate::from_bits_per_sec(160_000),
+            duration: None,
+            player: AudioSpec::default(),
+            listeners: 1,
+            spread: TimeDelta::ZERO,
+            seed: 1,
+            limit: None,
+            cmcd: CmcdMode::Headers,
+            enough: None,
+        }
+    }
+
+    /// How the songs are played: each for its length.
+    fn player(&self, durations: impl Iterator<Item = TimeDelta>) -> AudioSpec {
+        let tracks = durations.map(|duration| Track { duration, bitrate: self.bitrate });
+        AudioSpec { tracks: tracks.collect(), ..self.player.clone() }
+    }
+
+    /// Checks that the songs can be played, as far as that is known before the server is asked.
+    ///
+    /// # Errors
+    ///
+    /// If the player refuses, with its reason.
+    pub fn check(&self) -> Result<(), uncork_play::SpecError> {
+        let known = self.duration.unwrap_or(TimeDelta::from_secs(1));
+        self.player(self.targets.iter().map(|_| known)).check()
+    }
+
+    /// When each listener clicks.
+    fn clicks(&self) -> Vec<Time> {
+        let mut rng = Rng::new(self.seed, 0);
+        let bound = self.spread.as_nanos().saturating_add(1);
+        let mut clicks: Vec<Time> =
+            (0..self.listeners).map(|_| Time::from_nanos(rng.below(bound))).collect();
+        clicks.sort();
+        clicks
+    }
+}
+
+/// Has all listen, to the end, the limit, or until `stop`. Gives what each experienced, in the order of
+/// their clicks; those who did not click are not among them.
+///
+/// # Errors
+///
+/// If nothing can begin.
+pub fn listen(
+    spec: &ListenSpec,
+    stop: &Arc<AtomicBool>,
+    tally: &Arc<Tally>,
+) -> Result<Vec<Heard>, ClientError> {
+    let connector = Connector::new(&spec.connect, &spec.targets)?;
+    runtime()?.block_on(async {
+        let player = spec.player(durations(spec, &connector).await?.into_iter());
+        player.check().map_err(|error| ClientError::Songs(error.to_string()))?;
+        let audience = Arc::new(Audience {
+            spec: spec.clone(),
+            player,
+            connector,
+            clock: Clock::start(),
+            tally: Arc::clone(tally),
+        });
+        let stop = Stop::when(stop);
+        let mut listeners = JoinSet::new();
+        for (number, click) in (0..).zip(spec.clicks()) {
+            listeners.spawn(Arc::clone(&audience).one((number, click), stop.clone()));
+        }
+        let mut all: Vec<Heard> = listeners.join_all().await.into_iter().flatten().collect();
+        all.sort_by_key(|heard| heard.number);
+        Ok(all)
+    })
+}
+
+/// How long each song is: as was said, or as long as its file takes at its bitrate.
+async fn durations(
+    spec: &ListenSpec,
+    connector: &Connector,
+) -> Result<Vec<TimeDelta>, ClientError> {
+    if let Some(duration) = spec.duration {
+        return Ok(vec![duration; spec.targets.len()]);
+    }
+    let (mut line, mut durations) = (Line::new(connector.clone()), Vec::new());
+    for target in &spec.targets {
+        let (response, _) = line.request(Method::HEAD, target, &headers(None)).await?;
+        check(None, response.status, &response.headers)?;
+        let unknown = || {
+            let problem = "the server does not tell the song's size; say how long it is";
+            ClientError::Songs(format!("{target}: {problem}"))
+        };
+        let size = length(&response.headers).ok_or_else(unknown)?;
+        let exact = spec.bitrate.time_for(size);
+        // Rounded down, the last byte would not be played.
+        let is_short = spec.bitrate.bytes_in(exact) < size;
+        durations.push(if is_short { exact + TimeDelta::from_nanos(1) } else { exact });
+    }
+    Ok(durations)
+}
+
+/// What listeners share.
+#[derive(Debug)]
+struct Audience {
+    spec: ListenSpec,
+    /// The player, with the songs' lengths.
+    player: AudioSpec,
+    connector: Connector,
+    clock: Clock,
+    tally: Arc<Tally>,
+}
+
+/// Somebody who listens.
+struct Listener<'a> {
+    audience: &'a Audience,
+    heard: Heard,
+    player: Client,
+    line: Line,
+    session: String,
+    /// The song that is fetched, and how much of it there is.
+    song: usize,
+    fetched: u64,
+    /// Stalls that the server has been told of.
+    told_stalls: usize,
+}
+
+impl Audience {
+    /// One listener, from the click on; `None` if it is over before.
+    async fn one(self: Arc<Self>, (number, click): (u32, Time), mut stop: Stop) -> Option<Heard> {
+        tokio::select! {
+            () = self.clock.wait_until(click) => {}
+            () = stop.over() => return None,
+        }
+        let mut listener = self.listener(number)?;
+        let limit = self.spec.limit.map_or(Time::NEVER, |limit| Time::ZERO + limit);
+        let result = tokio::select! {
+            result = Box::pin(listener.play()) => result,
+            () = self.clock.wait_until(limit) => Ok(()),
+            () = stop.over() => Err(ClientError::Interrupted),
+        };
+        self.tally.end_one();
+        let mut heard = listener.heard;
+        heard.report = listener.player.report(self.clock.now());
+        heard.problem = result.err();
+        Some(heard)
+    }
+
+    fn listener(&self, number: u32) -> Option<Listener<'_>> {
+        let mut rng = Rng::new(self.spec.seed, u64::from(number) + 1);
+        let session = session_id(&mut rng);
+        let click = self.clock.now();
+        // It has been checked.
+        let player = Client::new(ClientSpec::Audio(self.player.clone()), click, rng).ok()?;
+        let report = player.report(click);
+        let (setup, version, cc, problem) = (None, None, None, None);
+        let heard = Heard { number, click, setup, version, cc, report, problem };
+        let line = Line::new(self.connector.clone());
+        let (song, fetched, told_stalls) = (0, 0, 0);
+        Some(Listener { audience: self, heard, player, line, session, song, fetched, told_stalls })
+    }
+}
+
+impl Listener<'_> {
+    /// Does what the player wants, until it wants nothing more.
+    async fn play(&mut self) -> Result<(), ClientError> {
+        let clock = self.audience.clock;
+        if let Some(first) = self.audience.spec.targets.first() {
+            self.heard.setup = self.line.open(first).await?;
+        }
+        loop {
+            match self.player.poll(clock.now()) {
+                Action::Request { bytes } => self.fetch(bytes).await?,
+                Action::WaitUntil(time) => clock.wait_until(time).await,
+                // Without a request nothing comes.
+                Action::WaitForData | Action::Done => return Ok(()),
+            }
+        }
+    }
+
+    /// Fetches the next `bytes` of the song.
+    async fn fetch(&mut self, bytes: u64) -> Result<(), ClientError> {
+        let spec = &self.audience.spec;
+        let Some(target) = spec.targets.get(self.song) else { return Ok(()) };
+        let range = ByteRange::of(self.fetched, bytes);
+        let mut asked = headers(Some(range));
+        let told = self.told(target, bytes);
+        let mut asking = target.clone();
+        match spec.cmcd {
+            CmcdMode::Headers => told.add_to(&mut asked),
+            CmcdMode::Query => asking = told.ask(target)?,
+            CmcdMode::Off => {}
+        }
+        let (response, made) = self.line.request(Method::GET, &asking, &asked).await?;
+        self.heard.setup = made.or(self.heard.setup);
+        self.heard.version = self.line.version();
+        let Response { status, headers, size, mut body } = response;
+        self.heard.cc = controller(&headers).or(self.heard.cc.take());
+        check(Some(range), status, &headers)?;
+        let mut received = 0;
+        while let Some(piece) = next(&self.line, &mut body, size, received).await? {
+            let new = piece.data.len() as u64;
+            received += new;
+            self.player.on_body(self.audience.clock.at(piece.at), new);
+            self.audience.tally.add(new);
+        }
+        if received != bytes {
+            return Err(ClientError::Length { received, size: bytes });
+        }
+        self.fetched += bytes;
+        if self.audience.player.tracks.get(self.song).is_some_and(|t| t.bytes() <= self.fetched) {
+            self.song += 1;
+            self.fetched = 0;
+        }
+        Ok(())
+    }
+
+    /// What the player knows as it asks for the next `bytes` of `target`.
+    fn told(&mut self, target: &Target, bytes: u64) -> Cmcd {
+        let (spec, now) = (&self.audience.spec, self.audience.clock.now());
+        let report = self.player.report(now);
+        let arrived: u64 = report.transfers.iter().map(|transfer| transfer.received).sum();
+        let playback = report.playback.as_ref();
+        let played = playback.map_or(TimeDelta::ZERO, |playback| playback.played);
+        let has_started = playback.is_some_and(|playback| playback.startup.is_some());
+        let stalls = playback.map_or(0, |playback| playback.stalls.len());
+        let buffer = spec.bitrate.time_for(arrived).as_nanos().saturating_sub(played.as_nanos());
+        let buffer = TimeDelta::from_nanos(buffer);
+        let last = playback.and_then(|playback| playback.stalls.last());
+        let is_silent = last.is_some_and(|stall| stall.start + stall.lasted >= now);
+        let cmcd = Cmcd {
+            bitrate: spec.bitrate,
+            duration: spec.bitrate.time_for(bytes),
+            buffer,
+            has_starved: stalls > self.told_stalls,
+            is_urgent: !has_started || is_silent,
+            throughput: report.transfers.iter().rev().find_map(uncork_play::Transfer::throughput),
+            enough: spec.enough,
+            content: content_id(target),
+            session: self.session.clone(),
+        };
+        self.told_stalls = stalls;
+        cmcd
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clicks_are_spread_by_the_seed() {
+        let clicks = |seed| {
+            let target = "http://a/b".parse().expect("an address");
+            let spread = TimeDelta::from_secs(60);
+            ListenSpec { listeners: 1000, spread, seed, ..ListenSpec::of(vec![target]) }.clicks()
+        };
+        assert_eq!(clicks(1), clicks(1));
+        assert_ne!(clicks(1), clicks(2));
+        let clicks = clicks(1);
+        assert!(clicks.is_sorted());
+        // The mean of 1000 uniform values of 60 s is 30 s with a standard deviation of 0.55 s.
+        let mean = clicks.iter().map(|click| click.as_secs_f64()).sum::<f64>() / 1000.0;
+        assert!((mean - 30.0).abs() < 4.0 * 0.55, "{mean}");
+        assert!(clicks[999].as_secs_f64() > 59.0 && clicks[0].as_secs_f64() < 1.0);
+    }
+}
