@@ -13,6 +13,7 @@ mod emu;
 mod failure;
 mod lab;
 mod manual;
+mod open_files;
 mod output;
 #[cfg(target_os = "linux")]
 mod play;

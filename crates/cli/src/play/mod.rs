@@ -16,8 +16,10 @@ use uncork_client::ClientError;
 use uncork_flow::{FlowRecord, write_json_lines};
 
 use crate::failure::Failure;
+use crate::open_files;
 
 pub(crate) fn play(args: &PlayArgs) -> Result<(), Failure> {
+    open_files::allow_all();
     match &args.command {
         PlayCommand::Get(args) => get::get(args),
         PlayCommand::Audio(args) => audio::audio(args),

@@ -14,7 +14,7 @@ use crate::args::{Color, shown};
 use crate::color;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
-use crate::stdout;
+use crate::{open_files, stdout};
 
 /// How often to look whether a signal has come.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -26,11 +26,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     if args.check {
         return spec.check().map(|doubts| note(args, &doubts)).map_err(|error| refused(&error));
     }
+    open_files::allow_all();
     let (stop, reload) = (flag_on_signal()?, flag_on_hangup()?);
     let mut server = Server::start(&spec).map_err(|error| refused(&error))?;
     announce(&server)?;
     note(args, server.policy().as_slice());
     note(args, &server.doubts(&spec));
+    note(args, too_few_files(&spec).as_slice());
     wait(&stop, &reload, |ordered| {
         let files = if ordered { server.reload() } else { server.reload_changed() };
         for reloaded in &files {
@@ -50,6 +52,18 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
         eprintln!("note: {} of {all} records are lost: the disk was too slow", records.lost);
     }
     Ok(())
+}
+
+/// Each connection is an open file, and so is what it is sent.
+fn too_few_files(spec: &ServerSpec) -> Option<String> {
+    let allowed = open_files::allowed()?;
+    let wanted = 2 * (spec.listeners.len() * spec.limits.connections) as u64;
+    (allowed < wanted).then(|| {
+        format!(
+            "this system allows {allowed} open files: connections beyond about half as many wait; raise it \
+             with `ulimit -Hn`, or LimitNOFILE= of systemd"
+        )
+    })
 }
 
 /// Waits for `stop`. Meanwhile lets files be read again when `reload` orders so, and when they may have
