@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use common::{Finished, Scratch, command, finish};
+use common::{Finished, Scratch, command, finish, not_run};
 use rustix::process::{Pid, Signal, kill_process};
 
 const POLICY: &str = "\
@@ -121,6 +121,42 @@ fn the_server_does_what_is_explained() {
                 assert!(stdout.ends_with(&format!(", tcp {cc}\n")), "{line}: {cc} {stdout}");
             }
         }
+    }
+}
+
+/// Its first argument is the binary, its second `lock` or nothing.
+const BEHIND_A_ROUTE: &str = "\
+ip link set lo up
+ip route replace local 127.0.0.1 dev lo table local congctl $2 reno || exit 3
+$1 serve -q --root public --policy policy.toml --listen 127.0.0.1:8080 --records records.jsonl >started &
+until [ -s started ]; do sleep 0.05; done
+for host in a-bbr a; do curl -sS -o/dev/null -H \"Host: $host\" http://127.0.0.1:8080/file; done
+kill $!
+wait $!
+";
+
+/// A route may prefer a controller of its own, and may insist on it: then records tell that the choice
+/// was not complied with.
+#[test]
+fn what_a_route_insists_on_is_told() {
+    for (lock, bbr) in [("", "bbr"), ("lock", "reno")] {
+        let scratch = public(&format!("serve-policy-route-{lock}"));
+        let mut shell = Command::new("unshare");
+        shell.args(["-n", "sh", "-c", BEHIND_A_ROUTE, "sh", env!("CARGO_BIN_EXE_uncork"), lock]);
+        shell.current_dir(scratch.path(""));
+        let Finished { status, stderr, .. } = finish(shell);
+        if stderr.contains("unshare failed") {
+            return not_run(&format!("needs CAP_SYS_ADMIN: {stderr}"));
+        }
+        assert_eq!((status, stderr.as_str()), (0, ""));
+        let records = fs::read_to_string(scratch.path("records.jsonl")).expect("records");
+        let told: Vec<_> = records
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+            .map(|record| (record["cc"].clone(), record["choice"]["cc"].clone()))
+            .collect();
+        let expected = [(bbr.into(), "bbr".into()), ("reno".into(), "reno".into())];
+        assert_eq!(told, expected, "{lock}");
     }
 }
 

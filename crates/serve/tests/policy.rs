@@ -192,6 +192,44 @@ fn the_name_in_the_handshake_decides() {
     served.stop();
 }
 
+/// Many requests at a time on a connection of HTTP/2, of which every other one asks for BBR.
+#[test]
+fn requests_that_share_a_connection_share_its_controller() {
+    for decide in ["once", "each_request"] {
+        let scratch = Scratch::new();
+        let text = format!(
+            "decide = \"{decide}\"\n[default]\ntcp = \"reno\"\n\
+             [[rule]]\nname = \"asked\"\nquery = {{ cc = \"1\" }}\nuse = {{ tcp = \"bbr\" }}"
+        );
+        let mut spec = by_policy(&scratch, &text);
+        scratch.write("root/large", content(1_000_000));
+        spec.identity = Identity::SelfSigned;
+        let served = Served::new(&spec);
+        let curl = Command::new("curl")
+            .args(["-sSkZ", "--http2", "-o", "/dev/null", "-w", "%{size_download}\n"])
+            .arg(format!("https://{}/large?n=[1-10]&cc=[0-1]", served.address))
+            .output()
+            .expect("curl runs");
+        let told = String::from_utf8_lossy(&curl.stdout).into_owned();
+        assert_eq!(told.lines().filter(|size| *size == "1000000").count(), 20, "{told}");
+        served.stop();
+        let records = records(&scratch.path("records"));
+        let mut chosen: BTreeMap<u32, BTreeMap<String, usize>> = BTreeMap::new();
+        for record in &records {
+            let choice = record.choice.as_ref().expect("a policy");
+            assert_eq!(choice.cc.as_ref(), Some(&record.cc));
+            assert_eq!(record.cc, if choice.rule == "asked" { "bbr" } else { "reno" });
+            let of_connection = chosen.entry(record.flow).or_default();
+            *of_connection.entry(choice.rule.clone()).or_default() += 1;
+        }
+        let asked: usize = chosen.values().filter_map(|rules| rules.get("asked")).sum();
+        match decide {
+            "once" => assert!(chosen.values().all(|rules| rules.len() == 1), "{chosen:?}"),
+            _ => assert_eq!((records.len(), asked), (20, 10), "{chosen:?}"),
+        }
+    }
+}
+
 /// 127.1.0.0/16 is in Peru.
 #[test]
 fn databases_tell_where_clients_are_and_are_read_again() {

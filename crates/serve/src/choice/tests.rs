@@ -94,6 +94,19 @@ fn each_request_decides_if_the_policy_says_so() {
     assert!(Arc::ptr_eq(&before, choice.chosen()), "the same decision is the same thing");
 }
 
+/// Requests of an open connection cost no memory, unless they change something.
+#[test]
+fn a_request_that_changes_nothing_allocates_nothing() {
+    for decide in ["once", "each_request"] {
+        let policy = InForce::new(&format!("decide = \"{decide}\"\n{BY_HOST}"));
+        let mut choice = policy.accept();
+        let asked = get("http://a-bbr.example/audio/1?x=1");
+        let mut again = || choice.request(&Asked::new(&asked, Some("/audio/1"), Some(1_000)));
+        assert!(allocation_counter::measure(&mut again).count_total > 0, "the first one decides");
+        assert_eq!(allocation_counter::measure(&mut again).count_total, 0, "{decide}");
+    }
+}
+
 #[test]
 fn the_server_name_decides_before_the_request() {
     let policy = InForce::new("[[rule]]\nsni = \"*.example\"\nuse = { tcp = \"bbr\" }");
