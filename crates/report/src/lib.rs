@@ -14,6 +14,7 @@ mod json;
 pub mod lab;
 mod metrics;
 mod number;
+pub mod page;
 pub mod play;
 #[cfg(test)]
 mod sample;

@@ -28,7 +28,7 @@ pub fn compare_html(document: &CompareDocument, series: &ReportSeries) -> String
         "{}<title>{title}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n{}</main>\n\
          </body>\n</html>\n",
         HEAD,
-        include_str!("page.css"),
+        crate::page::STYLE,
         svg::style(),
         body.concat()
     )

@@ -45,6 +45,11 @@ impl Browser {
 
     /// Opens the file `page` with `flags` on top of those that every run needs.
     pub(crate) fn run(&self, scratch: &Scratch, flags: &[&str], page: &Path) -> Run {
+        self.open(scratch, flags, &format!("file://{}", page.display()))
+    }
+
+    /// The same with what is at `url`.
+    pub(crate) fn open(&self, scratch: &Scratch, flags: &[&str], url: &str) -> Run {
         let output = |name| scratch.path(name);
         let mut child = Group(
             Command::new(&self.0)
@@ -56,7 +61,7 @@ impl Browser {
                 ])
                 .arg(format!("--user-data-dir={}", output("profile").display()))
                 .args(flags)
-                .arg(format!("file://{}", page.display()))
+                .arg(url)
                 .stdin(Stdio::null())
                 .stdout(File::create(output("stdout")).unwrap())
                 .stderr(File::create(output("stderr")).unwrap())

@@ -15,7 +15,7 @@ pub use suite::suite_html;
 use super::document::{LabDocument, LabEngine};
 use crate::escape::escape;
 use crate::number::{rounded, seconds, thousands};
-use crate::{svg, words};
+use crate::{page, svg, words};
 use figures::Figures;
 
 /// The run as one HTML file that loads nothing. Everything can be read without scripts; the page's
@@ -47,11 +47,11 @@ fn page(title: &str, body: &str) -> String {
          </body>\n</html>\n",
         head(),
         escape(&format!("uncork lab: {title}")),
-        include_str!("../../html/page.css"),
+        page::STYLE,
         include_str!("lab.css"),
         svg::style(),
         svg::heat_style(),
-        include_str!("../../../vendor/uplot/uPlot.min.css"),
+        page::UPLOT_STYLE,
         script(),
     )
 }
@@ -60,9 +60,8 @@ fn page(title: &str, body: &str) -> String {
 /// it make it text for XML parsers.
 fn script() -> String {
     format!(
-        "<script>/*<![CDATA[*/\n/*! {}*/\n{}\n{}/*]]>*/</script>\n",
-        include_str!("../../../vendor/uplot/LICENSE"),
-        include_str!("../../../vendor/uplot/uPlot.iife.min.js").trim_end(),
+        "<script>/*<![CDATA[*/\n{}\n{}/*]]>*/</script>\n",
+        page::UPLOT_SCRIPT.trim_end(),
         include_str!("lab.js"),
     )
 }
