@@ -11,6 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use common::{Finished, Scratch, assert_same, command, finish, not_run};
 
 /// What a tmpfs hands out at a time.
@@ -303,5 +305,40 @@ fn a_standing_path_goes_with_its_names() {
     assert_no_room(stderr.trim_end(), "out", "summary.json: ", MAKE_ROOM);
     assert!(names.iter().all(|name| fs::symlink_metadata(name).is_err()), "{names:?}");
     assert_eq!(disk.entries(""), [BALLAST, "small.toml"]);
+    disk.assert_nobody_is_left();
+}
+
+/// A server whose records find no room serves on, says it once, and goes on recording when there is room.
+#[test]
+fn a_server_serves_on_without_its_records() {
+    let Some(disk) = Disk::mounted("full-disk-serve") else { return };
+    fs::create_dir(disk.path.join("public")).unwrap();
+    disk.write("public/file", "fine");
+    let mut serve =
+        disk.command("serve --root public --listen 127.0.0.1:0 --records responses.jsonl");
+    let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(serve.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let url = format!("{}/file", said.split(' ').next().unwrap());
+    let mut notes = BufReader::new(serve.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let get = || {
+        let curl = Command::new("curl").args(["-sS", &url]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&curl.stdout), "fine");
+    };
+    disk.fill(0);
+    get();
+    let warned = notes.next().unwrap();
+    assert!(warned.starts_with("warning: cannot write records to 'responses.jsonl': "), "{warned}");
+    assert!(warned.contains(FULL), "{warned}");
+    (0..3).for_each(|_| get());
+    disk.make_room();
+    get();
+    kill_process(Pid::from_child(&serve), Signal::TERM).unwrap();
+    assert!(serve.wait().unwrap().success());
+    let left: Vec<String> = notes.collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert!(left[1].contains("records are lost: the disk was full"), "{left:?}");
+    let lines = fs::read(disk.path.join("responses.jsonl")).unwrap();
+    let records = uncork_flow::read_json_lines(lines.as_slice()).unwrap();
+    assert!((1..=2).contains(&records.len()), "whole lines, of what came when there was room");
     disk.assert_nobody_is_left();
 }

@@ -87,7 +87,7 @@ fn the_documentation_serves() {
     assert_eq!(count, 6);
     let records = fs::read_to_string(scratch.path("responses.jsonl")).expect("the records");
     assert!(records.starts_with(r#"{"engine":"serve","group":"bbr","cc":"bbr","#), "{records}");
-    assert_eq!(records.lines().count(), 1);
+    assert_eq!(records.lines().count(), 2, "of a response, and of its connection");
 }
 
 #[test]

@@ -12,7 +12,7 @@ pub struct Service {
     pub start_unix_ns: u64,
     /// `h1`, `h2` or `h3`; `tls` or `tcp` of a connection that ended before its first request.
     pub protocol: String,
-    /// The listener's address.
+    /// The listener's name, which is its address if it was given none.
     pub listener: String,
     /// The host that was asked for, in lower case, without port; of a connection, with the first request.
     pub host: Option<String>,

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use uncork_policy::{OriginError, PolicyError};
 
+use crate::admin::AdminAddress;
+
 /// What a server cannot start or end with. Printed, it says what and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -34,8 +36,14 @@ pub enum ServeError {
     Certificate(PathBuf, String),
     /// No certificate of its own can be made.
     SelfSigned(String),
+    /// Operators cannot be listened to there.
+    Admin(AdminAddress, io::Error),
+    /// They would be beyond this machine, which was not asked for.
+    AdminExposed(SocketAddr),
     /// The records cannot be written.
     Records(PathBuf, io::Error),
+    /// Records are to go to one file of Parquet.
+    RecordsName(PathBuf),
     /// Plain HTTP was asked for beyond this machine.
     Plain(SocketAddr),
     /// The system does not allow it.
@@ -48,6 +56,8 @@ impl ServeError {
         matches!(
             self,
             Self::Plain(_)
+                | Self::RecordsName(_)
+                | Self::AdminExposed(_)
                 | Self::Certificate(..)
                 | Self::Unreadable(..)
                 | Self::Policy(..)
@@ -85,6 +95,20 @@ impl fmt::Display for ServeError {
             Self::Records(path, error) => {
                 write!(f, "cannot write records to '{}': {error}", path.display())
             }
+            Self::RecordsName(path) => write!(
+                f,
+                "cannot write records to '{}': Parquet goes to a directory, a file at a time; write \
+                 DIR/, or FILE.jsonl for lines of JSON",
+                path.display()
+            ),
+            Self::Admin(address, error) => {
+                write!(f, "cannot listen for operators on {address}: {error}")
+            }
+            Self::AdminExposed(address) => write!(
+                f,
+                "{address} is reachable by others, who could see what is served to whom: listen on \
+                 loopback or a Unix socket, or ask for it"
+            ),
             Self::Plain(address) => write!(
                 f,
                 "{address} is reachable by others: give a certificate and its key, a self-signed one for \

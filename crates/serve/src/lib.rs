@@ -7,6 +7,7 @@
 //! while it serves: policy, databases, certificate.
 #![cfg(target_os = "linux")]
 
+mod admin;
 mod choice;
 mod clock;
 mod error;
@@ -19,8 +20,9 @@ mod sources;
 mod swap;
 mod tcp;
 
+pub use admin::{AdminAddress, AdminSpec};
 pub use error::ServeError;
-pub use evidence::RecordsSummary;
+pub use evidence::{RecordsSpec, RecordsSummary};
 pub use identity::Identity;
 pub use limits::Limits;
 pub use server::{Server, ServerSpec};

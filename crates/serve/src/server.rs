@@ -12,10 +12,11 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use uncork_policy::{Origins, Policy, Settings};
 
+use crate::admin::{self, AdminAddress, AdminSpec, Bound};
 use crate::choice::Chooser;
 use crate::clock;
 use crate::error::ServeError;
-use crate::evidence::{Probe, Records, RecordsSummary, Writer};
+use crate::evidence::{Evidence, Metrics, Records, RecordsSpec, RecordsSummary, Writer};
 use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::site::{Site, SiteOptions};
@@ -45,8 +46,10 @@ pub struct ServerSpec {
     pub plain_anywhere: bool,
     /// What clients may take.
     pub limits: Limits,
-    /// Where a record of each response goes, a line each.
-    pub records: Option<PathBuf>,
+    /// Where a record of each response and each connection goes.
+    pub records: Option<RecordsSpec>,
+    /// Where operators are told what it does.
+    pub admin: Option<AdminSpec>,
 }
 
 /// A server that serves.
@@ -56,9 +59,19 @@ pub struct Server {
     listening: Vec<Listening>,
     listeners: Vec<JoinHandle<()>>,
     stop: watch::Sender<Option<Instant>>,
+    records: Option<Records>,
+    metrics: Option<Arc<Metrics>>,
     writer: Option<Writer>,
     policy: Option<Arc<Swap<Policy>>>,
     sources: Sources,
+    admin: Option<Admin>,
+}
+
+/// Where operators are answered, and by whom.
+#[derive(Debug)]
+struct Admin {
+    address: AdminAddress,
+    task: JoinHandle<()>,
 }
 
 /// When to end: `None` while there is no reason to.
@@ -69,7 +82,7 @@ pub(crate) struct Shared {
     pub(crate) site: Arc<Site>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
-    pub(crate) evidence: Option<(Arc<Probe>, Records)>,
+    pub(crate) evidence: Option<Arc<Evidence>>,
     pub(crate) epoch: Instant,
     connections: AtomicU32,
 }
@@ -155,10 +168,16 @@ impl Server {
             let _context = runtime.enter();
             spec.listeners.iter().map(ListenerSpec::listen).collect::<Result<Vec<_>, _>>()?
         };
+        let admin = {
+            let _context = runtime.enter();
+            spec.admin.as_ref().map(AdminSpec::listen).transpose()?
+        };
         let (evidence, writer) = evidence(spec)?;
         let is_tls = prepared.tls.is_some();
         let choosers: Vec<_> = spec.listeners.iter().map(|it| prepared.chooser(it)).collect();
         let Prepared { site, tls, policy, sources, .. } = prepared;
+        let records = evidence.as_ref().and_then(|evidence| evidence.records().cloned());
+        let metrics = evidence.as_ref().map(|evidence| Arc::clone(evidence.metrics()));
         let shared = Arc::new(Shared {
             site: Arc::new(site),
             tls,
@@ -168,14 +187,35 @@ impl Server {
             connections: AtomicU32::new(0),
         });
         let (stop, stopped) = watch::channel(None);
+        let admin = administer(admin, shared.evidence.as_ref(), &stopped, &runtime);
         let (mut listening, mut listeners) = (Vec::new(), Vec::new());
-        for (chooser, (listener, address, cc)) in choosers.into_iter().zip(bound) {
+        for ((chooser, spec), (listener, address, cc)) in
+            choosers.into_iter().zip(&spec.listeners).zip(bound)
+        {
             let cc = if chooser.is_by_policy() { "policy".to_owned() } else { cc };
-            let accepted = Accepted { shared: Arc::clone(&shared), chooser, stop: stopped.clone() };
+            let accepted = Accepted {
+                shared: Arc::clone(&shared),
+                listener: spec.name.as_str().into(),
+                chooser,
+                stop: stopped.clone(),
+            };
             listening.push(Listening { address, cc, is_tls });
             listeners.push(runtime.spawn(tcp::accept(listener, accepted, stopped.clone())));
         }
-        Ok(Self { runtime, listening, listeners, stop, writer, policy, sources })
+        let server = Self {
+            runtime,
+            listening,
+            listeners,
+            stop,
+            records,
+            metrics,
+            writer,
+            policy,
+            sources,
+            admin,
+        };
+        server.note_policy();
+        Ok(server)
     }
 
     /// Where it listens, in the order asked for.
@@ -197,28 +237,65 @@ impl Server {
     /// Reads the policy, the databases and the certificate again. New connections have what is new;
     /// where something is wrong, what was in force stays so.
     pub fn reload(&mut self) -> Vec<Reloaded> {
-        self.sources.reload()
+        let files = self.sources.reload();
+        self.note(&files);
+        files
     }
 
     /// The same for those files that have changed by now, and have not since the last call.
     pub fn reload_changed(&mut self) -> Vec<Reloaded> {
-        self.sources.reload_changed()
+        let files = self.sources.reload_changed();
+        self.note(&files);
+        files
+    }
+
+    fn note(&self, files: &[Reloaded]) {
+        let Some(metrics) = &self.metrics else { return };
+        for reloaded in files {
+            metrics.reloaded(reloaded.what, reloaded.result.is_ok());
+        }
+        if files.iter().any(|it| it.what == "policy" && it.result.is_ok()) {
+            self.note_policy();
+        }
+    }
+
+    fn note_policy(&self) {
+        if let (Some(metrics), Some(policy)) = (&self.metrics, &self.policy) {
+            metrics.policy(&format!("{:016x}", policy.get().fingerprint()));
+        }
+    }
+
+    /// Where operators are answered, if anywhere.
+    pub fn admin(&self) -> Option<&AdminAddress> {
+        self.admin.as_ref().map(|admin| &admin.address)
+    }
+
+    /// Goes on in a new file of records: whoever rotates logs has renamed this one.
+    pub fn reopen(&self) {
+        if let Some(records) = &self.records {
+            records.reopen();
+        }
+    }
+
+    /// Why records are being lost, once for each time that this begins.
+    pub fn problem(&self) -> Option<String> {
+        self.records.as_ref()?.tally().problem()
     }
 
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
-    ///
-    /// # Errors
-    ///
-    /// Records that could not be written.
-    pub fn stop(self, patience: Duration) -> Result<RecordsSummary, ServeError> {
+    pub fn stop(self, patience: Duration) -> RecordsSummary {
         let _nobody_left = self.stop.send(Some(clock::now() + patience));
         self.runtime.block_on(async {
             for listener in self.listeners {
                 let _ended = listener.await;
             }
         });
+        if let Some(admin) = self.admin {
+            admin.task.abort();
+        }
         self.runtime.shutdown_timeout(LAST_READS);
-        self.writer.map_or(Ok(RecordsSummary::default()), Writer::end)
+        drop(self.records);
+        self.writer.map_or_else(RecordsSummary::default, Writer::end)
     }
 }
 
@@ -227,13 +304,25 @@ fn runtime() -> Result<Runtime, ServeError> {
     runtime.map_err(|error| ServeError::System("start threads", error))
 }
 
-type Evidence = (Option<(Arc<Probe>, Records)>, Option<Writer>);
+/// Nothing is observed for nobody.
+fn evidence(spec: &ServerSpec) -> Result<(Option<Arc<Evidence>>, Option<Writer>), ServeError> {
+    if spec.records.is_none() && spec.admin.is_none() {
+        return Ok((None, None));
+    }
+    let (evidence, writer) = Evidence::open(spec.records.as_ref())?;
+    Ok((Some(Arc::new(evidence)), writer))
+}
 
-fn evidence(spec: &ServerSpec) -> Result<Evidence, ServeError> {
-    let Some(path) = &spec.records else { return Ok((None, None)) };
-    let probe = Probe::open().map_err(|error| {
-        ServeError::System("ask the kernel for its connections", std::io::Error::other(error))
-    })?;
-    let (records, writer) = Records::append(path)?;
-    Ok((Some((Arc::new(probe), records)), Some(writer)))
+/// Answers operators from now on.
+fn administer(
+    bound: Option<Bound>,
+    evidence: Option<&Arc<Evidence>>,
+    stop: &Stop,
+    runtime: &Runtime,
+) -> Option<Admin> {
+    let (bound, evidence) = bound.zip(evidence)?;
+    let address = bound.address().ok()?;
+    let metrics = Arc::clone(evidence.metrics());
+    let task = runtime.spawn(admin::serve(bound, metrics, stop.clone()));
+    Some(Admin { address, task })
 }

@@ -4,10 +4,14 @@
 mod common;
 
 use std::fs;
+use std::io::Read;
 use std::process::Command;
+use std::thread;
+use std::time::{Duration, UNIX_EPOCH};
 
-use common::{Scratch, Served, available, content, listener, records, spec};
-use uncork_serve::{Identity, Server};
+use common::{Scratch, Served, available, connections, content, listener, records, spec};
+use uncork_flow::{FlowRecord, Scope};
+use uncork_serve::{Identity, RecordsSpec, Server};
 
 const LENGTH: usize = 3_000_000;
 
@@ -48,7 +52,7 @@ fn a_response_leaves_a_record() {
     // More than the sockets of both sides hold.
     scratch.write("root/large", content(64 << 20));
     let mut spec = spec(&scratch.path("root"));
-    spec.records = Some(scratch.path("records"));
+    spec.records = Some(RecordsSpec::new(scratch.path("records")));
     spec.listeners[0].cc = Some("reno".to_owned());
     let served = Served::new(&spec);
     let mut client = served.connect();
@@ -62,7 +66,7 @@ fn a_response_leaves_a_record() {
     broken.head().expect("a head");
     drop(broken);
     let summary = served.stop();
-    assert_eq!((summary.written, summary.lost), (4, 0));
+    assert_eq!((summary.written, summary.lost), (6, 0));
     let records = records(&scratch.path("records"));
     for record in &records {
         assert_eq!((record.engine.as_str(), record.cc.as_str()), ("serve", "reno"));
@@ -81,6 +85,75 @@ fn a_response_leaves_a_record() {
     assert_eq!(records[2].bytes_delivered, "404 Not Found\n".len() as u64);
     assert!(records[3].bytes_delivered < 64 << 20);
     assert_eq!((records[3].flow, records[3].completion_ns), (1, None));
+    let [all, broken] = connections(&scratch.path("records")).try_into().expect("two connections");
+    assert_eq!((all.flow, broken.flow), (0, 1));
+    let of = |record: &FlowRecord| record.service.clone().expect("a server's");
+    assert_eq!((of(&all).responses, of(&all).broken_off), (3, 0));
+    assert_eq!((of(&broken).responses, of(&broken).broken_off), (1, 1));
+    assert_eq!(all.bytes_delivered, 2 * LENGTH as u64 + "404 Not Found\n".len() as u64);
+    let acked: u64 = records[..3].iter().map(|record| record.bytes_acked).sum();
+    assert_eq!(all.bytes_acked, acked, "what was sent is what responses are");
+    assert!(all.start_ns <= records[0].start_ns && all.completion_ns > records[1].completion_ns);
+}
+
+/// Who was served with what, and how the sender was held back; of the client only its network.
+#[test]
+fn a_record_says_what_was_served_to_whom() {
+    let scratch = Scratch::new();
+    scratch.write("root/file", content(LENGTH));
+    let mut spec = spec(&scratch.path("root"));
+    spec.records = Some(RecordsSpec::new(scratch.path("records")));
+    spec.listeners[0].name = "edge".to_owned();
+    let before = UNIX_EPOCH.elapsed().expect("after 1970").as_nanos() as u64;
+    let served = Served::new(&spec);
+    // Accepted first, and gone before it has asked for anything.
+    let mut silent = served.connect();
+    silent.send(b"GE").expect("sent");
+    drop(silent);
+    let mut client = served.connect();
+    client
+        .send(b"GET /file HTTP/1.1\r\nHost: WWW.Example.org:80\r\nRange: bytes=10-19\r\n\r\n")
+        .expect("sent");
+    client.head().expect("a head");
+    drop(client);
+    served.stop();
+    let [record] = records(&scratch.path("records")).try_into().expect("one response");
+    let service = record.service.expect("a server's");
+    let told = |text: &str| Some(text.to_owned());
+    assert_eq!((service.scope, service.protocol.as_str()), (Scope::Response, "h1"));
+    assert_eq!((service.listener.as_str(), service.host), ("edge", told("www.example.org")));
+    assert_eq!((service.client, service.status), (told("127.0.0.0/24"), Some(206)));
+    assert_eq!((record.size_bytes, service.object_bytes), (Some(10), Some(LENGTH as u64)));
+    assert!((before..before + 60_000_000_000).contains(&service.start_unix_ns));
+    assert!(service.min_rtt_ns.is_some_and(|min| min < 1_000_000_000));
+    assert_eq!((service.rwnd_limited_ns, service.sndbuf_limited_ns), (Some(0), Some(0)));
+    assert_eq!(record.choice, None);
+    let all = connections(&scratch.path("records"));
+    let protocols: Vec<_> =
+        all.iter().map(|it| &*it.service.as_ref().expect("it").protocol).collect();
+    assert_eq!(protocols, ["tcp", "h1"]);
+    assert_eq!(all[0].service.as_ref().expect("it").responses, 0);
+}
+
+/// A client that reads slowly holds the sender back by its window.
+#[test]
+fn a_slow_client_is_told_from_a_slow_path() {
+    let scratch = Scratch::new();
+    scratch.write("root/file", content(64 << 20));
+    let mut spec = spec(&scratch.path("root"));
+    spec.records = Some(RecordsSpec::new(scratch.path("records")));
+    let served = Served::new(&spec);
+    let mut client = served.connect();
+    client.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
+    client.head().expect("a head");
+    thread::sleep(Duration::from_millis(600));
+    let mut body = vec![0; 64 << 20];
+    client.0.read_exact(&mut body).expect("a body");
+    drop(client);
+    served.stop();
+    let [record] = records(&scratch.path("records")).try_into().expect("one response");
+    let limited = record.service.and_then(|service| service.rwnd_limited_ns).expect("told");
+    assert!((400_000_000..=record.busy_ns).contains(&limited), "{limited} of {}", record.busy_ns);
 }
 
 /// curl negotiates HTTP/2 by ALPN, and falls back to HTTP/1.1 where asked to.
@@ -90,7 +163,7 @@ fn curl_gets_files_over_both_versions() {
     scratch.write("root/file", &bytes);
     let mut spec = spec(&scratch.path("root"));
     spec.identity = Identity::SelfSigned;
-    spec.records = Some(scratch.path("records"));
+    spec.records = Some(RecordsSpec::new(scratch.path("records")));
     let served = Served::new(&spec);
     let url = format!("https://{}/file", served.address);
     for (version, told) in [("--http2", "2"), ("--http1.1", "1.1")] {

@@ -12,7 +12,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use common::{Client, Scratch, Served, available, content, listener, records, spec};
-use uncork_serve::{Identity, Server, ServerSpec};
+use uncork_serve::{Identity, RecordsSpec, Server, ServerSpec};
 
 const SPOTIFY: &str = "\
 [default]
@@ -29,7 +29,7 @@ fn by_policy(scratch: &Scratch, text: &str) -> ServerSpec {
     scratch.write("policy.toml", text);
     let mut spec = spec(&scratch.path("root"));
     spec.policy = Some(scratch.path("policy.toml"));
-    spec.records = Some(scratch.path("records"));
+    spec.records = Some(RecordsSpec::new(scratch.path("records")));
     spec
 }
 

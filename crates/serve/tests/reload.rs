@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 
 use common::{Client, Scratch, Served, content, records, spec};
-use uncork_serve::{Identity, Reloaded, ServerSpec};
+use uncork_serve::{Identity, RecordsSpec, Reloaded, ServerSpec};
 
 fn policy(tcp: &str, other: &str) -> String {
     format!("[default]\ntcp = \"{other}\"\n[[rule]]\nhost = \"a\"\nuse = {{ tcp = \"{tcp}\" }}\n")
@@ -126,7 +126,7 @@ fn a_hundred_reloads_at_full_load() {
     let (mut spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
     let whole = content(300_000);
     scratch.write("root/large", &whole);
-    spec.records = Some(scratch.path("records"));
+    spec.records = Some(RecordsSpec::new(scratch.path("records")));
     let mut served = Served::new(&spec);
     let address = served.address;
     let (stop, count) = (AtomicBool::new(false), AtomicU32::new(0));

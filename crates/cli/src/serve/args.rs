@@ -75,9 +75,23 @@ pub(crate) struct ServeArgs {
     /// How long responses may take to come to their end after SIGTERM
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     pub(super) grace: TimeDelta,
-    /// Append a line of JSON for each response to FILE
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    /// Append a line of JSON for each response and each connection to FILE; or write files of Parquet to DIR/
+    #[arg(long, value_name = "FILE|DIR/", help_heading = "Evidence")]
     pub(super) records: Option<PathBuf>,
+    /// How often DIR/ gets files, if there is something to be written
+    #[arg(long, value_name = "TIME", default_value = "5min", requires = "records")]
+    #[arg(help_heading = "Evidence")]
+    pub(super) records_every: TimeDelta,
+    /// Records after which DIR/ gets a file, however soon: they wait in memory
+    #[arg(long, value_name = "N", default_value = "50000", value_parser = count)]
+    #[arg(requires = "records", help_heading = "Evidence")]
+    pub(super) records_rows: u32,
+    /// Where /healthz, /metrics, /status.json and a page of them are, for operators of this machine
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH", help_heading = "Evidence")]
+    pub(super) admin: Option<String>,
+    /// Let --admin be reachable by others, too
+    #[arg(long, requires = "admin", help_heading = "Evidence")]
+    pub(super) admin_anywhere: bool,
     /// Find out whether it can be served, and end
     #[arg(long, help_heading = "Output")]
     pub(super) check: bool,

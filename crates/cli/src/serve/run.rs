@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use signal_hook::consts::SIGHUP;
 use uncork_serve::site::SiteOptions;
-use uncork_serve::{Identity, Limits, ListenerSpec, Reloaded, ServeError, Server, ServerSpec};
+use uncork_serve::{
+    AdminSpec, Identity, Limits, ListenerSpec, RecordsSpec, Reloaded, ServeError, Server,
+    ServerSpec,
+};
 
 use super::args::{Listen, ServeArgs};
 use crate::args::{Color, shown};
@@ -33,7 +36,15 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     note(args, server.policy().as_slice());
     note(args, &server.doubts(&spec));
     note(args, too_few_files(&spec).as_slice());
+    let admin = server.admin().map(|admin| format!("operators are answered on {admin}"));
+    note(args, admin.as_slice());
     wait(&stop, &reload, |ordered| {
+        if ordered {
+            server.reopen();
+        }
+        if let Some(problem) = server.problem() {
+            eprintln!("warning: {problem}; the server goes on, and counts what is lost");
+        }
         let files = if ordered { server.reload() } else { server.reload_changed() };
         for reloaded in &files {
             tell(reloaded, args);
@@ -46,10 +57,13 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     if !args.quiet {
         eprintln!("note: no more requests; responses may come to their end for {}", args.grace);
     }
-    let records = server.stop(grace).map_err(|error| refused(&error))?;
+    let records = server.stop(grace);
     if records.lost > 0 && !args.quiet {
         let all = records.written + records.lost;
-        eprintln!("note: {} of {all} records are lost: the disk was too slow", records.lost);
+        eprintln!(
+            "note: {} of {all} records are lost: the disk was full or too slow",
+            records.lost
+        );
     }
     Ok(())
 }
@@ -142,8 +156,20 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         identity,
         plain_anywhere: args.plain,
         limits: Limits { connections: args.connections.max(1) as usize, ..Limits::default() },
-        records: args.records.clone(),
+        records: args.records.as_ref().map(|path| RecordsSpec {
+            path: path.clone(),
+            every: Duration::from_nanos(args.records_every.as_nanos()),
+            rows: args.records_rows as usize,
+        }),
+        admin: admin(args)?,
     })
+}
+
+fn admin(args: &ServeArgs) -> Result<Option<AdminSpec>, Failure> {
+    let Some(address) = &args.admin else { return Ok(None) };
+    let parsed = address.parse();
+    let address = parsed.map_err(|e| Failure::value(&shown("serve", "admin"), address, e))?;
+    Ok(Some(AdminSpec { address, anywhere: args.admin_anywhere }))
 }
 
 /// A policy chooses for all listeners, by their names if need be.

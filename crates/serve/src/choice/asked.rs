@@ -50,7 +50,7 @@ impl<'a> Asked<'a> {
 
 /// The host that is asked for: `:authority`, or that of an absolute target, which goes before `Host`
 /// (RFC 9112 §3.2.2).
-fn host<B>(request: &Request<B>) -> Option<&str> {
+pub(crate) fn host<B>(request: &Request<B>) -> Option<&str> {
     let named = request.uri().host();
     named.or_else(|| request.headers().get(header::HOST)?.to_str().ok())
 }

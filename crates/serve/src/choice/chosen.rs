@@ -66,9 +66,14 @@ impl Chosen {
         Some(uncork_flow::Choice { cc: cc.map(str::to_owned), ..told.clone() })
     }
 
+    /// The arm of an experiment that decided.
+    pub(super) fn assignment(&self) -> Option<&uncork_flow::Arm> {
+        self.who.as_ref()?.told.arm.as_ref()
+    }
+
     /// The experiment's arm that decided, as `EXPERIMENT/ARM`.
     pub(crate) fn arm(&self) -> Option<&str> {
-        self.who.as_ref()?.told.arm.as_ref().map(|_| &*self.group)
+        self.assignment().map(|_| &*self.group)
     }
 }
 

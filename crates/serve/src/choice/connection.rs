@@ -57,6 +57,11 @@ impl Choice {
         choice
     }
 
+    /// Where the client is, as far as databases tell.
+    pub(crate) fn origin(&self) -> Origin {
+        self.origin
+    }
+
     /// What shall be in force now. It is the same `Arc` as before if it has not changed.
     pub(crate) fn chosen(&self) -> &Arc<Chosen> {
         &self.chosen

@@ -37,6 +37,11 @@ impl InForce {
         self.chosen.told(self.wanted.as_deref())
     }
 
+    /// The arm of an experiment that decided.
+    pub(crate) fn assignment(&self) -> Option<&uncork_flow::Arm> {
+        self.chosen.assignment()
+    }
+
     /// `Server-Timing`: the controller, and the arm of an experiment, by which pages can tell their own
     /// measurements apart.
     pub(crate) fn timing(&self) -> Option<&HeaderValue> {

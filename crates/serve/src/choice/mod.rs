@@ -19,7 +19,7 @@ mod in_force;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asked::Asked;
+pub(crate) use asked::{Asked, host};
 pub(crate) use chooser::Chooser;
 pub(crate) use connection::Choice;
 pub(crate) use in_force::InForce;

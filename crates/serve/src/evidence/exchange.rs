@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use uncork_diag::TcpInfo;
-use uncork_flow::{Distribution, FlowRecord, Quantiles};
-use uncork_units::TimeDelta;
+use uncork_flow::{Distribution, FlowRecord, Quantiles, Scope, Service};
+use uncork_units::{Rate, TimeDelta};
 
-use super::observer::Labels;
+use super::about::{About, Labels};
 use crate::choice::InForce;
 
 /// What is known of a response so far.
@@ -16,6 +16,7 @@ pub(super) struct Exchange {
     pub(super) began: Instant,
     /// What was in force for it.
     in_force: Arc<InForce>,
+    about: About,
     /// What the kernel knew of the connection then.
     pub(super) before: TcpInfo,
     /// Bytes that the connection's socket had taken by then.
@@ -46,14 +47,14 @@ pub(super) enum Ending {
 impl Exchange {
     pub(super) fn new(
         began: Instant,
-        in_force: Arc<InForce>,
+        (about, in_force): (About, Arc<InForce>),
         before: &TcpInfo,
-        from: u64,
-        size: u64,
+        (from, size): (u64, u64),
     ) -> Self {
         Self {
             began,
             in_force,
+            about,
             before: *before,
             from,
             first: None,
@@ -111,20 +112,39 @@ impl Exchange {
             packets_marked: since(|info| info.delivered_ce.unwrap_or(0).into()),
             acks_dropped: 0,
             timeouts: since(|info| info.total_rto.unwrap_or(0).into()),
-            rtt_ms: self.rtt(),
+            rtt_ms: quantiles(&self.rtts, Some(&self.last)),
             queue_ms: None,
             playback: None,
-            service: None,
+            service: Some(self.service(ending, labels)),
             choice: self.in_force.choice(),
         }
     }
 
-    /// The smallest is the kernel's own, over minutes.
-    fn rtt(&self) -> Option<Quantiles> {
-        let mut quantiles = self.rtts.quantiles()?;
-        if let Some(min) = self.last.min_rtt {
-            quantiles.min = quantiles.min.min(min.as_nanos() as f64 / 1e6);
+    fn service(&self, ending: Ending, labels: &Labels) -> Service {
+        let limited = |of: fn(&TcpInfo) -> Option<TimeDelta>| {
+            let (before, last) = (of(&self.before)?, of(&self.last)?);
+            Some(last.as_nanos().saturating_sub(before.as_nanos()))
+        };
+        Service {
+            host: self.about.host.clone(),
+            status: Some(self.about.status),
+            object_bytes: self.about.object_bytes,
+            responses: 1,
+            broken_off: u64::from(ending == Ending::BrokenOff),
+            min_rtt_ns: self.last.min_rtt.map(TimeDelta::as_nanos),
+            delivery_rate_bps: self.last.delivery_rate.map(Rate::bits_per_sec),
+            rwnd_limited_ns: limited(|info| info.rwnd_limited),
+            sndbuf_limited_ns: limited(|info| info.sndbuf_limited),
+            ..labels.service(Scope::Response, self.about.at, self.about.protocol)
         }
-        Some(quantiles)
     }
+}
+
+/// Where `rtts` lie. The smallest is the kernel's own, over minutes.
+pub(super) fn quantiles(rtts: &Distribution, last: Option<&TcpInfo>) -> Option<Quantiles> {
+    let mut quantiles = rtts.quantiles()?;
+    if let Some(min) = last.and_then(|info| info.min_rtt) {
+        quantiles.min = quantiles.min.min(min.as_nanos() as f64 / 1e6);
+    }
+    Some(quantiles)
 }

@@ -1,44 +1,41 @@
 //! Watching one connection until the client has all of what it asked for.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::time::timeout;
 use uncork_diag::{Connection, TcpInfo, TcpState};
 
-use super::exchange::Ending;
-use super::probe::Probe;
-use super::records::Records;
-use super::wire::Wire;
+use super::about::{About, Labels};
+use super::exchange::{Ending, Exchange};
+use super::metrics::Live;
+use super::shared::Evidence;
+use super::whole::Whole;
+use super::wire::{Ledger, Wire};
+use crate::choice::InForce;
 use crate::clock;
 
 /// How often the kernel is asked while a response is written.
 const WRITING: Duration = Duration::from_millis(100);
 /// How often it is asked, at most and at least, when only acknowledgements are awaited.
 const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
+/// How often a round trip is counted while a response is under way: each of the looks of [`WRITING`].
+const SAMPLING: Duration = Duration::from_millis(90);
 /// How long acknowledgements are awaited on a closed connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What all records of a connection say.
-#[derive(Clone, Debug)]
-pub(crate) struct Labels {
-    /// The connection's number.
-    pub(crate) connection: u32,
-    /// The beginning of time: when the server started.
-    pub(crate) epoch: Instant,
-}
-
-/// Tells of one connection's responses.
+/// Tells of one connection and its responses.
 #[derive(Debug)]
 pub(crate) struct Observer {
     pub(crate) wire: Arc<Wire>,
-    pub(crate) probe: Arc<Probe>,
-    pub(crate) records: Records,
+    pub(crate) evidence: Arc<Evidence>,
     pub(crate) local: SocketAddr,
     pub(crate) peer: SocketAddr,
     pub(crate) labels: Labels,
+    live: Live,
+    whole: Mutex<Whole>,
 }
 
 /// What the kernel knows of a connection now.
@@ -48,9 +45,50 @@ struct Look {
 }
 
 impl Observer {
-    /// Watches until the connection is closed and all its responses are told of; no longer than until
-    /// `stop` says, with what is known by then.
+    /// Of a connection between `local` and `peer`, with what is `in_force` first. Its protocol is known when
+    /// there is a request: before that it is `tcp` or `tls`.
+    pub(crate) fn new(
+        wire: &Arc<Wire>,
+        evidence: &Arc<Evidence>,
+        (local, peer): (SocketAddr, SocketAddr),
+        labels: Labels,
+        (in_force, protocol): (Arc<InForce>, &'static str),
+    ) -> Self {
+        let live = Live::open(evidence.metrics(), labels.key(protocol, &in_force));
+        let whole = Mutex::new(Whole::new(in_force, protocol));
+        let (wire, evidence) = (Arc::clone(wire), Arc::clone(evidence));
+        Self { wire, evidence, local, peer, labels, live, whole }
+    }
+
+    /// A request came, to which `size` bytes of body are the answer. Gives a number to end it with.
+    pub(crate) fn begin(
+        &self,
+        began: Instant,
+        size: u64,
+        about: About,
+        in_force: Arc<InForce>,
+    ) -> u64 {
+        // With the request came the acknowledgement of the responses before.
+        let before = self.look(false);
+        self.live.becomes(self.labels.key(about.protocol, &in_force));
+        self.whole().begin(&about, &in_force);
+        let begin = |ledger: &mut Ledger| {
+            let sizes = (ledger.written, size);
+            before.map(|before| Exchange::new(began, (about, in_force), &before, sizes))
+        };
+        self.wire.begin_with(began, begin)
+    }
+
+    /// Watches until the connection is closed and all is told of; no longer than until `stop` says, with
+    /// what is known by then.
     pub(crate) async fn watch(&self, stop: watch::Receiver<Option<Instant>>) {
+        self.watch_responses(stop).await;
+        let closed = self.wire.closed();
+        let record = self.whole().record(closed, &self.labels);
+        self.evidence.leave(record);
+    }
+
+    async fn watch_responses(&self, stop: watch::Receiver<Option<Instant>>) {
         let mut closed_at = None;
         loop {
             let (is_idle, settles, is_closed) = self.state();
@@ -90,31 +128,44 @@ impl Observer {
     }
 
     /// Asks the kernel, and tells of those responses that have come to their end; of all if it is the
-    /// `last` time. Gives what the kernel knows, for a response that begins now: with its request came the
-    /// acknowledgement of those before.
+    /// `last` time. Gives what the kernel knows.
     pub(crate) fn look(&self, last: bool) -> Option<TcpInfo> {
-        let look = Look { at: clock::now(), connection: self.probe.look(self.local, self.peer) };
+        let look =
+            Look { at: clock::now(), connection: self.evidence.probe.look(self.local, self.peer) };
         let mut ledger = self.wire.ledger();
+        if let Some(info) = look.info() {
+            self.note(look.at, &info, !ledger.exchanges.is_empty());
+        }
         let written = ledger.written;
-        let mut told = Vec::new();
-        for (id, exchange) in &mut ledger.exchanges {
+        let over = ledger.exchanges.iter_mut().filter_map(|(id, exchange)| {
             if let Some(info) = look.info() {
                 exchange.note(&info);
             }
-            let acknowledged = exchange.end.and_then(|end| look.acknowledged(end, written));
-            let is_over = exchange.is_broken_off() || look.is_gone();
-            let ending = match acknowledged.filter(|_| !exchange.is_broken_off()) {
-                Some(at) => Ending::Acknowledged(at),
-                None if last || (is_over && exchange.taken.is_some()) => Ending::BrokenOff,
-                None => continue,
-            };
-            self.records.leave(exchange.record(ending, &self.labels));
-            told.push(*id);
-        }
-        for id in told {
-            ledger.exchanges.remove(&id);
+            Some((*id, look.ending(exchange, written, last)?))
+        });
+        for (id, ending) in over.collect::<Vec<_>>() {
+            let Some(exchange) = ledger.exchanges.remove(&id) else { continue };
+            let record = exchange.record(ending, &self.labels);
+            self.whole().add(&record, exchange.first, &exchange.rtts);
+            self.evidence.leave(record);
         }
         look.info()
+    }
+
+    fn note(&self, at: Instant, info: &TcpInfo, is_sending: bool) {
+        self.live.moved(&info.into());
+        let mut whole = self.whole();
+        whole.last = Some(*info);
+        // As often in each second of sending, however often the kernel is asked.
+        let is_time = whole.sampled.is_none_or(|before| before + SAMPLING <= at);
+        if let Some(min) = info.min_rtt.filter(|_| is_sending && is_time) {
+            whole.sampled = Some(at);
+            self.live.queues(info.rtt, min);
+        }
+    }
+
+    fn whole(&self) -> MutexGuard<'_, Whole> {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -125,6 +176,17 @@ impl Look {
 
     fn is_gone(&self) -> bool {
         self.connection.is_none()
+    }
+
+    /// How a response has ended by now, of a connection whose socket has taken `written` bytes.
+    fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
+        let acknowledged = exchange.end.and_then(|end| self.acknowledged(end, written));
+        let is_over = exchange.is_broken_off() || self.is_gone();
+        match acknowledged.filter(|_| !exchange.is_broken_off()) {
+            Some(at) => Some(Ending::Acknowledged(at)),
+            None if is_last || (is_over && exchange.taken.is_some()) => Some(Ending::BrokenOff),
+            None => None,
+        }
     }
 
     /// When the client has acknowledged the first `end` bytes, of `written`. If it is all of them, the

@@ -1,14 +1,12 @@
 //! What a connection's socket has taken, and for which responses.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
-use uncork_diag::TcpInfo;
 
 use super::exchange::Exchange;
-use crate::choice::InForce;
 use crate::clock;
 
 /// How long a connection may do nothing.
@@ -62,23 +60,26 @@ impl Wire {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came; `size` bytes of body will answer it, with this `in_force`. Whoever wants a record
-    /// gives what the kernel knew `before`. Gives a number to end it with.
-    pub(crate) fn begin(
+    /// A request came, which is answered from now on. Gives a number to end it with.
+    pub(crate) fn begin(&self, began: Instant) -> u64 {
+        self.begin_with(began, |_| None)
+    }
+
+    /// The same for somebody who wants to know of it: `exchange` is made of the bytes that the socket has
+    /// taken before.
+    pub(super) fn begin_with(
         &self,
         began: Instant,
-        size: u64,
-        in_force: Arc<InForce>,
-        before: Option<&TcpInfo>,
+        exchange: impl FnOnce(&mut Ledger) -> Option<Exchange>,
     ) -> u64 {
         let mut ledger = self.ledger();
         ledger.open += 1;
         ledger.has_served = true;
         ledger.last_progress = began;
         ledger.next += 1;
-        let (id, from) = (ledger.next, ledger.written);
-        if let Some(before) = before {
-            ledger.exchanges.insert(id, Exchange::new(began, in_force, before, from, size));
+        let id = ledger.next;
+        if let Some(exchange) = exchange(&mut ledger) {
+            ledger.exchanges.insert(id, exchange);
         }
         id
     }
@@ -126,8 +127,16 @@ impl Wire {
     /// Nothing more is written.
     pub(crate) fn close(&self) {
         self.flushed();
-        self.ledger().is_closed = true;
+        let now = clock::now();
+        let mut ledger = self.ledger();
+        (ledger.is_closed, ledger.last_progress) = (true, now);
+        drop(ledger);
         self.changed.notify_one();
+    }
+
+    /// When it was closed, or did something at last.
+    pub(super) fn closed(&self) -> Instant {
+        self.ledger().last_progress
     }
 
     /// When it has done nothing for too long, unless it does something before.

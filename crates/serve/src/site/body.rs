@@ -33,7 +33,7 @@ enum Part {
 }
 
 impl SiteBody {
-    pub(super) fn text(text: impl Into<Bytes>) -> Self {
+    pub(crate) fn text(text: impl Into<Bytes>) -> Self {
         let mut body = Self::default();
         body.add_text(text);
         body

@@ -12,9 +12,9 @@ use http::{HeaderValue, Request, Response, StatusCode, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
-use crate::choice::Asked;
+use crate::choice::{Asked, host};
 use crate::clock;
-use crate::evidence::{Observer, Wire};
+use crate::evidence::{About, Observer, Wire, host_name};
 use crate::site::{Answer, Site, SiteBody};
 
 /// What answers the requests of a connection.
@@ -35,21 +35,32 @@ impl Answerer {
         let brings_nothing = is_empty(body).await;
         let request = Request::from_parts(head, ());
         let began = clock::now();
-        let (mut response, in_force) = if brings_nothing {
-            let Answer { response, path, object_bytes } =
-                self.site.respond(&request, clock::today());
+        let today = clock::today();
+        let (mut response, object_bytes, in_force) = if brings_nothing {
+            let Answer { response, path, object_bytes } = self.site.respond(&request, today);
             let asked = Asked::new(&request, path.as_deref(), object_bytes);
-            (response, self.steering.request(&asked))
+            (response, object_bytes, self.steering.request(&asked))
         } else {
-            (unwanted(request.version()), self.steering.in_force())
+            (unwanted(request.version()), None, self.steering.in_force())
         };
         if let Some(timing) = in_force.timing() {
             let name = http::HeaderName::from_static("server-timing");
             response.headers_mut().insert(name, timing.clone());
         }
-        let before = self.observer.as_ref().and_then(|observer| observer.look(false));
         let size = response.body().len();
-        let id = self.wire.begin(began, size, in_force, before.as_ref());
+        let id = match &self.observer {
+            None => self.wire.begin(began),
+            Some(observer) => {
+                let about = About {
+                    at: today,
+                    protocol: if request.version() < Version::HTTP_2 { "h1" } else { "h2" },
+                    host: host(&request).map(host_name),
+                    status: response.status().as_u16(),
+                    object_bytes,
+                };
+                observer.begin(began, size, about, in_force)
+            }
+        };
         Ok(response.map(|body| ToldBody { body, size, id, wire: self.wire }))
     }
 }

@@ -30,6 +30,8 @@ const FAREWELL: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(crate) struct Accepted {
     pub(crate) shared: Arc<Shared>,
+    /// The listener's name.
+    pub(crate) listener: Arc<str>,
     pub(crate) chooser: Chooser,
     pub(crate) stop: Stop,
 }
@@ -68,20 +70,18 @@ impl Accepted {
     ) -> io::Result<(Answerer, Counted)> {
         let stream = Arc::new(stream);
         let choice = self.chooser.accept(peer.ip(), clock::unix());
+        let origin = choice.origin();
         let steering = Arc::new(Steering::begin(&stream, choice)?);
         let observer = match &self.shared.evidence {
             None => None,
-            Some((probe, records)) => Some(Arc::new(Observer {
-                wire: Arc::clone(wire),
-                probe: Arc::clone(probe),
-                records: records.clone(),
-                local: stream.local_addr()?,
-                peer,
-                labels: Labels {
-                    connection: self.shared.next_connection(),
-                    epoch: self.shared.epoch,
-                },
-            })),
+            Some(evidence) => {
+                let number = (self.shared.next_connection(), self.shared.epoch);
+                let labels = Labels::new(number, &self.listener, peer.ip(), origin);
+                let protocol = if self.shared.tls.is_some() { "tls" } else { "tcp" };
+                let ends = (stream.local_addr()?, peer);
+                let first = (steering.in_force(), protocol);
+                Some(Arc::new(Observer::new(wire, evidence, ends, labels, first)))
+            }
         };
         let stall = self.shared.limits.stall_time;
         let counted = Counted::new(stream, Arc::clone(wire), observer.clone(), stall)?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
 use uncork_diag::Diag;
-use uncork_flow::{FlowRecord, read_json_lines};
+use uncork_flow::{FlowRecord, Scope, read_json_lines};
 use uncork_serve::site::SiteOptions;
 use uncork_serve::{Identity, Limits, ListenerSpec, RecordsSummary, Server, ServerSpec};
 
@@ -52,10 +52,20 @@ pub fn available() -> Vec<String> {
     fs::read_to_string(path).unwrap().split_whitespace().map(str::to_owned).collect()
 }
 
-/// The records of a server that has stopped, in order.
+/// The records of a stopped server's responses, in order.
 pub fn records(path: &Path) -> Vec<FlowRecord> {
+    told(path, Scope::Response)
+}
+
+/// Those of its connections.
+pub fn connections(path: &Path) -> Vec<FlowRecord> {
+    told(path, Scope::Connection)
+}
+
+fn told(path: &Path, scope: Scope) -> Vec<FlowRecord> {
     let file = fs::File::open(path).unwrap();
     let mut records = read_json_lines(BufReader::new(file)).unwrap();
+    records.retain(|record| record.service.as_ref().unwrap().scope == scope);
     records.sort_by_key(|record| (record.flow, record.start_ns));
     records
 }
@@ -92,6 +102,7 @@ pub fn spec(root: &Path) -> ServerSpec {
         plain_anywhere: false,
         limits: Limits::default(),
         records: None,
+        admin: None,
     }
 }
 
@@ -117,7 +128,7 @@ impl Served {
     }
 
     pub fn stop(self) -> RecordsSummary {
-        self.server.stop(Duration::from_mins(1)).unwrap()
+        self.server.stop(Duration::from_mins(1))
     }
 }
 
@@ -169,7 +180,13 @@ impl Client {
         self.ask(host, "GET", path, "")
     }
 
-    fn ask(&mut self, host: &str, method: &str, path: &str, more: &str) -> io::Result<Response> {
+    pub fn ask(
+        &mut self,
+        host: &str,
+        method: &str,
+        path: &str,
+        more: &str,
+    ) -> io::Result<Response> {
         let head = format!("{method} {path} HTTP/1.1\r\nHost: {host}\r\n{more}\r\n");
         self.send(head.as_bytes())?;
         let mut response = self.head()?;

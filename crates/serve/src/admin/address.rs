@@ -1,0 +1,63 @@
+//! Where operators ask.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// How operators are told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminSpec {
+    /// Where.
+    pub address: AdminAddress,
+    /// It may be beyond this machine.
+    pub anywhere: bool,
+}
+
+/// An address of this machine's network, or a Unix socket: `127.0.0.1:9090`, `unix:/run/uncork.sock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdminAddress {
+    /// By TCP; port 0 is any that is free.
+    Tcp(SocketAddr),
+    /// By a file, which only its owner may use.
+    Unix(PathBuf),
+}
+
+impl FromStr for AdminAddress {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err("a path is expected behind 'unix:': write unix:/run/uncork.sock"),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => text.parse().map(Self::Tcp).map_err(|_| {
+                "an address and a port, or a Unix socket are expected: write 127.0.0.1:9090 or \
+                 unix:/run/uncork.sock"
+            }),
+        }
+    }
+}
+
+impl fmt::Display for AdminAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::AdminAddress;
+
+    #[test]
+    fn an_address_is_written_as_it_is_read() {
+        for text in ["127.0.0.1:9090", "[::1]:0", "unix:/run/uncork.sock", "unix:a b"] {
+            assert_eq!(text.parse::<AdminAddress>().expect(text).to_string(), text);
+        }
+        for wrong in ["9090", "localhost:9090", "unix:", "/run/uncork.sock"] {
+            assert!(wrong.parse::<AdminAddress>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Requests of operators.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+
+use super::page;
+use crate::evidence::{METRICS_TYPE, Metrics};
+use crate::server::Stop;
+use crate::site::SiteBody;
+
+/// What answers them.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) stop: Stop,
+    /// Only programs of this machine come here, browsers among them.
+    pub(super) is_loopback: bool,
+}
+
+/// What there is to be had.
+struct Found {
+    status: StatusCode,
+    kind: &'static str,
+    text: Bytes,
+}
+
+impl Desk {
+    pub(super) fn answer<B>(&self, request: &Request<B>) -> Response<SiteBody> {
+        let is_head = *request.method() == Method::HEAD;
+        let found = if self.is_misled(request) {
+            plain(StatusCode::MISDIRECTED_REQUEST, "ask by address, or for localhost\n")
+        } else if !is_head && *request.method() != Method::GET {
+            plain(StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD alone are answered\n")
+        } else {
+            self.find(request.uri().path())
+        };
+        let length = found.text.len();
+        let mut response =
+            Response::new(SiteBody::text(if is_head { Bytes::new() } else { found.text }));
+        *response.status_mut() = found.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_LENGTH, length.into());
+        let fixed = [
+            (header::CONTENT_TYPE, found.kind),
+            (header::CONTENT_SECURITY_POLICY, page::SECURITY_POLICY),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::CACHE_CONTROL, "no-store"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ];
+        headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        if found.status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        }
+        response
+    }
+
+    /// A name that leads to this machine may be anybody's: a page of that name would be let read what it
+    /// gets here (DNS rebinding). Addresses and `localhost` are nobody's.
+    fn is_misled<B>(&self, request: &Request<B>) -> bool {
+        let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = request.uri().host().or(named).unwrap_or_default();
+        let name = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+            Some((inside, _)) => inside,
+            None => host.split_once(':').map_or(host, |(name, _)| name),
+        };
+        self.is_loopback && name.parse::<IpAddr>().is_err() && name != "localhost"
+    }
+
+    fn find(&self, path: &str) -> Found {
+        let is_draining = self.stop.borrow().is_some();
+        match path {
+            "/" => Found {
+                status: StatusCode::OK,
+                kind: "text/html; charset=utf-8",
+                text: Bytes::from_static(page::HTML.as_bytes()),
+            },
+            "/healthz" if is_draining => plain(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
+            "/healthz" => plain(StatusCode::OK, "serving\n"),
+            "/metrics" => told(METRICS_TYPE, self.metrics.exposition()),
+            "/status.json" => {
+                let status = serde_json::to_string(&self.metrics.status(is_draining));
+                told("application/json", status)
+            }
+            _ => plain(StatusCode::NOT_FOUND, "there are /, /healthz, /metrics, /status.json\n"),
+        }
+    }
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Found {
+    Found { status, kind: "text/plain; charset=utf-8", text: Bytes::from_static(text.as_bytes()) }
+}
+
+fn told<E>(kind: &'static str, text: Result<String, E>) -> Found {
+    match text {
+        Ok(text) => Found { status: StatusCode::OK, kind, text: text.into() },
+        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "this cannot be written\n"),
+    }
+}

@@ -1,0 +1,71 @@
+//! What an operator is told: whether the server serves, what it has counted, and a page of it.
+//!
+//! It has a listener of its own, on a Unix socket or on loopback: nothing of it is reachable by clients.
+
+mod address;
+mod answer;
+mod listener;
+mod page;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+pub use self::address::{AdminAddress, AdminSpec};
+use self::answer::Desk;
+pub(crate) use self::listener::Bound;
+use crate::error::ServeError;
+use crate::evidence::Metrics;
+use crate::server::Stop;
+
+/// Connections at a time; others wait.
+const CONNECTIONS: usize = 32;
+/// How long a request's head may take.
+const HEAD: Duration = Duration::from_secs(5);
+/// How long a connection may take altogether. Whoever polls makes another.
+const CONNECTION: Duration = Duration::from_mins(2);
+/// How long to wait when the system has no room for another connection.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+impl AdminSpec {
+    /// Listens, on tokio's runtime.
+    pub(crate) fn listen(&self) -> Result<Bound, ServeError> {
+        Bound::listen(&self.address, self.anywhere)
+    }
+}
+
+/// Answers whoever comes to `bound`, until it is aborted.
+pub(crate) async fn serve(bound: Bound, metrics: Arc<Metrics>, stop: Stop) {
+    let desk = Arc::new(Desk { metrics, stop, is_loopback: bound.is_loopback() });
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
+        match bound.accept().await {
+            Ok(stream) => {
+                let desk = Arc::clone(&desk);
+                tokio::spawn(async move {
+                    let _over = timeout(CONNECTION, talk(stream, desk)).await;
+                    drop(permit);
+                });
+            }
+            Err(_) => sleep(NO_ROOM).await,
+        }
+    }
+}
+
+/// Its errors are the client's.
+async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, desk: Arc<Desk>) {
+    let answer = service_fn(move |request| {
+        let response = desk.answer(&request);
+        async move { Ok::<_, std::convert::Infallible>(response) }
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(16 * 1024);
+    let _ended = http.serve_connection(TokioIo::new(stream), answer).await;
+}

@@ -1,0 +1,20 @@
+//! One page that shows what the server does while it does it. It loads nothing but `status.json`, and runs
+//! no script but its own.
+
+use std::sync::LazyLock;
+
+use uncork_report::page;
+
+/// SHA-256 of the page's style and of its script, in base64. A test in a browser tells the right ones when
+/// they have changed.
+pub(super) const SECURITY_POLICY: &str = "default-src 'none'; \
+    style-src 'sha256-0Ecc+11HGQ6Iss/DAkjodLq7m98Q0KfLEGeLEDmBuJE='; \
+    script-src 'sha256-Qgc5G1AV+e1OuWeevesl55RR1OJRB2mjmd4i73B26YI='; \
+    connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// The page.
+pub(super) static HTML: LazyLock<String> = LazyLock::new(|| {
+    include_str!("page.html")
+        .replace("/*style*/", &[page::STYLE, page::UPLOT_STYLE, include_str!("page.css")].concat())
+        .replace("/*script*/", &[page::UPLOT_SCRIPT, include_str!("page.js")].concat())
+});

@@ -1,0 +1,149 @@
+//! Whom a connection serves, and what one of its responses is.
+
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use uncork_flow::{Scope, Service};
+use uncork_policy::Origin;
+
+use super::metrics::Key;
+use crate::choice::InForce;
+use crate::clock;
+
+/// What is kept of a host's name: no name in use is longer (RFC 1035 §2.3.4).
+const NAME_CHARS: usize = 253;
+
+/// What all records of a connection say.
+#[derive(Clone, Debug)]
+pub(crate) struct Labels {
+    /// The connection's number.
+    pub(crate) connection: u32,
+    /// The beginning of time: when the server started.
+    pub(crate) epoch: Instant,
+    /// The listener's name.
+    pub(crate) listener: Arc<str>,
+    /// The client's network.
+    pub(crate) client: String,
+    /// Where it is.
+    pub(crate) origin: Origin,
+    /// When it was accepted.
+    pub(crate) accepted: (Instant, SystemTime),
+}
+
+/// A request, and how it was answered.
+#[derive(Clone, Debug)]
+pub(crate) struct About {
+    /// When its head was read.
+    pub(crate) at: SystemTime,
+    pub(crate) protocol: &'static str,
+    pub(crate) host: Option<String>,
+    pub(crate) status: u16,
+    /// Size of the whole file that was asked for.
+    pub(crate) object_bytes: Option<u64>,
+}
+
+impl Labels {
+    /// Of a connection that has just been accepted.
+    pub(crate) fn new(
+        (connection, epoch): (u32, Instant),
+        listener: &Arc<str>,
+        client: IpAddr,
+        origin: Origin,
+    ) -> Self {
+        let (listener, client) = (Arc::clone(listener), network(client));
+        let accepted = (clock::now(), clock::today());
+        Self { connection, epoch, listener, client, origin, accepted }
+    }
+
+    /// What counts it while this is in force.
+    pub(crate) fn key(&self, protocol: &'static str, in_force: &InForce) -> Key {
+        let arm = in_force.assignment();
+        let named = |of: fn(&uncork_flow::Arm) -> &String| arm.map(of).cloned().unwrap_or_default();
+        Key {
+            listener: Arc::clone(&self.listener),
+            protocol,
+            cc: in_force.cc().to_owned(),
+            experiment: named(|arm| &arm.experiment),
+            arm: named(|arm| &arm.arm),
+        }
+    }
+
+    /// What all records of the connection say of the service.
+    pub(crate) fn service(&self, scope: Scope, start: SystemTime, protocol: &str) -> Service {
+        let since = start.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Service {
+            scope,
+            start_unix_ns: since.as_nanos() as u64,
+            protocol: protocol.to_owned(),
+            listener: self.listener.to_string(),
+            host: None,
+            client: Some(self.client.clone()),
+            asn: self.origin.asn,
+            country: self.origin.country.map(|country| country.to_string()),
+            status: None,
+            object_bytes: None,
+            responses: 0,
+            broken_off: 0,
+            min_rtt_ns: None,
+            delivery_rate_bps: None,
+            rwnd_limited_ns: None,
+            sndbuf_limited_ns: None,
+            app_limited_ns: None,
+        }
+    }
+}
+
+/// A host as records have it: in lower case, without port, and no longer than names are.
+pub(crate) fn host_name(host: &str) -> String {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
+        _ => host,
+    };
+    name.chars().take(NAME_CHARS).collect::<String>().to_ascii_lowercase()
+}
+
+/// What is told of a client's address: a network that many share.
+pub(crate) fn network(client: IpAddr) -> String {
+    match client.to_canonical() {
+        IpAddr::V4(v4) => {
+            let [one, two, three, _] = v4.octets();
+            format!("{one}.{two}.{three}.0/24")
+        }
+        IpAddr::V6(v6) => {
+            let [one, two, three, ..] = v6.segments();
+            format!("{}/48", Ipv6Addr::new(one, two, three, 0, 0, 0, 0, 0))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_an_address_its_network_is_told() {
+        for (address, told) in [
+            ("203.0.113.77", "203.0.113.0/24"),
+            ("::ffff:203.0.113.77", "203.0.113.0/24"),
+            ("2001:db8:7:8:9::1", "2001:db8:7::/48"),
+            ("::1", "::/48"),
+        ] {
+            assert_eq!(network(address.parse().expect("an address")), told);
+        }
+    }
+
+    #[test]
+    fn hosts_are_names_of_bounded_length() {
+        for (host, name) in [
+            ("WWW.Example.org", "www.example.org"),
+            ("a.example:8443", "a.example"),
+            ("[::1]:443", "[::1]"),
+            ("[2001:db8::1]", "[2001:db8::1]"),
+            ("a:b", "a:b"),
+        ] {
+            assert_eq!(host_name(host), name);
+        }
+        assert_eq!(host_name(&"ä".repeat(9000)).chars().count(), NAME_CHARS);
+    }
+}

@@ -1,0 +1,178 @@
+//! The text that Prometheus reads: OpenMetrics 1.0.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::buckets::Buckets;
+use super::series::{CLASSES, Series, read};
+use super::{Key, Metrics, locked};
+
+/// How the text calls itself.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Counted = (&'static str, &'static str, Option<Unit>, fn(&Series) -> u64);
+type Spread = (&'static str, &'static str, Option<Unit>, fn(&Series) -> &Buckets);
+
+const COUNTERS: [Counted; 8] = [
+    ("connections", "Connections that have ended", None, |it| read(&it.connections)),
+    ("broken_off_responses", "Responses that were broken off", None, |it| read(&it.broken_off)),
+    ("acknowledged", "Acknowledged by clients", Some(Unit::Bytes), |it| read(&it.bytes_acked)),
+    ("sent", "Sent, retransmissions included", Some(Unit::Bytes), |it| read(&it.bytes_sent)),
+    ("retransmitted", "Sent again", Some(Unit::Bytes), |it| read(&it.bytes_retransmitted)),
+    ("sent_packets", "Packets of data sent, retransmissions included", None, |it| {
+        read(&it.packets_sent)
+    }),
+    ("lost_packets", "Packets that were declared lost", None, |it| read(&it.packets_lost)),
+    ("timeouts", "Retransmission timeouts", None, |it| read(&it.timeouts)),
+];
+
+const HISTOGRAMS: [Spread; 4] = [
+    (
+        "goodput_bytes_per_second",
+        "Bytes acknowledged by busy time, of responses of 100 kB and more",
+        None,
+        |it| &it.goodput,
+    ),
+    (
+        "first_byte",
+        "From a request's head to the first byte of its response",
+        Some(Unit::Seconds),
+        |it| &it.first_byte,
+    ),
+    (
+        "min_rtt",
+        "Least round-trip time of the connection, at the end of each response",
+        Some(Unit::Seconds),
+        |it| &it.min_rtt,
+    ),
+    (
+        "rtt_ratio",
+        "Smoothed round-trip time over the connection's least, each 100 ms at most while a response is under way",
+        None,
+        |it| &it.rtt_ratio,
+    ),
+];
+
+impl Metrics {
+    /// All that is counted, as text.
+    pub(crate) fn exposition(self: &Arc<Self>) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix("uncork_serve");
+        registry.register_collector(Box::new(Arc::clone(self)));
+        let mut text = String::new();
+        encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, mut out: DescriptorEncoder<'_>) -> fmt::Result {
+        let all = self.all();
+        let help = "Connections that are open";
+        let mut family =
+            out.encode_descriptor("open_connections", help, None, MetricType::Gauge)?;
+        for (key, series) in &all {
+            let open = series.open.load(Ordering::Relaxed);
+            family.encode_family(&key.labels())?.encode_gauge(&open)?;
+        }
+        responses(&mut out, &all)?;
+        for (name, help, unit, count) in &COUNTERS {
+            let kind = MetricType::Counter;
+            let mut family = out.encode_descriptor(name, help, unit.as_ref(), kind)?;
+            for (key, series) in &all {
+                counter(&mut family.encode_family(&key.labels())?, count(series))?;
+            }
+        }
+        for (name, help, unit, buckets) in &HISTOGRAMS {
+            let kind = MetricType::Histogram;
+            let mut family = out.encode_descriptor(name, help, unit.as_ref(), kind)?;
+            for (key, series) in &all {
+                let (sum, number, counts) = buckets(series).read();
+                let labels = key.labels();
+                let mut metric = family.encode_family(&labels)?;
+                metric.encode_histogram::<NoLabelSet>(sum, number, &counts, None)?;
+            }
+        }
+        self.encode_server(&mut out)
+    }
+}
+
+impl Metrics {
+    /// What there is once.
+    fn encode_server(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let mut counters = |name, help, rows: Vec<(Vec<(&'static str, String)>, u64)>| {
+            let mut family = out.encode_descriptor(name, help, None, MetricType::Counter)?;
+            let count = |(labels, count): (Vec<_>, u64)| {
+                counter(&mut family.encode_family(&labels)?, count)
+            };
+            rows.into_iter().try_for_each(count)
+        };
+        let assignments = locked(&self.assignments).clone().into_iter();
+        let assigned =
+            |((experiment, arm), count)| (vec![("experiment", experiment), ("arm", arm)], count);
+        let help = "Connections that were assigned to an arm";
+        counters("assignments", help, assignments.map(assigned).collect())?;
+        let reloads = locked(&self.reloads).clone().into_iter();
+        let reload = |((what, is_ok), count): ((&str, bool), u64)| {
+            let result = if is_ok { "ok" } else { "failed" };
+            (vec![("what", what.to_owned()), ("result", result.to_owned())], count)
+        };
+        counters("reloads", "Files that were read again", reloads.map(reload).collect())?;
+        if let Some(records) = &self.records {
+            let summary = records.summary();
+            let rows = [("written", summary.written), ("lost", summary.lost)];
+            let row = |(result, count): (&str, u64)| (vec![("result", result.to_owned())], count);
+            counters("records", "What became of records", rows.map(row).into())?;
+        }
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        info(out, "build", "The program", &version)?;
+        gauge(out, "start_time", "When the server started", unix(self.started))?;
+        if let Some(policy) = locked(&self.policy).clone() {
+            let fingerprint = [("fingerprint", policy.fingerprint.as_str())];
+            info(out, "policy", "The policy in force", &fingerprint)?;
+            gauge(out, "policy_start_time", "Since when it is in force", unix(policy.since))?;
+        }
+        Ok(())
+    }
+}
+
+fn responses(out: &mut DescriptorEncoder<'_>, all: &[(Key, Arc<Series>)]) -> fmt::Result {
+    let help = "Responses that have come to their end, however";
+    let mut family = out.encode_descriptor("responses", help, None, MetricType::Counter)?;
+    for (key, series) in all {
+        for (class, count) in CLASSES.into_iter().zip(&series.responses) {
+            let labels = (key.labels(), [("class", class)]);
+            counter(&mut family.encode_family(&labels)?, read(count))?;
+        }
+    }
+    Ok(())
+}
+
+fn counter(metric: &mut MetricEncoder<'_>, count: u64) -> fmt::Result {
+    metric.encode_counter::<NoLabelSet, u64, u64>(&count, None)
+}
+
+fn info(
+    out: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    labels: &[(&'static str, &str)],
+) -> fmt::Result {
+    out.encode_descriptor(name, help, None, MetricType::Info)?.encode_info(&labels)
+}
+
+fn gauge(out: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: f64) -> fmt::Result {
+    let kind = MetricType::Gauge;
+    out.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?.encode_gauge(&value)
+}
+
+fn unix(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

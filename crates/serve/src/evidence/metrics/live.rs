@@ -1,0 +1,87 @@
+//! Connections that are open.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use uncork_units::TimeDelta;
+
+use super::series::{Series, add};
+use super::{Key, Metrics, locked};
+
+/// A connection, as long as it is open. Whoever watches it tells what it has moved.
+#[derive(Debug)]
+pub(crate) struct Live {
+    metrics: Arc<Metrics>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    key: Key,
+    series: Arc<Series>,
+    told: Totals,
+}
+
+/// What a connection has moved from its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_retransmitted: u64,
+    pub(crate) packets_sent: u64,
+    pub(crate) packets_lost: u64,
+    pub(crate) timeouts: u64,
+}
+
+impl Live {
+    pub(crate) fn open(metrics: &Arc<Metrics>, key: Key) -> Self {
+        let series = metrics.series_of(&key);
+        series.open.fetch_add(1, Ordering::Relaxed);
+        metrics.assigned(&key);
+        let state = Mutex::new(State { key, series, told: Totals::default() });
+        Self { metrics: Arc::clone(metrics), state }
+    }
+
+    /// From now on it counts for `key`: its protocol is known, or it has another controller.
+    pub(crate) fn becomes(&self, key: Key) {
+        let mut state = locked(&self.state);
+        if state.key == key {
+            return;
+        }
+        if (&state.key.experiment, &state.key.arm) != (&key.experiment, &key.arm) {
+            self.metrics.assigned(&key);
+        }
+        let series = self.metrics.series_of(&key);
+        series.open.fetch_add(1, Ordering::Relaxed);
+        state.series.open.fetch_sub(1, Ordering::Relaxed);
+        (state.key, state.series) = (key, series);
+    }
+
+    /// Counts what it has moved since it was told the last time.
+    pub(crate) fn moved(&self, totals: &Totals) {
+        let mut state = locked(&self.state);
+        let (series, told) = (&state.series, &state.told);
+        let more = |of: fn(&Totals) -> u64| of(totals).saturating_sub(of(told));
+        add(&series.bytes_acked, more(|it| it.bytes_acked));
+        add(&series.bytes_sent, more(|it| it.bytes_sent));
+        add(&series.bytes_retransmitted, more(|it| it.bytes_retransmitted));
+        add(&series.packets_sent, more(|it| it.packets_sent));
+        add(&series.packets_lost, more(|it| it.packets_lost));
+        add(&series.timeouts, more(|it| it.timeouts));
+        state.told = *totals;
+    }
+
+    /// While it sends, its round trips take `rtt` now, and took `min` at least.
+    pub(crate) fn queues(&self, rtt: TimeDelta, min: TimeDelta) {
+        if min > TimeDelta::ZERO {
+            let ratio = rtt.as_nanos() as f64 / min.as_nanos() as f64;
+            locked(&self.state).series.rtt_ratio.observe(ratio);
+        }
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        locked(&self.state).series.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}

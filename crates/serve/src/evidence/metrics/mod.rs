@@ -1,0 +1,137 @@
+//! What a server counts: for Prometheus, and for those who look at its page.
+//!
+//! A record is the only source of what is known at an end ([`Metrics::count`]). What an open connection
+//! moves is told while it does ([`Live`]), so that an hour's download shows in every minute of it.
+
+mod buckets;
+mod exposition;
+mod key;
+mod live;
+mod series;
+mod status;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use uncork_flow::{FlowRecord, Scope, Service};
+
+pub(crate) use self::exposition::CONTENT_TYPE;
+pub(crate) use self::key::Key;
+pub(crate) use self::live::{Live, Totals};
+use self::series::Series;
+use super::records::Tally;
+use crate::clock;
+
+/// Series that there is room for. More than an operator can look at, and what memory takes.
+const ROOM: usize = 1000;
+/// Responses that the page shows.
+const RECENT: usize = 50;
+
+/// What a server counts.
+#[derive(Debug)]
+pub(crate) struct Metrics {
+    started: SystemTime,
+    series: Mutex<BTreeMap<Key, Arc<Series>>>,
+    /// Connections that were assigned to an experiment's arm.
+    assignments: Mutex<BTreeMap<(String, String), u64>>,
+    recent: Mutex<VecDeque<FlowRecord>>,
+    /// Reloads of something, by whether they went well.
+    reloads: Mutex<BTreeMap<(&'static str, bool), u64>>,
+    policy: Mutex<Option<PolicyInForce>>,
+    records: Option<Arc<Tally>>,
+}
+
+/// A policy, and since when it is in force.
+#[derive(Clone, Debug)]
+struct PolicyInForce {
+    fingerprint: String,
+    since: SystemTime,
+}
+
+impl Metrics {
+    pub(crate) fn new(records: Option<Arc<Tally>>) -> Self {
+        Self {
+            started: clock::today(),
+            series: Mutex::default(),
+            assignments: Mutex::default(),
+            recent: Mutex::default(),
+            reloads: Mutex::default(),
+            policy: Mutex::default(),
+            records,
+        }
+    }
+
+    /// Counts what a record says of an end.
+    pub(crate) fn count(&self, record: &FlowRecord) {
+        let Some(service) = &record.service else { return };
+        let series = self.series_of(&key(record, service));
+        match service.scope {
+            Scope::Connection => series.count_connection(),
+            Scope::Response => {
+                series.count_response(record, service);
+                let mut recent = locked(&self.recent);
+                if recent.len() == RECENT {
+                    recent.pop_front();
+                }
+                recent.push_back(record.clone());
+            }
+        }
+    }
+
+    /// A policy is in force from now on.
+    pub(crate) fn policy(&self, fingerprint: &str) {
+        let fingerprint = fingerprint.to_owned();
+        let in_force = PolicyInForce { fingerprint, since: clock::today() };
+        *locked(&self.policy) = Some(in_force);
+    }
+
+    /// `what` was read again, and is in force if `is_ok`.
+    pub(crate) fn reloaded(&self, what: &'static str, is_ok: bool) {
+        *locked(&self.reloads).entry((what, is_ok)).or_default() += 1;
+    }
+
+    fn assigned(&self, key: &Key) {
+        if !key.arm.is_empty() {
+            let arm = (key.experiment.clone(), key.arm.clone());
+            let mut assignments = locked(&self.assignments);
+            if assignments.len() < ROOM || assignments.contains_key(&arm) {
+                *assignments.entry(arm).or_default() += 1;
+            }
+        }
+    }
+
+    fn series_of(&self, key: &Key) -> Arc<Series> {
+        let mut all = locked(&self.series);
+        if let Some(series) = all.get(key) {
+            return Arc::clone(series);
+        }
+        let key = if all.len() < ROOM { key.clone() } else { Key::other() };
+        Arc::clone(all.entry(key).or_default())
+    }
+
+    /// All series as they are now.
+    fn all(&self) -> Vec<(Key, Arc<Series>)> {
+        let all = locked(&self.series);
+        all.iter().map(|(key, series)| (key.clone(), Arc::clone(series))).collect()
+    }
+}
+
+fn key(record: &FlowRecord, service: &Service) -> Key {
+    let protocols = ["h1", "h2", "h3", "tls", "tcp", "quic"];
+    let protocol = protocols.into_iter().find(|name| *name == service.protocol);
+    let arm = record.choice.as_ref().and_then(|choice| choice.arm.as_ref());
+    Key {
+        listener: service.listener.as_str().into(),
+        protocol: protocol.unwrap_or("other"),
+        cc: record.cc.clone(),
+        experiment: arm.map_or_else(String::new, |arm| arm.experiment.clone()),
+        arm: arm.map_or_else(String::new, |arm| arm.arm.clone()),
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

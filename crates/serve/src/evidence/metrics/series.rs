@@ -1,0 +1,105 @@
+//! What is counted for each combination of labels.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use uncork_flow::{FlowRecord, Service};
+
+use super::buckets::Buckets;
+
+/// Responses from which on their rate says something of the path, in bytes: shorter ones do not leave
+/// slow start, and the kernel tells how long they took in ticks of its clock.
+const LONG_BYTES: u64 = 100_000;
+
+/// 10 kbyte/s to 10 Gbyte/s.
+const RATES: &[f64] = &[
+    1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 2e8, 5e8, 1e9, 2e9, 5e9, 1e10,
+];
+/// 0.1 ms to 30 s.
+const TIMES: &[f64] = &[
+    1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 3e-2, 5e-2, 7e-2, 0.1, 0.15, 0.2, 0.3, 0.5,
+    1.0, 2.0, 5.0, 10.0, 30.0,
+];
+/// A queue that is empty, to one that takes thirty times as long as the path.
+pub(super) const RATIOS: &[f64] =
+    &[1.0, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 30.0];
+
+/// The first digits of status codes.
+pub(super) const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
+
+/// Numbers that only grow, but for those of open connections.
+#[derive(Debug)]
+pub(super) struct Series {
+    pub(super) open: AtomicI64,
+    pub(super) connections: AtomicU64,
+    /// By the first digit of the status.
+    pub(super) responses: [AtomicU64; 5],
+    pub(super) broken_off: AtomicU64,
+    pub(super) bytes_acked: AtomicU64,
+    pub(super) bytes_sent: AtomicU64,
+    pub(super) bytes_retransmitted: AtomicU64,
+    pub(super) packets_sent: AtomicU64,
+    pub(super) packets_lost: AtomicU64,
+    pub(super) timeouts: AtomicU64,
+    pub(super) goodput: Buckets,
+    pub(super) first_byte: Buckets,
+    pub(super) min_rtt: Buckets,
+    pub(super) rtt_ratio: Buckets,
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self {
+            open: AtomicI64::default(),
+            connections: AtomicU64::default(),
+            responses: Default::default(),
+            broken_off: AtomicU64::default(),
+            bytes_acked: AtomicU64::default(),
+            bytes_sent: AtomicU64::default(),
+            bytes_retransmitted: AtomicU64::default(),
+            packets_sent: AtomicU64::default(),
+            packets_lost: AtomicU64::default(),
+            timeouts: AtomicU64::default(),
+            goodput: Buckets::new(RATES),
+            first_byte: Buckets::new(TIMES),
+            min_rtt: Buckets::new(TIMES),
+            rtt_ratio: Buckets::new(RATIOS),
+        }
+    }
+}
+
+impl Series {
+    pub(super) fn count_connection(&self) {
+        add(&self.connections, 1);
+    }
+
+    pub(super) fn count_response(&self, record: &FlowRecord, service: &Service) {
+        let class = usize::from(service.status.unwrap_or(0) / 100).wrapping_sub(1);
+        if let Some(class) = self.responses.get(class) {
+            add(class, service.responses);
+        }
+        add(&self.broken_off, service.broken_off);
+        if let Some(goodput) = goodput(record) {
+            self.goodput.observe(goodput);
+        }
+        if let Some(first) = record.first_byte_ns {
+            self.first_byte.observe(first as f64 / 1e9);
+        }
+        if let Some(min) = service.min_rtt_ns {
+            self.min_rtt.observe(min as f64 / 1e9);
+        }
+    }
+}
+
+pub(super) fn add(counter: &AtomicU64, more: u64) {
+    counter.fetch_add(more, Ordering::Relaxed);
+}
+
+pub(super) fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
+}
+
+/// Bytes acknowledged in a second of being busy with a response that is long enough.
+fn goodput(record: &FlowRecord) -> Option<f64> {
+    let is_long = record.bytes_acked >= LONG_BYTES && record.busy_ns > 0;
+    is_long.then(|| record.bytes_acked as f64 * 1e9 / record.busy_ns as f64)
+}

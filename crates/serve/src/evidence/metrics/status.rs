@@ -1,0 +1,101 @@
+//! What the page shows, as JSON.
+
+use std::sync::atomic::Ordering;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+use uncork_flow::FlowRecord;
+
+use super::series::{CLASSES, RATIOS, Series, read};
+use super::{Key, Metrics, locked};
+use crate::clock;
+
+/// What a server does now. Fields may come to it, and go only with another `schema`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Status {
+    schema: &'static str,
+    version: &'static str,
+    /// `serving` or `draining`.
+    state: &'static str,
+    unix_s: f64,
+    start_unix_s: f64,
+    policy: Option<String>,
+    records_written: Option<u64>,
+    records_lost: Option<u64>,
+    /// Upper ends of the buckets of `rtt_ratio`.
+    rtt_ratio_edges: &'static [f64],
+    series: Vec<SeriesStatus>,
+    /// The newest responses, the newest first.
+    recent: Vec<FlowRecord>,
+}
+
+#[cfg(test)]
+impl Status {
+    pub(super) fn recent(&self) -> &[FlowRecord] {
+        &self.recent
+    }
+}
+
+/// What was counted for a combination of labels, from the start.
+#[derive(Debug, Serialize)]
+struct SeriesStatus {
+    listener: String,
+    protocol: &'static str,
+    cc: String,
+    experiment: String,
+    arm: String,
+    open: i64,
+    connections: u64,
+    responses: Vec<(&'static str, u64)>,
+    broken_off: u64,
+    bytes_acked: u64,
+    bytes_sent: u64,
+    bytes_retransmitted: u64,
+    /// Looks in each bucket, and beyond the last.
+    rtt_ratio: Vec<u64>,
+}
+
+impl Metrics {
+    /// All that the page shows; `is_draining` if no more requests are taken.
+    pub(crate) fn status(&self, is_draining: bool) -> Status {
+        let records = self.records.as_ref().map(|records| records.summary());
+        Status {
+            schema: "uncork.serve-status/1",
+            version: env!("CARGO_PKG_VERSION"),
+            state: if is_draining { "draining" } else { "serving" },
+            unix_s: unix(clock::today()),
+            start_unix_s: unix(self.started),
+            policy: locked(&self.policy).as_ref().map(|policy| policy.fingerprint.clone()),
+            records_written: records.map(|records| records.written),
+            records_lost: records.map(|records| records.lost),
+            rtt_ratio_edges: RATIOS,
+            series: self.all().iter().map(|(key, series)| SeriesStatus::of(key, series)).collect(),
+            recent: locked(&self.recent).iter().rev().cloned().collect(),
+        }
+    }
+}
+
+impl SeriesStatus {
+    fn of(key: &Key, series: &Series) -> Self {
+        let responses = CLASSES.into_iter().zip(&series.responses);
+        Self {
+            listener: key.listener.to_string(),
+            protocol: key.protocol,
+            cc: key.cc.clone(),
+            experiment: key.experiment.clone(),
+            arm: key.arm.clone(),
+            open: series.open.load(Ordering::Relaxed),
+            connections: read(&series.connections),
+            responses: responses.map(|(class, count)| (class, read(count))).collect(),
+            broken_off: read(&series.broken_off),
+            bytes_acked: read(&series.bytes_acked),
+            bytes_sent: read(&series.bytes_sent),
+            bytes_retransmitted: read(&series.bytes_retransmitted),
+            rtt_ratio: series.rtt_ratio.counts(),
+        }
+    }
+}
+
+fn unix(time: SystemTime) -> f64 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}

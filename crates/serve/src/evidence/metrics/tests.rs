@@ -1,0 +1,187 @@
+//! What is counted, as Prometheus and the page read it.
+
+use std::collections::BTreeSet;
+
+use uncork_flow::{Arm, Choice, FlowRecord, Scope, Service};
+use uncork_units::TimeDelta;
+
+use super::*;
+use crate::evidence::records::tests::record;
+
+fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
+    let experiment = if arm.is_empty() { "" } else { "may" };
+    Key {
+        listener: "[::1]:443".into(),
+        protocol,
+        cc: cc.to_owned(),
+        experiment: experiment.to_owned(),
+        arm: arm.to_owned(),
+    }
+}
+
+/// A response of 1 MB in half a second.
+fn response(host: &str, client: &str) -> FlowRecord {
+    let plain = record(1, "response");
+    let service = Service {
+        protocol: "h2".to_owned(),
+        listener: "[::1]:443".to_owned(),
+        host: Some(host.to_owned()),
+        client: Some(client.to_owned()),
+        status: Some(206),
+        min_rtt_ns: Some(40_000_000),
+        scope: Scope::Response,
+        ..plain.service.clone().expect("a server's")
+    };
+    FlowRecord {
+        cc: "bbr".to_owned(),
+        bytes_acked: 1_000_000,
+        busy_ns: 500_000_000,
+        first_byte_ns: Some(3_000_000),
+        service: Some(service),
+        choice: Some(Choice {
+            policy: "f".to_owned(),
+            rule: "1".to_owned(),
+            cc: Some("bbr".to_owned()),
+            arm: Some(Arm {
+                experiment: "may".to_owned(),
+                arm: "b".to_owned(),
+                unit: 1,
+                bucket: 1,
+                propensity: 0.5,
+            }),
+        }),
+        ..plain
+    }
+}
+
+/// The value of a line of the text.
+fn value(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.map(|value| value.parse().expect("a number"))
+}
+
+const H2: &str = r#"{listener="[::1]:443",protocol="h2",cc="bbr",experiment="may",arm="b"}"#;
+
+#[test]
+fn a_response_is_counted_once_with_its_labels() {
+    let metrics = Arc::new(Metrics::new(None));
+    metrics.count(&response("a", "192.0.2.0/24"));
+    let text = metrics.exposition().expect("text");
+    let with = |name: &str, more: &str| {
+        let labels = H2.replace('}', more) + "}";
+        let labels =
+            if more.contains("le=") { H2.replace('{', &format!("{{{more}")) } else { labels };
+        value(&text, &format!("uncork_serve_{name}{labels}"))
+    };
+    assert_eq!(with("responses_total", ",class=\"2xx\""), Some(1.0), "{text}");
+    assert_eq!(with("responses_total", ",class=\"4xx\""), Some(0.0));
+    // 2 MB/s, in the bucket up to that.
+    assert_eq!(with("goodput_bytes_per_second_sum", ""), Some(2e6));
+    assert_eq!(with("goodput_bytes_per_second_bucket", "le=\"1000000.0\","), Some(0.0));
+    assert_eq!(with("goodput_bytes_per_second_bucket", "le=\"2000000.0\","), Some(1.0));
+    assert_eq!(with("goodput_bytes_per_second_bucket", "le=\"+Inf\","), Some(1.0));
+    assert_eq!(with("first_byte_seconds_sum", ""), Some(0.003));
+    assert_eq!(with("min_rtt_seconds_sum", ""), Some(0.04));
+    assert!(text.ends_with("# EOF\n"));
+}
+
+/// Shorter ones say nothing of the path.
+#[test]
+fn short_responses_have_no_rate() {
+    let metrics = Arc::new(Metrics::new(None));
+    metrics.count(&FlowRecord { bytes_acked: 99_999, ..response("a", "192.0.2.0/24") });
+    let text = metrics.exposition().expect("text");
+    let count = format!("uncork_serve_goodput_bytes_per_second_count{H2}");
+    assert_eq!(value(&text, &count), Some(0.0));
+}
+
+/// The lines but for their values.
+fn names(text: &str) -> BTreeSet<String> {
+    text.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0.to_owned())).collect()
+}
+
+#[test]
+fn clients_and_hosts_make_no_series() {
+    let metrics = Arc::new(Metrics::new(None));
+    metrics.count(&response("a", "192.0.2.0/24"));
+    let before = names(&metrics.exposition().expect("text"));
+    for n in 0..10_000 {
+        metrics.count(&response(&format!("host-{n}"), &format!("10.{}.{}.0/24", n / 256, n % 256)));
+    }
+    let text = metrics.exposition().expect("text");
+    assert_eq!(names(&text), before);
+    let all = H2.replace('}', ",class=\"2xx\"}");
+    assert_eq!(value(&text, &format!("uncork_serve_responses_total{all}")), Some(10_001.0));
+    assert_eq!(metrics.status(false).recent().len(), RECENT);
+}
+
+/// Policies that name ever new arms fill one series in the end.
+#[test]
+fn series_end_somewhere() {
+    let metrics = Arc::new(Metrics::new(None));
+    for n in 0..ROOM + 100 {
+        metrics.series_of(&of("h2", "bbr", &format!("arm-{n}")));
+    }
+    assert_eq!(metrics.all().len(), ROOM + 1);
+    assert!(metrics.all().iter().any(|(key, _)| *key == Key::other()));
+}
+
+#[test]
+fn an_open_connection_counts_where_it_is() {
+    let metrics = Arc::new(Metrics::new(None));
+    let open = |protocol, cc, arm| {
+        metrics.series_of(&of(protocol, cc, arm)).open.load(std::sync::atomic::Ordering::Relaxed)
+    };
+    let live = Live::open(&metrics, of("tls", "cubic", ""));
+    assert_eq!(open("tls", "cubic", ""), 1);
+    live.becomes(of("h2", "bbr", "b"));
+    live.becomes(of("h2", "bbr", "b"));
+    assert_eq!((open("tls", "cubic", ""), open("h2", "bbr", "b")), (0, 1));
+    let totals = |bytes_acked| Totals { bytes_acked, packets_lost: 3, ..Totals::default() };
+    live.moved(&totals(1000));
+    live.moved(&totals(1500));
+    // A look that was overtaken takes nothing back.
+    live.queues(TimeDelta::from_millis(60), TimeDelta::from_millis(40));
+    live.queues(TimeDelta::from_millis(60), TimeDelta::ZERO);
+    let text = metrics.exposition().expect("text");
+    assert_eq!(value(&text, &format!("uncork_serve_acknowledged_bytes_total{H2}")), Some(1500.0));
+    assert_eq!(value(&text, &format!("uncork_serve_lost_packets_total{H2}")), Some(3.0));
+    assert_eq!(value(&text, &format!("uncork_serve_rtt_ratio_sum{H2}")), Some(1.5));
+    assert_eq!(value(&text, &format!("uncork_serve_rtt_ratio_count{H2}")), Some(1.0));
+    let assigned = r#"uncork_serve_assignments_total{experiment="may",arm="b"}"#;
+    assert_eq!(value(&text, assigned), Some(1.0));
+    drop(live);
+    assert_eq!(open("h2", "bbr", "b"), 0);
+}
+
+#[test]
+fn the_server_tells_of_itself() {
+    let metrics = Arc::new(Metrics::new(Some(Arc::default())));
+    let text = metrics.exposition().expect("text");
+    assert!(!text.contains("policy"), "{text}");
+    metrics.policy("0123456789abcdef");
+    metrics.reloaded("policy", true);
+    metrics.reloaded("policy", false);
+    metrics.reloaded("policy", false);
+    let text = metrics.exposition().expect("text");
+    let version = env!("CARGO_PKG_VERSION");
+    for (name, expected) in [
+        (format!("build_info{{version=\"{version}\"}}"), 1.0),
+        ("policy_info{fingerprint=\"0123456789abcdef\"}".to_owned(), 1.0),
+        ("reloads_total{what=\"policy\",result=\"ok\"}".to_owned(), 1.0),
+        ("reloads_total{what=\"policy\",result=\"failed\"}".to_owned(), 2.0),
+        ("records_total{result=\"lost\"}".to_owned(), 0.0),
+    ] {
+        assert_eq!(value(&text, &format!("uncork_serve_{name}")), Some(expected), "{text}");
+    }
+    assert!(value(&text, "uncork_serve_policy_start_time_seconds") > Some(1.7e9));
+}
+
+/// An operator may call an arm anything.
+#[test]
+fn labels_are_escaped() {
+    let metrics = Arc::new(Metrics::new(None));
+    metrics.series_of(&of("h1", "cubic", "a\"b\\c\nd"));
+    let text = metrics.exposition().expect("text");
+    assert!(text.contains(r#"arm="a\"b\\c\nd"} 0"#), "{text}");
+}

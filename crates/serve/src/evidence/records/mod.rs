@@ -1,0 +1,104 @@
+//! Flow records into files, on a thread of their own: no response waits for a disk.
+//!
+//! A disk that is full, or too slow, costs records, which are counted; the server goes on.
+
+mod lines;
+mod queue;
+mod rotating;
+mod stamp;
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use self::lines::Lines;
+pub(crate) use self::queue::{Records, Tally, Writer};
+use self::rotating::Rotating;
+use crate::error::ServeError;
+
+/// Where records go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordsSpec {
+    /// A file, which gets a line of JSON for each record; or a directory, if there is one or the path ends
+    /// with `/`, which gets files of Parquet.
+    pub path: PathBuf,
+    /// How often the directory gets a file, if there is something to be written.
+    pub every: Duration,
+    /// Records of one kind after which it gets one, however soon: they wait in memory.
+    pub rows: usize,
+}
+
+/// What became of the records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordsSummary {
+    /// Records written.
+    pub written: u64,
+    /// Records that found no room: in memory, because the disk was too slow, or on it.
+    pub lost: u64,
+}
+
+impl RecordsSpec {
+    /// Records in `path`; a directory gets a file every five minutes, or for 50,000 records.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), every: Duration::from_mins(5), rows: 50_000 }
+    }
+
+    fn is_directory(&self) -> bool {
+        self.path.is_dir() || self.path.as_os_str().as_encoded_bytes().ends_with(b"/")
+    }
+
+    /// # Errors
+    ///
+    /// A file or directory that cannot be written to; a name for which neither is meant.
+    pub(crate) fn open(&self) -> Result<(Records, Writer), ServeError> {
+        let failed = |error| ServeError::Records(self.path.clone(), error);
+        let sink: Box<dyn Sink> = if self.is_directory() {
+            Box::new(Rotating::open(self).map_err(failed)?)
+        } else if self.path.extension().is_some_and(|extension| extension == "parquet") {
+            return Err(ServeError::RecordsName(self.path.clone()));
+        } else {
+            Box::new(Lines::open(&self.path).map_err(failed)?)
+        };
+        queue::start(sink).map_err(failed)
+    }
+}
+
+/// What records are written to. Whatever fails, it goes on with the next ones.
+trait Sink: Send {
+    /// Takes a record.
+    fn take(&mut self, record: uncork_flow::FlowRecord);
+    /// How long what it has may wait for [`Sink::flush`].
+    fn patience(&self) -> Option<Duration>;
+    /// Writes what waits for being written by now.
+    fn flush(&mut self) -> Outcome;
+    /// Writes all of it, and goes on in another file: this one may have been renamed.
+    fn reopen(&mut self) -> Outcome;
+    /// Writes all of it.
+    fn end(&mut self) -> Outcome;
+}
+
+/// What came of writing.
+#[derive(Debug, Default)]
+struct Outcome {
+    written: u64,
+    lost: u64,
+    /// Why something was not written, at least for now.
+    problem: Option<String>,
+}
+
+impl Outcome {
+    /// `lost` records will never be in `path`.
+    fn failed(path: &Path, error: &dyn std::fmt::Display, lost: u64) -> Self {
+        let problem = format!("cannot write records to '{}': {error}", path.display());
+        Self { written: 0, lost, problem: Some(problem) }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            written: self.written + other.written,
+            lost: self.lost + other.lost,
+            problem: self.problem.or(other.problem),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! From those who leave records to the thread that writes them.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use uncork_flow::FlowRecord;
+
+use super::{Outcome, RecordsSummary, Sink};
+
+/// How many records may wait to be taken.
+const ROOM: usize = 4096;
+/// How many are taken before they are written.
+const BATCH: usize = 512;
+/// How long to wait where nothing has to be written by any time.
+const LONG: Duration = Duration::from_hours(24);
+
+/// Where responses and connections leave their records.
+#[derive(Clone, Debug)]
+pub(crate) struct Records {
+    queue: SyncSender<Entry>,
+    tally: Arc<Tally>,
+}
+
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "almost all of them are records")]
+enum Entry {
+    Record(FlowRecord),
+    Reopen,
+}
+
+/// What has become of records so far.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    written: AtomicU64,
+    lost: AtomicU64,
+    /// What nobody has been told yet.
+    problem: Mutex<Option<String>>,
+}
+
+/// The thread that writes them. It ends when nobody can leave a record any more.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    thread: JoinHandle<()>,
+    tally: Arc<Tally>,
+}
+
+pub(super) fn start(sink: Box<dyn Sink>) -> io::Result<(Records, Writer)> {
+    let (queue, received) = sync_channel(ROOM);
+    let tally = Arc::new(Tally::default());
+    let told = Arc::clone(&tally);
+    let named = thread::Builder::new().name("records".to_owned());
+    let thread = named.spawn(move || write(&received, sink, &told))?;
+    Ok((Records { queue, tally: Arc::clone(&tally) }, Writer { thread, tally }))
+}
+
+impl Records {
+    /// Leaves a record, if there is room.
+    pub(crate) fn leave(&self, record: FlowRecord) {
+        if self.queue.try_send(Entry::Record(record)).is_err() {
+            self.tally.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Goes on in a new file: who rotates logs has renamed this one.
+    pub(crate) fn reopen(&self) {
+        let _ended = self.queue.send(Entry::Reopen);
+    }
+
+    pub(crate) fn tally(&self) -> &Arc<Tally> {
+        &self.tally
+    }
+}
+
+impl Tally {
+    pub(crate) fn summary(&self) -> RecordsSummary {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        RecordsSummary { written: read(&self.written), lost: read(&self.lost) }
+    }
+
+    /// Why records are not written, once for each time that this begins.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn add(&self, outcome: Outcome, is_failing: &mut bool) {
+        self.written.fetch_add(outcome.written, Ordering::Relaxed);
+        self.lost.fetch_add(outcome.lost, Ordering::Relaxed);
+        if outcome.problem.is_some() && !*is_failing {
+            *self.problem.lock().unwrap_or_else(PoisonError::into_inner) = outcome.problem;
+            *is_failing = true;
+        } else if outcome.written > 0 {
+            *is_failing = false;
+        }
+    }
+}
+
+impl Writer {
+    /// Waits for the last record. All [`Records`] must be gone.
+    pub(crate) fn end(self) -> RecordsSummary {
+        // It has no way to fail but a fault of its own, which has printed itself.
+        let _ended = self.thread.join();
+        self.tally.summary()
+    }
+}
+
+/// Writes what comes. Of lines, the file has all whenever nothing more waits.
+fn write(received: &Receiver<Entry>, mut sink: Box<dyn Sink>, tally: &Tally) {
+    let mut is_failing = false;
+    loop {
+        let first = received.recv_timeout(sink.patience().unwrap_or(LONG));
+        let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
+        let rest = received.try_iter().take(BATCH);
+        for entry in first.into_iter().chain(rest) {
+            match entry {
+                Entry::Record(record) => sink.take(record),
+                Entry::Reopen => tally.add(sink.reopen(), &mut is_failing),
+            }
+        }
+        if is_over {
+            tally.add(sink.end(), &mut is_failing);
+            return;
+        }
+        if sink.patience().is_some_and(|patience| patience.is_zero()) {
+            tally.add(sink.flush(), &mut is_failing);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Times in names of files, which sort as the times do.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const DAY: u64 = 86_400;
+
+/// `20261121T214500.123Z`.
+pub(super) fn stamp(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, second) = (since.as_secs() / DAY, since.as_secs() % DAY);
+    let (year, month, day) = date(days);
+    format!(
+        "{year:04}{month:02}{day:02}T{:02}{:02}{:02}.{:03}Z",
+        second / 3600,
+        second / 60 % 60,
+        second % 60,
+        since.subsec_millis()
+    )
+}
+
+/// The date in the Gregorian calendar, `days` after the first of 1970. Years begin with March here, so
+/// that a leap day is the last of them.
+fn date(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468; // Since the first of March of the year 0.
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    (era * 400 + year + next, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// As `date -u -d @SECONDS` tells them.
+    #[test]
+    fn times_are_those_of_the_calendar() {
+        for (milliseconds, written) in [
+            (0, "19700101T000000.000Z"),
+            (951_782_399_999, "20000228T235959.999Z"),
+            (951_782_400_000, "20000229T000000.000Z"),
+            (1_709_251_200_007, "20240301T000000.007Z"),
+            (1_795_297_500_123, "20261121T214500.123Z"),
+            (4_107_542_399_000, "21000228T235959.000Z"),
+            (4_107_542_400_000, "21000301T000000.000Z"),
+        ] {
+            assert_eq!(stamp(UNIX_EPOCH + Duration::from_millis(milliseconds)), written);
+        }
+    }
+}

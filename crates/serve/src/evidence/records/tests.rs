@@ -1,0 +1,183 @@
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use uncork_flow::{FlowRecord, read_flows, read_json_lines};
+
+use super::*;
+
+/// A directory that is gone at the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("uncork-records-{}-{count}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).expect("a directory");
+        Self(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The record of a response, or of a connection.
+pub(crate) fn record(flow: u32, scope: &str) -> FlowRecord {
+    let zeros = [
+        "seed",
+        "start_ns",
+        "busy_ns",
+        "bytes_delivered",
+        "bytes_delivered_early",
+        "bytes_acked",
+        "bytes_sent",
+        "bytes_retransmitted",
+        "packets_sent",
+        "packets_lost",
+        "packets_dropped_queue",
+        "packets_dropped_policer",
+        "packets_dropped_random",
+        "packets_marked",
+        "acks_dropped",
+        "timeouts",
+    ]
+    .map(|name| format!("\"{name}\":0,"))
+    .concat();
+    let service = format!(
+        r#""service":{{"scope":"{scope}","start_unix_ns":1,"protocol":"h1","listener":"[::1]:1","responses":1,"broken_off":0}}"#
+    );
+    let line =
+        format!(r#"{{"engine":"serve","group":"g","cc":"bbr","flow":{flow},{zeros}{service}}}"#);
+    read_json_lines(line.as_bytes()).expect("a record").remove(0)
+}
+
+fn end(records: Records, writer: Writer) -> RecordsSummary {
+    drop(records);
+    writer.end()
+}
+
+/// What is in the directory, each table's records in the order of the files.
+fn tables(directory: &Path) -> (Vec<String>, Vec<FlowRecord>, Vec<FlowRecord>) {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
+        .collect();
+    names.sort();
+    let read = |kind: &str| {
+        let files = names.iter().filter(|name| name.starts_with(kind));
+        let rows = files.map(|name| fs::read(directory.join(name)).expect("a file"));
+        rows.flat_map(|file| read_flows(file).expect("Parquet")).collect()
+    };
+    (names.clone(), read("responses-"), read("connections-"))
+}
+
+#[test]
+fn a_directory_gets_a_file_for_so_many_records() {
+    let scratch = Scratch::new();
+    let spec = RecordsSpec { rows: 600, ..RecordsSpec::new(&scratch.0) };
+    let (records, writer) = spec.open().expect("opens");
+    let sent: Vec<_> = (0..1500).map(|flow| record(flow, "response")).collect();
+    for record in &sent {
+        records.leave(record.clone());
+    }
+    records.leave(record(7, "connection"));
+    assert_eq!(end(records, writer), RecordsSummary { written: 1501, lost: 0 });
+    let (names, responses, connections) = tables(&scratch.0);
+    assert!((3..=4).contains(&names.len()), "{names:?}");
+    assert!(responses == sent);
+    assert_eq!(connections, [record(7, "connection")]);
+}
+
+#[test]
+fn a_directory_gets_a_file_when_it_is_time() {
+    let scratch = Scratch::new();
+    let spec = RecordsSpec { every: Duration::from_millis(20), ..RecordsSpec::new(&scratch.0) };
+    let (records, writer) = spec.open().expect("opens");
+    records.leave(record(1, "response"));
+    while records.tally().summary().written == 0 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(tables(&scratch.0).1, [record(1, "response")]);
+    assert_eq!(end(records, writer).written, 1);
+    assert_eq!(tables(&scratch.0).0.len(), 1, "nothing to write, no file");
+}
+
+/// Whoever looks at any time sees whole files only.
+#[test]
+fn no_reader_sees_a_part_of_a_file() {
+    let scratch = Scratch::new();
+    let spec = RecordsSpec { rows: 100, ..RecordsSpec::new(&scratch.0) };
+    let (records, writer) = spec.open().expect("opens");
+    let leaving = thread::spawn(move || {
+        for flow in 0..3000 {
+            records.leave(record(flow, "response"));
+        }
+        end(records, writer)
+    });
+    let mut looks = 0;
+    while !leaving.is_finished() || looks == 0 {
+        for entry in fs::read_dir(&scratch.0).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+            if !name.starts_with('.') {
+                read_flows(fs::read(&path).expect("a file")).expect("a whole file");
+                looks += 1;
+            }
+        }
+    }
+    let summary = leaving.join().expect("left");
+    assert_eq!(summary.written + summary.lost, 3000);
+    assert_eq!(tables(&scratch.0).1.len() as u64, summary.written);
+}
+
+#[test]
+fn lines_go_on_in_a_new_file_when_the_old_one_was_renamed() {
+    let scratch = Scratch::new();
+    let (path, old) = (scratch.0.join("log.jsonl"), scratch.0.join("log.jsonl.1"));
+    let (records, writer) = RecordsSpec::new(&path).open().expect("opens");
+    records.leave(record(1, "response"));
+    while records.tally().summary().written == 0 {
+        thread::sleep(Duration::from_millis(5));
+    }
+    fs::rename(&path, &old).expect("renamed");
+    records.reopen();
+    records.leave(record(2, "response"));
+    assert_eq!(end(records, writer), RecordsSummary { written: 2, lost: 0 });
+    let read = |path: &Path| read_json_lines(fs::read(path).expect("a file").as_slice());
+    assert_eq!(read(&old).expect("lines"), [record(1, "response")]);
+    assert_eq!(read(&path).expect("lines"), [record(2, "response")]);
+}
+
+#[test]
+fn a_full_disk_costs_records_and_is_told_once() {
+    let (records, writer) = RecordsSpec::new("/dev/full").open().expect("opens");
+    for flow in 0..5 {
+        records.leave(record(flow, "response"));
+        while records.tally().summary().lost <= u64::from(flow) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let problem = records.tally().problem().expect("a problem");
+    assert!(problem.contains("'/dev/full': No space left"), "{problem}");
+    assert_eq!(records.tally().problem(), None);
+    assert_eq!(end(records, writer), RecordsSummary { written: 0, lost: 5 });
+}
+
+#[test]
+fn what_is_no_place_for_records_is_refused() {
+    let scratch = Scratch::new();
+    let refused = |path: &str| {
+        let opened = RecordsSpec::new(scratch.0.join(path)).open();
+        opened.map(drop).expect_err("refused").to_string()
+    };
+    assert!(refused("out.parquet").contains("a directory"), "{}", refused("out.parquet"));
+    assert!(refused("no/such/file").contains("No such file"));
+    fs::write(scratch.0.join("file"), "").expect("a file");
+    assert!(refused("file/").contains("cannot write records"));
+}

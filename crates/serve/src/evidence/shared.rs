@@ -1,0 +1,48 @@
+//! What those share who tell of connections.
+
+use std::io;
+use std::sync::Arc;
+
+use uncork_flow::FlowRecord;
+
+use super::metrics::Metrics;
+use super::probe::Probe;
+use super::records::{Records, RecordsSpec, Writer};
+use crate::error::ServeError;
+
+/// Where evidence comes from, and where it goes.
+#[derive(Debug)]
+pub(crate) struct Evidence {
+    pub(super) probe: Probe,
+    metrics: Arc<Metrics>,
+    records: Option<Records>,
+}
+
+impl Evidence {
+    /// Records go where `spec` says, if it does.
+    pub(crate) fn open(spec: Option<&RecordsSpec>) -> Result<(Self, Option<Writer>), ServeError> {
+        let probe = Probe::open().map_err(|error| {
+            ServeError::System("ask the kernel for its connections", io::Error::other(error))
+        })?;
+        let (records, writer) = spec.map(RecordsSpec::open).transpose()?.unzip();
+        let tally = records.as_ref().map(|records| Arc::clone(records.tally()));
+        let metrics = Arc::new(Metrics::new(tally));
+        Ok((Self { probe, metrics, records }, writer))
+    }
+
+    /// Leaves a record.
+    pub(crate) fn leave(&self, record: FlowRecord) {
+        self.metrics.count(&record);
+        if let Some(records) = &self.records {
+            records.leave(record);
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    pub(crate) fn records(&self) -> Option<&Records> {
+        self.records.as_ref()
+    }
+}

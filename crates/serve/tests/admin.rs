@@ -1,0 +1,188 @@
+//! What operators are told while clients are served.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use common::{Client, Response, Scratch, Served, content, spec};
+use serde_json::Value;
+use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
+
+fn told_at(root: &Path, address: &str) -> ServerSpec {
+    let mut spec = spec(root);
+    spec.admin = Some(AdminSpec { address: address.parse().expect("an address"), anywhere: false });
+    spec
+}
+
+fn desk(served: &Served) -> SocketAddr {
+    match served.server.admin() {
+        Some(AdminAddress::Tcp(address)) => *address,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ask(desk: SocketAddr, path: &str) -> Response {
+    Client::new(desk).ask(&desk.to_string(), "GET", path, "").expect("an answer")
+}
+
+fn status(desk: SocketAddr) -> Value {
+    serde_json::from_slice(&ask(desk, "/status.json").body).expect("JSON")
+}
+
+fn text(response: &Response) -> String {
+    String::from_utf8(response.body.clone()).expect("text")
+}
+
+#[test]
+fn health_metrics_and_status_are_told() {
+    let scratch = Scratch::new();
+    scratch.write("root/file", content(1_000_000));
+    let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
+    spec.records = Some(RecordsSpec::new(scratch.path("records/")));
+    spec.listeners[0].name = "edge".to_owned();
+    spec.listeners[0].cc = Some("reno".to_owned());
+    let served = Served::new(&spec);
+    let desk = desk(&served);
+    assert_eq!(text(&ask(desk, "/healthz")), "serving\n");
+    let mut client = served.connect();
+    client.request("GET", "/file", "").expect("a response");
+    client.request("GET", "/missing", "").expect("a response");
+    let metrics = ask(desk, "/metrics");
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(metrics.header("content-type"), kind);
+    let metrics = text(&metrics);
+    let labels = r#"listener="edge",protocol="h1",cc="reno",experiment="",arm="""#;
+    for line in [
+        format!("uncork_serve_open_connections{{{labels}}} 1\n"),
+        format!("uncork_serve_responses_total{{{labels},class=\"2xx\"}} 1\n"),
+        "uncork_serve_records_total{result=\"lost\"} 0\n".to_owned(),
+    ] {
+        assert!(metrics.contains(&line), "{line} is not in\n{metrics}");
+    }
+    let series = |status: &Value| {
+        let all = status["series"].as_array().expect("series").clone();
+        all.into_iter().find(|one| one["protocol"] == "h1").expect("the client's")
+    };
+    let now = status(desk);
+    assert_eq!((&now["state"], &now["policy"]), (&"serving".into(), &Value::Null));
+    assert!(series(&now)["bytes_acked"].as_u64() > Some(1_000_000), "{now}");
+    assert_eq!(now["recent"][0]["service"]["host"], "test");
+    drop(client);
+    // Whoever watches the connection sees its end a moment later.
+    while series(&status(desk))["open"] != 0 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    served.stop();
+}
+
+#[test]
+fn a_server_that_ends_says_so() {
+    let scratch = Scratch::new();
+    scratch.write("file", content(64 << 20));
+    let served = Served::new(&told_at(&scratch.0, "127.0.0.1:0"));
+    let desk = desk(&served);
+    let mut slow = served.connect();
+    slow.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
+    slow.head().expect("a head");
+    let ending = thread::spawn(move || served.stop());
+    let health = loop {
+        let health = ask(desk, "/healthz");
+        if health.status != 200 {
+            break health;
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!((health.status, text(&health).as_str()), (503, "draining\n"));
+    assert_eq!(status(desk)["state"], "draining");
+    slow.0.read_exact(&mut vec![0; 64 << 20]).expect("all of it");
+    drop(slow);
+    ending.join().expect("ended");
+}
+
+#[test]
+fn strange_requests_get_an_answer_of_their_own() {
+    let scratch = Scratch::new();
+    let served = Served::new(&told_at(&scratch.0, "127.0.0.1:0"));
+    let desk = desk(&served);
+    let of = |method: &str, path: &str, host: &str| {
+        Client::new(desk).ask(host, method, path, "").expect("an answer")
+    };
+    assert_eq!(of("GET", "/nothing", "localhost").status, 404);
+    let post = of("POST", "/healthz", "localhost:1");
+    assert_eq!((post.status, post.header("allow")), (405, "GET, HEAD"));
+    assert_eq!(of("GET", "/status.json", "[::1]:80").status, 200);
+    // A page of this name may be let read what its name leads to.
+    for name in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", ""] {
+        assert_eq!(of("GET", "/status.json", name).status, 421, "{name}");
+    }
+    let page = of("GET", "/", "127.0.0.1");
+    let policy = page.header("content-security-policy");
+    assert!(policy.starts_with("default-src 'none'; style-src 'sha256-"), "{policy}");
+    assert!(!policy.contains("unsafe"), "{policy}");
+    assert_eq!(page.header("x-content-type-options"), "nosniff");
+    assert!(!text(&page).contains("http://") || text(&page).matches("src=").count() == 0);
+    served.stop();
+}
+
+#[test]
+fn operators_are_this_machine_s_unless_that_is_asked_for() {
+    let scratch = Scratch::new();
+    let mut spec = told_at(&scratch.0, "0.0.0.0:0");
+    let refused = Server::start(&spec).map(drop).expect_err("refused");
+    assert!(refused.is_usage());
+    assert!(refused.to_string().starts_with("0.0.0.0:0 is reachable by others"), "{refused}");
+    if let Some(admin) = &mut spec.admin {
+        admin.anywhere = true;
+    }
+    Served::new(&spec).stop();
+}
+
+fn ask_unix(path: &Path, what: &str) -> String {
+    let mut stream = UnixStream::connect(path).expect("connects");
+    write!(stream, "GET {what} HTTP/1.1\r\nHost: any\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn a_unix_socket_is_its_owner_s_alone() {
+    let scratch = Scratch::new();
+    let socket = scratch.path("admin.sock");
+    let address = format!("unix:{}", socket.display());
+    let spec = told_at(&scratch.0, &address);
+    // What a server left that was killed.
+    drop(UnixListener::bind(&socket).expect("bound"));
+    let served = Served::new(&spec);
+    let mode = fs::metadata(&socket).expect("a socket").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(ask_unix(&socket, "/healthz").ends_with("\r\n\r\nserving\n"));
+    let taken = Server::start(&spec).map(drop).expect_err("taken").to_string();
+    assert!(taken.contains(&address) && taken.contains("in use"), "{taken}");
+    served.stop();
+    assert!(!socket.exists());
+    // No server's: it stays.
+    fs::write(&socket, "precious").expect("a file");
+    Server::start(&spec).map(drop).expect_err("a file of somebody's");
+    assert_eq!(fs::read_to_string(&socket).expect("the file"), "precious");
+}
+
+/// As Prometheus would: what is read twice grows, and clients that stay silent do not hold it up.
+#[test]
+fn silent_operators_hold_nobody_up() {
+    let scratch = Scratch::new();
+    let served = Served::new(&told_at(&scratch.0, "127.0.0.1:0"));
+    let desk = desk(&served);
+    let silent: Vec<_> = (0..20).map(|_| Client::new(desk)).collect();
+    assert_eq!(ask(desk, "/healthz").status, 200);
+    drop(silent);
+    served.stop();
+}

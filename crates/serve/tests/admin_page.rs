@@ -1,0 +1,104 @@
+//! The operators' page in a real browser, while clients are served that call themselves what they like.
+//!
+//! The environment is that of the browser tests of reports: `UNCORK_CHROMIUM`, `UNCORK_SCREENSHOTS`,
+//! `UNCORK_NO_BROWSER`.
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "../../report/tests/browser/driver.rs"]
+#[allow(dead_code, clippy::unwrap_used, reason = "pages here come from a server, not from files")]
+mod driver;
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::{Scratch as Place, Served, content, spec};
+use driver::{Browser, Run, Scratch};
+use uncork_serve::{AdminSpec, RecordsSpec};
+
+/// What a script would do that a client has smuggled in.
+const INTRUDER: &str = "<img src=x onerror=\"document.documentElement.dataset.intruder='ran'\">";
+
+/// Looks at the page with `flags` while a client with a strange name for the server asks for files.
+fn look(browser: &Browser, flags: &[&str]) -> Run {
+    let place = Place::new();
+    place.write("root/file", content(1_000_000));
+    let mut spec = spec(&place.path("root"));
+    spec.admin =
+        Some(AdminSpec { address: "127.0.0.1:0".parse().expect("an address"), anywhere: false });
+    spec.records = Some(RecordsSpec::new(place.path("records/")));
+    let mut other = spec.listeners[0].clone();
+    INTRUDER.clone_into(&mut spec.listeners[0].name);
+    other.cc = Some("reno".to_owned());
+    spec.listeners.push(other);
+    let served = Served::new(&spec);
+    let admin = served.server.admin().expect("an address").to_string();
+    let over = AtomicBool::new(false);
+    let run = thread::scope(|scope| {
+        let over = &over;
+        for listening in served.server.listening() {
+            scope.spawn(move || {
+                let mut client = common::Client::new(listening.address);
+                while !over.load(Ordering::Relaxed) {
+                    client.ask(INTRUDER, "GET", "/file", "").expect("a response");
+                    thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+        thread::sleep(Duration::from_millis(300));
+        let run = browser.open(&Scratch::new(), flags, &format!("http://{admin}/"));
+        over.store(true, Ordering::Relaxed);
+        run
+    });
+    served.stop();
+    run
+}
+
+#[test]
+fn the_page_shows_what_is_served_and_runs_nobody_else_s_script() {
+    let Some(browser) = Browser::find() else { return };
+    let run = look(&browser, &["--virtual-time-budget=12000", "--dump-dom"]);
+    assert!(!run.stderr.contains("CONSOLE"), "the console has complaints:\n{}", run.stderr);
+    let page = &run.stdout;
+    let (_, readings) = page.split_once("data-readings=\"").expect("it reads");
+    let (readings, _) = readings.split_once('"').expect("a number");
+    assert!(readings.parse::<u32>().expect("a number") >= 5, "{readings} readings");
+    assert!(!page.contains("data-errors") && !page.contains("data-intruder"), "{page}");
+    assert_eq!(page.matches("class=\"uplot u-hz").count(), 4, "charts");
+    // A curve for each controller, in each of four legends.
+    assert!(page.matches(">reno</").count() >= 4);
+    assert!(page.contains(">serving</span>"));
+    let told = "&lt;img src=x onerror=";
+    assert!(page.matches(told).count() >= 10, "what clients call the server is text");
+    assert!(page.contains(">127.0.0.0/24</td>") && !page.contains(">127.0.0.1</td>"));
+}
+
+#[test]
+fn the_page_can_be_seen_in_the_light_and_in_the_dark() {
+    let Some(browser) = Browser::find() else { return };
+    let mut pictures = Vec::new();
+    for (name, scheme, size) in
+        [("light", 1, "1280,1500"), ("dark", 0, "1280,1500"), ("narrow", 1, "390,2600")]
+    {
+        let place = Scratch::new();
+        let picture = place.path("page.png");
+        let flags = [
+            format!("--screenshot={}", picture.display()),
+            format!("--window-size={size}"),
+            format!("--blink-settings=preferredColorScheme={scheme}"),
+        ];
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let more = ["--hide-scrollbars", "--virtual-time-budget=12000"];
+        look(&browser, &[&flags[..], &more].concat());
+        let bytes = fs::read(&picture).expect("a picture");
+        assert!(bytes.len() > 30_000, "{name} is almost empty: {} bytes", bytes.len());
+        if let Some(directory) = std::env::var_os("UNCORK_SCREENSHOTS") {
+            let kept = std::path::Path::new(&directory).join(format!("serve-{name}.png"));
+            fs::copy(&picture, kept).expect("kept");
+        }
+        pictures.push(bytes);
+    }
+    assert_ne!(pictures[0], pictures[1]);
+}
