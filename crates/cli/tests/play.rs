@@ -272,6 +272,45 @@ fn the_documentation_plays() {
     assert_eq!(records.lines().count(), 5);
 }
 
+/// Those of the page are scenarios. A short run of each plays what is measured: requests and playbacks.
+#[test]
+fn the_scenarios_of_the_page_measure_what_clients_tell() {
+    let probe = finish(command("emu -q -- true"));
+    if probe.status == 3 {
+        return common::not_run(&probe.stderr);
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = fs::read_to_string(root.join("docs/play.md")).unwrap();
+    let lines = page.lines().filter_map(|line| line.strip_prefix("uncork lab run "));
+    let files: Vec<&str> = lines.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(files.len(), 3);
+    let short = [
+        ("first_byte_p50", r#"--set path.loss="0%" --set flow.download.cc="bbr1""#),
+        (
+            "bandwidth_p50",
+            r#"--set run.end="12s" --set flow.large.cc="bbr1" --set flow.large.command.for="9s""#,
+        ),
+        (
+            "stutters_mean",
+            r#"--set run.end="8s" --set matrix."path.loss"=["0%"] --set flow.listener.cc="bbr1""#,
+        ),
+    ];
+    for (file, (metric, set)) in files.into_iter().zip(short) {
+        let scratch = Scratch::new("play-scenario");
+        let path = root.join(file);
+        let mut lab =
+            command(&format!("lab run {} --on netns --seeds 1 -q -o out {set}", path.display()));
+        lab.current_dir(scratch.path(""));
+        let done = finish(lab);
+        assert!(done.status <= 1, "{file}: {}", done.stderr);
+        let cells = fs::read_to_string(scratch.path("out/cells.csv")).unwrap();
+        let told = cells.lines().find(|line| line.contains(&format!(",{metric},")));
+        assert!(told.is_some_and(|line| !line.contains(",inf")), "{file}: {cells}");
+        let summary = fs::read_to_string(scratch.path("out/summary.json")).unwrap();
+        assert!(!summary.contains("left no records"), "{file}");
+    }
+}
+
 /// Those of the command line have no server to answer.
 #[test]
 fn what_cannot_be_is_said_with_its_status() {

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use uncork_sim::{RunResult, RunSpec};
 
 use crate::evaluate::CommandOutcome;
-use crate::scenario::{Carries, Scenario};
+use crate::scenario::Scenario;
 
 /// What plays a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Engine {
     /// What it does not play, and which engine does.
     pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
-        let command = classes.find(|class| class.carries == Carries::Commands);
+        let command = classes.find(|class| class.carries.is_command());
         match command.filter(|_| self != Self::Netns) {
             Some(class) => Err(no_commands(&class.name)),
             None => Ok(()),

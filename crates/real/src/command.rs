@@ -1,5 +1,6 @@
 //! Programs at both ends of a path, and what became of them.
 
+use std::fs;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus, Stdio};
@@ -13,6 +14,7 @@ use uncork_units::Time;
 use crate::client::{Circumstances, Seen};
 use crate::error::RealError;
 use crate::output::{Output, last_line};
+use crate::scratch::Scratch;
 use crate::server::PATIENCE;
 
 /// A command of a flow, after it has ended.
@@ -48,6 +50,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) port: u16,
     /// The kernel's name of the controller.
     pub(crate) cc: &'a str,
+    pub(crate) scratch: &'a Scratch,
 }
 
 /// A server that was started.
@@ -82,6 +85,11 @@ impl Setting<'_> {
         command.arg("-c").arg(script).stdin(Stdio::null());
         command.stdout(to.try_clone()?).stderr(to);
         command.env("UNCORK_PORT", self.port.to_string()).env("UNCORK_CC", self.cc);
+        let directory = self.scratch.of(self.flow);
+        fs::create_dir_all(&directory)?;
+        command.env("UNCORK_DIR", directory);
+        command.env("UNCORK_RECORDS", self.scratch.records_of(self.flow));
+        command.env("UNCORK", std::env::current_exe()?);
         Ok((command, output))
     }
 
@@ -203,6 +211,13 @@ impl Ended {
             }
             (problem, _) => Ok(Finished { flow, side: CommandSide::Client, output, problem }),
         }
+    }
+}
+
+impl CommandRecord {
+    /// Something else is wrong with it, unless it has failed anyway.
+    pub(crate) fn note(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
     }
 }
 

@@ -12,11 +12,12 @@ use uncork_sim::{CommandSpec, FlowSpec, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::client::{self, Circumstances, Seen};
-use crate::command::{self, CommandRecord, Ended, Finished, Server, Setting};
+use crate::command::{self, CommandRecord, CommandSide, Ended, Finished, Server, Setting};
 use crate::error::RealError;
+use crate::scratch::Scratch;
 use crate::traffic::Traffic;
 use crate::watch::{Sent, Watch};
-use crate::{kernel, record, server};
+use crate::{kernel, record, records, server};
 
 /// The port of the server of flow 0; the others follow.
 const FIRST_PORT: u16 = 10_000;
@@ -43,7 +44,8 @@ pub struct RealRun {
 /// If real endpoints cannot do what `spec` says, or not here.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let (emulated, host_of) = emulation(spec)?;
-    let mut stage = Stage { spec, emulation: Emulation::prepare(&emulated)?, host_of };
+    let scratch = Scratch::new().map_err(RealError::system("make a directory for a run"))?;
+    let mut stage = Stage { spec, emulation: Emulation::prepare(&emulated)?, host_of, scratch };
     let controllers = stage.prepare()?;
     let servers = stage.serve(&controllers, stop)?;
     stage.emulation.begin()?;
@@ -55,6 +57,12 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     // Nothing runs any more that could print.
     let mut commands: Vec<_> = finished.into_iter().map(Finished::record).collect();
     commands.sort_by_key(|command| command.flow);
+    for (flow, problem) in records::take(spec, &mut result, &stage.scratch) {
+        let mut own = commands.iter_mut().filter(|command| command.flow == flow);
+        if let Some(client) = own.find(|command| command.side == CommandSide::Client) {
+            client.note(problem);
+        }
+    }
     Ok(RealRun { result, path, commands })
 }
 
@@ -122,6 +130,8 @@ struct Stage<'a> {
     spec: &'a RunSpec,
     emulation: Emulation,
     host_of: Vec<usize>,
+    /// For the files of programs.
+    scratch: Scratch,
 }
 
 impl Stage<'_> {
@@ -196,6 +206,7 @@ impl Stage<'_> {
             host: self.host_of[flow],
             port: self.address(flow).port(),
             cc: controllers[flow],
+            scratch: &self.scratch,
         }
     }
 

@@ -53,7 +53,13 @@ fn spec(commands: Vec<(&str, CommandSpec)>) -> RunSpec {
 
 fn command(server: Option<&str>, client: &str) -> CommandSpec {
     let server = server.map(str::to_owned);
-    CommandSpec { name: "web".into(), server, client: client.to_owned(), limit: None }
+    CommandSpec {
+        name: "web".into(),
+        server,
+        client: client.to_owned(),
+        limit: None,
+        records: None,
+    }
 }
 
 /// A shell's command that runs [`plays_a_part`] as `part`.
@@ -284,4 +290,46 @@ fn a_run_that_is_stopped_ends_soon() {
         let took = clock.now().since(Time::ZERO);
         assert!(took < TimeDelta::from_secs(5), "{took}: {spec:?}");
     }
+}
+
+/// What a program tells of its requests, and of how music was heard, is the flow's; what it did not tell is
+/// said. The files of a run go with it.
+#[test]
+fn what_programs_tell_is_the_flow_s() {
+    let empty = FlowSpec::new("reno".parse().unwrap(), Workload::Transfer(1));
+    let run = RunSpec { flows: vec![empty], ..spec(Vec::new()) };
+    let request = uncork_flow::FlowRecord {
+        start_ns: 5,
+        first_byte_ns: Some(7),
+        completion_ns: Some(9),
+        size_bytes: Some(100),
+        bytes_delivered: 100,
+        ..run.unplayed(0, "play")
+    };
+    let playback = Some(uncork_flow::Playback { stutters: 3, ..Default::default() });
+    let listener =
+        uncork_flow::FlowRecord { size_bytes: None, playback, ..run.unplayed(0, "play") };
+    let mut told = Vec::new();
+    uncork_flow::write_json_lines(&mut told, [&request, &request, &listener]).unwrap();
+    let told = String::from_utf8(told).unwrap();
+    let tells =
+        format!("echo $UNCORK_DIR; test -x \"$UNCORK\" && printf %s '{told}' > $UNCORK_RECORDS");
+    let recorded = |client: &str| CommandSpec {
+        records: Some(uncork_sim::CommandRecords::Audio),
+        ..command(None, client)
+    };
+    let commands =
+        [recorded(&tells), recorded("true"), recorded("echo nonsense > $UNCORK_RECORDS")];
+    let Some(real) = play(&spec(commands.map(|one| ("cubic", one)).into())) else { return };
+    let [first, ..] = real.result.flows.as_slice() else { panic!("no flows") };
+    assert_eq!((first.bytes_delivered, first.first_byte_ns), (200, Some(12)));
+    assert_eq!(first.playback, playback);
+    assert_eq!(real.result.requests.len(), 2);
+    assert_eq!(real.result.requests[1].completion_ns, Some(9));
+    let problem = |flow: usize| real.commands[flow].problem.clone().unwrap_or_default();
+    assert_eq!(problem(0), "");
+    assert!(problem(1).contains("left no records in $UNCORK_RECORDS"), "{}", problem(1));
+    assert!(problem(2).contains("left records that cannot be read: line 1"), "{}", problem(2));
+    let directory = real.commands[0].output.trim();
+    assert!(directory.contains("uncork-run-") && !fs::exists(directory).unwrap(), "{directory}");
 }

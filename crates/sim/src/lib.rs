@@ -28,5 +28,5 @@ pub use carrier::{CarriedPacket, Carrier, Fate};
 pub use check::RunSpecError;
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
-pub use spec::{CommandSpec, FlowSpec, RunSpec, Workload};
+pub use spec::{CommandRecords, CommandSpec, FlowSpec, RunSpec, Workload};
 pub use view::FlowView;

@@ -83,6 +83,17 @@ pub struct CommandSpec {
     pub client: String,
     /// The client is ended after this time, and at the end of the run in any case.
     pub limit: Option<TimeDelta>,
+    /// What the client tells of what it saw, in flow records; `None` if it leaves none.
+    pub records: Option<CommandRecords>,
+}
+
+/// What the client of a command leaves records of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandRecords {
+    /// Requests and their answers.
+    Objects,
+    /// Requests, and how music was heard.
+    Audio,
 }
 
 impl FlowSpec {

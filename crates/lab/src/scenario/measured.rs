@@ -1,6 +1,7 @@
 //! What can be measured of which traffic.
 
 use uncork_play::ClientSpec;
+use uncork_sim::CommandRecords;
 
 use super::model::Class;
 use super::plan::{OneWork, Work};
@@ -19,6 +20,10 @@ pub enum Carries {
     Video,
     /// What programs exchange, of which it is known when they ended.
     Commands,
+    /// The same, of which a program tells how each request went.
+    RecordedObjects,
+    /// The same, of which a program tells how music was heard, too.
+    RecordedAudio,
 }
 
 impl Carries {
@@ -26,13 +31,24 @@ impl Carries {
         match work {
             Work::Arrivals(_) | Work::One(OneWork::Transfer(_)) => Self::Objects,
             Work::One(OneWork::Bulk(_) | OneWork::Media(_)) => Self::Streams,
-            Work::One(OneWork::Command(_)) => Self::Commands,
+            Work::One(OneWork::Command(command)) => match command.records {
+                None => Self::Commands,
+                Some(CommandRecords::Objects) => Self::RecordedObjects,
+                Some(CommandRecords::Audio) => Self::RecordedAudio,
+            },
             Work::One(OneWork::Client(client, _)) => match client {
                 ClientSpec::Audio(_) => Self::Audio,
                 ClientSpec::Video(_) => Self::Video,
                 _ => Self::Objects,
             },
         }
+    }
+}
+
+impl Carries {
+    /// Whether programs carry it.
+    pub(crate) fn is_command(self) -> bool {
+        matches!(self, Self::Commands | Self::RecordedObjects | Self::RecordedAudio)
     }
 }
 
@@ -46,11 +62,11 @@ impl Class {
                 !matches!(self.carries, Carries::Streams | Carries::Commands)
             }
             Metric::PlaybackLatency | Metric::Stutters | Metric::Stalled => {
-                matches!(self.carries, Carries::Audio | Carries::Video)
+                matches!(self.carries, Carries::Audio | Carries::Video | Carries::RecordedAudio)
             }
             Metric::PlayedRate | Metric::Switches => self.carries == Carries::Video,
             // Programs send both ways, over different links.
-            Metric::Utilisation => self.link_bps.is_some() && self.carries != Carries::Commands,
+            Metric::Utilisation => self.link_bps.is_some() && !self.carries.is_command(),
             Metric::Jain => self.flows > 1,
             Metric::Goodput
             | Metric::Share

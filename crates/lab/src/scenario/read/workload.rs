@@ -6,7 +6,7 @@ use uncork_config::{Node, Result, Section, Value};
 use uncork_play::{
     ArrivalTrace, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, ObjectSizesError, Think,
 };
-use uncork_sim::CommandSpec;
+use uncork_sim::{CommandRecords, CommandSpec};
 use uncork_units::{ByteCount, Probability, Rate, Time, TimeDelta};
 
 use super::super::ScenarioError;
@@ -181,6 +181,10 @@ fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> 
         server: section.read("server", script)?,
         client: script(section.need("client", "\"iperf3 -R -c $UNCORK_FAR\"")?)?,
         limit: section.read("for", some_time)?,
+        records: section.read("records", |node| {
+            let known = [("objects", CommandRecords::Objects), ("audio", CommandRecords::Audio)];
+            node.choice("kind of records", &known)
+        })?,
     })
 }
 

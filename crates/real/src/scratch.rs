@@ -1,0 +1,43 @@
+//! A place for the files of programs, gone when the run is over.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory of a run's own, with one in it for each flow that asks.
+#[derive(Debug)]
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new() -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("uncork-run-{}-{count}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            // What is there already is somebody else's, who may write there.
+            match fs::create_dir(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|()| Self(path)),
+            }
+        }
+    }
+
+    /// The directory of a flow.
+    pub(crate) fn of(&self, flow: u32) -> PathBuf {
+        self.0.join(flow.to_string())
+    }
+
+    /// Where the client of a flow leaves its records.
+    pub(crate) fn records_of(&self, flow: u32) -> PathBuf {
+        self.of(flow).join("records.jsonl")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed harms no result.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
