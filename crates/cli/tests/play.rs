@@ -292,7 +292,7 @@ fn the_scenarios_of_the_page_measure_what_clients_tell() {
         ),
         (
             "stutters_mean",
-            r#"--set run.end="8s" --set matrix."path.loss"=["0%"] --set flow.listener.cc="bbr1""#,
+            r#"--set run.end="8s" --set matrix."path.rate,path.rtt,path.loss"=[["1mbit","50ms","0%"]] --set flow.listener.cc="bbr1""#,
         ),
     ];
     for (file, (metric, set)) in files.into_iter().zip(short) {
