@@ -117,13 +117,16 @@ impl Core {
         accepting.chain(opening).for_each(Waker::wake);
     }
 
-    /// Why a stream is not read or written to its end, if nobody says.
-    pub(crate) fn unfinished(&self) -> VarInt {
-        const NO_ERROR: u32 = 0x100;
-        const REQUEST_CANCELLED: u32 = 0x10c;
-        VarInt::from_u32(if self.side.is_server() { NO_ERROR } else { REQUEST_CANCELLED })
+    /// Why a stream is not read to its end, if nobody says. A server need not read what it answers
+    /// (RFC 9114 §4.1).
+    pub(crate) fn unread(&self) -> VarInt {
+        const NO_ERROR: VarInt = VarInt::from_u32(0x100);
+        if self.side.is_server() { NO_ERROR } else { REQUEST_CANCELLED }
     }
 }
+
+/// `H3_REQUEST_CANCELLED` (RFC 9114 §8.1).
+pub(crate) const REQUEST_CANCELLED: VarInt = VarInt::from_u32(0x10c);
 
 /// Has `waker` wake the future of `context`.
 pub(crate) fn wait(waker: &mut Option<Waker>, context: &Context<'_>) {

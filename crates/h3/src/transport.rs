@@ -10,7 +10,7 @@ use h3::quic::{
 };
 use noq_proto::{Dir, StreamId, VarInt};
 
-use crate::core::{Shared, wait};
+use crate::core::{REQUEST_CANCELLED, Shared, wait};
 use crate::error;
 use crate::payload::{Payload, Slot};
 use crate::stream::{Receiving, Sending};
@@ -260,11 +260,10 @@ impl quic::SendStream<Payload> for SendStream {
 impl Drop for SendStream {
     fn drop(&mut self) {
         let mut core = self.core.borrow_mut();
-        let code = core.unfinished();
         let Some(stream) = core.streams.get_mut(&self.id) else { return };
         stream.output.is_held = false;
         if stream.output.state == Sending::Open {
-            stream.output.end(Sending::Resetting(code));
+            stream.output.end(Sending::Resetting(REQUEST_CANCELLED));
         }
         core.change(self.id);
     }
@@ -317,7 +316,7 @@ impl quic::RecvStream for RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        let code = self.core.borrow().unfinished();
+        let code = self.core.borrow().unread();
         self.stop_sending(code.into_inner());
         let mut core = self.core.borrow_mut();
         let Some(stream) = core.streams.get_mut(&self.id) else { return };

@@ -5,6 +5,7 @@
 #[path = "../../../quic/tests/pair/identity.rs"]
 pub(crate) mod identity;
 
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use noq_proto::crypto::rustls::QuicServerConfig;
+use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
     ConnectionError, Dir, IdleTimeout, ServerConfig, Side, StreamId, TransportConfig, VarInt,
 };
@@ -187,6 +188,8 @@ pub(crate) struct Test {
     pub(crate) address: SocketAddr,
     pub(crate) counts: Arc<Counts>,
     pub(crate) tls: Tls,
+    /// The same for those who speak QUIC alone.
+    pub(crate) crypto: Arc<QuicClientConfig>,
 }
 
 pub(crate) fn transport() -> TransportConfig {
@@ -225,9 +228,11 @@ impl Test {
         roots.add(certificate).unwrap();
         let tls = rustls::ClientConfig::builder_with_provider(provider);
         let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-        let tls = tls.with_root_certificates(roots).with_no_client_auth();
+        let mut tls = tls.with_root_certificates(roots).with_no_client_auth();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let crypto = Arc::new(QuicClientConfig::try_from(tls.clone()).unwrap());
         let address = server.addresses()[0];
-        Self { server, address, counts, tls: Tls::new(tls).unwrap() }
+        Self { server, address, counts, tls: Tls::new(tls).unwrap(), crypto }
     }
 
     pub(crate) async fn connect(&self, client: &Client) -> uncork_h3::client::Connection {
@@ -238,6 +243,12 @@ impl Test {
 
 pub(crate) fn client() -> Client {
     Client::start(&ClientOptions::default(), now()).unwrap()
+}
+
+/// To standard error itself, which the test harness does not capture: nobody should believe that
+/// something was tested that was not.
+pub(crate) fn not_run(why: &str) {
+    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
 }
 
 pub(crate) fn get(path: &str) -> Request<()> {

@@ -1,0 +1,99 @@
+//! Which response goes first where there is not enough for all (RFC 9218).
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use common::{Test, get, not_run, now, run, until};
+use http::{HeaderValue, Request};
+use uncork_emu::{EmuError, Emulation, EmulationSpec};
+use uncork_h3::Client;
+use uncork_h3::client::{ClientOptions, Connection};
+use uncork_path::{Buffer, PathSpec};
+use uncork_quic_io::bind;
+use uncork_units::{Rate, TimeDelta};
+
+const FIRST: u64 = 4_000_000;
+const SECOND: u64 = 1_000_000;
+
+/// 20 Mbit/s and 20 ms; `None`, loudly, where the machine has no namespaces or TUN devices for us.
+fn start() -> Option<Emulation> {
+    let rtt = TimeDelta::from_millis(20);
+    let path = PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000));
+    match Emulation::start(&EmulationSpec::over(path, 1)) {
+        Ok(emulation) => Some(emulation),
+        Err(error @ EmuError::System { .. }) => {
+            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn request(length: u64, priority: Option<&'static str>) -> Request<()> {
+    let mut request = get(&format!("/{length}"));
+    if let Some(value) = priority {
+        request.headers_mut().insert("priority", HeaderValue::from_static(value));
+    }
+    request
+}
+
+async fn read(connection: &Connection, request: Request<()>, length: &AtomicU64) {
+    let response = connection.request(request).await.expect("a response");
+    let mut body = response.into_body();
+    while let Some(chunk) = body.next_chunk().await {
+        length.fetch_add(chunk.expect("all of it").data.len() as u64, Ordering::Relaxed);
+    }
+}
+
+/// How much of a first response arrives from the request for a second one until that is there.
+async fn meanwhile(
+    connection: &Connection,
+    first: Option<&'static str>,
+    second: Option<&'static str>,
+) -> u64 {
+    let (one, two) = (AtomicU64::new(0), AtomicU64::new(0));
+    let both = async {
+        until("it goes", || one.load(Ordering::Relaxed) > 300_000).await;
+        let before = one.load(Ordering::Relaxed);
+        read(connection, request(SECOND, second), &two).await;
+        one.load(Ordering::Relaxed) - before
+    };
+    let whole = read(connection, request(FIRST, first), &one);
+    let ((), meanwhile) = futures_util::future::join(whole, both).await;
+    assert_eq!(one.into_inner(), FIRST);
+    meanwhile
+}
+
+#[test]
+fn an_urgent_response_overtakes_one_that_can_wait() {
+    let Some(emulation) = start() else { return };
+    let address = (emulation.far().addresses().v4, 443).into();
+    let sockets = emulation.far().run(|| bind(address, 1)).expect("there").expect("bound");
+    let test = Test::on(sockets);
+    let started = emulation.near().run(|| Client::start(&ClientOptions::default(), now()));
+    let client = started.expect("there").expect("a client");
+    run(async {
+        let connection = test.connect(&client).await;
+        // What was under way already, of the path's 50 kB, its queue's, and the next batches.
+        let most = 400_000;
+        let took = meanwhile(&connection, Some("u=7"), Some("u=0")).await;
+        assert!(took < most, "u=7 took {took} bytes from u=0");
+        let took = meanwhile(&connection, Some("u=3, i"), Some("u=2")).await;
+        assert!(took < most, "u=3 took {took} bytes from u=2");
+        // Who asked first goes first; neither is of use before it is complete.
+        let took = meanwhile(&connection, Some("u=3"), Some("u=3")).await;
+        assert!(took > FIRST - 300_000 - most, "only {took} bytes went before");
+        for (first, second) in [(Some("u=5, i"), Some("u=5, i")), (None, None)] {
+            let took = meanwhile(&connection, first, second).await;
+            let fair = SECOND - most..SECOND + most;
+            assert!(fair.contains(&took), "{first:?}: {took} bytes of two that share");
+        }
+    });
+    // The server's sockets are in the namespace.
+    drop((client, test));
+    std::thread::sleep(Duration::from_millis(10));
+    emulation.stop().expect("stopped");
+}
