@@ -75,8 +75,10 @@ fn the_documentation_serves() {
         let listeners = line.matches("--listen").count();
         let (server, lines) = Server::start(&line, &scratch.path(""), listeners);
         for told in &lines {
-            let (url, cc) = told.split_once(' ').expect("a URL and a controller");
-            assert!(!cc.is_empty());
+            let &[url, cc, versions] = &*told.split(' ').collect::<Vec<_>>() else {
+                panic!("a URL, a controller and versions: {told}");
+            };
+            assert!(!cc.is_empty() && versions.starts_with("http/1.1"), "{told}");
             let url = url.replace("0.0.0.0", "127.0.0.1");
             let curl = Command::new("curl").args(["-sSk", &format!("{url}/file")]).output();
             let curl = curl.expect("curl runs");

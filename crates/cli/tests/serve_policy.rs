@@ -42,7 +42,7 @@ impl Server {
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let addresses = lines.take(listeners).map(|line| {
             let line = line.expect("text");
-            assert!(line.ends_with(" policy"), "{line}");
+            assert!(line.contains(" policy http/1.1"), "{line}");
             line.split(['/', ' ']).nth(2).expect("an address").to_owned()
         });
         let addresses = addresses.collect();

@@ -19,6 +19,8 @@ pub enum ServeError {
     NoOpenat2,
     /// Nothing can listen there.
     Listen(SocketAddr, io::Error),
+    /// No datagrams can be received there.
+    Datagrams(SocketAddr, io::Error),
     /// The kernel has no such congestion control, or not for everybody.
     Congestion {
         /// The policy that asks for it, if it is one.
@@ -77,6 +79,9 @@ impl fmt::Display for ServeError {
                  and a seccomp policy that allows it",
             ),
             Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
+            Self::Datagrams(address, error) => {
+                write!(f, "cannot listen on {address} over UDP, for HTTP/3: {error}")
+            }
             Self::Congestion { policy: None, problem } => f.write_str(problem),
             Self::Congestion { policy: Some(name), problem } => {
                 write!(f, "cannot use the policy '{name}': {problem}")

@@ -14,6 +14,7 @@ mod error;
 mod evidence;
 mod identity;
 mod limits;
+mod quic;
 mod server;
 pub mod site;
 mod sources;

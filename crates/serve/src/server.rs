@@ -1,15 +1,17 @@
 //! The server: listeners, and what they share.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use http::HeaderValue;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
+use uncork_flow::FlowRecord;
 use uncork_policy::{Origins, Policy, Settings};
 
 use crate::admin::{self, AdminAddress, AdminSpec, Bound};
@@ -19,13 +21,17 @@ use crate::error::ServeError;
 use crate::evidence::{Evidence, Metrics, Records, RecordsSpec, RecordsSummary, Writer};
 use crate::identity::Identity;
 use crate::limits::Limits;
+use crate::quic::{self, Accepting};
 use crate::site::{Site, SiteOptions};
 use crate::sources::{Reloaded, Sources, described};
 use crate::swap::Swap;
-use crate::tcp::{self, Accepted, ListenerSpec, Listening};
+use crate::tcp::{self, Accepted, Bound as TcpBound, ListenerSpec, Listening};
 
 /// How long reads that wait for a disk may hold up the end.
 const LAST_READS: Duration = Duration::from_secs(1);
+
+/// How many free ports of TCP are tried before there is one that is free over UDP, too.
+const FREE_PORTS: u32 = 16;
 
 /// What to serve, to whom and how.
 #[derive(Clone, Debug)]
@@ -42,6 +48,8 @@ pub struct ServerSpec {
     pub geo: Vec<PathBuf>,
     /// Who the server is.
     pub identity: Identity,
+    /// Whether to serve over QUIC, too, at the same addresses, if it has an identity.
+    pub http3: bool,
     /// Plain HTTP may be served beyond this machine.
     pub plain_anywhere: bool,
     /// What clients may take.
@@ -58,6 +66,7 @@ pub struct Server {
     runtime: Runtime,
     listening: Vec<Listening>,
     listeners: Vec<JoinHandle<()>>,
+    quic: Vec<quic::Listener>,
     stop: watch::Sender<Option<Instant>>,
     records: Option<Records>,
     metrics: Option<Arc<Metrics>>,
@@ -88,6 +97,18 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// Whether anybody wants to know of responses.
+    pub(crate) fn has_evidence(&self) -> bool {
+        self.evidence.is_some()
+    }
+
+    /// Tells what became of a response.
+    pub(crate) fn leave(&self, record: FlowRecord) {
+        if let Some(evidence) = &self.evidence {
+            evidence.leave(record);
+        }
+    }
+
     pub(crate) fn next_connection(&self) -> u32 {
         self.connections.fetch_add(1, Ordering::Relaxed)
     }
@@ -125,10 +146,13 @@ impl ServerSpec {
         let site = Site::open(&self.root, self.site.clone())?;
         let mut sources = Sources::default();
         let certificates = sources.certificates(&self.identity, &addresses)?;
-        let tls = certificates.map(tcp::acceptor).transpose()?;
+        let tls = certificates.clone().map(tcp::acceptor).transpose()?;
+        let epoch = clock::now();
+        let server = |certificates| quic::server(certificates, &self.limits, epoch);
+        let quic = certificates.filter(|_| self.http3).map(server).transpose()?;
         let policy = self.policy.as_deref().map(|path| sources.policy(path)).transpose()?;
         let origins = sources.origins(&self.geo)?;
-        Ok(Prepared { site, tls, policy, origins, sources })
+        Ok(Prepared { site, tls, quic, policy, origins, sources, epoch })
     }
 }
 
@@ -136,20 +160,62 @@ impl ServerSpec {
 struct Prepared {
     site: Site,
     tls: Option<TlsAcceptor>,
+    quic: Option<uncork_quic_io::Server>,
     policy: Option<Arc<Swap<Policy>>>,
     origins: Arc<Swap<Origins>>,
     sources: Sources,
+    epoch: Instant,
 }
 
 impl Prepared {
+    /// What chooses for connections over TCP.
     fn chooser(&self, listener: &ListenerSpec) -> Chooser {
+        let cc = listener.cc.as_deref();
+        let settings = Settings { tcp: cc.map(Into::into), ..Settings::default() };
+        self.choose(listener, cc.is_some(), cc.unwrap_or("default"), settings)
+    }
+
+    /// What chooses for connections over QUIC.
+    fn quic_chooser(&self, listener: &ListenerSpec) -> Chooser {
+        let settings = Settings::default();
+        let quic = listener.quic_cc.unwrap_or(settings.quic);
+        let settings = Settings { quic, ..settings };
+        self.choose(listener, listener.quic_cc.is_some(), &quic.to_string(), settings)
+    }
+
+    /// The policy, unless the listener has a choice of its own or there is none.
+    fn choose(
+        &self,
+        listener: &ListenerSpec,
+        has_chosen: bool,
+        group: &str,
+        settings: Settings,
+    ) -> Chooser {
         let origins = Arc::clone(&self.origins);
-        match (&self.policy, &listener.cc) {
-            (Some(policy), None) => Chooser::by_policy(&listener.name, Arc::clone(policy), origins),
-            (_, cc) => {
-                let tcp = cc.as_deref().map(Into::into);
-                let settings = Settings { tcp, ..Settings::default() };
-                Chooser::fixed(cc.as_deref().unwrap_or("default"), settings, origins)
+        match &self.policy {
+            Some(policy) if !has_chosen => {
+                Chooser::by_policy(&listener.name, Arc::clone(policy), origins)
+            }
+            _ => Chooser::fixed(group, settings, origins),
+        }
+    }
+
+    /// Listens at one address, over UDP as well if there is HTTP/3.
+    fn bind(&self, listener: &ListenerSpec) -> Result<(TcpBound, Vec<UdpSocket>), ServeError> {
+        let mut tries = if listener.address.port() == 0 { FREE_PORTS } else { 1 };
+        loop {
+            let bound = listener.listen()?;
+            if self.quic.is_none() {
+                return Ok((bound, Vec::new()));
+            }
+            tries -= 1;
+            match quic::bind(bound.address) {
+                Ok(sockets) => return Ok((bound, sockets)),
+                Err(error) if tries == 0 => {
+                    return Err(ServeError::Datagrams(bound.address, error));
+                }
+                // Which port is free for TCP may not be for UDP.
+                Err(_) => {}
             }
         }
     }
@@ -166,16 +232,18 @@ impl Server {
         let runtime = runtime()?;
         let bound = {
             let _context = runtime.enter();
-            spec.listeners.iter().map(ListenerSpec::listen).collect::<Result<Vec<_>, _>>()?
+            let bound = spec.listeners.iter().map(|listener| prepared.bind(listener));
+            bound.collect::<Result<Vec<_>, _>>()?
         };
         let admin = {
             let _context = runtime.enter();
             spec.admin.as_ref().map(AdminSpec::listen).transpose()?
         };
         let (evidence, writer) = evidence(spec)?;
-        let is_tls = prepared.tls.is_some();
-        let choosers: Vec<_> = spec.listeners.iter().map(|it| prepared.chooser(it)).collect();
-        let Prepared { site, tls, policy, sources, .. } = prepared;
+        let choosers = spec.listeners.iter();
+        let choosers = choosers.map(|it| (prepared.chooser(it), prepared.quic_chooser(it)));
+        let choosers: Vec<_> = choosers.collect();
+        let Prepared { site, tls, quic, policy, sources, epoch, .. } = prepared;
         let records = evidence.as_ref().and_then(|evidence| evidence.records().cloned());
         let metrics = evidence.as_ref().map(|evidence| Arc::clone(evidence.metrics()));
         let shared = Arc::new(Shared {
@@ -183,29 +251,16 @@ impl Server {
             tls,
             limits: spec.limits,
             evidence,
-            epoch: clock::now(),
+            epoch,
             connections: AtomicU32::new(0),
         });
         let (stop, stopped) = watch::channel(None);
         let admin = administer(admin, shared.evidence.as_ref(), &stopped, &runtime);
-        let (mut listening, mut listeners) = (Vec::new(), Vec::new());
-        for ((chooser, spec), (listener, address, cc)) in
-            choosers.into_iter().zip(&spec.listeners).zip(bound)
-        {
-            let cc = if chooser.is_by_policy() { "policy".to_owned() } else { cc };
-            let accepted = Accepted {
-                shared: Arc::clone(&shared),
-                listener: spec.name.as_str().into(),
-                chooser,
-                stop: stopped.clone(),
-            };
-            listening.push(Listening { address, cc, is_tls });
-            listeners.push(runtime.spawn(tcp::accept(listener, accepted, stopped.clone())));
-        }
-        let server = Self {
+        let mut server = Self {
             runtime,
-            listening,
-            listeners,
+            listening: Vec::new(),
+            listeners: Vec::new(),
+            quic: Vec::new(),
             stop,
             records,
             metrics,
@@ -214,11 +269,56 @@ impl Server {
             sources,
             admin,
         };
+        for (((tcp, udp), spec), (bound, sockets)) in
+            choosers.into_iter().zip(&spec.listeners).zip(bound)
+        {
+            let (name, address) = (Arc::from(spec.name.as_str()), bound.address);
+            server.serve_tcp(&shared, (&name, tcp), bound, quic.is_some(), stopped.clone());
+            if let Some(quic) = &quic {
+                server.serve_quic(&shared, (&name, udp), address, sockets, quic.clone())?;
+            }
+        }
         server.note_policy();
         Ok(server)
     }
 
-    /// Where it listens, in the order asked for.
+    fn serve_tcp(
+        &mut self,
+        shared: &Arc<Shared>,
+        (name, chooser): (&Arc<str>, Chooser),
+        TcpBound { listener, address, cc }: TcpBound,
+        has_quic: bool,
+        stop: Stop,
+    ) {
+        let is_tls = shared.tls.is_some();
+        let cc = if chooser.is_by_policy() { "policy".to_owned() } else { cc };
+        // A day (RFC 7838 §3.1).
+        let alternative = format!("h3=\":{}\"; ma=86400", address.port());
+        let alternative = HeaderValue::try_from(alternative).ok().filter(|_| has_quic);
+        let (shared, name) = (Arc::clone(shared), Arc::clone(name));
+        let accepted =
+            Accepted { shared, listener: name, chooser, alternative, stop: stop.clone() };
+        self.listening.push(Listening { address, cc, is_tls, protocols: "http/1.1,h2" });
+        self.listeners.push(self.runtime.spawn(tcp::accept(listener, accepted, stop)));
+    }
+
+    fn serve_quic(
+        &mut self,
+        shared: &Arc<Shared>,
+        (name, chooser): (&Arc<str>, Chooser),
+        address: SocketAddr,
+        sockets: Vec<UdpSocket>,
+        server: uncork_quic_io::Server,
+    ) -> Result<(), ServeError> {
+        let cc = chooser.fixed_quic().map_or("policy".to_owned(), |cc| cc.to_string());
+        let (shared, runtime) = (Arc::clone(shared), self.runtime.handle().clone());
+        let accepting = Accepting { shared, listener: Arc::clone(name), chooser, server, runtime };
+        self.quic.push(quic::Listener::start(sockets, accepting)?);
+        self.listening.push(Listening { address, cc, is_tls: true, protocols: "h3" });
+        Ok(())
+    }
+
+    /// Where it listens, in the order asked for; over QUIC behind each over TCP.
     pub fn listening(&self) -> &[Listening] {
         &self.listening
     }
@@ -285,11 +385,16 @@ impl Server {
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
     pub fn stop(self, patience: Duration) -> RecordsSummary {
         let _nobody_left = self.stop.send(Some(clock::now() + patience));
+        self.quic.iter().for_each(|listener| listener.shut_down(patience));
         self.runtime.block_on(async {
             for listener in self.listeners {
                 let _ended = listener.await;
             }
         });
+        for listener in self.quic {
+            // What it could not go on with has closed its connections.
+            let _ended = listener.join();
+        }
         if let Some(admin) = self.admin {
             admin.task.abort();
         }

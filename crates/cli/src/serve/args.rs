@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
+use uncork_cc::CcSpec;
 use uncork_units::TimeDelta;
 
 use crate::args::count;
@@ -11,12 +12,12 @@ use crate::args::count;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   uncork serve --root public
-  uncork serve --root public --self-signed --listen 0.0.0.0:8443 --cc bbr --records responses.jsonl
+  uncork serve --root public --self-signed --listen 0.0.0.0:8443 --cc bbr --quic-cc bbr3 --records responses.jsonl
   uncork serve --root public --policy policy.toml --listen public@127.0.0.1:8080 --listen internal@127.0.0.1:8081
   uncork serve --root public --tls-cert chain.pem --tls-key key.pem --listen '[::]:443' --listen '[::]:8443=cubic'";
 
 pub(super) const AFTER: &str = "\
-HTTP/1.1 and HTTP/2 over the kernel's TCP. SIGTERM and Ctrl-C let responses come to their end for --grace; \
+HTTP/1.1 and HTTP/2 over the kernel's TCP and, with TLS, HTTP/3 over QUIC at the same addresses. SIGTERM and Ctrl-C let responses come to their end for --grace; \
 a second one ends at once. SIGHUP reads policy, databases and certificate again; so does a change of them. Files that begin with a dot, and links that lead out of the root, are not there.
 
 Exit status: 0 stopped by a signal, or all is well (--check); 2 wrong usage; 3 the environment cannot do it \
@@ -50,6 +51,12 @@ pub(crate) struct ServeArgs {
     /// Congestion control of the other listeners, by the kernel's name: bbr, cubic; else the kernel chooses
     #[arg(long, value_name = "NAME", help_heading = "Transport")]
     pub(super) cc: Option<String>,
+    /// Congestion control of connections over QUIC: cubic (as without it), bbr3, bbr1, reno
+    #[arg(long, value_name = "SPEC", help_heading = "Transport")]
+    pub(super) quic_cc: Option<CcSpec>,
+    /// No HTTP/3: do not listen over UDP
+    #[arg(long, help_heading = "Transport")]
+    pub(super) no_http3: bool,
     /// The policy that chooses the congestion control of each connection (docs/policy.md)
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     pub(super) policy: Option<PathBuf>,

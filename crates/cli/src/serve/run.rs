@@ -141,6 +141,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         name: listen.name.clone(),
         address: listen.address,
         cc: listen.cc.clone().or_else(|| args.cc.clone()),
+        quic_cc: args.quic_cc,
     };
     Ok(ServerSpec {
         root: args.root.clone(),
@@ -154,6 +155,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         policy: args.policy.clone(),
         geo: args.geo.clone(),
         identity,
+        http3: !args.no_http3,
         plain_anywhere: args.plain,
         limits: Limits { connections: args.connections.max(1) as usize, ..Limits::default() },
         records: args.records.as_ref().map(|path| RecordsSpec {
@@ -180,6 +182,8 @@ fn one_who_chooses(args: &ServeArgs) -> Result<(), Failure> {
     let chooses = |listen: &Listen| Some((listen.name.clone(), listen.cc.clone()?));
     let (what, remedy) = if let Some(cc) = &args.cc {
         (format!("'--cc {cc}'"), format!("[default] with tcp = \"{cc}\""))
+    } else if let Some(cc) = &args.quic_cc {
+        (format!("'--quic-cc {cc}'"), format!("[default] with quic = \"{cc}\""))
     } else if let Some((name, cc)) = args.listen.iter().find_map(chooses) {
         let rule = format!("[[rule]] with listener = \"{name}\" and use = {{ tcp = \"{cc}\" }}");
         (format!("'={cc}' of '--listen'"), rule)
@@ -201,11 +205,11 @@ where
     parsed.map(Some).map_err(|_| Failure::value(&shown("serve", id), value, reason))
 }
 
-/// One line for each listener, when they all listen: where, and what sends.
+/// One line for each listener, when they all listen: where, what sends, and the versions of HTTP.
 fn announce(server: &Server) -> Result<(), Failure> {
     let lines = server.listening().iter().map(|listening| {
         let scheme = if listening.is_tls { "https" } else { "http" };
-        format!("{scheme}://{} {}\n", listening.address, listening.cc)
+        format!("{scheme}://{} {} {}\n", listening.address, listening.cc, listening.protocols)
     });
     stdout::write(lines.collect::<String>().as_bytes())
 }

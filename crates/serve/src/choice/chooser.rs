@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use uncork_cc::CcSpec;
 use uncork_policy::{Origins, Policy, Settings, UnixTime};
 
 use super::chosen::Chosen;
@@ -42,6 +43,14 @@ impl Chooser {
     /// Whether connections of this listener may differ.
     pub(crate) fn is_by_policy(&self) -> bool {
         matches!(self.by, By::Policy(..))
+    }
+
+    /// The controller of all connections over QUIC, unless they may differ.
+    pub(crate) fn fixed_quic(&self) -> Option<CcSpec> {
+        match &self.by {
+            By::Listener(chosen) => Some(chosen.settings.quic),
+            By::Policy(..) => None,
+        }
     }
 
     /// Chooses for a connection of `client` that is accepted now.

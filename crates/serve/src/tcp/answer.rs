@@ -24,6 +24,8 @@ pub(super) struct Answerer {
     pub(super) wire: Arc<Wire>,
     pub(super) observer: Option<Arc<Observer>>,
     pub(super) steering: Arc<Steering>,
+    /// `Alt-Svc`.
+    pub(super) alternative: Option<HeaderValue>,
 }
 
 impl Answerer {
@@ -46,6 +48,9 @@ impl Answerer {
         if let Some(timing) = in_force.timing() {
             let name = http::HeaderName::from_static("server-timing");
             response.headers_mut().insert(name, timing.clone());
+        }
+        if let Some(alternative) = &self.alternative {
+            response.headers_mut().insert(header::ALT_SVC, alternative.clone());
         }
         let size = response.body().len();
         let id = match &self.observer {

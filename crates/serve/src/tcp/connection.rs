@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::Version;
+use http::{HeaderValue, Version};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
@@ -33,6 +33,8 @@ pub(crate) struct Accepted {
     /// The listener's name.
     pub(crate) listener: Arc<str>,
     pub(crate) chooser: Chooser,
+    /// Where the same is served over QUIC, if it is.
+    pub(crate) alternative: Option<HeaderValue>,
     pub(crate) stop: Stop,
 }
 
@@ -90,6 +92,7 @@ impl Accepted {
             wire: Arc::clone(wire),
             observer,
             steering,
+            alternative: self.alternative.clone(),
         };
         Ok((answerer, counted))
     }

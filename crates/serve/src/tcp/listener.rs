@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, TcpSocket};
+use uncork_cc::CcSpec;
 
 use super::congestion::{choose, in_force};
 use crate::error::ServeError;
@@ -21,6 +22,9 @@ pub struct ListenerSpec {
     /// The kernel's name of a congestion control, such as `bbr`, for all of its connections; `None`
     /// leaves the choice to the policy, and without one to the kernel.
     pub cc: Option<String>,
+    /// The controller of its connections over QUIC; `None` leaves the choice to the policy, and without
+    /// one it is CUBIC.
+    pub quic_cc: Option<CcSpec>,
 }
 
 /// A listener that listens.
@@ -32,6 +36,16 @@ pub struct Listening {
     pub cc: String,
     /// Whether it talks TLS.
     pub is_tls: bool,
+    /// The versions of HTTP that it talks, as TLS calls them, with commas between them.
+    pub protocols: &'static str,
+}
+
+/// A socket that listens.
+pub(crate) struct Bound {
+    pub(crate) listener: TcpListener,
+    pub(crate) address: SocketAddr,
+    /// The controller in force.
+    pub(crate) cc: String,
 }
 
 impl ListenerSpec {
@@ -48,13 +62,13 @@ impl ListenerSpec {
     }
 
     /// Listens, and tells the controller that the kernel has put in force.
-    pub(crate) fn listen(&self) -> Result<(TcpListener, SocketAddr, String), ServeError> {
+    pub(crate) fn listen(&self) -> Result<Bound, ServeError> {
         let failed = |error: io::Error| ServeError::Listen(self.address, error);
         let socket = self.socket()?;
         socket.bind(self.address).map_err(failed)?;
         let listener = socket.listen(BACKLOG).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let cc = in_force(&listener).map_err(failed)?;
-        Ok((listener, address, cc))
+        Ok(Bound { listener, address, cc })
     }
 }

@@ -13,5 +13,6 @@ mod tls;
 pub(crate) use accept::accept;
 pub(crate) use congestion::has_all_of;
 pub(crate) use connection::Accepted;
+pub(crate) use listener::Bound;
 pub use listener::{ListenerSpec, Listening};
 pub(crate) use tls::acceptor;

@@ -87,7 +87,7 @@ pub fn content(length: usize) -> Vec<u8> {
 /// A listener on a free port of loopback.
 pub fn listener(name: &str, cc: Option<&str>) -> ListenerSpec {
     let address = (Ipv4Addr::LOCALHOST, 0).into();
-    ListenerSpec { name: name.to_owned(), address, cc: cc.map(str::to_owned) }
+    ListenerSpec { name: name.to_owned(), address, cc: cc.map(str::to_owned), quic_cc: None }
 }
 
 /// A server for plain HTTP on a free port of loopback.
@@ -99,6 +99,7 @@ pub fn spec(root: &Path) -> ServerSpec {
         policy: None,
         geo: Vec::new(),
         identity: Identity::Plain,
+        http3: true,
         plain_anywhere: false,
         limits: Limits::default(),
         records: None,

@@ -1,0 +1,125 @@
+//! From a request to the end of its response.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use bytes::Buf;
+use h3::error::{Code, StreamError};
+use h3::server::{RequestResolver, RequestStream};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http_body::Body;
+use tokio::time::timeout;
+use uncork_h3::{BidiStream, Payload, Priority, Transport};
+
+use super::connection::{Inner, Talk};
+use super::exchange::Exchange;
+use crate::choice::{Asked, host};
+use crate::clock;
+use crate::evidence::{About, host_name};
+use crate::site::{Answer, SiteBody};
+
+type Stream = RequestStream<BidiStream, Payload>;
+
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// Answers a request. What goes wrong is the client's, or ends the stream so that it sees it.
+pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: Talk) {
+    // Whoever takes longer finds the stream reset.
+    let head_time = talk.shared.limits.head_time;
+    let Ok(Ok((request, mut stream))) = timeout(head_time, request.resolve_request()).await else {
+        return;
+    };
+    let began = talk.scope.now();
+    let Ok(has_body) = has_body(&request, &mut stream).await else { return };
+    talk.scope.prioritize(stream.id(), Priority::of(request.headers()));
+    let (response, exchange) = respond(&request, has_body, began, &talk);
+    let id = stream.id().into_inner();
+    talk.ledger().begin(began, id, exchange);
+    let is_sent = send(&mut stream, response, id, &talk).await.is_some();
+    // Once it is sent, its end is when the client has it.
+    if !is_sent {
+        let exchange = talk.ledger().remove(talk.scope.now(), id);
+        if let Some(exchange) = exchange {
+            exchange.end(None, &talk);
+        }
+    }
+}
+
+/// Whether there is something behind the head. Of a request that promises none, no end is waited for.
+async fn has_body(request: &Request<()>, stream: &mut Stream) -> Result<bool, StreamError> {
+    let begun = poll_fn(|context| {
+        Poll::Ready(match stream.poll_recv_data(context) {
+            Poll::Ready(Ok(data)) => Ok(data.is_some_and(|data| data.has_remaining())),
+            Poll::Ready(Err(error)) => Err(error),
+            Poll::Pending => Ok(false),
+        })
+    });
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let is_promised = length.is_some_and(|length| length.as_bytes() != b"0");
+    Ok(begun.await? || is_promised)
+}
+
+fn respond(
+    request: &Request<()>,
+    has_body: bool,
+    began: std::time::Instant,
+    talk: &Inner,
+) -> (Response<SiteBody>, Exchange) {
+    let at = clock::today();
+    let (mut response, object_bytes, in_force) = if has_body {
+        (unwanted(), None, talk.steering.in_force())
+    } else {
+        let Answer { response, path, object_bytes } = talk.shared.site.respond(request, at);
+        let asked = Asked::new(request, path.as_deref(), object_bytes);
+        (response, object_bytes, talk.steering.request(&asked, &talk.cc))
+    };
+    let transport = talk.figures().timing().and_then(|text| HeaderValue::try_from(text).ok());
+    let headers = response.headers_mut();
+    for timing in in_force.timing().cloned().into_iter().chain(transport) {
+        headers.append(SERVER_TIMING, timing);
+    }
+    let status = response.status().as_u16();
+    let about = || {
+        let host = host(request).map(host_name);
+        About { at, protocol: "h3", host, status, object_bytes }
+    };
+    let exchange = Exchange::new(began, response.body().len(), in_force, about, talk);
+    (response, exchange)
+}
+
+/// Nothing here reads what a request brings.
+fn unwanted() -> Response<SiteBody> {
+    let mut response = Response::new(SiteBody::default());
+    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
+    response
+}
+
+/// Gives all of it to be sent; nothing if that cannot be.
+async fn send(
+    stream: &mut Stream,
+    response: Response<SiteBody>,
+    id: u64,
+    talk: &Inner,
+) -> Option<()> {
+    let (head, mut body) = response.into_parts();
+    let took = |bytes| {
+        if let Some(exchange) = talk.ledger().get_mut(id) {
+            exchange.took(talk.scope.now(), bytes, talk);
+        }
+    };
+    stream.send_response(Response::from_parts(head, ())).await.ok()?;
+    took(0);
+    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
+        let Some(chunk) = frame.ok().and_then(|frame| frame.into_data().ok()) else {
+            // What the head has promised does not come: the client must see that.
+            stream.stop_stream(Code::H3_INTERNAL_ERROR);
+            return None;
+        };
+        let bytes = chunk.len() as u64;
+        stream.send_data(talk.scope.payload(chunk)).await.ok()?;
+        took(bytes);
+    }
+    stream.finish().await.ok()
+}

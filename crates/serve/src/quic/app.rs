@@ -1,0 +1,123 @@
+//! What happens to connections.
+
+use std::sync::Arc;
+
+use noq_proto::{ConnectionError, Dir, Side, StreamId, VarInt};
+use uncork_h3::{Bounds, Session};
+use uncork_quic_io::{Arrival, Mailer, Turn, Verdict};
+
+use super::connection::{Talk, talk};
+use super::listener::Accepting;
+use super::steering::Steering;
+use crate::clock;
+use crate::evidence::Labels;
+
+/// Clients have to show their addresses once so many of a worker are in their handshakes: whoever is not
+/// where he says he is, as in a flood, gets no further.
+const TRUSTED_HANDSHAKES: usize = 100;
+/// What a client may send on its control stream over the connection's life, in bytes.
+const CONTROL: u64 = 1 << 20;
+
+/// A worker of a listener.
+pub(super) struct App {
+    accepting: Accepting,
+    mailer: Mailer<()>,
+    accepted: u64,
+}
+
+/// What is kept beside a connection.
+pub(super) struct Visit {
+    session: Session,
+    talk: Talk,
+}
+
+impl App {
+    pub(super) fn new(accepting: Accepting, mailer: Mailer<()>) -> Self {
+        Self { accepting, mailer, accepted: 0 }
+    }
+
+    /// No other connection has the same.
+    fn seed(&mut self) -> u64 {
+        self.accepted += 1;
+        ((self.mailer.worker() as u64) << 48) + self.accepted
+    }
+}
+
+impl uncork_quic_io::App for App {
+    type State = Visit;
+    type Command = ();
+
+    fn incoming(&mut self, arrival: &Arrival<'_>) -> Verdict<Visit> {
+        if !arrival.is_validated() && arrival.load.handshaking >= TRUSTED_HANDSHAKES {
+            return Verdict::Retry;
+        }
+        let seed = self.seed();
+        let Accepting { shared, listener, chooser, server, .. } = &self.accepting;
+        let client = arrival.remote().ip();
+        let choice = chooser.accept(client, clock::unix());
+        let number = (shared.next_connection(), shared.epoch);
+        let labels = Labels::new(number, listener, client, choice.origin());
+        let steering = Arc::new(Steering::begin(choice));
+        let asked = Arc::clone(&steering);
+        let (cc, config) = server.accept(steering.spec(), seed, move |sni| asked.server_name(sni));
+        // A head that is too large is refused in words as long as it is not absurd.
+        let request = u64::from(shared.limits.head_bytes) * 4 + 64 * 1024;
+        let bounds = Bounds { request, control: CONTROL };
+        let session = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
+        let shared = Arc::clone(shared);
+        let known = (shared, labels, cc.clone(), steering);
+        let talk = Talk::new(known, session.scope(), arrival.now);
+        Verdict::Accept { config, cc, state: Visit { session, talk } }
+    }
+
+    fn connected(&mut self, turn: &mut Turn<'_, Visit>) {
+        let Visit { session, talk: visit } = &mut *turn.state;
+        session.scope().spawn(talk(session.transport(), visit.clone()));
+    }
+
+    fn opened(&mut self, turn: &mut Turn<'_, Visit>, dir: Dir) {
+        turn.state.session.opened(turn.connection, dir);
+    }
+
+    fn readable(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId) {
+        turn.state.session.readable(stream);
+    }
+
+    fn writable(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId) {
+        turn.state.session.writable(stream);
+    }
+
+    fn finished(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId) {
+        turn.state.session.finished(stream);
+        turn.state.talk.note_sent(turn.connection);
+        turn.state.talk.acknowledged(turn.now, stream);
+    }
+
+    fn stopped(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId, code: VarInt) {
+        turn.state.session.stopped(turn.connection, stream, code);
+        turn.state.talk.note_sent(turn.connection);
+        turn.state.talk.stopped(stream);
+    }
+
+    fn timer(&mut self, turn: &mut Turn<'_, Visit>) {
+        turn.state.talk.clone().look(turn);
+    }
+
+    fn settle(&mut self, turn: &mut Turn<'_, Visit>) {
+        // Bodies read by threads of the runtime's what is not in memory.
+        let _context = self.accepting.runtime.enter();
+        turn.state.talk.note_sent(turn.connection);
+        turn.state.session.settle(turn.now, turn.key, turn.connection);
+        turn.state.talk.clone().settle(turn);
+    }
+
+    fn shutting_down(&mut self, turn: &mut Turn<'_, Visit>) {
+        turn.state.talk.leave();
+    }
+
+    fn closed(&mut self, turn: &mut Turn<'_, Visit>, reason: &ConnectionError) {
+        let _context = self.accepting.runtime.enter();
+        turn.state.session.closed(turn.now, turn.key, reason);
+        turn.state.talk.over();
+    }
+}

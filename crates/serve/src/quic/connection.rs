@@ -1,0 +1,207 @@
+//! One connection, from its acceptance to its end.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use noq_proto::{Connection, PathId, StreamId};
+use uncork_h3::{Scope, Transport};
+use uncork_quic::Handle;
+use uncork_quic_io::Turn;
+
+use super::answer::answer;
+use super::app::Visit;
+use super::figures::Figures;
+use super::ledger::Ledger;
+use super::listener::NO_ERROR;
+use super::steering::Steering;
+use crate::evidence::Labels;
+use crate::server::Shared;
+
+/// A client that was told to go and has acknowledged everything may still be reading: what it has not
+/// looked at when the connection is closed is lost to it.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What the futures of a connection share with its events.
+#[derive(Clone)]
+pub(super) struct Talk(Rc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) shared: Arc<Shared>,
+    pub(super) scope: Scope,
+    pub(super) cc: Handle,
+    pub(super) steering: Arc<Steering>,
+    pub(super) labels: Labels,
+    ledger: RefCell<Ledger>,
+    leaving: Cell<Leaving>,
+    waker: RefCell<Option<Waker>>,
+    packets: Cell<u64>,
+    wake_at: Cell<Option<Instant>>,
+}
+
+/// Whether the connection is to end when nothing is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leaving {
+    No,
+    /// The client is to be told.
+    Asked,
+    /// The client was told.
+    Told,
+}
+
+impl std::ops::Deref for Talk {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// Accepts requests until there can be no more. An error has closed the connection with its code.
+pub(super) async fn talk(transport: Transport, talk: Talk) {
+    let mut builder = h3::server::builder();
+    let head_bytes = talk.shared.limits.head_bytes;
+    builder.max_field_section_size(head_bytes.into()).send_grease(false);
+    let Ok(mut connection) = builder.build(transport).await else { return };
+    loop {
+        let next = {
+            let mut accept = pin!(connection.accept());
+            poll_fn(|context| match accept.as_mut().poll(context) {
+                Poll::Ready(next) => Poll::Ready(Some(next)),
+                Poll::Pending => talk.poll_leaving(context).map(|()| None),
+            })
+            .await
+        };
+        match next {
+            Some(Ok(Some(request))) => talk.scope.spawn(answer(request, talk.clone())),
+            Some(Ok(None) | Err(_)) => return,
+            None => {
+                talk.leaving.set(Leaving::Told);
+                // The one behind the last is the first that is not answered (RFC 9114 §5.2).
+                if connection.shutdown(1).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Talk {
+    pub(super) fn new(
+        (shared, labels, cc, steering): (Arc<Shared>, Labels, Handle, Arc<Steering>),
+        scope: Scope,
+        now: Instant,
+    ) -> Self {
+        Self(Rc::new(Inner {
+            labels,
+            shared,
+            scope,
+            cc,
+            steering,
+            ledger: RefCell::new(Ledger::new(now)),
+            leaving: Cell::new(Leaving::No),
+            waker: RefCell::new(None),
+            packets: Cell::new(0),
+            wake_at: Cell::new(None),
+        }))
+    }
+}
+
+impl Inner {
+    pub(super) fn ledger(&self) -> std::cell::RefMut<'_, Ledger> {
+        self.ledger.borrow_mut()
+    }
+
+    /// What is known of the connection now.
+    pub(super) fn figures(&self) -> Figures {
+        Figures::new(self.cc.observe().as_ref(), self.packets.get())
+    }
+
+    /// Looks what the stack has sent so far.
+    pub(super) fn note_sent(&self, connection: &mut Connection) {
+        if self.shared.has_evidence()
+            && let Some(stats) = connection.path_stats(PathId::ZERO)
+        {
+            self.packets.set(stats.sent_packets);
+        }
+    }
+
+    /// The client has all of a response.
+    pub(super) fn acknowledged(&self, now: Instant, stream: StreamId) {
+        let Some(exchange) = self.ledger().remove(now, stream.into()) else { return };
+        exchange.end(Some(now), self);
+    }
+
+    /// The client does not want the rest of a response.
+    pub(super) fn stopped(&self, stream: StreamId) {
+        let now = self.scope.now();
+        let Some(exchange) = self.ledger().remove(now, stream.into()) else { return };
+        exchange.end(None, self);
+    }
+
+    /// The connection has gone.
+    pub(super) fn over(&self) {
+        let exchanges = self.ledger().take();
+        for exchange in exchanges {
+            exchange.end(None, self);
+        }
+    }
+
+    /// No more requests are wanted.
+    pub(super) fn leave(&self) {
+        if self.leaving.get() == Leaving::No {
+            self.leaving.set(Leaving::Asked);
+            if let Some(waker) = self.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    fn poll_leaving(&self, context: &Context<'_>) -> Poll<()> {
+        if self.leaving.get() == Leaving::Asked {
+            return Poll::Ready(());
+        }
+        *self.waker.borrow_mut() = Some(context.waker().clone());
+        Poll::Pending
+    }
+
+    /// Looks whether the client keeps the server waiting.
+    pub(super) fn look(&self, turn: &mut Turn<'_, Visit>) {
+        let acked = turn.cc.observe().map_or(0, |observation| observation.acked_bytes);
+        let patience = self.shared.limits.patience();
+        let is_over = {
+            let mut ledger = self.ledger();
+            ledger.note_progress(turn.now, acked);
+            turn.now >= ledger.deadline(&patience)
+        };
+        self.wake_at.set(None);
+        if is_over {
+            turn.connection.close(turn.now, NO_ERROR, "nothing happens".into());
+        }
+    }
+
+    /// Whatever there was to be done has been.
+    pub(super) fn settle(&self, turn: &mut Turn<'_, Visit>) {
+        let ledger = self.ledger();
+        let mut wanted = ledger.next_look(turn.now, &self.shared.limits.patience());
+        if self.leaving.get() != Leaving::No && ledger.is_idle() {
+            let end = ledger.last_progress() + LINGER;
+            if turn.now >= end || !ledger.has_served() {
+                turn.connection.close(turn.now, NO_ERROR, "the server ends".into());
+                return;
+            }
+            wanted = wanted.min(end);
+        }
+        let wanted = Some(wanted);
+        // It may come too early, which costs a look; what it was set to comes later than wanted only
+        // when something has just begun.
+        if self.wake_at.get().is_none_or(|set| wanted.is_some_and(|wanted| wanted < set)) {
+            self.wake_at.set(wanted);
+            turn.wake_at(wanted);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The responses of a connection that are under way.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::exchange::Exchange;
+use crate::evidence::Patience;
+
+/// How often it is looked whether a client takes something, in the time that it has for it.
+const LOOKS: u32 = 8;
+
+/// What is under way, and since when nothing has happened.
+pub(super) struct Ledger {
+    /// By the numbers of their streams.
+    exchanges: BTreeMap<u64, Exchange>,
+    has_served: bool,
+    last_progress: Instant,
+    acked: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { exchanges: BTreeMap::new(), has_served: false, last_progress: now, acked: 0 }
+    }
+
+    pub(super) fn begin(&mut self, now: Instant, stream: u64, exchange: Exchange) {
+        self.exchanges.insert(stream, exchange);
+        self.has_served = true;
+        self.last_progress = now;
+    }
+
+    pub(super) fn get_mut(&mut self, stream: u64) -> Option<&mut Exchange> {
+        self.exchanges.get_mut(&stream)
+    }
+
+    pub(super) fn remove(&mut self, now: Instant, stream: u64) -> Option<Exchange> {
+        self.last_progress = now;
+        self.exchanges.remove(&stream)
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Exchange> {
+        std::mem::take(&mut self.exchanges).into_values().collect()
+    }
+
+    /// Whether there has been a request.
+    pub(super) fn has_served(&self) -> bool {
+        self.has_served
+    }
+
+    /// When something happened last.
+    pub(super) fn last_progress(&self) -> Instant {
+        self.last_progress
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.exchanges.is_empty()
+    }
+
+    /// The client has acknowledged so many bytes by now.
+    pub(super) fn note_progress(&mut self, now: Instant, acked: u64) {
+        if acked > self.acked && !self.is_idle() {
+            self.last_progress = now;
+        }
+        self.acked = acked;
+    }
+
+    /// When nothing has happened for too long, unless it does before.
+    pub(super) fn deadline(&self, patience: &Patience) -> Instant {
+        self.last_progress
+            + match (self.exchanges.is_empty(), self.has_served) {
+                (true, false) => patience.head,
+                (true, true) => patience.idle,
+                (false, _) => patience.stall,
+            }
+    }
+
+    /// When to look for it.
+    pub(super) fn next_look(&self, now: Instant, patience: &Patience) -> Instant {
+        let deadline = self.deadline(patience);
+        if self.is_idle() { deadline } else { deadline.min(now + patience.stall / LOOKS) }
+    }
+}

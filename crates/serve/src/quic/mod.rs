@@ -1,0 +1,16 @@
+//! HTTP/3 over QUIC, whose congestion control is uncork's own.
+//!
+//! Each listener has a worker for each core. What happens to a connection comes to [`app`] on its
+//! worker's thread, where the futures of its requests run as well.
+
+mod answer;
+mod app;
+mod connection;
+mod exchange;
+mod figures;
+mod ledger;
+mod listener;
+mod steering;
+mod tls;
+
+pub(crate) use listener::{Accepting, Listener, bind, server};

@@ -1,0 +1,101 @@
+//! A server that is talked to over HTTP/3, by a client that believes its certificate.
+#![allow(unreachable_pub, reason = "a module of a test")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{Request, Response};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use uncork_h3::Client;
+use uncork_h3::client::{Body, ClientError, ClientOptions, Connection, Tls};
+use uncork_serve::{Identity, ServerSpec};
+
+use crate::common::{Scratch, Served, spec};
+
+#[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// A directory with a certificate beside it.
+pub fn secured(scratch: &Scratch) -> ServerSpec {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    scratch.write("chain.pem", made.cert.pem());
+    scratch.write("key.pem", made.signing_key.serialize_pem());
+    let identity =
+        Identity::Files { certificate: scratch.path("chain.pem"), key: scratch.path("key.pem") };
+    ServerSpec { identity, ..spec(&scratch.path("root")) }
+}
+
+/// Who believes the certificate in the file.
+pub fn tls(certificate: &Path) -> Tls {
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(certificate).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider);
+    let config = config.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
+    Tls::new(config.with_root_certificates(roots).with_no_client_auth()).unwrap()
+}
+
+/// A client for one server.
+pub struct Talker {
+    pub client: Client,
+    pub tls: Tls,
+    pub address: SocketAddr,
+}
+
+impl Talker {
+    pub fn new(scratch: &Scratch, served: &Served) -> Self {
+        let client = Client::start(&ClientOptions::default(), now()).unwrap();
+        let address = served.server.listening()[1].address;
+        Self { client, tls: tls(&scratch.path("chain.pem")), address }
+    }
+
+    pub async fn connect(&self) -> Connection {
+        let cc = ("cubic".parse().unwrap(), 1);
+        self.client.connect(self.address, "localhost", cc, &self.tls).await.unwrap()
+    }
+}
+
+pub fn request(method: &str, path: &str, headers: &[(&str, &str)]) -> Request<()> {
+    let mut request =
+        Request::builder().method(method).uri(format!("https://localhost{path}")).body(()).unwrap();
+    for (name, value) in headers {
+        let name: http::HeaderName = name.parse().unwrap();
+        request.headers_mut().append(name, value.parse().unwrap());
+    }
+    request
+}
+
+pub async fn body(response: Response<Body>) -> Result<Vec<u8>, ClientError> {
+    let (mut body, mut bytes) = (response.into_body(), Vec::new());
+    while let Some(chunk) = body.next_chunk().await {
+        bytes.extend_from_slice(&chunk?.data);
+    }
+    Ok(bytes)
+}
+
+pub async fn get(
+    connection: &Connection,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Result<(Response<()>, Vec<u8>), ClientError> {
+    let response = connection.request(request("GET", path, headers)).await?;
+    let head = {
+        let mut head = Response::new(());
+        *head.status_mut() = response.status();
+        head.headers_mut().clone_from(response.headers());
+        head
+    };
+    Ok((head, body(response).await?))
+}
+
+/// Runs a test, for two minutes at most.
+pub fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async { tokio::time::timeout(Duration::from_mins(2), test).await.unwrap() })
+}

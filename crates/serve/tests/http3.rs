@@ -1,0 +1,289 @@
+//! What HTTP asks of a file server, over QUIC.
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "common/talker.rs"]
+mod talker;
+
+use std::process::Command;
+use std::time::Duration;
+
+use common::{Scratch, Served, content, records};
+use http::StatusCode;
+use talker::{Talker, body, get, request, run, secured};
+use uncork_h3::client::ClientError;
+use uncork_serve::RecordsSpec;
+
+const LENGTH: usize = 700_001;
+
+fn site() -> (Scratch, Vec<u8>) {
+    let (scratch, bytes) = (Scratch::new(), content(LENGTH));
+    scratch.write("root/file.bin", &bytes);
+    scratch.write("root/empty", "");
+    (scratch, bytes)
+}
+
+#[test]
+fn ten_thousand_random_ranges_over_one_connection() {
+    let (scratch, bytes) = site();
+    let served = Served::new(&secured(&scratch));
+    let talker = Talker::new(&scratch, &served);
+    let mut random = uncork_units::Rng::new(3, 0);
+    run(async {
+        let connection = talker.connect().await;
+        for _ in 0..100 {
+            let ranges = (0..100).map(|_| {
+                let from = random.next_u64() as usize % LENGTH;
+                let length = match random.next_u64() % 3 {
+                    0 => 1,
+                    1 => random.next_u64() as usize % 2000,
+                    _ => random.next_u64() as usize % LENGTH,
+                };
+                (from, (from + length).min(LENGTH - 1))
+            });
+            let requests = ranges.map(|(from, last)| {
+                let (connection, bytes) = (&connection, &bytes);
+                async move {
+                    let range = format!("bytes={from}-{last}");
+                    let (head, body) = get(connection, "/file.bin", &[("range", &range)])
+                        .await
+                        .expect("a response");
+                    assert_eq!(head.status(), StatusCode::PARTIAL_CONTENT);
+                    assert!(body == bytes[from..=last], "wrong bytes in {range}");
+                }
+            });
+            futures_util::future::join_all(requests).await;
+        }
+    });
+    served.stop();
+}
+
+#[test]
+fn it_says_what_it_says_over_tcp() {
+    let (scratch, bytes) = site();
+    let served = Served::new(&secured(&scratch));
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        let (head, whole) = get(&connection, "/file.bin", &[]).await.expect("a response");
+        assert!(head.status() == 200 && whole == bytes);
+        let timing: Vec<_> = head.headers().get_all("server-timing").iter().collect();
+        assert_eq!(timing[0], "cc;desc=\"cubic\"");
+        assert!(timing[1].to_str().expect("text").starts_with("rtt;dur="), "{timing:?}");
+        let etag = head.headers()["etag"].to_str().expect("text").to_owned();
+        let cases = [
+            ("HEAD", "/file.bin", vec![], 200, 0),
+            ("GET", "/empty", vec![], 200, 0),
+            ("GET", "/file.bin", vec![("if-none-match", &*etag)], 304, 0),
+            ("GET", "/file.bin", vec![("range", "bytes=700001-")], 416, 26),
+            ("GET", "/nothing", vec![], 404, 14),
+            ("POST", "/file.bin", vec![], 405, 23),
+            ("GET", "/file.bin", vec![("content-length", "10")], 413, 0),
+        ];
+        for (method, path, headers, status, length) in cases {
+            let response = connection.request(request(method, path, &headers)).await;
+            let response = response.expect("a response");
+            assert_eq!(response.status(), status, "{method} {path}");
+            let body = body(response).await.expect("a body");
+            assert_eq!(body.len(), length, "{method} {path}");
+        }
+        let parts = [("range", "bytes=0-9,100-109,-10")];
+        let (head, multipart) = get(&connection, "/file.bin", &parts).await.expect("a response");
+        assert_eq!(head.status(), StatusCode::PARTIAL_CONTENT);
+        let has = |part: &[u8]| multipart.windows(part.len()).any(|window| window == part);
+        assert!(has(&bytes[..10]) && has(&bytes[100..110]) && has(&bytes[LENGTH - 10..]));
+    });
+    served.stop();
+}
+
+/// What curl says of the head over TCP.
+fn head_over_tcp(served: &Served) -> String {
+    let url = format!("https://{}/empty", served.address);
+    let curl = Command::new("curl").args(["-sSkI", &url]).output().expect("curl runs");
+    String::from_utf8_lossy(&curl.stdout).into_owned()
+}
+
+#[test]
+fn the_other_transport_is_announced() {
+    let (scratch, _) = site();
+    let mut spec = secured(&scratch);
+    let served = Served::new(&spec);
+    let port = served.server.listening()[1].address.port();
+    assert_eq!(port, served.address.port());
+    let announced = format!("alt-svc: h3=\":{port}\"; ma=86400\r\n");
+    let head = head_over_tcp(&served);
+    assert!(head.contains(&announced), "{head}");
+    served.stop();
+    spec.http3 = false;
+    let served = Served::new(&spec);
+    assert_eq!(served.server.listening().len(), 1);
+    let head = head_over_tcp(&served);
+    assert!(head.contains("200") && !head.contains("alt-svc"), "{head}");
+    served.stop();
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_sent_resets_the_stream() {
+    let scratch = Scratch::new();
+    let length = 50_000_000;
+    scratch.write("root/file.bin", content(length));
+    scratch.write("root/other", "fine");
+    let served = Served::new(&secured(&scratch));
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        let response = connection.request(request("GET", "/file.bin", &[])).await;
+        let response = response.expect("a response");
+        // Most of it waits for the client.
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(scratch.path("root/file.bin"))
+            .and_then(|file| file.set_len(20_000_000))
+            .expect("truncated");
+        assert_eq!(body(response).await, Err(ClientError::Reset(0x102)), "H3_INTERNAL_ERROR");
+        let (_, body) = get(&connection, "/other", &[]).await.expect("a response");
+        assert_eq!(body, b"fine");
+    });
+    served.stop();
+}
+
+#[test]
+fn heads_that_are_too_large_are_refused() {
+    let (scratch, _) = site();
+    let served = Served::new(&secured(&scratch));
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        // A client that knows the server's limit does not even try.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let large = "x".repeat(20_000);
+        let refused = get(&connection, "/empty", &[("x-large", &large)]).await;
+        assert!(matches!(refused, Err(ClientError::Malformed(_))), "{refused:?}");
+        let (head, _) = get(&connection, "/empty", &[]).await.expect("a response");
+        assert_eq!(head.status(), 200);
+    });
+    served.stop();
+}
+
+#[test]
+fn a_thousand_connections_that_are_abandoned() {
+    let (scratch, _) = site();
+    let mut spec = secured(&scratch);
+    spec.limits.idle_time = Duration::from_millis(200);
+    spec.limits.stall_time = Duration::from_millis(200);
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        for _ in 0..20 {
+            let connections = futures_util::future::join_all((0..50).map(|_| talker.connect()));
+            for connection in connections.await {
+                let unread = connection.request(request("GET", "/file.bin", &[])).await;
+                drop((unread.expect("a response"), connection));
+            }
+        }
+        let connection = talker.connect().await;
+        let (head, _) = get(&connection, "/empty", &[]).await.expect("a response");
+        assert_eq!(head.status(), 200);
+    });
+    served.stop();
+}
+
+#[test]
+fn clients_that_keep_the_server_waiting_are_left() {
+    let scratch = Scratch::new();
+    scratch.write("root/file.bin", content(20_000_000));
+    let mut spec = secured(&scratch);
+    spec.limits.head_time = Duration::from_millis(300);
+    // What a client has received and not looked at is lost to it with the connection.
+    spec.limits.idle_time = Duration::from_secs(2);
+    spec.limits.stall_time = Duration::from_millis(500);
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let silent = talker.connect().await;
+        silent.closed().await;
+        let stalled = talker.connect().await;
+        let response = stalled.request(request("GET", "/file.bin", &[])).await;
+        stalled.closed().await;
+        assert!(body(response.expect("a response")).await.is_err());
+        // Whoever takes something now and then is not.
+        let slow = talker.connect().await;
+        let response = slow.request(request("GET", "/file.bin", &[])).await;
+        let (mut body, mut length) = (response.expect("a response").into_body(), 0);
+        while let Some(chunk) = body.next_chunk().await {
+            length += chunk.expect("the rest").data.len();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(length, 20_000_000);
+        slow.closed().await;
+    });
+    served.stop();
+}
+
+#[test]
+fn responses_come_to_their_end_when_the_server_ends() {
+    let scratch = Scratch::new();
+    let bytes = content(20_000_000);
+    scratch.write("root/file.bin", &bytes);
+    let served = Served::new(&secured(&scratch));
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let (busy, idle) = (talker.connect().await, talker.connect().await);
+        let responses = (0..5).map(|_| busy.request(request("GET", "/file.bin", &[])));
+        let responses = futures_util::future::join_all(responses).await;
+        let stopped = std::thread::spawn(move || served.stop());
+        idle.closed().await;
+        // One that is not read would keep the others from the connection's window.
+        let bodies = responses.into_iter().map(|response| body(response.expect("a response")));
+        for body in futures_util::future::join_all(bodies).await {
+            assert!(body.expect("all of it") == bytes);
+        }
+        assert!(busy.request(request("GET", "/file.bin", &[])).await.is_err(), "no more");
+        busy.closed().await;
+        stopped.join().expect("it ended");
+    });
+}
+
+#[test]
+fn records_tell_what_became_of_each_response() {
+    let (scratch, _) = site();
+    let mut spec = secured(&scratch);
+    scratch.write("root/large", content(50_000_000));
+    spec.records = Some(RecordsSpec::new(scratch.path("records.jsonl")));
+    spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        for _ in 0..3 {
+            get(&connection, "/file.bin", &[]).await.expect("a response");
+            // Clients may take 25 ms to acknowledge the last packet, and what follows counts, too.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        let given_up = connection.request(request("GET", "/large", &[])).await;
+        drop(given_up.expect("a response"));
+    });
+    let summary = served.stop();
+    assert_eq!((summary.written, summary.lost), (4, 0));
+    for (index, record) in records(&scratch.path("records.jsonl")).iter().enumerate() {
+        assert_eq!((record.engine.as_str(), record.cc.as_str()), ("serve", "bbr3"));
+        if index == 3 {
+            assert_eq!((record.size_bytes, record.completion_ns), (Some(50_000_000), None));
+            assert!(record.bytes_delivered < 50_000_000, "{record:?}");
+            continue;
+        }
+        assert_eq!(record.size_bytes, Some(LENGTH as u64));
+        let service = record.service.as_ref().expect("whom it served");
+        assert_eq!((service.protocol.as_str(), service.status), ("h3", Some(200)));
+        assert_eq!(service.host.as_deref(), Some("localhost"));
+        assert_eq!(service.client.as_deref(), Some("127.0.0.0/24"));
+        let (end, first) = (record.completion_ns, record.first_byte_ns);
+        assert!(end > first && first.is_some() && record.busy_ns > 0, "{record:?}");
+        assert_eq!(record.bytes_delivered, LENGTH as u64);
+        // With frames, packets and acknowledgements, which are little.
+        let overhead = record.bytes_acked as f64 / LENGTH as f64;
+        assert!((1.0..1.1).contains(&overhead), "{record:?}");
+        assert!(record.packets_sent >= LENGTH as u64 / 1452, "{record:?}");
+        assert!(record.rtt_ms.is_some_and(|rtt| rtt.min > 0.0), "{record:?}");
+    }
+}
