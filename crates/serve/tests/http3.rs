@@ -287,3 +287,25 @@ fn records_tell_what_became_of_each_response() {
         assert!(record.rtt_ms.is_some_and(|rtt| rtt.min > 0.0), "{record:?}");
     }
 }
+
+#[test]
+fn a_policy_chooses_by_host_and_bounds_the_rate() {
+    let (scratch, _) = site();
+    let mut spec = secured(&scratch);
+    let policy = "[default]\nquic = \"reno\"\npacing_cap = \"8mbit\"\n\
+                  [[rule]]\nhost = \"localhost\"\nuse = { quic = \"bbr3\", pacing_cap = \"8mbit\" }\n";
+    scratch.write("policy.toml", policy);
+    spec.policy = Some(scratch.path("policy.toml"));
+    let served = Served::new(&spec);
+    assert_eq!(served.server.listening()[1].cc, "policy");
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        let begun = talker::now();
+        let (head, _) = get(&connection, "/file.bin", &[]).await.expect("a response");
+        assert_eq!(head.headers()["server-timing"], "cc;desc=\"bbr3\"");
+        // 700 kB take 0.7 s, but for a first burst.
+        assert!(begun.elapsed() > Duration::from_millis(500), "{:?}", begun.elapsed());
+    });
+    served.stop();
+}

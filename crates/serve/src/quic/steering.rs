@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use uncork_cc::CcSpec;
 use uncork_quic::Handle;
+use uncork_units::Rate;
 
 use crate::choice::{Asked, Choice, InForce};
 
@@ -28,6 +29,11 @@ impl Steering {
     /// What shall control the connection.
     pub(super) fn spec(&self) -> CcSpec {
         self.state().choice.chosen().settings.quic
+    }
+
+    /// How fast the connection may send.
+    pub(super) fn pacing_cap(&self) -> Option<Rate> {
+        self.state().choice.chosen().settings.pacing_cap
     }
 
     /// The client wants the server of this name, if it said so. The result is a controller that is to
