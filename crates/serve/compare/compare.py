@@ -15,6 +15,8 @@ ones), one core for the server and one for the client, one worker, TLS 1.3 with 
 that are in the page cache, and the client: curl. `large` is one object over one connection; `small` is
 objects of 1 KiB, 64 at a time, over as many connections as curl likes. CPU time is that of the server's
 processes, which says what a server costs; how fast it went says more of the client and of who else was there.
+`idle` is what the server holds in memory for connections that have fetched a small object and are kept (here
+`uncork play` is the client).
 """
 
 import argparse
@@ -156,7 +158,8 @@ def uncork(bench):
     directory, options = bench.directory, bench.options.serve_options.split()
     return bench.command(
         "server", program, "serve", "--root", directory / "files", "--listen", f"{SERVER}:{PORT}",
-        "--tls-cert", directory / "cert.pem", "--tls-key", directory / "key.pem", "--quiet", *options,
+        "--tls-cert", directory / "cert.pem", "--tls-key", directory / "key.pem", "--quiet",
+        "--connections", 2 * bench.options.idle, *options,
     )  # fmt: skip
 
 
@@ -257,8 +260,31 @@ def measure(bench, session, protocol, job):
     return {**got, "cpu_s": spent, "resident_mb": resident_mb(session)}
 
 
+def measure_idle(bench, session, protocol):
+    """Memory for each of many connections, all of which are there at the end."""
+    count = bench.options.idle
+    before = resident_mb(session)
+    url = f"https://{SERVER}:{PORT}/small"
+    arguments = ["--insecure", "--http", protocol, "--connections", "kept", "--parallel", count]
+    arguments += ["--repeat", 2 * count, "--gap", "2ms", "--quiet", "--format", "csv"]
+    command = bench.command("client", bench.options.uncork, "play", "get", url, *arguments)
+    with tempfile.TemporaryFile("w+") as log:
+        client = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        # Each connection is begun 2 ms after the one before; half of the rest later all of them rest.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            client.wait(count * 0.003)
+        peak = resident_mb(session)
+        client.terminate()
+        client.wait()
+        log.seek(0)
+        right = sum(",200," in line for line in log)
+    return {"failed": max(0, count - right), "idle": count, "resident_mb": peak, "kb_each": (peak - before) * 1e3 / count}
+
+
 def figure(job, sample):
     """What counts: CPU seconds for a GB, or requests for a CPU second."""
+    if job == "idle":
+        return sample["kb_each"]
     if job == "large":
         return sample["cpu_s"] / (sample["bytes"] / 1e9)
     return (sample["bytes"] / SMALL_BYTES) / max(sample["cpu_s"], 1 / TICKS)
@@ -269,16 +295,17 @@ def row(job, samples):
     if not good:
         return ["failed"] * 4
     figures = sorted(figure(job, sample) for sample in good)
-    speeds = [sample["bytes"] * 8 / sample["seconds"] / 1e6 for sample in good]
     digits = 2 if job == "large" else 0
     spread = f"{figures[0]:.{digits}f} to {figures[-1]:.{digits}f}"
-    speed = f"{statistics.median(speeds):.0f}"
+    speeds = [sample["bytes"] * 8 / sample["seconds"] / 1e6 for sample in good if "seconds" in sample]
+    speed = f"{statistics.median(speeds):.0f}" if speeds else ""
     resident = f"{max(sample['resident_mb'] for sample in good):.0f}"
     return [f"{statistics.median(figures):.{digits}f}", spread, speed, resident]
 
 
 def table(samples):
-    for job, unit in (("large", "CPU-s/GB"), ("small", "requests/CPU-s")):
+    units = {"large": "CPU-s/GB", "small": "requests/CPU-s", "idle": "kB each, when idle"}
+    for job, unit in units.items():
         rows = [(key, values) for key, values in samples.items() if key[2] == job]
         if not rows:
             continue
@@ -300,6 +327,7 @@ def arguments():
     parser.add_argument("--jobs", default="large,small", help="which (default: %(default)s)")
     parser.add_argument("--megabytes", type=int, default=1000, help="of the large object")
     parser.add_argument("--requests", type=int, default=20000, help="of small objects")
+    parser.add_argument("--idle", type=int, default=10000, help="idle connections (default: %(default)s)")
     parser.add_argument("--repeat", type=int, default=3, help="repetitions (default: %(default)s)")
     parser.add_argument("--json", help="file for all samples")
     return parser.parse_args()
@@ -320,7 +348,9 @@ def main():
                     with started(bench, server) as session:
                         for protocol in PROTOCOLS.get(server, options.protocols.split(",")):
                             for job in options.jobs.split(","):
-                                sample = measure(bench, session, protocol, job)
+                                idle = job == "idle"
+                                sample = (measure_idle(bench, session, protocol) if idle
+                                          else measure(bench, session, protocol, job))
                                 samples.setdefault((server, protocol, job), []).append(sample)
                                 print(f"{turn + 1}/{options.repeat} {server} HTTP/{protocol} {job}: {sample}", file=sys.stderr)
                 except Missing as problem:
