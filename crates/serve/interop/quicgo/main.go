@@ -70,9 +70,17 @@ func resumption() error {
 // In the midst of a response the connection moves to another socket.
 func migration() error {
 	var connection *quic.Conn
+	// Both sockets tell connections apart in the same way: DialAddr would have connection IDs of no length.
 	dial := func(ctx context.Context, address string, config *tls.Config, options *quic.Config) (*quic.Conn, error) {
-		var err error
-		connection, err = quic.DialAddrEarly(ctx, address, config, options)
+		remote, err := net.ResolveUDPAddr("udp", address)
+		if err != nil {
+			return nil, err
+		}
+		socket, err := net.ListenUDP("udp", nil)
+		if err != nil {
+			return nil, err
+		}
+		connection, err = (&quic.Transport{Conn: socket}).DialEarly(ctx, remote, config, options)
 		return connection, err
 	}
 	transport := &http3.Transport{TLSClientConfig: session, Dial: dial}
