@@ -1,10 +1,10 @@
 //! A file server whose congestion control is chosen for each connection.
 //!
-//! Four parts that know little of each other: [`site`] answers a request's head with a response,
-//! whatever carries it; `choice` says what a connection is given, by its listener or by a policy; `tcp`
-//! carries HTTP/1.1 and HTTP/2 over the kernel's TCP, and puts in force what was chosen; `evidence` tells
-//! of each response what the kernel knows of its connection. What it is told by files may be replaced
-//! while it serves: policy, databases, certificate.
+//! Parts that know little of each other: [`site`] answers a request's head with a response, whatever
+//! carries it; `choice` says what a connection is given, by its listener or by a policy; `tcp` carries
+//! HTTP/1.1 and HTTP/2 over the kernel's TCP, `quic` HTTP/3 over uncork's QUIC, and both put in force what
+//! was chosen; `evidence` keeps what is known of each response and its connection, and `admin` tells
+//! operators. What it is told by files may be replaced while it serves: policy, databases, certificate.
 #![cfg(target_os = "linux")]
 
 mod admin;
@@ -18,6 +18,7 @@ mod quic;
 mod server;
 pub mod site;
 mod sources;
+mod spec;
 mod swap;
 mod tcp;
 
@@ -26,6 +27,7 @@ pub use error::ServeError;
 pub use evidence::{RecordsSpec, RecordsSummary};
 pub use identity::Identity;
 pub use limits::Limits;
-pub use server::{Server, ServerSpec};
+pub use server::Server;
 pub use sources::Reloaded;
+pub use spec::ServerSpec;
 pub use tcp::{ListenerSpec, Listening};
