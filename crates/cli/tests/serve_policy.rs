@@ -153,6 +153,7 @@ fn what_a_route_insists_on_is_told() {
         let told: Vec<_> = records
             .lines()
             .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+            .filter(|record| record["service"]["scope"] == "response")
             .map(|record| (record["cc"].clone(), record["choice"]["cc"].clone()))
             .collect();
         let expected = [(bbr.into(), "bbr".into()), ("reno".into(), "reno".into())];
