@@ -346,8 +346,9 @@ fn an_interrupted_run_goes_on() {
 #[test]
 fn the_second_interruption_ends_at_once() {
     let scratch = scratch("lab-twice");
-    // A run of a minute or so.
-    let child = start(&scratch, "run small.toml --set flow.main.transfer=10GB --seeds 1 -o out");
+    // A run of half a minute.
+    let long = "--set flow.main.transfer=100GB --set run.end=86400s --set run.sample=10s";
+    let child = start(&scratch, &format!("run small.toml {long} --seeds 1 -o out"));
     await_files(&scratch.path("out/runs"), 1);
     signal(&child, "INT");
     thread::sleep(Duration::from_millis(50));
