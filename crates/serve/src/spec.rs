@@ -58,7 +58,7 @@ impl ServerSpec {
     ///
     /// # Errors
     ///
-    /// Those of [`Server::start`].
+    /// Those of [`crate::Server::start`].
     pub fn check(&self) -> Result<Vec<String>, ServeError> {
         let prepared = self.prepare()?;
         // Sockets of tokio's need its runtime.
