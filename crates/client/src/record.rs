@@ -56,35 +56,6 @@ impl Heard {
 }
 
 /// A record of which nothing is known but whose it is.
-pub(crate) fn unknown(group: &str, cc: Option<&str>, flow: u32) -> FlowRecord {
-    FlowRecord {
-        engine: ENGINE.to_owned(),
-        group: group.to_owned(),
-        cc: cc.unwrap_or("unknown").to_owned(),
-        seed: 0,
-        flow,
-        start_ns: 0,
-        completion_ns: None,
-        first_byte_ns: None,
-        busy_ns: 0,
-        size_bytes: None,
-        bytes_delivered: 0,
-        bytes_delivered_early: 0,
-        bytes_acked: 0,
-        bytes_sent: 0,
-        bytes_retransmitted: 0,
-        packets_sent: 0,
-        packets_lost: 0,
-        packets_dropped_queue: 0,
-        packets_dropped_policer: 0,
-        packets_dropped_random: 0,
-        packets_marked: 0,
-        acks_dropped: 0,
-        timeouts: 0,
-        rtt_ms: None,
-        queue_ms: None,
-        playback: None,
-        service: None,
-        choice: None,
-    }
+fn unknown(group: &str, cc: Option<&str>, flow: u32) -> FlowRecord {
+    FlowRecord::blank(ENGINE, group, cc.unwrap_or("unknown"), (0, flow))
 }

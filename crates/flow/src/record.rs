@@ -69,6 +69,43 @@ pub struct FlowRecord {
     pub choice: Option<Choice>,
 }
 
+impl FlowRecord {
+    /// The record of flow `flow` of a run with the seed `seed` before anything is known of it but whose it
+    /// is: nothing happened, at the beginning of the run.
+    pub fn blank(engine: &str, group: &str, cc: &str, (seed, flow): (u64, u32)) -> Self {
+        Self {
+            engine: engine.to_owned(),
+            group: group.to_owned(),
+            cc: cc.to_owned(),
+            seed,
+            flow,
+            start_ns: 0,
+            completion_ns: None,
+            first_byte_ns: None,
+            busy_ns: 0,
+            size_bytes: None,
+            bytes_delivered: 0,
+            bytes_delivered_early: 0,
+            bytes_acked: 0,
+            bytes_sent: 0,
+            bytes_retransmitted: 0,
+            packets_sent: 0,
+            packets_lost: 0,
+            packets_dropped_queue: 0,
+            packets_dropped_policer: 0,
+            packets_dropped_random: 0,
+            packets_marked: 0,
+            acks_dropped: 0,
+            timeouts: 0,
+            rtt_ms: None,
+            queue_ms: None,
+            playback: None,
+            service: None,
+            choice: None,
+        }
+    }
+}
+
 /// How a playback went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Playback {

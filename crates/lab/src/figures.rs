@@ -78,34 +78,14 @@ fn share_of_link(payload: u64, span: TimeDelta, path: &PathSpec) -> f64 {
 pub(crate) fn record(start_ms: u64, completion_ms: Option<u64>, delivered: u64) -> FlowRecord {
     let quantiles = |min: f64| Some(uncork_flow::Quantiles { min, p50: min + 1.0, p95: min + 9.0 });
     FlowRecord {
-        engine: "sim".into(),
-        group: "cubic".into(),
-        cc: "cubic".into(),
-        seed: 1,
-        flow: 0,
         start_ns: start_ms * 1_000_000,
         completion_ns: completion_ms.map(|ms| ms * 1_000_000),
-        first_byte_ns: None,
-        busy_ns: 0,
-        size_bytes: None,
         bytes_delivered: delivered,
-        bytes_delivered_early: 0,
         bytes_acked: delivered,
         bytes_sent: delivered,
-        bytes_retransmitted: 0,
-        packets_sent: 0,
-        packets_lost: 0,
-        packets_dropped_queue: 0,
-        packets_dropped_policer: 0,
-        packets_dropped_random: 0,
-        packets_marked: 0,
-        acks_dropped: 0,
-        timeouts: 0,
         rtt_ms: quantiles(50.0),
         queue_ms: quantiles(0.0),
-        playback: None,
-        service: None,
-        choice: None,
+        ..FlowRecord::blank("sim", "cubic", "cubic", (1, 0))
     }
 }
 
