@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use uncork_flow::{Scope, Service};
+use uncork_flow::{Distribution, FlowRecord, Quantiles, Scope, Service};
 use uncork_policy::Origin;
+use uncork_units::TimeDelta;
 
 use super::metrics::Key;
 use crate::choice::InForce;
@@ -69,6 +70,28 @@ impl Labels {
         }
     }
 
+    /// What a record says of the connection, of something that was `in_force` from its `start`.
+    pub(crate) fn record(&self, in_force: &InForce, start: Instant) -> FlowRecord {
+        let group = &in_force.chosen().group;
+        FlowRecord {
+            start_ns: start.saturating_duration_since(self.epoch).as_nanos() as u64,
+            choice: in_force.choice(),
+            ..FlowRecord::blank("serve", group, in_force.cc(), (0, self.connection))
+        }
+    }
+
+    /// What the record of a response says of the service.
+    pub(crate) fn response(&self, about: &About, is_broken_off: bool) -> Service {
+        Service {
+            host: about.host.clone(),
+            status: Some(about.status),
+            object_bytes: about.object_bytes,
+            responses: 1,
+            broken_off: u64::from(is_broken_off),
+            ..self.service(Scope::Response, about.at, about.protocol)
+        }
+    }
+
     /// What all records of the connection say of the service.
     pub(crate) fn service(&self, scope: Scope, start: SystemTime, protocol: &str) -> Service {
         let since = start.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -92,6 +115,15 @@ impl Labels {
             app_limited_ns: None,
         }
     }
+}
+
+/// Where `rtts` lie. The smallest is the transport's own, over more than they are.
+pub(crate) fn quantiles(rtts: &Distribution, min: Option<TimeDelta>) -> Option<Quantiles> {
+    let mut quantiles = rtts.quantiles()?;
+    if let Some(min) = min {
+        quantiles.min = quantiles.min.min(min.as_nanos() as f64 / 1e6);
+    }
+    Some(quantiles)
 }
 
 /// A host as records have it: in lower case, without port, and no longer than names are.

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use uncork_diag::TcpInfo;
-use uncork_flow::{Distribution, FlowRecord, Quantiles, Scope, Service};
+use uncork_flow::{Distribution, FlowRecord, Service};
 use uncork_units::{Rate, TimeDelta};
 
-use super::about::{About, Labels};
+use super::about::{About, Labels, quantiles};
 use crate::choice::InForce;
 
 /// What is known of a response so far.
@@ -89,34 +89,21 @@ impl Exchange {
             Ending::BrokenOff => None,
         };
         FlowRecord {
-            engine: "serve".to_owned(),
-            group: self.in_force.chosen().group.clone(),
-            cc: self.in_force.cc().to_owned(),
-            seed: 0,
-            flow: labels.connection,
-            start_ns: self.began.saturating_duration_since(labels.epoch).as_nanos() as u64,
             completion_ns: completion,
             first_byte_ns: self.first.map(nanos),
             busy_ns: since(|info| info.busy_time.map_or(0, TimeDelta::as_nanos)),
             size_bytes: Some(self.size),
             bytes_delivered: if completion.is_some() { taken } else { taken.min(acked) },
-            bytes_delivered_early: 0,
             bytes_acked: acked,
             bytes_sent: since(|info| info.bytes_sent.unwrap_or(0)),
             bytes_retransmitted: since(|info| info.bytes_retrans.unwrap_or(0)),
             packets_sent: since(|info| info.data_segs_out.unwrap_or(0).into()),
             packets_lost: since(|info| info.total_retrans.into()),
-            packets_dropped_queue: 0,
-            packets_dropped_policer: 0,
-            packets_dropped_random: 0,
             packets_marked: since(|info| info.delivered_ce.unwrap_or(0).into()),
-            acks_dropped: 0,
             timeouts: since(|info| info.total_rto.unwrap_or(0).into()),
-            rtt_ms: quantiles(&self.rtts, Some(&self.last)),
-            queue_ms: None,
-            playback: None,
+            rtt_ms: quantiles(&self.rtts, self.last.min_rtt),
             service: Some(self.service(ending, labels)),
-            choice: self.in_force.choice(),
+            ..labels.record(&self.in_force, self.began)
         }
     }
 
@@ -126,25 +113,11 @@ impl Exchange {
             Some(last.as_nanos().saturating_sub(before.as_nanos()))
         };
         Service {
-            host: self.about.host.clone(),
-            status: Some(self.about.status),
-            object_bytes: self.about.object_bytes,
-            responses: 1,
-            broken_off: u64::from(ending == Ending::BrokenOff),
             min_rtt_ns: self.last.min_rtt.map(TimeDelta::as_nanos),
             delivery_rate_bps: self.last.delivery_rate.map(Rate::bits_per_sec),
             rwnd_limited_ns: limited(|info| info.rwnd_limited),
             sndbuf_limited_ns: limited(|info| info.sndbuf_limited),
-            ..labels.service(Scope::Response, self.about.at, self.about.protocol)
+            ..labels.response(&self.about, ending == Ending::BrokenOff)
         }
     }
-}
-
-/// Where `rtts` lie. The smallest is the kernel's own, over minutes.
-pub(super) fn quantiles(rtts: &Distribution, last: Option<&TcpInfo>) -> Option<Quantiles> {
-    let mut quantiles = rtts.quantiles()?;
-    if let Some(min) = last.and_then(|info| info.min_rtt) {
-        quantiles.min = quantiles.min.min(min.as_nanos() as f64 / 1e6);
-    }
-    Some(quantiles)
 }

@@ -13,7 +13,7 @@ mod shared;
 mod whole;
 mod wire;
 
-pub(crate) use about::{About, Labels, host_name};
+pub(crate) use about::{About, Labels, host_name, quantiles};
 pub(crate) use metrics::{CONTENT_TYPE as METRICS_TYPE, Metrics};
 pub(crate) use observer::Observer;
 pub(crate) use records::{Records, Writer};

@@ -7,8 +7,7 @@ use uncork_diag::TcpInfo;
 use uncork_flow::{Distribution, FlowRecord, Scope, Service};
 use uncork_units::TimeDelta;
 
-use super::about::{About, Labels};
-use super::exchange::quantiles;
+use super::about::{About, Labels, quantiles};
 use super::metrics::Totals;
 use crate::choice::InForce;
 
@@ -87,34 +86,20 @@ impl Whole {
             ..labels.service(Scope::Connection, date, self.protocol)
         };
         FlowRecord {
-            engine: "serve".to_owned(),
-            group: self.in_force.chosen().group.clone(),
-            cc: self.in_force.cc().to_owned(),
-            seed: 0,
-            flow: labels.connection,
-            start_ns: accepted.saturating_duration_since(labels.epoch).as_nanos() as u64,
             completion_ns: Some(nanos(closed)),
             first_byte_ns: self.first.map(nanos),
             busy_ns: count(|info| info.busy_time.map_or(0, TimeDelta::as_nanos)),
-            size_bytes: None,
             bytes_delivered: self.bytes_delivered,
-            bytes_delivered_early: 0,
             bytes_acked: count(|info| info.bytes_acked.unwrap_or(0)),
             bytes_sent: count(|info| info.bytes_sent.unwrap_or(0)),
             bytes_retransmitted: count(|info| info.bytes_retrans.unwrap_or(0)),
             packets_sent: count(|info| info.data_segs_out.unwrap_or(0).into()),
             packets_lost: count(|info| info.total_retrans.into()),
-            packets_dropped_queue: 0,
-            packets_dropped_policer: 0,
-            packets_dropped_random: 0,
             packets_marked: count(|info| info.delivered_ce.unwrap_or(0).into()),
-            acks_dropped: 0,
             timeouts: count(|info| info.total_rto.unwrap_or(0).into()),
-            rtt_ms: quantiles(&self.rtts, self.last.as_ref()),
-            queue_ms: None,
-            playback: None,
+            rtt_ms: quantiles(&self.rtts, self.last.and_then(|info| info.min_rtt)),
             service: Some(service),
-            choice: self.in_force.choice(),
+            ..labels.record(&self.in_force, accepted)
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use uncork_flow::{Distribution, FlowRecord, Quantiles, Scope, Service};
+use uncork_flow::{Distribution, FlowRecord, Service};
+use uncork_units::TimeDelta;
 
 use super::connection::Inner;
 use super::figures::Figures;
 use crate::choice::InForce;
-use crate::evidence::About;
+use crate::evidence::{About, quantiles};
 
 /// Round-trip times are noted no more often than this.
 const SAMPLES: Duration = Duration::from_millis(10);
@@ -87,57 +88,26 @@ impl Exchange {
         let acked = since(|figures| figures.acked_bytes);
         let completion = at.filter(|_| self.taken == self.size).map(nanos);
         let (first, end) = (self.first.map(nanos), at.unwrap_or(talk.scope.now()));
+        let min = after.rtt.map(|[.., min]| TimeDelta::from_nanos(min));
+        let service = Service {
+            min_rtt_ns: min.map(TimeDelta::as_nanos),
+            ..talk.labels.response(&evidence.about, completion.is_none())
+        };
         FlowRecord {
-            engine: "serve".to_owned(),
-            group: evidence.in_force.chosen().group.clone(),
-            cc: evidence.in_force.cc().to_owned(),
-            seed: 0,
-            flow: talk.labels.connection,
-            start_ns: self.began.saturating_duration_since(talk.labels.epoch).as_nanos() as u64,
             completion_ns: completion,
             first_byte_ns: first,
             busy_ns: first.map_or(0, |first| nanos(end).saturating_sub(first)),
             size_bytes: Some(self.size),
             bytes_delivered: if completion.is_some() { self.size } else { self.taken.min(acked) },
-            bytes_delivered_early: 0,
             bytes_acked: acked,
             bytes_sent: since(|figures| figures.sent_bytes),
             bytes_retransmitted: since(|figures| figures.lost_bytes),
             packets_sent: since(|figures| figures.packets),
             packets_lost: since(|figures| figures.lost_packets),
-            packets_dropped_queue: 0,
-            packets_dropped_policer: 0,
-            packets_dropped_random: 0,
             packets_marked: since(|figures| figures.ce_packets),
-            acks_dropped: 0,
-            timeouts: 0,
-            rtt_ms: rtt(evidence, after),
-            queue_ms: None,
-            playback: None,
-            service: Some(service(evidence, after, completion.is_some(), talk)),
-            choice: evidence.in_force.choice(),
+            rtt_ms: quantiles(&evidence.rtts, min),
+            service: Some(service),
+            ..talk.labels.record(&evidence.in_force, self.began)
         }
     }
-}
-
-fn service(evidence: &Evidence, after: &Figures, is_whole: bool, talk: &Inner) -> Service {
-    let About { at, protocol, host, status, object_bytes } = &evidence.about;
-    Service {
-        host: host.clone(),
-        status: Some(*status),
-        object_bytes: *object_bytes,
-        responses: 1,
-        broken_off: u64::from(!is_whole),
-        min_rtt_ns: after.rtt.map(|[.., min]| min),
-        ..talk.labels.service(Scope::Response, *at, protocol)
-    }
-}
-
-/// The smallest is the connection's.
-fn rtt(evidence: &Evidence, after: &Figures) -> Option<Quantiles> {
-    let mut quantiles = evidence.rtts.quantiles()?;
-    if let Some([.., min]) = after.rtt {
-        quantiles.min = quantiles.min.min(min as f64 / 1e6);
-    }
-    Some(quantiles)
 }

@@ -21,7 +21,7 @@ fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
 
 /// A response of 1 MB in half a second.
 fn response(host: &str, client: &str) -> FlowRecord {
-    let plain = record(1, "response");
+    let plain = record(1, Scope::Response);
     let service = Service {
         protocol: "h2".to_owned(),
         listener: "[::1]:443".to_owned(),

@@ -1,11 +1,16 @@
 use std::fs;
+use std::net::Ipv6Addr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
+use std::time::UNIX_EPOCH;
 
-use uncork_flow::{FlowRecord, read_flows, read_json_lines};
+use uncork_flow::{FlowRecord, Scope, Service, read_flows, read_json_lines};
+use uncork_policy::Origin;
 
 use super::*;
+use crate::clock;
+use crate::evidence::Labels;
 
 /// A directory that is gone at the end.
 struct Scratch(PathBuf);
@@ -28,33 +33,11 @@ impl Drop for Scratch {
 }
 
 /// The record of a response, or of a connection.
-pub(crate) fn record(flow: u32, scope: &str) -> FlowRecord {
-    let zeros = [
-        "seed",
-        "start_ns",
-        "busy_ns",
-        "bytes_delivered",
-        "bytes_delivered_early",
-        "bytes_acked",
-        "bytes_sent",
-        "bytes_retransmitted",
-        "packets_sent",
-        "packets_lost",
-        "packets_dropped_queue",
-        "packets_dropped_policer",
-        "packets_dropped_random",
-        "packets_marked",
-        "acks_dropped",
-        "timeouts",
-    ]
-    .map(|name| format!("\"{name}\":0,"))
-    .concat();
-    let service = format!(
-        r#""service":{{"scope":"{scope}","start_unix_ns":1,"protocol":"h1","listener":"[::1]:1","responses":1,"broken_off":0}}"#
-    );
-    let line =
-        format!(r#"{{"engine":"serve","group":"g","cc":"bbr","flow":{flow},{zeros}{service}}}"#);
-    read_json_lines(line.as_bytes()).expect("a record").remove(0)
+pub(crate) fn record(flow: u32, scope: Scope) -> FlowRecord {
+    let (number, client) = ((flow, clock::now()), Ipv6Addr::LOCALHOST.into());
+    let labels = Labels::new(number, &"[::1]:1".into(), client, Origin::default());
+    let service = Service { responses: 1, ..labels.service(scope, UNIX_EPOCH, "h1") };
+    FlowRecord { service: Some(service), ..FlowRecord::blank("serve", "g", "bbr", (0, flow)) }
 }
 
 fn end(records: Records, writer: Writer) -> RecordsSummary {
@@ -82,16 +65,16 @@ fn a_directory_gets_a_file_for_so_many_records() {
     let scratch = Scratch::new();
     let spec = RecordsSpec { rows: 600, ..RecordsSpec::new(&scratch.0) };
     let (records, writer) = spec.open().expect("opens");
-    let sent: Vec<_> = (0..1500).map(|flow| record(flow, "response")).collect();
+    let sent: Vec<_> = (0..1500).map(|flow| record(flow, Scope::Response)).collect();
     for record in &sent {
         records.leave(record.clone());
     }
-    records.leave(record(7, "connection"));
+    records.leave(record(7, Scope::Connection));
     assert_eq!(end(records, writer), RecordsSummary { written: 1501, lost: 0 });
     let (names, responses, connections) = tables(&scratch.0);
     assert!((3..=4).contains(&names.len()), "{names:?}");
     assert!(responses == sent);
-    assert_eq!(connections, [record(7, "connection")]);
+    assert_eq!(connections, [record(7, Scope::Connection)]);
 }
 
 #[test]
@@ -99,11 +82,11 @@ fn a_directory_gets_a_file_when_it_is_time() {
     let scratch = Scratch::new();
     let spec = RecordsSpec { every: Duration::from_millis(20), ..RecordsSpec::new(&scratch.0) };
     let (records, writer) = spec.open().expect("opens");
-    records.leave(record(1, "response"));
+    records.leave(record(1, Scope::Response));
     while records.tally().summary().written == 0 {
         thread::sleep(Duration::from_millis(5));
     }
-    assert_eq!(tables(&scratch.0).1, [record(1, "response")]);
+    assert_eq!(tables(&scratch.0).1, [record(1, Scope::Response)]);
     assert_eq!(end(records, writer).written, 1);
     assert_eq!(tables(&scratch.0).0.len(), 1, "nothing to write, no file");
 }
@@ -116,7 +99,7 @@ fn no_reader_sees_a_part_of_a_file() {
     let (records, writer) = spec.open().expect("opens");
     let leaving = thread::spawn(move || {
         for flow in 0..3000 {
-            records.leave(record(flow, "response"));
+            records.leave(record(flow, Scope::Response));
         }
         end(records, writer)
     });
@@ -141,24 +124,24 @@ fn lines_go_on_in_a_new_file_when_the_old_one_was_renamed() {
     let scratch = Scratch::new();
     let (path, old) = (scratch.0.join("log.jsonl"), scratch.0.join("log.jsonl.1"));
     let (records, writer) = RecordsSpec::new(&path).open().expect("opens");
-    records.leave(record(1, "response"));
+    records.leave(record(1, Scope::Response));
     while records.tally().summary().written == 0 {
         thread::sleep(Duration::from_millis(5));
     }
     fs::rename(&path, &old).expect("renamed");
     records.reopen();
-    records.leave(record(2, "response"));
+    records.leave(record(2, Scope::Response));
     assert_eq!(end(records, writer), RecordsSummary { written: 2, lost: 0 });
     let read = |path: &Path| read_json_lines(fs::read(path).expect("a file").as_slice());
-    assert_eq!(read(&old).expect("lines"), [record(1, "response")]);
-    assert_eq!(read(&path).expect("lines"), [record(2, "response")]);
+    assert_eq!(read(&old).expect("lines"), [record(1, Scope::Response)]);
+    assert_eq!(read(&path).expect("lines"), [record(2, Scope::Response)]);
 }
 
 #[test]
 fn a_full_disk_costs_records_and_is_told_once() {
     let (records, writer) = RecordsSpec::new("/dev/full").open().expect("opens");
     for flow in 0..5 {
-        records.leave(record(flow, "response"));
+        records.leave(record(flow, Scope::Response));
         while records.tally().summary().lost <= u64::from(flow) {
             thread::sleep(Duration::from_millis(1));
         }
