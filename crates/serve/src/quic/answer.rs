@@ -7,21 +7,19 @@ use std::task::Poll;
 use bytes::Buf;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body::Body;
 use tokio::time::timeout;
 use uncork_h3::{BidiStream, Payload, Priority, Transport};
 
 use super::connection::{Inner, Talk};
 use super::exchange::Exchange;
-use crate::choice::{Asked, host};
+use crate::choice::{Asked, SERVER_TIMING, host};
 use crate::clock;
 use crate::evidence::{About, host_name};
-use crate::site::{Answer, SiteBody};
+use crate::site::{Answer, SiteBody, unwanted};
 
 type Stream = RequestStream<BidiStream, Payload>;
-
-const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// Answers a request. What goes wrong is the client's, or ends the stream so that it sees it.
 pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: Talk) {
@@ -68,7 +66,7 @@ fn respond(
 ) -> (Response<SiteBody>, Exchange) {
     let at = clock::today();
     let (mut response, object_bytes, in_force) = if has_body {
-        (unwanted(), None, talk.steering.in_force())
+        (unwanted(request.version()), None, talk.steering.in_force())
     } else {
         let Answer { response, path, object_bytes } = talk.shared.site.respond(request, at);
         let asked = Asked::new(request, path.as_deref(), object_bytes);
@@ -86,14 +84,6 @@ fn respond(
     };
     let exchange = Exchange::new(began, response.body().len(), in_force, about, talk);
     (response, exchange)
-}
-
-/// Nothing here reads what a request brings.
-fn unwanted() -> Response<SiteBody> {
-    let mut response = Response::new(SiteBody::default());
-    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
-    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-    response
 }
 
 /// Gives all of it to be sent; nothing if that cannot be.

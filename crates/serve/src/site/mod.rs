@@ -13,4 +13,5 @@ mod target;
 
 pub use body::SiteBody;
 pub use options::SiteOptions;
+pub(crate) use respond::unwanted;
 pub use respond::{Answer, Site};

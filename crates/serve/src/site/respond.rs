@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, header,
+};
 
 use super::body::SiteBody;
 use super::conditional::{Outcome, Validators};
@@ -269,6 +271,17 @@ fn status(code: StatusCode) -> Response<SiteBody> {
 fn empty(code: StatusCode) -> Response<SiteBody> {
     let mut response = Response::new(SiteBody::default());
     *response.status_mut() = code;
+    response
+}
+
+/// Refuses what a request brings: nothing here reads it, and before HTTP/2 the connection cannot go on
+/// behind it.
+pub(crate) fn unwanted(version: Version) -> Response<SiteBody> {
+    let mut response = empty(StatusCode::PAYLOAD_TOO_LARGE);
+    put(&mut response, header::CONTENT_LENGTH, "0");
+    if version < Version::HTTP_2 {
+        put(&mut response, header::CONNECTION, "close");
+    }
     response
 }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Buf, Bytes};
-use http::{HeaderValue, Request, Response, StatusCode, Version, header};
+use http::{HeaderValue, Request, Response, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
-use crate::choice::{Asked, host};
+use crate::choice::{Asked, SERVER_TIMING, host};
 use crate::clock;
 use crate::evidence::{About, Observer, Wire, host_name};
-use crate::site::{Answer, Site, SiteBody};
+use crate::site::{Answer, Site, SiteBody, unwanted};
 
 /// What answers the requests of a connection.
 #[derive(Clone, Debug)]
@@ -46,8 +46,7 @@ impl Answerer {
             (unwanted(request.version()), None, self.steering.in_force())
         };
         if let Some(timing) = in_force.timing() {
-            let name = http::HeaderName::from_static("server-timing");
-            response.headers_mut().insert(name, timing.clone());
+            response.headers_mut().insert(SERVER_TIMING, timing.clone());
         }
         if let Some(alternative) = &self.alternative {
             response.headers_mut().insert(header::ALT_SVC, alternative.clone());
@@ -82,17 +81,6 @@ async fn is_empty<B: Body + Unpin>(mut body: B) -> bool {
         }
     }
     true
-}
-
-/// Nothing here reads what a request brings; the connection cannot go on behind it.
-fn unwanted(version: Version) -> Response<SiteBody> {
-    let mut response = Response::new(SiteBody::default());
-    *response.status_mut() = StatusCode::PAYLOAD_TOO_LARGE;
-    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
-    if version < Version::HTTP_2 {
-        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    }
-    response
 }
 
 /// A body that tells how much of it was taken, however it ends.
