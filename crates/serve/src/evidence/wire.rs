@@ -20,6 +20,17 @@ pub(crate) struct Patience {
     pub(crate) stall: Duration,
 }
 
+impl Patience {
+    /// How long nothing may happen on a connection that is answering a request, or has done so.
+    pub(crate) fn span(&self, is_answering: bool, has_served: bool) -> Duration {
+        match (is_answering, has_served) {
+            (false, false) => self.head,
+            (false, true) => self.idle,
+            (true, _) => self.stall,
+        }
+    }
+}
+
 /// A connection as those see it who write to it, who wait for it, and who tell of it.
 #[derive(Debug)]
 pub(crate) struct Wire {
@@ -142,12 +153,7 @@ impl Wire {
     /// When it has done nothing for too long, unless it does something before.
     pub(crate) fn deadline(&self, patience: &Patience) -> Instant {
         let ledger = self.ledger();
-        ledger.last_progress
-            + match (ledger.open, ledger.has_served) {
-                (0, false) => patience.head,
-                (0, true) => patience.idle,
-                _ => patience.stall,
-            }
+        ledger.last_progress + patience.span(ledger.open > 0, ledger.has_served)
     }
 
     /// Whether a request is being answered.

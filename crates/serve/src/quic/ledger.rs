@@ -66,12 +66,7 @@ impl Ledger {
 
     /// When nothing has happened for too long, unless it does before.
     pub(super) fn deadline(&self, patience: &Patience) -> Instant {
-        self.last_progress
-            + match (self.exchanges.is_empty(), self.has_served) {
-                (true, false) => patience.head,
-                (true, true) => patience.idle,
-                (false, _) => patience.stall,
-            }
+        self.last_progress + patience.span(!self.is_idle(), self.has_served)
     }
 
     /// When to look for it.
