@@ -22,4 +22,4 @@ pub use client::Client;
 pub use payload::Payload;
 pub use priority::Priority;
 pub use session::{Bounds, Scope, Session};
-pub use transport::{BidiStream, Opener, RecvStream, SendStream, Transport};
+pub use transport::{BidiStream, RecvStream, SendStream, Transport};

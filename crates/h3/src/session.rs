@@ -18,7 +18,7 @@ use crate::error;
 use crate::payload::{Payload, Slot};
 use crate::priority::Priority;
 use crate::stream::Sending;
-use crate::transport::{Opener, Transport};
+use crate::transport::Transport;
 
 /// What a peer may have us hold, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Session {
 
     /// What `h3` is built on.
     pub fn transport(&self) -> Transport {
-        Transport(Opener { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot) })
+        Transport { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot) }
     }
 
     /// What futures are given.

@@ -18,12 +18,9 @@ use crate::stream::{Receiving, Sending};
 /// A frame up to this size is copied into one piece at once.
 const SMALL: usize = 4096;
 
-/// A connection.
-pub struct Transport(pub(crate) Opener);
-
-/// What opens streams.
+/// A connection, which opens and accepts streams. Clones are of the same.
 #[derive(Clone)]
-pub struct Opener {
+pub struct Transport {
     pub(crate) core: Shared,
     pub(crate) slot: Slot,
 }
@@ -47,7 +44,7 @@ pub struct BidiStream {
     recv: RecvStream,
 }
 
-impl Opener {
+impl Transport {
     fn send(&self, id: StreamId) -> SendStream {
         SendStream { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot), id }
     }
@@ -89,7 +86,7 @@ impl Opener {
     }
 }
 
-impl OpenStreams<Payload> for Opener {
+impl OpenStreams<Payload> for Transport {
     type BidiStream = BidiStream;
     type SendStream = SendStream;
 
@@ -116,50 +113,27 @@ impl OpenStreams<Payload> for Opener {
     }
 }
 
-impl OpenStreams<Payload> for Transport {
-    type BidiStream = BidiStream;
-    type SendStream = SendStream;
-
-    fn poll_open_bidi(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<BidiStream, StreamErrorIncoming>> {
-        self.0.poll_open_bidi(context)
-    }
-
-    fn poll_open_send(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<SendStream, StreamErrorIncoming>> {
-        self.0.poll_open_send(context)
-    }
-
-    fn close(&mut self, code: Code, reason: &[u8]) {
-        self.0.close(code, reason);
-    }
-}
-
 impl quic::Connection<Payload> for Transport {
     type RecvStream = RecvStream;
-    type OpenStreams = Opener;
+    type OpenStreams = Self;
 
     fn poll_accept_recv(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<RecvStream, ConnectionErrorIncoming>> {
-        self.0.poll_accept(context, Dir::Uni).map_ok(|id| self.0.recv(id))
+        self.poll_accept(context, Dir::Uni).map_ok(|id| self.recv(id))
     }
 
     fn poll_accept_bidi(
         &mut self,
         context: &mut Context<'_>,
     ) -> Poll<Result<BidiStream, ConnectionErrorIncoming>> {
-        let bidi = |id| BidiStream { send: self.0.send(id), recv: self.0.recv(id) };
-        self.0.poll_accept(context, Dir::Bi).map_ok(bidi)
+        let bidi = |id| BidiStream { send: self.send(id), recv: self.recv(id) };
+        self.poll_accept(context, Dir::Bi).map_ok(bidi)
     }
 
-    fn opener(&self) -> Opener {
-        self.0.clone()
+    fn opener(&self) -> Self {
+        self.clone()
     }
 }
 

@@ -14,9 +14,9 @@ use super::connection::Ask;
 use super::error::ClientError;
 use crate::payload::Payload;
 use crate::session::Scope;
-use crate::transport::{BidiStream, Opener, Transport};
+use crate::transport::{BidiStream, Transport};
 
-type Requests = SendRequest<Opener, Payload>;
+type Requests = SendRequest<Transport, Payload>;
 type Stream = RequestStream<BidiStream, Payload>;
 
 /// Talks until nobody asks any more.
