@@ -2,18 +2,14 @@
 
 use serde::Serialize;
 
+use crate::csv_text::csv_text;
 use crate::document::{ColumnResult, CompareDocument};
 use crate::number::rounded;
 
 /// A header line and a line for each result, with the names of the JSON form, flattened. Absent
 /// figures are empty.
 pub fn compare_csv(document: &CompareDocument) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for result in &document.results {
-        writer.serialize(Row::of(result)).expect("flat rows into memory");
-    }
-    let bytes = writer.into_inner().expect("memory takes every byte");
-    String::from_utf8(bytes).expect("made of strings")
+    csv_text(|csv| document.results.iter().try_for_each(|result| csv.serialize(Row::of(result))))
 }
 
 #[derive(Serialize)]

@@ -6,6 +6,7 @@
 
 mod compare_csv;
 mod compare_table;
+mod csv_text;
 mod curves;
 mod document;
 mod escape;

@@ -1,6 +1,7 @@
 //! Results as comma-separated values, in the long form that data frames like.
 
 use super::document::{Cell, ClassResult, LabDocument, Metric};
+use crate::csv_text::csv_text;
 use crate::number::rounded;
 
 /// Columns after those of the matrix.
@@ -11,19 +12,18 @@ const COLUMNS: [&str; 10] =
 /// axis of the matrix, then the class and the estimate, in the document's units. Ends of intervals
 /// that are unknown are empty.
 pub fn lab_csv(document: &LabDocument) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let keys = document.axes.iter().map(|axis| axis.key.as_str());
-    writer.write_record(keys.chain(COLUMNS)).expect("text into memory");
-    for cell in &document.cells {
-        for class in &cell.classes {
-            for metric in &class.metrics {
-                let record = record(document, cell, class, metric);
-                writer.write_record(record).expect("as many fields as the header, into memory");
+    csv_text(|csv| {
+        let keys = document.axes.iter().map(|axis| axis.key.as_str());
+        csv.write_record(keys.chain(COLUMNS))?;
+        for cell in &document.cells {
+            for class in &cell.classes {
+                for metric in &class.metrics {
+                    csv.write_record(record(document, cell, class, metric))?;
+                }
             }
         }
-    }
-    let bytes = writer.into_inner().expect("memory takes every byte");
-    String::from_utf8(bytes).expect("made of strings")
+        Ok(())
+    })
 }
 
 fn record(

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use uncork_flow::quantile;
 
 use super::{column, figure, figures, words};
+use crate::csv_text::csv_text;
 use crate::number::{bytes, rate, seconds};
 use crate::table::{Style, Table, printable, push_line};
 use crate::words::counted;
@@ -155,8 +156,7 @@ fn together(all: &[TransferFigures]) -> String {
 
 /// A header line and a line for each download, with the names of the JSON form.
 pub fn get_csv(document: &GetDocument) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for transfer in &document.transfers {
+    let row = |transfer: &TransferFigures| {
         let mut row = transfer.clone();
         for value in [
             &mut row.resolve_ms,
@@ -169,10 +169,9 @@ pub fn get_csv(document: &GetDocument) -> String {
         }
         row.start_s = figure(Some(row.start_s)).unwrap_or_default();
         row.time_s = figure(Some(row.time_s)).unwrap_or_default();
-        writer.serialize(row).expect("flat rows into memory");
-    }
-    let bytes = writer.into_inner().expect("memory takes every byte");
-    String::from_utf8(bytes).expect("made of strings")
+        row
+    };
+    csv_text(|csv| document.transfers.iter().map(row).try_for_each(|row| csv.serialize(row)))
 }
 
 #[cfg(test)]

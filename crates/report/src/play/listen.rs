@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use uncork_flow::{mean, quantile};
 
 use super::{column, figure, figures, words};
+use crate::csv_text::csv_text;
 use crate::number::{percent, rate, seconds, short};
 use crate::table::{Style, Table, printable, push_line};
 use crate::words::counted;
@@ -206,8 +207,7 @@ fn together(audience: &AudienceFigures) -> Vec<String> {
 
 /// A header line and a line for each listener, with the names of the JSON form.
 pub fn listen_csv(document: &ListenDocument) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    for listener in &document.listeners {
+    let row = |listener: &ListenerFigures| {
         let mut row = listener.clone();
         for value in [
             &mut row.connect_ms,
@@ -220,10 +220,9 @@ pub fn listen_csv(document: &ListenDocument) -> String {
         for value in [&mut row.click_s, &mut row.stalled_s, &mut row.played_s] {
             *value = figure(Some(*value)).unwrap_or_default();
         }
-        writer.serialize(row).expect("flat rows into memory");
-    }
-    let bytes = writer.into_inner().expect("memory takes every byte");
-    String::from_utf8(bytes).expect("made of strings")
+        row
+    };
+    csv_text(|csv| document.listeners.iter().map(row).try_for_each(|row| csv.serialize(row)))
 }
 
 #[cfg(test)]
