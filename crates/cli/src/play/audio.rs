@@ -1,9 +1,6 @@
 //! `uncork play audio`: listeners, and what they experience.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use uncork_client::{ClientError, Heard, ListenSpec, Tally};
+use uncork_client::{ClientError, Heard, ListenSpec};
 use uncork_play::{AudioSpec, Transfer};
 use uncork_report::play::{
     AudienceFigures, ListenDocument, ListenerFigures, listen_csv, listen_table,
@@ -11,10 +8,9 @@ use uncork_report::play::{
 use uncork_units::TimeDelta;
 
 use super::args::AudioArgs;
-use super::{append, open, refused, watch};
+use super::measure::measure;
 use crate::args::{Format, command_line, shown};
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
 use crate::{color, stdout};
 
 /// Each has a connection, and its descriptor.
@@ -22,15 +18,9 @@ const MOST_LISTENERS: u32 = 100_000;
 
 pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
-    let records = args.shown.records.as_deref().map(|path| Ok((path, open(path)?))).transpose()?;
-    let stop = flag_on_signal()?;
-    let tally = Arc::new(Tally::default());
-    let work = || uncork_client::listen(&spec, &stop, &tally);
-    let heard = watch::watch(args.shown.quiet, (spec.listeners, "listeners"), &tally, work);
-    let heard = heard.map_err(|error| refused(&error))?;
-    if let Some((path, file)) = records {
-        append(path, file, &heard.iter().flat_map(Heard::records).collect::<Vec<_>>())?;
-    }
+    let work = |stop: &_, tally: &_| uncork_client::listen(&spec, stop, tally);
+    let what = (spec.listeners, "listeners");
+    let (heard, is_stopped) = measure(&args.shown, what, work, Heard::records)?;
     let document = document(&heard);
     let text = match args.shown.format {
         Format::Human => listen_table(&document, color::style(args.shown.color)),
@@ -38,7 +28,7 @@ pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
         Format::Csv => listen_csv(&document),
     };
     stdout::write(text.as_bytes())?;
-    if stop.load(Ordering::Relaxed) {
+    if is_stopped {
         let (clicked, all) = (heard.len(), spec.listeners);
         return Err(Failure::Interrupted(format!("{clicked} of {all} listeners had clicked")));
     }

@@ -1,31 +1,21 @@
 //! `uncork play get`: downloads, measured.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
-
-use uncork_client::{ClientError, Connections, Fetched, GetSpec, Tally, Version};
-use uncork_flow::FlowRecord;
+use uncork_client::{ClientError, Connections, Fetched, GetSpec, Version};
 use uncork_report::play::{GetDocument, TransferFigures, get_csv, get_table};
 use uncork_units::TimeDelta;
 
 use super::args::GetArgs;
-use super::{append, open, refused, watch};
+use super::measure::measure;
 use crate::args::{Format, command_line, shown};
 use crate::failure::Failure;
-use crate::lab::flag_on_signal;
 use crate::{color, stdout};
 
 pub(super) fn get(args: &GetArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
-    let records = args.shown.records.as_deref().map(|path| Ok((path, open(path)?))).transpose()?;
-    let stop = flag_on_signal()?;
-    let tally = Arc::new(Tally::default());
-    let work = || uncork_client::get(&spec, &stop, &tally);
-    let fetched = watch::watch(args.shown.quiet, (spec.count(), "downloads"), &tally, work);
-    let fetched = fetched.map_err(|error| refused(&error))?;
-    if let Some((path, file)) = records {
-        append(path, file, &fetched.iter().map(Fetched::record).collect::<Vec<FlowRecord>>())?;
-    }
+    let work = |stop: &_, tally: &_| uncork_client::get(&spec, stop, tally);
+    let records = |fetched: &Fetched| [fetched.record()];
+    let what = (spec.count(), "downloads");
+    let (fetched, is_stopped) = measure(&args.shown, what, work, records)?;
     let document = document(&fetched);
     let text = match args.shown.format {
         Format::Human => get_table(&document, color::style(args.shown.color)),
@@ -33,7 +23,7 @@ pub(super) fn get(args: &GetArgs) -> Result<(), Failure> {
         Format::Csv => get_csv(&document),
     };
     stdout::write(text.as_bytes())?;
-    if stop.load(Ordering::Relaxed) {
+    if is_stopped {
         let (begun, all) = (fetched.len(), spec.count());
         return Err(Failure::Interrupted(format!("{begun} of {all} downloads had begun")));
     }

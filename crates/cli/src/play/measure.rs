@@ -1,0 +1,55 @@
+//! What downloads and listeners have in common: signals, progress, records.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use uncork_client::{ClientError, Tally};
+use uncork_flow::{FlowRecord, write_json_lines};
+
+use super::args::ShownArgs;
+use super::watch::watch;
+use crate::failure::Failure;
+use crate::lab::flag_on_signal;
+
+/// Does `work` until it is done or a signal says stop, and shows how many of `total` things called `what`
+/// are. The `records` of each are appended to the file that is wanted, which is there before anything
+/// begins. Gives what came of it, and whether a signal came.
+pub(super) fn measure<T, R: IntoIterator<Item = FlowRecord>>(
+    shown: &ShownArgs,
+    (total, what): (usize, &str),
+    work: impl FnOnce(&Arc<AtomicBool>, &Arc<Tally>) -> Result<Vec<T>, ClientError>,
+    records: impl FnMut(&T) -> R,
+) -> Result<(Vec<T>, bool), Failure> {
+    let file = shown.records.as_deref().map(|path| Ok((path, open(path)?))).transpose()?;
+    let stop = flag_on_signal()?;
+    let tally = Arc::new(Tally::default());
+    let done = watch(shown.quiet, (total, what), &tally, || work(&stop, &tally));
+    let done = done.map_err(|error| refused(&error))?;
+    if let Some((path, file)) = file {
+        append(path, file, &done.iter().flat_map(records).collect::<Vec<_>>())?;
+    }
+    Ok((done, stop.load(Ordering::Relaxed)))
+}
+
+fn refused(error: &ClientError) -> Failure {
+    let message = error.to_string();
+    if error.is_usage() { Failure::Usage(message) } else { Failure::Environment(message) }
+}
+
+fn open(path: &Path) -> Result<impl Write + use<>, Failure> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    file.map(BufWriter::new).map_err(|error| unwritable(path, &error))
+}
+
+fn append(path: &Path, mut file: impl Write, records: &[FlowRecord]) -> Result<(), Failure> {
+    let written = write_json_lines(&mut file, records).map_err(io::Error::other);
+    written.and_then(|()| file.flush()).map_err(|error| unwritable(path, &error))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let path = path.display();
+    Failure::Environment(format!("cannot write records to '{path}': {error}"))
+}
