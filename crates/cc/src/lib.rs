@@ -97,6 +97,7 @@ mod filter;
 mod full_pipe;
 mod hystart;
 mod inheritance;
+mod initial_window;
 #[cfg(test)]
 mod link;
 mod loss_window;
@@ -119,6 +120,7 @@ pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token,
 };
 pub use inheritance::Inheritance;
+pub use initial_window::{InitialWindow, InitialWindowError};
 pub use resume::{ResumeHint, ResumePhase};
 pub use spec::{Algorithm, CcSpec, SpecError};
 /// Times, rates and ratios.

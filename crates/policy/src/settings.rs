@@ -1,10 +1,9 @@
 //! What a connection is given.
 
 use std::fmt;
-use std::str::FromStr;
 
-use uncork_cc::{Algorithm, CcSpec};
-use uncork_units::{ByteCount, Rate};
+use uncork_cc::{Algorithm, CcSpec, InitialWindow};
+use uncork_units::Rate;
 
 /// What a connection is given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,24 +19,6 @@ pub struct Settings {
     pub pacing_cap: Option<Rate>,
 }
 
-/// A congestion window to begin with. Written `10p` or `32KiB`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InitialWindow {
-    /// Packets of the connection's size.
-    Packets(u32),
-    /// Bytes.
-    Bytes(ByteCount),
-}
-
-/// Why a text is no window to begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InitialWindowError {
-    /// It is no number with a unit that a window has.
-    NoUnit,
-    /// It is less than a packet, or more than any network takes at once.
-    OutOfRange,
-}
-
 /// What connections are given if nothing says what.
 impl Default for Settings {
     fn default() -> Self {
@@ -45,59 +26,6 @@ impl Default for Settings {
         Self { quic, tcp: None, initial_window: None, pacing_cap: None }
     }
 }
-
-impl InitialWindow {
-    const PACKETS: std::ops::RangeInclusive<u32> = 1..=1000;
-    /// The smallest packet that QUIC must be able to send (RFC 9000 §14), to a thousand of 1500.
-    const BYTES: std::ops::RangeInclusive<u64> = 1200..=1_500_000;
-
-    /// The window in bytes, of packets that carry `payload` bytes.
-    pub fn bytes(self, payload: u16) -> u64 {
-        match self {
-            Self::Packets(packets) => u64::from(packets) * u64::from(payload),
-            Self::Bytes(bytes) => bytes.as_u64(),
-        }
-    }
-}
-
-impl FromStr for InitialWindow {
-    type Err = InitialWindowError;
-
-    fn from_str(text: &str) -> Result<Self, InitialWindowError> {
-        if let Some(packets) = text.strip_suffix('p') {
-            let packets = packets.trim_end().parse().map_err(|_| InitialWindowError::NoUnit)?;
-            let known = Self::PACKETS.contains(&packets);
-            return known.then_some(Self::Packets(packets)).ok_or(InitialWindowError::OutOfRange);
-        }
-        let bytes: ByteCount = text.parse().map_err(|_| InitialWindowError::NoUnit)?;
-        let known = Self::BYTES.contains(&bytes.as_u64());
-        known.then_some(Self::Bytes(bytes)).ok_or(InitialWindowError::OutOfRange)
-    }
-}
-
-impl fmt::Display for InitialWindow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Packets(packets) => write!(f, "{packets}p"),
-            Self::Bytes(bytes) => write!(f, "{bytes}"),
-        }
-    }
-}
-
-impl fmt::Display for InitialWindowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoUnit => {
-                "an initial window is a number of packets or of bytes: write 10p or 32KiB"
-            }
-            Self::OutOfRange => {
-                "no connection begins with such a window: write 1p to 1000p, or 1200B to 1500kB"
-            }
-        })
-    }
-}
-
-impl std::error::Error for InitialWindowError {}
 
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,29 +37,6 @@ impl fmt::Display for Settings {
         match self.pacing_cap {
             Some(cap) => write!(f, ", pacing cap {cap}"),
             None => Ok(()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_are_read_and_printed() {
-        for (text, bytes) in [("10p", 12_000), ("32KiB", 32_768), ("1200B", 1200)] {
-            let window: InitialWindow = text.parse().expect("a window");
-            assert_eq!((window.to_string().as_str(), window.bytes(1200)), (text, bytes));
-        }
-        for text in ["10", "", "p", "-1p", "1.5p", "10 packets", "10mbit"] {
-            assert_eq!(text.parse::<InitialWindow>(), Err(InitialWindowError::NoUnit), "{text}");
-        }
-        for text in ["0p", "1001p", "1199B", "2MB"] {
-            assert_eq!(
-                text.parse::<InitialWindow>(),
-                Err(InitialWindowError::OutOfRange),
-                "{text}"
-            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use noq_proto::{ClientConfig, ServerConfig, TransportConfig, crypto};
 use uncork_cc::CcSpec;
-use uncork_quic::Handle;
+use uncork_quic::{Choice, Handle};
 
 /// What all connections of a server have in common.
 #[derive(Clone)]
@@ -27,15 +27,15 @@ impl Server {
         Arc::new(self.base.clone())
     }
 
-    /// What a connection is accepted with: `spec` controls its congestion, until `choose` knows better
+    /// What a connection is accepted with: it sends as `choice` says, until `choose` knows better
     /// when the client has said which server it wants. Each connection wants a `seed` of its own.
     pub fn accept(
         &self,
-        spec: CcSpec,
+        choice: Choice,
         seed: u64,
-        choose: impl Fn(Option<&str>) -> Option<CcSpec> + Send + Sync + 'static,
+        choose: impl Fn(Option<&str>) -> Option<Choice> + Send + Sync + 'static,
     ) -> (Handle, Arc<ServerConfig>) {
-        let cc = Handle::new(spec, seed, self.epoch);
+        let cc = Handle::new(choice, seed, self.epoch);
         let mut config = self.base.clone();
         config.crypto = cc.server(Arc::clone(&self.base.crypto), choose);
         config.transport = with(&self.transport, &cc);
@@ -63,7 +63,7 @@ impl Client {
 
     /// What [`crate::Host::connect`] wants. Each connection wants a `seed` of its own.
     pub fn begin(&self, spec: CcSpec, seed: u64) -> (Handle, ClientConfig) {
-        let cc = Handle::new(spec, seed, self.epoch);
+        let cc = Handle::new(spec.into(), seed, self.epoch);
         let mut config = ClientConfig::new(cc.client(Arc::clone(&self.crypto)));
         config.transport_config(with(&self.transport, &cc));
         (cc, config)

@@ -83,12 +83,12 @@ impl<'a> Flow<'a> {
     ) -> Option<Self> {
         let spec = run.flows.get(index as usize)?;
         let mut rng = Rng::new(run.seed, ENDPOINT_STREAM + u64::from(index));
-        let handle = Handle::new(spec.cc, rng.next_u64(), epoch.instant(Time::ZERO));
+        let handle = Handle::new(spec.cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let server = identity.server.clone();
         let mut server = ServerConfig::with_crypto(handle.server(server, |_| None));
         server.transport_config(transport(&handle, FlowSpec::WIDE_OPEN));
         let client_cc: CcSpec = CLIENT_CC.parse().ok()?;
-        let own = Handle::new(client_cc, rng.next_u64(), epoch.instant(Time::ZERO));
+        let own = Handle::new(client_cc.into(), rng.next_u64(), epoch.instant(Time::ZERO));
         let mut client = ClientConfig::new(own.client(identity.client.clone()));
         client.transport_config(transport(&own, spec.receive_window));
         let server = Peer::server(&mut rng, server);

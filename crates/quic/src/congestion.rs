@@ -1,11 +1,12 @@
 //! The congestion control of one path: a controller, and what its host has to keep for it.
 
 use uncork_cc::{
-    Acked, AnyController, AppState, CcSpec, Controller, Feedback, Lost, PathEvent, RttSample,
-    SentPacket, Settings, Timeout,
+    Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, PathEvent,
+    RttSample, SentPacket, Settings, Timeout,
 };
-use uncork_units::{Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
+use crate::choice::Choice;
 use crate::ledger::{Ledger, Sent};
 use crate::observed::{Observed, Space};
 use crate::rtt::RttEstimator;
@@ -18,7 +19,7 @@ const LATE: u64 = 2;
 /// The congestion control of one path.
 #[derive(Clone, Debug)]
 pub(crate) struct Congestion {
-    spec: CcSpec,
+    choice: Choice,
     controller: AnyController,
     seed: u64,
     mss: u32,
@@ -31,6 +32,8 @@ pub(crate) struct Congestion {
     /// Packets reported as marked so far, by space.
     marked: [u64; 3],
     counts: Counts,
+    /// What of it was done on other paths.
+    before: Counts,
     pending: Pending,
 }
 
@@ -43,6 +46,19 @@ pub(crate) struct Counts {
     pub(crate) lost_packets: u64,
     pub(crate) spurious_packets: u64,
     pub(crate) ce_packets: u64,
+}
+
+impl Counts {
+    fn less(&self, other: &Self) -> Self {
+        Self {
+            sent_bytes: self.sent_bytes - other.sent_bytes,
+            acked_bytes: self.acked_bytes - other.acked_bytes,
+            lost_bytes: self.lost_bytes - other.lost_bytes,
+            lost_packets: self.lost_packets - other.lost_packets,
+            spurious_packets: self.spurious_packets - other.spurious_packets,
+            ce_packets: self.ce_packets - other.ce_packets,
+        }
+    }
 }
 
 /// What one acknowledgement, or one timer, has told so far. The stack tells of each packet by itself,
@@ -75,11 +91,11 @@ impl Pending {
 }
 
 impl Congestion {
-    pub(crate) fn new(spec: CcSpec, seed: u64, mss: u16, now: Time) -> Self {
+    pub(crate) fn new(choice: Choice, seed: u64, mss: u16, now: Time) -> Self {
         let mss = u32::from(mss);
         Self {
-            spec,
-            controller: spec.build(&settings(mss, seed, now)),
+            choice,
+            controller: choice.spec.build(&settings(&choice, mss, seed, now)),
             seed,
             mss,
             ledger: Ledger::default(),
@@ -88,12 +104,20 @@ impl Congestion {
             since: now,
             marked: [0; 3],
             counts: Counts::default(),
+            before: Counts::default(),
             pending: Pending::default(),
         }
     }
 
+    /// Counts on from what was done on another path, of which nothing more is heard.
+    pub(crate) fn count_from(&mut self, former: &Self) {
+        let own = self.counts.less(&self.before);
+        (self.counts, self.before) = (former.counts, former.counts.less(&own));
+        self.ledger.forget_all_of(&former.ledger);
+    }
+
     pub(crate) fn spec(&self) -> CcSpec {
-        self.spec
+        self.choice.spec
     }
 
     pub(crate) fn controller(&self) -> &AnyController {
@@ -105,7 +129,19 @@ impl Congestion {
     }
 
     pub(crate) fn initial_window(&self) -> u64 {
-        settings(self.mss, self.seed, self.now).initial_window
+        settings(&self.choice, self.mss, self.seed, self.now).initial_window
+    }
+
+    /// How the connection may send.
+    pub(crate) fn control(&self) -> Control {
+        let mut control = self.controller.control();
+        if let Some(cap) = self.choice.pacing_cap {
+            // Without a rate the stack would pace by itself, at this one (RFC 9002 §7.7).
+            let by_stack = |rtt: RttSample| Rate::of(control.cwnd / 4 * 5, rtt.smoothed);
+            let rate = control.pacing_rate.or_else(|| self.rtt.last().map(by_stack));
+            control.pacing_rate = Some(rate.map_or(cap, |rate| rate.min(cap)));
+        }
+        control
     }
 
     pub(crate) fn counts(&self) -> Counts {
@@ -116,19 +152,31 @@ impl Congestion {
         &self.ledger
     }
 
-    /// Goes on with another algorithm, from what this one has learned.
-    pub(crate) fn choose(&mut self, spec: CcSpec) {
-        if spec == self.spec {
+    /// Goes on as is chosen: with another algorithm from what this one has learned, or from the beginning
+    /// if that is where the path is.
+    pub(crate) fn choose(&mut self, choice: Choice) {
+        let window = self.initial_window();
+        let before = std::mem::replace(&mut self.choice, choice);
+        let begins = self.is_beginning(window.max(self.initial_window()));
+        let has_window = !begins || choice.initial_window == before.initial_window;
+        if choice.spec == before.spec && has_window {
             return;
         }
         // What left up to now has tokens of this one.
         self.now += TimeDelta::from_nanos(1);
-        let mut settings = settings(self.mss, self.seed, self.now);
-        settings.initial_rtt = self.rtt.last().map(|rtt| rtt.min);
-        settings.inherited = self.rtt.last().map(|rtt| self.controller.bequeath(rtt));
-        self.spec = spec;
+        let mut settings = settings(&choice, self.mss, self.seed, self.now);
+        let rtt = self.rtt.last();
+        settings.initial_rtt = rtt.map(|rtt| rtt.min);
+        settings.inherited = rtt.filter(|_| !begins).map(|rtt| self.controller.bequeath(rtt));
         self.since = self.now;
-        self.controller = spec.build(&settings);
+        self.controller = choice.spec.build(&settings);
+    }
+
+    /// Whether no more than the `window` that a path may begin with was sent here, and none of it met
+    /// congestion.
+    fn is_beginning(&self, window: u64) -> bool {
+        let own = self.counts.less(&self.before);
+        own.lost_packets == 0 && own.ce_packets == 0 && own.sent_bytes <= window
     }
 
     /// The same on the path that the connection has moved to: what is in flight on the old one is not
@@ -316,9 +364,12 @@ struct Said {
 }
 
 /// The stack paces whatever the controller is.
-fn settings(mss: u32, seed: u64, now: Time) -> Settings {
+fn settings(choice: &Choice, mss: u32, seed: u64, now: Time) -> Settings {
     let mut settings = Settings::new(mss, seed, now);
     settings.paced = true;
+    if let Some(window) = choice.initial_window {
+        settings.initial_window = window.bytes(mss);
+    }
     settings
 }
 

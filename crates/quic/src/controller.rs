@@ -6,7 +6,6 @@ use std::time::Instant;
 
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
-use uncork_cc::Controller as _;
 
 use crate::handle::{Handle, Path};
 
@@ -31,7 +30,7 @@ impl Adapter {
     fn control(&self) -> uncork_cc::Control {
         let mut path = self.path.lock();
         path.settle(self.connection.observed());
-        path.controller().control()
+        path.control()
     }
 }
 

@@ -8,6 +8,7 @@ use noq_proto::crypto;
 use uncork_cc::{CcSpec, Control, Controller, RttSample, Snapshot};
 use uncork_units::Time;
 
+use crate::choice::Choice;
 use crate::congestion::Congestion;
 use crate::controller::Factory;
 use crate::epoch::Epoch;
@@ -26,10 +27,10 @@ struct Inner {
     now: Mutex<Now>,
 }
 
-/// The algorithm that was chosen, and the path that is in use.
+/// What was chosen, and the path that is in use.
 #[derive(Debug)]
 struct Now {
-    spec: CcSpec,
+    choice: Choice,
     path: Option<Arc<Path>>,
 }
 
@@ -71,12 +72,12 @@ pub struct Observation {
 impl Handle {
     /// The congestion control of a connection that is yet to be made. Times count from `epoch`; each
     /// connection wants a `seed` of its own.
-    pub fn new(spec: CcSpec, seed: u64, epoch: Instant) -> Self {
+    pub fn new(choice: Choice, seed: u64, epoch: Instant) -> Self {
         Self(Arc::new(Inner {
             epoch: Epoch::new(epoch),
             seed,
             observed: Arc::default(),
-            now: Mutex::new(Now { spec, path: None }),
+            now: Mutex::new(Now { choice, path: None }),
         }))
     }
 
@@ -91,7 +92,7 @@ impl Handle {
     pub fn server(
         &self,
         inner: Arc<dyn crypto::ServerConfig>,
-        choose: impl Fn(Option<&str>) -> Option<CcSpec> + Send + Sync + 'static,
+        choose: impl Fn(Option<&str>) -> Option<Choice> + Send + Sync + 'static,
     ) -> Arc<dyn crypto::ServerConfig> {
         tls::server(inner, self.clone(), Arc::new(choose))
     }
@@ -101,12 +102,15 @@ impl Handle {
         tls::client(inner, self.clone())
     }
 
-    /// Chooses the algorithm. A connection that has measured something goes on from there.
-    pub fn choose(&self, spec: CcSpec) {
+    /// Chooses how the connection sends from now on. As long as no more than a window to begin with has
+    /// been sent, it begins anew, with the round-trip time that the handshake took. After that another
+    /// algorithm goes on from what the connection has measured, and another initial window counts for
+    /// the next path only.
+    pub fn choose(&self, choice: Choice) {
         let mut now = self.now();
-        now.spec = spec;
+        now.choice = choice;
         if let Some(path) = &now.path {
-            path.lock().choose(spec);
+            path.lock().choose(choice);
         }
     }
 
@@ -118,7 +122,7 @@ impl Handle {
         let counts = path.counts();
         Some(Observation {
             spec: path.spec(),
-            control: path.controller().control(),
+            control: path.control(),
             snapshot: path.controller().snapshot(),
             rtt: path.rtt().last(),
             in_flight: path.ledger().in_flight(),
@@ -143,7 +147,11 @@ impl Handle {
     /// A path of which nothing is known.
     pub(crate) fn new_path(&self, instant: Instant, mtu: u16) -> Arc<Path> {
         let mut now = self.now();
-        let congestion = Congestion::new(now.spec, self.0.seed, mtu, self.time(instant));
+        let former = now.path.take();
+        let mut congestion = Congestion::new(now.choice, self.0.seed, mtu, self.time(instant));
+        if let Some(former) = former {
+            congestion.count_from(&former.lock());
+        }
         Arc::clone(now.path.insert(Arc::new(Path(Mutex::new(congestion)))))
     }
 
@@ -157,7 +165,11 @@ impl Handle {
     pub(crate) fn use_path(&self, path: &Arc<Path>) {
         let mut now = self.now();
         if !now.path.as_ref().is_some_and(|used| Arc::ptr_eq(used, path)) {
-            path.lock().choose(now.spec);
+            let mut congestion = path.lock();
+            if let Some(former) = &now.path {
+                congestion.count_from(&former.lock());
+            }
+            congestion.choose(now.choice);
             now.path = Some(Arc::clone(path));
         }
     }

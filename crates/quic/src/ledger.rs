@@ -179,6 +179,12 @@ impl Ledger {
         }
     }
 
+    /// Counts what was sent on another path among what nothing will be heard of. That may have counted
+    /// so what is in flight here.
+    pub(crate) fn forget_all_of(&mut self, other: &Self) {
+        self.forgotten = (other.forgotten + other.bytes).saturating_sub(self.bytes);
+    }
+
     /// Forgets everything that was sent.
     pub(crate) fn clear(&mut self) {
         self.spaces = <[Numbers; 3]>::default();

@@ -10,7 +10,7 @@
 //! - what belongs to one acknowledgement is put together, and handed over when the next event or
 //!   question shows that it is complete;
 //! - the algorithm can be chosen when the client's name for the server is known, and replaced at any
-//!   time ([`Handle::choose`]).
+//!   time ([`Handle::choose`]), with a window to begin with and a bound of the rate ([`Choice`]).
 //!
 //! Like the stack itself, nothing here reads a clock: time passes in arguments.
 //!
@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod ack;
+mod choice;
 mod congestion;
 mod controller;
 mod epoch;
@@ -39,5 +40,6 @@ mod observed;
 mod rtt;
 mod tls;
 
+pub use choice::Choice;
 pub use epoch::Epoch;
 pub use handle::{Handle, Observation};

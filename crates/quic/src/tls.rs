@@ -12,13 +12,13 @@ use noq_proto::crypto::{
 };
 use noq_proto::transport_parameters::TransportParameters;
 use noq_proto::{ConnectError, ConnectionId, PathId, Side, TransportError};
-use uncork_cc::CcSpec;
 
+use crate::choice::Choice;
 use crate::handle::Handle;
 use crate::observed::{Observed, Space};
 
 /// Chooses by the name of the server that the client wants.
-pub(crate) type Choose = Arc<dyn Fn(Option<&str>) -> Option<CcSpec> + Send + Sync>;
+pub(crate) type Choose = Arc<dyn Fn(Option<&str>) -> Option<Choice> + Send + Sync>;
 
 pub(crate) fn server(
     inner: Arc<dyn ServerConfig>,
@@ -108,8 +108,8 @@ impl Watched {
         let data =
             self.inner.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
         let name = data.and_then(|data| data.server_name);
-        if let Some(spec) = choose(name.as_deref()) {
-            self.handle.choose(spec);
+        if let Some(choice) = choose(name.as_deref()) {
+            self.handle.choose(choice);
         }
     }
 }

@@ -4,7 +4,7 @@ mod pair;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pair::{Pair, Spec};
+use pair::{Pair, Spec, choice};
 use proptest::prelude::*;
 
 const ALL: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor"];
@@ -78,7 +78,7 @@ proptest! {
         let stream = pair.ask(bytes);
         for (after_ms, cc) in changes {
             pair.wait(Duration::from_millis(after_ms));
-            pair.handle.choose(ALL[cc].parse().expect("a controller"));
+            pair.handle.choose(choice(ALL[cc]));
         }
         prop_assert!(pair.run(stream, Duration::from_secs(4_000)).is_some());
         prop_assert_eq!(pair.received(stream), bytes);

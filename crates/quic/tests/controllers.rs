@@ -4,8 +4,9 @@ mod pair;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pair::{Pair, Spec};
-use uncork_quic::Observation;
+use pair::{Pair, Spec, choice};
+use uncork_cc::InitialWindow;
+use uncork_quic::{Choice, Observation};
 use uncork_units::Rate;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -149,7 +150,7 @@ fn the_name_that_the_client_asks_for_chooses() {
     let spec = Spec::new("reno", 20, 40);
     let mut pair = Pair::choosing(spec, |name| {
         assert_eq!(name, Some("named.example"));
-        Some("bbr3".parse().unwrap())
+        Some(choice("bbr3"))
     });
     let stream = pair.ask(1_000_000);
     assert_eq!(observe(&pair).spec.to_string(), "bbr3", "before the first byte of data");
@@ -165,7 +166,7 @@ fn an_open_connection_changes_its_algorithm() {
         let stream = pair.ask(10_000_000);
         pair.run_until(Duration::from_secs(2));
         let (before, dropped) = (pair.received(stream), pair.dropped);
-        pair.handle.choose(to.parse().unwrap());
+        pair.handle.choose(choice(to));
         assert_eq!(observe(&pair).spec.to_string(), to);
         pair.run_until(Duration::from_secs(4));
         let share = (pair.received(stream) - before) as f64 / 5e6;
@@ -194,6 +195,103 @@ fn a_client_may_move() {
         pair.wait(Duration::from_secs(2));
         let seen = observe(&pair);
         assert_eq!(seen.in_flight, 0, "{address}");
+        assert!(seen.sent_bytes > 23_000_000, "of both paths: {seen:?}");
         assert_eq!(seen.sent_bytes, seen.acked_bytes + seen.lost_bytes + seen.unheard_bytes);
+    }
+}
+
+fn window(cc: &str, packets: u32) -> Choice {
+    Choice { initial_window: Some(InitialWindow::Packets(packets)), ..choice(cc) }
+}
+
+/// Bytes that the client has a round trip of 100 ms, but for a little, after the first of an object have
+/// come to it: the window to begin with, for what is behind it waits for its acknowledgements.
+fn first_flight(pair: &mut Pair) -> u64 {
+    let stream = pair.ask(1_000_000);
+    while pair.received(stream) == 0 {
+        pair.wait(Duration::from_millis(1));
+    }
+    pair.wait(Duration::from_millis(95));
+    pair.received(stream)
+}
+
+#[test]
+fn the_window_to_begin_with_is_as_chosen() {
+    // Of 14,520 bytes (RFC 9002 §7.2) the end of the handshake has some.
+    for (cc, packets, bytes) in [
+        ("cubic", None, 12_000..14_521),
+        ("cubic", Some(4), 3_000..4 * 1_452 + 1),
+        ("cubic", Some(60), 60 * 1_380..60 * 1_452 + 5_000),
+        ("bbr3", Some(60), 60 * 1_380..60 * 1_452 + 5_000),
+    ] {
+        let cc = packets.map_or(choice(cc), |packets| window(cc, packets));
+        let mut pair = Pair::new(Spec { cc, ..Spec::new("reno", 200, 100) });
+        let first = first_flight(&mut pair);
+        println!("{cc:?}: {first}");
+        assert!(bytes.contains(&first), "{cc:?}: {first}");
+    }
+}
+
+/// By the client's name for the server, and with its first request.
+#[test]
+fn a_window_that_is_chosen_in_time_counts() {
+    for cc in ["cubic", "bbr3"] {
+        let spec = Spec::new(cc, 200, 100);
+        let mut named = Pair::choosing(spec.clone(), move |_| Some(window(cc, 60)));
+        let mut asked = Pair::new(spec);
+        asked.ask(0);
+        asked.wait(Duration::from_millis(60));
+        asked.handle.choose(window(cc, 60));
+        for pair in [&mut named, &mut asked] {
+            let first = first_flight(pair);
+            assert!(first > 60 * 1_380, "{cc}: {first}");
+            assert_eq!(observe(pair).lost_packets, 0);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_is_chosen_late_changes_nothing() {
+    let (mut pair, mut other) =
+        (Pair::new(Spec::new("cubic", 20, 40)), Pair::new(Spec::new("cubic", 20, 40)));
+    for pair in [&mut pair, &mut other] {
+        fetch(pair, 1_000_000);
+    }
+    pair.handle.choose(window("cubic", 1000));
+    let control = |pair: &Pair| observe(pair).control;
+    assert_eq!(control(&pair), control(&other));
+    // But it counts for the next algorithm's next path.
+    pair.move_client("192.0.2.3:5000");
+    pair.ask(10_000_000);
+    pair.wait(Duration::from_millis(25));
+    assert!(control(&pair).cwnd >= 1000 * 1200, "{:?}", control(&pair));
+}
+
+/// In whatever state the algorithm is; and it is taken back.
+#[test]
+fn nothing_is_paced_faster_than_the_cap() {
+    for cc in ALL {
+        let cap = Rate::from_mbit(5);
+        let capped = Choice { pacing_cap: Some(cap), ..choice(cc) };
+        let mut pair = Pair::new(Spec { cc: capped, ..Spec::new(cc, 50, 40) });
+        let stream = pair.ask(100_000_000);
+        pair.run_until(Duration::from_secs(1));
+        let rate = |pair: &mut Pair| {
+            let before = pair.received(stream);
+            pair.wait(Duration::from_secs(4));
+            (pair.received(stream) - before) as f64 * 8.0 / 4e6
+        };
+        // Payload, of what is paced with the headers of QUIC.
+        let capped = rate(&mut pair);
+        pair.handle.choose(choice(cc));
+        pair.wait(Duration::from_secs(8));
+        let free = rate(&mut pair);
+        pair.handle.choose(Choice { pacing_cap: Some(cap), ..choice(cc) });
+        pair.wait(Duration::from_secs(1));
+        let again = rate(&mut pair);
+        println!("{cc}: {capped:.2}, then {free:.2}, then {again:.2} Mbit/s");
+        // A ProbeRTT may be in it.
+        assert!((4.6..=5.0).contains(&capped) && (4.6..=5.0).contains(&again), "{cc}");
+        assert!(free > 40.0, "{cc}: {free}");
     }
 }

@@ -292,7 +292,7 @@ fn records_tell_what_became_of_each_response() {
 fn a_policy_chooses_by_host_and_bounds_the_rate() {
     let (scratch, _) = site();
     let mut spec = secured(&scratch);
-    let policy = "[default]\nquic = \"reno\"\npacing_cap = \"8mbit\"\n\
+    let policy = "[default]\nquic = \"reno\"\ninitial_window = \"4p\"\n\
                   [[rule]]\nhost = \"localhost\"\nuse = { quic = \"bbr3\", pacing_cap = \"8mbit\" }\n";
     scratch.write("policy.toml", policy);
     spec.policy = Some(scratch.path("policy.toml"));

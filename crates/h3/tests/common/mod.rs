@@ -18,6 +18,7 @@ use noq_proto::{
     ConnectionError, Dir, IdleTimeout, ServerConfig, Side, StreamId, TransportConfig, VarInt,
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use uncork_cc::CcSpec;
 use uncork_h3::client::{ClientOptions, Tls};
 use uncork_h3::{Bounds, Client, Payload, Priority, Scope, Session, Transport};
 use uncork_quic_io::{
@@ -83,7 +84,8 @@ impl App for Serving {
     fn incoming(&mut self, arrival: &Arrival<'_>) -> Verdict<Session> {
         self.seed += 1;
         add(&self.counts.connections);
-        let (cc, config) = self.server.accept("cubic".parse().unwrap(), self.seed, |_| None);
+        let (cc, config) =
+            self.server.accept("cubic".parse::<CcSpec>().unwrap().into(), self.seed, |_| None);
         let bounds = Bounds { request: 64 * 1024, control: 64 * 1024 };
         let state = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
         Verdict::Accept { config, cc, state }

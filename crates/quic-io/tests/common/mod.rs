@@ -147,7 +147,7 @@ impl App for Serving {
             return Verdict::Retry;
         }
         self.seed += 1;
-        let (cc, config) = self.server.accept(self.cc, self.seed, |_| None);
+        let (cc, config) = self.server.accept(self.cc.into(), self.seed, |_| None);
         let config = self.other.clone().unwrap_or(config);
         Verdict::Accept { config, cc, state: Streams::new() }
     }

@@ -16,7 +16,7 @@ use noq_proto::{
     StreamEvent, StreamId, TransportConfig, VarInt,
 };
 use uncork_cc::CcSpec;
-use uncork_quic::Handle;
+use uncork_quic::{Choice, Handle};
 
 pub(crate) const SERVER: &str = "192.0.2.1:443";
 pub(crate) const CLIENT: &str = "192.0.2.2:5000";
@@ -24,7 +24,7 @@ pub(crate) const CLIENT: &str = "192.0.2.2:5000";
 /// What lies between the two, and what they do.
 #[derive(Clone)]
 pub(crate) struct Spec {
-    pub(crate) cc: CcSpec,
+    pub(crate) cc: Choice,
     pub(crate) rate_mbit: u64,
     pub(crate) rtt: Duration,
     /// Bytes that the queue of the way to the client holds.
@@ -40,12 +40,17 @@ pub(crate) struct Spec {
     pub(crate) seed: u8,
 }
 
+/// A controller, and all else as it has it.
+pub(crate) fn choice(cc: &str) -> Choice {
+    cc.parse::<CcSpec>().unwrap().into()
+}
+
 impl Spec {
     pub(crate) fn new(cc: &str, rate_mbit: u64, rtt_ms: u64) -> Self {
         let rtt = Duration::from_millis(rtt_ms);
         let bdp = rate_mbit * 1_000_000 / 8 * rtt_ms / 1000;
         Self {
-            cc: cc.parse().unwrap(),
+            cc: choice(cc),
             rate_mbit,
             rtt,
             queue: 2 * bdp,
@@ -133,7 +138,7 @@ impl Pair {
     /// A pair whose server chooses by the name that the client calls it by, `named.example`.
     pub(crate) fn choosing(
         spec: Spec,
-        choose: impl Fn(Option<&str>) -> Option<CcSpec> + Send + Sync + 'static,
+        choose: impl Fn(Option<&str>) -> Option<Choice> + Send + Sync + 'static,
     ) -> Self {
         let epoch = epoch();
         let (certificate, key) = identity::certificate();
@@ -142,7 +147,7 @@ impl Pair {
         let mut server = ServerConfig::with_crypto(handle.server(tls, choose));
         server.transport_config(transport(&handle, spec.mtu));
         let server_config = Arc::new(server);
-        let own = Handle::new("reno".parse().unwrap(), 9, epoch);
+        let own = Handle::new(choice("reno"), 9, epoch);
         let mut config = ClientConfig::new(own.client(trusting));
         config.transport_config(transport(&own, spec.mtu));
         let id = [spec.seed; 8];

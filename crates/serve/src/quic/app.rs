@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use noq_proto::{ConnectionError, Dir, ServerConfig, Side, StreamId, TransportConfig, VarInt};
+use noq_proto::{ConnectionError, Dir, Side, StreamId, VarInt};
 use uncork_h3::{Bounds, Session};
 use uncork_quic_io::{Arrival, Mailer, Turn, Verdict};
-use uncork_units::Rate;
 
 use super::connection::{Talk, talk};
 use super::listener::Accepting;
@@ -60,8 +59,8 @@ impl uncork_quic_io::App for App {
         let labels = Labels::new(number, listener, client, choice.origin());
         let steering = Arc::new(Steering::begin(choice));
         let asked = Arc::clone(&steering);
-        let (cc, config) = server.accept(steering.spec(), seed, move |sni| asked.server_name(sni));
-        let config = limited(config, steering.pacing_cap());
+        let (cc, config) =
+            server.accept(steering.sending(), seed, move |sni| asked.server_name(sni));
         // A head that is too large is refused in words as long as it is not absurd.
         let request = u64::from(shared.limits.head_bytes) * 4 + 64 * 1024;
         let bounds = Bounds { request, control: CONTROL };
@@ -122,14 +121,4 @@ impl uncork_quic_io::App for App {
         turn.state.session.closed(turn.now, turn.key, reason);
         turn.state.talk.over();
     }
-}
-
-/// The same with a bound on how fast is sent. The stack takes it when the connection is made.
-fn limited(config: Arc<ServerConfig>, cap: Option<Rate>) -> Arc<ServerConfig> {
-    let Some(cap) = cap else { return config };
-    let mut config = Arc::unwrap_or_clone(config);
-    let mut transport = TransportConfig::clone(&config.transport);
-    transport.max_outgoing_bytes_per_second(Some(cap.bytes_per_sec()));
-    config.transport_config(Arc::new(transport));
-    Arc::new(config)
 }

@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use uncork_cc::CcSpec;
+use uncork_policy::Settings;
 use uncork_quic::Handle;
-use uncork_units::Rate;
 
 use crate::choice::{Asked, Choice, InForce};
 
@@ -26,22 +25,17 @@ impl Steering {
         Self(Mutex::new(State { choice, in_force }))
     }
 
-    /// What shall control the connection.
-    pub(super) fn spec(&self) -> CcSpec {
-        self.state().choice.chosen().settings.quic
+    /// How the connection shall send.
+    pub(super) fn sending(&self) -> uncork_quic::Choice {
+        self.state().sending()
     }
 
-    /// How fast the connection may send.
-    pub(super) fn pacing_cap(&self) -> Option<Rate> {
-        self.state().choice.chosen().settings.pacing_cap
-    }
-
-    /// The client wants the server of this name, if it said so. The result is a controller that is to
-    /// replace the one in force.
-    pub(super) fn server_name(&self, sni: Option<&str>) -> Option<CcSpec> {
+    /// The client wants the server of this name, if it said so. The result is what is to replace what is
+    /// in force.
+    pub(super) fn server_name(&self, sni: Option<&str>) -> Option<uncork_quic::Choice> {
         let mut state = self.state();
         state.choice.server_name(sni);
-        state.renew().then(|| state.choice.chosen().settings.quic)
+        state.renew().then(|| state.sending())
     }
 
     /// What is in force for the response to this request.
@@ -49,7 +43,7 @@ impl Steering {
         let mut state = self.state();
         state.choice.request(asked);
         if state.renew() {
-            cc.choose(state.choice.chosen().settings.quic);
+            cc.choose(state.sending());
         }
         Arc::clone(&state.in_force)
     }
@@ -65,6 +59,12 @@ impl Steering {
 }
 
 impl State {
+    fn sending(&self) -> uncork_quic::Choice {
+        let &Settings { quic: spec, initial_window, pacing_cap, .. } =
+            &self.choice.chosen().settings;
+        uncork_quic::Choice { spec, initial_window, pacing_cap }
+    }
+
     /// Whether there was something to change.
     fn renew(&mut self) -> bool {
         let is_other = !Arc::ptr_eq(self.choice.chosen(), self.in_force.chosen());
