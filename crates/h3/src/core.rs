@@ -11,6 +11,7 @@ use bytes::Bytes;
 use h3::quic::ConnectionErrorIncoming;
 use noq_proto::{Dir, Side, StreamId, VarInt};
 
+use crate::priority::Priority;
 use crate::session::Bounds;
 use crate::stream::Stream;
 
@@ -34,6 +35,10 @@ pub(crate) struct Core {
     /// Streams of ours that nobody has taken yet.
     pub(crate) opened: PerDir<VecDeque<StreamId>>,
     pub(crate) opening: PerDir<Vec<Waker>>,
+    /// The index behind that of the peer's last request.
+    pub(crate) requests: u64,
+    /// What the peer has said of requests' priorities later than, or before, with them.
+    pub(crate) updated: BTreeMap<StreamId, Priority>,
     /// Streams whose end has been sent and not been acknowledged.
     pub(crate) unacknowledged: BTreeSet<StreamId>,
     /// What the connection is to be closed with.
@@ -74,6 +79,8 @@ impl Core {
             accepting: PerDir::default(),
             opened: PerDir::default(),
             opening: PerDir::default(),
+            requests: 0,
+            updated: BTreeMap::new(),
             unacknowledged: BTreeSet::new(),
             closing: None,
             over: None,
@@ -90,6 +97,11 @@ impl Core {
             _ => u64::MAX,
         };
         let mut stream = Stream::new(is_ours || is_bi, !is_ours || is_bi, allowance);
+        match (is_ours, is_bi) {
+            (false, true) => self.requests = self.requests.max(id.index() + 1),
+            (false, false) if self.side.is_server() => stream.input.updates = Some(Box::default()),
+            _ => {}
+        }
         if !is_bi {
             stream.output.priority = i32::MAX;
         }

@@ -4,15 +4,20 @@ use std::cmp::Reverse;
 
 use bytes::{Bytes, BytesMut};
 use noq_proto::congestion::Controller;
-use noq_proto::{Connection, Dir, PathId, ReadError, RecvStream, StreamId, VarInt, WriteError};
+use noq_proto::{
+    Connection, Dir, PathId, ReadError, RecvStream, SendStream, StreamId, VarInt, WriteError,
+};
 
 use crate::core::Core;
+use crate::priority::Priority;
 use crate::stream::{Input, Output, Receiving, Sending, Stream};
 
 /// How much is read from a stream at a time.
 const CHUNK: usize = 64 * 1024;
 /// What the stack holds to be sent beside what the congestion window has room for: some batches.
 const AHEAD: u64 = 128 * 1024;
+/// Requests that are to come whose priorities are kept in mind: as many as a client may have open.
+const UPDATES: usize = 100;
 /// `H3_EXCESSIVE_LOAD` (RFC 9114 §8.1).
 const EXCESSIVE_LOAD: VarInt = VarInt::from_u32(0x107);
 
@@ -25,7 +30,8 @@ impl Core {
         }
         connection.set_send_window(send_window(connection));
         let mut changed = std::mem::take(&mut self.changed);
-        let Self { streams, unacknowledged, .. } = self;
+        let Self { streams, unacknowledged, updated, .. } = self;
+        let mut updating = Vec::new();
         if changed.len() > 1 {
             let priority = |id: &StreamId| streams.get(id).map(|stream| stream.output.priority);
             changed.sort_by_key(|id| Reverse(priority(id)));
@@ -40,11 +46,18 @@ impl Core {
                     unacknowledged.insert(id);
                 }
             }
+            if stream.input.updates.is_some() {
+                updating.push(id);
+            }
             if stream.is_over() {
                 streams.remove(&id);
+                updated.remove(&id);
             }
         }
         self.changed = changed;
+        for id in updating {
+            self.update(connection, id);
+        }
     }
 
     /// Opens the streams that are waited for.
@@ -66,10 +79,36 @@ impl Core {
             if let Some(stream) = self.streams.get_mut(&id) {
                 stream.input.read(connection.recv_stream(id));
             }
+            self.update(connection, id);
             self.accepted.of(dir).push_back(id);
             if let Some(waker) = self.accepting.of(dir).take() {
                 waker.wake();
             }
+        }
+    }
+
+    /// Has those requests go out in another order of which a stream of the peer's says so. Of one that
+    /// is over nothing is said; one that has not come yet is kept in mind.
+    fn update(&mut self, connection: &mut Connection, id: StreamId) {
+        let Some(input) = self.streams.get_mut(&id).map(|stream| &mut stream.input) else { return };
+        let Some(updates) = &mut input.updates else { return };
+        let (found, broken) = updates.take();
+        if let Some(code) = broken
+            && self.closing.is_none()
+        {
+            self.closing = Some((code, Bytes::from_static(b"PRIORITY_UPDATE")));
+        }
+        for (id, priority) in found {
+            let is_to_come = id.index() >= self.requests;
+            match self.streams.get_mut(&id) {
+                Some(stream) => {
+                    stream.output.priority = Priority::order(Some(priority), id.index());
+                    stream.output.prioritize(&mut connection.send_stream(id));
+                }
+                None if is_to_come && self.updated.len() < UPDATES => {}
+                None => continue,
+            }
+            self.updated.insert(id, priority);
         }
     }
 }
@@ -103,9 +142,7 @@ impl Output {
             return;
         }
         let mut stream = connection.send_stream(id);
-        if self.told != self.priority && stream.set_priority(self.priority).is_ok() {
-            self.told = self.priority;
-        }
+        self.prioritize(&mut stream);
         // Until it takes no more: only then it tells when it does again.
         while !self.queue.is_empty() {
             match stream.write_chunks(&mut self.queue.make_contiguous()) {
@@ -122,6 +159,15 @@ impl Output {
         }
         if self.is_ready() {
             self.wake();
+        }
+    }
+}
+
+impl Output {
+    /// Tells the stack of the stream's place if that is new.
+    fn prioritize(&mut self, stream: &mut SendStream<'_>) {
+        if self.told != self.priority && stream.set_priority(self.priority).is_ok() {
+            self.told = self.priority;
         }
     }
 }
@@ -176,6 +222,9 @@ impl Input {
             self.state = Receiving::Reset(EXCESSIVE_LOAD);
             let _gone = stream.stop(EXCESSIVE_LOAD);
         } else if !chunk.is_empty() {
+            if let Some(updates) = &mut self.updates {
+                updates.read(&chunk);
+            }
             self.chunk = Some(chunk);
         }
         if self.chunk.is_some() || self.state != Receiving::Open {

@@ -17,6 +17,7 @@ mod priority;
 mod session;
 mod stream;
 mod transport;
+mod update;
 
 pub use client::Client;
 pub use payload::Payload;

@@ -181,12 +181,13 @@ impl Scope {
         Payload::new(bytes, &self.slot)
     }
 
-    /// In which order what is sent on a stream goes out.
+    /// In which order what is sent on a stream goes out, unless the client has said otherwise after its
+    /// request (RFC 9218 §7).
     pub fn prioritize(&self, stream: Name, priority: Option<Priority>) {
-        let priority = Priority::order(priority, stream.index());
         let mut core = self.core.borrow_mut();
-        if let Some(stream) = core.streams.get_mut(&id(stream)) {
-            stream.output.priority = priority;
+        let said = core.updated.get(&id(stream)).copied().or(priority);
+        if let Some(output) = core.streams.get_mut(&id(stream)).map(|stream| &mut stream.output) {
+            output.priority = Priority::order(said, stream.index());
         }
     }
 }

@@ -6,6 +6,8 @@ use std::task::Waker;
 use bytes::Bytes;
 use noq_proto::VarInt;
 
+use crate::update::Updates;
+
 /// So much may be left of what was given to be sent when more is asked for: small frames go out together.
 const LOW: usize = 16 * 1024;
 
@@ -59,6 +61,8 @@ pub(crate) struct Input {
     pub(crate) waker: Option<Waker>,
     /// Bytes that may still come.
     pub(crate) allowance: u64,
+    /// What looks for updates of priorities in it.
+    pub(crate) updates: Option<Box<Updates>>,
     pub(crate) is_held: bool,
 }
 
@@ -96,6 +100,7 @@ impl Stream {
                 is_readable: true,
                 waker: None,
                 allowance,
+                updates: None,
                 is_held: receives,
             },
             is_changed: false,

@@ -4,112 +4,18 @@
 
 mod common;
 
-use std::collections::BTreeSet;
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::mpsc::{Sender, channel};
+use std::net::UdpSocket;
 use std::time::Duration;
 
-use common::{Test, client, fits, get, identity, now, run, transport};
-use noq_proto::{ConnectionError, Dir, ReadError, StreamId, VarInt};
-use uncork_quic_io::{
-    App, Arrival, Client, Config, Farewell, Host, Identity, Turn, Verdict, Workers,
-};
-
-/// What is written on a stream, and whether it ends there.
-type Written = (Dir, Vec<u8>, bool);
-
-/// Writes, and waits for what comes of it.
-struct Raw(Client);
-
-struct Ask {
-    remote: SocketAddr,
-    streams: Vec<Written>,
-    tell: Sender<Told>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Told {
-    /// The connection was closed, with this code.
-    Closed(u64),
-    /// A stream was reset, or nobody reads it any more.
-    Reset(u64),
-    /// A stream was answered to its end.
-    Answered,
-}
-
-struct State {
-    ask: Ask,
-    requests: BTreeSet<StreamId>,
-}
-
-impl App for Raw {
-    type State = State;
-    type Command = Ask;
-
-    fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<State> {
-        Verdict::Ignore
-    }
-
-    fn command(&mut self, host: &mut Host<'_, State>, ask: Ask) {
-        let config = self.0.begin("cubic".parse().expect("a controller"), 1);
-        let remote = ask.remote;
-        let state = State { ask, requests: BTreeSet::new() };
-        host.connect(config, remote, identity::NAME, state).expect("begun");
-    }
-
-    fn connected(&mut self, turn: &mut Turn<'_, State>) {
-        for (dir, bytes, ends) in std::mem::take(&mut turn.state.ask.streams) {
-            let id = turn.connection.streams().open(dir).expect("room");
-            let mut stream = turn.connection.send_stream(id);
-            assert_eq!(stream.write(&bytes), Ok(bytes.len()));
-            if ends {
-                stream.finish().expect("open");
-            }
-            turn.state.requests.insert(id);
-        }
-    }
-
-    fn readable(&mut self, turn: &mut Turn<'_, State>, id: StreamId) {
-        if !turn.state.requests.contains(&id) {
-            return;
-        }
-        let mut stream = turn.connection.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else { return };
-        let told = loop {
-            match chunks.next(usize::MAX) {
-                Ok(Some(_)) => {}
-                Ok(None) => break Some(Told::Answered),
-                Err(ReadError::Reset(code)) => break Some(Told::Reset(code.into_inner())),
-                Err(ReadError::Blocked) => break None,
-            }
-        };
-        let _credit = chunks.finalize();
-        if let Some(told) = told {
-            let _ = turn.state.ask.tell.send(told);
-        }
-    }
-
-    fn stopped(&mut self, turn: &mut Turn<'_, State>, _: StreamId, code: VarInt) {
-        let _ = turn.state.ask.tell.send(Told::Reset(code.into_inner()));
-    }
-
-    fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
-        if let ConnectionError::ApplicationClosed(close) = reason {
-            let _ = turn.state.ask.tell.send(Told::Closed(close.error_code.into_inner()));
-        }
-    }
-}
+use common::raw::{GET, HTTPS, SETTINGS, Told, Written, ask, control, fields, frame, request};
+use common::{Test, client, fits, get, run};
+use noq_proto::{Dir, VarInt};
+use uncork_quic_io::Farewell;
 
 /// Waits until the server makes `wanted` of these streams, whatever else it does.
 fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    let crypto = std::sync::Arc::clone(&test.crypto);
-    let raw = Client::new(crypto, transport(), now());
-    let config = Config::new(Identity::random().expect("random numbers"));
-    let workers = Workers::start(vec![socket], &config, move |_| Raw(raw.clone()));
-    let workers = workers.expect("a thread");
-    let (tell, told) = channel();
-    workers.tell(0, Ask { remote: test.address, streams: streams.to_vec(), tell });
+    let (workers, told) = ask(socket, test, streams, &[]);
     let mut others = Vec::new();
     loop {
         match told.recv_timeout(Duration::from_secs(20)) {
@@ -121,37 +27,15 @@ fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
     workers.shut_down(&Farewell::at_once(VarInt::from_u32(0x100)));
 }
 
-fn control(bytes: &[u8]) -> Written {
-    (Dir::Uni, [&[0], bytes].concat(), false)
-}
-
-fn request(bytes: &[u8]) -> Written {
-    (Dir::Bi, bytes.to_vec(), true)
-}
-
-/// A frame of less than 64 bytes.
-fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-    [&[kind, payload.len() as u8], payload].concat()
-}
-
-/// `:method: GET` and `:scheme: https` of QPACK's static table (RFC 9204, appendix A).
-const GET: u8 = 0xd1;
-const HTTPS: u8 = 0xd7;
-
-/// These, and `:authority` and `:path` with values of their own.
-fn fields(path: &str) -> Vec<u8> {
-    let literal =
-        |name: u8, value: &str| [&[0x50 | name, value.len() as u8], value.as_bytes()].concat();
-    [&[0, 0, GET, HTTPS][..], &literal(0, "a"), &literal(1, path)].concat()
-}
-
-const SETTINGS: [u8; 2] = [4, 0];
-
 #[test]
 fn what_breaks_the_protocol_closes_the_connection_with_its_code() {
     let test = Test::new();
     let settings = control(&SETTINGS);
-    let cases: [(&str, Vec<Written>, u64); 10] = [
+    // PRIORITY_UPDATE (RFC 9218 §7.2) of stream 1, which is the server's, and of none.
+    let update = |payload: &[u8]| vec![control(&[&[4, 0, 0x80, 0x0f, 7, 0], payload].concat())];
+    let cases: [(&str, Vec<Written>, u64); 12] = [
+        ("the priority of what is no request", update(&[2, 1, b'i']), 0x108),
+        ("a priority of nothing", update(&[0]), 0x106),
         ("two control streams", vec![settings.clone(), settings.clone()], 0x103),
         ("a control stream that ends", vec![(Dir::Uni, vec![0, 4, 0], true)], 0x104),
         ("no settings", vec![control(&frame(7, &[0]))], 0x10a),
@@ -198,7 +82,7 @@ fn what_is_unknown_is_ignored() {
         // A stream of a type that nobody knows; nobody reads it (RFC 9114 §6.2).
         request(&[frame(0x21, b"before"), frame(1, &fields("/10"))].concat()),
     ];
-    expect(&test, &streams, &Told::Answered, "unknown frames");
+    expect(&test, &streams, &Told::Answered(0), "unknown frames");
     let unknown = [control(&SETTINGS), (Dir::Uni, vec![0x21, 1, 2, 3], false)];
     expect(&test, &unknown, &Told::Reset(0x103), "an unknown stream");
     still_serves(&test);

@@ -3,16 +3,19 @@
 
 mod common;
 
+use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use common::raw::{SETTINGS, Told, ask, control, fields, frame, request as raw_request};
 use common::{Test, get, not_run, now, run, until};
 use http::{HeaderValue, Request};
+use noq_proto::VarInt;
 use uncork_emu::{EmuError, Emulation, EmulationSpec};
 use uncork_h3::Client;
 use uncork_h3::client::{ClientOptions, Connection};
 use uncork_path::{Buffer, PathSpec};
-use uncork_quic_io::bind;
+use uncork_quic_io::{Farewell, bind};
 use uncork_units::{Rate, TimeDelta};
 
 const FIRST: u64 = 4_000_000;
@@ -94,6 +97,42 @@ fn an_urgent_response_overtakes_one_that_can_wait() {
     });
     // The server's sockets are in the namespace.
     drop((client, test));
+    std::thread::sleep(Duration::from_millis(10));
+    emulation.stop().expect("stopped");
+}
+
+/// A PRIORITY_UPDATE of a stream whose number is less than 64.
+fn update(stream: u8, value: &str) -> Vec<u8> {
+    let length = 1 + value.len() as u8;
+    [&[0x80, 0x0f, 7, 0, length, stream], value.as_bytes()].concat()
+}
+
+/// Two requests without priorities, the second for more: which is answered first, if this is said before
+/// them, and that while they are under way.
+fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8]) -> u64 {
+    let socket = emulation.near().run(|| UdpSocket::bind("0.0.0.0:0")).expect("there");
+    let get = |path| raw_request(&frame(1, &fields(path)));
+    let streams = [control(&[&SETTINGS, before].concat()), get("/1500000"), get("/2000000")];
+    let (workers, told) = ask(socket.expect("bound"), test, &streams, later);
+    let first = told.recv_timeout(Duration::from_mins(1)).expect("an answer");
+    workers.shut_down(&Farewell::at_once(VarInt::from_u32(0x100)));
+    let Told::Answered(stream) = first else { panic!("{first:?}") };
+    stream
+}
+
+#[test]
+fn a_client_may_change_its_mind() {
+    let Some(emulation) = start() else { return };
+    let address = (emulation.far().addresses().v4, 443).into();
+    let sockets = emulation.far().run(|| bind(address, 1)).expect("there").expect("bound");
+    let test = Test::on(sockets);
+    let first = |before: &[u8], later: &[u8]| first_of_two(&test, &emulation, before, later);
+    assert_eq!(first(&[], &[]), 0, "the shorter one, of two that share");
+    assert_eq!(first(&[], &update(4, "u=0")), 4, "what became urgent");
+    assert_eq!(first(&[], &update(0, "u=7")), 4, "what can wait now");
+    assert_eq!(first(&update(4, "u=1"), &[]), 4, "said before the request");
+    assert_eq!(first(&update(4, "u=1"), &update(4, "u=5")), 0, "taken back");
+    drop(test);
     std::thread::sleep(Duration::from_millis(10));
     emulation.stop().expect("stopped");
 }

@@ -4,6 +4,7 @@
 
 #[path = "../../../quic/tests/pair/identity.rs"]
 pub(crate) mod identity;
+pub(crate) mod raw;
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

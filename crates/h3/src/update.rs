@@ -1,0 +1,205 @@
+//! What a client says of priorities after its requests: `PRIORITY_UPDATE` (RFC 9218 §7.2).
+//!
+//! `h3` skips frames that it does not know. So what comes on a client's control stream is looked at on
+//! its way there. What else is wrong with it is for `h3` to find.
+
+use noq_proto::{Dir, Side, StreamId, VarInt};
+
+use crate::priority::Priority;
+
+/// The type of a control stream (RFC 9114 §6.2.1).
+const CONTROL: u64 = 0;
+/// `PRIORITY_UPDATE` of a request.
+const OF_REQUEST: u64 = 0xf_0700;
+/// Longer ones are skipped: nobody has so much to say.
+const LONGEST: u64 = 1024;
+/// `H3_FRAME_ERROR` (RFC 9114 §8.1).
+const FRAME_ERROR: VarInt = VarInt::from_u32(0x106);
+/// `H3_ID_ERROR`.
+const ID_ERROR: VarInt = VarInt::from_u32(0x108);
+
+/// Reads the updates out of a client's stream.
+#[derive(Debug, Default)]
+pub(crate) struct Updates {
+    place: Place,
+    /// What of the next item there is.
+    partial: Vec<u8>,
+    /// What was read and not taken.
+    found: Vec<(StreamId, Priority)>,
+    /// What the connection is to be closed with.
+    broken: Option<VarInt>,
+}
+
+/// Which part of the stream comes next.
+#[derive(Clone, Copy, Debug, Default)]
+enum Place {
+    /// The stream's type.
+    #[default]
+    Type,
+    /// A frame.
+    Frame,
+    /// So much of a frame that nobody here wants.
+    Unwanted(u64),
+    /// A stream that is none of ours, to its end.
+    Other,
+}
+
+impl Updates {
+    /// Those that were read since the last time, and what the connection is to be closed with if one
+    /// of them is wrong.
+    pub(crate) fn take(&mut self) -> (Vec<(StreamId, Priority)>, Option<VarInt>) {
+        (std::mem::take(&mut self.found), self.broken)
+    }
+
+    /// Reads on.
+    pub(crate) fn read(&mut self, bytes: &[u8]) {
+        if let Err(code) = self.try_read(bytes) {
+            self.broken = Some(code);
+            self.place = Place::Other;
+        }
+    }
+
+    fn try_read(&mut self, new: &[u8]) -> Result<(), VarInt> {
+        let mut bytes = std::mem::take(&mut self.partial);
+        bytes.extend_from_slice(new);
+        let mut rest = &bytes[..];
+        while let Some(used) = self.item(rest)? {
+            rest = &rest[used..];
+        }
+        self.partial.extend_from_slice(rest);
+        Ok(())
+    }
+
+    /// Reads the item that `bytes` begin with: how many of them it has, if it is all there.
+    fn item(&mut self, bytes: &[u8]) -> Result<Option<usize>, VarInt> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        match self.place {
+            Place::Other => Ok(Some(bytes.len())),
+            Place::Unwanted(left) => {
+                let skipped = left.min(bytes.len() as u64);
+                let is_all = skipped == left;
+                self.place = if is_all { Place::Frame } else { Place::Unwanted(left - skipped) };
+                Ok(Some(skipped as usize))
+            }
+            Place::Type => {
+                let Some((kind, rest)) = varint(bytes) else { return Ok(None) };
+                self.place = if kind == CONTROL { Place::Frame } else { Place::Other };
+                Ok(Some(bytes.len() - rest.len()))
+            }
+            Place::Frame => self.frame(bytes),
+        }
+    }
+
+    fn frame(&mut self, bytes: &[u8]) -> Result<Option<usize>, VarInt> {
+        let Some((kind, rest)) = varint(bytes) else { return Ok(None) };
+        let Some((length, payload)) = varint(rest) else { return Ok(None) };
+        let head = bytes.len() - payload.len();
+        if kind != OF_REQUEST || length > LONGEST {
+            self.place = Place::Unwanted(length);
+            return Ok(Some(head));
+        }
+        let Some(payload) = payload.get(..length as usize) else { return Ok(None) };
+        self.found.push(update(payload)?);
+        Ok(Some(head + payload.len()))
+    }
+}
+
+/// The payload of a frame: which stream, and what its `Priority` is from now on.
+fn update(payload: &[u8]) -> Result<(StreamId, Priority), VarInt> {
+    let (id, value) = varint(payload).ok_or(FRAME_ERROR)?;
+    let id = StreamId::from(VarInt::try_from(id).map_err(|_| FRAME_ERROR)?);
+    if (id.initiator(), id.dir()) != (Side::Client, Dir::Bi) {
+        return Err(ID_ERROR);
+    }
+    Ok((id, Priority::parse(value)))
+}
+
+/// An integer (RFC 9000 §16), and what is behind it.
+fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    let first = *bytes.first()?;
+    let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;
+    let mask = u64::MAX >> (64 - 8 * number.len() + 2);
+    let value = number.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
+    Some((value & mask, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame whose payload is shorter than 64 bytes.
+    fn frame(id: &[u8], value: &[u8]) -> Vec<u8> {
+        let length = (id.len() + value.len()) as u8;
+        [&[0x80, 0x0f, 0x07, 0x00, length], id, value].concat()
+    }
+
+    fn read(pieces: &[&[u8]]) -> Result<Vec<(u64, Priority)>, VarInt> {
+        let mut updates = Updates::default();
+        for piece in pieces {
+            updates.read(piece);
+        }
+        let (found, broken) = updates.take();
+        let found = found.into_iter().map(|(id, priority)| (id.into(), priority));
+        broken.map_or(Ok(found.collect()), Err)
+    }
+
+    const URGENT: Priority = Priority { urgency: 1, incremental: true };
+
+    #[test]
+    fn integers_are_those_of_rfc_9000() {
+        // Appendix A.1.
+        let examples: [(&[u8], u64); 4] = [
+            (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c], 151_288_809_941_952_652),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+        ];
+        for (bytes, value) in examples {
+            assert_eq!(varint(bytes), Some((value, &[][..])));
+            assert_eq!(varint(&bytes[..bytes.len() - 1]), None);
+        }
+    }
+
+    #[test]
+    fn updates_are_found_between_other_frames_however_they_arrive() {
+        let settings: &[u8] = &[0, 4, 2, 0x21, 1];
+        let large = [&[0x21, 0x48, 0][..], &[0xf0; 2048]].concat();
+        let long = [&[0x80, 0x0f, 0x07, 0x00, 0x44, 1][..], &[4; 1025]].concat();
+        let stream = [
+            settings,
+            &frame(&[4], b"u=1, i"),
+            &large,
+            &long,
+            &frame(&[0x40, 8], b""),
+            &frame(&[4], b"u=2,"),
+            &[0x21, 0],
+        ]
+        .concat();
+        let expected = vec![(4, URGENT), (8, Priority::default()), (4, Priority::default())];
+        assert_eq!(read(&[&stream]), Ok(expected.clone()));
+        for size in [1, 2, 3, 7, 100] {
+            let pieces: Vec<&[u8]> = stream.chunks(size).collect();
+            assert_eq!(read(&pieces), Ok(expected.clone()), "{size} bytes at a time");
+        }
+    }
+
+    #[test]
+    fn other_streams_are_none_of_its_business() {
+        let bytes = [&[2][..], &frame(&[1], b"u=1")].concat();
+        assert_eq!(read(&[&bytes]), Ok(vec![]));
+    }
+
+    #[test]
+    fn an_update_of_no_request_is_an_error() {
+        for (what, frame, error) in [
+            ("a stream of the server's", frame(&[1], b"u=1"), ID_ERROR),
+            ("a stream of one direction", frame(&[2], b"u=1"), ID_ERROR),
+            ("no stream", frame(&[], b""), FRAME_ERROR),
+            ("half of a stream's number", frame(&[0x40], b""), FRAME_ERROR),
+        ] {
+            assert_eq!(read(&[&[0], &frame]), Err(error), "{what}");
+        }
+    }
+}

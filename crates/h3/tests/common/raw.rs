@@ -1,0 +1,146 @@
+//! A client that says what it is told to, whether or not that is HTTP/3.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use noq_proto::{ConnectionError, Dir, ReadError, StreamId, VarInt};
+use uncork_quic_io::{App, Arrival, Client, Config, Host, Identity, Turn, Verdict, Workers};
+
+use super::{Test, identity, now, transport};
+
+/// What is written on a stream, and whether it ends there.
+pub(crate) type Written = (Dir, Vec<u8>, bool);
+
+/// Writes, and waits for what comes of it.
+struct Raw(Client);
+
+pub(crate) struct Ask {
+    remote: SocketAddr,
+    streams: Vec<Written>,
+    /// What is written on the first stream when the first bytes of an answer are there.
+    later: Vec<u8>,
+    tell: Sender<Told>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// The connection was closed, with this code.
+    Closed(u64),
+    /// A stream was reset, or nobody reads it any more.
+    Reset(u64),
+    /// A stream of this number was answered to its end.
+    Answered(u64),
+}
+
+struct State {
+    ask: Ask,
+    streams: Vec<StreamId>,
+}
+
+impl App for Raw {
+    type State = State;
+    type Command = Ask;
+
+    fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<State> {
+        Verdict::Ignore
+    }
+
+    fn command(&mut self, host: &mut Host<'_, State>, ask: Ask) {
+        let config = self.0.begin("cubic".parse().expect("a controller"), 1);
+        let remote = ask.remote;
+        let state = State { ask, streams: Vec::new() };
+        host.connect(config, remote, identity::NAME, state).expect("begun");
+    }
+
+    fn connected(&mut self, turn: &mut Turn<'_, State>) {
+        for (dir, bytes, ends) in std::mem::take(&mut turn.state.ask.streams) {
+            let id = turn.connection.streams().open(dir).expect("room");
+            let mut stream = turn.connection.send_stream(id);
+            assert_eq!(stream.write(&bytes), Ok(bytes.len()));
+            if ends {
+                stream.finish().expect("open");
+            }
+            turn.state.streams.push(id);
+        }
+    }
+
+    fn readable(&mut self, turn: &mut Turn<'_, State>, id: StreamId) {
+        if !turn.state.streams.contains(&id) {
+            return;
+        }
+        let later = std::mem::take(&mut turn.state.ask.later);
+        if !later.is_empty() {
+            let mut first = turn.connection.send_stream(turn.state.streams[0]);
+            assert_eq!(first.write(&later), Ok(later.len()));
+        }
+        let mut stream = turn.connection.recv_stream(id);
+        let Ok(mut chunks) = stream.read(true) else { return };
+        let told = loop {
+            match chunks.next(usize::MAX) {
+                Ok(Some(_)) => {}
+                Ok(None) => break Some(Told::Answered(id.into())),
+                Err(ReadError::Reset(code)) => break Some(Told::Reset(code.into_inner())),
+                Err(ReadError::Blocked) => break None,
+            }
+        };
+        let _credit = chunks.finalize();
+        if let Some(told) = told {
+            let _ = turn.state.ask.tell.send(told);
+        }
+    }
+
+    fn stopped(&mut self, turn: &mut Turn<'_, State>, _: StreamId, code: VarInt) {
+        let _ = turn.state.ask.tell.send(Told::Reset(code.into_inner()));
+    }
+
+    fn closed(&mut self, turn: &mut Turn<'_, State>, reason: &ConnectionError) {
+        if let ConnectionError::ApplicationClosed(close) = reason {
+            let _ = turn.state.ask.tell.send(Told::Closed(close.error_code.into_inner()));
+        }
+    }
+}
+
+/// Writes these streams, and tells what comes of it.
+pub(crate) fn ask(
+    socket: UdpSocket,
+    test: &Test,
+    streams: &[Written],
+    later: &[u8],
+) -> (Workers<Ask>, Receiver<Told>) {
+    let crypto = Arc::clone(&test.crypto);
+    let raw = Client::new(crypto, transport(), now());
+    let config = Config::new(Identity::random().expect("random numbers"));
+    let workers = Workers::start(vec![socket], &config, move |_| Raw(raw.clone()));
+    let workers = workers.expect("a thread");
+    let (tell, told) = channel();
+    let (streams, later) = (streams.to_vec(), later.to_vec());
+    workers.tell(0, Ask { remote: test.address, streams, later, tell });
+    (workers, told)
+}
+
+pub(crate) fn control(bytes: &[u8]) -> Written {
+    (Dir::Uni, [&[0], bytes].concat(), false)
+}
+
+pub(crate) fn request(bytes: &[u8]) -> Written {
+    (Dir::Bi, bytes.to_vec(), true)
+}
+
+/// A frame of less than 64 bytes.
+pub(crate) fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    [&[kind, payload.len() as u8], payload].concat()
+}
+
+/// `:method: GET` and `:scheme: https` of QPACK's static table (RFC 9204, appendix A).
+pub(crate) const GET: u8 = 0xd1;
+pub(crate) const HTTPS: u8 = 0xd7;
+
+/// These, and `:authority` and `:path` with values of their own.
+pub(crate) fn fields(path: &str) -> Vec<u8> {
+    let literal =
+        |name: u8, value: &str| [&[0x50 | name, value.len() as u8], value.as_bytes()].concat();
+    [&[0, 0, GET, HTTPS][..], &literal(0, "a"), &literal(1, path)].concat()
+}
+
+pub(crate) const SETTINGS: [u8; 2] = [4, 0];
