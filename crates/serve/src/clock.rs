@@ -2,6 +2,7 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use http::{HeaderName, HeaderValue, header};
 use uncork_policy::UnixTime;
 
 #[expect(clippy::disallowed_methods, reason = "a server is an outermost layer")]
@@ -13,6 +14,13 @@ pub(crate) fn now() -> Instant {
 #[expect(clippy::disallowed_methods, reason = "a server is an outermost layer")]
 pub(crate) fn today() -> SystemTime {
     SystemTime::now()
+}
+
+/// The `Date` of a response (RFC 9110 §6.6.1). `h3` has none, and hyper's own does not change for as long
+/// as the wall clock was set back by.
+pub(crate) fn date(today: SystemTime) -> Option<(HeaderName, HeaderValue)> {
+    let date = HeaderValue::try_from(httpdate::fmt_http_date(today)).ok()?;
+    Some((header::DATE, date))
 }
 
 /// For policies.

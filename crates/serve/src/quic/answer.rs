@@ -74,6 +74,7 @@ fn respond(
     };
     let transport = talk.figures().timing().and_then(|text| HeaderValue::try_from(text).ok());
     let headers = response.headers_mut();
+    headers.extend(clock::date(at));
     for timing in in_force.timing().cloned().into_iter().chain(transport) {
         headers.append(SERVER_TIMING, timing);
     }

@@ -45,6 +45,7 @@ impl Answerer {
         } else {
             (unwanted(request.version()), None, self.steering.in_force())
         };
+        response.headers_mut().extend(clock::date(today));
         if let Some(timing) = in_force.timing() {
             response.headers_mut().insert(SERVER_TIMING, timing.clone());
         }
