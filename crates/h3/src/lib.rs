@@ -11,6 +11,7 @@ mod bell;
 pub mod client;
 mod core;
 mod error;
+pub mod fields;
 mod flush;
 mod payload;
 mod priority;

@@ -67,6 +67,9 @@ fn it_says_what_it_says_over_tcp() {
         let connection = talker.connect().await;
         let (head, whole) = get(&connection, "/file.bin", &[]).await.expect("a response");
         assert!(head.status() == 200 && whole == bytes);
+        let date = head.headers()["date"].to_str().expect("text");
+        let date = httpdate::parse_http_date(date).expect("a date");
+        assert!(date.elapsed().is_ok_and(|ago| ago < Duration::from_secs(30)), "{date:?}");
         let timing: Vec<_> = head.headers().get_all("server-timing").iter().collect();
         assert_eq!(timing[0], "cc;desc=\"cubic\"");
         assert!(timing[1].to_str().expect("text").starts_with("rtt;dur="), "{timing:?}");
@@ -84,6 +87,7 @@ fn it_says_what_it_says_over_tcp() {
             let response = connection.request(request(method, path, &headers)).await;
             let response = response.expect("a response");
             assert_eq!(response.status(), status, "{method} {path}");
+            assert!(response.headers().contains_key("date"), "{method} {path}");
             let body = body(response).await.expect("a body");
             assert_eq!(body.len(), length, "{method} {path}");
         }
@@ -160,6 +164,32 @@ fn heads_that_are_too_large_are_refused() {
         let refused = get(&connection, "/empty", &[("x-large", &large)]).await;
         assert!(matches!(refused, Err(ClientError::Malformed(_))), "{refused:?}");
         let (head, _) = get(&connection, "/empty", &[]).await.expect("a response");
+        assert_eq!(head.status(), 200);
+    });
+    served.stop();
+}
+
+#[test]
+fn fields_of_connections_make_a_request_malformed() {
+    let (scratch, _) = site();
+    let served = Served::new(&secured(&scratch));
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        for field in [
+            ("connection", "close"),
+            ("keep-alive", "timeout=5"),
+            ("proxy-connection", "close"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"),
+            ("te", "gzip"),
+            ("te", "trailers, gzip"),
+        ] {
+            let refused = get(&connection, "/empty", &[field]).await.map(|(head, _)| head.status());
+            assert_eq!(refused, Err(ClientError::Reset(0x10e)), "H3_MESSAGE_ERROR: {field:?}");
+        }
+        let (head, _) =
+            get(&connection, "/empty", &[("te", "trailers")]).await.expect("a response");
         assert_eq!(head.status(), 200);
     });
     served.stop();

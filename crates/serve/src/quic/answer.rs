@@ -10,7 +10,7 @@ use h3::server::{RequestResolver, RequestStream};
 use http::{HeaderValue, Request, Response, header};
 use http_body::Body;
 use tokio::time::timeout;
-use uncork_h3::{BidiStream, Payload, Priority, Transport};
+use uncork_h3::{BidiStream, Payload, Priority, Transport, fields};
 
 use super::connection::{Inner, Talk};
 use super::exchange::Exchange;
@@ -28,6 +28,9 @@ pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: T
     let Ok(Ok((request, mut stream))) = timeout(head_time, request.resolve_request()).await else {
         return;
     };
+    if fields::are_malformed(request.headers()) {
+        return stream.stop_stream(Code::H3_MESSAGE_ERROR);
+    }
     let began = talk.scope.now();
     let Ok(has_body) = has_body(&request, &mut stream).await else { return };
     talk.scope.prioritize(stream.id(), Priority::of(request.headers()));
