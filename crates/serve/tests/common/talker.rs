@@ -1,7 +1,8 @@
 //! A server that is talked to over HTTP/3, by a client that believes its certificate.
-#![allow(unreachable_pub, reason = "a module of a test")]
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
@@ -92,6 +93,39 @@ pub async fn get(
         head
     };
     Ok((head, body(response).await?))
+}
+
+/// What came of a request: the status, the entity tag, what arrived of the body, and whether it was cut.
+pub struct Outcome {
+    pub status: u16,
+    pub etag: String,
+    pub body: Vec<u8>,
+    pub cut: Option<ClientError>,
+}
+
+pub async fn ask(
+    connection: &Connection,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> Result<Outcome, ClientError> {
+    let response = connection.request(request("GET", path, headers)).await?;
+    let status = response.status().as_u16();
+    let etag = response.headers().get("etag").map(|etag| etag.to_str().unwrap().to_owned());
+    let (mut source, mut body, mut cut) = (response.into_body(), Vec::new(), None);
+    while let Some(chunk) = source.next_chunk().await {
+        match chunk {
+            Ok(chunk) => body.extend_from_slice(&chunk.data),
+            Err(error) => cut = Some(error),
+        }
+    }
+    Ok(Outcome { status, etag: etag.unwrap_or_default(), body, cut })
+}
+
+/// As who takes care does it: there is always a whole file.
+pub fn replace(path: &Path, bytes: &[u8]) {
+    let new = path.with_extension("new");
+    fs::write(&new, bytes).unwrap();
+    fs::rename(new, path).unwrap();
 }
 
 /// Runs a test, for two minutes at most.
