@@ -176,6 +176,12 @@ impl Scope {
         self.core.borrow().now
     }
 
+    /// Whether something was given to be sent that the stack does not take: the peer's flow control holds
+    /// it back, or all that the stack may hold is there already.
+    pub fn is_held_back(&self) -> bool {
+        self.core.borrow().streams.values().any(|stream| !stream.output.queue.is_empty())
+    }
+
     /// Bytes for `h3` to send.
     pub fn payload(&self, bytes: Bytes) -> Payload {
         Payload::new(bytes, &self.slot)

@@ -7,6 +7,8 @@ use uncork_cc::{
 use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::choice::Choice;
+use crate::counts::Counts;
+use crate::delivery::DeliveryRate;
 use crate::ledger::{Ledger, Sent};
 use crate::observed::{Observed, Space};
 use crate::rtt::RttEstimator;
@@ -34,31 +36,9 @@ pub(crate) struct Congestion {
     counts: Counts,
     /// What of it was done on other paths.
     before: Counts,
+    delivery: DeliveryRate,
+    is_drained: bool,
     pending: Pending,
-}
-
-/// What happened so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) sent_bytes: u64,
-    pub(crate) acked_bytes: u64,
-    pub(crate) lost_bytes: u64,
-    pub(crate) lost_packets: u64,
-    pub(crate) spurious_packets: u64,
-    pub(crate) ce_packets: u64,
-}
-
-impl Counts {
-    fn less(&self, other: &Self) -> Self {
-        Self {
-            sent_bytes: self.sent_bytes - other.sent_bytes,
-            acked_bytes: self.acked_bytes - other.acked_bytes,
-            lost_bytes: self.lost_bytes - other.lost_bytes,
-            lost_packets: self.lost_packets - other.lost_packets,
-            spurious_packets: self.spurious_packets - other.spurious_packets,
-            ce_packets: self.ce_packets - other.ce_packets,
-        }
-    }
 }
 
 /// What one acknowledgement, or one timer, has told so far. The stack tells of each packet by itself,
@@ -105,6 +85,8 @@ impl Congestion {
             marked: [0; 3],
             counts: Counts::default(),
             before: Counts::default(),
+            delivery: DeliveryRate::new(now),
+            is_drained: false,
             pending: Pending::default(),
         }
     }
@@ -114,6 +96,7 @@ impl Congestion {
         let own = self.counts.less(&self.before);
         (self.counts, self.before) = (former.counts, former.counts.less(&own));
         self.ledger.forget_all_of(&former.ledger);
+        self.delivery.begin(self.now, self.counts.acked_bytes);
     }
 
     pub(crate) fn spec(&self) -> CcSpec {
@@ -130,6 +113,16 @@ impl Congestion {
 
     pub(crate) fn initial_window(&self) -> u64 {
         settings(&self.choice, self.mss, self.seed, self.now).initial_window
+    }
+
+    /// What the path delivers.
+    pub(crate) fn delivery_rate(&self) -> Option<Rate> {
+        self.delivery.newest()
+    }
+
+    /// Whether there was nothing more to send at last.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.is_drained
     }
 
     /// How the connection may send.
@@ -194,6 +187,10 @@ impl Congestion {
         self.discard_spaces(observed);
         self.now = self.now.max(now);
         let bytes = u32::from(bytes);
+        self.is_drained = false;
+        if self.ledger.in_flight() == 0 {
+            self.delivery.begin(self.now, self.counts.acked_bytes);
+        }
         let in_flight = self.ledger.in_flight() + u64::from(bytes);
         let sent = SentPacket { bytes, in_flight, unacked: in_flight };
         let token = self.controller.on_sent(self.now, sent, AppState::Backlogged);
@@ -280,6 +277,9 @@ impl Congestion {
             return;
         }
         let Said { delay, marked } = self.take_in_acknowledgement(observed);
+        if self.pending.largest.is_some() {
+            self.is_drained = self.pending.is_drained;
+        }
         if self.pending.is_drained {
             self.controller.on_path(self.now, PathEvent::Drained);
         }
@@ -287,6 +287,10 @@ impl Congestion {
             self.controller.on_timeout(self.now, Timeout::Persistent);
         }
         let rtt = self.measure(delay);
+        if let Some(newest) = self.pending.acked.last() {
+            let (sent, drained) = (newest.token.send_time(), self.pending.is_drained);
+            self.delivery.on_acked(self.now, sent, self.counts.acked_bytes, drained);
+        }
         self.forget(observed);
         let Self { pending, ledger, .. } = self;
         let (in_flight, oldest) = (ledger.in_flight(), ledger.oldest_sent());

@@ -6,7 +6,7 @@ use std::time::Instant;
 use noq_proto::congestion::ControllerFactory;
 use noq_proto::crypto;
 use uncork_cc::{CcSpec, Control, Controller, RttSample, Snapshot};
-use uncork_units::Time;
+use uncork_units::{Rate, Time};
 
 use crate::choice::Choice;
 use crate::congestion::Congestion;
@@ -50,6 +50,12 @@ pub struct Observation {
     pub snapshot: Snapshot,
     /// The last round-trip time measured, with the smoothed and the shortest one.
     pub rtt: Option<RttSample>,
+    /// What the path delivered over the last round trip in which the application did not run dry, or over
+    /// a later one in which it was more all the same.
+    pub delivery_rate: Option<Rate>,
+    /// Whether the last acknowledgement found nothing to send, or nothing that the peer's flow control
+    /// lets go, and nothing was sent since.
+    pub is_drained: bool,
     /// Bytes in flight.
     pub in_flight: u64,
     /// Bytes sent so far in packets that want to be acknowledged, headers included.
@@ -125,6 +131,8 @@ impl Handle {
             control: path.control(),
             snapshot: path.controller().snapshot(),
             rtt: path.rtt().last(),
+            delivery_rate: path.delivery_rate(),
+            is_drained: path.is_drained(),
             in_flight: path.ledger().in_flight(),
             unheard_bytes: path.ledger().forgotten(),
             sent_bytes: counts.sent_bytes,

@@ -33,6 +33,8 @@ mod ack;
 mod choice;
 mod congestion;
 mod controller;
+mod counts;
+mod delivery;
 mod epoch;
 mod handle;
 mod ledger;

@@ -8,11 +8,10 @@ mod talker;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{Scratch, Served, content, records};
+use common::{Scratch, Served, content};
 use http::StatusCode;
 use talker::{Talker, body, get, request, run, secured};
 use uncork_h3::client::ClientError;
-use uncork_serve::RecordsSpec;
 
 const LENGTH: usize = 700_001;
 
@@ -275,50 +274,6 @@ fn responses_come_to_their_end_when_the_server_ends() {
 }
 
 #[test]
-fn records_tell_what_became_of_each_response() {
-    let (scratch, _) = site();
-    let mut spec = secured(&scratch);
-    scratch.write("root/large", content(50_000_000));
-    spec.records = Some(RecordsSpec::new(scratch.path("records.jsonl")));
-    spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
-    let served = Served::new(&spec);
-    let talker = Talker::new(&scratch, &served);
-    run(async {
-        let connection = talker.connect().await;
-        for _ in 0..3 {
-            get(&connection, "/file.bin", &[]).await.expect("a response");
-            // Clients may take 25 ms to acknowledge the last packet, and what follows counts, too.
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-        let given_up = connection.request(request("GET", "/large", &[])).await;
-        drop(given_up.expect("a response"));
-    });
-    let summary = served.stop();
-    assert_eq!((summary.written, summary.lost), (4, 0));
-    for (index, record) in records(&scratch.path("records.jsonl")).iter().enumerate() {
-        assert_eq!((record.engine.as_str(), record.cc.as_str()), ("serve", "bbr3"));
-        if index == 3 {
-            assert_eq!((record.size_bytes, record.completion_ns), (Some(50_000_000), None));
-            assert!(record.bytes_delivered < 50_000_000, "{record:?}");
-            continue;
-        }
-        assert_eq!(record.size_bytes, Some(LENGTH as u64));
-        let service = record.service.as_ref().expect("whom it served");
-        assert_eq!((service.protocol.as_str(), service.status), ("h3", Some(200)));
-        assert_eq!(service.host.as_deref(), Some("localhost"));
-        assert_eq!(service.client.as_deref(), Some("127.0.0.0/24"));
-        let (end, first) = (record.completion_ns, record.first_byte_ns);
-        assert!(end > first && first.is_some() && record.busy_ns > 0, "{record:?}");
-        assert_eq!(record.bytes_delivered, LENGTH as u64);
-        // With frames, packets and acknowledgements, which are little.
-        let overhead = record.bytes_acked as f64 / LENGTH as f64;
-        assert!((1.0..1.1).contains(&overhead), "{record:?}");
-        assert!(record.packets_sent >= LENGTH as u64 / 1452, "{record:?}");
-        assert!(record.rtt_ms.is_some_and(|rtt| rtt.min > 0.0), "{record:?}");
-    }
-}
-
-#[test]
 fn a_policy_chooses_by_host_and_bounds_the_rate() {
     let (scratch, _) = site();
     let mut spec = secured(&scratch);
@@ -336,6 +291,36 @@ fn a_policy_chooses_by_host_and_bounds_the_rate() {
         assert_eq!(head.headers()["server-timing"], "cc;desc=\"bbr3\"");
         // 700 kB take 0.7 s, but for a first burst.
         assert!(begun.elapsed() > Duration::from_millis(500), "{:?}", begun.elapsed());
+    });
+    served.stop();
+}
+
+/// Who trusts this certificate alone, and connects now.
+async fn is_trusted(talker: &Talker, certificate: &std::path::Path) -> bool {
+    let cc = ("cubic".parse().expect("a controller"), 1);
+    let tls = talker::tls(certificate);
+    talker.client.connect(talker.address, "localhost", cc, &tls).await.is_ok()
+}
+
+#[test]
+fn a_new_certificate_is_for_new_connections() {
+    let (scratch, bytes) = site();
+    let spec = secured(&scratch);
+    let first = scratch.path("first.pem");
+    std::fs::copy(scratch.path("chain.pem"), &first).expect("copied");
+    let mut served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let old = talker.connect().await;
+        // Another one in its place.
+        secured(&scratch);
+        assert!(is_trusted(&talker, &first).await, "nothing was read yet");
+        let reloaded = served.server.reload();
+        assert!(reloaded.len() == 1 && reloaded[0].result.is_ok(), "{reloaded:?}");
+        assert!(!is_trusted(&talker, &first).await);
+        assert!(is_trusted(&talker, &scratch.path("chain.pem")).await);
+        let (_, body) = get(&old, "/file.bin", &[]).await.expect("a response");
+        assert!(body == bytes, "what was open goes on");
     });
     served.stop();
 }

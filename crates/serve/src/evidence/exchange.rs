@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use uncork_diag::TcpInfo;
-use uncork_flow::{Distribution, FlowRecord, Service};
-use uncork_units::{Rate, TimeDelta};
+use uncork_flow::{Distribution, FlowRecord};
 
-use super::about::{About, Labels, quantiles};
+use super::about::{About, Labels};
+use super::figures::Figures;
 use crate::choice::InForce;
 
 /// What is known of a response so far.
@@ -18,7 +17,7 @@ pub(super) struct Exchange {
     in_force: Arc<InForce>,
     about: About,
     /// What the kernel knew of the connection then.
-    pub(super) before: TcpInfo,
+    pub(super) before: Figures,
     /// Bytes that the connection's socket had taken by then.
     pub(super) from: u64,
     /// When the socket took more for the first time.
@@ -32,7 +31,7 @@ pub(super) struct Exchange {
     /// Smoothed round-trip times, as often as the kernel was asked.
     pub(super) rtts: Distribution,
     /// What the kernel told at last.
-    pub(super) last: TcpInfo,
+    pub(super) last: Figures,
 }
 
 /// How it ended.
@@ -48,7 +47,7 @@ impl Exchange {
     pub(super) fn new(
         began: Instant,
         (about, in_force): (About, Arc<InForce>),
-        before: &TcpInfo,
+        before: &Figures,
         (from, size): (u64, u64),
     ) -> Self {
         Self {
@@ -66,9 +65,11 @@ impl Exchange {
         }
     }
 
-    pub(super) fn note(&mut self, info: &TcpInfo) {
-        self.last = *info;
-        self.rtts.record(info.rtt.as_nanos());
+    pub(super) fn note(&mut self, figures: &Figures) {
+        self.last = *figures;
+        if let Some(rtt) = figures.rtt {
+            self.rtts.record(rtt.as_nanos());
+        }
     }
 
     pub(super) fn is_broken_off(&self) -> bool {
@@ -79,45 +80,23 @@ impl Exchange {
     /// share the connection for a while share these, too.
     pub(super) fn record(&self, ending: Ending, labels: &Labels) -> FlowRecord {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
-        let since = |of: fn(&TcpInfo) -> u64| of(&self.last).saturating_sub(of(&self.before));
+        let mut figures = self.last.since(&self.before);
         // What is behind its end is the next response's.
         let most = self.end.map_or(u64::MAX, |end| end - self.from);
-        let acked = since(|info| info.bytes_acked.unwrap_or(0)).min(most);
+        figures.bytes_acked = figures.bytes_acked.min(most);
         let taken = self.taken.unwrap_or(0);
-        let completion = match ending {
-            Ending::Acknowledged(at) => Some(nanos(at)),
-            Ending::BrokenOff => None,
+        let (completion, delivered) = match ending {
+            Ending::Acknowledged(at) => (Some(nanos(at)), taken),
+            Ending::BrokenOff => (None, taken.min(figures.bytes_acked)),
         };
-        FlowRecord {
+        let record = FlowRecord {
             completion_ns: completion,
             first_byte_ns: self.first.map(nanos),
-            busy_ns: since(|info| info.busy_time.map_or(0, TimeDelta::as_nanos)),
             size_bytes: Some(self.size),
-            bytes_delivered: if completion.is_some() { taken } else { taken.min(acked) },
-            bytes_acked: acked,
-            bytes_sent: since(|info| info.bytes_sent.unwrap_or(0)),
-            bytes_retransmitted: since(|info| info.bytes_retrans.unwrap_or(0)),
-            packets_sent: since(|info| info.data_segs_out.unwrap_or(0).into()),
-            packets_lost: since(|info| info.total_retrans.into()),
-            packets_marked: since(|info| info.delivered_ce.unwrap_or(0).into()),
-            timeouts: since(|info| info.total_rto.unwrap_or(0).into()),
-            rtt_ms: quantiles(&self.rtts, self.last.min_rtt),
-            service: Some(self.service(ending, labels)),
+            bytes_delivered: delivered,
+            service: Some(labels.response(&self.about, ending == Ending::BrokenOff)),
             ..labels.record(&self.in_force, self.began)
-        }
-    }
-
-    fn service(&self, ending: Ending, labels: &Labels) -> Service {
-        let limited = |of: fn(&TcpInfo) -> Option<TimeDelta>| {
-            let (before, last) = (of(&self.before)?, of(&self.last)?);
-            Some(last.as_nanos().saturating_sub(before.as_nanos()))
         };
-        Service {
-            min_rtt_ns: self.last.min_rtt.map(TimeDelta::as_nanos),
-            delivery_rate_bps: self.last.delivery_rate.map(Rate::bits_per_sec),
-            rwnd_limited_ns: limited(|info| info.rwnd_limited),
-            sndbuf_limited_ns: limited(|info| info.sndbuf_limited),
-            ..labels.response(&self.about, ending == Ending::BrokenOff)
-        }
+        figures.fill(&self.rtts, record)
     }
 }

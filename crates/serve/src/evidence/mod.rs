@@ -5,6 +5,7 @@
 
 mod about;
 mod exchange;
+mod figures;
 mod metrics;
 mod observer;
 mod probe;
@@ -13,10 +14,12 @@ mod shared;
 mod whole;
 mod wire;
 
-pub(crate) use about::{About, Labels, host_name, quantiles};
+pub(crate) use about::{About, Labels, host_name};
+pub(crate) use figures::Figures;
 pub(crate) use metrics::{CONTENT_TYPE as METRICS_TYPE, Metrics};
 pub(crate) use observer::Observer;
 pub(crate) use records::{Records, Writer};
 pub use records::{RecordsSpec, RecordsSummary};
 pub(crate) use shared::Evidence;
+pub(crate) use whole::Whole;
 pub(crate) use wire::{Patience, Wire};

@@ -10,7 +10,7 @@ use uncork_diag::{Connection, TcpInfo, TcpState};
 
 use super::about::{About, Labels};
 use super::exchange::{Ending, Exchange};
-use super::metrics::Live;
+use super::figures::Figures;
 use super::shared::Evidence;
 use super::whole::Whole;
 use super::wire::{Ledger, Wire};
@@ -21,8 +21,6 @@ use crate::clock;
 const WRITING: Duration = Duration::from_millis(100);
 /// How often it is asked, at most and at least, when only acknowledgements are awaited.
 const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
-/// How often a round trip is counted while a response is under way: each of the looks of [`WRITING`].
-const SAMPLING: Duration = Duration::from_millis(90);
 /// How long acknowledgements are awaited on a closed connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -34,7 +32,6 @@ pub(crate) struct Observer {
     pub(crate) local: SocketAddr,
     pub(crate) peer: SocketAddr,
     pub(crate) labels: Labels,
-    live: Live,
     whole: Mutex<Whole>,
 }
 
@@ -54,10 +51,10 @@ impl Observer {
         labels: Labels,
         (in_force, protocol): (Arc<InForce>, &'static str),
     ) -> Self {
-        let live = Live::open(evidence.metrics(), labels.key(protocol, &in_force));
-        let whole = Mutex::new(Whole::new(in_force, protocol));
+        let whole = Whole::new(evidence.metrics(), &labels, in_force, protocol);
+        let whole = Mutex::new(whole);
         let (wire, evidence) = (Arc::clone(wire), Arc::clone(evidence));
-        Self { wire, evidence, local, peer, labels, live, whole }
+        Self { wire, evidence, local, peer, labels, whole }
     }
 
     /// A request came, to which `size` bytes of body are the answer. Gives a number to end it with.
@@ -70,8 +67,7 @@ impl Observer {
     ) -> u64 {
         // With the request came the acknowledgement of the responses before.
         let before = self.look(false);
-        self.live.becomes(self.labels.key(about.protocol, &in_force));
-        self.whole().begin(&about, &in_force);
+        self.whole().begin(&about, &in_force, &self.labels);
         let begin = |ledger: &mut Ledger| {
             let sizes = (ledger.written, size);
             before.map(|before| Exchange::new(began, (about, in_force), &before, sizes))
@@ -123,23 +119,24 @@ impl Observer {
     fn settling(&self) -> Duration {
         let ledger = self.wire.ledger();
         let last = ledger.exchanges.values().next_back();
-        let rtt = last.map_or(0, |exchange| exchange.last.rtt.as_nanos());
+        let rtt = last.and_then(|exchange| exchange.last.rtt).unwrap_or_default().as_nanos();
         Duration::from_nanos(rtt / 2).clamp(SETTLING.0, SETTLING.1)
     }
 
     /// Asks the kernel, and tells of those responses that have come to their end; of all if it is the
     /// `last` time. Gives what the kernel knows.
-    pub(crate) fn look(&self, last: bool) -> Option<TcpInfo> {
+    pub(crate) fn look(&self, last: bool) -> Option<Figures> {
         let look =
             Look { at: clock::now(), connection: self.evidence.probe.look(self.local, self.peer) };
         let mut ledger = self.wire.ledger();
-        if let Some(info) = look.info() {
-            self.note(look.at, &info, !ledger.exchanges.is_empty());
+        let figures = look.info().as_ref().map(Figures::from);
+        if let Some(figures) = &figures {
+            self.whole().note(look.at, figures, !ledger.exchanges.is_empty());
         }
         let written = ledger.written;
         let over = ledger.exchanges.iter_mut().filter_map(|(id, exchange)| {
-            if let Some(info) = look.info() {
-                exchange.note(&info);
+            if let Some(figures) = &figures {
+                exchange.note(figures);
             }
             Some((*id, look.ending(exchange, written, last)?))
         });
@@ -149,19 +146,7 @@ impl Observer {
             self.whole().add(&record, exchange.first, &exchange.rtts);
             self.evidence.leave(record);
         }
-        look.info()
-    }
-
-    fn note(&self, at: Instant, info: &TcpInfo, is_sending: bool) {
-        self.live.moved(&info.into());
-        let mut whole = self.whole();
-        whole.last = Some(*info);
-        // As often in each second of sending, however often the kernel is asked.
-        let is_time = whole.sampled.is_none_or(|before| before + SAMPLING <= at);
-        if let Some(min) = info.min_rtt.filter(|_| is_sending && is_time) {
-            whole.sampled = Some(at);
-            self.live.queues(info.rtt, min);
-        }
+        figures
     }
 
     fn whole(&self) -> MutexGuard<'_, Whole> {

@@ -14,6 +14,7 @@ use uncork_h3::{BidiStream, Payload, Priority, Transport, fields};
 
 use super::connection::{Inner, Talk};
 use super::exchange::Exchange;
+use super::figures::timing;
 use crate::choice::{Asked, SERVER_TIMING, host};
 use crate::clock;
 use crate::evidence::{About, host_name};
@@ -40,10 +41,7 @@ pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: T
     let is_sent = send(&mut stream, response, id, &talk).await.is_some();
     // Once it is sent, its end is when the client has it.
     if !is_sent {
-        let exchange = talk.ledger().remove(talk.scope.now(), id);
-        if let Some(exchange) = exchange {
-            exchange.end(None, &talk);
-        }
+        talk.ends(talk.scope.now(), id, false);
     }
 }
 
@@ -75,7 +73,8 @@ fn respond(
         let asked = Asked::new(request, path.as_deref(), object_bytes);
         (response, object_bytes, talk.steering.request(&asked, &talk.cc))
     };
-    let transport = talk.figures().timing().and_then(|text| HeaderValue::try_from(text).ok());
+    let transport = talk.cc.observe().as_ref().and_then(timing);
+    let transport = transport.and_then(|text| HeaderValue::try_from(text).ok());
     let headers = response.headers_mut();
     headers.extend(clock::date(at));
     for timing in in_force.timing().cloned().into_iter().chain(transport) {
@@ -102,6 +101,7 @@ async fn send(
         if let Some(exchange) = talk.ledger().get_mut(id) {
             exchange.took(talk.scope.now(), bytes, talk);
         }
+        talk.watch(talk.scope.now());
     };
     stream.send_response(Response::from_parts(head, ())).await.ok()?;
     took(0);

@@ -73,6 +73,7 @@ impl uncork_quic_io::App for App {
 
     fn connected(&mut self, turn: &mut Turn<'_, Visit>) {
         let Visit { session, talk: visit } = &mut *turn.state;
+        visit.open_account();
         session.scope().spawn(talk(session.transport(), visit.clone()));
     }
 
@@ -91,13 +92,13 @@ impl uncork_quic_io::App for App {
     fn finished(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId) {
         turn.state.session.finished(stream);
         turn.state.talk.note_sent(turn.connection);
-        turn.state.talk.acknowledged(turn.now, stream);
+        turn.state.talk.ends(turn.now, stream.into(), true);
     }
 
     fn stopped(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId, code: VarInt) {
         turn.state.session.stopped(turn.connection, stream, code);
         turn.state.talk.note_sent(turn.connection);
-        turn.state.talk.stopped(stream);
+        turn.state.talk.ends(turn.now, stream.into(), false);
     }
 
     fn timer(&mut self, turn: &mut Turn<'_, Visit>) {
@@ -119,6 +120,7 @@ impl uncork_quic_io::App for App {
     fn closed(&mut self, turn: &mut Turn<'_, Visit>, reason: &ConnectionError) {
         let _context = self.accepting.runtime.enter();
         turn.state.session.closed(turn.now, turn.key, reason);
+        turn.state.talk.note_sent(turn.connection);
         turn.state.talk.over();
     }
 }

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use noq_proto::{Connection, PathId, StreamId};
+use noq_proto::{Connection, PathId};
 use uncork_h3::{Scope, Transport};
 use uncork_quic::Handle;
 use uncork_quic_io::Turn;
 
+use super::account::Account;
 use super::answer::answer;
 use super::app::Visit;
-use super::figures::Figures;
 use super::ledger::Ledger;
 use super::listener::NO_ERROR;
 use super::steering::Steering;
@@ -39,7 +39,8 @@ pub(super) struct Inner {
     ledger: RefCell<Ledger>,
     leaving: Cell<Leaving>,
     waker: RefCell<Option<Waker>>,
-    packets: Cell<u64>,
+    pub(super) account: RefCell<Account>,
+    pub(super) packets: Cell<u64>,
     wake_at: Cell<Option<Instant>>,
 }
 
@@ -105,6 +106,7 @@ impl Talk {
             ledger: RefCell::new(Ledger::new(now)),
             leaving: Cell::new(Leaving::No),
             waker: RefCell::new(None),
+            account: RefCell::default(),
             packets: Cell::new(0),
             wake_at: Cell::new(None),
         }))
@@ -116,11 +118,6 @@ impl Inner {
         self.ledger.borrow_mut()
     }
 
-    /// What is known of the connection now.
-    pub(super) fn figures(&self) -> Figures {
-        Figures::new(self.cc.observe().as_ref(), self.packets.get())
-    }
-
     /// Looks what the stack has sent so far.
     pub(super) fn note_sent(&self, connection: &mut Connection) {
         if self.shared.has_evidence()
@@ -130,25 +127,25 @@ impl Inner {
         }
     }
 
-    /// The client has all of a response.
-    pub(super) fn acknowledged(&self, now: Instant, stream: StreamId) {
-        let Some(exchange) = self.ledger().remove(now, stream.into()) else { return };
-        exchange.end(Some(now), self);
-    }
-
-    /// The client does not want the rest of a response.
-    pub(super) fn stopped(&self, stream: StreamId) {
-        let now = self.scope.now();
-        let Some(exchange) = self.ledger().remove(now, stream.into()) else { return };
-        exchange.end(None, self);
+    /// The client has all of a response, or there will not be more of it.
+    pub(super) fn ends(&self, now: Instant, stream: u64, is_whole: bool) {
+        self.watch(now);
+        let exchange = self.ledger().remove(now, stream);
+        if let Some(exchange) = exchange {
+            exchange.end(now, is_whole, self);
+            self.watch(now);
+        }
     }
 
     /// The connection has gone.
     pub(super) fn over(&self) {
+        let now = self.scope.now();
+        self.watch(now);
         let exchanges = self.ledger().take();
         for exchange in exchanges {
-            exchange.end(None, self);
+            exchange.end(now, false, self);
         }
+        self.close_account(now);
     }
 
     /// No more requests are wanted.
@@ -179,6 +176,7 @@ impl Inner {
             turn.now >= ledger.deadline(&patience)
         };
         self.wake_at.set(None);
+        self.watch(turn.now);
         if is_over {
             turn.connection.close(turn.now, NO_ERROR, "nothing happens".into());
         }
@@ -186,6 +184,7 @@ impl Inner {
 
     /// Whatever there was to be done has been.
     pub(super) fn settle(&self, turn: &mut Turn<'_, Visit>) {
+        self.watch(turn.now);
         let ledger = self.ledger();
         let mut wanted = ledger.next_look(turn.now, &self.shared.limits.patience());
         if self.leaving.get() != Leaving::No && ledger.is_idle() {

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use uncork_flow::{Distribution, FlowRecord, Service};
-use uncork_units::TimeDelta;
+use uncork_flow::{Distribution, FlowRecord};
 
 use super::connection::Inner;
-use super::figures::Figures;
 use crate::choice::InForce;
-use crate::evidence::{About, quantiles};
+use crate::evidence::{About, Figures, Labels};
 
 /// Round-trip times are noted no more often than this.
 const SAMPLES: Duration = Duration::from_millis(10);
@@ -45,8 +43,10 @@ impl Exchange {
         talk: &Inner,
     ) -> Self {
         let evidence = talk.shared.has_evidence().then(|| {
-            let (before, rtts) = (talk.figures(), Distribution::new());
-            Box::new(Evidence { in_force, about: about(), before, rtts, sampled: began })
+            let (about, rtts) = (about(), Distribution::new());
+            let before = talk.figures();
+            talk.begin(&about, &in_force);
+            Box::new(Evidence { in_force, about, before, rtts, sampled: began })
         });
         Self { began, size, taken: 0, first: None, evidence }
     }
@@ -57,57 +57,59 @@ impl Exchange {
         self.taken += bytes;
         if let Some(evidence) = &mut self.evidence
             && now >= evidence.sampled + SAMPLES
-            && let Some([latest, ..]) = talk.figures().rtt
+            && let Some(latest) = talk.latest_rtt()
         {
             evidence.sampled = now;
-            evidence.rtts.record(latest);
+            evidence.rtts.record(latest.as_nanos());
         }
     }
 
-    /// It is over: the client had all of it `at` some time, or it was broken off.
-    pub(super) fn end(mut self, at: Option<Instant>, talk: &Inner) {
+    /// When the first of it was given to be sent.
+    pub(super) fn first(&self) -> Option<Instant> {
+        self.first
+    }
+
+    /// Whether there is more of it to come from the application.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.taken < self.size
+    }
+
+    /// It is over at this time: the client had all of it if `is_whole`, or it was broken off.
+    pub(super) fn end(mut self, now: Instant, is_whole: bool, talk: &Inner) {
         let Some(mut evidence) = self.evidence.take() else { return };
-        let after = talk.figures();
-        if let Some([latest, ..]) = after.rtt {
-            evidence.rtts.record(latest);
+        if let Some(latest) = talk.latest_rtt() {
+            evidence.rtts.record(latest.as_nanos());
         }
-        talk.shared.leave(self.record(at, &evidence, &after, talk));
+        let figures = talk.figures();
+        let record = self.record(now, is_whole, &evidence, &figures, &talk.labels);
+        talk.ended(now, &figures, (&record, self.first, &evidence.rtts));
+        talk.shared.leave(record);
     }
 
     /// Differences between what was known before and at last, so that responses that share the connection
-    /// for a while share these, too.
+    /// for a while share these, too; but they are busy for as long as each of them is under way.
     fn record(
         &self,
-        at: Option<Instant>,
+        now: Instant,
+        is_acknowledged: bool,
         evidence: &Evidence,
-        after: &Figures,
-        talk: &Inner,
+        figures: &Figures,
+        labels: &Labels,
     ) -> FlowRecord {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
-        let since = |of: fn(&Figures) -> u64| of(after).saturating_sub(of(&evidence.before));
-        let acked = since(|figures| figures.acked_bytes);
-        let completion = at.filter(|_| self.taken == self.size).map(nanos);
-        let (first, end) = (self.first.map(nanos), at.unwrap_or(talk.scope.now()));
-        let min = after.rtt.map(|[.., min]| TimeDelta::from_nanos(min));
-        let service = Service {
-            min_rtt_ns: min.map(TimeDelta::as_nanos),
-            ..talk.labels.response(&evidence.about, completion.is_none())
-        };
-        FlowRecord {
-            completion_ns: completion,
+        let is_whole = is_acknowledged && self.taken == self.size;
+        let figures = figures.since(&evidence.before);
+        let acked = figures.bytes_acked;
+        let first = self.first.map(nanos);
+        let record = FlowRecord {
+            completion_ns: is_whole.then(|| nanos(now)),
             first_byte_ns: first,
-            busy_ns: first.map_or(0, |first| nanos(end).saturating_sub(first)),
             size_bytes: Some(self.size),
-            bytes_delivered: if completion.is_some() { self.size } else { self.taken.min(acked) },
-            bytes_acked: acked,
-            bytes_sent: since(|figures| figures.sent_bytes),
-            bytes_retransmitted: since(|figures| figures.lost_bytes),
-            packets_sent: since(|figures| figures.packets),
-            packets_lost: since(|figures| figures.lost_packets),
-            packets_marked: since(|figures| figures.ce_packets),
-            rtt_ms: quantiles(&evidence.rtts, min),
-            service: Some(service),
-            ..talk.labels.record(&evidence.in_force, self.began)
-        }
+            bytes_delivered: if is_whole { self.size } else { self.taken.min(acked) },
+            service: Some(labels.response(&evidence.about, !is_whole)),
+            ..labels.record(&evidence.in_force, self.began)
+        };
+        let busy_ns = first.map_or(0, |first| nanos(now).saturating_sub(first));
+        FlowRecord { busy_ns, ..figures.fill(&evidence.rtts, record) }
     }
 }

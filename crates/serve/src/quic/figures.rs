@@ -1,48 +1,41 @@
-//! What a connection has done so far.
+//! What uncork's own transport tells of a connection.
 
 use std::time::Duration;
 
 use uncork_quic::Observation;
+use uncork_units::TimeDelta;
 
-/// Counts of a connection since its beginning, and its round-trip times.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Figures {
-    pub(super) sent_bytes: u64,
-    pub(super) acked_bytes: u64,
-    pub(super) lost_bytes: u64,
-    pub(super) lost_packets: u64,
-    pub(super) ce_packets: u64,
-    pub(super) packets: u64,
-    /// The last one, the smoothed one and the smallest, in nanoseconds.
-    pub(super) rtt: Option<[u64; 3]>,
-    /// Bits in a second.
-    pub(super) pacing_rate: Option<u64>,
+use super::busy::Busy;
+use crate::evidence::Figures;
+
+/// All that records and metrics say, of a connection that has sent so many packets.
+pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> Figures {
+    let nanos = |time: Duration| TimeDelta::from_nanos(time.as_nanos() as u64);
+    Figures {
+        bytes_acked: seen.acked_bytes,
+        bytes_sent: seen.sent_bytes,
+        bytes_retransmitted: seen.lost_bytes,
+        packets_sent,
+        packets_lost: seen.lost_packets,
+        packets_marked: seen.ce_packets,
+        // The stack does not tell.
+        timeouts: 0,
+        busy: nanos(busy.total),
+        rwnd_limited: Some(nanos(busy.by_client)),
+        sndbuf_limited: None,
+        app_limited: Some(nanos(busy.by_application)),
+        rtt: seen.rtt.map(|rtt| rtt.smoothed),
+        min_rtt: seen.rtt.map(|rtt| rtt.min),
+        delivery_rate: seen.delivery_rate,
+    }
 }
 
-impl Figures {
-    pub(super) fn new(observation: Option<&Observation>, packets: u64) -> Self {
-        let Some(seen) = observation else { return Self::default() };
-        Self {
-            sent_bytes: seen.sent_bytes,
-            acked_bytes: seen.acked_bytes,
-            lost_bytes: seen.lost_bytes,
-            lost_packets: seen.lost_packets,
-            ce_packets: seen.ce_packets,
-            packets,
-            rtt: seen.rtt.map(|rtt| {
-                [rtt.latest, rtt.smoothed, rtt.min].map(uncork_units::TimeDelta::as_nanos)
-            }),
-            pacing_rate: seen.control.pacing_rate.map(uncork_units::Rate::bits_per_sec),
-        }
-    }
-
-    /// What `Server-Timing` says of the transport.
-    pub(super) fn timing(&self) -> Option<String> {
-        let milliseconds = |nanos| Duration::from_nanos(nanos).as_secs_f64() * 1e3;
-        let [_, smoothed, min] = self.rtt?.map(milliseconds);
-        let pacing = self.pacing_rate.map_or(String::new(), |rate| {
-            format!(", pacing;desc=\"{:.2} Mbit/s\"", rate as f64 / 1e6)
-        });
-        Some(format!("rtt;dur={smoothed:.2}, min-rtt;dur={min:.2}{pacing}"))
-    }
+/// What `Server-Timing` says of the transport.
+pub(super) fn timing(seen: &Observation) -> Option<String> {
+    let rtt = seen.rtt?;
+    let [smoothed, min] = [rtt.smoothed, rtt.min].map(TimeDelta::as_millis_f64);
+    let pacing = seen.control.pacing_rate.map_or(String::new(), |rate| {
+        format!(", pacing;desc=\"{:.2} Mbit/s\"", rate.bits_per_sec() as f64 / 1e6)
+    });
+    Some(format!("rtt;dur={smoothed:.2}, min-rtt;dur={min:.2}{pacing}"))
 }

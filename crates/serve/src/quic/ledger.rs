@@ -38,6 +38,16 @@ impl Ledger {
         self.exchanges.remove(&stream)
     }
 
+    /// Whether responses are being sent.
+    pub(super) fn is_sending(&self) -> bool {
+        self.exchanges.values().any(|exchange| exchange.first().is_some())
+    }
+
+    /// Whether the application has more to give for those.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.exchanges.values().any(Exchange::is_unfinished)
+    }
+
     pub(super) fn take(&mut self) -> Vec<Exchange> {
         std::mem::take(&mut self.exchanges).into_values().collect()
     }

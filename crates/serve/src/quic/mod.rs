@@ -3,8 +3,10 @@
 //! Each listener has a worker for each core. What happens to a connection comes to [`app`] on its
 //! worker's thread, where the futures of its requests run as well.
 
+mod account;
 mod answer;
 mod app;
+mod busy;
 mod connection;
 mod exchange;
 mod figures;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use uncork_units::TimeDelta;
 
+use super::super::figures::Figures;
 use super::series::{Series, add};
 use super::{Key, Metrics, locked};
 
@@ -19,18 +20,7 @@ pub(crate) struct Live {
 struct State {
     key: Key,
     series: Arc<Series>,
-    told: Totals,
-}
-
-/// What a connection has moved from its beginning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
-    pub(crate) bytes_acked: u64,
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_retransmitted: u64,
-    pub(crate) packets_sent: u64,
-    pub(crate) packets_lost: u64,
-    pub(crate) timeouts: u64,
+    told: Figures,
 }
 
 impl Live {
@@ -38,7 +28,7 @@ impl Live {
         let series = metrics.series_of(&key);
         series.open.fetch_add(1, Ordering::Relaxed);
         metrics.assigned(&key);
-        let state = Mutex::new(State { key, series, told: Totals::default() });
+        let state = Mutex::new(State { key, series, told: Figures::default() });
         Self { metrics: Arc::clone(metrics), state }
     }
 
@@ -58,17 +48,17 @@ impl Live {
     }
 
     /// Counts what it has moved since it was told the last time.
-    pub(crate) fn moved(&self, totals: &Totals) {
+    pub(crate) fn moved(&self, figures: &Figures) {
         let mut state = locked(&self.state);
         let (series, told) = (&state.series, &state.told);
-        let more = |of: fn(&Totals) -> u64| of(totals).saturating_sub(of(told));
+        let more = |of: fn(&Figures) -> u64| of(figures).saturating_sub(of(told));
         add(&series.bytes_acked, more(|it| it.bytes_acked));
         add(&series.bytes_sent, more(|it| it.bytes_sent));
         add(&series.bytes_retransmitted, more(|it| it.bytes_retransmitted));
         add(&series.packets_sent, more(|it| it.packets_sent));
         add(&series.packets_lost, more(|it| it.packets_lost));
         add(&series.timeouts, more(|it| it.timeouts));
-        state.told = *totals;
+        state.told = *figures;
     }
 
     /// While it sends, its round trips take `rtt` now, and took `min` at least.

@@ -20,7 +20,7 @@ use uncork_flow::{FlowRecord, Scope, Service};
 
 pub(crate) use self::exposition::CONTENT_TYPE;
 pub(crate) use self::key::Key;
-pub(crate) use self::live::{Live, Totals};
+pub(crate) use self::live::Live;
 use self::series::Series;
 use super::records::Tally;
 use crate::clock;

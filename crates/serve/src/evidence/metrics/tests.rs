@@ -6,6 +6,7 @@ use uncork_flow::{Arm, Choice, FlowRecord, Scope, Service};
 use uncork_units::TimeDelta;
 
 use super::*;
+use crate::evidence::Figures;
 use crate::evidence::records::tests::record;
 
 fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
@@ -137,9 +138,9 @@ fn an_open_connection_counts_where_it_is() {
     live.becomes(of("h2", "bbr", "b"));
     live.becomes(of("h2", "bbr", "b"));
     assert_eq!((open("tls", "cubic", ""), open("h2", "bbr", "b")), (0, 1));
-    let totals = |bytes_acked| Totals { bytes_acked, packets_lost: 3, ..Totals::default() };
-    live.moved(&totals(1000));
-    live.moved(&totals(1500));
+    let figures = |bytes_acked| Figures { bytes_acked, packets_lost: 3, ..Figures::default() };
+    live.moved(&figures(1000));
+    live.moved(&figures(1500));
     // A look that was overtaken takes nothing back.
     live.queues(TimeDelta::from_millis(60), TimeDelta::from_millis(40));
     live.queues(TimeDelta::from_millis(60), TimeDelta::ZERO);

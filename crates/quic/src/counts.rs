@@ -1,0 +1,26 @@
+//! What a connection has done.
+
+/// What happened so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) sent_bytes: u64,
+    pub(crate) acked_bytes: u64,
+    pub(crate) lost_bytes: u64,
+    pub(crate) lost_packets: u64,
+    pub(crate) spurious_packets: u64,
+    pub(crate) ce_packets: u64,
+}
+
+impl Counts {
+    /// What is here and not in `other`, which is part of it.
+    pub(crate) fn less(&self, other: &Self) -> Self {
+        Self {
+            sent_bytes: self.sent_bytes - other.sent_bytes,
+            acked_bytes: self.acked_bytes - other.acked_bytes,
+            lost_bytes: self.lost_bytes - other.lost_bytes,
+            lost_packets: self.lost_packets - other.lost_packets,
+            spurious_packets: self.spurious_packets - other.spurious_packets,
+            ce_packets: self.ce_packets - other.ce_packets,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! How fast the path delivers, as far as a sender that fills it can see.
+
+use uncork_units::{Rate, Time};
+
+/// Measures the rate of delivery over each round trip, whatever the algorithm is.
+///
+/// It is for those who watch: what a controller builds on is its own affair. Like `tcpi_delivery_rate` of
+/// the Linux kernel it tells the newest sample, unless that says more about the application.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeliveryRate {
+    /// What is sent from here on ends the round trip when it is acknowledged.
+    since: Time,
+    /// Bytes that were acknowledged by then.
+    acked: u64,
+    /// Whether the application ran dry meanwhile.
+    is_limited: bool,
+    newest: Option<Rate>,
+}
+
+impl DeliveryRate {
+    pub(crate) fn new(now: Time) -> Self {
+        Self { since: now, acked: 0, is_limited: false, newest: None }
+    }
+
+    /// Something is sent when nothing was on its way: the time before does not count.
+    pub(crate) fn begin(&mut self, now: Time, acked: u64) {
+        (self.since, self.acked) = (now, acked);
+    }
+
+    /// So much has been acknowledged by now, of which the newest packet was `sent` at that time.
+    /// `is_drained` if there was no more to send.
+    pub(crate) fn on_acked(&mut self, now: Time, sent: Time, acked: u64, is_drained: bool) {
+        self.is_limited |= is_drained;
+        if sent < self.since || now <= self.since {
+            return;
+        }
+        let sample = Rate::of(acked - self.acked, now.since(self.since));
+        if !self.is_limited || self.newest.is_none_or(|newest| newest <= sample) {
+            self.newest = Some(sample);
+        }
+        *self = Self { since: now, acked, is_limited: is_drained, newest: self.newest };
+    }
+
+    /// The newest sample.
+    pub(crate) fn newest(&self) -> Option<Rate> {
+        self.newest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uncork_units::TimeDelta;
+
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + TimeDelta::from_millis(ms)
+    }
+
+    /// A packet of 1000 bytes each millisecond, acknowledged 50 ms later.
+    fn steady(rate: &mut DeliveryRate, from_ms: u64, to_ms: u64, is_drained: bool) {
+        for ms in from_ms..to_ms {
+            rate.on_acked(at(ms + 50), at(ms), (ms + 1) * 1000, is_drained);
+        }
+    }
+
+    #[test]
+    fn a_steady_flow_is_measured_exactly() {
+        let mut rate = DeliveryRate::new(at(0));
+        assert_eq!(rate.newest(), None);
+        steady(&mut rate, 0, 200, false);
+        assert_eq!(rate.newest(), Some(Rate::from_bytes_per_sec(1_000_000)));
+    }
+
+    #[test]
+    fn what_the_application_held_back_counts_only_if_it_is_more() {
+        let mut rate = DeliveryRate::new(at(0));
+        steady(&mut rate, 0, 200, false);
+        let before = rate.newest();
+        // A tenth of it, and it says so.
+        for n in 0..100 {
+            rate.on_acked(at(260 + 10 * n), at(210 + 10 * n), 200_000 + n * 1000, true);
+        }
+        assert_eq!(rate.newest(), before);
+        // A pause is no round trip.
+        rate.begin(at(9_000), 299_000);
+        rate.on_acked(at(9_050), at(9_000), 399_000, true);
+        assert_eq!(rate.newest(), Some(Rate::from_bytes_per_sec(2_000_000)));
+    }
+}

@@ -1,0 +1,110 @@
+//! What is told of a connection: its records, and what it counts for while it is open.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use uncork_flow::{Distribution, FlowRecord};
+use uncork_units::TimeDelta;
+
+use super::busy::{Busy, Held};
+use super::connection::Inner;
+use super::figures::figures;
+use crate::choice::InForce;
+use crate::evidence::{About, Figures, Whole};
+
+/// How often it is told what an open connection has moved.
+const TELLING: Duration = Duration::from_millis(100);
+
+/// The account of a connection, if anybody wants to know.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    whole: Option<Whole>,
+    busy: Busy,
+    told: Option<Instant>,
+}
+
+impl Inner {
+    /// The handshake is over: there is a connection.
+    pub(super) fn open_account(&self) {
+        if let Some(evidence) = &self.shared.evidence {
+            let in_force = self.steering.in_force();
+            let whole = Whole::new(evidence.metrics(), &self.labels, in_force, "quic");
+            self.account.borrow_mut().whole = Some(whole);
+        }
+    }
+
+    /// What is known of the connection now.
+    pub(super) fn figures(&self) -> Figures {
+        let busy = self.account.borrow().busy;
+        let seen = self.cc.observe();
+        seen.map_or(Figures::default(), |seen| figures(&seen, self.packets.get(), busy))
+    }
+
+    /// The round-trip time measured last.
+    pub(super) fn latest_rtt(&self) -> Option<TimeDelta> {
+        Some(self.cc.observe()?.rtt?.latest)
+    }
+
+    /// A request has come.
+    pub(super) fn begin(&self, about: &About, in_force: &Arc<InForce>) {
+        if let Some(whole) = &mut self.account.borrow_mut().whole {
+            whole.begin(about, in_force, &self.labels);
+        }
+    }
+
+    /// A response has come to the end that its record tells of.
+    pub(super) fn ended(
+        &self,
+        now: Instant,
+        figures: &Figures,
+        (record, first, rtts): (&FlowRecord, Option<Instant>, &Distribution),
+    ) {
+        if let Some(whole) = &mut self.account.borrow_mut().whole {
+            whole.note(now, figures, true);
+            whole.add(record, first, rtts);
+        }
+    }
+
+    /// Looks what the connection has waited for up to now, and tells at times what it has moved.
+    pub(super) fn watch(&self, now: Instant) {
+        if self.account.borrow().whole.is_none() {
+            return;
+        }
+        let held = self.held();
+        let is_time = {
+            let account = &mut *self.account.borrow_mut();
+            account.busy.passed(now, held);
+            account.told.is_none_or(|told| told + TELLING <= now)
+        };
+        if is_time {
+            let figures = self.figures();
+            let account = &mut *self.account.borrow_mut();
+            account.told = Some(now);
+            if let Some(whole) = &mut account.whole {
+                whole.note(now, &figures, held.is_some());
+            }
+        }
+    }
+
+    /// What it has waited for, if it has something to send. An acknowledgement tells whether the stack has
+    /// sent all that it could; what is sent then comes after this question.
+    fn held(&self) -> Option<Held> {
+        if !self.ledger().is_sending() {
+            return None;
+        }
+        let is_drained = self.cc.observe().is_some_and(|seen| seen.is_drained);
+        Some(match is_drained {
+            true if self.scope.is_held_back() => Held::Client,
+            true if self.ledger().is_unfinished() => Held::Application,
+            _ => Held::Path,
+        })
+    }
+
+    /// The connection is over.
+    pub(super) fn close_account(&self, now: Instant) {
+        let figures = self.figures();
+        let Some(mut whole) = self.account.borrow_mut().whole.take() else { return };
+        whole.note(now, &figures, false);
+        self.shared.leave(whole.record(now, &self.labels));
+    }
+}

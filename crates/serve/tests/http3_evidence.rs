@@ -1,0 +1,257 @@
+//! What is told of connections over QUIC, and of their responses.
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "common/talker.rs"]
+mod talker;
+
+use std::time::Duration;
+
+use common::{Client, Scratch, Served, connections, content, records};
+use serde_json::Value;
+use talker::{Talker, body, get, request, run, secured};
+use uncork_flow::{FlowRecord, Service};
+use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, ServerSpec};
+
+const LENGTH: usize = 700_001;
+
+fn site() -> (Scratch, ServerSpec) {
+    let scratch = Scratch::new();
+    scratch.write("root/file.bin", content(LENGTH));
+    let mut spec = secured(&scratch);
+    spec.records = Some(RecordsSpec::new(scratch.path("records.jsonl")));
+    (scratch, spec)
+}
+
+fn service(record: &FlowRecord) -> &Service {
+    record.service.as_ref().expect("whom it served")
+}
+
+#[test]
+fn records_tell_what_became_of_each_response() {
+    let (scratch, mut spec) = site();
+    scratch.write("root/large", content(50_000_000));
+    spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        for _ in 0..3 {
+            get(&connection, "/file.bin", &[]).await.expect("a response");
+            // Clients may take 25 ms to acknowledge the last packet, and what follows counts, too.
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        let given_up = connection.request(request("GET", "/large", &[])).await;
+        drop(given_up.expect("a response"));
+    });
+    let summary = served.stop();
+    assert_eq!((summary.written, summary.lost), (5, 0));
+    for (index, record) in records(&scratch.path("records.jsonl")).iter().enumerate() {
+        assert_eq!((record.engine.as_str(), record.cc.as_str()), ("serve", "bbr3"));
+        if index == 3 {
+            assert_eq!((record.size_bytes, record.completion_ns), (Some(50_000_000), None));
+            assert!(record.bytes_delivered < 50_000_000, "{record:?}");
+            continue;
+        }
+        assert_eq!(record.size_bytes, Some(LENGTH as u64));
+        let service = service(record);
+        assert_eq!((service.protocol.as_str(), service.status), ("h3", Some(200)));
+        assert_eq!(service.host.as_deref(), Some("localhost"));
+        assert_eq!(service.client.as_deref(), Some("127.0.0.0/24"));
+        let (end, first) = (record.completion_ns, record.first_byte_ns);
+        assert!(end > first && first.is_some() && record.busy_ns > 0, "{record:?}");
+        assert_eq!(record.bytes_delivered, LENGTH as u64);
+        // With frames, packets and acknowledgements, which are little.
+        let overhead = record.bytes_acked as f64 / LENGTH as f64;
+        assert!((1.0..1.1).contains(&overhead), "{record:?}");
+        assert!(record.packets_sent >= LENGTH as u64 / 1452, "{record:?}");
+        assert!(record.rtt_ms.is_some_and(|rtt| rtt.min > 0.0), "{record:?}");
+        // As fast as it was at least, but for the acknowledgement of the last packet.
+        let rate = service.delivery_rate_bps.expect("a rate") as f64 / 8e9;
+        let honest = record.bytes_acked as f64 / record.busy_ns as f64;
+        assert!(rate > honest / 2.0, "{rate} {honest} {record:?}");
+        let limited =
+            [service.rwnd_limited_ns, service.app_limited_ns].map(Option::unwrap_or_default);
+        assert!(limited.iter().sum::<u64>() <= record.busy_ns, "{record:?}");
+    }
+    let connections = connections(&scratch.path("records.jsonl"));
+    let all = &connections[0];
+    assert_eq!((connections.len(), all.cc.as_str()), (1, "bbr3"));
+    let of = service(all);
+    assert_eq!((of.protocol.as_str(), of.responses, of.broken_off), ("h3", 4, 1));
+    assert_eq!((of.host.as_deref(), of.status), (Some("localhost"), None));
+    let responses = records(&scratch.path("records.jsonl"));
+    let sum = |of: fn(&FlowRecord) -> u64| responses.iter().map(of).sum::<u64>();
+    assert_eq!(all.bytes_delivered, sum(|it| it.bytes_delivered));
+    // One after the other. The handshake and what is said between them belong to none.
+    assert!(all.bytes_acked > sum(|it| it.bytes_acked), "{all:?}");
+    let busy = all.busy_ns as f64 / sum(|it| it.busy_ns) as f64;
+    assert!((0.99..1.01).contains(&busy), "{busy}");
+    assert!(all.completion_ns > Some(600_000_000) && all.busy_ns < 600_000_000, "{all:?}");
+    assert!(all.start_ns < responses[0].start_ns && all.first_byte_ns.is_some());
+    assert!(all.packets_sent > sum(|it| it.packets_sent) && all.rtt_ms.is_some());
+}
+
+/// The client's window, not the path, is what such a response waits for.
+#[test]
+fn a_slow_client_is_seen_in_the_record() {
+    let (scratch, spec) = site();
+    scratch.write("root/large", content(10_000_000));
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        let response = connection.request(request("GET", "/large", &[])).await;
+        let mut body = response.expect("a response").into_body();
+        while let Some(chunk) = body.next_chunk().await {
+            chunk.expect("the rest");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let response = connection.request(request("GET", "/file.bin", &[])).await;
+        talker::body(response.expect("a response")).await.expect("a body");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    });
+    served.stop();
+    let responses = records(&scratch.path("records.jsonl"));
+    let share = |record: &FlowRecord| {
+        let limited = service(record).rwnd_limited_ns.expect("known");
+        limited as f64 / record.busy_ns as f64
+    };
+    assert!(share(&responses[0]) > 0.5, "{}: {:?}", share(&responses[0]), responses[0]);
+    assert!(share(&responses[1]) < 0.5, "{}: {:?}", share(&responses[1]), responses[1]);
+    let all = connections(&scratch.path("records.jsonl"));
+    let sum: Option<u64> = responses.iter().map(|it| service(it).rwnd_limited_ns).sum();
+    assert!(service(&all[0]).rwnd_limited_ns >= sum, "{all:?}");
+}
+
+#[test]
+fn connections_that_nothing_happens_on_have_records() {
+    let (scratch, mut spec) = site();
+    scratch.write("root/large", content(50_000_000));
+    spec.limits.head_time = Duration::from_millis(300);
+    spec.limits.idle_time = Duration::from_millis(600);
+    spec.limits.stall_time = Duration::from_millis(900);
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let silent = talker.connect().await;
+        silent.closed().await;
+        let idle = talker.connect().await;
+        get(&idle, "/file.bin", &[]).await.expect("a response");
+        idle.closed().await;
+        let stalled = talker.connect().await;
+        let response = stalled.request(request("GET", "/large", &[])).await;
+        stalled.closed().await;
+        assert!(body(response.expect("a response")).await.is_err());
+    });
+    served.stop();
+    let all = connections(&scratch.path("records.jsonl"));
+    let told: Vec<_> = all
+        .iter()
+        .map(|record| {
+            let Service { protocol, responses, broken_off, .. } = service(record);
+            (protocol.as_str(), *responses, *broken_off)
+        })
+        .collect();
+    assert_eq!(told, [("quic", 0, 0), ("h3", 1, 0), ("h3", 1, 1)]);
+    for (record, at_least) in all.iter().zip([300, 600, 900]) {
+        let took = record.completion_ns.expect("an end") / 1_000_000;
+        assert!((at_least..at_least + 2_000).contains(&took), "{took} ms: {record:?}");
+    }
+    let [_, stalled] = records(&scratch.path("records.jsonl")).try_into().expect("two responses");
+    assert_eq!((stalled.flow, stalled.completion_ns), (2, None));
+    assert!(stalled.bytes_delivered < 50_000_000, "{stalled:?}");
+}
+
+/// Handshakes that come to nothing are no connections.
+#[test]
+fn who_does_not_trust_the_server_leaves_no_record() {
+    let (scratch, spec) = site();
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    let other = Scratch::new();
+    secured(&other);
+    run(async {
+        let cc = ("cubic".parse().expect("a controller"), 1);
+        let tls = talker::tls(&other.path("chain.pem"));
+        let refused = talker.client.connect(talker.address, "localhost", cc, &tls).await;
+        assert!(refused.is_err());
+    });
+    assert_eq!(served.stop().written, 0);
+}
+
+fn told(served: &Served, path: &str) -> String {
+    let Some(AdminAddress::Tcp(desk)) = served.server.admin() else { panic!("no address") };
+    let answer = Client::new(*desk).ask(&desk.to_string(), "GET", path, "").expect("an answer");
+    String::from_utf8(answer.body).expect("text")
+}
+
+/// The series of HTTP/3, once they say what is waited for.
+async fn series(served: &Served, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    for _ in 0..500 {
+        let status: Value = serde_json::from_str(&told(served, "/status.json")).expect("JSON");
+        let all = status["series"].as_array().expect("series");
+        if let Some(one) = all.iter().find(|one| one["protocol"] == "h3" && is_so(one)) {
+            return one.clone();
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{what}: {}", told(served, "/status.json"));
+}
+
+const POLICY: &str = r#"key = "000102030405060708090a0b0c0d0e0f"
+
+[default]
+quic = "reno"
+
+[[rule]]
+host = "localhost"
+experiment = "may"
+
+[experiment.may]
+unit = "prefix"
+share = "100%"
+salt = "1"
+
+[experiment.may.arm.all]
+weight = 1
+quic = "bbr3"
+"#;
+
+#[test]
+fn an_open_connection_counts_for_its_arm() {
+    let (scratch, mut spec) = site();
+    scratch.write("root/large", content(30_000_000));
+    scratch.write("policy.toml", POLICY);
+    spec.policy = Some(scratch.path("policy.toml"));
+    let address = "127.0.0.1:0".parse().expect("an address");
+    spec.admin = Some(AdminSpec { address, anywhere: false });
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        let response = connection.request(request("GET", "/large", &[])).await;
+        let mut body = response.expect("a response").into_body();
+        let first = body.next_chunk().await.expect("bytes").expect("bytes");
+        // It is not read, so it is not over.
+        let open = series(&served, "it moves", |it| it["bytes_acked"].as_u64() > Some(500_000));
+        let open = open.await;
+        assert_eq!((&open["open"], &open["connections"]), (&1.into(), &0.into()), "{open}");
+        let labels = ["cc", "experiment", "arm"].map(|label| open[label].as_str().expect("text"));
+        assert_eq!(labels, ["bbr3", "may", "all"]);
+        assert!(open["bytes_sent"].as_u64() >= open["bytes_acked"].as_u64());
+        let looks = open["rtt_ratio"].as_array().expect("counts");
+        assert!(looks.iter().filter_map(Value::as_u64).sum::<u64>() > 0, "{open}");
+        drop((first, body, connection));
+        let over = series(&served, "it ends", |it| it["open"] == 0).await;
+        assert_eq!((&over["connections"], &over["broken_off"]), (&1.into(), &1.into()), "{over}");
+    });
+    let metrics = told(&served, "/metrics");
+    let assigned = "uncork_serve_assignments_total{experiment=\"may\",arm=\"all\"} 1\n";
+    assert!(metrics.contains(assigned), "{metrics}");
+    served.stop();
+    let all = connections(&scratch.path("records.jsonl"));
+    let arm = all[0].choice.as_ref().and_then(|choice| choice.arm.as_ref()).expect("an arm");
+    assert_eq!((arm.experiment.as_str(), arm.arm.as_str()), ("may", "all"));
+    assert_eq!(all[0].group, "may/all");
+}
