@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderValue, Version};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep_until, timeout};
 
 use super::answer::Answerer;
-use super::socket::{Counted, Stream};
+use super::exchanges::{Begun, Exchanges};
+use super::socket::Counted;
 use super::steering::Steering;
+use super::turn::Turn;
 use crate::choice::Chooser;
 use crate::clock;
 use crate::evidence::{Labels, Observer, Wire};
@@ -70,6 +72,8 @@ impl Accepted {
         peer: SocketAddr,
         wire: &Arc<Wire>,
     ) -> io::Result<(Answerer, Counted)> {
+        let local = stream.local_addr()?;
+        let (reading, stream) = stream.into_split();
         let stream = Arc::new(stream);
         let choice = self.chooser.accept(peer.ip(), clock::unix());
         let origin = choice.origin();
@@ -80,13 +84,13 @@ impl Accepted {
                 let number = (self.shared.next_connection(), self.shared.epoch);
                 let labels = Labels::new(number, &self.listener, peer.ip(), origin);
                 let protocol = if self.shared.tls.is_some() { "tls" } else { "tcp" };
-                let ends = (stream.local_addr()?, peer);
+                let ends = (local, peer);
                 let first = (steering.in_force(), protocol);
                 Some(Arc::new(Observer::new(wire, evidence, ends, labels, first)))
             }
         };
         let stall = self.shared.limits.stall_time;
-        let counted = Counted::new(stream, Arc::clone(wire), observer.clone(), stall)?;
+        let counted = Counted::new((reading, stream), Arc::clone(wire), observer.clone(), stall)?;
         let answerer = Answerer {
             site: Arc::clone(&self.shared.site),
             wire: Arc::clone(wire),
@@ -102,10 +106,10 @@ impl Accepted {
         &self,
         stream: Counted,
         steering: &Steering,
-    ) -> Option<(Box<dyn Stream>, Option<Version>)> {
+    ) -> Option<(Turn, Option<Version>)> {
         let Some(acceptor) = &self.shared.tls else {
             steering.server_name(None);
-            return Some((Box::new(stream), None));
+            return Some((Turn::new(Box::new(stream), false), None));
         };
         let handshake = timeout(self.shared.limits.head_time, acceptor.accept(stream));
         let mut stop = self.stop.clone();
@@ -116,23 +120,18 @@ impl Accepted {
                 steering.server_name(tls.server_name());
                 let is_2 = tls.alpn_protocol() == Some(b"h2");
                 let version = if is_2 { Version::HTTP_2 } else { Version::HTTP_11 };
-                Some((Box::new(stream), Some(version)))
+                Some((Turn::new(Box::new(stream), true), Some(version)))
             }
             _stopped = stop.wait_for(Option::is_some) => None,
         }
     }
 
-    async fn talk(
-        &self,
-        stream: Box<dyn Stream>,
-        version: Option<Version>,
-        answerer: Answerer,
-        wire: &Wire,
-    ) {
+    async fn talk(&self, stream: Turn, version: Option<Version>, answerer: Answerer, wire: &Wire) {
         let patience = self.shared.limits.patience();
-        let builder = builder(&self.shared.limits, version);
+        let mut exchanges = Exchanges::default();
+        let builder = builder(&self.shared.limits, version, exchanges.begun());
         let answer = service_fn(move |request| answerer.clone().answer(request));
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
         let mut stop = self.stop.clone();
         // When it ends, whatever it does; set once the client was told to go.
         let mut end = *stop.borrow();
@@ -146,7 +145,10 @@ impl Accepted {
         };
         loop {
             tokio::select! {
+                biased;
                 _ended = connection.as_mut() => return,
+                never = exchanges.run() => match never {},
+                _failed = stream.end() => return,
                 () = sleep_until(deadline(end).into()) => {
                     let now = clock::now();
                     if now < deadline(end) {
@@ -168,8 +170,8 @@ impl Accepted {
 }
 
 /// For this version of HTTP; without one, for that whose first bytes come (RFC 9113 §3.4).
-fn builder(limits: &Limits, version: Option<Version>) -> Builder<TokioExecutor> {
-    let builder = Builder::new(TokioExecutor::new());
+fn builder(limits: &Limits, version: Option<Version>, exchanges: Begun) -> Builder<Begun> {
+    let builder = Builder::new(exchanges);
     let mut builder = match version {
         Some(Version::HTTP_2) => builder.http2_only(),
         Some(_) => builder.http1_only(),

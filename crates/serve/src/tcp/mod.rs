@@ -4,11 +4,13 @@ mod accept;
 mod answer;
 mod congestion;
 mod connection;
+mod exchanges;
 mod listener;
 mod socket;
 mod steering;
 mod sys;
 mod tls;
+mod turn;
 
 pub(crate) use accept::accept;
 pub(crate) use congestion::has_all_of;

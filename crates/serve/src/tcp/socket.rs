@@ -10,6 +10,7 @@ use std::time::Duration;
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::evidence::{Observer, Wire};
 
@@ -20,7 +21,9 @@ const NOTSENT_LOWAT: u32 = 128 * 1024;
 /// A socket that counts.
 #[derive(Debug)]
 pub(super) struct Counted {
-    stream: Arc<TcpStream>,
+    /// Only this half knows how to ask the kernel no second time when it gave less than there was room for.
+    reading: OwnedReadHalf,
+    stream: Arc<OwnedWriteHalf>,
     wire: Arc<Wire>,
     observer: Option<Arc<Observer>>,
 }
@@ -33,16 +36,20 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 impl Counted {
     /// `stall` is how long the kernel waits for an acknowledgement before it gives the connection up.
     pub(super) fn new(
-        stream: Arc<TcpStream>,
+        (reading, stream): (OwnedReadHalf, Arc<OwnedWriteHalf>),
         wire: Arc<Wire>,
         observer: Option<Arc<Observer>>,
         stall: Duration,
     ) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
-        let socket = SockRef::from(&*stream);
+        let socket = SockRef::from(reading.as_ref());
+        socket.set_tcp_nodelay(true)?;
         socket.set_tcp_notsent_lowat(NOTSENT_LOWAT)?;
         socket.set_tcp_user_timeout(Some(stall))?;
-        Ok(Self { stream, wire, observer })
+        Ok(Self { reading, stream, wire, observer })
+    }
+
+    fn socket(&self) -> &TcpStream {
+        (*self.stream).as_ref()
     }
 
     /// The kernel forgets a connection when the client has acknowledged its end, which may be at once.
@@ -67,8 +74,8 @@ impl Counted {
         write: impl Fn(&TcpStream) -> io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         loop {
-            ready!(self.stream.poll_write_ready(cx))?;
-            match write(&self.stream) {
+            ready!(self.socket().poll_write_ready(cx))?;
+            match write(self.socket()) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 wrote => {
                     let bytes = wrote?;
@@ -86,28 +93,19 @@ impl Drop for Counted {
     }
 }
 
-/// Others hold the socket, too, so it is read and written as they could: when it is said to be ready,
-/// until it is not.
 impl AsyncRead for Counted {
     fn poll_read(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        loop {
-            ready!(self.stream.poll_read_ready(cx))?;
-            match self.stream.try_read(buffer.initialize_unfilled()) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => {
-                    buffer.advance(read?);
-                    self.look_before_a_farewell();
-                    return Poll::Ready(Ok(()));
-                }
-            }
-        }
+        ready!(Pin::new(&mut self.reading).poll_read(cx, buffer))?;
+        self.look_before_a_farewell();
+        Poll::Ready(Ok(()))
     }
 }
 
+/// Others hold this half, too, so it is written as they could: when it is said to be ready, until it is not.
 impl AsyncWrite for Counted {
     fn poll_write(
         self: Pin<&mut Self>,
@@ -137,7 +135,7 @@ impl AsyncWrite for Counted {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.look_before_the_end();
-        match SockRef::from(&*self.stream).shutdown(Shutdown::Write) {
+        match SockRef::from(self.socket()).shutdown(Shutdown::Write) {
             // The client was faster.
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Poll::Ready(Ok(())),
             shut => Poll::Ready(shut),

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
 use uncork_policy::Settings;
 use uncork_units::Rate;
 
@@ -15,7 +16,7 @@ use crate::choice::{Asked, Choice, InForce};
 /// changes holds for those under way, too.
 #[derive(Debug)]
 pub(super) struct Steering {
-    socket: Arc<TcpStream>,
+    socket: Arc<OwnedWriteHalf>,
     state: Mutex<State>,
 }
 
@@ -31,28 +32,29 @@ struct State {
 impl Steering {
     /// Begins with what is chosen for a connection that has just been accepted. A route with `congctl`
     /// takes precedence over the choice of a listener, but not over one that is made now.
-    pub(super) fn begin(socket: &Arc<TcpStream>, choice: Choice) -> io::Result<Self> {
-        let original = in_force(&**socket)?;
+    pub(super) fn begin(half: &Arc<OwnedWriteHalf>, choice: Choice) -> io::Result<Self> {
+        let socket: &TcpStream = (**half).as_ref();
+        let original = in_force(socket)?;
         let settings = &choice.chosen().settings;
-        let cc = settle(&**socket, settings.tcp.as_deref().unwrap_or(&original), &original);
+        let cc = settle(socket, settings.tcp.as_deref().unwrap_or(&original), &original);
         let in_force = Arc::new(InForce::new(choice.chosen(), settings.tcp.as_deref(), cc));
         let mut state = State { in_force, original, cap: None, choice };
         state.cap = cap(socket, &state.choice.chosen().settings, None);
-        Ok(Self { socket: Arc::clone(socket), state: Mutex::new(state) })
+        Ok(Self { socket: Arc::clone(half), state: Mutex::new(state) })
     }
 
     /// The client wants the server of this name, if it said so.
     pub(super) fn server_name(&self, sni: Option<&str>) {
         let mut state = self.state();
         state.choice.server_name(sni);
-        state.put_in_force(&self.socket);
+        state.put_in_force((*self.socket).as_ref());
     }
 
     /// What is in force for the response to this request.
     pub(super) fn request(&self, asked: &Asked<'_>) -> Arc<InForce> {
         let mut state = self.state();
         state.choice.request(asked);
-        state.put_in_force(&self.socket);
+        state.put_in_force((*self.socket).as_ref());
         Arc::clone(&state.in_force)
     }
 
@@ -67,13 +69,13 @@ impl Steering {
 }
 
 impl State {
-    fn put_in_force(&mut self, socket: &Arc<TcpStream>) {
+    fn put_in_force(&mut self, socket: &TcpStream) {
         let chosen = self.choice.chosen();
         if Arc::ptr_eq(chosen, self.in_force.chosen()) {
             return;
         }
         let wanted = chosen.settings.tcp.as_deref();
-        let cc = settle(&**socket, wanted.unwrap_or(&self.original), self.in_force.cc());
+        let cc = settle(socket, wanted.unwrap_or(&self.original), self.in_force.cc());
         self.cap = cap(socket, &chosen.settings, self.cap);
         self.in_force = Arc::new(InForce::new(chosen, wanted, cc));
     }

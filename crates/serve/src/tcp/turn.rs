@@ -1,0 +1,292 @@
+//! What a connection writes in one turn goes out together.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::socket::Stream;
+use crate::clock;
+
+/// What is put together: as much as a record of TLS takes (RFC 8446 §5.1).
+const MOST: usize = 16 * 1024;
+/// A record is of no use before all of it has arrived, so one that is larger than the first window, of ten
+/// packets (RFC 6928), has even its first byte come a round trip later. Records are smaller at first, and
+/// again after a silence that the kernel may have closed the window for (RFC 2861).
+const FIRST_RECORDS: usize = 4 * 1024;
+const FIRST_BYTES: usize = 64 * 1024;
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// A stream that keeps what is written until the turn of its connection ends. HTTP/2 flushes each frame of a
+/// body; that would be a record of TLS, a system call and a packet for each small response.
+///
+/// Clones are the same stream: one for those who talk HTTP, the other for whom ends the turn.
+#[derive(Clone)]
+pub(super) struct Turn(Arc<Mutex<Output>>);
+
+struct Output {
+    stream: Box<dyn Stream>,
+    /// What is kept, and how much of it the stream has taken.
+    kept: Vec<u8>,
+    taken: usize,
+    is_tls: bool,
+    /// Bytes that still go into small records.
+    first: usize,
+    last: Instant,
+}
+
+impl Turn {
+    pub(super) fn new(stream: Box<dyn Stream>, is_tls: bool) -> Self {
+        let (first, last) = (FIRST_BYTES, clock::now());
+        let output = Output { stream, kept: Vec::new(), taken: 0, is_tls, first, last };
+        Self(Arc::new(Mutex::new(output)))
+    }
+
+    /// Ends turn after turn: sends what is kept whenever this is polled. Ends itself if that fails.
+    pub(super) async fn end(&self) -> io::Error {
+        poll_fn(|cx| match self.poll_end(cx) {
+            Poll::Ready(Err(error)) => Poll::Ready(error),
+            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+        })
+        .await
+    }
+
+    fn poll_end(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let output = &mut *self.output();
+        ready!(output.poll_drain(cx))?;
+        Pin::new(&mut output.stream).poll_flush(cx)
+    }
+
+    fn output(&self) -> MutexGuard<'_, Output> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Output {
+    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.taken < self.kept.len() {
+            let kept = std::mem::take(&mut self.kept);
+            let wrote = self.poll_write_now(cx, &[IoSlice::new(&kept[self.taken..])]);
+            self.kept = kept;
+            match ready!(wrote)? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                wrote => self.taken += wrote,
+            }
+        }
+        // A connection that rests holds no memory for it.
+        (self.kept, self.taken) = (Vec::new(), 0);
+        Poll::Ready(Ok(()))
+    }
+
+    /// Gives the stream as much as is good for it at once.
+    fn poll_write_now(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let stream = Pin::new(&mut self.stream);
+        if !self.is_tls {
+            return stream.poll_write_vectored(cx, slices);
+        }
+        let now = clock::now();
+        if now.saturating_duration_since(self.last) > SILENCE {
+            self.first = FIRST_BYTES;
+        }
+        let wrote = ready!(match slices.iter().find(|slice| !slice.is_empty()) {
+            Some(slice) if self.first > 0 => {
+                stream.poll_write(cx, &slice[..slice.len().min(FIRST_RECORDS)])
+            }
+            _ => stream.poll_write_vectored(cx, slices),
+        })?;
+        self.first = self.first.saturating_sub(wrote);
+        self.last = now;
+        Poll::Ready(Ok(wrote))
+    }
+}
+
+impl AsyncRead for Turn {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.output().stream).poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Turn {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let output = &mut *self.output();
+        let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
+        if output.kept.len() + length > MOST {
+            ready!(output.poll_drain(cx))?;
+        }
+        if length <= MOST {
+            for slice in slices {
+                output.kept.extend_from_slice(slice);
+            }
+            return Poll::Ready(Ok(length));
+        }
+        output.poll_write_now(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// What is kept is sent at the end of the turn.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_end(cx))?;
+        Pin::new(&mut self.output().stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// A stream that takes so many bytes, and remembers each write.
+    #[derive(Clone, Default)]
+    struct Taker(Arc<Mutex<(usize, Vec<Vec<u8>>)>>);
+
+    impl Taker {
+        fn with_room_for(room: usize) -> Self {
+            Self(Arc::new(Mutex::new((room, Vec::new()))))
+        }
+
+        fn writes(&self) -> Vec<Vec<u8>> {
+            std::mem::take(&mut self.0.lock().unwrap().1)
+        }
+
+        fn has_room_for(&self, room: usize) {
+            self.0.lock().unwrap().0 = room;
+        }
+    }
+
+    impl AsyncRead for Taker {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl AsyncWrite for Taker {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            let (room, writes) = &mut *self.0.lock().unwrap();
+            let taken = bytes.len().min(*room);
+            if taken == 0 {
+                return Poll::Pending;
+            }
+            *room -= taken;
+            writes.push(bytes[..taken].to_vec());
+            Poll::Ready(Ok(taken))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn write(turn: &mut Turn, bytes: &[u8]) -> usize {
+        match Pin::new(turn).poll_write(&mut Context::from_waker(Waker::noop()), bytes) {
+            Poll::Ready(wrote) => wrote.unwrap(),
+            Poll::Pending => 0,
+        }
+    }
+
+    fn end(turn: &Turn) -> bool {
+        turn.poll_end(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    fn lengths(taker: &Taker) -> Vec<usize> {
+        taker.writes().iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn small_writes_of_a_turn_are_one_and_flushing_does_not_part_them() {
+        let taker = Taker::with_room_for(usize::MAX);
+        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        for part in [&b"one "[..], b"turn"] {
+            assert_eq!(write(&mut turn, part), 4);
+            let flushed = Pin::new(&mut turn).poll_flush(&mut Context::from_waker(Waker::noop()));
+            assert!(flushed.is_ready());
+        }
+        assert!(taker.writes().is_empty());
+        assert!(end(&turn));
+        assert_eq!(taker.writes(), [b"one turn"]);
+        assert!(end(&turn));
+        assert!(taker.writes().is_empty());
+    }
+
+    #[test]
+    fn what_is_large_comes_behind_what_was_kept() {
+        let taker = Taker::with_room_for(usize::MAX);
+        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        assert_eq!(write(&mut turn, b"head"), 4);
+        assert_eq!(write(&mut turn, &vec![7; 3 * MOST]), 3 * MOST);
+        assert_eq!(lengths(&taker), [4, 3 * MOST]);
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_and_no_more_is_taken() {
+        let taker = Taker::with_room_for(3);
+        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        let all: Vec<u8> = (0..=255).cycle().take(MOST).collect();
+        assert_eq!(write(&mut turn, &all), MOST);
+        assert!(!end(&turn));
+        assert_eq!(write(&mut turn, b"more"), 0, "until there is room");
+        assert_eq!(taker.writes().concat(), all[..3]);
+        taker.has_room_for(usize::MAX);
+        assert_eq!(write(&mut turn, b"more"), 4);
+        assert!(end(&turn));
+        assert_eq!(taker.writes().concat(), [&all[3..], b"more"].concat());
+    }
+
+    #[test]
+    fn records_are_small_at_first_and_after_a_silence() {
+        let taker = Taker::with_room_for(usize::MAX);
+        let mut turn = Turn::new(Box::new(taker.clone()), true);
+        let large = vec![0; 2 * FIRST_BYTES];
+        let mut sent = 0;
+        while sent < large.len() {
+            sent += write(&mut turn, &large[sent..]);
+        }
+        let small = FIRST_BYTES / FIRST_RECORDS;
+        assert_eq!(lengths(&taker), [&vec![FIRST_RECORDS; small][..], &[FIRST_BYTES]].concat());
+        turn.output().last -= 2 * SILENCE;
+        assert_eq!(write(&mut turn, &large), FIRST_RECORDS);
+    }
+}
