@@ -17,6 +17,9 @@ use crate::clock;
 use crate::evidence::{About, Observer, Wire, host_name};
 use crate::site::{Answer, Site, SiteBody, unwanted};
 
+/// How much of what nobody wants is read to its end.
+const MOST_UNWANTED: u64 = 64 * 1024;
+
 /// What answers the requests of a connection.
 #[derive(Clone, Debug)]
 pub(super) struct Answerer {
@@ -34,7 +37,8 @@ impl Answerer {
         request: Request<B>,
     ) -> Result<Response<ToldBody>, Infallible> {
         let (head, body) = request.into_parts();
-        let brings_nothing = is_empty(body).await;
+        let most = if head.version < Version::HTTP_2 { 0 } else { MOST_UNWANTED };
+        let brings_nothing = is_empty(body, most).await;
         let request = Request::from_parts(head, ());
         let began = clock::now();
         let today = clock::today();
@@ -70,18 +74,23 @@ impl Answerer {
     }
 }
 
-/// Whether nothing comes behind a request's head. Some clients say so only after it, and then a response
-/// before the end of the request would be one to a request that may still turn out malformed.
-async fn is_empty<B: Body + Unpin>(mut body: B) -> bool {
-    if body.size_hint().lower() > 0 {
+/// Whether nothing comes behind a request's head; what comes is read up to `most` bytes.
+///
+/// Some clients say so only after the head. And over HTTP/2, what follows may turn a request into a malformed
+/// one, which is no longer told to a client that has its response (RFC 9113 §8.1.1).
+async fn is_empty<B: Body + Unpin>(mut body: B, most: u64) -> bool {
+    if body.size_hint().lower() > most {
         return false;
     }
+    let mut bytes = 0;
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        if frame.map_or(true, |frame| frame.data_ref().is_some_and(Buf::has_remaining)) {
+        let Ok(frame) = frame else { return false };
+        bytes += frame.data_ref().map_or(0, |data| data.remaining() as u64);
+        if bytes > most {
             return false;
         }
     }
-    true
+    bytes == 0
 }
 
 /// A body that tells how much of it was taken, however it ends.
