@@ -48,7 +48,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) host: usize,
     /// A port that no other flow has.
     pub(crate) port: u16,
-    /// The kernel's name of the controller.
+    /// What the programs call the controller.
     pub(crate) cc: &'a str,
     pub(crate) scratch: &'a Scratch,
 }

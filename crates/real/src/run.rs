@@ -135,8 +135,8 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    /// Puts the hosts' settings in force. Gives the kernel's name of each flow's controller.
-    fn prepare(&self) -> Result<Vec<&'static str>, RealError> {
+    /// Puts the hosts' settings in force. Gives what each flow's endpoints call its controller.
+    fn prepare(&self) -> Result<Vec<String>, RealError> {
         let failed = RealError::system("enter a network namespace");
         let settle = || kernel::settle().and_then(|()| kernel::available());
         let far = self.emulation.far().run(settle).map_err(&failed)?;
@@ -148,10 +148,13 @@ impl Stage<'_> {
             let near = host.run(settle).map_err(&failed)?;
             near.map_err(RealError::system("set a namespace's TCP up"))?;
         }
-        let flows = self.spec.flows.iter();
-        let controllers = flows.map(|flow| kernel::controller(flow.cc, &available));
-        let controllers = controllers.collect::<Result<Vec<_>, _>>()?;
-        self.commands().try_for_each(|(flow, _)| self.control(flow, controllers[flow]))?;
+        let controller = |flow: &FlowSpec| match self.spec.command_of(flow) {
+            Some(command) if command.own_cc => Ok(flow.cc.to_string()),
+            _ => kernel::controller(flow.cc, &available).map(str::to_owned),
+        };
+        let controllers = self.spec.flows.iter().map(controller).collect::<Result<Vec<_>, _>>()?;
+        let mut ruled = self.commands().filter(|(_, command)| !command.own_cc);
+        ruled.try_for_each(|(flow, _)| self.control(flow, &controllers[flow]))?;
         Ok(controllers)
     }
 
@@ -179,10 +182,10 @@ impl Stage<'_> {
     }
 
     /// Sockets that wait for the flows' clients.
-    fn listeners(&self, controllers: &[&str]) -> Result<Vec<(usize, TcpListener)>, RealError> {
+    fn listeners(&self, controllers: &[String]) -> Result<Vec<(usize, TcpListener)>, RealError> {
         let listen = || {
             let listen =
-                |(flow, cc): (usize, &&str)| Ok((flow, server::listen(self.address(flow), cc)?));
+                |(flow, cc): (usize, &String)| Ok((flow, server::listen(self.address(flow), cc)?));
             let flows = controllers.iter().enumerate();
             let own = flows.filter(|(flow, _)| self.command(*flow).is_none());
             own.map(listen).collect::<io::Result<Vec<_>>>()
@@ -199,19 +202,19 @@ impl Stage<'_> {
         self.spec.command_of(&self.spec.flows[flow])
     }
 
-    fn setting<'b>(&'b self, flow: usize, controllers: &[&'b str]) -> Setting<'b> {
+    fn setting<'b>(&'b self, flow: usize, controllers: &'b [String]) -> Setting<'b> {
         Setting {
             emulation: &self.emulation,
             flow: flow as u32,
             host: self.host_of[flow],
             port: self.address(flow).port(),
-            cc: controllers[flow],
+            cc: &controllers[flow],
             scratch: &self.scratch,
         }
     }
 
     /// Starts the servers of commands, and waits until they listen, or until `stop`.
-    fn serve(&self, controllers: &[&str], stop: &AtomicBool) -> Result<Vec<Server>, RealError> {
+    fn serve(&self, controllers: &[String], stop: &AtomicBool) -> Result<Vec<Server>, RealError> {
         let wanted = self.commands().take_while(|_| !stop.load(Ordering::Relaxed));
         let served = wanted.map(|(flow, spec)| self.setting(flow, controllers).serve(spec, stop));
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
@@ -220,7 +223,7 @@ impl Stage<'_> {
     /// Plays all flows. Gives their records, and how the commands' clients ended.
     fn play(
         &self,
-        controllers: &[&str],
+        controllers: &[String],
         stop: &AtomicBool,
     ) -> Result<(RunResult, Vec<Ended>), RealError> {
         let listeners = self.listeners(controllers)?;
@@ -253,7 +256,12 @@ impl Stage<'_> {
     }
 
     /// What the client of a flow does, on the calling thread.
-    fn fetch(&self, flow: usize, controllers: &[&str], at: Circumstances<'_>) -> io::Result<Seen> {
+    fn fetch(
+        &self,
+        flow: usize,
+        controllers: &[String],
+        at: Circumstances<'_>,
+    ) -> io::Result<Seen> {
         let spec = &self.spec.flows[flow];
         if let Some(command) = self.command(flow) {
             return self.setting(flow, controllers).fetch(command, spec, at);

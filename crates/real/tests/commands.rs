@@ -59,6 +59,7 @@ fn command(server: Option<&str>, client: &str) -> CommandSpec {
         client: client.to_owned(),
         limit: None,
         records: None,
+        own_cc: false,
     }
 }
 
@@ -332,4 +333,19 @@ fn what_programs_tell_is_the_flow_s() {
     assert!(problem(2).contains("left records that cannot be read: line 1"), "{}", problem(2));
     let directory = real.commands[0].output.trim();
     assert!(directory.contains("uncork-run-") && !fs::exists(directory).unwrap(), "{directory}");
+}
+
+/// Programs whose controller is their own affair are told its name, which the kernel need not know; the
+/// route is left alone.
+#[test]
+fn programs_may_see_to_their_controller_themselves() {
+    let own = |client: &str| CommandSpec { own_cc: true, ..command(None, client) };
+    let told = own("echo \"$UNCORK_CC\"; ip route get $UNCORK_FAR");
+    let Some(real) = play(&spec(vec![("bbr3", told)])) else { return };
+    let output = &real.commands[0].output;
+    assert!(output.starts_with("bbr3\n") && !output.contains("congctl"), "{output}");
+    let route = command(None, "ip route get $UNCORK_FAR");
+    let Some(real) = play(&spec(vec![("reno", route)])) else { return };
+    let output = &real.commands[0].output;
+    assert!(output.contains("congctl reno"), "{output}");
 }

@@ -85,6 +85,9 @@ pub struct CommandSpec {
     pub limit: Option<TimeDelta>,
     /// What the client tells of what it saw, in flow records; `None` if it leaves none.
     pub records: Option<CommandRecords>,
+    /// Whether the programs see to their congestion control themselves, as those that speak QUIC do: it need
+    /// be none that the kernel has.
+    pub own_cc: bool,
 }
 
 /// What the client of a command leaves records of.

@@ -83,7 +83,7 @@ pub(super) const FLOW: &[&str] = &[
 pub(super) const WORKLOADS: &[&str] =
     &["transfer", "bulk", "requests", "arrivals", "media", "audio", "video", "command"];
 /// Keys of `command`.
-pub(super) const COMMAND: &[&str] = &["server", "client", "for", "records"];
+pub(super) const COMMAND: &[&str] = &["server", "client", "for", "records", "own_cc"];
 /// Keys of `requests`.
 pub(super) const REQUESTS: &[&str] =
     &["size", "sizes", "count", "for", "think", "think_exponential"];

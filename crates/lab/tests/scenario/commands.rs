@@ -10,7 +10,7 @@ use crate::common::{EXAMPLE, parse, scenario};
 fn commands_are_a_workload_like_others() {
     let text = EXAMPLE.replace(
         "bulk = \"10s\"",
-        "command = { server = \"iperf3 -s\", client = \"iperf3 -c $UNCORK_FAR\", for = \"9s\" }",
+        "command = { server = \"iperf3 -s\", client = \"iperf3 -c $UNCORK_FAR\", for = \"9s\", own_cc = true }",
     );
     let set = "matrix.\"flow.cross.command.server\"=[\"iperf3 -s\", \"nginx\"]";
     let scenario = scenario(&text, &[set]);
@@ -24,6 +24,7 @@ fn commands_are_a_workload_like_others() {
         client: "iperf3 -c $UNCORK_FAR".into(),
         limit: Some(TimeDelta::from_secs(9)),
         records: None,
+        own_cc: true,
     };
     assert_eq!(run.commands, [command]);
     let refused = Engine::Sim.check(&scenario).unwrap_err();

@@ -185,6 +185,7 @@ fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> 
             let known = [("objects", CommandRecords::Objects), ("audio", CommandRecords::Audio)];
             node.choice("kind of records", &known)
         })?,
+        own_cc: section.flag("own_cc")?,
     })
 }
 
