@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::Duration;
 
-use common::{Client, Scratch, Served, spec};
+use common::{Client, Scratch, Served, content, spec};
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -91,6 +91,30 @@ fn requests_that_come_together_are_all_answered() {
         ended += usize::from(flags & END_STREAM != 0);
     }
     assert_eq!(bodies.values().filter(|length| **length == 1000).count(), 65);
+    drop(client);
+    served.stop();
+}
+
+/// The first window of a connection holds less than the largest frame, and many clients take whole ones only.
+#[test]
+fn the_first_frame_of_a_body_is_small() {
+    let scratch = Scratch::new();
+    let bytes = content(40_000);
+    scratch.write("index.html", &bytes);
+    let served = Served::new(&spec(&scratch.0));
+    let mut client = begin(&served);
+    let path = b"\x82\x04\x0b/index.html\x86\x41\x04test";
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, path)).expect("a connection");
+    let (mut lengths, mut body) = (Vec::new(), Vec::new());
+    while body.len() < bytes.len() {
+        let (kind, _, _, payload) = next(&mut client.0);
+        if kind == DATA {
+            lengths.push(payload.len());
+            body.extend(payload);
+        }
+    }
+    assert!(lengths[0] <= 8 * 1024 && lengths.len() <= 4, "{lengths:?}");
+    assert_eq!(body, bytes);
     drop(client);
     served.stop();
 }

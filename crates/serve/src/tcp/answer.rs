@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use http::{HeaderValue, Request, Response, Version, header};
@@ -19,6 +19,10 @@ use crate::site::{Answer, Site, SiteBody, unwanted};
 
 /// How much of what nobody wants is read to its end.
 const MOST_UNWANTED: u64 = 64 * 1024;
+
+/// How much of a body goes into its first frame of HTTP/2. Many clients take a frame only when all of it is
+/// there, and one of 16 KiB is more than a connection sends in its first round trip.
+const FIRST_FRAME: usize = 8 * 1024;
 
 /// What answers the requests of a connection.
 #[derive(Clone, Debug)]
@@ -70,7 +74,7 @@ impl Answerer {
                 observer.begin(began, size, about, in_force)
             }
         };
-        Ok(response.map(|body| ToldBody { body, size, id, wire: self.wire }))
+        Ok(response.map(|body| ToldBody::new(body, size, id, self.wire)))
     }
 }
 
@@ -97,9 +101,22 @@ async fn is_empty<B: Body + Unpin>(mut body: B, most: u64) -> bool {
 #[derive(Debug)]
 pub(super) struct ToldBody {
     body: SiteBody,
+    /// What follows the first frame's part of the first chunk.
+    rest: Bytes,
+    is_begun: bool,
     size: u64,
     id: u64,
     wire: Arc<Wire>,
+}
+
+impl ToldBody {
+    fn new(body: SiteBody, size: u64, id: u64, wire: Arc<Wire>) -> Self {
+        Self { body, rest: Bytes::new(), is_begun: false, size, id, wire }
+    }
+
+    fn remaining(&self) -> u64 {
+        self.rest.len() as u64 + self.body.len()
+    }
 }
 
 impl Body for ToldBody {
@@ -110,20 +127,31 @@ impl Body for ToldBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        if !self.rest.is_empty() {
+            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.rest)))));
+        }
+        let mut frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
+        if !std::mem::replace(&mut self.is_begun, true)
+            && let Some(Ok(frame)) = &mut frame
+            && let Some(chunk) = frame.data_mut()
+            && chunk.len() > FIRST_FRAME
+        {
+            self.rest = chunk.split_off(FIRST_FRAME);
+        }
+        Poll::Ready(frame)
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.remaining() == 0
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        SizeHint::with_exact(self.remaining())
     }
 }
 
 impl Drop for ToldBody {
     fn drop(&mut self) {
-        self.wire.end(self.id, self.size - self.body.len());
+        self.wire.end(self.id, self.size - self.remaining());
     }
 }
