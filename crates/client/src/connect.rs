@@ -105,10 +105,15 @@ impl Connector {
         let addresses = self.patiently(self.resolve(target)).await?;
         let resolve = span(began.elapsed());
         if let Some(quic) = &self.quic {
-            let (connection, peer, connect) = self.dial_quic(quic, target, &addresses).await?;
+            let dial = async |address| {
+                let began = instant();
+                let connection = quic.connect(address, &target.host).await?;
+                Ok((connection, span(began.elapsed())))
+            };
+            let ((connection, connect), peer) = self.first(target, &addresses, dial).await?;
             return Ok((connection, Setup { peer, resolve, connect, tls: None }));
         }
-        let (stream, peer) = self.dial(target, &addresses).await?;
+        let (stream, peer) = self.first(target, &addresses, dial).await?;
         let connect = TimeDelta::from_nanos(span(began.elapsed()).as_nanos() - resolve.as_nanos());
         // What waits for the end of a packet would be the request itself.
         stream.set_nodelay(true).map_err(ClientError::System)?;
@@ -144,51 +149,28 @@ impl Connector {
         Ok(found)
     }
 
-    /// The first of `addresses` that answers.
-    async fn dial(
+    /// What `dial` makes of the first of `addresses` that answers, and which one that is.
+    async fn first<T, D: Future<Output = Result<T, ClientError>>>(
         &self,
         target: &Target,
         addresses: &[SocketAddr],
-    ) -> Result<(TcpStream, SocketAddr), ClientError> {
-        let mut last = None;
+        dial: impl Fn(SocketAddr) -> D,
+    ) -> Result<(T, SocketAddr), ClientError> {
+        let error = io::Error::other("it has no address");
+        let mut last = ClientError::Resolve { host: target.host.clone(), error };
         for address in addresses {
-            let connect = async {
-                let refused = |error| ClientError::Connect { address: *address, error };
-                TcpStream::connect(address).await.map_err(refused)
-            };
-            match self.patiently(connect).await {
-                Ok(stream) => return Ok((stream, *address)),
-                Err(error) => last = Some(error),
+            match self.patiently(dial(*address)).await {
+                Ok(dialled) => return Ok((dialled, *address)),
+                Err(error) => last = error,
             }
         }
-        Err(none_of(target, last))
-    }
-
-    /// The same over QUIC, and how long the handshake took.
-    async fn dial_quic(
-        &self,
-        quic: &Quic,
-        target: &Target,
-        addresses: &[SocketAddr],
-    ) -> Result<(Connection, SocketAddr, TimeDelta), ClientError> {
-        let mut last = None;
-        for address in addresses {
-            let began = instant();
-            match self.patiently(quic.connect(*address, &target.host)).await {
-                Ok(connection) => return Ok((connection, *address, span(began.elapsed()))),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(none_of(target, last))
+        Err(last)
     }
 }
 
-/// The reason that the last of several addresses had, of which there may be none.
-fn none_of(target: &Target, last: Option<ClientError>) -> ClientError {
-    last.unwrap_or_else(|| {
-        let error = io::Error::other("it has no address");
-        ClientError::Resolve { host: target.host.clone(), error }
-    })
+async fn dial(address: SocketAddr) -> Result<TcpStream, ClientError> {
+    let stream = TcpStream::connect(address).await;
+    stream.map_err(|error| ClientError::Connect { address, error })
 }
 
 async fn encrypt(
