@@ -2,16 +2,18 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "../../quic-io/tests/common/emulation.rs"]
+mod emulation;
 
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use common::raw::{SETTINGS, Told, ask, control, fields, frame, request as raw_request};
-use common::{Test, get, not_run, now, run, until};
+use common::{Test, get, now, run, until};
 use http::{HeaderValue, Request};
 use noq_proto::VarInt;
-use uncork_emu::{EmuError, Emulation, EmulationSpec};
+use uncork_emu::Emulation;
 use uncork_h3::Client;
 use uncork_h3::client::{ClientOptions, Connection};
 use uncork_path::{Buffer, PathSpec};
@@ -25,14 +27,7 @@ const SECOND: u64 = 1_000_000;
 fn start() -> Option<Emulation> {
     let rtt = TimeDelta::from_millis(20);
     let path = PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000));
-    match Emulation::start(&EmulationSpec::over(path, 1)) {
-        Ok(emulation) => Some(emulation),
-        Err(error @ EmuError::System { .. }) => {
-            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    emulation::start(path)
 }
 
 fn request(length: u64, priority: Option<&'static str>) -> Request<()> {

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 mod common;
+#[path = "common/emulation.rs"]
+mod emulation;
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
@@ -10,23 +12,12 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use common::{Ask, Asking, Ends, Serving, Told, not_run, transport, until};
+use emulation::start;
 use noq_proto::ConnectionError;
-use uncork_emu::{EmuError, Emulation, EmulationSpec};
+use uncork_emu::Emulation;
 use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec};
 use uncork_quic_io::{SocketOptions, Workers, bind};
 use uncork_units::{Rate, TimeDelta};
-
-/// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
-fn start(path: PathSpec) -> Option<Emulation> {
-    match Emulation::start(&EmulationSpec::over(path, 1)) {
-        Ok(emulation) => Some(emulation),
-        Err(error @ EmuError::System { .. }) => {
-            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 /// 100 Mbit/s and 20 ms, where every so-manieth packet is lost.
 fn path(loss: Option<u64>, jitter: Option<TimeDelta>) -> PathSpec {

@@ -1,18 +1,21 @@
 //! A server whose responses are as long as their paths say, and clients that look at each byte.
-#![allow(dead_code, reason = "no test file uses all of it")]
+#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 #[path = "../../../quic/tests/pair/identity.rs"]
 pub(crate) mod identity;
 pub(crate) mod raw;
+#[path = "../../../quic-io/tests/common/real.rs"]
+mod real;
 
-use std::io::Write;
+use real::block;
+pub(crate) use real::{fits, not_run, now};
+
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Request, Response};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::{
@@ -25,26 +28,6 @@ use uncork_h3::{Bounds, Client, Payload, Priority, Scope, Session, Transport};
 use uncork_quic_io::{
     App, Arrival, Config, Identity, Mailer, Server, Turn, Verdict, Workers, bind,
 };
-
-#[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
-
-/// What is sent, over and over again. Its length is a prime, so nothing that is shifted fits.
-pub(crate) fn block() -> &'static Bytes {
-    static BLOCK: OnceLock<Bytes> = OnceLock::new();
-    BLOCK.get_or_init(|| {
-        let mut random = uncork_units::Rng::new(7, 0);
-        (0..65_521).map(|_| random.next_u64() as u8).collect()
-    })
-}
-
-/// Whether `bytes` are what is sent at `offset`.
-pub(crate) fn fits(offset: u64, bytes: &[u8]) -> bool {
-    let from = (offset % block().len() as u64) as usize;
-    block().iter().cycle().skip(from).zip(bytes).all(|(wanted, byte)| wanted == byte)
-}
 
 /// What became of a server's connections and requests.
 #[derive(Debug, Default)]
@@ -246,12 +229,6 @@ impl Test {
 
 pub(crate) fn client() -> Client {
     Client::start(&ClientOptions::default(), now()).unwrap()
-}
-
-/// To standard error itself, which the test harness does not capture: nobody should believe that
-/// something was tested that was not.
-pub(crate) fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
 }
 
 pub(crate) fn get(path: &str) -> Request<()> {

@@ -1,17 +1,20 @@
 //! A server that sends as many bytes as it is asked for, and clients that look at each of them.
-#![allow(dead_code, reason = "no test file uses all of it")]
+#![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 #[path = "../../../quic/tests/pair/identity.rs"]
 pub(crate) mod identity;
+mod real;
+
+use real::{fits, piece};
+pub(crate) use real::{not_run, now};
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use noq_proto::{
@@ -21,46 +24,6 @@ use uncork_cc::CcSpec;
 use uncork_quic_io::{
     App, Arrival, Client, Config, ConnectionKey, Host, Identity, Server, Turn, Verdict,
 };
-
-#[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
-
-/// To standard error itself, which the test harness does not capture: nobody should believe that
-/// something was tested that was not.
-pub(crate) fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
-}
-
-/// What is sent, over and over again. Its length is a prime, so nothing that is shifted fits.
-fn block() -> &'static Bytes {
-    static BLOCK: OnceLock<Bytes> = OnceLock::new();
-    BLOCK.get_or_init(|| {
-        let mut random = uncork_units::Rng::new(7, 0);
-        (0..65_521).map(|_| random.next_u64() as u8).collect()
-    })
-}
-
-/// The next piece of what is sent, from `offset` on.
-fn piece(offset: u64, at_most: u64) -> Bytes {
-    let from = (offset % block().len() as u64) as usize;
-    block().slice(from..block().len().min(from + at_most as usize))
-}
-
-/// Whether `bytes` are what is sent at `offset`.
-fn fits(mut offset: u64, mut bytes: &[u8]) -> bool {
-    while !bytes.is_empty() {
-        let piece = piece(offset, bytes.len() as u64);
-        let (first, rest) = bytes.split_at(piece.len());
-        if first != piece {
-            return false;
-        }
-        offset += first.len() as u64;
-        bytes = rest;
-    }
-    true
-}
 
 /// A certificate, and how connections are made with them.
 #[derive(Clone)]

@@ -1,0 +1,18 @@
+//! An emulated path, if the machine lets tests have one.
+
+use uncork_emu::{EmuError, Emulation, EmulationSpec};
+use uncork_path::PathSpec;
+
+use crate::common::not_run;
+
+/// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
+pub(crate) fn start(path: PathSpec) -> Option<Emulation> {
+    match Emulation::start(&EmulationSpec::over(path, 1)) {
+        Ok(emulation) => Some(emulation),
+        Err(error @ EmuError::System { .. }) => {
+            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
