@@ -2,6 +2,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
+#[path = "../../serve/tests/common/content.rs"]
+mod content;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -11,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Finished, Scratch, command, finish};
+use content::content;
 use serde_json::Value;
 
 /// Ends with the test.
@@ -38,20 +41,6 @@ impl Drop for Server {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// Bytes of which no two stretches are alike.
-fn content(length: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend(state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
 }
 
 const LARGE: usize = 3_000_001;

@@ -1,6 +1,10 @@
 //! A server of a test's own, on loopback, and a client that shows every byte.
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
+#![allow(dead_code, unreachable_pub, unused_imports, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+mod content;
+
+pub use content::content;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -68,20 +72,6 @@ fn told(path: &Path, scope: Scope) -> Vec<FlowRecord> {
     records.retain(|record| record.service.as_ref().unwrap().scope == scope);
     records.sort_by_key(|record| (record.flow, record.start_ns));
     records
-}
-
-/// Bytes of which no two stretches are alike.
-pub fn content(length: usize) -> Vec<u8> {
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    let mut bytes = Vec::with_capacity(length + 8);
-    while bytes.len() < length {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        bytes.extend(state.to_le_bytes());
-    }
-    bytes.truncate(length);
-    bytes
 }
 
 /// A listener on a free port of loopback.
