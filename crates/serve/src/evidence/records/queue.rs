@@ -15,6 +15,8 @@ use super::{Outcome, RecordsSummary, Sink};
 const ROOM: usize = 4096;
 /// How many are taken before they are written.
 const BATCH: usize = 512;
+/// How long the first of them waits for others: waking the thread costs more than writing a record.
+const GATHERING: Duration = Duration::from_millis(10);
 /// How long to wait where nothing has to be written by any time.
 const LONG: Duration = Duration::from_hours(24);
 
@@ -109,17 +111,23 @@ impl Writer {
 
 /// Writes what comes. Of lines, the file has all whenever nothing more waits.
 fn write(received: &Receiver<Entry>, mut sink: Box<dyn Sink>, tally: &Tally) {
-    let mut is_failing = false;
+    let (mut is_failing, mut more_wait) = (false, false);
     loop {
         let first = received.recv_timeout(sink.patience().unwrap_or(LONG));
         let is_over = matches!(first, Err(RecvTimeoutError::Disconnected));
+        if first.is_ok() && !more_wait {
+            thread::sleep(GATHERING);
+        }
         let rest = received.try_iter().take(BATCH);
+        let mut taken = 0;
         for entry in first.into_iter().chain(rest) {
             match entry {
                 Entry::Record(record) => sink.take(record),
                 Entry::Reopen => tally.add(sink.reopen(), &mut is_failing),
             }
+            taken += 1;
         }
+        more_wait = taken > BATCH;
         if is_over {
             tally.add(sink.end(), &mut is_failing);
             return;
