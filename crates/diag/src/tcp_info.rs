@@ -164,10 +164,10 @@ pub struct AccEcn {
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 impl TcpInfo {
-    /// Reads what there is of the structure; `None` if that is less than any Linux since 2.6.8
-    /// sends, its first 104 bytes. The numbers are offsets, which never change: the structure only
-    /// grows at its end.
-    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+    /// Reads what there is of the structure, from sock_diag or the socket option `TCP_INFO`; `None` if
+    /// that is less than any Linux since 2.6.8 sends, its first 104 bytes.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        // The numbers are offsets, which never change: the structure only grows at its end.
         let raw = Fields(bytes);
         // Bit-fields: the first one is in the low bits of a little-endian machine.
         let scales = raw.u8(6)?;

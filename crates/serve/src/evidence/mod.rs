@@ -18,6 +18,7 @@ pub(crate) use about::{About, Labels, host_name};
 pub(crate) use figures::Figures;
 pub(crate) use metrics::{CONTENT_TYPE as METRICS_TYPE, Metrics};
 pub(crate) use observer::Observer;
+pub(crate) use probe::{Ends, Socket};
 pub(crate) use records::{Records, Writer};
 pub use records::{RecordsSpec, RecordsSummary};
 pub(crate) use shared::Evidence;

@@ -1,16 +1,16 @@
 //! Watching one connection until the client has all of what it asked for.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::time::timeout;
-use uncork_diag::{Connection, TcpInfo, TcpState};
+use uncork_diag::TcpState;
 
 use super::about::{About, Labels};
 use super::exchange::{Ending, Exchange};
 use super::figures::Figures;
+use super::probe::{Ends, Known};
 use super::shared::Evidence;
 use super::whole::Whole;
 use super::wire::{Ledger, Wire};
@@ -29,8 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Observer {
     pub(crate) wire: Arc<Wire>,
     pub(crate) evidence: Arc<Evidence>,
-    pub(crate) local: SocketAddr,
-    pub(crate) peer: SocketAddr,
+    ends: Ends,
     pub(crate) labels: Labels,
     whole: Mutex<Whole>,
 }
@@ -38,23 +37,23 @@ pub(crate) struct Observer {
 /// What the kernel knows of a connection now.
 struct Look {
     at: Instant,
-    connection: Option<Connection>,
+    known: Known,
 }
 
 impl Observer {
-    /// Of a connection between `local` and `peer`, with what is `in_force` first. Its protocol is known when
-    /// there is a request: before that it is `tcp` or `tls`.
+    /// Of the connection that `ends` finds, with what is `in_force` first. Its protocol is known when there
+    /// is a request: before that it is `tcp` or `tls`.
     pub(crate) fn new(
         wire: &Arc<Wire>,
         evidence: &Arc<Evidence>,
-        (local, peer): (SocketAddr, SocketAddr),
+        ends: Ends,
         labels: Labels,
         (in_force, protocol): (Arc<InForce>, &'static str),
     ) -> Self {
         let whole = Whole::new(evidence.metrics(), &labels, in_force, protocol);
         let whole = Mutex::new(whole);
         let (wire, evidence) = (Arc::clone(wire), Arc::clone(evidence));
-        Self { wire, evidence, local, peer, labels, whole }
+        Self { wire, evidence, ends, labels, whole }
     }
 
     /// A request came, to which `size` bytes of body are the answer. Gives a number to end it with.
@@ -126,14 +125,15 @@ impl Observer {
     /// Asks the kernel, and tells of those responses that have come to their end; of all if it is the
     /// `last` time. Gives what the kernel knows.
     pub(crate) fn look(&self, last: bool) -> Option<Figures> {
-        let look =
-            Look { at: clock::now(), connection: self.evidence.probe.look(self.local, self.peer) };
+        let look = Look { at: clock::now(), known: self.evidence.probe.look(&self.ends) };
         let mut ledger = self.wire.ledger();
-        let figures = look.info().as_ref().map(Figures::from);
-        if let Some(figures) = &figures {
+        let written = ledger.written;
+        let mut figures = look.known.info.as_ref().map(Figures::from);
+        if let Some(figures) = &mut figures {
+            // The FIN counts as one, but nobody wrote it.
+            figures.bytes_acked = figures.bytes_acked.min(written);
             self.whole().note(look.at, figures, !ledger.exchanges.is_empty());
         }
-        let written = ledger.written;
         let over = ledger.exchanges.iter_mut().filter_map(|(id, exchange)| {
             if let Some(figures) = &figures {
                 exchange.note(figures);
@@ -155,18 +155,10 @@ impl Observer {
 }
 
 impl Look {
-    fn info(&self) -> Option<TcpInfo> {
-        self.connection.and_then(|connection| connection.info)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.connection.is_none()
-    }
-
     /// How a response has ended by now, of a connection whose socket has taken `written` bytes.
     fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
         let acknowledged = exchange.end.and_then(|end| self.acknowledged(end, written));
-        let is_over = exchange.is_broken_off() || self.is_gone();
+        let is_over = exchange.is_broken_off() || self.known.state == TcpState::Close;
         match acknowledged.filter(|_| !exchange.is_broken_off()) {
             Some(at) => Some(Ending::Acknowledged(at)),
             None if is_last || (is_over && exchange.taken.is_some()) => Some(Ending::BrokenOff),
@@ -177,12 +169,11 @@ impl Look {
     /// When the client has acknowledged the first `end` bytes, of `written`. If it is all of them, the
     /// last acknowledgement that came was for them; else it is known no better than by when.
     fn acknowledged(&self, end: u64, written: u64) -> Option<Instant> {
-        let connection = self.connection?;
         // Our FIN is behind all bytes, and acknowledged.
-        if matches!(connection.state, TcpState::TimeWait | TcpState::FinWait2) {
+        if matches!(self.known.state, TcpState::TimeWait | TcpState::FinWait2) {
             return Some(self.at);
         }
-        let info = connection.info?;
+        let info = self.known.info?;
         let acked = info.bytes_acked?;
         let age = Duration::from_nanos(info.last_ack_recv.as_nanos());
         let at = if acked >= written { self.at.checked_sub(age)? } else { self.at };

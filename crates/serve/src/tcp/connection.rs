@@ -21,7 +21,7 @@ use super::steering::Steering;
 use super::turn::Turn;
 use crate::choice::Chooser;
 use crate::clock;
-use crate::evidence::{Labels, Observer, Wire};
+use crate::evidence::{Ends, Labels, Observer, Socket, Wire};
 use crate::limits::Limits;
 use crate::server::{Shared, Stop};
 
@@ -84,7 +84,8 @@ impl Accepted {
                 let number = (self.shared.next_connection(), self.shared.epoch);
                 let labels = Labels::new(number, &self.listener, peer.ip(), origin);
                 let protocol = if self.shared.tls.is_some() { "tls" } else { "tcp" };
-                let ends = (local, peer);
+                let socket: Arc<dyn Socket> = stream.clone();
+                let ends = Ends { socket: Arc::downgrade(&socket), local, peer };
                 let first = (steering.in_force(), protocol);
                 Some(Arc::new(Observer::new(wire, evidence, ends, labels, first)))
             }

@@ -11,8 +11,10 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use uncork_diag::TcpInfo;
 
-use crate::evidence::{Observer, Wire};
+use super::sys;
+use crate::evidence::{Observer, Socket, Wire};
 
 /// How much may wait in the kernel unsent: little enough that HTTP/2 can still choose what comes next,
 /// enough that a fast connection does not run dry between two writes.
@@ -140,5 +142,11 @@ impl AsyncWrite for Counted {
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Poll::Ready(Ok(())),
             shut => Poll::Ready(shut),
         }
+    }
+}
+
+impl Socket for OwnedWriteHalf {
+    fn tcp_info(&self) -> Option<TcpInfo> {
+        sys::tcp_info(self.as_ref())
     }
 }

@@ -1,8 +1,13 @@
-//! A socket option that no safe library offers: the only unsafe code of this crate.
+//! Socket options that no safe library offers: the only unsafe code of this crate.
 #![expect(unsafe_code, reason = "each block says why it is sound")]
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+
+use uncork_diag::TcpInfo;
+
+/// More than `struct tcp_info` has on any kernel, of which later ones append to it.
+const TCP_INFO_BYTES: usize = 512;
 
 /// Limits how fast the kernel paces the connection, in bytes per second, whatever its congestion control
 /// wants (`SO_MAX_PACING_RATE` of socket(7)); `None` takes a limit away.
@@ -21,4 +26,75 @@ pub(super) fn limit_pacing(socket: impl AsFd, bytes_per_sec: Option<u64>) -> io:
         )
     };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What TCP knows of the connection (`TCP_INFO` of tcp(7)), also when it is closed, as long as there is the
+/// socket.
+pub(super) fn tcp_info(socket: impl AsFd) -> Option<TcpInfo> {
+    let mut buffer = [0_u8; TCP_INFO_BYTES];
+    let mut length = TCP_INFO_BYTES as libc::socklen_t;
+    let fd = socket.as_fd();
+    // SAFETY: `fd` is open, `buffer` and `length` live during the call, which writes no more bytes than
+    // `length` says that `buffer` has, and then how many.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            buffer.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 { TcpInfo::parse(buffer.get(..length as usize)?) } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::thread;
+    use std::time::Duration;
+
+    use uncork_diag::{Diag, TcpState};
+
+    use super::*;
+
+    const LENGTH: usize = 5000;
+
+    /// What was acknowledged of it is known to its end and after, when nobody finds it by its addresses.
+    #[test]
+    fn a_socket_knows_of_its_connection_what_sock_diag_does_and_for_longer() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let address = listener.local_addr().expect("an address");
+        let mut client = TcpStream::connect(address).expect("a connection");
+        let (mut server, peer) = listener.accept().expect("accepted");
+        server.write_all(&[7; LENGTH]).expect("written");
+        client.read_exact(&mut [0; LENGTH]).expect("read");
+        let mut diag = Diag::open().expect("sock_diag");
+        let mut find = || diag.find(address, peer).expect("an answer").and_then(|it| it.info);
+        let wait = |is_so: &mut dyn FnMut(&TcpInfo) -> bool| loop {
+            let info = tcp_info(&server).expect("known");
+            if is_so(&info) {
+                return info;
+            }
+            thread::sleep(Duration::from_millis(1));
+        };
+        let own = wait(&mut |info| info.bytes_acked == Some(LENGTH as u64));
+        let found = find().expect("found");
+        // What tells how long ago something was may differ.
+        let counts = |info: &TcpInfo| {
+            (info.state, info.bytes_sent, info.bytes_acked, info.snd_cwnd, info.rtt, info.min_rtt)
+        };
+        assert_eq!(counts(&own), counts(&found));
+        assert_eq!(own.state, TcpState::Established);
+
+        client.shutdown(Shutdown::Write).expect("shut");
+        wait(&mut |info| info.state == TcpState::CloseWait);
+        server.shutdown(Shutdown::Write).expect("shut");
+        let closed = wait(&mut |info| info.state == TcpState::Close);
+        assert_eq!(find(), None);
+        // The FIN counts as one.
+        assert_eq!(closed.bytes_acked, Some(LENGTH as u64 + 1));
+        assert_eq!(closed.bytes_sent, own.bytes_sent);
+    }
 }
