@@ -1,17 +1,21 @@
 //! The congestion control of one path: a controller, and what its host has to keep for it.
 
 use uncork_cc::{
-    Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, PathEvent,
-    RttSample, SentPacket, Settings, Timeout,
+    Acked, AnyController, AppState, Control, Controller, Feedback, Lost, PathEvent, RttSample,
+    SentPacket, Settings, Timeout,
 };
 use uncork_units::{Rate, Time, TimeDelta};
 
+use crate::ack::AckFrame;
 use crate::choice::Choice;
 use crate::counts::Counts;
 use crate::delivery::DeliveryRate;
+use crate::handle::Observation;
 use crate::ledger::{Ledger, Sent};
 use crate::observed::{Observed, Space};
+use crate::pending::Pending;
 use crate::rtt::RttEstimator;
+use crate::watch::{Event, Watcher};
 
 /// The exponent of a peer's acknowledgement delays unless it says otherwise (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
@@ -38,36 +42,8 @@ pub(crate) struct Congestion {
     before: Counts,
     delivery: DeliveryRate,
     is_drained: bool,
+    watcher: Watcher,
     pending: Pending,
-}
-
-/// What one acknowledgement, or one timer, has told so far. The stack tells of each packet by itself,
-/// and of losses after everything else.
-#[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "what was told, one by one")]
-struct Pending {
-    is_open: bool,
-    /// All that is acknowledged has been told; another packet belongs to another acknowledgement.
-    is_acked: bool,
-    space: Space,
-    acked: Vec<Acked>,
-    lost: Vec<Lost>,
-    /// The largest packet number acknowledged so far, if this acknowledges it for the first time.
-    largest: Option<u64>,
-    newest: Option<u64>,
-    is_marked: bool,
-    is_persistent: bool,
-    is_drained: bool,
-    mtu: Option<u16>,
-}
-
-impl Pending {
-    fn clear(&mut self) {
-        let Self { mut acked, mut lost, .. } = std::mem::take(self);
-        acked.clear();
-        lost.clear();
-        (self.acked, self.lost) = (acked, lost);
-    }
 }
 
 impl Congestion {
@@ -87,8 +63,14 @@ impl Congestion {
             before: Counts::default(),
             delivery: DeliveryRate::new(now),
             is_drained: false,
+            watcher: Watcher::default(),
             pending: Pending::default(),
         }
+    }
+
+    /// Tells of everything from now on.
+    pub(crate) fn watch(&mut self, watcher: Watcher) {
+        self.watcher = watcher;
     }
 
     /// Counts on from what was done on another path, of which nothing more is heard.
@@ -99,30 +81,29 @@ impl Congestion {
         self.delivery.begin(self.now, self.counts.acked_bytes);
     }
 
-    pub(crate) fn spec(&self) -> CcSpec {
-        self.choice.spec
-    }
-
-    pub(crate) fn controller(&self) -> &AnyController {
-        &self.controller
-    }
-
-    pub(crate) fn rtt(&self) -> &RttEstimator {
-        &self.rtt
-    }
-
     pub(crate) fn initial_window(&self) -> u64 {
         settings(&self.choice, self.mss, self.seed, self.now).initial_window
     }
 
-    /// What the path delivers.
-    pub(crate) fn delivery_rate(&self) -> Option<Rate> {
-        self.delivery.newest()
-    }
-
-    /// Whether there was nothing more to send at last.
-    pub(crate) fn is_drained(&self) -> bool {
-        self.is_drained
+    /// What can be seen.
+    pub(crate) fn observation(&self) -> Observation {
+        let Self { counts, ledger, .. } = self;
+        Observation {
+            spec: self.choice.spec,
+            control: self.control(),
+            snapshot: self.controller.snapshot(),
+            rtt: self.rtt.last(),
+            delivery_rate: self.delivery.newest(),
+            is_drained: self.is_drained,
+            in_flight: ledger.in_flight(),
+            unheard_bytes: ledger.forgotten(),
+            sent_bytes: counts.sent_bytes,
+            acked_bytes: counts.acked_bytes,
+            lost_bytes: counts.lost_bytes,
+            lost_packets: counts.lost_packets,
+            spurious_packets: counts.spurious_packets,
+            ce_packets: counts.ce_packets,
+        }
     }
 
     /// How the connection may send.
@@ -135,14 +116,6 @@ impl Congestion {
             control.pacing_rate = Some(rate.map_or(cap, |rate| rate.min(cap)));
         }
         control
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        self.counts
-    }
-
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.ledger
     }
 
     /// Goes on as is chosen: with another algorithm from what this one has learned, or from the beginning
@@ -194,8 +167,10 @@ impl Congestion {
         let in_flight = self.ledger.in_flight() + u64::from(bytes);
         let sent = SentPacket { bytes, in_flight, unacked: in_flight };
         let token = self.controller.on_sent(self.now, sent, AppState::Backlogged);
-        self.ledger.on_sent(observed.sent_space(), packet, Sent { token, bytes });
+        let space = observed.sent_space();
+        self.ledger.on_sent(space, packet, Sent { token, bytes });
         self.counts.sent_bytes += u64::from(bytes);
+        self.watcher.tell(self.now, &Event::Sent { space, packet, bytes });
     }
 
     /// A packet is acknowledged.
@@ -216,8 +191,15 @@ impl Congestion {
 
     /// That was all of an acknowledgement; `largest` is the largest packet number that was ever
     /// acknowledged. `is_drained` if there was nothing more to send.
-    pub(crate) fn on_acks_end(&mut self, now: Time, largest: Option<u64>, is_drained: bool) {
+    pub(crate) fn on_acks_end(
+        &mut self,
+        observed: &Observed,
+        now: Time,
+        largest: Option<u64>,
+        is_drained: bool,
+    ) {
         self.opens(now);
+        self.tell_of_acknowledgement(observed);
         self.pending.is_acked = true;
         self.pending.largest = largest;
         self.pending.is_drained = is_drained;
@@ -232,6 +214,8 @@ impl Congestion {
         let Some(lost) = self.ledger.on_lost(self.pending.space, packet) else { return };
         self.counts.lost_bytes += u64::from(lost.bytes);
         self.counts.lost_packets += 1;
+        let (space, bytes) = (self.pending.space, lost.bytes);
+        self.watcher.tell(self.now, &Event::Lost { space, packet, bytes });
         self.pending.lost.push(lost);
     }
 
@@ -301,6 +285,21 @@ impl Congestion {
             self.change_mtu(mtu);
         }
         self.pending.clear();
+        if self.watcher.is_there() {
+            self.watcher.tell(self.now, &Event::Settled(&self.observation()));
+        }
+    }
+
+    fn tell_of_acknowledgement(&self, observed: &Observed) {
+        if !self.watcher.is_there() {
+            return;
+        }
+        let received = observed.received();
+        if let Some(AckFrame { ranges, ce_total, .. }) = &received.ack {
+            let space = received.space;
+            let event = Event::Acknowledged { space, ranges, ce_total: *ce_total };
+            self.watcher.tell(self.now, &event);
+        }
     }
 
     /// Takes in what the acknowledgement says and the stack does not.

@@ -54,7 +54,8 @@ impl Controller for Adapter {
         largest_packet_num_acked: Option<u64>,
     ) {
         let now = self.connection.time(now);
-        self.path.lock().on_acks_end(now, largest_packet_num_acked, app_limited);
+        let observed = self.connection.observed();
+        self.path.lock().on_acks_end(observed, now, largest_packet_num_acked, app_limited);
     }
 
     fn on_congestion_event(

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use noq_proto::congestion::ControllerFactory;
 use noq_proto::crypto;
-use uncork_cc::{CcSpec, Control, Controller, RttSample, Snapshot};
+use uncork_cc::{CcSpec, Control, RttSample, Snapshot};
 use uncork_units::{Rate, Time};
 
 use crate::choice::Choice;
@@ -14,6 +14,7 @@ use crate::controller::Factory;
 use crate::epoch::Epoch;
 use crate::observed::Observed;
 use crate::tls;
+use crate::watch::{Watch, Watcher};
 
 /// The congestion control of a connection, for those who choose and watch it. Clones are the same.
 #[derive(Clone, Debug)]
@@ -32,6 +33,7 @@ struct Inner {
 struct Now {
     choice: Choice,
     path: Option<Arc<Path>>,
+    watcher: Watcher,
 }
 
 /// The congestion control of one path.
@@ -83,7 +85,7 @@ impl Handle {
             epoch: Epoch::new(epoch),
             seed,
             observed: Arc::default(),
-            now: Mutex::new(Now { choice, path: None }),
+            now: Mutex::new(Now { choice, path: None, watcher: Watcher::default() }),
         }))
     }
 
@@ -120,28 +122,18 @@ impl Handle {
         }
     }
 
+    /// Has somebody told of what happens from the next path on that the connection takes: of everything, if
+    /// it is yet to be made.
+    pub fn watch(&self, watch: Box<dyn Watch>) {
+        self.now().watcher = Watcher::new(watch);
+    }
+
     /// What can be seen now; `None` before the connection is made.
     pub fn observe(&self) -> Option<Observation> {
         let path = self.now().path.clone()?;
         let mut path = path.lock();
         path.settle(self.observed());
-        let counts = path.counts();
-        Some(Observation {
-            spec: path.spec(),
-            control: path.control(),
-            snapshot: path.controller().snapshot(),
-            rtt: path.rtt().last(),
-            delivery_rate: path.delivery_rate(),
-            is_drained: path.is_drained(),
-            in_flight: path.ledger().in_flight(),
-            unheard_bytes: path.ledger().forgotten(),
-            sent_bytes: counts.sent_bytes,
-            acked_bytes: counts.acked_bytes,
-            lost_bytes: counts.lost_bytes,
-            lost_packets: counts.lost_packets,
-            spurious_packets: counts.spurious_packets,
-            ce_packets: counts.ce_packets,
-        })
+        Some(path.observation())
     }
 
     pub(crate) fn time(&self, instant: Instant) -> Time {
@@ -157,6 +149,7 @@ impl Handle {
         let mut now = self.now();
         let former = now.path.take();
         let mut congestion = Congestion::new(now.choice, self.0.seed, mtu, self.time(instant));
+        congestion.watch(now.watcher.clone());
         if let Some(former) = former {
             congestion.count_from(&former.lock());
         }

@@ -12,6 +12,8 @@
 //! - the algorithm can be chosen when the client's name for the server is known, and replaced at any
 //!   time ([`Handle::choose`]), with a window to begin with and a bound of the rate ([`Choice`]).
 //!
+//! Somebody can be told of each event ([`Handle::watch`]), and [`Qlog`] makes text of it.
+//!
 //! Like the stack itself, nothing here reads a clock: time passes in arguments.
 //!
 //! # What cannot be carried over
@@ -39,9 +41,15 @@ mod epoch;
 mod handle;
 mod ledger;
 mod observed;
+mod pending;
+mod qlog;
 mod rtt;
 mod tls;
+mod watch;
 
 pub use choice::Choice;
 pub use epoch::Epoch;
 pub use handle::{Handle, Observation};
+pub use observed::Space;
+pub use qlog::Qlog;
+pub use watch::{Event, Watch};

@@ -8,7 +8,7 @@ use crate::ack::AckFrame;
 /// A packet number space (RFC 9000 §12.3): numbers are unique within one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Space {
+pub enum Space {
     /// Packets of the first flight.
     #[default]
     Initial,

@@ -46,6 +46,10 @@ pub enum ServeError {
     Records(PathBuf, io::Error),
     /// Records are to go to one file of Parquet.
     RecordsName(PathBuf),
+    /// Files of qlog cannot be written there.
+    Qlog(PathBuf, io::Error),
+    /// They are of HTTP/3, which there is not.
+    QlogOfNothing,
     /// Plain HTTP was asked for beyond this machine.
     Plain(SocketAddr),
     /// The system does not allow it.
@@ -59,6 +63,7 @@ impl ServeError {
             self,
             Self::Plain(_)
                 | Self::RecordsName(_)
+                | Self::QlogOfNothing
                 | Self::AdminExposed(_)
                 | Self::Certificate(..)
                 | Self::Unreadable(..)
@@ -105,6 +110,13 @@ impl fmt::Display for ServeError {
                 "cannot write records to '{}': Parquet goes to a directory, a file at a time; write \
                  DIR/, or FILE.jsonl for lines of JSON",
                 path.display()
+            ),
+            Self::Qlog(path, error) => {
+                write!(f, "cannot write qlog into '{}': {error}", path.display())
+            }
+            Self::QlogOfNothing => f.write_str(
+                "qlog is of HTTP/3, which is not served: give a certificate and its key, or a self-signed \
+                 one for trying it",
             ),
             Self::Admin(address, error) => {
                 write!(f, "cannot listen for operators on {address}: {error}")

@@ -19,7 +19,7 @@ use crate::clock;
 use crate::error::ServeError;
 use crate::evidence::{Evidence, Metrics, Records, RecordsSummary, Writer};
 use crate::limits::Limits;
-use crate::quic::{self, Accepting};
+use crate::quic::{self, Accepting, QlogFiles, QlogWriter};
 use crate::site::Site;
 use crate::sources::{Reloaded, Sources, described};
 use crate::spec::{Prepared, ServerSpec};
@@ -40,6 +40,7 @@ pub struct Server {
     records: Option<Records>,
     metrics: Option<Arc<Metrics>>,
     writer: Option<Writer>,
+    qlog: Option<QlogWriter>,
     policy: Option<Arc<Swap<Policy>>>,
     sources: Sources,
     admin: Option<Admin>,
@@ -61,6 +62,7 @@ pub(crate) struct Shared {
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
     pub(crate) evidence: Option<Arc<Evidence>>,
+    pub(crate) qlog: Option<QlogFiles>,
     pub(crate) epoch: Instant,
     connections: AtomicU32,
 }
@@ -102,6 +104,7 @@ impl Server {
             spec.admin.as_ref().map(AdminSpec::listen).transpose()?
         };
         let (evidence, writer) = evidence(spec)?;
+        let (qlog_files, qlog) = spec.qlog.as_deref().map(QlogFiles::open).transpose()?.unzip();
         let choosers = spec.listeners.iter();
         let choosers = choosers.map(|it| (prepared.chooser(it), prepared.quic_chooser(it)));
         let choosers: Vec<_> = choosers.collect();
@@ -113,6 +116,7 @@ impl Server {
             tls,
             limits: spec.limits,
             evidence,
+            qlog: qlog_files,
             epoch,
             connections: AtomicU32::new(0),
         });
@@ -127,6 +131,7 @@ impl Server {
             records,
             metrics,
             writer,
+            qlog,
             policy,
             sources,
             admin,
@@ -239,9 +244,10 @@ impl Server {
         }
     }
 
-    /// Why records are being lost, once for each time that this begins.
+    /// Why records are being lost, once for each time that this begins, or qlog.
     pub fn problem(&self) -> Option<String> {
-        self.records.as_ref()?.tally().problem()
+        let records = self.records.as_ref().and_then(|records| records.tally().problem());
+        records.or_else(|| self.qlog.as_ref()?.problem())
     }
 
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
@@ -259,6 +265,9 @@ impl Server {
         }
         if let Some(admin) = self.admin {
             admin.task.abort();
+        }
+        if let Some(qlog) = self.qlog {
+            qlog.end();
         }
         self.runtime.shutdown_timeout(LAST_READS);
         drop(self.records);

@@ -48,6 +48,8 @@ pub struct ServerSpec {
     pub limits: Limits,
     /// Where a record of each response and each connection goes.
     pub records: Option<RecordsSpec>,
+    /// The directory for a file of qlog for each connection over QUIC.
+    pub qlog: Option<PathBuf>,
     /// Where operators are told what it does.
     pub admin: Option<AdminSpec>,
 }
@@ -88,6 +90,9 @@ impl ServerSpec {
         let epoch = clock::now();
         let server = |certificates| quic::server(certificates, &self.limits, epoch);
         let quic = certificates.filter(|_| self.http3).map(server).transpose()?;
+        if self.qlog.is_some() && quic.is_none() {
+            return Err(ServeError::QlogOfNothing);
+        }
         let policy = self.policy.as_deref().map(|path| sources.policy(path)).transpose()?;
         let origins = sources.origins(&self.geo)?;
         Ok(Prepared { site, tls, quic, policy, origins, sources, epoch })

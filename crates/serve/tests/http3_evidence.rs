@@ -11,7 +11,7 @@ use common::{Client, Scratch, Served, connections, content, records};
 use serde_json::Value;
 use talker::{Talker, body, get, request, run, secured};
 use uncork_flow::{FlowRecord, Service};
-use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, ServerSpec};
+use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
 
 const LENGTH: usize = 700_001;
 
@@ -254,4 +254,49 @@ fn an_open_connection_counts_for_its_arm() {
     let arm = all[0].choice.as_ref().and_then(|choice| choice.arm.as_ref()).expect("an arm");
     assert_eq!((arm.experiment.as_str(), arm.arm.as_str()), ("may", "all"));
     assert_eq!(all[0].group, "may/all");
+}
+
+/// A file for each connection, of records that are JSON by themselves.
+#[test]
+fn qlog_of_each_connection_is_written() {
+    let (scratch, mut spec) = site();
+    spec.qlog = Some(scratch.path("traces/qlog"));
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        for _ in 0..2 {
+            let connection = talker.connect().await;
+            get(&connection, "/file.bin", &[]).await.expect("a response");
+        }
+    });
+    assert_eq!(served.server.problem(), None);
+    served.stop();
+    let files = std::fs::read_dir(scratch.path("traces/qlog")).expect("made");
+    let files: Vec<_> = files.map(|file| file.expect("a file").path()).collect();
+    assert_eq!(files.len(), 2, "{files:?}");
+    for path in files {
+        assert_eq!(path.extension().and_then(|it| it.to_str()), Some("sqlog"), "{path:?}");
+        let text = std::fs::read_to_string(path).expect("text");
+        let records = text.split_terminator('\n').map(|line| {
+            serde_json::from_str(line.strip_prefix('\u{1e}').expect("a record")).expect("JSON")
+        });
+        let records: Vec<Value> = records.collect();
+        assert_eq!(records[0]["qlog_format"], "JSON-SEQ");
+        let lengths = records.iter().filter_map(|it| it["data"]["raw"]["length"].as_u64());
+        assert!(lengths.sum::<u64>() > LENGTH as u64);
+        assert!(records[1]["time"].as_f64() < Some(1000.0), "since the connection began");
+    }
+}
+
+#[test]
+fn qlog_that_cannot_be_written_is_an_error() {
+    let (scratch, mut spec) = site();
+    scratch.write("file", "");
+    spec.qlog = Some(scratch.path("file/qlog"));
+    let error = Server::start(&spec).map(drop).expect_err("no directory").to_string();
+    assert!(error.starts_with("cannot write qlog into '"), "{error}");
+    spec.qlog = Some(scratch.path("qlog"));
+    spec.http3 = false;
+    let error = Server::start(&spec).map(drop).expect_err("no HTTP/3");
+    assert!(error.is_usage(), "{error}");
 }

@@ -93,6 +93,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "50000", value_parser = count)]
     #[arg(requires = "records", help_heading = "Evidence")]
     pub(super) records_rows: u32,
+    /// Write a file of qlog into DIR for each connection over HTTP/3, a thousand at most
+    #[arg(long, value_name = "DIR", help_heading = "Evidence")]
+    pub(super) qlog: Option<PathBuf>,
     /// Where /healthz, /metrics, /status.json and a page of them are, for operators of this machine
     #[arg(long, value_name = "ADDR:PORT|unix:PATH", help_heading = "Evidence")]
     pub(super) admin: Option<String>,

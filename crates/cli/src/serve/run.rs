@@ -43,7 +43,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
             server.reopen();
         }
         if let Some(problem) = server.problem() {
-            eprintln!("warning: {problem}; the server goes on, and counts what is lost");
+            eprintln!("warning: {problem}; the server goes on");
         }
         let files = if ordered { server.reload() } else { server.reload_changed() };
         for reloaded in &files {
@@ -163,6 +163,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
             every: Duration::from_nanos(args.records_every.as_nanos()),
             rows: args.records_rows as usize,
         }),
+        qlog: args.qlog.clone(),
         admin: admin(args)?,
     })
 }

@@ -61,6 +61,10 @@ impl uncork_quic_io::App for App {
         let asked = Arc::clone(&steering);
         let (cc, config) =
             server.accept(steering.sending(), seed, move |sni| asked.server_name(sni));
+        let qlog = shared.qlog.as_ref();
+        if let Some(watch) = qlog.and_then(|it| it.watch(number.0, arrival.now, shared.epoch)) {
+            cc.watch(watch);
+        }
         // A head that is too large is refused in words as long as it is not absurd.
         let request = u64::from(shared.limits.head_bytes) * 4 + 64 * 1024;
         let bounds = Bounds { request, control: CONTROL };

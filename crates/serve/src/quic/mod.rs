@@ -12,7 +12,9 @@ mod exchange;
 mod figures;
 mod ledger;
 mod listener;
+mod qlog;
 mod steering;
 mod tls;
 
 pub(crate) use listener::{Accepting, Listener, bind, server};
+pub(crate) use qlog::{QlogFiles, QlogWriter};

@@ -93,6 +93,7 @@ pub fn spec(root: &Path) -> ServerSpec {
         plain_anywhere: false,
         limits: Limits::default(),
         records: None,
+        qlog: None,
         admin: None,
     }
 }

@@ -1,0 +1,196 @@
+//! What happens on a connection as qlog: draft-ietf-quic-qlog-main-schema-02 and
+//! draft-ietf-quic-qlog-quic-events-01, which is version 0.3 and what qvis reads.
+//!
+//! It is text, one record after the other (JSON text sequences, RFC 7464). Whoever writes it to a file
+//! brings the file.
+
+use std::fmt::Write;
+
+use uncork_cc::CcSpec;
+use uncork_units::{Rate, Time, TimeDelta};
+
+use crate::handle::Observation;
+use crate::observed::Space;
+use crate::watch::Event;
+
+/// Writes the events of one connection.
+#[derive(Debug)]
+pub struct Qlog {
+    /// Times are relative to this.
+    begun: Time,
+    spec: Option<CcSpec>,
+    state: &'static str,
+    told: Metrics,
+}
+
+/// What was told last: only what has changed is told again (§5.1 of the events' draft).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Metrics([Option<f64>; METRICS.len()]);
+
+/// Milliseconds, bytes, and bits in a second; those behind the first seven are uncork's own.
+const METRICS: [&str; 10] = [
+    "min_rtt",
+    "smoothed_rtt",
+    "latest_rtt",
+    "congestion_window",
+    "bytes_in_flight",
+    "ssthresh",
+    "pacing_rate",
+    "uncork_max_bw",
+    "uncork_model_min_rtt",
+    "uncork_delivery_rate",
+];
+
+impl Qlog {
+    /// Begins with a connection that is accepted at the time `now`, which is so many milliseconds after
+    /// 1970; `title` is its name, of which what would have to be escaped is replaced.
+    pub fn begin(text: &mut String, title: &str, now: Time, unix_ms: f64) -> Self {
+        let is_plain = |c: char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
+        let title: String = title.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+        record(
+            text,
+            format_args!(
+                "{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",\"title\":\"{title}\",\
+                 \"trace\":{{\"title\":\"{title}\",\"common_fields\":{{\"group_id\":\"{title}\",\
+                 \"protocol_type\":[\"QUIC\",\"HTTP3\"],\"time_format\":\"relative\",\
+                 \"reference_time\":{unix_ms:.3}}},\
+                 \"vantage_point\":{{\"name\":\"uncork\",\"type\":\"server\"}}}}}}"
+            ),
+        );
+        Self { begun: now, spec: None, state: "", told: Metrics::default() }
+    }
+
+    /// Writes what happens at the time `now`.
+    pub fn event(&mut self, text: &mut String, now: Time, event: &Event<'_>) {
+        let at = now.since(self.begun);
+        match *event {
+            Event::Sent { space, packet, bytes } => {
+                let header = header(space, Some(packet));
+                let data = format_args!("{header},\"raw\":{{\"length\":{bytes}}}");
+                entry(text, at, "transport:packet_sent", data);
+            }
+            Event::Lost { space, packet, .. } => {
+                let header = header(space, Some(packet));
+                entry(text, at, "recovery:packet_lost", format_args!("{header}"));
+            }
+            Event::Acknowledged { space, ranges, ce_total } => {
+                let (header, ranges) = (header(space, None), Ranges(ranges));
+                let ce = ce_total.map_or(String::new(), |ce| format!(",\"ce\":{ce}"));
+                let frame = format_args!(
+                    "{header},\"frames\":[{{\"frame_type\":\"ack\",\"acked_ranges\":[{ranges}]{ce}}}]"
+                );
+                entry(text, at, "transport:packet_received", frame);
+            }
+            Event::Settled(seen) => self.settled(text, at, seen),
+        }
+    }
+
+    fn settled(&mut self, text: &mut String, at: TimeDelta, seen: &Observation) {
+        if self.spec.replace(seen.spec) != Some(seen.spec) {
+            let data = format_args!("\"new\":\"{}\"", seen.spec);
+            entry(text, at, "uncork:controller_chosen", data);
+        }
+        let state = state(seen);
+        if state != self.state {
+            let data = format_args!("\"old\":\"{}\",\"new\":\"{state}\"", self.state);
+            entry(text, at, "recovery:congestion_state_updated", data);
+            self.state = state;
+        }
+        let metrics = Metrics::of(seen);
+        let changed = Changed(&self.told, &metrics).to_string();
+        if !changed.is_empty() {
+            entry(text, at, "recovery:metrics_updated", format_args!("{changed}"));
+        }
+        self.told = metrics;
+    }
+}
+
+impl Metrics {
+    fn of(seen: &Observation) -> Self {
+        let ms = |time: Option<TimeDelta>| time.map(TimeDelta::as_millis_f64);
+        let bits = |rate: Option<Rate>| rate.map(|rate| rate.bits_per_sec() as f64);
+        let snapshot = &seen.snapshot;
+        Self([
+            ms(seen.rtt.map(|rtt| rtt.min)),
+            ms(seen.rtt.map(|rtt| rtt.smoothed)),
+            ms(seen.rtt.map(|rtt| rtt.latest)),
+            Some(seen.control.cwnd as f64),
+            Some(seen.in_flight as f64),
+            snapshot.ssthresh.map(|bytes| bytes as f64),
+            bits(seen.control.pacing_rate),
+            bits(snapshot.max_bw),
+            ms(snapshot.min_rtt),
+            bits(seen.delivery_rate),
+        ])
+    }
+}
+
+/// The names of the drafts where they have one, else the algorithm's own.
+fn state(seen: &Observation) -> &'static str {
+    match seen.snapshot.state {
+        "Recovery" => "recovery",
+        "SlowStart" => "slow_start",
+        "CongestionAvoidance" => "congestion_avoidance",
+        other => other,
+    }
+}
+
+struct Header(Space, Option<u64>);
+
+fn header(space: Space, packet: Option<u64>) -> Header {
+    Header(space, packet)
+}
+
+impl std::fmt::Display for Header {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.0 {
+            Space::Initial => "initial",
+            Space::Handshake => "handshake",
+            Space::Data => "1RTT",
+        };
+        write!(f, "\"header\":{{\"packet_type\":\"{kind}\"")?;
+        match self.1 {
+            Some(packet) => write!(f, ",\"packet_number\":{packet}}}"),
+            None => f.write_str("}"),
+        }
+    }
+}
+
+/// Ranges of packet numbers, upwards.
+struct Ranges<'a>(&'a [(u64, u64)]);
+
+impl std::fmt::Display for Ranges<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (index, (from, to)) in self.0.iter().rev().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}[{from},{to}]")?;
+        }
+        Ok(())
+    }
+}
+
+/// The metrics of the second that are not those of the first.
+struct Changed<'a>(&'a Metrics, &'a Metrics);
+
+impl std::fmt::Display for Changed<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut comma = "";
+        for ((name, old), new) in METRICS.iter().zip(self.0.0).zip(self.1.0) {
+            if let Some(new) = new.filter(|new| old != Some(*new)) {
+                write!(f, "{comma}\"{name}\":{new}")?;
+                comma = ",";
+            }
+        }
+        Ok(())
+    }
+}
+
+fn entry(text: &mut String, at: TimeDelta, name: &str, data: std::fmt::Arguments<'_>) {
+    let at = at.as_millis_f64();
+    record(text, format_args!("{{\"time\":{at},\"name\":\"{name}\",\"data\":{{{data}}}}}"));
+}
+
+/// A record of a JSON text sequence.
+fn record(text: &mut String, json: std::fmt::Arguments<'_>) {
+    let _endless = writeln!(text, "\u{1e}{json}");
+}

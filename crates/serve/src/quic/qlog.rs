@@ -1,0 +1,186 @@
+//! A file of qlog for each connection.
+//!
+//! What happens is turned into text where it happens, and written by a thread of its own: a disk that is
+//! slow or full costs parts of files, never packets.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Instant, UNIX_EPOCH};
+
+use uncork_quic::{Epoch, Event, Qlog, Watch};
+use uncork_units::Time;
+
+use crate::clock;
+use crate::error::ServeError;
+
+/// Files that a server writes. Connections beyond them have none.
+const FILES: u64 = 1000;
+/// The most bytes of a file.
+const FILE_BYTES: usize = 64 << 20;
+/// Text is written in pieces of this size.
+const PIECE: usize = 32 * 1024;
+/// Pieces that may wait to be written.
+const WAITING: usize = 1024;
+
+/// Makes files for connections.
+#[derive(Clone)]
+pub(crate) struct QlogFiles {
+    sender: SyncSender<Option<Piece>>,
+    state: Arc<State>,
+}
+
+/// The thread that writes them.
+#[derive(Debug)]
+pub(crate) struct QlogWriter {
+    thread: JoinHandle<()>,
+    files: QlogFiles,
+}
+
+#[derive(Default)]
+struct State {
+    begun: AtomicU64,
+    problem: Mutex<Problem>,
+}
+
+/// What went wrong at first, and whether it has been told.
+#[derive(Default)]
+struct Problem {
+    text: Option<String>,
+    is_told: bool,
+}
+
+/// A part of the file of this name.
+struct Piece {
+    name: Arc<str>,
+    text: String,
+}
+
+/// Writes what happens on one connection.
+struct File {
+    qlog: Qlog,
+    name: Arc<str>,
+    text: String,
+    written: usize,
+    files: QlogFiles,
+}
+
+impl fmt::Debug for QlogFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QlogFiles")
+    }
+}
+
+impl QlogFiles {
+    /// Writes files into `directory`, which is made if it is not there.
+    pub(crate) fn open(directory: &Path) -> Result<(Self, QlogWriter), ServeError> {
+        let failed = |error| ServeError::Qlog(directory.to_owned(), error);
+        fs::create_dir_all(directory).map_err(failed)?;
+        // Whether it may be written to is better known now.
+        let trial = directory.join(".uncork-qlog");
+        fs::write(&trial, "").and_then(|()| fs::remove_file(&trial)).map_err(failed)?;
+        let (sender, receiver) = sync_channel(WAITING);
+        let files = Self { sender, state: Arc::default() };
+        let (state, directory) = (Arc::clone(&files.state), directory.to_owned());
+        let thread = thread::Builder::new().name("qlog".to_owned());
+        let thread = thread.spawn(move || write_all(&directory, &receiver, &state));
+        let thread = thread.map_err(|error| ServeError::System("start threads", error))?;
+        Ok((files.clone(), QlogWriter { thread, files }))
+    }
+
+    /// What writes down a connection of this number, whose times count from `epoch`.
+    pub(crate) fn watch(
+        &self,
+        number: u32,
+        now: Instant,
+        epoch: Instant,
+    ) -> Option<Box<dyn Watch>> {
+        if self.state.begun.fetch_add(1, Ordering::Relaxed) >= FILES {
+            self.state.fail(format!("{FILES} files of qlog are written: there are no more"));
+            return None;
+        }
+        let unix = clock::today().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let name = format!("{}-{number}", unix.as_millis());
+        let mut text = String::with_capacity(PIECE + 1024);
+        let now = Epoch::new(epoch).time(now);
+        let qlog = Qlog::begin(&mut text, &name, now, unix.as_secs_f64() * 1e3);
+        let name = format!("{name}.sqlog").into();
+        Some(Box::new(File { qlog, name, text, written: 0, files: self.clone() }))
+    }
+}
+
+impl QlogWriter {
+    /// What went wrong, once.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let mut problem = self.files.state.problem();
+        let text = problem.text.clone().filter(|_| !problem.is_told);
+        problem.is_told |= text.is_some();
+        text
+    }
+
+    /// Writes what is left.
+    pub(crate) fn end(self) {
+        let _gone = self.files.sender.send(None);
+        let _ended = self.thread.join();
+    }
+}
+
+impl State {
+    fn problem(&self) -> MutexGuard<'_, Problem> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, text: String) {
+        self.problem().text.get_or_insert(text);
+    }
+}
+
+impl Watch for File {
+    fn event(&mut self, now: Time, event: &Event<'_>) {
+        if self.written >= FILE_BYTES {
+            return;
+        }
+        self.qlog.event(&mut self.text, now, event);
+        if self.text.len() >= PIECE {
+            self.flush();
+        }
+    }
+}
+
+impl File {
+    fn flush(&mut self) {
+        let text = std::mem::replace(&mut self.text, String::with_capacity(PIECE + 1024));
+        self.written += text.len();
+        let piece = Piece { name: Arc::clone(&self.name), text };
+        if self.files.sender.try_send(Some(piece)).is_err() {
+            self.files
+                .state
+                .fail("the disk is too slow for qlog: parts of files are missing".into());
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+fn write_all(directory: &Path, pieces: &Receiver<Option<Piece>>, state: &State) {
+    while let Ok(Some(Piece { name, text })) = pieces.recv() {
+        let path = directory.join(&*name);
+        if let Err(error) = append(&path, &text) {
+            state.fail(format!("cannot write qlog to '{}': {error}", path.display()));
+        }
+    }
+}
+
+/// Files are open no longer than it takes: there are many.
+fn append(path: &PathBuf, text: &str) -> io::Result<()> {
+    OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
+}
