@@ -6,7 +6,6 @@ use uncork_cc::{
 };
 use uncork_units::{Rate, Time, TimeDelta};
 
-use crate::ack::AckFrame;
 use crate::choice::Choice;
 use crate::counts::Counts;
 use crate::delivery::DeliveryRate;
@@ -199,10 +198,10 @@ impl Congestion {
         is_drained: bool,
     ) {
         self.opens(now);
-        self.tell_of_acknowledgement(observed);
         self.pending.is_acked = true;
         self.pending.largest = largest;
         self.pending.is_drained = is_drained;
+        self.keep_acknowledgement(observed);
     }
 
     /// A packet counts as lost.
@@ -290,28 +289,26 @@ impl Congestion {
         }
     }
 
-    fn tell_of_acknowledgement(&self, observed: &Observed) {
-        if !self.watcher.is_there() {
-            return;
-        }
-        let received = observed.received();
-        if let Some(AckFrame { ranges, ce_total, .. }) = &received.ack {
-            let space = received.space;
-            let event = Event::Acknowledged { space, ranges, ce_total: *ce_total };
-            self.watcher.tell(self.now, &event);
+    /// Keeps what the packet being worked on says of its acknowledgement: the next one may come before
+    /// this is settled.
+    fn keep_acknowledgement(&mut self, observed: &Observed) {
+        let mut received = observed.received();
+        let (space, Some(ack)) = (received.space, &received.ack) else { return };
+        let event = Event::Acknowledged { space, ranges: &ack.ranges, ce_total: ack.ce_total };
+        self.watcher.tell(self.now, &event);
+        if space == self.pending.space {
+            self.pending.ack = received.ack.take();
         }
     }
 
     /// Takes in what the acknowledgement says and the stack does not.
     fn take_in_acknowledgement(&mut self, observed: &Observed) -> Said {
-        let mut received = observed.received();
-        let is_its = received.space == self.pending.space && self.pending.largest.is_some();
-        let Some(ack) = received.ack.take_if(|_| is_its) else { return Said::default() };
+        let Some(ack) = self.pending.ack.take() else { return Said::default() };
         self.take_spurious(|packet| ack.contains(packet));
         // The stack has checked the count (RFC 9000 §13.4.2.1).
         let marked = if self.pending.is_marked { self.count_marked(ack.ce_total) } else { 0 };
         let micros = ack.delay.saturating_mul(1 << ACK_DELAY_EXPONENT);
-        received.put_back(ack);
+        observed.received().put_back(ack);
         Said { delay: TimeDelta::from_micros(micros), marked }
     }
 

@@ -12,6 +12,8 @@ pub(crate) struct DeliveryRate {
     since: Time,
     /// Bytes that were acknowledged by then.
     acked: u64,
+    /// When the newest of them were sent.
+    sent: Time,
     /// Whether the application ran dry meanwhile.
     is_limited: bool,
     newest: Option<Rate>,
@@ -19,12 +21,12 @@ pub(crate) struct DeliveryRate {
 
 impl DeliveryRate {
     pub(crate) fn new(now: Time) -> Self {
-        Self { since: now, acked: 0, is_limited: false, newest: None }
+        Self { since: now, acked: 0, sent: now, is_limited: false, newest: None }
     }
 
     /// Something is sent when nothing was on its way: the time before does not count.
     pub(crate) fn begin(&mut self, now: Time, acked: u64) {
-        (self.since, self.acked) = (now, acked);
+        (self.since, self.acked, self.sent) = (now, acked, now);
     }
 
     /// So much has been acknowledged by now, of which the newest packet was `sent` at that time.
@@ -34,11 +36,14 @@ impl DeliveryRate {
         if sent < self.since || now <= self.since {
             return;
         }
-        let sample = Rate::of(acked - self.acked, now.since(self.since));
+        // Acknowledgements may come all at once, but nothing arrives faster than it was sent
+        // (draft-ietf-ccwg-bbr-06 §4.1.1.2).
+        let interval = now.since(self.since).max(sent.since(self.sent));
+        let sample = Rate::of(acked - self.acked, interval);
         if !self.is_limited || self.newest.is_none_or(|newest| newest <= sample) {
             self.newest = Some(sample);
         }
-        *self = Self { since: now, acked, is_limited: is_drained, newest: self.newest };
+        *self = Self { since: now, acked, sent, is_limited: is_drained, newest: self.newest };
     }
 
     /// The newest sample.
@@ -70,6 +75,21 @@ mod tests {
         assert_eq!(rate.newest(), None);
         steady(&mut rate, 0, 200, false);
         assert_eq!(rate.newest(), Some(Rate::from_bytes_per_sec(1_000_000)));
+    }
+
+    /// A receiver that is busy with something else acknowledges all of 50 ms at once.
+    #[test]
+    fn acknowledgements_that_come_at_once_do_not_count_for_more() {
+        let mut rate = DeliveryRate::new(at(0));
+        for burst in 1..20 {
+            for ms in (burst - 1) * 50..burst * 50 {
+                let late = TimeDelta::from_micros(ms % 50);
+                rate.on_acked(at(burst * 50 + 1) + late, at(ms), (ms + 1) * 1000, false);
+            }
+            let newest = rate.newest().map_or(0, Rate::bytes_per_sec);
+            assert!(newest <= 1_020_000, "{newest}");
+        }
+        assert!(rate.newest() > Some(Rate::from_bytes_per_sec(900_000)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use uncork_cc::{Acked, Lost};
 
+use crate::ack::AckFrame;
 use crate::observed::Space;
 
 /// What one acknowledgement, or one timer, has told so far. The stack tells of each packet by itself,
@@ -18,6 +19,8 @@ pub(crate) struct Pending {
     /// The largest packet number acknowledged so far, if this acknowledges it for the first time.
     pub(crate) largest: Option<u64>,
     pub(crate) newest: Option<u64>,
+    /// What it says besides, which the stack keeps to itself.
+    pub(crate) ack: Option<AckFrame>,
     pub(crate) is_marked: bool,
     pub(crate) is_persistent: bool,
     pub(crate) is_drained: bool,

@@ -5,6 +5,7 @@ mod common;
 #[path = "common/talker.rs"]
 mod talker;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use common::{Client, Scratch, Served, connections, content, records};
@@ -256,6 +257,24 @@ fn an_open_connection_counts_for_its_arm() {
     assert_eq!(all[0].group, "may/all");
 }
 
+/// The numbers of packets behind the handshake that were sent, and that were acknowledged.
+fn packets(records: &[Value]) -> (BTreeSet<u64>, BTreeSet<u64>) {
+    let (mut sent, mut acked) = (BTreeSet::new(), BTreeSet::new());
+    let number = |value: &Value| value.as_u64().expect("a number");
+    for data in records.iter().map(|record| &record["data"]) {
+        if data["header"]["packet_type"] != "1RTT" {
+            continue;
+        }
+        if data["raw"].is_object() {
+            sent.insert(number(&data["header"]["packet_number"]));
+        }
+        for range in data["frames"][0]["acked_ranges"].as_array().into_iter().flatten() {
+            acked.extend(number(&range[0])..=number(&range[1]));
+        }
+    }
+    (sent, acked)
+}
+
 /// A file for each connection, of records that are JSON by themselves.
 #[test]
 fn qlog_of_each_connection_is_written() {
@@ -267,6 +286,8 @@ fn qlog_of_each_connection_is_written() {
         for _ in 0..2 {
             let connection = talker.connect().await;
             get(&connection, "/file.bin", &[]).await.expect("a response");
+            // The last packet may be acknowledged 25 ms later.
+            tokio::time::sleep(Duration::from_millis(100)).await;
         }
     });
     assert_eq!(served.server.problem(), None);
@@ -285,6 +306,10 @@ fn qlog_of_each_connection_is_written() {
         let lengths = records.iter().filter_map(|it| it["data"]["raw"]["length"].as_u64());
         assert!(lengths.sum::<u64>() > LENGTH as u64);
         assert!(records[1]["time"].as_f64() < Some(1000.0), "since the connection began");
+        // However many acknowledgements came at once, each is there.
+        let (sent, acked) = packets(&records);
+        let missing = sent.difference(&acked).count();
+        assert!(sent.len() > 450 && missing < 10, "{missing} of {}", sent.len());
     }
 }
 
