@@ -313,6 +313,34 @@ fn qlog_of_each_connection_is_written() {
     }
 }
 
+/// The window that a rule on the host gives: the first request comes in time.
+#[test]
+fn the_first_request_chooses_the_window_to_begin_with() {
+    let (scratch, mut spec) = site();
+    scratch.write("root/little", "little");
+    let policy = "[default]\nquic = \"cubic\"\n\
+                  [[rule]]\nhost = \"localhost\"\nuse = { initial_window = \"60p\" }\n";
+    scratch.write("policy.toml", policy);
+    spec.policy = Some(scratch.path("policy.toml"));
+    spec.qlog = Some(scratch.path("qlog"));
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    run(async {
+        let connection = talker.connect().await;
+        get(&connection, "/little", &[]).await.expect("a response");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    });
+    served.stop();
+    let file = std::fs::read_dir(scratch.path("qlog")).expect("made").next().expect("a file");
+    let text = std::fs::read_to_string(file.expect("a file").path()).expect("text");
+    let records = text.lines().map(|line| serde_json::from_str(&line[1..]).expect("JSON"));
+    let windows = |record: Value| record["data"]["congestion_window"].as_u64();
+    let windows: Vec<u64> = records.filter_map(windows).collect();
+    // Of packets as large as they are by then.
+    let (first, last) = (windows[0], windows[windows.len() - 1]);
+    assert!(first < 20_000 && (60 * 1200..=60 * 1452).contains(&last), "{windows:?}");
+}
+
 #[test]
 fn qlog_that_cannot_be_written_is_an_error() {
     let (scratch, mut spec) = site();
