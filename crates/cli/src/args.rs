@@ -241,6 +241,8 @@ pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind;
+
     use super::*;
 
     fn compare(line: &str) -> CompareArgs {
@@ -253,6 +255,29 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// A default is text that is parsed when the command runs, and no sooner.
+    #[test]
+    fn every_default_is_a_value_that_may_be_given() {
+        let mut commands = vec![Cli::command()];
+        let mut defaults = 0;
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            defaults += command.get_arguments().flat_map(Arg::get_default_values).count();
+            let name = command.get_name().to_owned();
+            // What is missing is noticed when all defaults have been parsed.
+            if let Err(error) = command.try_get_matches_from([&name]) {
+                let is_parsed = matches!(
+                    error.kind(),
+                    ErrorKind::MissingRequiredArgument
+                        | ErrorKind::MissingSubcommand
+                        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+                );
+                assert!(is_parsed, "{name}: {error}");
+            }
+        }
+        assert!(defaults > 40, "{defaults}");
     }
 
     #[test]
