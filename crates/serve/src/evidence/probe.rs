@@ -39,7 +39,7 @@ impl Probe {
         Diag::open().map(|diag| Self(Mutex::new(diag)))
     }
 
-    /// What is known of the connection. Its socket tells at a thirtieth of the price of being found by its
+    /// What is known of the connection. Its socket tells for less than it costs to be found by its
     /// addresses, which is what is left when the socket is no more but there are bytes to be acknowledged.
     /// A kernel that does not tell is like one that has no such connection.
     pub(super) fn look(&self, ends: &Ends) -> Known {
