@@ -163,6 +163,11 @@ impl<'a> Text<'a> {
             b'?' => self.boolean(),
             b'-' | b'0'..=b'9' => self.number(),
             b'"' => self.string(),
+            b'@' => {
+                self.0 = &self.0[1..];
+                matches!(self.number()?, Item::Integer(_)).then_some(Item::Other)
+            }
+            b'%' => self.display_string(),
             b':' => {
                 self.0 = &self.0[1..];
                 self.take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
@@ -201,6 +206,24 @@ impl<'a> Text<'a> {
         }
         let number = digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'));
         Some(Item::Integer(if is_negative { -number } else { number }))
+    }
+
+    /// Text in UTF-8, whose bytes beyond ASCII are escaped (RFC 9651 §4.2.10).
+    fn display_string(&mut self) -> Option<Item> {
+        self.0 = self.0.strip_prefix(b"%\"")?;
+        let mut text = Vec::new();
+        loop {
+            let plain = |byte| matches!(byte, 0x20..=0x7e) && byte != b'"' && byte != b'%';
+            text.extend_from_slice(self.take_while(plain));
+            if self.take(b'"') {
+                return std::str::from_utf8(&text).is_ok().then_some(Item::Other);
+            }
+            let [b'%', high, low, rest @ ..] = self.0 else { return None };
+            let digit =
+                |byte: &u8| char::from(*byte).to_digit(16).filter(|_| !byte.is_ascii_uppercase());
+            text.push((digit(high)? << 4 | digit(low)?) as u8);
+            self.0 = rest;
+        }
     }
 
     fn string(&mut self) -> Option<Item> {

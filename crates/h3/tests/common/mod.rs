@@ -146,10 +146,12 @@ async fn respond(
     if path == "/silent" {
         std::future::pending::<()>().await;
     }
-    let (length, is_cut) = match path.strip_prefix("/cut/") {
-        Some(length) => (length.parse().unwrap(), true),
-        None => (path[1..].parse::<u64>().unwrap(), false),
+    let cut = path.strip_prefix("/cut/");
+    let Ok(length) = cut.or(path.get(1..)).unwrap_or_default().parse::<u64>() else {
+        stream.send_response(Response::builder().status(404).body(()).unwrap()).await?;
+        return stream.finish().await;
     };
+    let is_cut = cut.is_some();
     let promised = if is_cut { length + 1 } else { length };
     let head = Response::builder().header("content-length", promised);
     stream.send_response(head.body(()).unwrap()).await?;

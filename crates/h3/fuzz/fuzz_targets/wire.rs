@@ -1,0 +1,17 @@
+#![no_main]
+
+#[path = "../../tests/common/mod.rs"]
+mod common;
+#[path = "../../tests/scripts/wire.rs"]
+mod wire;
+
+use std::sync::OnceLock;
+
+use common::Test;
+use libfuzzer_sys::fuzz_target;
+
+// Any streams of a client's end with an answer or a code.
+fuzz_target!(|script: &[u8]| {
+    static TEST: OnceLock<Test> = OnceLock::new();
+    let _code = wire::play(TEST.get_or_init(Test::new), script);
+});

@@ -1,0 +1,173 @@
+//! Any bytes on streams and in headers. `fuzz/` looks for more with the same scripts.
+#![cfg(target_os = "linux")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod priority;
+mod wire;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use common::raw::fields;
+use common::{Counts, Test, client, fits, get, run, until};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+/// Pieces of streams that mean something: types of streams, frames, settings, heads.
+fn pieces() -> impl Strategy<Value = Vec<u8>> {
+    let head = |path| [&[1, fields(path).len() as u8][..], &fields(path)].concat();
+    let known: Vec<Vec<u8>> = vec![
+        vec![0],
+        vec![1],
+        vec![2],
+        vec![3],
+        vec![0x21],
+        vec![4, 0],
+        vec![4, 2, 6, 10],
+        vec![4, 4, 1, 0, 7, 0],
+        vec![4, 3, 6, 0x80, 0],
+        vec![7, 1, 0],
+        vec![7, 1, 4],
+        vec![3, 1, 0],
+        vec![13, 1, 9],
+        vec![5, 3, 0, 0, 0],
+        vec![0x21, 3, 1, 2, 3],
+        vec![0x80, 0x0f, 7, 0, 3, 0, b'u', b'='],
+        vec![6, 0],
+        vec![0, 1, b'x'],
+        vec![0, 0],
+        vec![1, 3, 0, 0, 0xd1],
+        vec![1, 0x80, 0, 0, 4],
+        vec![0xff; 8],
+        vec![0x3f, 0xe1, 0x1f],
+        head("/10"),
+        head("/1000"),
+        head("/"),
+        head("*"),
+    ];
+    prop_oneof![6 => prop::sample::select(known), 1 => prop::collection::vec(any::<u8>(), 0..20)]
+}
+
+/// Scripts whose streams are made of such pieces.
+fn scripts() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![Just(0_u8), Just(1), Just(2), Just(3), Just(3)];
+    let stream = (kind, prop::collection::vec(pieces(), 0..5)).prop_map(|(kind, pieces)| {
+        let mut bytes = pieces.concat();
+        bytes.truncate(255);
+        [&[kind, bytes.len() as u8][..], &bytes].concat()
+    });
+    prop::collection::vec(stream, 0..5).prop_map(|streams| streams.concat())
+}
+
+/// The server goes on, and nothing is left of the others.
+fn still_serves(test: &Test) {
+    let client = client();
+    run(async {
+        let connection = test.connect(&client).await;
+        let mut response = connection.request(get("/1000")).await.expect("a response");
+        let chunk = response.body_mut().next_chunk().await.expect("a body").expect("all of it");
+        assert!(fits(0, &chunk.data));
+        drop((response, connection));
+        let [all, closed] = [&test.counts.connections, &test.counts.closed];
+        until("all connections are over", || Counts::of(all) == Counts::of(closed)).await;
+    });
+}
+
+#[test]
+fn any_streams_end_with_an_answer_or_a_code() {
+    let (test, codes) = (Test::new(), RefCell::new(BTreeSet::new()));
+    let played = TestRunner::new(config(200)).run(&scripts(), |script| {
+        codes.borrow_mut().insert(wire::play(&test, &script));
+        Ok(())
+    });
+    played.expect("an end");
+    let codes = codes.take();
+    assert!(codes.contains(&None) && codes.len() > 4, "answers, and many codes: {codes:x?}");
+    still_serves(&test);
+}
+
+#[test]
+fn the_corpus_of_streams_ends_with_an_answer_or_a_code() {
+    let test = Test::new();
+    for script in lines(include_str!("corpus/wire.hex")) {
+        wire::play(&test, &script);
+    }
+    still_serves(&test);
+}
+
+fn lines(hex: &str) -> Vec<Vec<u8>> {
+    assert!(hex.lines().count() > 5);
+    let bytes = |line: &str| {
+        let byte = |at| u8::from_str_radix(&line[2 * at..2 * at + 2], 16);
+        (0..line.len() / 2).map(byte).collect::<Result<_, _>>().expect("digits")
+    };
+    hex.lines().map(bytes).collect()
+}
+
+const MEMBERS: &[&str] = &[
+    "u=0",
+    "u=7",
+    "u=8",
+    "u=-1",
+    "u=1.5",
+    "u",
+    "u=2;a=b;c",
+    "u=(1)",
+    "i",
+    "i=?0",
+    "i=?1",
+    "i=1",
+    "x=@1",
+    "x=@1.0",
+    "x=?2",
+    "x=%\"%c3%a9\"",
+    "x=%\"%ff\"",
+    "x=%\"%C3%A9\"",
+    "x=\"a, u=7\\\"\"",
+    "x=:aGk=:",
+    "x=(1 \"b\";q ?1)",
+    "x=tok/en:1",
+    "X=1",
+    "x=999999999999999",
+    "x=9999999999999999",
+    "x=1.2345",
+    "*=1",
+    "x=\"\u{7f}\"",
+    "=",
+    "",
+];
+const SEPARATORS: &[&str] = &[",", ", ", " ,\t", ";", " ", ",,"];
+
+#[test]
+fn priorities_are_what_another_parser_reads() {
+    let separator = prop_oneof![8 => Just(", "), 1 => prop::sample::select(SEPARATORS)];
+    let member = (prop::sample::select(MEMBERS), separator);
+    let texts = prop_oneof![
+        3 => prop::collection::vec(member, 1..5).prop_map(|members| {
+            let text: String = members.into_iter().flat_map(|(member, separator)| [separator, member]).collect();
+            text.trim_start_matches([',', ' ']).as_bytes().to_vec()
+        }),
+        1 => prop::collection::vec(any::<u8>(), 0..20),
+    ];
+    let others = RefCell::new(0);
+    let compared = TestRunner::new(config(50_000)).run(&texts, |text| {
+        let priority = priority::compare(&text);
+        *others.borrow_mut() += u32::from(priority != uncork_h3::Priority::default());
+        Ok(())
+    });
+    compared.expect("the same");
+    let others = others.take();
+    assert!(others > 5000, "most say nothing: {others}");
+}
+
+#[test]
+fn the_corpus_of_priorities_is_what_another_parser_reads() {
+    for text in lines(include_str!("corpus/priority.hex")) {
+        priority::compare(&text);
+    }
+}

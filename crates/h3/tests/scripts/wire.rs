@@ -1,0 +1,47 @@
+//! Streams out of scripts, and what a server may make of them.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use noq_proto::{Dir, VarInt};
+use uncork_quic_io::Farewell;
+
+use crate::common::Test;
+use crate::common::raw::{Told, Written, ask, fields, frame, request};
+
+/// Streams, each of a byte for its kind, one for its length, and what is written on it.
+fn streams(mut script: &[u8]) -> Vec<Written> {
+    let mut streams = Vec::new();
+    while let [kind, length, rest @ ..] = script
+        && streams.len() < 8
+    {
+        let (bytes, more) = rest.split_at(usize::from(*length).min(rest.len()));
+        let dir = if kind & 1 == 0 { Dir::Uni } else { Dir::Bi };
+        streams.push((dir, bytes.to_vec(), kind & 2 != 0));
+        script = more;
+    }
+    streams
+}
+
+/// Writes what the script says, and a request behind it: that is answered, or the connection closed with a code of
+/// HTTP/3 or QPACK (RFC 9114 §8.1, RFC 9204 §6), which is the result.
+pub(crate) fn play(test: &Test, script: &[u8]) -> Option<u64> {
+    let mut streams = streams(script);
+    let last = 4 * streams.iter().filter(|(dir, ..)| *dir == Dir::Bi).count() as u64;
+    streams.push(request(&frame(1, &fields("/10"))));
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let (workers, told) = ask(socket, test, &streams, &[]);
+    let code = loop {
+        match told.recv_timeout(Duration::from_secs(20)) {
+            Ok(Told::Closed(code)) => break Some(code),
+            Ok(Told::Answered(stream)) if stream == last => break None,
+            Ok(_) => {}
+            Err(error) => panic!("neither answered nor closed, {error}: {}", script.escape_ascii()),
+        }
+    };
+    let is_known = |code| matches!(code, 0x100..=0x110 | 0x200..=0x202);
+    assert!(code.is_none_or(is_known), "{code:#x?}: {}", script.escape_ascii());
+    workers.shut_down(&Farewell::at_once(VarInt::from_u32(0x100)));
+    workers.join().expect("ended");
+    code
+}
