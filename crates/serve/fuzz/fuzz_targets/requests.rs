@@ -1,0 +1,20 @@
+#![no_main]
+
+#[path = "../../tests/requests/model.rs"]
+mod model;
+#[path = "../../tests/requests/play.rs"]
+mod play;
+#[path = "../../tests/requests/world.rs"]
+mod world;
+
+use std::sync::OnceLock;
+
+use libfuzzer_sys::fuzz_target;
+use world::World;
+
+// Any request is answered as a slow model says, byte by byte, and no file of another directory is.
+fuzz_target!(|script: &[u8]| {
+    static WORLD: OnceLock<World> = OnceLock::new();
+    let world = WORLD.get_or_init(|| World::new(&std::env::temp_dir()));
+    let _status = play::play(world, script);
+});

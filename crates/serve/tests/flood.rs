@@ -1,0 +1,160 @@
+//! A flood of first packets whose senders never answer: who shows where he is gets in all the same.
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "common/talker.rs"]
+mod talker;
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use common::{Scratch, Served, content};
+use noq_proto::crypto::rustls::QuicClientConfig;
+use noq_proto::{ClientConfig, Endpoint};
+use talker::{Talker, get, now, run, secured};
+use uncork_quic_io::Identity;
+
+/// Handshakes of a worker with clients that have not shown where they are.
+const TRUSTED: usize = 100;
+const SENDERS: u16 = 400;
+
+/// First packets of as many clients.
+struct Flood {
+    config: ClientConfig,
+    to: SocketAddr,
+}
+
+impl Flood {
+    fn new(to: SocketAddr) -> Self {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = rustls::ClientConfig::builder_with_provider(provider);
+        let tls = tls.with_protocol_versions(&[&rustls::version::TLS13]).expect("a version");
+        let nobody = rustls::RootCertStore::empty();
+        let mut tls = tls.with_root_certificates(nobody).with_no_client_auth();
+        tls.alpn_protocols = vec![b"h3".to_vec()];
+        let crypto = QuicClientConfig::try_from(tls).expect("what QUIC needs");
+        Self { config: ClientConfig::new(Arc::new(crypto)), to }
+    }
+
+    fn packets(&self, count: usize) -> Vec<Vec<u8>> {
+        let config = Identity::random().expect("random numbers").endpoint_config(0);
+        let mut endpoint = Endpoint::new(Arc::new(config), None, false);
+        let packet = |_| {
+            let begun = endpoint.connect(now(), self.config.clone(), self.to, "localhost");
+            let (_, mut connection) = begun.expect("begun");
+            let mut packet = Vec::new();
+            let sent = connection.poll_transmit(now(), NonZeroUsize::MIN, &mut packet);
+            assert!(sent.is_some() && packet.len() >= 1200);
+            packet
+        };
+        (0..count).map(packet).collect()
+    }
+}
+
+/// Where packets come from: an address of its own each, as far as the server knows.
+struct Senders {
+    sockets: Vec<UdpSocket>,
+    /// What was sent from each, and what came back.
+    bytes: Vec<[usize; 2]>,
+    retries: usize,
+    handshakes: usize,
+}
+
+impl Senders {
+    fn new() -> Self {
+        let socket = |number: u16| {
+            let [high, low] = number.to_be_bytes();
+            let socket = UdpSocket::bind((Ipv4Addr::new(127, 9, high, low.max(1)), 0));
+            let socket = socket.expect("an address of loopback");
+            socket.set_nonblocking(true).expect("a socket");
+            socket
+        };
+        let sockets: Vec<_> = (0..SENDERS).map(socket).collect();
+        Self { bytes: vec![[0; 2]; sockets.len()], sockets, retries: 0, handshakes: 0 }
+    }
+
+    fn flood(&mut self, flood: &Flood, count: usize) {
+        for (number, packet) in flood.packets(count).iter().enumerate() {
+            let sender = number % self.sockets.len();
+            self.sockets[sender].send_to(packet, flood.to).expect("sent");
+            self.bytes[sender][0] += packet.len();
+            if number % 50 == 49 {
+                // A flood that the socket drops is none.
+                thread::sleep(Duration::from_millis(2));
+                self.hear();
+            }
+        }
+        thread::sleep(Duration::from_millis(50));
+        self.hear();
+    }
+
+    fn hear(&mut self) {
+        let mut packet = [0; 2000];
+        for (socket, bytes) in self.sockets.iter().zip(&mut self.bytes) {
+            while let Ok(length) = socket.recv(&mut packet) {
+                bytes[1] += length;
+                // The type of a packet with a long header (RFC 9000 §17.2).
+                match packet[0] >> 4 {
+                    0b1111 => self.retries += 1,
+                    0b1100 => self.handshakes += 1,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Of this process, in MiB.
+fn resident() -> usize {
+    let status = fs::read_to_string("/proc/self/status").expect("figures");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("one of them");
+    line.split_whitespace().nth(1).and_then(|it| it.parse::<usize>().ok()).expect("kB") / 1024
+}
+
+#[test]
+fn who_shows_where_he_is_gets_in() {
+    let (scratch, bytes) = (Scratch::new(), content(300_000));
+    scratch.write("root/file", &bytes);
+    let mut spec = secured(&scratch);
+    spec.limits.head_time = Duration::from_secs(8);
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    let (flood, mut senders) = (Flood::new(talker.address), Senders::new());
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    senders.flood(&flood, 2000);
+    assert!(senders.handshakes > 0, "the first are trusted");
+    let before = resident();
+    let mut served_meanwhile = 0;
+    for _ in 0..5 {
+        senders.flood(&flood, 2000);
+        run(async {
+            let connection = talker.connect().await;
+            let (_, body) = get(&connection, "/file", &[]).await.expect("a response");
+            assert!(body == bytes);
+            served_meanwhile += 1;
+        });
+    }
+    let (retries, handshakes) = (senders.retries, senders.handshakes);
+    // Some are lost on the way, as in any flood; and first packets are sent again, a few times.
+    assert!(retries > 9000, "{retries} were told to come again");
+    assert!(handshakes < workers * TRUSTED * 8, "{handshakes} packets of handshakes");
+    assert!(resident() < before + 64, "{} MiB after {before}", resident());
+    for [sent, heard] in &senders.bytes {
+        assert!(
+            *heard <= 3 * sent,
+            "{heard} bytes for {sent}: whoever is meant suffers (RFC 9000 §8)"
+        );
+    }
+    // Who never answers is forgotten, and strangers are trusted again.
+    thread::sleep(Duration::from_secs(9));
+    senders.hear();
+    senders.handshakes = 0;
+    senders.flood(&flood, 10);
+    assert!(senders.handshakes > 0, "still nobody is trusted");
+    assert_eq!(served_meanwhile, 5);
+    served.stop();
+}
