@@ -47,6 +47,8 @@ pub(crate) struct Core {
     pub(crate) over: Option<ConnectionErrorIncoming>,
     /// Futures that have not been begun.
     pub(crate) spawned: Vec<Task>,
+    /// `h3` looks at a request's head: a stream that it drops now has all of its answer.
+    pub(crate) is_resolving: bool,
 }
 
 /// One for streams of two directions, one for those of one direction.
@@ -85,6 +87,7 @@ impl Core {
             closing: None,
             over: None,
             spawned: Vec::new(),
+            is_resolving: false,
         }
     }
 

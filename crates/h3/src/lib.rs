@@ -15,6 +15,7 @@ pub mod fields;
 mod flush;
 mod payload;
 mod priority;
+mod resolve;
 mod session;
 mod stream;
 mod transport;

@@ -45,7 +45,7 @@ pub struct Session {
 /// What the futures of a connection know of it. Clones are of the same.
 #[derive(Clone)]
 pub struct Scope {
-    core: Shared,
+    pub(crate) core: Shared,
     slot: Slot,
 }
 

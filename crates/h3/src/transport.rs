@@ -234,10 +234,15 @@ impl quic::SendStream<Payload> for SendStream {
 impl Drop for SendStream {
     fn drop(&mut self) {
         let mut core = self.core.borrow_mut();
+        let is_resolving = core.is_resolving;
         let Some(stream) = core.streams.get_mut(&self.id) else { return };
         stream.output.is_held = false;
         if stream.output.state == Sending::Open {
-            stream.output.end(Sending::Resetting(REQUEST_CANCELLED));
+            if is_resolving && !stream.output.queue.is_empty() {
+                stream.output.state = Sending::Ending;
+            } else {
+                stream.output.end(Sending::Resetting(REQUEST_CANCELLED));
+            }
         }
         core.change(self.id);
     }

@@ -73,6 +73,18 @@ fn what_is_wrong_with_a_request_resets_its_stream() {
     still_serves(&test);
 }
 
+/// The words are those of `h3`, which drops the stream when it has said them.
+#[test]
+fn a_head_that_is_too_large_is_answered() {
+    let test = Test::new();
+    let long = [&[0x21, b'x', 0x7f, 0xa1, 0x9b, 0x01][..], &vec![b'a'; 20_000]].concat();
+    let fields = [&fields("/1")[..], &long].concat();
+    let length = (fields.len() as u32 | 0x8000_0000).to_be_bytes();
+    let large = request(&[&[1], &length[..], &fields].concat());
+    expect(&test, &[control(&SETTINGS), large], &Told::Answered(0), "a large head");
+    still_serves(&test);
+}
+
 #[test]
 fn what_is_unknown_is_ignored() {
     let test = Test::new();

@@ -140,7 +140,7 @@ async fn respond(
     scope: Scope,
     counts: &Counts,
 ) -> Result<(), h3::error::StreamError> {
-    let (request, mut stream) = request.resolve_request().await?;
+    let (request, mut stream) = scope.resolve(request).await?;
     scope.prioritize(stream.id(), Priority::of(request.headers()));
     let path = request.uri().path();
     if path == "/silent" {

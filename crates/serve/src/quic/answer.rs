@@ -26,7 +26,8 @@ type Stream = RequestStream<BidiStream, Payload>;
 pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: Talk) {
     // Whoever takes longer finds the stream reset.
     let head_time = talk.shared.limits.head_time;
-    let Ok(Ok((request, mut stream))) = timeout(head_time, request.resolve_request()).await else {
+    let Ok(Ok((request, mut stream))) = timeout(head_time, talk.scope.resolve(request)).await
+    else {
         return;
     };
     if fields::are_malformed(request.headers()) {
