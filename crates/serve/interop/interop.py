@@ -10,7 +10,8 @@ the SHA-256 of what was sent, a session that was resumed, and so on. A client th
 missing; nothing is installed or downloaded. Needs root and `openssl`.
 
 Clients: curl with HTTP/3, wrk, h2load (may lie in a tree of their own, --others), h2spec (--h2spec), aioquic
-(--python, an interpreter that has it), quic-go (--quicgo, built from `quicgo/` here), headless Chromium, h3i (--h3i).
+(--python, an interpreter that has it), quic-go (--quicgo, built from `quicgo/` here), headless Chromium, oha (--oha), and
+h3i, which breaks the rules of HTTP/3 one by one (--h3i, built from `h3i/` here).
 """
 
 import argparse
@@ -193,13 +194,41 @@ def h2spec(bench):
     return [("HTTP/2 conformance", command, [" 0 failed"], "0%")]
 
 
-CLIENTS = {"curl": curl, "aioquic": aioquic, "quic-go": quic_go, "Chromium": chromium, "wrk": wrk, "h2load": h2load, "h2spec": h2spec}
+def oha(bench):
+    if not bench.options.oha:
+        return None
+    program = shlex.quote(bench.options.oha)
+    whole = ["100.00%", "[200] 3000 responses"]
+    checks = []
+    for http in ("1.1", "2", "3"):
+        command = f"{program} -n 3000 -c 20 --http-version {http} --insecure --no-tui --no-color {URL}/small"
+        checks.append((f"HTTP/{http} load", command, whole, "0%"))
+    return checks
+
+
+def h3i(bench):
+    if not bench.options.h3i:
+        return None
+    return [("HTTP/3 broken rules", f"{shlex.quote(bench.options.h3i)} {HOST}:{PORT} /small", [", 0 wrong"], "0%")]
+
+
+CLIENTS = {
+    "curl": curl,
+    "aioquic": aioquic,
+    "quic-go": quic_go,
+    "Chromium": chromium,
+    "wrk": wrk,
+    "h2load": h2load,
+    "oha": oha,
+    "h2spec": h2spec,
+    "h3i": h3i,
+}
 
 
 def judged(output, wanted):
     """What of `wanted` is not there; and what the client said last."""
     missing = [it for it in wanted if it not in output]
-    counts = re.search(r"(\d+) tests, (\d+) passed, (\d+) skipped, (\d+) failed", output)
+    counts = re.search(r"\d+ tests, \d+ passed, \d+ skipped, \d+ failed|\d+ right, \d+ known, \d+ wrong", output)
     note = counts.group(0) if counts else ""
     return not missing, note
 
@@ -212,6 +241,8 @@ def arguments():
     parser.add_argument("--python", default=sys.executable, help="an interpreter that has aioquic")
     parser.add_argument("--quicgo", help="the binary of crates/serve/interop/quicgo")
     parser.add_argument("--h2spec", default=shutil.which("h2spec"), help="the binary of h2spec")
+    parser.add_argument("--oha", default=shutil.which("oha"), help="the binary of oha, with HTTP/3")
+    parser.add_argument("--h3i", help="the binary of crates/serve/interop/h3i")
     parser.add_argument("--only", help="clients, separated by commas")
     parser.add_argument("--json", help="file for what everybody printed")
     return parser.parse_args()
