@@ -13,9 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::file::ServedFile;
-
-/// How much is read at a time.
-const CHUNK: u64 = 128 * 1024;
+use super::room::CHUNK;
 
 /// A body of known length. An error in it must end the response in a way that the client sees.
 #[derive(Debug, Default)]
@@ -84,7 +82,7 @@ impl SiteBody {
         range: Range<u64>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Bytes>>> {
-        let (at, length) = (range.start, (range.end - range.start).min(CHUNK) as usize);
+        let (at, length) = (range.start, (range.end - range.start).min(CHUNK as u64) as usize);
         let read = file.read_now(at, length);
         self.parts.push_front(Part::File(Arc::clone(&file), range));
         if let Some(read) = read {

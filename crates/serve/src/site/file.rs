@@ -9,6 +9,7 @@ use http::HeaderValue;
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
+use super::room::Room;
 use super::root::Found;
 
 /// An open file. A new file of the same name is another one, this one stays readable.
@@ -69,30 +70,29 @@ impl ServedFile {
 
     /// Reads what is in memory already; `None` when reading would wait for a disk.
     pub(super) fn read_now(&self, at: u64, length: usize) -> Option<io::Result<Bytes>> {
-        let mut buffer = vec![0; length];
-        let mut slices = [IoSliceMut::new(&mut buffer)];
+        let mut room = Room::new(length);
+        let mut slices = [IoSliceMut::new(room.bytes())];
         match preadv2(&self.file, &mut slices, at, ReadWriteFlags::NOWAIT) {
             // Not in memory; or the file system cannot tell (tmpfs of older kernels, FUSE).
             Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::INTR | Errno::NOSYS) => None,
             Err(errno) => Some(Err(errno.into())),
-            Ok(read) => Some(self.checked(buffer, read)),
+            Ok(read) => Some(self.checked(room, read)),
         }
     }
 
     /// Reads, however long it takes.
     pub(super) fn read(&self, at: u64, length: usize) -> io::Result<Bytes> {
-        let mut buffer = vec![0; length];
-        let read = rustix::io::retry_on_intr(|| pread(&self.file, &mut buffer[..], at))?;
-        self.checked(buffer, read)
+        let mut room = Room::new(length);
+        let read = rustix::io::retry_on_intr(|| pread(&self.file, room.bytes(), at))?;
+        self.checked(room, read)
     }
 
     /// What was read, if the file is still what the response's head said: half of an old and half of
     /// a new content must not look like a whole.
-    fn checked(&self, mut buffer: Vec<u8>, read: usize) -> io::Result<Bytes> {
+    fn checked(&self, room: Room, read: usize) -> io::Result<Bytes> {
         if read == 0 || State::of(&fstat(&self.file)?) != self.state {
             return Err(io::Error::other("the file was changed while it was sent"));
         }
-        buffer.truncate(read);
-        Ok(buffer.into())
+        Ok(room.filled(read))
     }
 }

@@ -8,6 +8,7 @@ mod options;
 mod range;
 mod representation;
 mod respond;
+mod room;
 mod root;
 mod target;
 
