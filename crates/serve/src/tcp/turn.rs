@@ -12,8 +12,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::socket::Stream;
 use crate::clock;
 
-/// What is put together: as much as a record of TLS takes (RFC 8446 §5.1).
-const MOST: usize = 16 * 1024;
+/// A record of TLS takes so much (RFC 8446 §5.1), and frames of HTTP/2 a little more than that.
+const RECORD: usize = 16 * 1024;
+/// What is put together: a few records, which is what the library takes at once, too.
+const MOST: usize = 4 * RECORD;
 /// A record is of no use before all of it has arrived, so one that is larger than the first window, of ten
 /// packets (RFC 6928), has even its first byte come a round trip later. Records are smaller at first, and
 /// again after a silence that the kernel may have closed the window for (RFC 2861).
@@ -57,7 +59,9 @@ impl Turn {
 
     fn poll_end(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let output = &mut *self.output();
-        ready!(output.poll_drain(cx))?;
+        ready!(output.poll_drain(cx, 1))?;
+        // A connection that rests holds no memory for it.
+        output.kept = Vec::new();
         Pin::new(&mut output.stream).poll_flush(cx)
     }
 
@@ -67,18 +71,33 @@ impl Turn {
 }
 
 impl Output {
-    fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while self.taken < self.kept.len() {
+    fn keep(&mut self, slices: &[IoSlice<'_>], length: usize) {
+        if self.kept.capacity() == 0 && length > RECORD / 2 {
+            self.kept.reserve_exact(MOST + RECORD); // There is more to come.
+        }
+        for slice in slices {
+            self.kept.extend_from_slice(slice);
+        }
+    }
+
+    /// Sends what is kept in pieces that are multiples of `unit`.
+    fn poll_drain(&mut self, cx: &mut Context<'_>, unit: usize) -> Poll<io::Result<()>> {
+        loop {
+            let left = self.kept.len() - self.taken;
+            let whole = left - left % unit;
+            if whole == 0 {
+                break;
+            }
             let kept = std::mem::take(&mut self.kept);
-            let wrote = self.poll_write_now(cx, &[IoSlice::new(&kept[self.taken..])]);
+            let wrote = self.poll_write_now(cx, &[IoSlice::new(&kept[self.taken..][..whole])]);
             self.kept = kept;
             match ready!(wrote)? {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 wrote => self.taken += wrote,
             }
         }
-        // A connection that rests holds no memory for it.
-        (self.kept, self.taken) = (Vec::new(), 0);
+        self.kept.drain(..self.taken);
+        self.taken = 0;
         Poll::Ready(Ok(()))
     }
 
@@ -134,16 +153,15 @@ impl AsyncWrite for Turn {
     ) -> Poll<io::Result<usize>> {
         let output = &mut *self.output();
         let length = slices.iter().map(|slice| slice.len()).sum::<usize>();
-        if output.kept.len() + length > MOST {
-            ready!(output.poll_drain(cx))?;
+        if length > MOST {
+            ready!(output.poll_drain(cx, 1))?;
+            return output.poll_write_now(cx, slices);
         }
-        if length <= MOST {
-            for slice in slices {
-                output.kept.extend_from_slice(slice);
-            }
-            return Poll::Ready(Ok(length));
+        if output.kept.len() - output.taken >= MOST {
+            ready!(output.poll_drain(cx, RECORD))?;
         }
-        output.poll_write_now(cx, slices)
+        output.keep(slices, length);
+        Poll::Ready(Ok(length))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -264,9 +282,10 @@ mod tests {
     fn what_does_not_fit_stays_and_no_more_is_taken() {
         let taker = Taker::with_room_for(3);
         let mut turn = Turn::new(Box::new(taker.clone()), false);
-        let all: Vec<u8> = (0..=255).cycle().take(MOST).collect();
-        assert_eq!(write(&mut turn, &all), MOST);
+        let all: Vec<u8> = (0..=255).cycle().take(MOST + 3).collect();
+        assert_eq!(write(&mut turn, &all[..MOST]), MOST);
         assert!(!end(&turn));
+        assert_eq!(write(&mut turn, &all[MOST..]), 3);
         assert_eq!(write(&mut turn, b"more"), 0, "until there is room");
         assert_eq!(taker.writes().concat(), all[..3]);
         taker.has_room_for(usize::MAX);
@@ -276,16 +295,28 @@ mod tests {
     }
 
     #[test]
+    fn frames_of_a_large_body_fill_records() {
+        let taker = Taker::with_room_for(usize::MAX);
+        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        for _ in 0..9 {
+            assert_eq!(write(&mut turn, &vec![0; RECORD + 9]), RECORD + 9);
+        }
+        assert_eq!(lengths(&taker), [MOST, MOST]);
+        assert!(end(&turn));
+        assert_eq!(lengths(&taker), [RECORD + 9 * 9]);
+    }
+
+    #[test]
     fn records_are_small_at_first_and_after_a_silence() {
         let taker = Taker::with_room_for(usize::MAX);
         let mut turn = Turn::new(Box::new(taker.clone()), true);
-        let large = vec![0; 2 * FIRST_BYTES];
+        let large = vec![0; FIRST_BYTES + 2 * MOST];
         let mut sent = 0;
         while sent < large.len() {
             sent += write(&mut turn, &large[sent..]);
         }
         let small = FIRST_BYTES / FIRST_RECORDS;
-        assert_eq!(lengths(&taker), [&vec![FIRST_RECORDS; small][..], &[FIRST_BYTES]].concat());
+        assert_eq!(lengths(&taker), [&vec![FIRST_RECORDS; small][..], &[2 * MOST]].concat());
         turn.output().last -= 2 * SILENCE;
         assert_eq!(write(&mut turn, &large), FIRST_RECORDS);
     }
