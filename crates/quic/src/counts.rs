@@ -15,12 +15,12 @@ impl Counts {
     /// What is here and not in `other`, which is part of it.
     pub(crate) fn less(&self, other: &Self) -> Self {
         Self {
-            sent_bytes: self.sent_bytes - other.sent_bytes,
-            acked_bytes: self.acked_bytes - other.acked_bytes,
-            lost_bytes: self.lost_bytes - other.lost_bytes,
-            lost_packets: self.lost_packets - other.lost_packets,
-            spurious_packets: self.spurious_packets - other.spurious_packets,
-            ce_packets: self.ce_packets - other.ce_packets,
+            sent_bytes: self.sent_bytes.saturating_sub(other.sent_bytes),
+            acked_bytes: self.acked_bytes.saturating_sub(other.acked_bytes),
+            lost_bytes: self.lost_bytes.saturating_sub(other.lost_bytes),
+            lost_packets: self.lost_packets.saturating_sub(other.lost_packets),
+            spurious_packets: self.spurious_packets.saturating_sub(other.spurious_packets),
+            ce_packets: self.ce_packets.saturating_sub(other.ce_packets),
         }
     }
 }

@@ -72,12 +72,12 @@ mod tests {
         client.read_exact(&mut [0; LENGTH]).expect("read");
         let mut diag = Diag::open().expect("sock_diag");
         let mut find = || diag.find(address, peer).expect("an answer").and_then(|it| it.info);
-        let wait = |is_so: &mut dyn FnMut(&TcpInfo) -> bool| loop {
-            let info = tcp_info(&server).expect("known");
-            if is_so(&info) {
-                return info;
-            }
-            thread::sleep(Duration::from_millis(1));
+        let wait = |is_so: &mut dyn FnMut(&TcpInfo) -> bool| {
+            let mut looks = (0..10_000).map(|_| {
+                thread::sleep(Duration::from_millis(1));
+                tcp_info(&server).expect("known")
+            });
+            looks.find(is_so).expect("it comes to that")
         };
         let own = wait(&mut |info| info.bytes_acked == Some(LENGTH as u64));
         let found = find().expect("found");
