@@ -1,6 +1,7 @@
 //! Which response goes first (RFC 9218).
 
 use http::HeaderMap;
+use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
 /// What a client says of a request's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,34 +40,17 @@ impl Priority {
 
     /// Reads a `Priority` header.
     pub fn parse(value: &[u8]) -> Self {
-        let mut priority = Self::default();
-        let mut rest = Text(value);
-        rest.skip(b" ");
-        while !rest.0.is_empty() {
-            let Some((key, item)) = rest.member() else { return Self::default() };
-            match (key, item) {
-                (b"u", Item::Integer(urgency)) => {
-                    priority.urgency = u8::try_from(urgency).ok().filter(|it| *it < 8).unwrap_or(3);
-                }
-                (b"u", _) => priority.urgency = 3,
-                (b"i", Item::Boolean(incremental)) => priority.incremental = incremental,
-                (b"i", _) => priority.incremental = false,
-                _ => {}
-            }
-            rest.skip(b" \t");
-            if rest.0.is_empty() {
-                break;
-            }
-            if !rest.take(b',') {
-                return Self::default();
-            }
-            rest.skip(b" \t");
-            // A comma is followed by a member.
-            if rest.0.is_empty() {
-                return Self::default();
-            }
+        let members = Parser::new(value).parse::<Dictionary>().unwrap_or_default();
+        let item = |key: &str| match members.get(key) {
+            Some(ListEntry::Item(item)) => Some(&item.bare_item),
+            _ => None,
+        };
+        let urgency = item("u").and_then(BareItem::as_integer);
+        let urgency = urgency.and_then(|it| u8::try_from(i64::from(it)).ok());
+        Self {
+            urgency: urgency.filter(|it| *it < 8).unwrap_or(Self::default().urgency),
+            incremental: item("i").and_then(BareItem::as_boolean).unwrap_or(false),
         }
-        priority
     }
 
     /// The place of the `index`-th stream of a connection: higher goes first, equal ones share. Of one
@@ -80,163 +64,6 @@ impl Priority {
         let last = BAND - 2;
         let place = i32::try_from(index).map_or(last, |index| index.min(last));
         if incremental { band } else { band + (BAND - 1 - place) }
-    }
-}
-
-/// What the value of a dictionary's member is, as far as anybody asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Item {
-    Boolean(bool),
-    Integer(i64),
-    Other,
-}
-
-/// What is left of a structured field (RFC 9651 §4.2).
-struct Text<'a>(&'a [u8]);
-
-impl<'a> Text<'a> {
-    fn peek(&self) -> Option<u8> {
-        self.0.first().copied()
-    }
-
-    fn take(&mut self, byte: u8) -> bool {
-        let is_there = self.peek() == Some(byte);
-        if is_there {
-            self.0 = &self.0[1..];
-        }
-        is_there
-    }
-
-    fn skip(&mut self, bytes: &[u8]) {
-        self.take_while(|byte| bytes.contains(&byte));
-    }
-
-    fn take_while(&mut self, fits: impl Fn(u8) -> bool) -> &'a [u8] {
-        let end = self.0.iter().position(|byte| !fits(*byte)).unwrap_or(self.0.len());
-        let (taken, rest) = self.0.split_at(end);
-        self.0 = rest;
-        taken
-    }
-
-    fn member(&mut self) -> Option<(&'a [u8], Item)> {
-        let key = self.key()?;
-        let item = if self.take(b'=') { self.item_or_list()? } else { Item::Boolean(true) };
-        self.parameters()?;
-        Some((key, item))
-    }
-
-    fn key(&mut self) -> Option<&'a [u8]> {
-        self.peek().filter(|byte| byte.is_ascii_lowercase() || *byte == b'*')?;
-        Some(self.take_while(|byte| {
-            byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-.*".contains(&byte)
-        }))
-    }
-
-    fn parameters(&mut self) -> Option<()> {
-        while self.take(b';') {
-            self.skip(b" ");
-            self.key()?;
-            if self.take(b'=') {
-                self.item()?;
-            }
-        }
-        Some(())
-    }
-
-    fn item_or_list(&mut self) -> Option<Item> {
-        if !self.take(b'(') {
-            return self.item();
-        }
-        loop {
-            self.skip(b" ");
-            if self.take(b')') {
-                return Some(Item::Other);
-            }
-            self.item()?;
-            self.parameters()?;
-            self.peek().filter(|byte| b" )".contains(byte))?;
-        }
-    }
-
-    fn item(&mut self) -> Option<Item> {
-        match self.peek()? {
-            b'?' => self.boolean(),
-            b'-' | b'0'..=b'9' => self.number(),
-            b'"' => self.string(),
-            b'@' => {
-                self.0 = &self.0[1..];
-                matches!(self.number()?, Item::Integer(_)).then_some(Item::Other)
-            }
-            b'%' => self.display_string(),
-            b':' => {
-                self.0 = &self.0[1..];
-                self.take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
-                self.take(b':').then_some(Item::Other)
-            }
-            byte if byte.is_ascii_alphabetic() || byte == b'*' => {
-                self.take_while(|byte| {
-                    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~:/".contains(&byte)
-                });
-                Some(Item::Other)
-            }
-            _ => None,
-        }
-    }
-
-    fn boolean(&mut self) -> Option<Item> {
-        self.take(b'?');
-        match (self.take(b'1'), self.take(b'0')) {
-            (true, false) => Some(Item::Boolean(true)),
-            (false, true) => Some(Item::Boolean(false)),
-            _ => None,
-        }
-    }
-
-    /// At most 15 digits, or 12 and up to 3 behind a point.
-    fn number(&mut self) -> Option<Item> {
-        let is_negative = self.take(b'-');
-        let digits = self.take_while(|byte| byte.is_ascii_digit());
-        if digits.is_empty() || digits.len() > 15 {
-            return None;
-        }
-        if self.take(b'.') {
-            let fraction = self.take_while(|byte| byte.is_ascii_digit());
-            return (digits.len() <= 12 && (1..=3).contains(&fraction.len()))
-                .then_some(Item::Other);
-        }
-        let number = digits.iter().fold(0, |number, digit| number * 10 + i64::from(digit - b'0'));
-        Some(Item::Integer(if is_negative { -number } else { number }))
-    }
-
-    /// Text in UTF-8, whose bytes beyond ASCII are escaped (RFC 9651 §4.2.10).
-    fn display_string(&mut self) -> Option<Item> {
-        self.0 = self.0.strip_prefix(b"%\"")?;
-        let mut text = Vec::new();
-        loop {
-            let plain = |byte| matches!(byte, 0x20..=0x7e) && byte != b'"' && byte != b'%';
-            text.extend_from_slice(self.take_while(plain));
-            if self.take(b'"') {
-                return std::str::from_utf8(&text).is_ok().then_some(Item::Other);
-            }
-            let [b'%', high, low, rest @ ..] = self.0 else { return None };
-            let digit =
-                |byte: &u8| char::from(*byte).to_digit(16).filter(|_| !byte.is_ascii_uppercase());
-            text.push((digit(high)? << 4 | digit(low)?) as u8);
-            self.0 = rest;
-        }
-    }
-
-    fn string(&mut self) -> Option<Item> {
-        self.take(b'"');
-        loop {
-            self.take_while(|byte| matches!(byte, 0x20..=0x7e) && byte != b'"' && byte != b'\\');
-            if self.take(b'"') {
-                return Some(Item::Other);
-            }
-            if !self.take(b'\\') || !(self.take(b'"') || self.take(b'\\')) {
-                return None;
-            }
-        }
     }
 }
 
@@ -281,8 +108,9 @@ mod tests {
 
     #[test]
     fn all_of_a_malformed_field_is_ignored() {
-        let cases: [&[u8]; 14] = [
+        let cases: [&[u8]; 15] = [
             b"u=0,",
+            b"u=0, x=:u=:",
             b",u=0",
             b"u=0 i",
             b"u=0, U=1",

@@ -1,9 +1,8 @@
-//! Any bytes on streams and in headers. `fuzz/` looks for more with the same scripts.
+//! Any bytes on streams. `fuzz/` looks for more with the same scripts.
 #![cfg(target_os = "linux")]
 
 #[path = "../common/mod.rs"]
 mod common;
-mod priority;
 mod wire;
 
 use std::cell::RefCell;
@@ -107,67 +106,4 @@ fn lines(hex: &str) -> Vec<Vec<u8>> {
         (0..line.len() / 2).map(byte).collect::<Result<_, _>>().expect("digits")
     };
     hex.lines().map(bytes).collect()
-}
-
-const MEMBERS: &[&str] = &[
-    "u=0",
-    "u=7",
-    "u=8",
-    "u=-1",
-    "u=1.5",
-    "u",
-    "u=2;a=b;c",
-    "u=(1)",
-    "i",
-    "i=?0",
-    "i=?1",
-    "i=1",
-    "x=@1",
-    "x=@1.0",
-    "x=?2",
-    "x=%\"%c3%a9\"",
-    "x=%\"%ff\"",
-    "x=%\"%C3%A9\"",
-    "x=\"a, u=7\\\"\"",
-    "x=:aGk=:",
-    "x=(1 \"b\";q ?1)",
-    "x=tok/en:1",
-    "X=1",
-    "x=999999999999999",
-    "x=9999999999999999",
-    "x=1.2345",
-    "*=1",
-    "x=\"\u{7f}\"",
-    "=",
-    "",
-];
-const SEPARATORS: &[&str] = &[",", ", ", " ,\t", ";", " ", ",,"];
-
-#[test]
-fn priorities_are_what_another_parser_reads() {
-    let separator = prop_oneof![8 => Just(", "), 1 => prop::sample::select(SEPARATORS)];
-    let member = (prop::sample::select(MEMBERS), separator);
-    let texts = prop_oneof![
-        3 => prop::collection::vec(member, 1..5).prop_map(|members| {
-            let text: String = members.into_iter().flat_map(|(member, separator)| [separator, member]).collect();
-            text.trim_start_matches([',', ' ']).as_bytes().to_vec()
-        }),
-        1 => prop::collection::vec(any::<u8>(), 0..20),
-    ];
-    let others = RefCell::new(0);
-    let compared = TestRunner::new(config(50_000)).run(&texts, |text| {
-        let priority = priority::compare(&text);
-        *others.borrow_mut() += u32::from(priority != uncork_h3::Priority::default());
-        Ok(())
-    });
-    compared.expect("the same");
-    let others = others.take();
-    assert!(others > 5000, "most say nothing: {others}");
-}
-
-#[test]
-fn the_corpus_of_priorities_is_what_another_parser_reads() {
-    for text in lines(include_str!("corpus/priority.hex")) {
-        priority::compare(&text);
-    }
 }
