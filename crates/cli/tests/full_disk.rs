@@ -330,6 +330,8 @@ fn a_server_serves_on_without_its_records() {
     assert!(warned.starts_with("warning: cannot write records to 'responses.jsonl': "), "{warned}");
     assert!(warned.contains(FULL), "{warned}");
     (0..3).for_each(|_| get());
+    // Records wait a little for others before they are written.
+    thread::sleep(Duration::from_millis(200));
     disk.make_room();
     get();
     kill_process(Pid::from_child(&serve), Signal::TERM).unwrap();
