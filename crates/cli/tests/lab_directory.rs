@@ -350,6 +350,8 @@ fn the_second_interruption_ends_at_once() {
     let long = "--set flow.main.transfer=100GB --set run.end=86400s --set run.sample=10s";
     let child = start(&scratch, &format!("run small.toml {long} --seeds 1 -o out"));
     await_files(&scratch.path("out/runs"), 1);
+    // That file is there before the run begins, and without one the first interruption is the end.
+    thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     thread::sleep(Duration::from_millis(50));
     signal(&child, "INT");
