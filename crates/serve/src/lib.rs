@@ -21,6 +21,7 @@ mod sources;
 mod spec;
 mod swap;
 mod tcp;
+mod timing;
 
 pub use admin::{AdminAddress, AdminSpec};
 pub use error::ServeError;

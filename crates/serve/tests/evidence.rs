@@ -26,7 +26,13 @@ fn each_listener_has_the_controller_asked_for() {
         assert_eq!(listening.cc, name);
         let mut client = common::Client::new(listening.address);
         let response = client.request("GET", "/file", "").expect("a response");
-        assert_eq!(response.header("server-timing"), format!("cc;desc=\"{name}\""));
+        let timing = response.all("server-timing");
+        assert_eq!(timing[0], format!("cc;desc=\"{name}\""));
+        assert!(
+            timing[1].starts_with("rtt;dur=") && timing[1].contains(", min-rtt;dur="),
+            "{timing:?}"
+        );
+        assert_eq!(timing[1].contains(", pacing;desc="), name.starts_with("bbr"), "{timing:?}");
         assert_eq!(client.controller(), name);
     }
     served.stop();

@@ -2,12 +2,9 @@
 
 use std::sync::Arc;
 
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
 
 use super::chosen::Chosen;
-
-/// The header that tells what is in force.
-pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// What is in force on a connection from some time on, for those who tell of it.
 #[derive(Debug)]

@@ -22,4 +22,4 @@ mod tests;
 pub(crate) use asked::{Asked, host};
 pub(crate) use chooser::Chooser;
 pub(crate) use connection::Choice;
-pub(crate) use in_force::{InForce, SERVER_TIMING};
+pub(crate) use in_force::InForce;

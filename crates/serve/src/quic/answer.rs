@@ -7,18 +7,19 @@ use std::task::Poll;
 use bytes::Buf;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
-use http::{HeaderValue, Request, Response, header};
+use http::{Request, Response, header};
 use http_body::Body;
 use tokio::time::timeout;
 use uncork_h3::{BidiStream, Payload, Priority, Transport, fields};
 
 use super::connection::{Inner, Talk};
 use super::exchange::Exchange;
-use super::figures::timing;
-use crate::choice::{Asked, SERVER_TIMING, host};
+use super::figures::transport;
+use crate::choice::{Asked, host};
 use crate::clock;
 use crate::evidence::{About, host_name};
 use crate::site::{Answer, SiteBody, unwanted};
+use crate::timing::SERVER_TIMING;
 
 type Stream = RequestStream<BidiStream, Payload>;
 
@@ -74,8 +75,8 @@ fn respond(
         let asked = Asked::new(request, path.as_deref(), object_bytes);
         (response, object_bytes, talk.steering.request(&asked, &talk.cc))
     };
-    let transport = talk.cc.observe().as_ref().and_then(timing);
-    let transport = transport.and_then(|text| HeaderValue::try_from(text).ok());
+    let transport = || talk.cc.observe().as_ref().and_then(transport);
+    let transport = talk.timing.borrow_mut().at(talk.scope.now(), transport);
     let headers = response.headers_mut();
     headers.extend(clock::date(at));
     for timing in in_force.timing().cloned().into_iter().chain(transport) {

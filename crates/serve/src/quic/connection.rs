@@ -21,6 +21,7 @@ use super::listener::NO_ERROR;
 use super::steering::Steering;
 use crate::evidence::Labels;
 use crate::server::Shared;
+use crate::timing::Timing;
 
 /// A client that was told to go and has acknowledged everything may still be reading: what it has not
 /// looked at when the connection is closed is lost to it.
@@ -40,6 +41,7 @@ pub(super) struct Inner {
     leaving: Cell<Leaving>,
     waker: RefCell<Option<Waker>>,
     pub(super) account: RefCell<Account>,
+    pub(super) timing: RefCell<Timing>,
     pub(super) packets: Cell<u64>,
     wake_at: Cell<Option<Instant>>,
 }
@@ -107,6 +109,7 @@ impl Talk {
             leaving: Cell::new(Leaving::No),
             waker: RefCell::new(None),
             account: RefCell::default(),
+            timing: RefCell::default(),
             packets: Cell::new(0),
             wake_at: Cell::new(None),
         }))

@@ -7,6 +7,7 @@ use uncork_units::TimeDelta;
 
 use super::busy::Busy;
 use crate::evidence::Figures;
+use crate::timing::Transport;
 
 /// All that records and metrics say, of a connection that has sent so many packets.
 pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> Figures {
@@ -30,12 +31,9 @@ pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> Figu
     }
 }
 
-/// What `Server-Timing` says of the transport.
-pub(super) fn timing(seen: &Observation) -> Option<String> {
+/// What `Server-Timing` says.
+pub(super) fn transport(seen: &Observation) -> Option<Transport> {
     let rtt = seen.rtt?;
-    let [smoothed, min] = [rtt.smoothed, rtt.min].map(TimeDelta::as_millis_f64);
-    let pacing = seen.control.pacing_rate.map_or(String::new(), |rate| {
-        format!(", pacing;desc=\"{:.2} Mbit/s\"", rate.bits_per_sec() as f64 / 1e6)
-    });
-    Some(format!("rtt;dur={smoothed:.2}, min-rtt;dur={min:.2}{pacing}"))
+    let pacing_rate = seen.control.pacing_rate;
+    Some(Transport { rtt: rtt.smoothed, min_rtt: rtt.min, pacing_rate })
 }

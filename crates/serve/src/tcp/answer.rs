@@ -12,10 +12,11 @@ use http::{HeaderValue, Request, Response, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
-use crate::choice::{Asked, SERVER_TIMING, host};
+use crate::choice::{Asked, host};
 use crate::clock;
 use crate::evidence::{About, Observer, Wire, host_name};
 use crate::site::{Answer, Site, SiteBody, unwanted};
+use crate::timing::SERVER_TIMING;
 
 /// How much of what nobody wants is read to its end.
 const MOST_UNWANTED: u64 = 64 * 1024;
@@ -54,8 +55,8 @@ impl Answerer {
             (unwanted(request.version()), None, self.steering.in_force())
         };
         response.headers_mut().extend(clock::date(today));
-        if let Some(timing) = in_force.timing() {
-            response.headers_mut().insert(SERVER_TIMING, timing.clone());
+        for timing in in_force.timing().cloned().into_iter().chain(self.steering.timing(began)) {
+            response.headers_mut().append(SERVER_TIMING, timing);
         }
         if let Some(alternative) = &self.alternative {
             response.headers_mut().insert(header::ALT_SVC, alternative.clone());

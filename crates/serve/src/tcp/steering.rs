@@ -2,15 +2,18 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
+use http::HeaderValue;
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use uncork_policy::Settings;
 use uncork_units::Rate;
 
 use super::congestion::{in_force, settle};
-use super::sys::limit_pacing;
+use super::sys::{limit_pacing, tcp_info};
 use crate::choice::{Asked, Choice, InForce};
+use crate::timing::{Timing, Transport};
 
 /// Puts in force what is chosen. Requests that share a connection share its controller: what one of them
 /// changes holds for those under way, too.
@@ -27,6 +30,7 @@ struct State {
     /// What the connection came with: the system's choice, or that of a route.
     original: String,
     cap: Option<Rate>,
+    timing: Timing,
 }
 
 impl Steering {
@@ -38,7 +42,8 @@ impl Steering {
         let settings = &choice.chosen().settings;
         let cc = settle(socket, settings.tcp.as_deref().unwrap_or(&original), &original);
         let in_force = Arc::new(InForce::new(choice.chosen(), settings.tcp.as_deref(), cc));
-        let mut state = State { in_force, original, cap: None, choice };
+        let timing = Timing::default();
+        let mut state = State { in_force, original, cap: None, choice, timing };
         state.cap = cap(socket, &state.choice.chosen().settings, None);
         Ok(Self { socket: Arc::clone(half), state: Mutex::new(state) })
     }
@@ -61,6 +66,17 @@ impl Steering {
     /// What is in force.
     pub(super) fn in_force(&self) -> Arc<InForce> {
         Arc::clone(&self.state().in_force)
+    }
+
+    /// What is said of the connection at the time `now`.
+    pub(super) fn timing(&self, now: Instant) -> Option<HeaderValue> {
+        let State { timing, in_force, .. } = &mut *self.state();
+        timing.at(now, || {
+            let info = tcp_info((*self.socket).as_ref())?;
+            // The kernel computes a rate for all, and holds to it for those that ask for it.
+            let pacing_rate = info.pacing_rate.filter(|_| in_force.cc().starts_with("bbr"));
+            Some(Transport { rtt: info.rtt, min_rtt: info.min_rtt?, pacing_rate })
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
