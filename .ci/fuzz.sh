@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# fuzz.sh TARGET SECONDS: starts from the checked-in corpus of the target (truthful or adversary),
-# looks for more, and writes back as few scripts as cover all that was reached. A script that breaks
-# something is left in artifacts/: it belongs into a test of its own. Needs nightly and cargo-fuzz.
+# fuzz.sh CRATE TARGET SECONDS: starts from the target's corpus in the crate's tests, looks for more, and writes back as
+# few scripts as cover all that was reached. One that breaks something is left in the crate's fuzz/artifacts/: it belongs
+# into a test of its own. Needs nightly and cargo-fuzz.
 set -euo pipefail
-cd "$(dirname "$0")"
-target=$1 seconds=$2
-lines=../tests/hosts/corpus/$target.hex
+crate=$1 target=$2 seconds=$3
+cd "$(dirname "$0")/../crates/$crate/fuzz"
+lines=$(echo ../tests/*/corpus/"$target.hex")
 
-# The crate has no unsafe code for a sanitizer to watch; overflow checks and debug assertions are on.
+# The crates have no unsafe code for a sanitizer to watch; overflow checks and debug assertions are on.
 fuzz() {
     cargo +nightly fuzz run --sanitizer none "$target" "$@"
 }
