@@ -8,7 +8,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use common::raw::{GET, HTTPS, SETTINGS, Told, Written, ask, control, fields, frame, request};
-use common::{Test, client, fits, get, run};
+use common::{Test, still_serves};
 use noq_proto::{Dir, VarInt};
 use uncork_quic_io::Farewell;
 
@@ -98,14 +98,4 @@ fn what_is_unknown_is_ignored() {
     let unknown = [control(&SETTINGS), (Dir::Uni, vec![0x21, 1, 2, 3], false)];
     expect(&test, &unknown, &Told::Reset(0x103), "an unknown stream");
     still_serves(&test);
-}
-
-fn still_serves(test: &Test) {
-    let client = client();
-    run(async {
-        let connection = test.connect(&client).await;
-        let mut response = connection.request(get("/1000")).await.expect("a response");
-        let chunk = response.body_mut().next_chunk().await.expect("a body").expect("all of it");
-        assert!(fits(0, &chunk.data));
-    });
 }

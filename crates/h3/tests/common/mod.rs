@@ -251,3 +251,17 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
+
+/// The server goes on, and nothing is left of others' connections.
+pub(crate) fn still_serves(test: &Test) {
+    let client = client();
+    run(async {
+        let connection = test.connect(&client).await;
+        let mut response = connection.request(get("/1000")).await.unwrap();
+        let chunk = response.body_mut().next_chunk().await.unwrap().unwrap();
+        assert!(fits(0, &chunk.data));
+        drop((response, connection));
+        let [all, closed] = [&test.counts.connections, &test.counts.closed];
+        until("all connections are over", || Counts::of(all) == Counts::of(closed)).await;
+    });
+}

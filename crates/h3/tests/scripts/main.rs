@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use common::raw::fields;
-use common::{Counts, Test, client, fits, get, run, until};
+use common::{Test, still_serves};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
@@ -61,20 +61,6 @@ fn scripts() -> impl Strategy<Value = Vec<u8>> {
         [&[kind, bytes.len() as u8][..], &bytes].concat()
     });
     prop::collection::vec(stream, 0..5).prop_map(|streams| streams.concat())
-}
-
-/// The server goes on, and nothing is left of the others.
-fn still_serves(test: &Test) {
-    let client = client();
-    run(async {
-        let connection = test.connect(&client).await;
-        let mut response = connection.request(get("/1000")).await.expect("a response");
-        let chunk = response.body_mut().next_chunk().await.expect("a body").expect("all of it");
-        assert!(fits(0, &chunk.data));
-        drop((response, connection));
-        let [all, closed] = [&test.counts.connections, &test.counts.closed];
-        until("all connections are over", || Counts::of(all) == Counts::of(closed)).await;
-    });
 }
 
 #[test]
