@@ -2,7 +2,7 @@
 //! between two network namespaces, the server on core 0, the client on core 1. Needs root, `ip` and
 //! `taskset`.
 //!
-//! `throughput [ROUNDS] [CONTROLLER…]`: medians of interleaved rounds. Besides uncork's controllers there
+//! `gigabyte [ROUNDS] [CONTROLLER…]`: medians of interleaved rounds. Besides uncork's controllers there
 //! are those of the stack itself, `noq-cubic` and `noq-bbr3`. In the environment `WAIT_US` sets for how
 //! long a connection may be held back for larger batches, and `MBIT` puts an emulated path of this rate
 //! and 20 ms in place of the devices.
