@@ -14,8 +14,10 @@ use crate::stream::{Input, Output, Receiving, Sending, Stream};
 
 /// How much is read from a stream at a time.
 const CHUNK: usize = 64 * 1024;
-/// What the stack holds to be sent beside what the congestion window has room for: some batches.
-const AHEAD: u64 = 128 * 1024;
+/// What the stack holds to be sent beside what the congestion window has room for: some batches. Whenever a
+/// part of a window is acknowledged there is more; what lies longer has left the processor's cache, and the
+/// stack passes by all of it in search of each packet's bytes.
+const AHEAD: u64 = 256 * 1024;
 /// Requests that are to come whose priorities are kept in mind: as many as a client may have open.
 const UPDATES: usize = 100;
 /// `H3_EXCESSIVE_LOAD` (RFC 9114 §8.1).
@@ -239,5 +241,5 @@ impl Input {
 fn send_window(connection: &Connection) -> u64 {
     let state = connection.congestion_state(PathId::ZERO);
     let window = state.map_or(0, Controller::window);
-    window + window.max(AHEAD)
+    window + AHEAD
 }
