@@ -1,5 +1,6 @@
 //! The parts of a file that a response carries, and how they are wrapped.
 
+use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Range;
@@ -49,10 +50,10 @@ pub(super) fn multipart(
 }
 
 /// The media type of a file by its name, with the character set of text.
-pub(super) fn content_type(path: &str) -> String {
-    let mime = mime_guess::from_path(path).first_or_octet_stream();
-    let is_text = mime.type_() == mime_guess::mime::TEXT || mime.subtype() == "javascript";
-    if is_text { format!("{mime}; charset=utf-8") } else { mime.to_string() }
+pub(super) fn content_type(path: &str) -> Cow<'static, str> {
+    let mime = mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
+    let is_text = mime.starts_with("text/") || mime.ends_with("/javascript");
+    if is_text { format!("{mime}; charset=utf-8").into() } else { mime.into() }
 }
 
 #[cfg(test)]

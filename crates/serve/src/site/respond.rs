@@ -21,6 +21,8 @@ use super::root::{Found, Root};
 use super::target::{Refused, Target};
 use crate::error::ServeError;
 
+/// As many as most responses have: there is room for them from the beginning.
+const HEADERS: usize = 12;
 const METHODS: &str = "GET, HEAD, OPTIONS";
 /// What pages of other origins may ask with and read, beyond what they may anyway.
 const CORS_REQUEST: &str = "Range, If-Range, If-None-Match, If-Modified-Since";
@@ -49,7 +51,7 @@ pub struct Answer {
 enum Resource {
     File {
         file: Arc<ServedFile>,
-        content_type: String,
+        content_type: Cow<'static, str>,
         coding: Option<&'static str>,
     },
     /// The same path with `/` behind it.
@@ -106,7 +108,7 @@ impl Site {
         };
         match found {
             Ok(Resource::File { file, content_type, coding }) => {
-                (self.send(request, &file, &content_type, coding, now), Some(file.len()))
+                (self.send(request, &file, content_type, coding, now), Some(file.len()))
             }
             Ok(Resource::Elsewhere) => (with_slash(request), None),
             Ok(Resource::Status(code)) => (status(code), None),
@@ -150,7 +152,7 @@ impl Site {
         &self,
         request: &Request<B>,
         file: &Arc<ServedFile>,
-        content_type: &str,
+        content_type: Cow<'static, str>,
         coding: Option<&'static str>,
         now: SystemTime,
     ) -> Response<SiteBody> {
@@ -171,7 +173,9 @@ impl Site {
         };
         let headers = response.headers_mut();
         headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
-        headers.extend(validators.etag.map(|etag| (header::ETAG, etag)));
+        if let Some(etag) = validators.etag {
+            headers.insert(header::ETAG, etag);
+        }
         // A time to come is none (RFC 9110 §8.8.2.1).
         if validators.modified <= now {
             let date = httpdate::fmt_http_date(validators.modified);
@@ -189,7 +193,7 @@ impl Site {
         &self,
         file: &Arc<ServedFile>,
         wanted: Option<&HeaderValue>,
-        content_type: &str,
+        content_type: Cow<'static, str>,
     ) -> Response<SiteBody> {
         let length = file.len();
         let ranges = wanted.map(|wanted| Ranges::parse(wanted.as_bytes(), length));
@@ -197,11 +201,11 @@ impl Site {
         let (code, content_range, content_type) = match ranges {
             None | Some(Ranges::Whole) => {
                 body.add_file(file, 0..length);
-                (StatusCode::OK, None, content_type.to_owned())
+                (StatusCode::OK, None, content_type)
             }
             Some(Ranges::Unsatisfiable) => {
                 let mut response = status(StatusCode::RANGE_NOT_SATISFIABLE);
-                put(&mut response, header::CONTENT_RANGE, &format!("bytes */{length}"));
+                put(&mut response, header::CONTENT_RANGE, format!("bytes */{length}"));
                 return response;
             }
             Some(Ranges::Parts(parts)) => {
@@ -209,19 +213,18 @@ impl Site {
                 if let [part] = parts.as_slice() {
                     let content_range = format!("bytes {}-{}/{length}", part.start, part.end - 1);
                     body.add_file(file, part.clone());
-                    (code, Some(content_range), content_type.to_owned())
+                    (code, Some(content_range), content_type)
                 } else {
                     let boundary = self.boundaries.next();
-                    body = multipart(file, parts, &boundary, content_type);
-                    (code, None, format!("multipart/byteranges; boundary={boundary}"))
+                    body = multipart(file, parts, &boundary, &content_type);
+                    (code, None, format!("multipart/byteranges; boundary={boundary}").into())
                 }
             }
         };
-        let mut response = Response::new(body);
-        *response.status_mut() = code;
-        put(&mut response, header::CONTENT_TYPE, &content_type);
+        let mut response = with(code, body);
+        put(&mut response, header::CONTENT_TYPE, content_type);
         if let Some(content_range) = content_range {
-            put(&mut response, header::CONTENT_RANGE, &content_range);
+            put(&mut response, header::CONTENT_RANGE, content_range);
         }
         response
     }
@@ -255,22 +258,26 @@ impl Site {
 fn with_slash<B>(request: &Request<B>) -> Response<SiteBody> {
     let query = request.uri().query().map_or(String::new(), |query| format!("?{query}"));
     let mut response = status(StatusCode::PERMANENT_REDIRECT);
-    put(&mut response, header::LOCATION, &format!("{}/{query}", request.uri().path()));
+    put(&mut response, header::LOCATION, format!("{}/{query}", request.uri().path()));
     response
 }
 
 /// A response that says its status in words.
 fn status(code: StatusCode) -> Response<SiteBody> {
     let reason = code.canonical_reason().unwrap_or_default();
-    let mut response = Response::new(SiteBody::text(format!("{} {reason}\n", code.as_u16())));
-    *response.status_mut() = code;
+    let mut response = with(code, SiteBody::text(format!("{} {reason}\n", code.as_u16())));
     put(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
     response
 }
 
 fn empty(code: StatusCode) -> Response<SiteBody> {
-    let mut response = Response::new(SiteBody::default());
+    with(code, SiteBody::default())
+}
+
+fn with(code: StatusCode, body: SiteBody) -> Response<SiteBody> {
+    let mut response = Response::new(body);
     *response.status_mut() = code;
+    *response.headers_mut() = HeaderMap::with_capacity(HEADERS);
     response
 }
 
@@ -286,6 +293,12 @@ pub(crate) fn unwanted(version: Version) -> Response<SiteBody> {
 }
 
 /// Sets a header to text that is made here, or came in the request's head and could be in one.
-fn put(response: &mut Response<SiteBody>, name: HeaderName, value: &str) {
-    response.headers_mut().extend(HeaderValue::try_from(value).map(|value| (name, value)));
+fn put(response: &mut Response<SiteBody>, name: HeaderName, value: impl Into<Cow<'static, str>>) {
+    let value = match value.into() {
+        Cow::Borrowed(value) => Ok(HeaderValue::from_static(value)),
+        Cow::Owned(value) => HeaderValue::try_from(value),
+    };
+    if let Ok(value) = value {
+        response.headers_mut().insert(name, value);
+    }
 }
