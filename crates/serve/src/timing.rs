@@ -1,4 +1,4 @@
-//! What `Server-Timing` says of the transport.
+//! What `Server-Timing` says of the connection.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,14 @@ const FRESH: Duration = Duration::from_millis(10);
 /// What is said of a connection, for as long as it is fresh.
 #[derive(Debug, Default)]
 pub(crate) struct Timing {
-    said: Option<(Instant, Option<HeaderValue>)>,
+    said: Option<Said>,
+}
+
+#[derive(Debug)]
+struct Said {
+    at: Instant,
+    in_force: String,
+    value: Option<HeaderValue>,
 }
 
 /// What a transport knows of itself.
@@ -26,20 +33,23 @@ pub(crate) struct Transport {
 }
 
 impl Timing {
-    /// What is to be said at the time `now`, by what `look` finds.
+    /// What is to be said at the time `now`: what is in force, and what `look` finds.
     pub(crate) fn at(
         &mut self,
         now: Instant,
+        in_force: &str,
         look: impl FnOnce() -> Option<Transport>,
     ) -> Option<HeaderValue> {
-        match &self.said {
-            Some((at, value)) if now.saturating_duration_since(*at) < FRESH => value.clone(),
-            _ => {
-                let value = look().and_then(|seen| HeaderValue::try_from(seen.told()).ok());
-                self.said = Some((now, value.clone()));
-                value
-            }
+        let is_fresh = |said: &&Said| {
+            now.saturating_duration_since(said.at) < FRESH && said.in_force == in_force
+        };
+        if let Some(said) = self.said.as_ref().filter(is_fresh) {
+            return said.value.clone();
         }
+        let transport = look().map_or(String::new(), |seen| format!(", {}", seen.told()));
+        let value = HeaderValue::try_from(format!("{in_force}{transport}")).ok();
+        self.said = Some(Said { at: now, in_force: in_force.to_owned(), value: value.clone() });
+        value
     }
 }
 
@@ -59,16 +69,21 @@ mod tests {
     use crate::clock;
 
     #[test]
-    fn it_says_the_same_until_it_is_stale() {
+    fn it_says_the_same_until_it_is_stale_or_something_else_is_in_force() {
+        let (cubic, bbr) = ("cc;desc=\"cubic\"", "cc;desc=\"bbr\"");
         let (start, mut timing) = (clock::now(), Timing::default());
-        let mut said = |after, rtt, pacing_rate| {
+        let mut said = |after, in_force, rtt, pacing_rate| {
             let rtt = TimeDelta::from_micros(rtt);
             let look = || Some(Transport { rtt, min_rtt: TimeDelta::from_millis(20), pacing_rate });
-            timing.at(start + after, look).expect("a header")
+            timing.at(start + after, in_force, look).expect("a header")
         };
-        assert_eq!(said(Duration::ZERO, 20_114, None), "rtt;dur=20.11, min-rtt;dur=20.00");
-        assert_eq!(said(FRESH / 2, 30_000, None), "rtt;dur=20.11, min-rtt;dur=20.00");
-        let paced = said(FRESH, 30_000, Some(Rate::from_mbit(94)));
-        assert_eq!(paced, "rtt;dur=30.00, min-rtt;dur=20.00, pacing;desc=\"94.00 Mbit/s\"");
+        let first = format!("{cubic}, rtt;dur=20.11, min-rtt;dur=20.00");
+        assert_eq!(said(Duration::ZERO, cubic, 20_114, None), first);
+        assert_eq!(said(FRESH / 2, cubic, 30_000, None), first);
+        let other = format!("{bbr}, rtt;dur=30.00, min-rtt;dur=20.00");
+        assert_eq!(said(FRESH / 2, bbr, 30_000, None), other);
+        let paced = said(FRESH * 2, bbr, 30_000, Some(Rate::from_mbit(94)));
+        assert_eq!(paced, format!("{other}, pacing;desc=\"94.00 Mbit/s\""));
+        assert_eq!(timing.at(start + FRESH * 4, cubic, || None).expect("a header"), cubic);
     }
 }

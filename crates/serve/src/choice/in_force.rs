@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use http::HeaderValue;
-
 use super::chosen::Chosen;
 
 /// What is in force on a connection from some time on, for those who tell of it.
@@ -13,14 +11,14 @@ pub(crate) struct InForce {
     /// The controller that was chosen, if any was.
     wanted: Option<String>,
     cc: String,
-    timing: Option<HeaderValue>,
+    told: String,
 }
 
 impl InForce {
     /// `chosen` wants the controller `wanted` of its transport, which has put `cc` in force.
     pub(crate) fn new(chosen: &Arc<Chosen>, wanted: Option<&str>, cc: String) -> Self {
-        let timing = timing(&cc, chosen.arm());
-        Self { chosen: Arc::clone(chosen), wanted: wanted.map(str::to_owned), cc, timing }
+        let told = told(&cc, chosen.arm());
+        Self { chosen: Arc::clone(chosen), wanted: wanted.map(str::to_owned), cc, told }
     }
 
     pub(crate) fn chosen(&self) -> &Arc<Chosen> {
@@ -42,19 +40,19 @@ impl InForce {
         self.chosen.assignment()
     }
 
-    /// `Server-Timing`: the controller, and the arm of an experiment, by which pages can tell their own
-    /// measurements apart.
-    pub(crate) fn timing(&self) -> Option<&HeaderValue> {
-        self.timing.as_ref()
+    /// What `Server-Timing` says of it: the controller, and the arm of an experiment, by which pages can tell
+    /// their own measurements apart.
+    pub(crate) fn told(&self) -> &str {
+        &self.told
     }
 }
 
-fn timing(cc: &str, arm: Option<&str>) -> Option<HeaderValue> {
+fn told(cc: &str, arm: Option<&str>) -> String {
     let mut value = format!("cc;desc=\"{}\"", escaped(cc));
     if let Some(arm) = arm {
         value.extend([", arm;desc=\"", &escaped(arm), "\""]);
     }
-    HeaderValue::try_from(value).ok()
+    value
 }
 
 /// Text for a quoted string (RFC 9110 §5.6.4). What no header takes becomes a question mark.
@@ -72,11 +70,13 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     #[test]
     fn server_timing_is_a_header_whatever_arms_are_called() {
-        let told = |arm| timing("bbr", arm).expect("a header");
+        let told = |arm| HeaderValue::try_from(told("bbr", arm)).expect("a header");
         assert_eq!(told(None), "cc;desc=\"bbr\"");
         assert_eq!(told(Some("may/b b")), "cc;desc=\"bbr\", arm;desc=\"may/b b\"");
         assert_eq!(told(Some("a\"b\\/é\n")), "cc;desc=\"bbr\", arm;desc=\"a\\\"b\\\\/??\"");

@@ -75,12 +75,11 @@ fn respond(
         let asked = Asked::new(request, path.as_deref(), object_bytes);
         (response, object_bytes, talk.steering.request(&asked, &talk.cc))
     };
-    let transport = || talk.cc.observe().as_ref().and_then(transport);
-    let transport = talk.timing.borrow_mut().at(talk.scope.now(), transport);
     let headers = response.headers_mut();
     headers.extend(clock::date(at));
-    for timing in in_force.timing().cloned().into_iter().chain(transport) {
-        headers.append(SERVER_TIMING, timing);
+    let transport = || talk.cc.observe().as_ref().and_then(transport);
+    if let Some(timing) = talk.timing.borrow_mut().at(began, in_force.told(), transport) {
+        headers.insert(SERVER_TIMING, timing);
     }
     let status = response.status().as_u16();
     let about = || {

@@ -55,8 +55,8 @@ impl Answerer {
             (unwanted(request.version()), None, self.steering.in_force())
         };
         response.headers_mut().extend(clock::date(today));
-        for timing in in_force.timing().cloned().into_iter().chain(self.steering.timing(began)) {
-            response.headers_mut().append(SERVER_TIMING, timing);
+        if let Some(timing) = self.steering.timing(began, &in_force) {
+            response.headers_mut().insert(SERVER_TIMING, timing);
         }
         if let Some(alternative) = &self.alternative {
             response.headers_mut().insert(header::ALT_SVC, alternative.clone());

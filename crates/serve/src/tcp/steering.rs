@@ -68,10 +68,9 @@ impl Steering {
         Arc::clone(&self.state().in_force)
     }
 
-    /// What is said of the connection at the time `now`.
-    pub(super) fn timing(&self, now: Instant) -> Option<HeaderValue> {
-        let State { timing, in_force, .. } = &mut *self.state();
-        timing.at(now, || {
+    /// What is said of the connection at the time `now` in a response that goes out with this in force.
+    pub(super) fn timing(&self, now: Instant, in_force: &Arc<InForce>) -> Option<HeaderValue> {
+        self.state().timing.at(now, in_force.told(), || {
             let info = tcp_info((*self.socket).as_ref())?;
             // The kernel computes a rate for all, and holds to it for those that ask for it.
             let pacing_rate = info.pacing_rate.filter(|_| in_force.cc().starts_with("bbr"));

@@ -127,19 +127,18 @@ impl Served {
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
-    /// All values of each name, in their order.
-    pub headers: BTreeMap<String, Vec<String>>,
+    pub headers: BTreeMap<String, String>,
     pub body: Vec<u8>,
 }
 
 impl Response {
-    /// The first of this name.
     pub fn header(&self, name: &str) -> &str {
-        self.all(name).first().map_or("", String::as_str)
+        self.headers.get(name).map_or("", String::as_str)
     }
 
-    pub fn all(&self, name: &str) -> &[String] {
-        self.headers.get(name).map_or(&[], Vec::as_slice)
+    /// What `Server-Timing` says is in force.
+    pub fn in_force(&self) -> &str {
+        self.header("server-timing").split(", rtt;dur=").next().unwrap()
     }
 }
 
@@ -201,11 +200,11 @@ impl Client {
         let status = self.line()?;
         let status = status.split(' ').nth(1).and_then(|status| status.parse().ok());
         let status = status.ok_or(io::ErrorKind::UnexpectedEof)?;
-        let mut headers: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut headers = BTreeMap::new();
         loop {
             let line = self.line()?;
             let Some((name, value)) = line.split_once(": ") else { break };
-            headers.entry(name.to_ascii_lowercase()).or_default().push(value.to_owned());
+            headers.insert(name.to_ascii_lowercase(), value.to_owned());
         }
         Ok(Response { status, headers, body: Vec::new() })
     }
