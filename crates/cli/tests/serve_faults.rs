@@ -53,6 +53,13 @@ impl Server {
         Self { child, address }
     }
 
+    /// One with records whose disk fails at what the shim calls so.
+    fn on_bad_disk(scratch: &Scratch, failing: &str) -> Self {
+        let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shims/bad_disk.py");
+        let starter = ["python3", shim.to_str().expect("text"), failing];
+        Self::start(scratch, &starter, "--self-signed --records r.jsonl", &[])
+    }
+
     fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -214,9 +221,7 @@ fn a_load_that_is_abandoned_leaves_no_open_file_and_no_thread() {
 fn a_disk_that_fails_cuts_responses_and_nothing_else() {
     const GOOD: u64 = 1 << 20;
     let scratch = files("serve-disk", &[("large", 3_000_000), ("small", 100_000)]);
-    let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shims/bad_disk.py");
-    let starter = ["python3", shim.to_str().expect("text")];
-    let server = Server::start(&scratch, &starter, "--self-signed --records r.jsonl", &[]);
+    let server = Server::on_bad_disk(&scratch, "reads");
     let small = digest(&scratch, "small");
     for version in ALL {
         for it in server.fetch(version, "large", 16) {
@@ -237,6 +242,20 @@ fn a_disk_that_fails_cuts_responses_and_nothing_else() {
     let responses = records.lines().filter(|line| line.contains("\"scope\":\"response\""));
     let broken = responses.filter(|line| line.contains("\"broken_off\":1")).count();
     assert_eq!(broken, 48, "each is in the records");
+}
+
+#[test]
+fn a_disk_without_inodes_is_the_servers_fault_and_no_end() {
+    let scratch = files("serve-inodes", &[("file", 1000)]);
+    let server = Server::on_bad_disk(&scratch, "inodes");
+    for version in ALL {
+        for it in server.fetch(version, "file", 16) {
+            assert_eq!(it.status, Some(500), "{version}: {it:?}");
+        }
+    }
+    server.end();
+    let records = fs::read_to_string(scratch.path("r.jsonl")).expect("records");
+    assert_eq!(records.matches("\"status\":500").count(), 48, "each is in the records");
 }
 
 /// The shim for clocks, as a library.
