@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import re
 import shlex
 import shutil
@@ -56,12 +57,12 @@ class Bench:
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="uncork-interop-", dir=top))
         root = self.directory / "files"
         root.mkdir()
-        large = os.urandom(LARGE)
-        (root / "large").write_bytes(large)
+        self.large = os.urandom(LARGE)
+        (root / "large").write_bytes(self.large)
         (root / "small").write_bytes(os.urandom(SMALL))
         (root / "page.html").write_text(PAGE)
-        self.whole = hashlib.sha256(large).hexdigest()
-        self.part = hashlib.sha256(large[1000:2000]).hexdigest()
+        self.whole = hashlib.sha256(self.large).hexdigest()
+        self.part = hashlib.sha256(self.large[1000:2000]).hexdigest()
         self.make_certificate()
 
     def make_certificate(self):
@@ -107,6 +108,25 @@ def run(command):
 # prints, and the share of packets lost.
 
 
+def ranges(bench, option, processes=10, each=1000, within=100_000):
+    """Random ranges by several curls at a time, each with a connection of its own: the command, and what it must print."""
+    pick = random.Random(option)
+    commands, digests = [], []
+    for index in range(processes):
+        config, digest = [], hashlib.sha256()
+        for _ in range(each):
+            start = pick.randrange(within)
+            end = min(start + pick.choice([1, pick.randint(1, 2000), pick.randint(1, within)]), within)
+            config.append(f'insecure\nsilent\n{option[2:]}\nrange = "{start}-{end - 1}"\nurl = "{URL}/large"\n')
+            digest.update(bench.large[start:end])
+        path = bench.directory / f"ranges{option}-{index}"
+        path.write_text("next\n".join(config))
+        inside = path if not bench.others else f"/{path.relative_to(bench.others)}"
+        commands.append(bench.other(f"curl -K {inside} | sha256sum &"))
+        digests.append(digest.hexdigest())
+    return " ".join(commands) + " wait", digests
+
+
 def curl(bench):
     if not bench.has("curl"):
         return None
@@ -119,6 +139,7 @@ def curl(bench):
             (label + "download", f"{get} {form}", [bench.whole, f"version {version} 200"], "0%"),
             (label + "range", f"{get} -r 1000-1999 {form}", [bench.part, f"version {version} 206"], "0%"),
             (label + "loss", f"{get} {form}", [bench.whole, f"version {version} 200"], "2%"),
+            (label + "10,000 ranges", *ranges(bench, option), "2%"),
         ]
     many = bench.other(f"curl -sk --http3-only --parallel -o /dev/null -w '%{{http_code}} %{{size_download}}\\n' '{URL}/small?[1-300]'")
     checks.append(("HTTP/3 300 requests", f"{many} | sort | uniq -c", [f"300 200 {SMALL}"], "2%"))
