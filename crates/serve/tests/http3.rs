@@ -25,16 +25,8 @@ fn site() -> (Scratch, Vec<u8>) {
     (scratch, bytes)
 }
 
-#[test]
-fn ten_thousand_random_ranges_over_a_lossy_path() {
-    let (scratch, bytes) = site();
-    let mut spec = secured(&scratch);
-    // CUBIC would take minutes.
-    spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
-    let served = Served::new(&spec);
-    let mut talker = Talker::new(&scratch, &served);
-    let lossy = Lossy::to(talker.address);
-    talker.address = lossy.address;
+/// Ten thousand ranges, of which a third have up to `longest` bytes.
+fn random_ranges(talker: &Talker, bytes: &[u8], longest: usize) {
     let mut random = uncork_units::Rng::new(3, 0);
     run(async {
         let connection = talker.connect().await;
@@ -44,12 +36,12 @@ fn ten_thousand_random_ranges_over_a_lossy_path() {
                 let length = match random.next_u64() % 3 {
                     0 => 1,
                     1 => random.next_u64() as usize % 2000,
-                    _ => random.next_u64() as usize % 200_000,
+                    _ => random.next_u64() as usize % longest,
                 };
                 (from, (from + length).min(LENGTH - 1))
             });
             let requests = ranges.map(|(from, last)| {
-                let (connection, bytes) = (&connection, &bytes);
+                let connection = &connection;
                 async move {
                     let range = format!("bytes={from}-{last}");
                     let (head, body) = get(connection, "/file.bin", &[("range", &range)])
@@ -62,6 +54,26 @@ fn ten_thousand_random_ranges_over_a_lossy_path() {
             futures_util::future::join_all(requests).await;
         }
     });
+}
+
+#[test]
+fn ten_thousand_random_ranges_over_one_connection() {
+    let (scratch, bytes) = site();
+    let served = Served::new(&secured(&scratch));
+    random_ranges(&Talker::new(&scratch, &served), &bytes, LENGTH);
+    served.stop();
+}
+
+#[test]
+fn ten_thousand_random_ranges_over_a_lossy_path() {
+    let (scratch, bytes) = site();
+    let mut spec = secured(&scratch);
+    // CUBIC would take minutes.
+    spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
+    let served = Served::new(&spec);
+    let talker = Talker::new(&scratch, &served);
+    let lossy = Lossy::to(talker.address);
+    random_ranges(&Talker { address: lossy.address, ..talker }, &bytes, 200_000);
     served.stop();
     let lost = lossy.end();
     assert!(lost > 3000, "{lost} datagrams lost");

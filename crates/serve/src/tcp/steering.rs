@@ -69,7 +69,7 @@ impl Steering {
     }
 
     /// What is said of the connection at the time `now` in a response that goes out with this in force.
-    pub(super) fn timing(&self, now: Instant, in_force: &Arc<InForce>) -> Option<HeaderValue> {
+    pub(super) fn timing(&self, now: Instant, in_force: &InForce) -> Option<HeaderValue> {
         self.state().timing.at(now, in_force.told(), || {
             let info = tcp_info((*self.socket).as_ref())?;
             // The kernel computes a rate for all, and holds to it for those that ask for it.
