@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use common::Scratch;
 use rustix::process::{Pid, Signal, kill_process};
-use uncork_client::{
+use uncork_play::{
     ClientError, ConnectSpec, Connections, Fetched, GetSpec, Tally, Trust, Version, get,
 };
 use uncork_units::TimeDelta;

@@ -1,172 +1,316 @@
-//! A music player, after the one that Spotify described with its BBR experiment.
+//! Listeners: the players of music of `uncork-apps`, each with a connection of its own.
 
-use uncork_units::{Rate, Time, TimeDelta};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use crate::error::require;
-use crate::playback::Playback;
-use crate::transfer::Transfers;
-use crate::{Action, ClientReport, SpecError};
+use http::Method;
+use tokio::task::JoinSet;
+use uncork_apps::{Action, AudioSpec, Client, ClientReport, ClientSpec, Track};
+use uncork_units::{Rate, Rng, Time, TimeDelta};
 
-/// A song.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Track {
-    /// Its length.
-    pub duration: TimeDelta,
-    /// The constant bitrate that it is encoded with.
-    pub bitrate: Rate,
-}
+use crate::ClientError;
+use crate::clock::Clock;
+use crate::cmcd::{Cmcd, CmcdMode, content_id, session_id};
+use crate::connect::{ConnectSpec, Connector, Setup};
+use crate::connection::{Response, Version, length};
+use crate::fetch::{check, controller, headers, next};
+use crate::get::{Tally, runtime};
+use crate::line::Line;
+use crate::range::ByteRange;
+use crate::stop::Stop;
+use crate::target::Target;
 
-/// A queue of songs and how it is played.
-///
-/// From the article ("Smoother Streaming with BBR", Spotify, 2018): a song is a file on an HTTP
-/// server, fetched in chunks by range requests of typically 512 kB; what counts is the playback
-/// latency, from click to sound, and the stutter, the number of pauses, which are buffer underruns.
-///
-/// Assumed, because the article is silent: bytes can be played as they arrive; thresholds and the
-/// buffer level at which the next chunk is requested, see [`AudioSpec::default`]; songs follow one
-/// another without a gap or a click, so that the next one is prefetched like the next chunk; nobody
-/// skips.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AudioSpec {
-    /// The songs, in order.
-    pub tracks: Vec<Track>,
-    /// Bytes of a range request; the last one of a song is shorter.
-    pub chunk: u64,
-    /// Music that must be buffered before the first sound.
-    pub start_threshold: TimeDelta,
-    /// Music that must be buffered before it goes on after an underrun.
-    pub resume_threshold: TimeDelta,
-    /// The next chunk is requested when no more than this is buffered, and whenever there is silence.
-    pub low_water: TimeDelta,
-}
-
-/// How far the songs came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AudioReport {
-    /// Songs of which something was heard.
-    pub started: usize,
-    /// Songs that were heard to the end.
-    pub finished: usize,
-}
-
-/// A music player at work.
+/// Who listens to what, and how.
 #[derive(Clone, Debug)]
-pub struct AudioPlayer {
-    spec: AudioSpec,
-    /// The song that is being fetched; all before it have arrived.
-    fetching: usize,
-    /// Bytes of that song that have arrived.
-    received: u64,
-    /// Length of the songs before it.
-    before: TimeDelta,
-    playback: Playback,
-    transfers: Transfers,
+pub struct ListenSpec {
+    /// The songs, in order.
+    pub targets: Vec<Target>,
+    /// How connections are made.
+    pub connect: ConnectSpec,
+    /// What all songs are encoded with.
+    pub bitrate: Rate,
+    /// How much of each song is played; `None` for as much as its file has, of which the server is
+    /// asked before anybody listens.
+    pub duration: Option<TimeDelta>,
+    /// How the player plays. Its tracks are the songs, whatever it says of them.
+    pub player: AudioSpec,
+    /// How many listen.
+    pub listeners: usize,
+    /// Each clicks at a time of its own, drawn from this span.
+    pub spread: TimeDelta,
+    /// What is drawn: equal seeds draw the same.
+    pub seed: u64,
+    /// From the first click on, how long anybody listens; `None` for to the end.
+    pub limit: Option<TimeDelta>,
+    /// How players tell the server of themselves.
+    pub cmcd: CmcdMode,
+    /// The rate that they say is enough.
+    pub enough: Option<Rate>,
 }
 
-impl Track {
-    /// Size of the file in bytes.
-    pub fn bytes(&self) -> u64 {
-        self.bitrate.bytes_in(self.duration).max(1)
-    }
-
-    /// How much of the song its first `bytes` are, rounded down to the nanosecond.
-    fn length_of(&self, bytes: u64) -> TimeDelta {
-        if bytes >= self.bytes() {
-            return self.duration;
-        }
-        self.bitrate.time_for(bytes).min(self.duration)
-    }
+/// What a listener experienced. Times are since the clock started at which clicks are drawn.
+#[derive(Debug)]
+pub struct Heard {
+    /// The listener's number, from 0.
+    pub number: u32,
+    /// When it clicked.
+    pub click: Time,
+    /// How its connection was made; the last one, if it made several.
+    pub setup: Option<Setup>,
+    /// The version of HTTP.
+    pub version: Option<Version>,
+    /// The sender's controller, if the server told it.
+    pub cc: Option<String>,
+    /// Requests and playback, until the end.
+    pub report: ClientReport,
+    /// Why it could not go on.
+    pub problem: Option<ClientError>,
 }
 
-impl Default for AudioSpec {
-    /// One song of three and a half minutes at 160 kbit/s, in chunks of 512 kB (25.6 s). Assumed:
-    /// sound begins with 1 s buffered, goes on with 2 s, and the next chunk is requested 30 s before
-    /// the buffer would run dry, so that one chunk is always ahead.
-    fn default() -> Self {
-        let duration = TimeDelta::from_secs(210);
+impl ListenSpec {
+    /// One listener to `targets`, encoded with 160 kbit/s.
+    pub fn of(targets: Vec<Target>) -> Self {
         Self {
-            tracks: vec![Track { duration, bitrate: Rate::from_bits_per_sec(160_000) }],
-            chunk: 512_000,
-            start_threshold: TimeDelta::from_secs(1),
-            resume_threshold: TimeDelta::from_secs(2),
-            low_water: TimeDelta::from_secs(30),
+            targets,
+            connect: ConnectSpec::default(),
+            bitrate: Rate::from_bits_per_sec(160_000),
+            duration: None,
+            player: AudioSpec::default(),
+            listeners: 1,
+            spread: TimeDelta::ZERO,
+            seed: 1,
+            limit: None,
+            cmcd: CmcdMode::Headers,
+            enough: None,
         }
+    }
+
+    /// How the songs are played: each for its length.
+    fn player(&self, durations: impl Iterator<Item = TimeDelta>) -> AudioSpec {
+        let tracks = durations.map(|duration| Track { duration, bitrate: self.bitrate });
+        AudioSpec { tracks: tracks.collect(), ..self.player.clone() }
+    }
+
+    /// Checks that the songs can be played, as far as that is known before the server is asked.
+    ///
+    /// # Errors
+    ///
+    /// If the player refuses, with its reason.
+    pub fn check(&self) -> Result<(), uncork_apps::SpecError> {
+        let known = self.duration.unwrap_or(TimeDelta::from_secs(1));
+        self.player(self.targets.iter().map(|_| known)).check()
+    }
+
+    /// When each listener clicks.
+    fn clicks(&self) -> Vec<Time> {
+        let mut rng = Rng::new(self.seed, 0);
+        let bound = self.spread.as_nanos().saturating_add(1);
+        let mut clicks: Vec<Time> =
+            (0..self.listeners).map(|_| Time::from_nanos(rng.below(bound))).collect();
+        clicks.sort();
+        clicks
     }
 }
 
-impl AudioSpec {
-    /// The longest queue of songs.
-    pub const MAX_LENGTH: TimeDelta = TimeDelta::from_secs(7 * 86_400);
-
-    /// Checks that there is something to play, and a way to fetch it.
-    pub fn check(&self) -> Result<(), SpecError> {
-        require(!self.tracks.is_empty(), "the number of tracks", 0, "give at least 1")?;
-        for track in &self.tracks {
-            let remedy = "give more, such as 210s";
-            require(!track.duration.is_zero(), "a track's duration", track.duration, remedy)?;
-            let remedy = "give more, such as 160kbit";
-            require(!track.bitrate.is_zero(), "a track's bitrate", track.bitrate, remedy)?;
+/// Has all listen, to the end, the limit, or until `stop`. Gives what each experienced, in the order of
+/// their clicks; those who did not click are not among them.
+///
+/// # Errors
+///
+/// If nothing can begin.
+pub fn listen(
+    spec: &ListenSpec,
+    stop: &Arc<AtomicBool>,
+    tally: &Arc<Tally>,
+) -> Result<Vec<Heard>, ClientError> {
+    let connector = Connector::new(&spec.connect, &spec.targets)?;
+    runtime()?.block_on(async {
+        let player = spec.player(durations(spec, &connector).await?.into_iter());
+        player.check().map_err(|error| ClientError::Songs(error.to_string()))?;
+        let audience = Arc::new(Audience {
+            spec: spec.clone(),
+            player,
+            connector,
+            clock: Clock::start(),
+            tally: Arc::clone(tally),
+        });
+        let stop = Stop::when(stop);
+        let mut listeners = JoinSet::new();
+        for (number, click) in (0..).zip(spec.clicks()) {
+            listeners.spawn(Arc::clone(&audience).one((number, click), stop.clone()));
         }
-        let (length, longest) = (self.length(), Self::MAX_LENGTH);
-        let remedy = format_args!("give at most {longest}");
-        require(length <= longest, "the length of all tracks", length, remedy)?;
-        require(self.chunk > 0, "the chunk in bytes", self.chunk, "give at least 1")
+        let mut all: Vec<Heard> = listeners.join_all().await.into_iter().flatten().collect();
+        all.sort_by_key(|heard| heard.number);
+        Ok(all)
+    })
+}
+
+/// How long each song is: as was said, or as long as its file takes at its bitrate.
+async fn durations(
+    spec: &ListenSpec,
+    connector: &Connector,
+) -> Result<Vec<TimeDelta>, ClientError> {
+    if let Some(duration) = spec.duration {
+        return Ok(vec![duration; spec.targets.len()]);
+    }
+    let (mut line, mut durations) = (Line::new(connector.clone()), Vec::new());
+    for target in &spec.targets {
+        let (response, _) = line.request(Method::HEAD, target, &headers(None)).await?;
+        check(None, response.status, &response.headers)?;
+        let unknown = || {
+            let problem = "the server does not tell the song's size; say how long it is";
+            ClientError::Songs(format!("{target}: {problem}"))
+        };
+        let size = length(&response.headers).ok_or_else(unknown)?;
+        let exact = spec.bitrate.time_for(size);
+        // Rounded down, the last byte would not be played.
+        let is_short = spec.bitrate.bytes_in(exact) < size;
+        durations.push(if is_short { exact + TimeDelta::from_nanos(1) } else { exact });
+    }
+    Ok(durations)
+}
+
+/// What listeners share.
+#[derive(Debug)]
+struct Audience {
+    spec: ListenSpec,
+    /// The player, with the songs' lengths.
+    player: AudioSpec,
+    connector: Connector,
+    clock: Clock,
+    tally: Arc<Tally>,
+}
+
+/// Somebody who listens.
+struct Listener<'a> {
+    audience: &'a Audience,
+    heard: Heard,
+    player: Client,
+    line: Line,
+    session: String,
+    /// The song that is fetched, and how much of it there is.
+    song: usize,
+    fetched: u64,
+    /// Stalls that the server has been told of.
+    told_stalls: usize,
+}
+
+impl Audience {
+    /// One listener, from the click on; `None` if it is over before.
+    async fn one(self: Arc<Self>, (number, click): (u32, Time), mut stop: Stop) -> Option<Heard> {
+        tokio::select! {
+            () = self.clock.wait_until(click) => {}
+            () = stop.over() => return None,
+        }
+        let mut listener = self.listener(number)?;
+        let limit = self.spec.limit.map_or(Time::NEVER, |limit| Time::ZERO + limit);
+        let result = tokio::select! {
+            result = Box::pin(listener.play()) => result,
+            () = self.clock.wait_until(limit) => Ok(()),
+            () = stop.over() => Err(ClientError::Interrupted),
+        };
+        self.tally.end_one();
+        let mut heard = listener.heard;
+        heard.report = listener.player.report(self.clock.now());
+        heard.problem = result.err();
+        Some(heard)
     }
 
-    /// The length of all tracks.
-    fn length(&self) -> TimeDelta {
-        self.tracks.iter().fold(TimeDelta::ZERO, |sum, track| sum + track.duration)
+    fn listener(&self, number: u32) -> Option<Listener<'_>> {
+        let mut rng = Rng::new(self.spec.seed, u64::from(number) + 1);
+        let session = session_id(&mut rng);
+        let click = self.clock.now();
+        // It has been checked.
+        let player = Client::new(ClientSpec::Audio(self.player.clone()), click, rng).ok()?;
+        let report = player.report(click);
+        let (setup, version, cc, problem) = (None, None, None, None);
+        let heard = Heard { number, click, setup, version, cc, report, problem };
+        let line = Line::new(self.connector.clone());
+        let (song, fetched, told_stalls) = (0, 0, 0);
+        Some(Listener { audience: self, heard, player, line, session, song, fetched, told_stalls })
     }
 }
 
-impl AudioPlayer {
-    /// A player whose user clicks at `click`; it fails if [`AudioSpec::check`] does.
-    pub fn new(spec: AudioSpec, click: Time) -> Result<Self, SpecError> {
-        spec.check()?;
-        let (start, resume) = (spec.start_threshold, spec.resume_threshold);
-        let playback = Playback::new(click, spec.length(), start, resume);
-        let transfers = Transfers::default();
-        Ok(Self { spec, fetching: 0, received: 0, before: TimeDelta::ZERO, playback, transfers })
+impl Listener<'_> {
+    /// Does what the player wants, until it wants nothing more.
+    async fn play(&mut self) -> Result<(), ClientError> {
+        let clock = self.audience.clock;
+        if let Some(first) = self.audience.spec.targets.first() {
+            self.heard.setup = self.line.open(first).await?;
+        }
+        loop {
+            match self.player.poll(clock.now()) {
+                Action::Request { bytes } => self.fetch(bytes).await?,
+                Action::WaitUntil(time) => clock.wait_until(time).await,
+                // Without a request nothing comes.
+                Action::WaitForData | Action::Done => return Ok(()),
+            }
+        }
     }
 
-    pub(crate) fn poll(&mut self, now: Time) -> Action {
-        self.playback.advance(now);
-        let track = self.spec.tracks.get(self.fetching);
-        let outstanding = self.transfers.outstanding();
-        if let Some(action) = self.playback.next(outstanding, track.is_some(), self.spec.low_water)
-        {
-            return action;
+    /// Fetches the next `bytes` of the song.
+    async fn fetch(&mut self, bytes: u64) -> Result<(), ClientError> {
+        let spec = &self.audience.spec;
+        let Some(target) = spec.targets.get(self.song) else { return Ok(()) };
+        let range = ByteRange::of(self.fetched, bytes);
+        let mut asked = headers(Some(range));
+        let told = self.told(target, bytes);
+        let mut asking = target.clone();
+        match spec.cmcd {
+            CmcdMode::Headers => told.add_to(&mut asked),
+            CmcdMode::Query => asking = told.ask(target)?,
+            CmcdMode::Off => {}
         }
-        let left = track.map_or(0, |track| track.bytes() - self.received);
-        let bytes = left.min(self.spec.chunk);
-        self.transfers.begin(now, bytes);
-        Action::Request { bytes }
+        let (response, made) = self.line.request(Method::GET, &asking, &asked).await?;
+        self.heard.setup = made.or(self.heard.setup);
+        self.heard.version = self.line.version();
+        let Response { status, headers, size, mut body } = response;
+        self.heard.cc = controller(&headers).or(self.heard.cc.take());
+        check(Some(range), status, &headers)?;
+        let mut received = 0;
+        while let Some(piece) = next(&self.line, &mut body, size, received).await? {
+            let new = piece.data.len() as u64;
+            received += new;
+            self.player.on_body(self.audience.clock.at(piece.at), new);
+            self.audience.tally.add(new);
+        }
+        if received != bytes {
+            return Err(ClientError::Length { received, size: bytes });
+        }
+        self.fetched += bytes;
+        if self.audience.player.tracks.get(self.song).is_some_and(|t| t.bytes() <= self.fetched) {
+            self.song += 1;
+            self.fetched = 0;
+        }
+        Ok(())
     }
 
-    pub(crate) fn on_body(&mut self, now: Time, bytes: u64) {
-        self.received += self.transfers.receive(now, bytes);
-        let Some(track) = self.spec.tracks.get(self.fetching) else { return };
-        let available = self.before + track.length_of(self.received);
-        if self.received == track.bytes() {
-            self.fetching += 1;
-            self.received = 0;
-            self.before = available;
-        }
-        self.playback.supply(now, available);
-    }
-
-    pub(crate) fn report(&self, now: Time) -> ClientReport {
-        let playback = self.playback.report(now);
-        let mut audio = AudioReport { started: 0, finished: 0 };
-        let mut begins = TimeDelta::ZERO;
-        for track in &self.spec.tracks {
-            let ends = begins + track.duration;
-            audio.started += usize::from(playback.played > begins);
-            audio.finished += usize::from(playback.played >= ends);
-            begins = ends;
-        }
-        let transfers = self.transfers.all().to_vec();
-        ClientReport { transfers, playback: Some(playback), audio: Some(audio), video: None }
+    /// What the player knows as it asks for the next `bytes` of `target`.
+    fn told(&mut self, target: &Target, bytes: u64) -> Cmcd {
+        let (spec, now) = (&self.audience.spec, self.audience.clock.now());
+        let report = self.player.report(now);
+        let arrived: u64 = report.transfers.iter().map(|transfer| transfer.received).sum();
+        let playback = report.playback.as_ref();
+        let played = playback.map_or(TimeDelta::ZERO, |playback| playback.played);
+        let has_started = playback.is_some_and(|playback| playback.startup.is_some());
+        let stalls = playback.map_or(0, |playback| playback.stalls.len());
+        let buffer = spec.bitrate.time_for(arrived).as_nanos().saturating_sub(played.as_nanos());
+        let buffer = TimeDelta::from_nanos(buffer);
+        let last = playback.and_then(|playback| playback.stalls.last());
+        let is_silent = last.is_some_and(|stall| stall.start + stall.lasted >= now);
+        let cmcd = Cmcd {
+            bitrate: spec.bitrate,
+            duration: spec.bitrate.time_for(bytes),
+            buffer,
+            has_starved: stalls > self.told_stalls,
+            is_urgent: !has_started || is_silent,
+            throughput: report.transfers.iter().rev().find_map(uncork_apps::Transfer::throughput),
+            enough: spec.enough,
+            content: content_id(target),
+            session: self.session.clone(),
+        };
+        self.told_stalls = stalls;
+        cmcd
     }
 }
 
@@ -174,94 +318,20 @@ impl AudioPlayer {
 mod tests {
     use super::*;
 
-    fn at(secs: u64) -> Time {
-        Time::ZERO + TimeDelta::from_secs(secs)
-    }
-
-    fn request(bytes: u64) -> Action {
-        Action::Request { bytes }
-    }
-
-    /// 4.2 MB are eight chunks of 512 kB and one of 104 kB.
     #[test]
-    fn a_song_is_fetched_in_chunks_of_which_the_last_is_shorter() {
-        let mut player = AudioPlayer::new(AudioSpec::default(), at(0)).expect("valid");
-        let mut now = at(0);
-        let mut chunks = Vec::new();
-        loop {
-            match player.poll(now) {
-                Action::Request { bytes } => {
-                    chunks.push(bytes);
-                    player.on_body(now, bytes);
-                }
-                Action::WaitUntil(then) => now = then,
-                Action::WaitForData => unreachable!("nothing is outstanding"),
-                Action::Done => break,
-            }
-        }
-        assert_eq!(chunks, [[512_000; 8].as_slice(), &[104_000]].concat());
-        assert_eq!(now, at(210));
-    }
-
-    /// A chunk lasts 25.6 s; two of them are above 30 s, and the third is due 21.2 s later.
-    #[test]
-    fn the_next_chunk_is_asked_for_at_the_low_water() {
-        let mut player = AudioPlayer::new(AudioSpec::default(), at(0)).expect("valid");
-        for _ in 0..2 {
-            assert_eq!(player.poll(at(0)), request(512_000));
-            player.on_body(at(0), 512_000);
-        }
-        let due = at(0) + TimeDelta::from_millis(21_200);
-        assert_eq!(player.poll(at(0)), Action::WaitUntil(due));
-        assert_eq!(player.poll(at(7)), Action::WaitUntil(due));
-        assert_eq!(player.poll(due), request(512_000));
-        // Outstanding: dry after the 30 s that are left.
-        assert_eq!(player.poll(due), Action::WaitUntil(due + TimeDelta::from_secs(30)));
-    }
-
-    #[test]
-    fn songs_follow_one_another_and_are_counted() {
-        let bitrate = Rate::from_bits_per_sec(80_000);
-        let track = |secs| Track { duration: TimeDelta::from_secs(secs), bitrate };
-        let spec = AudioSpec { tracks: vec![track(10), track(20)], ..AudioSpec::default() };
-        let mut player = AudioPlayer::new(spec, at(0)).expect("valid");
-        assert_eq!(player.poll(at(0)), request(100_000));
-        player.on_body(at(0), 100_000);
-        assert_eq!(player.poll(at(0)), request(200_000));
-        player.on_body(at(5), 10_000);
-        let songs = |player: &AudioPlayer, secs| {
-            let audio = player.report(at(secs)).audio.expect("a player of songs");
-            (audio.started, audio.finished)
+    fn clicks_are_spread_by_the_seed() {
+        let clicks = |seed| {
+            let target = "http://a/b".parse().expect("an address");
+            let spread = TimeDelta::from_secs(60);
+            ListenSpec { listeners: 1000, spread, seed, ..ListenSpec::of(vec![target]) }.clicks()
         };
-        assert_eq!(songs(&player, 10), (1, 1));
-        assert_eq!(songs(&player, 11), (2, 1));
-        player.on_body(at(11), 190_000);
-        assert_eq!(songs(&player, 40), (2, 2));
-        assert!(player.report(at(40)).playback.expect("a player").stalls.is_empty());
-    }
-
-    #[test]
-    fn what_cannot_be_played_is_refused() {
-        let refused = |change: fn(&mut AudioSpec)| {
-            let mut spec = AudioSpec::default();
-            change(&mut spec);
-            spec.check().expect_err("refused").to_string()
-        };
-        assert_eq!(
-            refused(|spec| spec.tracks.clear()),
-            "the number of tracks is 0: give at least 1"
-        );
-        assert_eq!(
-            refused(|spec| spec.tracks[0].bitrate = Rate::ZERO),
-            "a track's bitrate is 0bit: give more, such as 160kbit"
-        );
-        assert_eq!(
-            refused(|spec| spec.tracks[0].duration = TimeDelta::ZERO),
-            "a track's duration is 0ns: give more, such as 210s"
-        );
-        assert!(
-            refused(|spec| spec.tracks[0].duration = TimeDelta::MAX).contains("at most 604800s")
-        );
-        assert_eq!(refused(|spec| spec.chunk = 0), "the chunk in bytes is 0: give at least 1");
+        assert_eq!(clicks(1), clicks(1));
+        assert_ne!(clicks(1), clicks(2));
+        let clicks = clicks(1);
+        assert!(clicks.is_sorted());
+        // The mean of 1000 uniform values of 60 s is 30 s with a standard deviation of 0.55 s.
+        let mean = clicks.iter().map(|click| click.as_secs_f64()).sum::<f64>() / 1000.0;
+        assert!((mean - 30.0).abs() < 4.0 * 0.55, "{mean}");
+        assert!(clicks[999].as_secs_f64() > 59.0 && clicks[0].as_secs_f64() < 1.0);
     }
 }

@@ -1,220 +1,195 @@
-//! A downloader: one object after the other.
+//! One request, and what came of it.
 
-use uncork_units::{Rng, Time, TimeDelta};
+use http::header::{ACCEPT_ENCODING, RANGE, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use uncork_units::{Time, TimeDelta};
 
-use crate::error::require;
-use crate::transfer::Transfers;
-use crate::{Action, ClientReport, ObjectSizes, SpecError, exponential};
+use crate::ClientError;
+use crate::clock::Clock;
+use crate::connect::Setup;
+use crate::connection::{Body, Piece, Response, Version};
+use crate::line::Line;
+use crate::range::ByteRange;
+use crate::sink::Sink;
+use crate::target::Target;
 
-/// How long somebody thinks between the end of a response and the next request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Think {
-    /// Always as long; [`TimeDelta::ZERO`] for not at all.
-    Fixed(TimeDelta),
-    /// Exponentially distributed with this mean.
-    Exponential(TimeDelta),
+/// What became of a download. Times are since the first of all began.
+#[derive(Debug)]
+pub struct Fetched {
+    /// What was asked for.
+    pub target: Target,
+    /// Its number among all downloads, from 0.
+    pub number: u32,
+    /// When it began: before its connection, if it made one.
+    pub start: Time,
+    /// How the connection was made, if it was made for this download.
+    pub setup: Option<Setup>,
+    /// The version of HTTP.
+    pub version: Option<Version>,
+    /// The status of the response.
+    pub status: Option<u16>,
+    /// The controller of the sender, if the server told it (`Server-Timing: cc`).
+    pub cc: Option<String>,
+    /// The length of the body, if it was told.
+    pub size: Option<u64>,
+    /// How much of it arrived.
+    pub received: u64,
+    /// From the start to the body's first byte.
+    pub first_byte: Option<TimeDelta>,
+    /// From the start to the body's last byte, or to the failure.
+    pub took: TimeDelta,
+    /// The digest of the whole body, if it was asked for.
+    pub sha256: Option<String>,
+    /// Why it failed.
+    pub problem: Option<ClientError>,
 }
 
-/// A sequence of requests on one connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FetchSpec {
-    /// Sizes of the objects.
-    pub sizes: ObjectSizes,
-    /// How many requests; as many as there is time for, if nothing is said.
-    pub requests: Option<u64>,
-    /// From when on no request is made; [`Time::NEVER`] for no such limit.
-    pub until: Time,
-    /// The time between a response and the next request.
-    pub think: Think,
+/// What is asked of the server, and what is done with the answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) target: &'a Target,
+    pub(crate) number: u32,
+    pub(crate) range: Option<ByteRange>,
+    pub(crate) clock: Clock,
 }
 
-impl FetchSpec {
-    /// One object of these `bytes`.
-    pub fn once(bytes: u64) -> Self {
+impl Fetched {
+    pub(crate) fn new(ask: Ask<'_>) -> Self {
         Self {
-            sizes: ObjectSizes::fixed(bytes),
-            requests: Some(1),
-            until: Time::NEVER,
-            think: Think::Fixed(TimeDelta::ZERO),
+            target: ask.target.clone(),
+            number: ask.number,
+            start: ask.clock.now(),
+            setup: None,
+            version: None,
+            status: None,
+            cc: None,
+            size: None,
+            received: 0,
+            first_byte: None,
+            took: TimeDelta::ZERO,
+            sha256: None,
+            problem: None,
         }
     }
 
-    /// Checks that something is fetched.
-    pub fn check(&self) -> Result<(), SpecError> {
-        require(self.requests != Some(0), "the number of requests", 0, "give at least 1")?;
-        let until = self.until.since(Time::ZERO);
-        require(!until.is_zero(), "the end of the requests", until, "give a time after the start")
+    /// It ended at `now`, with the digest of the body or for a reason.
+    pub(crate) fn end(&mut self, now: Time, result: Result<Option<String>, ClientError>) {
+        self.took = now.since(self.start);
+        match result {
+            Ok(digest) => self.sha256 = digest,
+            Err(error) => self.problem = Some(error),
+        }
+    }
+
+    /// The body's bits over the time from the start to its last byte, of what did not fail.
+    pub fn goodput_bps(&self) -> Option<f64> {
+        let is_known = self.problem.is_none() && !self.took.is_zero();
+        is_known.then(|| self.received as f64 * 8.0 / self.took.as_secs_f64())
     }
 }
 
-/// A downloader at work.
-#[derive(Clone, Debug)]
-pub struct Fetch {
-    spec: FetchSpec,
-    /// Think times have a stream of their own, so that another distribution of them leaves the sizes
-    /// as they were.
-    size_rng: Rng,
-    think_rng: Rng,
-    /// When the next request is due, if none is outstanding.
-    due: Time,
-    transfers: Transfers,
-}
-
-impl Fetch {
-    /// A downloader whose first request is due at `start`; it fails if [`FetchSpec::check`] does.
-    pub fn new(spec: FetchSpec, start: Time, mut rng: Rng) -> Result<Self, SpecError> {
-        spec.check()?;
-        let think_rng = Rng::new(rng.next_u64(), 0);
-        Ok(Self { spec, size_rng: rng, think_rng, due: start, transfers: Transfers::default() })
+/// Asks over `line`, and takes what comes to its end, which `fetched` is told; `tell` is told of every
+/// piece. Gives the digest of the body, if `sink` makes one.
+pub(crate) async fn fetch(
+    ask: Ask<'_>,
+    line: &mut Line,
+    mut sink: Sink,
+    fetched: &mut Fetched,
+    tell: impl Fn(u64),
+) -> Result<Option<String>, ClientError> {
+    let made = line.open(ask.target).await?;
+    fetched.setup = fetched.setup.or(made);
+    fetched.version = line.version();
+    let asked = headers(ask.range);
+    let (response, again) = line.request(Method::GET, ask.target, &asked).await?;
+    fetched.setup = fetched.setup.or(again);
+    let Response { status, headers, size, mut body } = response;
+    fetched.status = Some(status.as_u16());
+    fetched.cc = controller(&headers);
+    check(ask.range, status, &headers)?;
+    fetched.size = size;
+    while let Some(piece) = next(line, &mut body, size, fetched.received).await? {
+        fetched.first_byte.get_or_insert_with(|| ask.clock.at(piece.at).since(fetched.start));
+        fetched.received += piece.data.len() as u64;
+        tell(piece.data.len() as u64);
+        sink.take(&piece.data)?;
     }
-
-    pub(crate) fn poll(&mut self, now: Time) -> Action {
-        if self.transfers.outstanding() {
-            return Action::WaitForData;
-        }
-        let made = self.transfers.all().len() as u64;
-        if self.spec.requests.is_some_and(|requests| made >= requests)
-            || self.due >= self.spec.until
-        {
-            return Action::Done;
-        }
-        if now < self.due {
-            return Action::WaitUntil(self.due);
-        }
-        let bytes = self.spec.sizes.sample(&mut self.size_rng);
-        self.transfers.begin(self.due, bytes);
-        Action::Request { bytes }
-    }
-
-    pub(crate) fn on_body(&mut self, now: Time, bytes: u64) {
-        let accepted = self.transfers.receive(now, bytes);
-        if accepted > 0 && !self.transfers.outstanding() {
-            self.due = now + self.spec.think.draw(&mut self.think_rng);
-        }
-    }
-
-    pub(crate) fn report(&self) -> ClientReport {
-        let transfers = self.transfers.all().to_vec();
-        ClientReport { transfers, playback: None, audio: None, video: None }
+    let received = fetched.received;
+    match size.filter(|size| *size != received) {
+        Some(size) => Err(ClientError::Length { received, size }),
+        None => sink.finish(),
     }
 }
 
-impl Think {
-    fn draw(self, rng: &mut Rng) -> TimeDelta {
-        match self {
-            Self::Fixed(span) => span,
-            Self::Exponential(mean) => exponential(mean, rng),
-        }
+/// Whether a response has what was asked for.
+pub(crate) fn check(
+    range: Option<ByteRange>,
+    status: StatusCode,
+    headers: &HeaderMap,
+) -> Result<(), ClientError> {
+    match range {
+        _ if !status.is_success() => Err(ClientError::Status(status.as_u16())),
+        Some(range) => range.check(status, headers),
+        None => Ok(()),
     }
+}
+
+/// The next piece of a body of `size` bytes, of which so many have been `received`.
+pub(crate) async fn next(
+    line: &Line,
+    body: &mut Body,
+    size: Option<u64>,
+    received: u64,
+) -> Result<Option<Piece>, ClientError> {
+    let piece = line.connector().patiently(body.piece()).await;
+    piece.map_err(|error| match error {
+        ClientError::Broken { problem, .. } => ClientError::Broken { received, size, problem },
+        other => other,
+    })
+}
+
+/// What all requests say: the bytes are wanted as they are.
+pub(crate) fn headers(range: Option<ByteRange>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let agent = concat!("uncork/", env!("CARGO_PKG_VERSION"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(agent));
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    let range = range.and_then(|range| HeaderValue::try_from(range.to_string()).ok());
+    if let Some(range) = range {
+        headers.insert(RANGE, range);
+    }
+    headers
+}
+
+/// What a server says of its sender: `Server-Timing: cc;desc="bbr"`.
+pub(crate) fn controller(headers: &HeaderMap) -> Option<String> {
+    let values = headers.get_all("server-timing").iter().filter_map(|value| value.to_str().ok());
+    let mut metrics = values.flat_map(|value| value.split(',')).map(str::trim);
+    let parameters = metrics.find_map(|metric| metric.strip_prefix("cc;"))?;
+    let mut parameters = parameters.split(';').map(str::trim);
+    let name = parameters.find_map(|parameter| parameter.strip_prefix("desc="))?;
+    let name = name.trim_matches('"');
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_-:.".contains(&byte);
+    (!name.is_empty() && name.bytes().all(is_name)).then(|| name.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn at(millis: u64) -> Time {
-        Time::ZERO + TimeDelta::from_millis(millis)
-    }
-
-    fn fetch(spec: FetchSpec) -> Fetch {
-        Fetch::new(spec, at(100), Rng::new(1, 0)).expect("a valid specification")
-    }
-
-    /// Every response takes 10 ms; returns the starts of all requests.
-    fn starts(spec: FetchSpec, rng: Rng) -> Vec<Time> {
-        let mut fetch = Fetch::new(spec, at(100), rng).expect("a valid specification");
-        let mut now = at(0);
-        loop {
-            match fetch.poll(now) {
-                Action::Request { bytes } => {
-                    now += TimeDelta::from_millis(10);
-                    fetch.on_body(now, bytes);
-                }
-                Action::WaitUntil(then) => now = then,
-                Action::WaitForData => unreachable!("nothing is outstanding"),
-                Action::Done => break,
+    #[test]
+    fn servers_tell_their_controller() {
+        let told = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("server-timing", value.parse().expect("a header"));
             }
-        }
-        fetch.report().transfers.iter().map(|transfer| transfer.start).collect()
-    }
-
-    #[test]
-    fn requests_follow_responses_after_the_think_time() {
-        let think = Think::Fixed(TimeDelta::from_millis(30));
-        let spec = FetchSpec { requests: Some(4), think, ..FetchSpec::once(1000) };
-        assert_eq!(starts(spec, Rng::new(1, 0)), [at(100), at(140), at(180), at(220)]);
-    }
-
-    #[test]
-    fn nothing_is_asked_for_from_the_end_on() {
-        let think = Think::Fixed(TimeDelta::from_millis(30));
-        let spec = FetchSpec { requests: None, until: at(180), think, ..FetchSpec::once(1000) };
-        assert_eq!(starts(spec, Rng::new(1, 0)), [at(100), at(140)]);
-    }
-
-    #[test]
-    fn exponential_thinking_has_its_mean() {
-        let think = Think::Exponential(TimeDelta::from_millis(30));
-        let spec = FetchSpec { requests: Some(100_001), think, ..FetchSpec::once(1) };
-        let starts = starts(spec, Rng::new(2, 0));
-        let mean = starts[100_000].since(starts[0]).as_millis_f64() / 1e5;
-        // Four standard deviations of the mean: 4 · 30 / sqrt(100000).
-        assert!((mean - 40.0).abs() < 0.38, "{mean}");
-    }
-
-    /// The connection is ready 50 ms late: that is part of the transfer.
-    #[test]
-    fn a_transfer_starts_when_it_is_wanted() {
-        let mut fetch = fetch(FetchSpec::once(1000));
-        assert_eq!(fetch.poll(at(150)), Action::Request { bytes: 1000 });
-        assert_eq!(fetch.poll(at(150)), Action::WaitForData);
-        fetch.on_body(at(200), 400);
-        fetch.on_body(at(210), 600);
-        assert_eq!(fetch.poll(at(210)), Action::Done);
-        let transfer = fetch.report().transfers[0];
-        assert_eq!(transfer.start, at(100));
-        assert_eq!((transfer.first_byte, transfer.end), (Some(at(200)), Some(at(210))));
-    }
-
-    #[test]
-    fn bytes_that_nobody_asked_for_do_not_put_the_next_request_off() {
-        let think = Think::Fixed(TimeDelta::from_millis(30));
-        let mut fetch = fetch(FetchSpec { requests: Some(2), think, ..FetchSpec::once(1000) });
-        fetch.poll(at(100));
-        fetch.on_body(at(110), 1000);
-        fetch.on_body(at(120), 1000);
-        assert_eq!(fetch.poll(at(120)), Action::WaitUntil(at(140)));
-    }
-
-    #[test]
-    fn the_think_time_leaves_the_sizes_as_they_are() {
-        let sizes = |think| {
-            let sizes: ObjectSizes = "web-search".parse().expect("a name");
-            let spec = FetchSpec { sizes, requests: Some(50), think, ..FetchSpec::once(1) };
-            let (mut fetch, mut now, mut sizes) = (fetch(spec), at(0), Vec::new());
-            loop {
-                match fetch.poll(now) {
-                    Action::Request { bytes } => {
-                        sizes.push(bytes);
-                        fetch.on_body(now, bytes);
-                    }
-                    Action::WaitUntil(then) => now = then,
-                    _ => return sizes,
-                }
-            }
+            controller(&headers)
         };
-        let mean = TimeDelta::from_secs(1);
-        assert_eq!(sizes(Think::Fixed(TimeDelta::ZERO)), sizes(Think::Exponential(mean)));
-    }
-
-    #[test]
-    fn what_fetches_nothing_is_refused() {
-        let none = FetchSpec { requests: Some(0), ..FetchSpec::once(1) };
-        let error = none.check().expect_err("refused").to_string();
-        assert_eq!(error, "the number of requests is 0: give at least 1");
-        let over = FetchSpec { until: Time::ZERO, ..FetchSpec::once(1) };
-        let error = over.check().expect_err("refused").to_string();
-        assert_eq!(error, "the end of the requests is 0ns: give a time after the start");
+        assert_eq!(told(&["cc;desc=\"bbr\""]).as_deref(), Some("bbr"));
+        assert_eq!(told(&["cache;dur=1", "db, cc;dur=2;desc=bbr3"]).as_deref(), Some("bbr3"));
+        assert_eq!(told(&["cache;desc=cc"]), None);
+        assert_eq!(told(&["cc;desc=\"a b\""]), None, "no name");
+        assert_eq!(told(&[]), None);
     }
 }

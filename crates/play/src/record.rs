@@ -1,37 +1,61 @@
-//! What a client experienced, as the records that every engine leaves.
+//! What downloads and listeners leave: the same records as every other flow.
 
-use uncork_flow::{Playback, RequestRecord};
+use uncork_flow::{FlowRecord, RequestRecord};
 use uncork_units::{Time, TimeDelta};
 
-use crate::ClientReport;
+use crate::{Fetched, Heard};
 
-impl ClientReport {
-    /// The requests of the client of flow `flow`, and their answers.
-    pub fn request_records(&self, flow: u32) -> Vec<RequestRecord> {
-        let since = |start: Time| move |time: Time| time.since(start).as_nanos();
-        let record = |transfer: &crate::Transfer| RequestRecord {
-            flow,
-            start_ns: transfer.start.as_nanos(),
-            first_byte_ns: transfer.first_byte.map(since(transfer.start)),
-            completion_ns: transfer.end.map(since(transfer.start)),
-            size_bytes: transfer.bytes,
-            bytes_delivered: transfer.received,
+/// The engine's name in records.
+const ENGINE: &str = "play";
+
+impl Fetched {
+    /// The record of this download. What only the sender knows is not in it.
+    pub fn record(&self) -> FlowRecord {
+        let is_whole = self.problem.is_none();
+        FlowRecord {
+            start_ns: self.start.as_nanos(),
+            completion_ns: is_whole.then(|| self.took.as_nanos()),
+            first_byte_ns: self.first_byte.map(TimeDelta::as_nanos),
+            busy_ns: self.took.as_nanos(),
+            size_bytes: Some(self.size.unwrap_or(self.received)),
+            bytes_delivered: self.received,
+            ..unknown("get", self.cc.as_deref(), self.number)
+        }
+    }
+}
+
+impl Heard {
+    /// A record of each request, which has a size, and one of the listener, which has none, but a
+    /// playback.
+    pub fn records(&self) -> Vec<FlowRecord> {
+        let cc = self.cc.as_deref();
+        let requests = self.report.request_records(self.number);
+        let of_request = |request: &RequestRecord| FlowRecord {
+            start_ns: request.start_ns,
+            completion_ns: request.completion_ns,
+            first_byte_ns: request.first_byte_ns,
+            busy_ns: request.completion_ns.unwrap_or(0),
+            size_bytes: Some(request.size_bytes),
+            bytes_delivered: request.bytes_delivered,
+            ..unknown("request", cc, self.number)
         };
-        self.transfers.iter().map(record).collect()
+        let playback = self.report.playback.as_ref();
+        let since_click = |time: Time| time.since(self.click).as_nanos();
+        let first = self.report.transfers.iter().find_map(|transfer| transfer.first_byte);
+        let listener = FlowRecord {
+            start_ns: self.click.as_nanos(),
+            completion_ns: playback.and_then(|playback| playback.ended).map(since_click),
+            first_byte_ns: first.map(since_click),
+            busy_ns: requests.iter().filter_map(|request| request.completion_ns).sum(),
+            bytes_delivered: requests.iter().map(|request| request.bytes_delivered).sum(),
+            playback: self.report.playback_record(),
+            ..unknown("listener", cc, self.number)
+        };
+        requests.iter().map(of_request).chain([listener]).collect()
     }
+}
 
-    /// What a listener or viewer experienced; `None` of who is neither.
-    pub fn playback_record(&self) -> Option<Playback> {
-        let playback = self.playback.as_ref()?;
-        let video = self.video.as_ref();
-        Some(Playback {
-            startup_ns: playback.startup.map(TimeDelta::as_nanos),
-            played_ns: playback.played.as_nanos(),
-            stalled_ns: playback.stalled().as_nanos(),
-            stutters: playback.stalls.len() as u64,
-            items: self.audio.as_ref().map_or(1, |audio| audio.started as u64),
-            bitrate_bps: video.map(|video| video.mean_bitrate.bits_per_sec()),
-            switches: video.map_or(0, |video| video.switches as u64),
-        })
-    }
+/// A record of which nothing is known but whose it is.
+fn unknown(group: &str, cc: Option<&str>, flow: u32) -> FlowRecord {
+    FlowRecord::blank(ENGINE, group, cc.unwrap_or("unknown"), (0, flow))
 }

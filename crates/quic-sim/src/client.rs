@@ -1,7 +1,7 @@
 //! Who asks: what becomes of what arrives.
 
 use noq_proto::{Connection, Dir, StreamId};
-use uncork_play::{Action, Client};
+use uncork_apps::{Action, Client};
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 

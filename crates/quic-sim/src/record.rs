@@ -1,7 +1,7 @@
 //! What a flow leaves.
 
+use uncork_apps::ClientReport;
 use uncork_flow::{FlowRecord, SeriesPoint};
-use uncork_play::ClientReport;
 use uncork_quic::Observation;
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use noq_proto::{Connection, Dir, StreamId, VarInt};
-use uncork_play::Cbr;
+use uncork_apps::Cbr;
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 

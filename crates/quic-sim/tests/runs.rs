@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
+use uncork_apps::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Track};
 use uncork_path::{Buffer, Ecn, PathSpec};
-use uncork_play::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Track};
 use uncork_quic_sim::QuicRun;
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};

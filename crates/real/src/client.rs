@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
+use uncork_apps::{Action, Client};
 use uncork_emu::Clock;
-use uncork_play::{Action, Client};
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 

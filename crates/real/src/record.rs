@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use uncork_apps::ClientReport;
 use uncork_emu::{FlowQueueing, Report};
 use uncork_flow::{Distribution, FlowRecord};
-use uncork_play::ClientReport;
 use uncork_sim::RunSpec;
 use uncork_units::Time;
 

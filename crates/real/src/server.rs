@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use rustix::net::sockopt::set_tcp_congestion;
-use uncork_play::{Cbr, CbrSpec};
+use uncork_apps::{Cbr, CbrSpec};
 use uncork_sim::Workload;
 use uncork_units::{Time, TimeDelta};
 

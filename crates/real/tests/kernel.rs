@@ -5,8 +5,8 @@
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
+use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec};
-use uncork_play::{CbrSpec, ClientSpec, FetchSpec};
 use uncork_real::{RealRun, run};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};

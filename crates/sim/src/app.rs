@@ -1,6 +1,6 @@
 //! The applications on both ends of a connection: what a server writes, and what a client asks for.
 
-use uncork_play::{Action, Cbr, Client, ClientReport};
+use uncork_apps::{Action, Cbr, Client, ClientReport};
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{Receiver, Stream};

@@ -128,8 +128,8 @@ impl std::error::Error for RunSpecError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
     use uncork_path::{Buffer, LinkSpec, QueueSpec};
-    use uncork_play::{CbrSpec, ClientSpec, FetchSpec};
     use uncork_units::Rate;
 
     type Change = fn(&mut RunSpec);

@@ -1,9 +1,9 @@
 //! One flow: a client and a server, what travels between them, and what is measured of it.
 
+use uncork_apps::ClientReport;
 use uncork_cc::Controller;
 use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
 use uncork_path::{DroppedBy, Loss, LossSpec};
-use uncork_play::ClientReport;
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};

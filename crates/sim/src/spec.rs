@@ -1,8 +1,8 @@
 //! What to simulate.
 
+use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ResumeHint};
 use uncork_path::{Ecn, LinkSpec, PathSpec};
-use uncork_play::{CbrSpec, Client, ClientSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
 /// Stream of the seed that clients draw from, apart from each other for each flow.

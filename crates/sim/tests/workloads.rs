@@ -3,8 +3,8 @@
 mod common;
 
 use common::{case, spec};
+use uncork_apps::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Think, Track};
 use uncork_path::{Buffer, LinkSpec, RateSpec};
-use uncork_play::{AudioSpec, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, Think, Track};
 use uncork_sim::{FlowSpec, MSS_BYTES, RunResult, RunSpec, Workload, run};
 use uncork_units::{Rate, Time, TimeDelta};
 

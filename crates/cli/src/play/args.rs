@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use uncork_client::{
+use uncork_play::{
     ByteRange, ClientError, CmcdMode, ConnectSpec, Connections, Target, Trust, Version,
 };
 use uncork_units::{ByteCount, Rate, TimeDelta};

@@ -1,7 +1,7 @@
 //! `uncork play audio`: listeners, and what they experience.
 
-use uncork_client::{ClientError, Heard, ListenSpec};
-use uncork_play::{AudioSpec, Transfer};
+use uncork_apps::{AudioSpec, Transfer};
+use uncork_play::{ClientError, Heard, ListenSpec};
 use uncork_report::play::{
     AudienceFigures, ListenDocument, ListenerFigures, listen_csv, listen_table,
 };
@@ -18,7 +18,7 @@ const MOST_LISTENERS: u32 = 100_000;
 
 pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
-    let work = |stop: &_, tally: &_| uncork_client::listen(&spec, stop, tally);
+    let work = |stop: &_, tally: &_| uncork_play::listen(&spec, stop, tally);
     let what = (spec.listeners, "listeners");
     let (heard, is_stopped) = measure(&args.shown, what, work, Heard::records)?;
     let document = document(&heard);

@@ -1,6 +1,6 @@
 //! `uncork play get`: downloads, measured.
 
-use uncork_client::{ClientError, Connections, Fetched, GetSpec, Version};
+use uncork_play::{ClientError, Connections, Fetched, GetSpec, Version};
 use uncork_report::play::{GetDocument, TransferFigures, get_csv, get_table};
 use uncork_units::TimeDelta;
 
@@ -12,7 +12,7 @@ use crate::{color, stdout};
 
 pub(super) fn get(args: &GetArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
-    let work = |stop: &_, tally: &_| uncork_client::get(&spec, stop, tally);
+    let work = |stop: &_, tally: &_| uncork_play::get(&spec, stop, tally);
     let records = |fetched: &Fetched| [fetched.record()];
     let what = (spec.count(), "downloads");
     let (fetched, is_stopped) = measure(&args.shown, what, work, records)?;

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use uncork_client::{ClientError, Tally};
 use uncork_flow::{FlowRecord, write_json_lines};
+use uncork_play::{ClientError, Tally};
 
 use super::args::ShownArgs;
 use super::watch::watch;

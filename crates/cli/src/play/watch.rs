@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
-use uncork_client::Tally;
+use uncork_play::Tally;
 
 /// How often the line on a terminal is drawn.
 const TICK: Duration = Duration::from_millis(200);

@@ -1,8 +1,8 @@
 //! One run of a cell, with all that a seed decides.
 
+use uncork_apps::{ArrivalSpec, ClientSpec};
 use uncork_cc::CcSpec;
 use uncork_path::{PathSpec, RateSpec};
-use uncork_play::{ArrivalSpec, ClientSpec};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_units::{Rng, Time, TimeDelta};
 

@@ -1,8 +1,8 @@
 //! How much a scenario may ask for.
 
+use uncork_apps::{ArrivalSpec, ClientSpec};
 use uncork_config::Node;
 use uncork_path::RateSpec;
-use uncork_play::{ArrivalSpec, ClientSpec};
 use uncork_sim::{MSS_BYTES, PACKET_BYTES};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
@@ -132,7 +132,7 @@ fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> Load {
 fn asked(client: &ClientSpec) -> Option<u64> {
     match client {
         ClientSpec::Fetch(fetch) => Some(fetch.sizes.mean().saturating_mul(fetch.requests?)),
-        ClientSpec::Audio(audio) => Some(audio.tracks.iter().map(uncork_play::Track::bytes).sum()),
+        ClientSpec::Audio(audio) => Some(audio.tracks.iter().map(uncork_apps::Track::bytes).sum()),
         ClientSpec::Video(video) => Some(video.ladder.last()?.bytes_in(video.duration)),
         _ => None,
     }

@@ -1,6 +1,6 @@
 //! What can be measured of which traffic.
 
-use uncork_play::ClientSpec;
+use uncork_apps::ClientSpec;
 use uncork_sim::CommandRecords;
 
 use super::model::Class;

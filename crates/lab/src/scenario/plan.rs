@@ -1,8 +1,8 @@
 //! What the runs of a cell have in common, before a seed fills in the rest.
 
+use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_cc::CcSpec;
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec, RateSpec};
-use uncork_play::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_sim::CommandSpec;
 use uncork_units::{Rate, TimeDelta};
 
@@ -88,7 +88,7 @@ pub(crate) enum ArrivalPlan {
     /// A Poisson process, from the class's start on.
     Poisson { mean_gap: TimeDelta, sizes: ObjectSizes, length: TimeDelta },
     /// As recorded.
-    Trace(uncork_play::ArrivalTrace),
+    Trace(uncork_apps::ArrivalTrace),
 }
 
 impl Work {

@@ -1,7 +1,7 @@
 //! Queues that let flows take turns: who is alone waits for nobody, and all get the same.
 
+use uncork_apps::CbrSpec;
 use uncork_path::Ecn;
-use uncork_play::CbrSpec;
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::{Rate, TimeDelta};
 

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+use uncork_apps::TableError;
 use uncork_config::{Node, Place, Result};
 use uncork_path::{Trace, TraceError};
-use uncork_play::TableError;
 
 use super::super::Files;
 use super::super::ScenarioError;

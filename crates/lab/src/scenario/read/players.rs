@@ -1,7 +1,7 @@
 //! Players of music and films.
 
+use uncork_apps::{Abr, AudioSpec, ClientSpec, SpecError, Track, VideoSpec};
 use uncork_config::{Node, Result, Section};
-use uncork_play::{Abr, AudioSpec, ClientSpec, SpecError, Track, VideoSpec};
 use uncork_units::{ByteCount, Rate, Ratio, TimeDelta};
 
 use super::super::ScenarioError;

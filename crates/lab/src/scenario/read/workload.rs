@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use uncork_config::{Node, Result, Section, Value};
-use uncork_play::{
+use uncork_apps::{
     ArrivalTrace, CbrSpec, ClientSpec, FetchSpec, ObjectSizes, ObjectSizesError, Think,
 };
+use uncork_config::{Node, Result, Section, Value};
 use uncork_sim::{CommandRecords, CommandSpec};
 use uncork_units::{ByteCount, Probability, Rate, Time, TimeDelta};
 

@@ -1,7 +1,7 @@
 //! What holds for every player, whatever arrives when.
 
 use proptest::prelude::*;
-use uncork_play::{
+use uncork_apps::{
     Abr, Action, AudioSpec, Client, ClientReport, ClientSpec, FetchSpec, ObjectSizes, Think, Track,
     VideoSpec,
 };

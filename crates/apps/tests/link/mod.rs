@@ -1,7 +1,7 @@
 //! A link of constant rate with one outage, which serves a client: so simple that what a client
 //! experiences on it has a closed form.
 
-use uncork_play::{Action, Client, ClientReport, ClientSpec};
+use uncork_apps::{Action, Client, ClientReport, ClientSpec};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 pub(crate) struct Link {

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Head, Raw, Talk, header};
-use uncork_client::{CmcdMode, Heard, ListenSpec, Tally, listen};
-use uncork_play::AudioSpec;
+use uncork_apps::AudioSpec;
+use uncork_play::{CmcdMode, Heard, ListenSpec, Tally, listen};
 use uncork_units::TimeDelta;
 
 fn millis(n: u64) -> TimeDelta {

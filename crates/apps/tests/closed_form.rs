@@ -3,7 +3,7 @@
 mod link;
 
 use link::Link;
-use uncork_play::{
+use uncork_apps::{
     Abr, AudioSpec, Client, ClientSpec, FetchSpec, PlaybackReport, Think, Track, VideoSpec,
 };
 use uncork_units::{Rate, Rng, Time, TimeDelta};
@@ -169,7 +169,7 @@ fn requests_take_latency_and_size_over_rate() {
     assert_eq!((report.transfers.len(), end), (25, Time::ZERO + TimeDelta::from_millis(992)));
 }
 
-fn watch(link: &Link, spec: &VideoSpec) -> uncork_play::ClientReport {
+fn watch(link: &Link, spec: &VideoSpec) -> uncork_apps::ClientReport {
     link.serve(ClientSpec::Video(spec.clone())).0
 }
 

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Raw, Script, header};
-use uncork_client::{ClientError, Connections, Fetched, GetSpec, Tally, Version, get};
+use uncork_play::{ClientError, Connections, Fetched, GetSpec, Tally, Version, get};
 use uncork_units::TimeDelta;
 
 fn run(spec: &GetSpec) -> Vec<Fetched> {

@@ -1,0 +1,39 @@
+//! What uses a transfer: downloaders and media players as pure state machines, and the sizes and
+//! times of what they ask for. Time and randomness are arguments; virtual time drives them in the
+//! simulator, and an HTTP client on a socket could as well.
+//!
+//! A [`Client`] says what it wants next on its connection ([`Client::poll`]), is told what arrives
+//! ([`Client::on_body`]), and keeps account of what its user saw ([`Client::report`]). A [`Cbr`] is
+//! the other kind of traffic: a server's application that writes at its own pace.
+#![forbid(unsafe_code)]
+
+mod abr;
+mod arrivals;
+mod audio;
+mod cbr;
+mod client;
+mod error;
+mod exponential;
+mod fetch;
+mod playback;
+mod record;
+mod sizes;
+mod sizes_builtin;
+mod table;
+mod transfer;
+mod video;
+
+pub use abr::Abr;
+pub use arrivals::{Arrival, ArrivalSpec, ArrivalTrace, Arrivals};
+pub use audio::{AudioPlayer, AudioReport, AudioSpec, Track};
+pub use cbr::{Cbr, CbrSpec, Written};
+pub use client::{Action, Client, ClientReport, ClientSpec};
+pub use error::SpecError;
+pub use exponential::exponential;
+pub use fetch::{Fetch, FetchSpec, Think};
+pub use playback::{PlaybackReport, Stall};
+pub use sizes::ObjectSizes;
+pub use sizes_builtin::ObjectSizesError;
+pub use table::TableError;
+pub use transfer::Transfer;
+pub use video::{VideoPlayer, VideoReport, VideoSpec};
