@@ -1,0 +1,84 @@
+//! Directories for the files of tests.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory of a test's own below `target/tmp`, removed when it is dropped.
+#[derive(Debug)]
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    /// An empty directory whose name begins with `name`.
+    pub fn new(name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let parent = parent();
+        loop {
+            let count = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("{name}-{}-{count}", std::process::id()));
+            match fs::create_dir(&path) {
+                // Left by a process that was killed.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => {
+                    made.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+                    return Self(path);
+                }
+            }
+        }
+    }
+
+    /// The path of the entry `name`; of the directory itself with `""`.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Writes a file, with the directories above it.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        let directory = path.parent().expect("an entry has a directory");
+        fs::create_dir_all(directory).expect("a directory");
+        fs::write(&path, content).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        path
+    }
+
+    /// The names of all entries of the directory `below`, sorted, hidden ones too.
+    pub fn entries(&self, below: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.0.join(below)).expect("a directory");
+        let name = |entry: io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<String> =
+            entries.map(|entry| name(entry).into_string().expect("UTF-8")).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// `target/tmp`, found from the test binary `target/debug/deps/…`: a disk, where /tmp may be memory.
+fn parent() -> PathBuf {
+    let binary = std::env::current_exe().expect("the path of the test binary");
+    let target = binary.ancestors().nth(3).map_or_else(std::env::temp_dir, Path::to_owned);
+    let parent = target.join("tmp");
+    fs::create_dir_all(&parent).expect("a directory for scratch files");
+    parent
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_directory_is_removed_with_its_files() {
+        let [one, other] = ["unit", "unit"].map(Scratch::new);
+        let file = one.write("a/b", "text");
+        assert_eq!(fs::read(&file).expect("a file"), b"text");
+        assert_eq!((one.entries(""), other.entries("")), (vec!["a".to_owned()], Vec::new()));
+        drop(one);
+        assert!(!file.exists() && other.path("").exists());
+    }
+}

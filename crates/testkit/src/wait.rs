@@ -1,0 +1,101 @@
+//! Waiting, always with a limit.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Between two looks at a condition.
+const INTERVAL: Duration = Duration::from_millis(2);
+
+/// The wall clock, for tests of what happens in real time.
+#[expect(clippy::disallowed_methods, reason = "tests of sockets and processes run in real time")]
+pub fn now() -> Instant {
+    Instant::now()
+}
+
+/// Waits until `condition` holds. `what` it is that is waited for appears in the failure.
+///
+/// # Panics
+/// After `limit`.
+#[track_caller]
+pub fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
+    wait_for(what, limit, || condition().then_some(()));
+}
+
+/// Waits until `look` finds something, and returns it.
+///
+/// # Panics
+/// After `limit`.
+#[track_caller]
+pub fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < limit, "waited {limit:?} in vain: {what}");
+        thread::sleep(INTERVAL);
+    }
+}
+
+/// [`wait_until`] inside a tokio runtime.
+///
+/// # Panics
+/// After `limit`.
+pub async fn wait_until_async(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
+    wait_for_async(what, limit, || condition().then_some(())).await;
+}
+
+/// [`wait_for`] inside a tokio runtime.
+///
+/// # Panics
+/// After `limit`.
+pub async fn wait_for_async<T>(
+    what: &str,
+    limit: Duration,
+    mut look: impl FnMut() -> Option<T>,
+) -> T {
+    let start = now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < limit, "waited {limit:?} in vain: {what}");
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Does nothing for `duration`, where that is the scenario: a client that stalls, a script that takes its time.
+///
+/// Never for "long enough until something has happened": that is [`wait_until`]. `reason` says what the
+/// inactivity stands for.
+pub fn pause(duration: Duration, reason: &str) {
+    assert!(!reason.is_empty(), "a pause needs a reason");
+    thread::sleep(duration);
+}
+
+/// [`pause`] inside a tokio runtime.
+pub async fn pause_async(duration: Duration, reason: &str) {
+    assert!(!reason.is_empty(), "a pause needs a reason");
+    tokio::time::sleep(duration).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wait_for_returns_what_is_found() {
+        let mut looks = 0;
+        let found = wait_for("the third look", Duration::from_secs(10), || {
+            looks += 1;
+            (looks == 3).then_some(looks)
+        });
+        assert_eq!(found, 3);
+    }
+
+    #[test]
+    #[should_panic(expected = "in vain: a miracle")]
+    fn wait_until_gives_up_at_its_limit() {
+        wait_until("a miracle", Duration::from_millis(5), || false);
+    }
+}
