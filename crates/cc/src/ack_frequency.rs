@@ -27,6 +27,12 @@ const FREQUENT: u64 = 4;
 const DEFAULT_THRESHOLD: u32 = 1;
 
 impl AckFrequency {
+    /// At most `threshold` packets unacknowledged, for `max_ack_delay` at most; the last packet of a
+    /// flight is acknowledged by the same rules.
+    pub const fn new(threshold: u32, max_ack_delay: TimeDelta) -> Self {
+        Self { ack_eliciting_threshold: threshold, max_ack_delay, immediate_ack: false }
+    }
+
     /// At least four ACKs for the `packets` of a round trip of `rtt`.
     pub(crate) fn frequent(packets: u64, rtt: TimeDelta) -> Self {
         Self {

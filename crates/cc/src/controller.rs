@@ -8,6 +8,17 @@ use crate::inheritance::Inheritance;
 use crate::resume::ResumePhase;
 
 /// What a connection knows before its first packet.
+///
+/// ```
+/// use std::time::Duration;
+/// use uncork_cc::Settings;
+/// use uncork_cc::units::Time;
+///
+/// let settings = Settings::new(1_200, 7, Time::ZERO)
+///     .with_initial_window(24_000)
+///     .with_initial_rtt(Duration::from_millis(30));
+/// # assert_eq!(settings.initial_window, 24_000);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -17,10 +28,10 @@ pub struct Settings {
     pub initial_window: u64,
     /// Round-trip time of the handshake, where one was measured.
     pub initial_rtt: Option<TimeDelta>,
-    /// Whether the host spreads over the round trip what a window without a rate of its own lets out
-    /// ([`Control::pacing_rate`]), as QUIC hosts do (RFC 9002 §7.7), kernels mostly not.
+    /// Whether the host paces by itself when [`Control::pacing_rate`] is `None`, as QUIC hosts do (RFC
+    /// 9002 §7.7) and kernels mostly do not.
     pub paced: bool,
-    /// What another controller of the same connection leaves behind.
+    /// What an earlier controller of the same connection has learned.
     pub inherited: Option<Inheritance>,
     /// Seed of the controller's random choices.
     pub seed: u64,
@@ -35,6 +46,34 @@ impl Settings {
         let segment = u64::from(mss);
         let initial_window = (10 * segment).min((2 * segment).max(14_600));
         Self { mss, initial_window, initial_rtt: None, paced: false, inherited: None, seed, now }
+    }
+
+    /// With an initial window of `bytes`.
+    #[must_use]
+    pub const fn with_initial_window(mut self, bytes: u64) -> Self {
+        self.initial_window = bytes;
+        self
+    }
+
+    /// With the round-trip time of the handshake.
+    #[must_use]
+    pub fn with_initial_rtt(mut self, rtt: impl Into<TimeDelta>) -> Self {
+        self.initial_rtt = Some(rtt.into());
+        self
+    }
+
+    /// For a host that paces by itself if [`Self::paced`].
+    #[must_use]
+    pub const fn with_paced(mut self, paced: bool) -> Self {
+        self.paced = paced;
+        self
+    }
+
+    /// With what another controller of the connection has learned.
+    #[must_use]
+    pub const fn with_inherited(mut self, inherited: Inheritance) -> Self {
+        self.inherited = Some(inherited);
+        self
     }
 }
 
@@ -53,8 +92,23 @@ pub struct Control {
     pub send_quantum: u64,
 }
 
-/// The inside of a controller, for logs, plots and tests. `None` where an algorithm has no such
-/// notion, or has not measured it yet.
+impl Control {
+    /// A window of `cwnd` bytes without pacing.
+    pub const fn new(cwnd: u64) -> Self {
+        Self { cwnd, pacing_rate: None, send_quantum: cwnd }
+    }
+
+    /// Paced at `rate`, in bursts of at most `send_quantum` bytes.
+    #[must_use]
+    pub const fn with_pacing(mut self, rate: Rate, send_quantum: u64) -> Self {
+        self.pacing_rate = Some(rate);
+        self.send_quantum = send_quantum;
+        self
+    }
+}
+
+/// The state of a controller, for logs, plots and tests. `None` where an algorithm has no such value
+/// or has not measured it yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
@@ -88,8 +142,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A snapshot that knows only its state.
-    pub(crate) const fn of_state(state: &'static str) -> Self {
+    /// A snapshot that knows only its state. Its fields are public, to fill in.
+    pub const fn of_state(state: &'static str) -> Self {
         Self {
             state,
             in_recovery: false,
@@ -122,13 +176,61 @@ impl Snapshot {
 ///
 /// Each of them may change what [`Self::control`] says. Times never go back.
 ///
-/// A wrapper may implement this too, by passing the calls on: [`Token`]s come only from the
-/// controllers of this crate.
+/// # A controller of your own
+///
+/// A controller makes the [`Token`]s that it gets back ([`Token::from_words`]):
+///
+/// ```
+/// use uncork_cc::units::Time;
+/// use uncork_cc::{
+///     AckFrequency, AppState, Control, Controller, Feedback, Lost, PathEvent, SentPacket, Snapshot,
+///     Timeout, Token,
+/// };
+///
+/// /// Ten packets in flight, whatever happens.
+/// struct FixedWindow {
+///     mss: u32,
+///     delivered: u64,
+/// }
+///
+/// impl Controller for FixedWindow {
+///     fn on_sent(&mut self, now: Time, _: SentPacket, _: AppState) -> Token {
+///         Token::from_words([now.as_nanos(), self.delivered, 0, 0, 0, 0])
+///     }
+///     fn on_feedback(&mut self, _: Time, feedback: &Feedback<'_>) {
+///         self.delivered += feedback.acked_bytes();
+///     }
+///     fn on_spurious(&mut self, _: Time, _: &[Lost]) {}
+///     fn on_timeout(&mut self, _: Time, _: Timeout) {}
+///     fn on_path(&mut self, _: Time, event: PathEvent) {
+///         if let PathEvent::MtuChanged { mss } = event {
+///             self.mss = mss;
+///         }
+///     }
+///     fn control(&self) -> Control {
+///         Control::new(10 * u64::from(self.mss))
+///     }
+///     fn ack_frequency(&self) -> Option<AckFrequency> {
+///         None
+///     }
+///     fn snapshot(&self) -> Snapshot {
+///         Snapshot::of_state("Fixed")
+///     }
+/// }
+/// # let mut cc = FixedWindow { mss: 1_000, delivered: 0 };
+/// # let packet = SentPacket { bytes: 1_000, in_flight: 1_000, unacked: 1_000 };
+/// # let token = cc.on_sent(Time::from_nanos(5), packet, AppState::Drained);
+/// # assert_eq!(token.send_time(), Time::from_nanos(5));
+/// # let acked = [uncork_cc::Acked { token, bytes: 1_000 }];
+/// # cc.on_feedback(Time::from_nanos(9), &Feedback::new(&acked, &[], 0, Time::NEVER));
+/// # assert_eq!((cc.control().cwnd, cc.delivered), (10_000, 1_000));
+/// ```
 pub trait Controller {
-    /// A packet leaves. The token is stored beside it and comes back with its fate.
+    /// A packet leaves. The host stores the token with it and hands it back once the packet is
+    /// acknowledged or lost.
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token;
 
-    /// One acknowledgement, or one loss timer, with all that it told.
+    /// One acknowledgement or one loss timer, with everything it reports.
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>);
 
     /// Packets declared lost earlier turn out to have been delivered: the same tokens, each once.
@@ -148,7 +250,7 @@ pub trait Controller {
     /// can ask their peer: once a round trip is often enough.
     fn ack_frequency(&self) -> Option<AckFrequency>;
 
-    /// The inside, for logs, plots and tests.
+    /// The controller's state, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;
 }
 

@@ -33,10 +33,9 @@ pub enum AppState {
     Drained,
 }
 
-/// What a controller wants to know again about a packet once its fate is known. The host stores it
-/// beside the packet and hands it back in [`Acked`] or [`Lost`]; there is no second packet table. A
-/// host that keeps packets for a while after declaring them lost keeps their tokens too, for
-/// [`crate::Controller::on_spurious`].
+/// What a controller remembers about a packet. The host stores it with the packet and hands it back in
+/// [`Acked`] or [`Lost`], so the controller needs no packet table. A host that keeps packets for a
+/// while after declaring them lost keeps their tokens too, for [`crate::Controller::on_spurious`].
 //= bbr-06 4.1.2.2-2 4.2-1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
@@ -75,6 +74,33 @@ impl Token {
             lost,
             tx_in_flight_and_limit: tx_in_flight.min(APP_LIMITED - 1) | limit,
         }
+    }
+
+    /// A token of a controller of your own: the first word is the time of departure in nanoseconds, the
+    /// others are the controller's. Also restores what [`Self::words`] returned.
+    pub const fn from_words(words: [u64; 6]) -> Self {
+        let [send_time, delivered, delivered_time, send_elapsed, lost, tx_in_flight_and_limit] =
+            words;
+        Self {
+            send_time: Time::from_nanos(send_time),
+            delivered,
+            delivered_time: Time::from_nanos(delivered_time),
+            send_elapsed: TimeDelta::from_nanos(send_elapsed),
+            lost,
+            tx_in_flight_and_limit,
+        }
+    }
+
+    /// The token as words, for hosts that keep their packets in another language.
+    pub const fn words(&self) -> [u64; 6] {
+        [
+            self.send_time.as_nanos(),
+            self.delivered,
+            self.delivered_time.as_nanos(),
+            self.send_elapsed.as_nanos(),
+            self.lost,
+            self.tx_in_flight_and_limit,
+        ]
     }
 
     /// When the packet left.
@@ -127,10 +153,10 @@ pub struct RttSample {
     pub min: TimeDelta,
 }
 
-/// Everything one acknowledgement (or one loss timer) told the host, at once.
+/// Everything that one acknowledgement, or one loss timer, reports.
 ///
-/// A controller works through it in a fixed order: rate sample, losses, model, control. A timer
-/// that declares packets lost gives a feedback with nothing acknowledged.
+/// A controller processes it in a fixed order: rate sample, losses, model, control. A loss timer gives
+/// a feedback with nothing acknowledged.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Feedback<'a> {
@@ -160,9 +186,18 @@ pub struct Feedback<'a> {
 }
 
 impl<'a> Feedback<'a> {
-    /// A feedback without round-trip time and CE marks, of a host that repairs each loss with a
-    /// packet of its own: what is lost now waits to be sent again, and nothing that was lost before
-    /// does. The oldest packet counts as acknowledged when none that is left went before `acked`.
+    /// A feedback without round-trip time and CE marks. It assumes that each loss is repaired by a
+    /// packet of its own: the losses of this feedback wait to be sent again, earlier ones do not. The
+    /// oldest packet counts as acknowledged when no packet still in flight left before `acked`.
+    ///
+    /// ```
+    /// # use uncork_cc::{Feedback, RttSample, units::{Time, TimeDelta}};
+    /// # let rtt = TimeDelta::from_millis(20);
+    /// let feedback = Feedback::new(&[], &[], 0, Time::NEVER)
+    ///     .with_rtt(RttSample { latest: rtt, smoothed: rtt, min: rtt })
+    ///     .with_ce_packets(1);
+    /// # assert_eq!((feedback.rtt.map(|rtt| rtt.min), feedback.ce_packets), (Some(rtt), 1));
+    /// ```
     pub fn new(acked: &'a [Acked], lost: &'a [Lost], in_flight: u64, oldest_sent: Time) -> Self {
         let first = acked.first().map(|packet| packet.token.send_time);
         Self {
@@ -178,16 +213,51 @@ impl<'a> Feedback<'a> {
         }
     }
 
-    /// Whether it tells of packets that left before `since`.
+    /// With a round-trip time.
+    #[must_use]
+    pub const fn with_rtt(mut self, rtt: RttSample) -> Self {
+        self.rtt = Some(rtt);
+        self
+    }
+
+    /// With this many packets reported as Congestion Experienced.
+    #[must_use]
+    pub const fn with_ce_packets(mut self, packets: u32) -> Self {
+        self.ce_packets = packets;
+        self
+    }
+
+    /// With this many bytes unacknowledged ([`Self::unacked`]).
+    #[must_use]
+    pub const fn with_unacked(mut self, bytes: u64) -> Self {
+        self.unacked = bytes;
+        self
+    }
+
+    /// With [`Self::una_advanced`] as the host knows it.
+    #[must_use]
+    pub const fn with_una_advanced(mut self, advanced: bool) -> Self {
+        self.una_advanced = advanced;
+        self
+    }
+
+    /// With [`Self::repaired_by_probe`].
+    #[must_use]
+    pub const fn with_repaired_by_probe(mut self, repaired: bool) -> Self {
+        self.repaired_by_probe = repaired;
+        self
+    }
+
+    /// Whether it reports packets that left before `since`.
     pub(crate) fn reaches_back_before(&self, since: Time) -> bool {
         let acked = self.acked.first().map(|packet| packet.token.send_time);
         let lost = self.lost.first().map(|packet| packet.token.send_time);
         acked.is_some_and(|sent| sent < since) || lost.is_some_and(|sent| sent < since)
     }
 
-    /// What it tells of packets that left at `since` or later, where those before concern another path
-    /// or another controller. Without an acknowledgement of such a
-    /// packet neither the round-trip time, nor the marks, nor what a probe repaired are theirs.
+    /// The part about packets that left at `since` or later, where earlier packets concern another path
+    /// or another controller. If none of the later packets is acknowledged, the round-trip time, the
+    /// marks and the repair by a probe are dropped too.
     #[must_use]
     pub fn since(&self, since: Time) -> Self {
         let acked = self.acked.partition_point(|packet| packet.token.send_time < since);
@@ -259,6 +329,14 @@ mod tests {
     fn acked(ms: u64) -> Acked {
         let sent = Time::ZERO + TimeDelta::from_millis(ms);
         Acked { token: Token::new(sent, (0, sent, TimeDelta::ZERO, 0), 0, false), bytes: 1 }
+    }
+
+    #[test]
+    fn a_token_survives_the_round_trip_through_words() {
+        let at = |n| Time::from_nanos(n);
+        let token = Token::new(at(1), (2, at(3), TimeDelta::from_nanos(4), 5), 6, true);
+        assert_eq!(token.words(), [1, 2, 3, 4, 5, 6 | APP_LIMITED]);
+        assert_eq!(Token::from_words(token.words()), token);
     }
 
     #[test]

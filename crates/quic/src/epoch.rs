@@ -16,12 +16,11 @@ impl Epoch {
 
     /// The instant at `time`.
     pub fn instant(self, time: Time) -> Instant {
-        self.0 + Duration::from_nanos(time.as_nanos())
+        self.0 + Duration::from(time.since(Time::ZERO))
     }
 
     /// The time at `instant`; zero for those before time zero.
     pub fn time(self, instant: Instant) -> Time {
-        let nanos = instant.saturating_duration_since(self.0).as_nanos();
-        Time::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        Time::from_elapsed(instant.saturating_duration_since(self.0))
     }
 }

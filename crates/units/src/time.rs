@@ -3,18 +3,29 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::str::FromStr;
+use core::time::Duration;
 
 use crate::ParseError;
 use crate::decimal::write_shortest;
 use crate::error::Grammar;
 use crate::quantity::{Unit, parse};
 
-/// A point in time: nanoseconds since the epoch of whoever drives the code (the start of a
-/// simulation, or of a process). 64 bits last 584 years.
+/// A point in time: nanoseconds since an epoch that the host chooses, such as the start of a process
+/// or of a simulation. 64 bits last 584 years.
+///
+/// ```
+/// use std::time::Instant;
+/// use uncork_units::Time;
+///
+/// let epoch = Instant::now(); // one epoch for each process
+/// let now = Time::from_elapsed(epoch.elapsed());
+/// # assert!(now < Time::NEVER);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// A span of time in nanoseconds, never negative. Written `25ms`, `1.5s`, `200us`, `2min`.
+/// A span of time in nanoseconds, never negative. Written `25ms`, `1.5s`, `200us`, `2min`. Converts
+/// from and to [`Duration`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeDelta(u64);
 
@@ -35,6 +46,11 @@ impl Time {
     /// The point `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
+    }
+
+    /// The point `elapsed` after the epoch. A duration above 584 years gives [`Self::NEVER`].
+    pub const fn from_elapsed(elapsed: Duration) -> Self {
+        Self(saturating_nanos(elapsed))
     }
 
     /// Nanoseconds since the epoch.
@@ -114,6 +130,24 @@ impl TimeDelta {
     #[must_use]
     pub const fn divided_by(self, n: u64) -> Self {
         Self(self.0 / if n == 0 { 1 } else { n })
+    }
+}
+
+const fn saturating_nanos(duration: Duration) -> u64 {
+    let nanos = duration.as_nanos();
+    if nanos > u64::MAX as u128 { u64::MAX } else { nanos as u64 }
+}
+
+impl From<Duration> for TimeDelta {
+    /// The same span. A duration above 584 years gives [`TimeDelta::MAX`].
+    fn from(duration: Duration) -> Self {
+        Self(saturating_nanos(duration))
+    }
+}
+
+impl From<TimeDelta> for Duration {
+    fn from(span: TimeDelta) -> Self {
+        Self::from_nanos(span.0)
     }
 }
 
@@ -264,7 +298,20 @@ mod tests {
         assert_eq!(span.as_micros(), 1_500);
     }
 
+    #[test]
+    fn durations_beyond_64_bits_of_nanoseconds_saturate() {
+        assert_eq!(TimeDelta::from(Duration::MAX), TimeDelta::MAX);
+        assert_eq!(Time::from_elapsed(Duration::MAX), Time::NEVER);
+        assert_eq!(Time::from_elapsed(Duration::from_millis(3)), Time(3_000_000));
+    }
+
     proptest! {
+        #[test]
+        fn a_duration_converts_back_to_the_same_span(nanos: u64) {
+            let span = TimeDelta(nanos);
+            prop_assert_eq!(TimeDelta::from(Duration::from(span)), span);
+        }
+
         #[test]
         fn what_is_printed_reads_back(nanos: u64, shift in 0_u32..64) {
             let span = TimeDelta(nanos >> shift);

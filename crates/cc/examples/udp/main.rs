@@ -32,7 +32,7 @@ fn hear(
     wait: TimeDelta,
     packet: &mut [u8],
 ) -> io::Result<Option<(usize, SocketAddr)>> {
-    let wait = Duration::from_nanos(wait.as_nanos()).max(Duration::from_micros(1));
+    let wait = Duration::from(wait).max(Duration::from_micros(1));
     socket.set_read_timeout(Some(wait))?;
     match socket.recv_from(packet) {
         Err(error) if matches!(error.kind(), WouldBlock | TimedOut) => Ok(None),

@@ -78,7 +78,7 @@ impl<'a> Sender<'a> {
     }
 
     fn now(&self) -> Time {
-        Time::from_nanos(self.start.elapsed().as_nanos() as u64)
+        Time::from_elapsed(self.start.elapsed())
     }
 
     fn is_drained(&self) -> bool {
@@ -172,9 +172,9 @@ impl<'a> Sender<'a> {
         self.probe_at = now + self.probe_timeout();
 
         let oldest = self.flight.front().map_or(Time::NEVER, |packet| packet.token.send_time());
-        let mut feedback = Feedback::new(&acked, &lost, bytes(self.flight.len()), oldest);
+        let mut feedback = Feedback::new(&acked, &lost, bytes(self.flight.len()), oldest)
+            .with_unacked(bytes(self.flight.len() + self.again.len()));
         feedback.rtt = self.rtt;
-        feedback.unacked = bytes(self.flight.len() + self.again.len());
         self.cc.on_feedback(now, &feedback);
     }
 
