@@ -31,11 +31,12 @@ pub(super) enum Deviation {
 pub(super) struct Deviations(u16);
 
 impl Deviations {
-    /// All of them: what users get. The features bring historic bugs back, to test the tests.
+    /// All of them: the default. Each `uncork_mutant` brings a historic bug back, to test the tests
+    /// (`mutants.sh`).
     pub(super) const ALL: Self = Self(u16::MAX)
-        .except(cfg!(all(test, feature = "mutant-unassigned-tx-in-flight")), Deviation::AckFlight)
-        .except(cfg!(all(test, feature = "mutant-starved-max-bw")), Deviation::AdvanceEveryCycle)
-        .except(cfg!(all(test, feature = "mutant-undo-per-round")), Deviation::UndoPerEpisode);
+        .except(cfg!(uncork_mutant = "unassigned-tx-in-flight"), Deviation::AckFlight)
+        .except(cfg!(uncork_mutant = "starved-max-bw"), Deviation::AdvanceEveryCycle)
+        .except(cfg!(uncork_mutant = "undo-per-round"), Deviation::UndoPerEpisode);
     /// None: the draft to the letter.
     pub(super) const NONE: Self = Self(0);
 

@@ -260,7 +260,7 @@ impl Bbr3 {
     //= bbr-06 5.3.3.6-3 5.3.3.9-16
     fn end_probe_feedback(&mut self, sample: &RateSample) -> bool {
         self.cycle.is_bw_probe_sample = false;
-        if !cfg!(all(test, feature = "mutant-no-acks-init")) {
+        if !cfg!(uncork_mutant = "no-acks-init") {
             self.cycle.ack_phase = AckPhase::Init;
         }
         if !self.state.is_probe_bw() {
