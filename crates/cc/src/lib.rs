@@ -4,7 +4,7 @@
 //! happened and asks it for a window, a pacing rate and a burst size. A controller never reads a
 //! clock, opens a socket or allocates; time and the seed of its randomness are arguments, so equal
 //! inputs give equal decisions on every machine. The crate is `no_std` without `alloc`, has no
-//! unsafe code and needs Rust 1.93.
+//! unsafe code and needs Rust 1.85, the first with edition 2024.
 //!
 //! Byte counts are `u64` bytes of transport payload (or of whole packets: the host chooses one and
 //! keeps to it). Times and rates are those of [`units`], so that a host needs no other crate:
@@ -51,13 +51,13 @@
 //!     let release = if has_room { pacer.release(now, &control) } else { Time::NEVER };
 //!     let ack = flight.front().map_or(Time::NEVER, |oldest| oldest.send_time() + RTT);
 //!     now = release.min(ack);
-//!     if now == ack && let Some(token) = flight.pop_front() {
+//!     if now == ack {
+//!         let Some(token) = flight.pop_front() else { break };
 //!         let acked = [Acked { token, bytes: MSS }];
 //!         let oldest = flight.front().map_or(Time::NEVER, Token::send_time);
 //!         let in_flight = flight.len() as u64 * u64::from(MSS);
-//!         let mut feedback = Feedback::new(&acked, &[], in_flight, oldest);
-//!         feedback.rtt = Some(RttSample { latest: RTT, smoothed: RTT, min: RTT });
-//!         cc.on_feedback(now, &feedback);
+//!         let rtt = RttSample { latest: RTT, smoothed: RTT, min: RTT };
+//!         cc.on_feedback(now, &Feedback::new(&acked, &[], in_flight, oldest).with_rtt(rtt));
 //!     }
 //! }
 //! assert_eq!(cc.snapshot().state, "Startup");

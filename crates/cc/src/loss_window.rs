@@ -368,13 +368,12 @@ impl LossWindow {
     /// ACKs alone clock a loss-based sender, but for what it sends on trust.
     //= rfc9959 4.3.2-1
     pub(crate) fn control(&self) -> Control {
-        let cwnd = self.cwnd;
-        if let Rule::Trial(trial) = self.rule
-            && let Some(rate) = trial.pacing_rate(cwnd)
-        {
-            return Control { cwnd, pacing_rate: Some(rate), send_quantum: 2 * self.mss() };
-        }
-        Control { cwnd, pacing_rate: None, send_quantum: cwnd }
+        let rate = match self.rule {
+            Rule::Trial(trial) => trial.pacing_rate(self.cwnd),
+            _ => None,
+        };
+        let control = Control::new(self.cwnd);
+        rate.map_or(control, |rate| control.with_pacing(rate, 2 * self.mss()))
     }
 
     fn resume_phase(&self) -> Option<ResumePhase> {

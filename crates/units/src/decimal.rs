@@ -41,7 +41,7 @@ impl Decimal {
 
     /// The number `mantissa` / 10^`places`, without needless places.
     pub(crate) const fn new(mut mantissa: u128, mut places: u32) -> Self {
-        while places > 0 && mantissa.is_multiple_of(10) {
+        while places > 0 && mantissa % 10 == 0 {
             mantissa /= 10;
             places -= 1;
         }

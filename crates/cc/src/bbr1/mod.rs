@@ -161,9 +161,7 @@ impl Bbr1 {
 
     /// The first RTT sample replaces a pacing rate that was made up without one.
     fn init_pacing_from_first_rtt(&mut self, feedback: &Feedback<'_>) {
-        if let Some(rtt) = feedback.rtt
-            && !self.has_seen_rtt
-        {
+        if let Some(rtt) = feedback.rtt.filter(|_| !self.has_seen_rtt) {
             self.init_pacing_rate(Some(rtt.smoothed));
         }
     }

@@ -102,10 +102,10 @@ impl Policer {
         }
         self.state = State::Sampling(interval);
         // An interval ends when the tokens are used up, which only a loss shows.
-        if interval.rounds >= POLICER_MIN_ROUNDS
-            && reading.has_losses
-            && let Some(bw) = interval.policed_rate(reading)
-        {
+        if interval.rounds < POLICER_MIN_ROUNDS || !reading.has_losses {
+            return;
+        }
+        if let Some(bw) = interval.policed_rate(reading) {
             self.finish(bw, reading);
         }
     }

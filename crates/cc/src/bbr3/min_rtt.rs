@@ -40,9 +40,7 @@ impl MinRtt {
     //= bbr-06 5.3.4.1-1 5.3.4.3-1 5.3.4.3-2 5.5.7.2-1
     pub(super) fn update(&mut self, now: Time, rtt: Option<TimeDelta>) -> bool {
         let probe_expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
-        if let Some(rtt) = rtt
-            && (rtt < self.probe_min_delay || probe_expired)
-        {
+        if let Some(rtt) = rtt.filter(|rtt| *rtt < self.probe_min_delay || probe_expired) {
             self.probe_min_delay = rtt;
             self.probe_min_stamp = now;
         }

@@ -155,11 +155,10 @@ fn micros(span: TimeDelta) -> u32 {
 
 impl Controller for Cubic {
     fn on_sent(&mut self, now: Time, packet: SentPacket, _app: AppState) -> Token {
-        // The connection was idle until now.
-        if packet.unacked <= u64::from(packet.bytes)
-            && let Phase::Avoidance(curve) = &mut self.phase
-        {
-            curve.skip(now);
+        let was_idle = packet.unacked <= u64::from(packet.bytes);
+        match &mut self.phase {
+            Phase::Avoidance(curve) if was_idle => curve.skip(now),
+            _ => {}
         }
         self.window.on_sent(now, packet)
     }
