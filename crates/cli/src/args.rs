@@ -34,7 +34,7 @@ that cannot be written), 5 a bug, 130 interrupted.";
 
 /// Congestion control you can choose, prove and ship.
 #[derive(Debug, Parser)]
-#[command(version, before_help = EXAMPLES, after_help = EXIT_STATUS)]
+#[command(version = uncork_lab::VERSION, before_help = EXAMPLES, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

@@ -267,13 +267,23 @@ fn runs_of_something_else_are_not_mixed() {
     let below = refusal(&scratch, "merge .");
     let apart = "the runs in './out' and in './other' do not belong together: ";
     assert!(below.contains(apart), "{below}");
+}
 
+/// Results of different builds are not mixed, however alike their version numbers are.
+#[test]
+fn runs_of_another_build_are_refused() {
+    let scratch = scratch("lab-build");
+    notes(&scratch, "run small.toml -o out");
     let manifest = scratch.path("out/runs/sweep.json");
-    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace(&version, "\"version\": \"0.0.1\"")).unwrap();
+    let ours = format!("{} (build ", env!("CARGO_PKG_VERSION"));
+    assert!(text.contains(&ours), "{text}");
+    fs::write(&manifest, text.replace(&ours, &format!("{ours}f"))).unwrap();
     for line in ["run small.toml --resume -o out", "merge out"] {
-        assert!(refusal(&scratch, line).contains("its runs are of uncork 0.0.1"), "{line}");
+        let refusal = refusal(&scratch, line);
+        let theirs = format!("its runs were made by uncork {ours}f");
+        assert!(refusal.contains(&theirs), "{line}: {refusal}");
+        assert!(refusal.contains(&format!("this is uncork {ours}")), "{line}: {refusal}");
     }
 }
 

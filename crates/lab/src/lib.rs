@@ -42,3 +42,7 @@ pub use sweep::{
     SWEEP_FILES, Shard, ShardError, StateNames, SweepResults, cell_name, items, run_items,
     run_name,
 };
+
+/// The version of this program with a hash of the sources that decide its results.
+pub const VERSION: &str =
+    concat!(env!("CARGO_PKG_VERSION"), " (build ", env!("UNCORK_BUILD_ID"), ")");

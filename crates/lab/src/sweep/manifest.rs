@@ -1,19 +1,19 @@
-//! What a directory of runs says of itself: all that is needed to go on, or to merge.
+//! What a directory of runs says of itself: all that is needed to resume it or to merge it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use toml_edit::{DocumentMut, Item, Value};
 
 use super::stored::checksum;
+use crate::VERSION;
 use crate::engine::Engine;
 use crate::scenario::{Files, Scenario, ScenarioError};
 
 /// The name of its file, beside those of the runs.
 pub const MANIFEST_NAME: &str = "sweep.json";
 
-/// The scenario whose runs are in a directory, and the version that ran them.
+/// The scenario whose runs are in a directory, and the build that ran them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     schema: String,
@@ -30,34 +30,31 @@ pub struct Manifest {
     pub files: BTreeMap<String, String>,
 }
 
-/// Why a text is no manifest of this version.
-#[derive(Debug)]
+/// Why a text is no manifest of this build.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
     /// It is not the JSON of one.
+    #[error("not a manifest of runs: {0}")]
     Json(serde_json::Error),
-    /// Another version wrote it; its results may differ.
-    Version(String),
+    /// Another build made the runs; this one may get other results.
+    #[error(
+        "its runs were made by uncork {0}, this is uncork {VERSION}, and results of different \
+         builds are not mixed: use the build that made them, or run everything again in another \
+         directory"
+    )]
+    Build(String),
 }
 
-impl fmt::Display for ManifestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Json(error) => write!(f, "it is no list of runs: {error}"),
-            Self::Version(version) => write!(
-                f,
-                "its runs are of uncork {version}, this is {}; results of different versions are \
-                 not mixed",
-                env!("CARGO_PKG_VERSION")
-            ),
-        }
-    }
+/// What manifests of all builds have in common.
+#[derive(Deserialize)]
+struct Origin {
+    schema: String,
+    version: String,
 }
-
-impl std::error::Error for ManifestError {}
 
 impl Manifest {
-    const SCHEMA: &str = "uncork.sweep/1";
+    const SCHEMA: &str = "uncork.sweep/2";
 
     /// That of `scenario`, which was read with `files` and is run on `engine` by `command`.
     pub fn new(
@@ -68,7 +65,7 @@ impl Manifest {
     ) -> Self {
         Self {
             schema: Self::SCHEMA.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
             engine: engine.to_string(),
             name: scenario.name.clone(),
             command,
@@ -87,12 +84,11 @@ impl Manifest {
 
     /// Reads [`Self::to_json`].
     pub fn from_json(text: &str) -> Result<Self, ManifestError> {
-        let manifest: Self = serde_json::from_str(text).map_err(ManifestError::Json)?;
-        let ours = (Self::SCHEMA, env!("CARGO_PKG_VERSION"));
-        if (manifest.schema.as_str(), manifest.version.as_str()) != ours {
-            return Err(ManifestError::Version(manifest.version));
+        let origin: Origin = serde_json::from_str(text).map_err(ManifestError::Json)?;
+        if (origin.schema.as_str(), origin.version.as_str()) != (Self::SCHEMA, VERSION) {
+            return Err(ManifestError::Build(origin.version));
         }
-        Ok(manifest)
+        serde_json::from_str(text).map_err(ManifestError::Json)
     }
 
     /// The scenario.
@@ -224,7 +220,7 @@ mod tests {
     fn manifest(name: &str, scenario: &str, file: &str) -> Manifest {
         Manifest {
             schema: Manifest::SCHEMA.to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
             engine: "sim".to_owned(),
             name: name.to_owned(),
             command: format!("uncork lab run {name}"),
@@ -241,11 +237,17 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused() {
-        let text = manifest("a", "", "").to_json();
-        let text = text.replace(env!("CARGO_PKG_VERSION"), "0.0.1");
-        let error = Manifest::from_json(&text).unwrap_err().to_string();
-        assert!(error.starts_with("its runs are of uncork 0.0.1, this is "), "{error}");
+    fn from_json_refuses_runs_of_another_build() {
+        let other = VERSION.replace("(build ", "(build 0");
+        let text = manifest("a", "", "").to_json().replace(VERSION, &other);
+        let error = Manifest::from_json(&text).unwrap_err();
+        assert!(matches!(&error, ManifestError::Build(theirs) if *theirs == other));
+        let told = error.to_string();
+        assert!(told.contains(&other) && told.contains(VERSION), "{told}");
+        // Before builds were told apart.
+        let old = r#"{"schema": "uncork.sweep/1", "version": "0.1.0", "engine": "sim"}"#;
+        let error = Manifest::from_json(old).unwrap_err();
+        assert!(matches!(error, ManifestError::Build(theirs) if theirs == "0.1.0"));
     }
 
     #[test]
