@@ -32,9 +32,8 @@ pub(super) struct Turn(Arc<Mutex<Output>>);
 
 struct Output {
     stream: Box<dyn Stream>,
-    /// What is kept, and how much of it the stream has taken.
+    /// Bytes that the stream has not taken.
     kept: Vec<u8>,
-    taken: usize,
     is_tls: bool,
     /// Bytes that still go into small records.
     first: usize,
@@ -44,7 +43,7 @@ struct Output {
 impl Turn {
     pub(super) fn new(stream: Box<dyn Stream>, is_tls: bool) -> Self {
         let (first, last) = (FIRST_BYTES, clock::now());
-        let output = Output { stream, kept: Vec::new(), taken: 0, is_tls, first, last };
+        let output = Output { stream, kept: Vec::new(), is_tls, first, last };
         Self(Arc::new(Mutex::new(output)))
     }
 
@@ -80,25 +79,27 @@ impl Output {
         }
     }
 
-    /// Sends what is kept in pieces that are multiples of `unit`.
+    /// Sends the buffered bytes in pieces that are multiples of `unit`. Drops what the stream has taken even
+    /// if it takes no more: a stream that never takes everything must not make the buffer grow.
     fn poll_drain(&mut self, cx: &mut Context<'_>, unit: usize) -> Poll<io::Result<()>> {
-        loop {
-            let left = self.kept.len() - self.taken;
+        let mut kept = std::mem::take(&mut self.kept);
+        let mut taken = 0;
+        let drained = loop {
+            let left = kept.len() - taken;
             let whole = left - left % unit;
             if whole == 0 {
-                break;
+                break Poll::Ready(Ok(()));
             }
-            let kept = std::mem::take(&mut self.kept);
-            let wrote = self.poll_write_now(cx, &[IoSlice::new(&kept[self.taken..][..whole])]);
-            self.kept = kept;
-            match ready!(wrote)? {
-                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                wrote => self.taken += wrote,
+            match self.poll_write_now(cx, &[IoSlice::new(&kept[taken..][..whole])]) {
+                Poll::Ready(Ok(0)) => break Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(wrote)) => taken += wrote,
+                Poll::Ready(Err(error)) => break Poll::Ready(Err(error)),
+                Poll::Pending => break Poll::Pending,
             }
-        }
-        self.kept.drain(..self.taken);
-        self.taken = 0;
-        Poll::Ready(Ok(()))
+        };
+        kept.drain(..taken);
+        self.kept = kept;
+        drained
     }
 
     /// Gives the stream as much as is good for it at once.
@@ -157,7 +158,7 @@ impl AsyncWrite for Turn {
             ready!(output.poll_drain(cx, 1))?;
             return output.poll_write_now(cx, slices);
         }
-        if output.kept.len() - output.taken >= MOST {
+        if output.kept.len() >= MOST {
             ready!(output.poll_drain(cx, RECORD))?;
         }
         output.keep(slices, length);
@@ -292,6 +293,25 @@ mod tests {
         assert_eq!(write(&mut turn, b"more"), 4);
         assert!(end(&turn));
         assert_eq!(taker.writes().concat(), [&all[3..], b"more"].concat());
+    }
+
+    /// A client with a small window: the socket takes some on each wake, and never all.
+    #[test]
+    fn the_buffer_is_bounded_while_the_stream_never_takes_everything() {
+        let taker = Taker::with_room_for(0);
+        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        let frame = vec![7; RECORD + 9];
+        let mut sent = 0;
+        for _ in 0..3000 {
+            taker.has_room_for(29_000);
+            while write(&mut turn, &frame) > 0 {}
+            assert!(!end(&turn));
+            sent += taker.writes().concat().len();
+            let output = turn.output();
+            assert!(output.kept.len() < 200_000, "{} bytes after {sent}", output.kept.len());
+            assert!(output.kept.capacity() < 400_000, "{} bytes", output.kept.capacity());
+        }
+        assert_eq!(sent, 3000 * 29_000);
     }
 
     #[test]
