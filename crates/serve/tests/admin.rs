@@ -10,9 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
 
-use common::{Client, Response, Scratch, Served, content, spec};
+use common::{Client, Response, Scratch, Served, content, spec, wait_for};
 use serde_json::Value;
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
 
@@ -76,10 +75,8 @@ fn health_metrics_and_status_are_told() {
     assert!(series(&now)["bytes_acked"].as_u64() > Some(1_000_000), "{now}");
     assert_eq!(now["recent"][0]["service"]["host"], "test");
     drop(client);
-    // Whoever watches the connection sees its end a moment later.
-    while series(&status(desk))["open"] != 0 {
-        thread::sleep(Duration::from_millis(10));
-    }
+    // The observer sees the end of the connection a moment later.
+    wait_for("the end of the connection", || (series(&status(desk))["open"] == 0).then_some(()));
     served.stop();
 }
 
@@ -93,18 +90,74 @@ fn a_server_that_ends_says_so() {
     slow.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
     slow.head().expect("a head");
     let ending = thread::spawn(move || served.stop());
-    let health = loop {
-        let health = ask(desk, "/healthz");
-        if health.status != 200 {
-            break health;
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
+    let health =
+        wait_for("the drain", || Some(ask(desk, "/healthz")).filter(|it| it.status != 200));
     assert_eq!((health.status, text(&health).as_str()), (503, "draining\n"));
     assert_eq!(status(desk)["state"], "draining");
     slow.0.read_exact(&mut vec![0; 64 << 20]).expect("all of it");
     drop(slow);
     ending.join().expect("ended");
+}
+
+const POLICY: &str = r#"key = "000102030405060708090a0b0c0d0e0f"
+
+[default]
+tcp = "cubic"
+
+[[rule]]
+host = "test"
+experiment = "may"
+
+[experiment.may]
+unit = "prefix"
+share = "100%"
+salt = "1"
+
+[experiment.may.arm.all]
+weight = 1
+tcp = "reno"
+"#;
+
+/// The kernel is asked while a response is written, not only at its end.
+#[test]
+fn an_open_tcp_connection_counts_for_its_arm() {
+    const READ: usize = 5_000_000;
+    let scratch = Scratch::new();
+    scratch.write("root/large", content(64 << 20));
+    scratch.write("policy.toml", POLICY);
+    let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
+    spec.policy = Some(scratch.path("policy.toml"));
+    let served = Served::new(&spec);
+    let desk = desk(&served);
+    let series = |what: &str, is_so: &dyn Fn(&Value) -> bool| {
+        wait_for(what, || {
+            let all = status(desk)["series"].as_array().expect("series").clone();
+            all.into_iter().find(|one| one["protocol"] == "h1" && is_so(one))
+        })
+    };
+    let mut client = served.connect();
+    client.request("GET", "/policy.toml", "").expect("a response");
+    let is_over =
+        |it: &Value| it["responses"].as_array().expect("classes").iter().any(|it| it[1] == 1);
+    let looks = |it: &Value| {
+        let counts = it["rtt_ratio"].as_array().expect("counts");
+        counts.iter().filter_map(Value::as_u64).sum::<u64>()
+    };
+    let before = looks(&series("the first response", &is_over));
+    client.send(b"GET /large HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
+    client.head().expect("a head");
+    client.0.read_exact(&mut vec![0; READ]).expect("the first part");
+    // The rest is not read, so the response is not over.
+    let open =
+        series("the part that was read", &|it| it["bytes_acked"].as_u64() >= Some(READ as u64));
+    assert_eq!((&open["open"], &open["connections"]), (&1.into(), &0.into()), "{open}");
+    let labels = ["cc", "experiment", "arm"].map(|label| open[label].as_str().expect("text"));
+    assert_eq!(labels, ["reno", "may", "all"]);
+    series("more samples of the round trip", &|it| looks(it) > before + 1);
+    drop(client);
+    let over = series("the end", &|it| it["open"] == 0);
+    assert_eq!((&over["connections"], &over["broken_off"]), (&1.into(), &1.into()), "{over}");
+    served.stop();
 }
 
 #[test]

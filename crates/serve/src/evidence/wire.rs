@@ -91,6 +91,8 @@ impl Wire {
         let id = ledger.next;
         if let Some(exchange) = exchange(&mut ledger) {
             ledger.exchanges.insert(id, exchange);
+            // Who watches asks the kernel from now on, while the response is written.
+            self.changed.notify_one();
         }
         id
     }
