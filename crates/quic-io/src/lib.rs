@@ -36,4 +36,4 @@ pub use settings::{Client, Server};
 pub use socket::{Socket, SocketOptions};
 pub use stats::{DriverStats, SocketStats, Stats};
 pub use worker::Config;
-pub use workers::Workers;
+pub use workers::{Workers, WorkersHealth};

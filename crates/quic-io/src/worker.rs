@@ -43,16 +43,48 @@ impl Config {
 pub(crate) struct Shared<C> {
     pub(crate) mailbox: Mailbox<C>,
     stats: Mutex<Stats>,
+    failure: Mutex<Option<String>>,
 }
 
 impl<C> Shared<C> {
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { mailbox: Mailbox::new()?, stats: Mutex::default() })
+        Ok(Self { mailbox: Mailbox::new()?, stats: Mutex::default(), failure: Mutex::default() })
     }
 
     pub(crate) fn stats(&self) -> Stats {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Why the worker ended before it was told to.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn fail(&self, reason: String) {
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+    }
+}
+
+/// Runs `work` for the worker `index` and notes if it fails, by an error or by a panic.
+pub(crate) fn noted<C, T>(
+    workers: &[Shared<C>],
+    index: usize,
+    work: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    struct Guard<'a, C>(&'a Shared<C>);
+    impl<C> Drop for Guard<'_, C> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                self.0.fail("it panicked".to_owned());
+            }
+        }
+    }
+    let guard = Guard(&workers[index]);
+    let result = work();
+    if let Err(error) = &result {
+        guard.0.fail(error.to_string());
+    }
+    result
 }
 
 /// The clock: time is an argument everywhere below.

@@ -12,7 +12,7 @@ use crate::driver::Farewell;
 use crate::mailbox::{Mail, Mailer};
 use crate::socket::{Socket, SocketOptions};
 use crate::stats::Stats;
-use crate::worker::{Config, Shared, Worker};
+use crate::worker::{Config, Shared, Worker, noted};
 
 /// A thread for each of some sockets. Dropped, they end at once.
 pub struct Workers<C> {
@@ -20,6 +20,17 @@ pub struct Workers<C> {
     threads: Vec<JoinHandle<io::Result<Stats>>>,
     addresses: Vec<SocketAddr>,
     options: SocketOptions,
+}
+
+/// Tells whether workers still work.
+pub struct WorkersHealth<C>(Arc<[Shared<C>]>);
+
+impl<C> WorkersHealth<C> {
+    /// The workers that have failed, and why: clients that the kernel gives to their sockets get no answer.
+    pub fn failures(&self) -> Vec<(usize, String)> {
+        let all = self.0.iter().enumerate();
+        all.filter_map(|(index, shared)| Some((index, shared.failure()?))).collect()
+    }
 }
 
 /// Workers that a connection ID can name.
@@ -54,7 +65,12 @@ impl<C: Send + 'static> Workers<C> {
             let (config, make) = (config.clone(), make.clone());
             let shared = Arc::clone(&workers.shared);
             let mailer = Mailer::new(Arc::clone(&shared), index);
-            let run = move || Worker::new(index, make(mailer), socket, config, shared).run();
+            let run = move || {
+                let workers = Arc::clone(&shared);
+                noted(&workers, index, || {
+                    Worker::new(index, make(mailer), socket, config, shared).run()
+                })
+            };
             let thread = thread::Builder::new().name(format!("uncork-quic-{index}"));
             workers.threads.push(thread.spawn(run)?);
         }
@@ -96,6 +112,11 @@ impl<C: Send + 'static> Workers<C> {
     /// What a worker has done so far.
     pub fn stats(&self, worker: usize) -> Stats {
         self.shared.get(worker).map(Shared::stats).unwrap_or_default()
+    }
+
+    /// Tells whether they still work, from any thread and after they are gone.
+    pub fn health(&self) -> WorkersHealth<C> {
+        WorkersHealth(Arc::clone(&self.shared))
     }
 
     /// Begins to end all of them, see [`Self::join`]. Told again, they hurry if they are to.

@@ -12,7 +12,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use common::{Ask, Asking, Ends, Serving, Told, not_run, now, transport, until};
 use noq_proto::{ConnectionError, VarInt};
-use uncork_quic_io::{Driver, Farewell, Identity, Limits, Progress, Socket, Workers, bind};
+use uncork_quic_io::{
+    App, Arrival, Driver, Farewell, Identity, Limits, Progress, Socket, Turn, Verdict, Workers,
+    bind,
+};
 
 const LOCALHOST: &str = "127.0.0.1:0";
 
@@ -292,6 +295,44 @@ fn workers_that_are_dropped_are_gone() {
     until("a thread", || is_there() == 1);
     drop(server);
     assert_eq!(is_there(), 0);
+}
+
+/// Panics when a client comes.
+struct Panicking;
+
+impl App for Panicking {
+    type State = ();
+    type Command = ();
+
+    fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<()> {
+        panic!("as this test wants");
+    }
+    fn connected(&mut self, _: &mut Turn<'_, ()>) {}
+    fn closed(&mut self, _: &mut Turn<'_, ()>, _: &ConnectionError) {}
+}
+
+#[test]
+fn health_names_the_worker_that_panicked() {
+    let ends = ends();
+    let sockets = bind(LOCALHOST.parse().unwrap(), 2).unwrap();
+    let server = Workers::start(sockets, &ends.server_config(), |_| Panicking).unwrap();
+    let health = server.health();
+    assert_eq!(health.failures(), []);
+    let clients = clients(&ends, LOCALHOST);
+    let (tell, _told) = channel();
+    let remote = server.addresses()[0];
+    clients.tell(0, Ask { remote, bytes: 1, streams: 1, looks: true, tell });
+    until("a failure", || !health.failures().is_empty());
+    assert_eq!(health.failures().len(), 1, "{:?}", health.failures());
+}
+
+#[test]
+fn health_is_good_after_a_shutdown() {
+    let test = Test::new(&ends(), &Serving::new(&ends(), "cubic"), 2);
+    let health = test.server.health();
+    test.server.shut_down(&Farewell::at_once(VarInt::from_u32(0)));
+    test.server.join().unwrap();
+    assert_eq!(health.failures(), []);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use uncork_cc::CcSpec;
 use uncork_policy::{OriginError, PolicyError};
 
 use crate::admin::AdminAddress;
@@ -48,8 +49,12 @@ pub enum ServeError {
     RecordsName(PathBuf),
     /// Files of qlog cannot be written there.
     Qlog(PathBuf, io::Error),
-    /// They are of HTTP/3, which there is not.
-    QlogOfNothing,
+    /// Qlog was asked for without HTTP/3.
+    QlogWithoutHttp3,
+    /// A controller for QUIC was asked for without HTTP/3.
+    QuicCcWithoutHttp3(CcSpec),
+    /// A listener is to take no connections.
+    NoConnections,
     /// Plain HTTP was asked for beyond this machine.
     Plain(SocketAddr),
     /// The system does not allow it.
@@ -63,7 +68,9 @@ impl ServeError {
             self,
             Self::Plain(_)
                 | Self::RecordsName(_)
-                | Self::QlogOfNothing
+                | Self::QlogWithoutHttp3
+                | Self::QuicCcWithoutHttp3(_)
+                | Self::NoConnections
                 | Self::AdminExposed(_)
                 | Self::Certificate(..)
                 | Self::Unreadable(..)
@@ -114,10 +121,18 @@ impl fmt::Display for ServeError {
             Self::Qlog(path, error) => {
                 write!(f, "cannot write qlog into '{}': {error}", path.display())
             }
-            Self::QlogOfNothing => f.write_str(
+            Self::QlogWithoutHttp3 => f.write_str(
                 "qlog is of HTTP/3, which is not served: give a certificate and its key, or a self-signed \
                  one for trying it",
             ),
+            Self::QuicCcWithoutHttp3(cc) => write!(
+                f,
+                "'--quic-cc {cc}' needs HTTP/3: give --tls-cert and --tls-key (or --self-signed for a trial), \
+                 and no --no-http3"
+            ),
+            Self::NoConnections => {
+                f.write_str("'--connections 0' serves nobody: give at least 1")
+            }
             Self::Admin(address, error) => {
                 write!(f, "cannot listen for operators on {address}: {error}")
             }

@@ -16,12 +16,14 @@ mod identity;
 mod limits;
 mod quic;
 mod server;
+mod shared;
 pub mod site;
 mod sources;
 mod spec;
 mod swap;
 mod tcp;
 mod timing;
+mod writable;
 
 pub use admin::{AdminAddress, AdminSpec};
 pub use error::ServeError;

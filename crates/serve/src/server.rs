@@ -2,27 +2,24 @@
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use http::HeaderValue;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio_rustls::TlsAcceptor;
-use uncork_flow::FlowRecord;
 use uncork_policy::Policy;
 
-use crate::admin::{self, AdminAddress, AdminSpec, Bound};
+use crate::admin::{self, AdminAddress, AdminService, AdminSpec, Bound};
 use crate::choice::Chooser;
 use crate::clock;
 use crate::error::ServeError;
 use crate::evidence::{Evidence, Metrics, Records, RecordsSummary, Writer};
-use crate::limits::Limits;
 use crate::quic::{self, Accepting, QlogFiles, QlogWriter};
-use crate::site::Site;
+use crate::shared::{Shared, Stop};
 use crate::sources::{Reloaded, Sources, described};
-use crate::spec::{Prepared, ServerSpec};
+use crate::spec::{Prepared, ServerSpec, runtime};
 use crate::swap::Swap;
 use crate::tcp::{self, Accepted, Bound as TcpBound, Listening};
 
@@ -36,6 +33,8 @@ pub struct Server {
     listening: Vec<Listening>,
     listeners: Vec<JoinHandle<()>>,
     quic: Vec<quic::Listener>,
+    /// Failed workers of QUIC that [`Self::problem`] has reported.
+    failures_reported: AtomicUsize,
     stop: watch::Sender<Option<Instant>>,
     records: Option<Records>,
     metrics: Option<Arc<Metrics>>,
@@ -51,38 +50,6 @@ pub struct Server {
 struct Admin {
     address: AdminAddress,
     task: JoinHandle<()>,
-}
-
-/// When to end: `None` while there is no reason to.
-pub(crate) type Stop = watch::Receiver<Option<Instant>>;
-
-/// What all connections share.
-pub(crate) struct Shared {
-    pub(crate) site: Arc<Site>,
-    pub(crate) tls: Option<TlsAcceptor>,
-    pub(crate) limits: Limits,
-    pub(crate) evidence: Option<Arc<Evidence>>,
-    pub(crate) qlog: Option<QlogFiles>,
-    pub(crate) epoch: Instant,
-    connections: AtomicU32,
-}
-
-impl Shared {
-    /// Whether anybody wants to know of responses.
-    pub(crate) fn has_evidence(&self) -> bool {
-        self.evidence.is_some()
-    }
-
-    /// Tells what became of a response.
-    pub(crate) fn leave(&self, record: FlowRecord) {
-        if let Some(evidence) = &self.evidence {
-            evidence.leave(record);
-        }
-    }
-
-    pub(crate) fn next_connection(&self) -> u32 {
-        self.connections.fetch_add(1, Ordering::Relaxed)
-    }
 }
 
 impl Server {
@@ -121,12 +88,12 @@ impl Server {
             connections: AtomicU32::new(0),
         });
         let (stop, stopped) = watch::channel(None);
-        let admin = administer(admin, shared.evidence.as_ref(), &stopped, &runtime);
         let mut server = Self {
             runtime,
             listening: Vec::new(),
             listeners: Vec::new(),
             quic: Vec::new(),
+            failures_reported: AtomicUsize::new(0),
             stop,
             records,
             metrics,
@@ -134,7 +101,7 @@ impl Server {
             qlog,
             policy,
             sources,
-            admin,
+            admin: None,
         };
         for (((tcp, udp), spec), (bound, sockets)) in
             choosers.into_iter().zip(&spec.listeners).zip(bound)
@@ -145,6 +112,7 @@ impl Server {
                 server.serve_quic(&shared, (&name, udp), address, sockets, quic.clone())?;
             }
         }
+        server.admin = admin.and_then(|bound| server.serve_admin(bound, stopped));
         server.note_policy();
         Ok(server)
     }
@@ -183,6 +151,17 @@ impl Server {
         self.quic.push(quic::Listener::start(sockets, accepting)?);
         self.listening.push(Listening { address, cc, is_tls: true, protocols: "h3" });
         Ok(())
+    }
+
+    /// Answers operators from now on.
+    fn serve_admin(&self, bound: Bound, stop: Stop) -> Option<Admin> {
+        let metrics = Arc::clone(self.metrics.as_ref()?);
+        let quic = self.quic.iter().map(quic::Listener::health).collect();
+        let address = bound.address().ok()?;
+        let is_loopback = bound.is_loopback();
+        let service = AdminService { metrics, stop, quic, is_loopback };
+        let task = self.runtime.spawn(admin::serve(bound, service));
+        Some(Admin { address, task })
     }
 
     /// Where it listens, in the order asked for; over QUIC behind each over TCP.
@@ -244,10 +223,19 @@ impl Server {
         }
     }
 
-    /// Why records are being lost, once for each time that this begins, or qlog.
+    /// A problem that the operator has not been told of: a worker of HTTP/3 that has failed, records or qlog
+    /// that are being lost.
     pub fn problem(&self) -> Option<String> {
         let records = self.records.as_ref().and_then(|records| records.tally().problem());
-        records.or_else(|| self.qlog.as_ref()?.problem())
+        self.failed_worker().or(records).or_else(|| self.qlog.as_ref()?.problem())
+    }
+
+    /// All workers that have failed, whenever there is one more.
+    fn failed_worker(&self) -> Option<String> {
+        let failures: Vec<String> =
+            self.quic.iter().flat_map(|it| it.health().failures()).collect();
+        let before = self.failures_reported.swap(failures.len(), Ordering::Relaxed);
+        (failures.len() > before).then(|| failures.join("; "))
     }
 
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
@@ -275,30 +263,11 @@ impl Server {
     }
 }
 
-pub(crate) fn runtime() -> Result<Runtime, ServeError> {
-    let runtime = Builder::new_multi_thread().enable_all().thread_name("serve").build();
-    runtime.map_err(|error| ServeError::System("start threads", error))
-}
-
-/// Nothing is observed for nobody.
+/// Skips telemetry when neither records nor an admin endpoint are configured.
 fn evidence(spec: &ServerSpec) -> Result<(Option<Arc<Evidence>>, Option<Writer>), ServeError> {
     if spec.records.is_none() && spec.admin.is_none() {
         return Ok((None, None));
     }
     let (evidence, writer) = Evidence::open(spec.records.as_ref())?;
     Ok((Some(Arc::new(evidence)), writer))
-}
-
-/// Answers operators from now on.
-fn administer(
-    bound: Option<Bound>,
-    evidence: Option<&Arc<Evidence>>,
-    stop: &Stop,
-    runtime: &Runtime,
-) -> Option<Admin> {
-    let (bound, evidence) = bound.zip(evidence)?;
-    let address = bound.address().ok()?;
-    let metrics = Arc::clone(evidence.metrics());
-    let task = runtime.spawn(admin::serve(bound, metrics, stop.clone()));
-    Some(Admin { address, task })
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use uncork_policy::{Origins, Policy, Settings};
 
@@ -15,8 +16,7 @@ use crate::error::ServeError;
 use crate::evidence::RecordsSpec;
 use crate::identity::Identity;
 use crate::limits::Limits;
-use crate::quic;
-use crate::server::runtime;
+use crate::quic::{self, QlogFiles};
 use crate::site::{Site, SiteOptions};
 use crate::sources::Sources;
 use crate::swap::Swap;
@@ -55,8 +55,8 @@ pub struct ServerSpec {
 }
 
 impl ServerSpec {
-    /// Finds out whether it can be served here, but for the addresses being free, and tells what of the
-    /// policy holds for nobody.
+    /// Finds out whether it can be served here and now: files, addresses, records, qlog. Leaves nothing
+    /// behind. Gives the warnings about the policy.
     ///
     /// # Errors
     ///
@@ -66,7 +66,12 @@ impl ServerSpec {
         // Sockets of tokio's need its runtime.
         let runtime = runtime()?;
         let _context = runtime.enter();
-        self.listeners.iter().try_for_each(|listener| listener.socket().map(drop))?;
+        // Together, as two of them may want the same address.
+        let bound = self.listeners.iter().map(|listener| prepared.bind(listener));
+        let _listeners = bound.collect::<Result<Vec<_>, _>>()?;
+        let _admin = self.admin.as_ref().map(AdminSpec::listen).transpose()?;
+        self.records.as_ref().map(RecordsSpec::check).transpose()?;
+        self.qlog.as_deref().map(QlogFiles::check).transpose()?;
         Ok(self.doubts(prepared.policy.as_deref()))
     }
 
@@ -83,6 +88,9 @@ impl ServerSpec {
         {
             return Err(ServeError::Plain(*exposed));
         }
+        if self.limits.connections == 0 {
+            return Err(ServeError::NoConnections);
+        }
         let site = Site::open(&self.root, self.site.clone())?;
         let mut sources = Sources::default();
         let certificates = sources.certificates(&self.identity, &addresses)?;
@@ -91,12 +99,20 @@ impl ServerSpec {
         let server = |certificates| quic::server(certificates, &self.limits, epoch);
         let quic = certificates.filter(|_| self.http3).map(server).transpose()?;
         if self.qlog.is_some() && quic.is_none() {
-            return Err(ServeError::QlogOfNothing);
+            return Err(ServeError::QlogWithoutHttp3);
+        }
+        if let (None, Some(cc)) = (&quic, self.listeners.iter().find_map(|it| it.quic_cc)) {
+            return Err(ServeError::QuicCcWithoutHttp3(cc));
         }
         let policy = self.policy.as_deref().map(|path| sources.policy(path)).transpose()?;
         let origins = sources.origins(&self.geo)?;
         Ok(Prepared { site, tls, quic, policy, origins, sources, epoch })
     }
+}
+
+pub(crate) fn runtime() -> Result<Runtime, ServeError> {
+    let runtime = Builder::new_multi_thread().enable_all().thread_name("serve").build();
+    runtime.map_err(|error| ServeError::System("start threads", error))
 }
 
 /// What there must be before anything listens.

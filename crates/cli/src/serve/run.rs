@@ -157,7 +157,7 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         identity,
         http3: !args.no_http3,
         plain_anywhere: args.plain,
-        limits: Limits { connections: args.connections.max(1) as usize, ..Limits::default() },
+        limits: Limits { connections: args.connections as usize, ..Limits::default() },
         records: args.records.as_ref().map(|path| RecordsSpec {
             path: path.clone(),
             every: Duration::from_nanos(args.records_every.as_nanos()),

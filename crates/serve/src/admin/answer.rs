@@ -8,16 +8,18 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, heade
 
 use super::page;
 use crate::evidence::{METRICS_TYPE, Metrics};
-use crate::server::Stop;
+use crate::quic::QuicHealth;
+use crate::shared::Stop;
 use crate::site::SiteBody;
 
-/// What answers them.
-#[derive(Debug)]
-pub(super) struct Desk {
-    pub(super) metrics: Arc<Metrics>,
-    pub(super) stop: Stop,
-    /// Only programs of this machine come here, browsers among them.
-    pub(super) is_loopback: bool,
+/// Answers requests of operators.
+pub(crate) struct AdminService {
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) stop: Stop,
+    /// The workers of HTTP/3, by listener.
+    pub(crate) quic: Vec<QuicHealth>,
+    /// Only programs of this machine reach it, browsers among them.
+    pub(crate) is_loopback: bool,
 }
 
 /// What there is to be had.
@@ -27,7 +29,7 @@ struct Found {
     text: Bytes,
 }
 
-impl Desk {
+impl AdminService {
     pub(super) fn answer<B>(&self, request: &Request<B>) -> Response<SiteBody> {
         let is_head = *request.method() == Method::HEAD;
         let found = if self.is_misled(request) {
@@ -79,7 +81,7 @@ impl Desk {
                 text: Bytes::from_static(page::HTML.as_bytes()),
             },
             "/healthz" if is_draining => plain(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
-            "/healthz" => plain(StatusCode::OK, "serving\n"),
+            "/healthz" => self.health(),
             "/metrics" => told(METRICS_TYPE, self.metrics.exposition()),
             "/status.json" => {
                 let status = serde_json::to_string(&self.metrics.status(is_draining));
@@ -87,6 +89,15 @@ impl Desk {
             }
             _ => plain(StatusCode::NOT_FOUND, "there are /, /healthz, /metrics, /status.json\n"),
         }
+    }
+
+    fn health(&self) -> Found {
+        let failures: Vec<String> = self.quic.iter().flat_map(QuicHealth::failures).collect();
+        if failures.is_empty() {
+            return plain(StatusCode::OK, "serving\n");
+        }
+        let text = Bytes::from(format!("failed: {}\n", failures.join("; ")));
+        Found { text, ..plain(StatusCode::SERVICE_UNAVAILABLE, "") }
     }
 }
 

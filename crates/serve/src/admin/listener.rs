@@ -59,7 +59,7 @@ impl Bound {
         }
     }
 
-    pub(super) fn is_loopback(&self) -> bool {
+    pub(crate) fn is_loopback(&self) -> bool {
         match self {
             Self::Tcp(listener) => listener.local_addr().is_ok_and(|it| it.ip().is_loopback()),
             Self::Unix(..) => false,

@@ -18,11 +18,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
 pub use self::address::{AdminAddress, AdminSpec};
-use self::answer::Desk;
+pub(crate) use self::answer::AdminService;
 pub(crate) use self::listener::Bound;
 use crate::error::ServeError;
-use crate::evidence::Metrics;
-use crate::server::Stop;
 
 /// Connections at a time; others wait.
 const CONNECTIONS: usize = 32;
@@ -40,17 +38,17 @@ impl AdminSpec {
     }
 }
 
-/// Answers whoever comes to `bound`, until it is aborted.
-pub(crate) async fn serve(bound: Bound, metrics: Arc<Metrics>, stop: Stop) {
-    let desk = Arc::new(Desk { metrics, stop, is_loopback: bound.is_loopback() });
+/// Answers requests that come to `bound`, until it is aborted.
+pub(crate) async fn serve(bound: Bound, service: AdminService) {
+    let service = Arc::new(service);
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
         match bound.accept().await {
             Ok(stream) => {
-                let desk = Arc::clone(&desk);
+                let service = Arc::clone(&service);
                 tokio::spawn(async move {
-                    let _over = timeout(CONNECTION, talk(stream, desk)).await;
+                    let _over = timeout(CONNECTION, talk(stream, service)).await;
                     drop(permit);
                 });
             }
@@ -60,9 +58,9 @@ pub(crate) async fn serve(bound: Bound, metrics: Arc<Metrics>, stop: Stop) {
 }
 
 /// Its errors are the client's.
-async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, desk: Arc<Desk>) {
+async fn talk(stream: impl AsyncRead + AsyncWrite + Unpin, service: Arc<AdminService>) {
     let answer = service_fn(move |request| {
-        let response = desk.answer(&request);
+        let response = service.answer(&request);
         async move { Ok::<_, std::convert::Infallible>(response) }
     });
     let mut http = http1::Builder::new();

@@ -20,7 +20,7 @@ use super::ledger::Ledger;
 use super::listener::NO_ERROR;
 use super::steering::Steering;
 use crate::evidence::Labels;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::timing::Timing;
 
 /// A client that was told to go and has acknowledged everything may still be reading: what it has not

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use noq_proto::{IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
 use tokio::runtime;
-use uncork_quic_io::{Config, Farewell, Identity, Server, Workers};
+use uncork_quic_io::{Config, Farewell, Identity, Server, Workers, WorkersHealth};
 
 use super::app::App;
 use super::tls;
@@ -17,7 +17,7 @@ use crate::choice::Chooser;
 use crate::error::ServeError;
 use crate::identity::Certificates;
 use crate::limits::Limits;
-use crate::server::Shared;
+use crate::shared::Shared;
 
 /// What a client may send before it is taken: requests are small.
 const STREAM_WINDOW: u32 = 64 * 1024;
@@ -50,6 +50,23 @@ pub(crate) struct Listener(Workers<()>);
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Listener").field(&self.0.addresses()).finish()
+    }
+}
+
+/// Whether the workers of a listener still work.
+pub(crate) struct QuicHealth {
+    address: Option<SocketAddr>,
+    workers: WorkersHealth<()>,
+}
+
+impl QuicHealth {
+    /// A sentence for each worker that has failed.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        let address = self.address.map_or_else(String::new, |address| format!(" on {address}"));
+        let failures = self.workers.failures().into_iter();
+        failures
+            .map(|(worker, reason)| format!("HTTP/3 worker {worker}{address} has failed: {reason}"))
+            .collect()
     }
 }
 
@@ -92,6 +109,12 @@ impl Listener {
         config.limits.connections = limits.connections.div_ceil(sockets.len().max(1));
         let make = move |mailer| App::new(accepting.clone(), mailer);
         Workers::start(sockets, &config, make).map(Self).map_err(failed)
+    }
+
+    /// Tells whether all workers still work.
+    pub(crate) fn health(&self) -> QuicHealth {
+        let address = self.0.addresses().first().copied();
+        QuicHealth { address, workers: self.0.health() }
     }
 
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.

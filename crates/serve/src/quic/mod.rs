@@ -16,5 +16,5 @@ mod qlog;
 mod steering;
 mod tls;
 
-pub(crate) use listener::{Accepting, Listener, bind, server};
+pub(crate) use listener::{Accepting, Listener, QuicHealth, bind, server};
 pub(crate) use qlog::{QlogFiles, QlogWriter};

@@ -18,6 +18,7 @@ use uncork_units::Time;
 
 use crate::clock;
 use crate::error::ServeError;
+use crate::writable;
 
 /// Files that a server writes. Connections beyond them have none.
 const FILES: u64 = 1000;
@@ -81,9 +82,8 @@ impl QlogFiles {
     pub(crate) fn open(directory: &Path) -> Result<(Self, QlogWriter), ServeError> {
         let failed = |error| ServeError::Qlog(directory.to_owned(), error);
         fs::create_dir_all(directory).map_err(failed)?;
-        // Whether it may be written to is better known now.
-        let trial = directory.join(".uncork-qlog");
-        fs::write(&trial, "").and_then(|()| fs::remove_file(&trial)).map_err(failed)?;
+        // Fail at the start, not at the first connection.
+        writable::takes_files(directory).map_err(failed)?;
         let (sender, receiver) = sync_channel(WAITING);
         let files = Self { sender, state: Arc::default() };
         let (state, directory) = (Arc::clone(&files.state), directory.to_owned());
@@ -91,6 +91,12 @@ impl QlogFiles {
         let thread = thread.spawn(move || write_all(&directory, &receiver, &state));
         let thread = thread.map_err(|error| ServeError::System("start threads", error))?;
         Ok((files.clone(), QlogWriter { thread, files }))
+    }
+
+    /// Finds out whether [`Self::open`] would succeed, and leaves nothing behind.
+    pub(crate) fn check(directory: &Path) -> Result<(), ServeError> {
+        let failed = |error| ServeError::Qlog(directory.to_owned(), error);
+        writable::directory(directory).map_err(failed)
     }
 
     /// What writes down a connection of this number, whose times count from `epoch`.

@@ -23,7 +23,7 @@ use crate::choice::Chooser;
 use crate::clock;
 use crate::evidence::{Ends, Labels, Observer, Socket, Wire};
 use crate::limits::Limits;
-use crate::server::{Shared, Stop};
+use crate::shared::{Shared, Stop};
 
 /// How long a client that was told to go may take.
 const FAREWELL: Duration = Duration::from_secs(1);

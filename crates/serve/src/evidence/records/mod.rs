@@ -16,6 +16,7 @@ use self::lines::Lines;
 pub(crate) use self::queue::{Records, Tally, Writer};
 use self::rotating::Rotating;
 use crate::error::ServeError;
+use crate::writable;
 
 /// Where records go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,27 @@ impl RecordsSpec {
         Self { path: path.into(), every: Duration::from_mins(5), rows: 50_000 }
     }
 
+    /// Finds out whether [`Self::open`] would succeed, and leaves nothing behind.
+    pub(crate) fn check(&self) -> Result<(), ServeError> {
+        let writable = if self.is_directory() {
+            writable::directory(&self.path)
+        } else {
+            self.check_name()?;
+            writable::file(&self.path)
+        };
+        writable.map_err(|error| ServeError::Records(self.path.clone(), error))
+    }
+
+    /// Parquet takes a directory.
+    fn check_name(&self) -> Result<(), ServeError> {
+        match self.path.extension() {
+            Some(extension) if extension == "parquet" => {
+                Err(ServeError::RecordsName(self.path.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn is_directory(&self) -> bool {
         self.path.is_dir() || self.path.as_os_str().as_encoded_bytes().ends_with(b"/")
     }
@@ -55,9 +77,8 @@ impl RecordsSpec {
         let failed = |error| ServeError::Records(self.path.clone(), error);
         let sink: Box<dyn Sink> = if self.is_directory() {
             Box::new(Rotating::open(self).map_err(failed)?)
-        } else if self.path.extension().is_some_and(|extension| extension == "parquet") {
-            return Err(ServeError::RecordsName(self.path.clone()));
         } else {
+            self.check_name()?;
             Box::new(Lines::open(&self.path).map_err(failed)?)
         };
         queue::start(sink).map_err(failed)

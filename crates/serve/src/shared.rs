@@ -1,0 +1,48 @@
+//! State that all connections of a server share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
+use uncork_flow::FlowRecord;
+
+use crate::evidence::Evidence;
+use crate::limits::Limits;
+use crate::quic::QlogFiles;
+use crate::site::Site;
+
+/// When to end; `None` while the server accepts requests.
+pub(crate) type Stop = watch::Receiver<Option<Instant>>;
+
+/// What connections of all listeners use.
+pub(crate) struct Shared {
+    pub(crate) site: Arc<Site>,
+    pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) limits: Limits,
+    pub(crate) evidence: Option<Arc<Evidence>>,
+    pub(crate) qlog: Option<QlogFiles>,
+    pub(crate) epoch: Instant,
+    /// Connections accepted so far.
+    pub(crate) connections: AtomicU32,
+}
+
+impl Shared {
+    /// Whether records or metrics are configured.
+    pub(crate) fn has_evidence(&self) -> bool {
+        self.evidence.is_some()
+    }
+
+    /// Counts the record and writes it, if that is configured.
+    pub(crate) fn leave(&self, record: FlowRecord) {
+        if let Some(evidence) = &self.evidence {
+            evidence.leave(record);
+        }
+    }
+
+    /// The number of a connection that was just accepted.
+    pub(crate) fn next_connection(&self) -> u32 {
+        self.connections.fetch_add(1, Ordering::Relaxed)
+    }
+}
