@@ -86,7 +86,7 @@ impl Server {
         let target = format!("https://{}/{file}", self.address).parse().expect("a URL");
         let patience = TimeDelta::from_secs(20);
         let connect =
-            ConnectSpec { version: Some(version), trust: Trust::Anybody, to: None, patience };
+            ConnectSpec { version: Some(version), trust: Trust::Anybody, to: Vec::new(), patience };
         let connections = Connections::Kept;
         let spec = GetSpec {
             connect,

@@ -16,6 +16,7 @@ use uncork_units::TimeDelta;
 use crate::clock::{instant, span};
 use crate::connection::{Connection, Version};
 use crate::error::{ClientError, chain};
+use crate::eyeballs;
 use crate::quic::Quic;
 use crate::target::Target;
 use crate::tls::{self, Trust};
@@ -31,9 +32,9 @@ pub struct ConnectSpec {
     pub version: Option<Version>,
     /// Whose certificates are believed.
     pub trust: Trust,
-    /// Where to connect to, whatever the name of the host says.
-    pub to: Option<SocketAddr>,
-    /// How long to wait for anything to come.
+    /// Addresses to connect to instead of those that the host's name resolves to, unless empty.
+    pub to: Vec<SocketAddr>,
+    /// How long to wait for anything to come. Each address has that long to answer.
     pub patience: TimeDelta,
 }
 
@@ -41,7 +42,7 @@ impl Default for ConnectSpec {
     /// What the server prefers, the authorities of this machine, 30 s.
     fn default() -> Self {
         let patience = TimeDelta::from_secs(30);
-        Self { version: None, trust: Trust::System, to: None, patience }
+        Self { version: None, trust: Trust::System, to: Vec::new(), patience }
     }
 }
 
@@ -52,7 +53,7 @@ pub struct Setup {
     pub peer: SocketAddr,
     /// Until the name had an address.
     pub resolve: TimeDelta,
-    /// From then until TCP was connected.
+    /// From then until TCP or QUIC was connected, attempts at other addresses included.
     pub connect: TimeDelta,
     /// From then until TLS was, if it was asked for.
     pub tls: Option<TimeDelta>,
@@ -105,17 +106,14 @@ impl Connector {
         let addresses = self.patiently(self.resolve(target)).await?;
         let resolve = span(began.elapsed());
         if let Some(quic) = &self.quic {
-            let dial = async |address| {
-                let began = instant();
-                let connection = quic.connect(address, &target.host).await?;
-                Ok((connection, span(began.elapsed())))
-            };
-            let ((connection, connect), peer) = self.first(target, &addresses, dial).await?;
+            let dial = |address| quic.connect(address, &target.host);
+            let (connection, peer) = self.first(target, &addresses, dial).await?;
+            let connect = span(began.elapsed()) - resolve;
             return Ok((connection, Setup { peer, resolve, connect, tls: None }));
         }
         let (stream, peer) = self.first(target, &addresses, dial).await?;
-        let connect = TimeDelta::from_nanos(span(began.elapsed()).as_nanos() - resolve.as_nanos());
-        // What waits for the end of a packet would be the request itself.
+        let connect = span(began.elapsed()) - resolve;
+        // Nagle's algorithm would delay the request.
         stream.set_nodelay(true).map_err(ClientError::System)?;
         let Some(config) = self.tls.as_ref().filter(|_| target.is_tls) else {
             let version = self.spec.version.unwrap_or(Version::Http1);
@@ -137,35 +135,30 @@ impl Connector {
     }
 
     async fn resolve(&self, target: &Target) -> Result<Vec<SocketAddr>, ClientError> {
-        if let Some(address) = self.spec.to {
-            return Ok(vec![address]);
+        if !self.spec.to.is_empty() {
+            return Ok(self.spec.to.clone());
         }
         let failed = |error| ClientError::Resolve { host: target.host.clone(), error };
         let found = lookup_host((target.host.as_str(), target.port)).await.map_err(failed)?;
         let found: Vec<_> = found.collect();
-        if found.is_empty() {
-            return Err(failed(io::Error::other("it has none")));
-        }
-        Ok(found)
+        if found.is_empty() { Err(no_address(target)) } else { Ok(found) }
     }
 
-    /// What `dial` makes of the first of `addresses` that answers, and which one that is.
+    /// A connection that `dial` makes to one of `addresses`, and which one that is.
     async fn first<T, D: Future<Output = Result<T, ClientError>>>(
         &self,
         target: &Target,
         addresses: &[SocketAddr],
         dial: impl Fn(SocketAddr) -> D,
     ) -> Result<(T, SocketAddr), ClientError> {
-        let error = io::Error::other("it has no address");
-        let mut last = ClientError::Resolve { host: target.host.clone(), error };
-        for address in addresses {
-            match self.patiently(dial(*address)).await {
-                Ok(dialled) => return Ok((dialled, *address)),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
+        let made = eyeballs::race(addresses, |address| self.patiently(dial(address))).await;
+        made.unwrap_or_else(|| Err(no_address(target)))
     }
+}
+
+fn no_address(target: &Target) -> ClientError {
+    let error = io::Error::other("it has none");
+    ClientError::Resolve { host: target.host.clone(), error }
 }
 
 async fn dial(address: SocketAddr) -> Result<TcpStream, ClientError> {

@@ -12,6 +12,7 @@ mod cmcd;
 mod connect;
 mod connection;
 mod error;
+mod eyeballs;
 mod fetch;
 mod get;
 mod line;

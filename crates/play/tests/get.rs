@@ -4,7 +4,7 @@
 mod common;
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -170,11 +170,45 @@ fn the_address_may_be_another_than_the_name_says() {
         talk.answer(&head, 4);
     });
     let mut spec = spec(&["http://nowhere.invalid:81/file?a=b"]);
-    spec.connect.to = Some(server.address);
+    spec.connect.to = vec![server.address];
     assert!(run(&spec).remove(0).problem.is_none());
     let heads = server.heads();
     assert_eq!(heads[0][0], "GET /file?a=b HTTP/1.1");
     assert_eq!(header(&heads[0], "host"), Some("nowhere.invalid:81"));
+}
+
+/// A listener whose queue is full: the kernel drops what asks for a connection.
+fn black_hole() -> (TcpListener, Vec<TcpStream>) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(300)).ok();
+    let queued = std::iter::from_fn(connect).collect();
+    (listener, queued)
+}
+
+#[test]
+fn an_address_that_does_not_answer_costs_a_quarter_of_a_second() {
+    let server = Raw::start(obliging);
+    let (listener, _queued) = black_hole();
+    let mut spec = spec(&[&server.url("/file")]);
+    spec.connect.to = vec![listener.local_addr().unwrap(), server.address];
+    let fetched = run(&spec).remove(0);
+    assert!(fetched.problem.is_none(), "{fetched:?}");
+    let setup = fetched.setup.unwrap();
+    assert_eq!(setup.peer, server.address);
+    let (least, most) = (TimeDelta::from_millis(250), TimeDelta::from_secs(5));
+    assert!((least..most).contains(&setup.connect), "{setup:?}");
+}
+
+#[test]
+fn an_address_that_refuses_costs_no_delay() {
+    let server = Raw::start(obliging);
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let mut spec = spec(&[&server.url("/file")]);
+    spec.connect.to = vec![free, free, server.address];
+    let setup = run(&spec).remove(0).setup.unwrap();
+    assert_eq!(setup.peer, server.address);
+    assert!(setup.connect < TimeDelta::from_millis(250), "{setup:?}");
 }
 
 #[test]

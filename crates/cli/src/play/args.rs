@@ -133,9 +133,9 @@ pub(super) struct TransportArgs {
     /// Version of HTTP; by default what the server prefers, and 1.1 without TLS
     #[arg(long, value_name = "VERSION", help_heading = "Transport")]
     http: Option<Http>,
-    /// Connect to this address, whatever the URL says
+    /// Connect to this address instead of the URL's; repeated, to the first that answers
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Transport")]
-    connect: Option<SocketAddr>,
+    connect: Vec<SocketAddr>,
     /// Trust the certificates in FILE (PEM), instead of this machine's authorities
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     ca: Option<PathBuf>,
@@ -206,7 +206,7 @@ impl TransportArgs {
             Some(file) => Trust::File(file.clone()),
             None => Trust::System,
         };
-        ConnectSpec { version, trust, to: self.connect, patience: self.timeout }
+        ConnectSpec { version, trust, to: self.connect.clone(), patience: self.timeout }
     }
 }
 
