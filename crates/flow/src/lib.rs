@@ -9,6 +9,7 @@ mod histogram;
 mod json;
 mod labelled;
 mod parquet;
+mod publish;
 mod record;
 #[cfg(test)]
 mod sample;
@@ -24,6 +25,7 @@ pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};
 pub use labelled::Labelled;
+pub use publish::publish;
 pub use record::{FlowRecord, ObjectRow, Playback, Quantiles, RequestRecord};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
 pub use service::{Arm, Choice, Scope, Service};

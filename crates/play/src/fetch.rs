@@ -72,12 +72,14 @@ impl Fetched {
         }
     }
 
-    /// It ended at `now`, with the digest of the body or for a reason.
+    /// Notes the digest of the body, or the failure, which came at `now`.
     pub(crate) fn end(&mut self, now: Time, result: Result<Option<String>, ClientError>) {
-        self.took = now.since(self.start);
         match result {
             Ok(digest) => self.sha256 = digest,
-            Err(error) => self.problem = Some(error),
+            Err(error) => {
+                self.took = now.since(self.start);
+                self.problem = Some(error);
+            }
         }
     }
 
@@ -114,6 +116,8 @@ pub(crate) async fn fetch(
         tell(piece.data.len() as u64);
         sink.take(&piece.data)?;
     }
+    // Writing the file to the disk is no part of the download.
+    fetched.took = ask.clock.now().since(fetched.start);
     let received = fetched.received;
     match size.filter(|size| *size != received) {
         Some(size) => Err(ClientError::Length { received, size }),

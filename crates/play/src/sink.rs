@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use ring::digest::{Context, SHA256, digest};
+use uncork_flow::publish;
 
 use crate::ClientError;
 
@@ -63,8 +64,8 @@ impl Keeping {
     }
 
     fn finish(mut self) -> Result<(), ClientError> {
-        let renamed = self.out.flush().and_then(|()| fs::rename(&self.part, &self.path));
-        renamed.map_err(|error| self.failed(error))
+        let published = self.out.flush().and_then(|()| publish(&self.part, &self.path));
+        published.map_err(|error| self.failed(error))
     }
 }
 

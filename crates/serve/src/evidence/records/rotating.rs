@@ -5,11 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use uncork_flow::{FileError, FlowRecord, Labelled, Scope, write_flows};
+use uncork_flow::{FileError, FlowRecord, Labelled, Scope, publish, write_flows};
 
 use super::stamp::stamp;
 use super::{Outcome, RecordsSpec, Sink};
 use crate::clock;
+use crate::writable;
 
 /// A directory that gets a file for each kind of record, again and again.
 pub(super) struct Rotating {
@@ -31,10 +32,8 @@ struct Table {
 impl Rotating {
     pub(super) fn open(spec: &RecordsSpec) -> io::Result<Self> {
         fs::create_dir_all(&spec.path)?;
-        // Better to know it now than in five minutes.
-        let probe = spec.path.join(format!(".uncork-{}", std::process::id()));
-        File::create(&probe)?;
-        fs::remove_file(&probe)?;
+        // Fail at the start, not in five minutes.
+        writable::takes_files(&spec.path)?;
         let most = spec.rows.max(1);
         Ok(Self {
             directory: spec.path.clone(),
@@ -87,7 +86,7 @@ impl Table {
         );
         let (part, whole) = (directory.join(format!(".{name}.part")), directory.join(name));
         let count = self.rows.len() as u64;
-        match self.write_to(&part).and_then(|()| Ok(fs::rename(&part, &whole)?)) {
+        match self.write_to(&part).and_then(|()| Ok(publish(&part, &whole)?)) {
             Ok(()) => {
                 self.rows.clear();
                 Outcome { written: count, ..Outcome::default() }

@@ -1,0 +1,40 @@
+//! Files whose name promises that they are whole.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// Gives the finished file `part` its name `whole`, in the same directory. After a loss of power there is the
+/// whole file of that name, or what was there before: the content is on the disk before the name is, and the
+/// name before this returns.
+///
+/// # Errors
+///
+/// An error of the system. `part` remains if it has not been renamed.
+pub fn publish(part: &Path, whole: &Path) -> io::Result<()> {
+    File::open(part)?.sync_all()?;
+    fs::rename(part, whole)?;
+    let directory = whole.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn publish_replaces_the_file_of_that_name() {
+        let directory = std::env::temp_dir().join(format!("uncork-publish-{}", std::process::id()));
+        fs::create_dir(&directory).expect("a directory");
+        let (part, whole) = (directory.join(".file.part"), directory.join("file"));
+        for content in ["one", "two"] {
+            fs::write(&part, content).expect("written");
+            publish(&part, &whole).expect("published");
+            assert_eq!(fs::read_to_string(&whole).expect("the file"), content);
+            assert!(!part.exists());
+        }
+        assert!(publish(&part, &whole).is_err(), "there is no part");
+        assert_eq!(fs::read_to_string(&whole).expect("the file"), "two");
+        fs::remove_dir_all(&directory).expect("removed");
+    }
+}
