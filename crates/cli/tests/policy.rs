@@ -133,3 +133,13 @@ fn help_begins_with_examples() {
     assert!(stdout("policy check --help").starts_with("Examples:\n  uncork policy check"));
     assert!(stdout("policy explain --help").starts_with("Examples:\n  uncork policy explain"));
 }
+
+#[test]
+fn explain_refuses_a_cookie_without_a_value() {
+    let scratch = Scratch::new("policy-cookie");
+    for cookie in ["uid", "=7", ""] {
+        let done = policy(&scratch, POLICY, &["explain", "policy.toml", "--cookie", cookie]);
+        assert_eq!(done.status, 2, "{cookie}");
+        assert!(done.stderr.contains("--cookie"), "{}", done.stderr);
+    }
+}

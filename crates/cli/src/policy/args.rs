@@ -91,7 +91,7 @@ pub(super) struct ExplainArgs {
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Request")]
     pub(super) header: Vec<(String, String)>,
     /// A cookie
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "Request")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = cookie, help_heading = "Request")]
     pub(super) cookie: Vec<String>,
     /// Size of the object: 3MB
     #[arg(long, help_heading = "Request")]
@@ -121,4 +121,12 @@ fn system(text: &str) -> Result<u32, String> {
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("write it as 'x-client: ios/1'")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// As a Cookie header field has it (RFC 6265 §4.2.1).
+fn cookie(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((name, _)) if !name.is_empty() => Ok(text.to_owned()),
+        _ => Err("a cookie is a name and a value: write uid=7".to_owned()),
+    }
 }
