@@ -1,30 +1,27 @@
-//! What can be wrong.
+//! Why there is no run.
 
-use std::fmt;
+use uncork_units::Time;
 
 /// Why there is no run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QuicSimError {
     /// QUIC endpoints cannot do what is described; this says what.
+    #[error("{0}")]
     Spec(String),
     /// The endpoints' cryptography cannot be set up, which is a bug.
-    Tls(rustls::Error),
-}
-
-impl fmt::Display for QuicSimError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Spec(problem) => f.write_str(problem),
-            Self::Tls(error) => write!(f, "cannot set up the endpoints' cryptography: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for QuicSimError {}
-
-impl From<rustls::Error> for QuicSimError {
-    fn from(error: rustls::Error) -> Self {
-        Self::Tls(error)
-    }
+    #[error("cannot set up the endpoints' cryptography: {0}")]
+    Tls(#[from] rustls::Error),
+    /// A flow is woken again and again, and neither sends nor receives, which is a bug.
+    #[error(
+        "flow {flow} makes no progress at {:.9} s of virtual time: its QUIC stack wakes up without end; play \
+         the scenario with --on sim, and report this scenario",
+        time.as_secs_f64()
+    )]
+    Stalled {
+        /// Index of the flow.
+        flow: u32,
+        /// When it was.
+        time: Time,
+    },
 }

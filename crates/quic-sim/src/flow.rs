@@ -19,6 +19,10 @@ use crate::server::Answering;
 const ENDPOINT_STREAM: u64 = 7 << 32;
 /// How long to wait for the last acknowledgement once all has arrived.
 const LINGER: TimeDelta = TimeDelta::from_secs(1);
+/// Turns in a row in which an end may neither send nor receive, within [`STALLED_FOR`], before the run fails:
+/// the stack asks to be woken again and again and does nothing.
+const STALLED_TURNS: u32 = 10_000;
+const STALLED_FOR: TimeDelta = TimeDelta::from_millis(1);
 /// What the client sends with: requests and acknowledgements.
 const CLIENT_CC: &str = "cubic";
 
@@ -42,8 +46,16 @@ pub(crate) struct Flow<'a> {
     pub(crate) failure: Option<ConnectionError>,
     /// When to look again at each end if nothing happens before.
     wakes: [Time; 2],
+    progress: Progress,
     /// The earliest time at which it will be looked at.
     pub(crate) scheduled: Time,
+}
+
+/// The last time that a flow sent or received a datagram, and how often it was woken since.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    at: Time,
+    turns: u32,
 }
 
 /// Packets of a flow and what became of them.
@@ -107,6 +119,7 @@ impl<'a> Flow<'a> {
             busy_since: None,
             failure: None,
             wakes: [Time::ZERO; 2],
+            progress: Progress::default(),
             scheduled: Time::NEVER,
         })
     }
@@ -117,7 +130,13 @@ impl<'a> Flow<'a> {
 
     /// A datagram arrives.
     pub(crate) fn receive(&mut self, now: Instant, to: End, data: &[u8], ecn: Ecn) {
+        self.progress.turns = 0;
         self.peers[to as usize].receive(now, data, codepoint(ecn));
+    }
+
+    /// Whether the flow is woken without end and does nothing.
+    pub(crate) fn is_stalled(&self, now: Time) -> bool {
+        self.progress.turns >= STALLED_TURNS && now.since(self.progress.at) < STALLED_FOR
     }
 
     /// Whether nothing will happen any more that counts.
@@ -144,9 +163,13 @@ impl<'a> Flow<'a> {
         &mut self,
         end: End,
         (epoch, now, warmup): (Epoch, Time, Time),
-        leave: impl FnMut(Datagram),
+        mut leave: impl FnMut(Datagram),
     ) {
         let (instant, mut wake) = (epoch.instant(now), Time::NEVER);
+        if self.progress.turns == 0 || now.since(self.progress.at) >= STALLED_FOR {
+            self.progress = Progress { at: now, turns: 0 };
+        }
+        self.progress.turns += 1;
         let peer = &mut self.peers[end as usize];
         peer.expire(instant);
         if let Some(connection) = peer.connection() {
@@ -160,9 +183,15 @@ impl<'a> Flow<'a> {
                 End::Server => self.answering.act(connection, now),
             };
         }
-        peer.send(instant, leave);
+        let turns = &mut self.progress.turns;
+        peer.send(instant, |datagram| {
+            *turns = 0;
+            leave(datagram);
+        });
         let timeout = peer.timeout().map_or(Time::NEVER, |timeout| epoch.time(timeout));
-        self.wakes[end as usize] = wake.min(timeout).max(now);
+        // Everything that was due now is done. The stack's pacer rounds a wait of less than 5 ns down to
+        // none, and earns no tokens while time stands still: the next turn lies in the future.
+        self.wakes[end as usize] = wake.min(timeout).max(now + TimeDelta::from_nanos(1));
         if end == End::Server {
             self.take_note(now);
         }

@@ -32,7 +32,7 @@ pub struct QuicRun {
 ///
 /// # Errors
 ///
-/// If QUIC endpoints cannot do what `spec` says.
+/// If QUIC endpoints cannot do what `spec` says, or if a flow makes no progress.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
     check(spec)?;
     let (identity, silent) = (Identity::new()?, Carrier::silent(spec));
@@ -47,7 +47,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
         on_the_way: Vec::new(),
         series: Vec::new(),
     };
-    run.play(stop);
+    run.play(stop)?;
     Ok(run.finish())
 }
 
@@ -101,7 +101,7 @@ struct Travelling {
 }
 
 impl Run<'_> {
-    fn play(&mut self, stop: &AtomicBool) {
+    fn play(&mut self, stop: &AtomicBool) -> Result<(), QuicSimError> {
         for (index, flow) in (0..).zip(&self.spec.flows) {
             self.wakes.push(Reverse((flow.start, index)));
         }
@@ -113,18 +113,19 @@ impl Run<'_> {
             self.now = wake.min(self.carrier.next_event()).min(sample).max(self.now);
             if self.now >= self.spec.end {
                 self.now = self.spec.end;
-                return;
+                return Ok(());
             }
             if self.now == sample {
                 self.sample();
                 sample += every.unwrap_or(TimeDelta::MAX);
             }
-            to_come -= self.step();
+            to_come -= self.step(stop)?;
         }
+        Ok(())
     }
 
-    /// Everything that happens now: how many flows are over by that.
-    fn step(&mut self) -> usize {
+    /// Everything that happens now, until `stop`: how many flows are over by that.
+    fn step(&mut self, stop: &AtomicBool) -> Result<usize, QuicSimError> {
         self.carrier.advance(self.now);
         // Their numbers are free from now on, for what is sent in answer.
         let ended: Vec<_> = (self.carrier.take_fates().into_iter())
@@ -137,13 +138,23 @@ impl Run<'_> {
             }
         }
         while let Some(Reverse((time, index))) = self.wakes.peek().copied() {
-            if time > self.now {
+            if time > self.now || stop.load(Ordering::Relaxed) {
                 break;
             }
             self.wakes.pop();
             over += usize::from(self.wake(time, index));
+            self.check_progress(index)?;
         }
-        over
+        Ok(over)
+    }
+
+    fn check_progress(&self, flow: u32) -> Result<(), QuicSimError> {
+        match &self.flows[flow as usize] {
+            Some(state) if state.is_stalled(self.now) => {
+                Err(QuicSimError::Stalled { flow, time: self.now })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// A datagram comes to its end: whether it arrives.
