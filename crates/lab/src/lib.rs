@@ -18,6 +18,7 @@ mod evaluate;
 mod figures;
 mod files;
 mod parallel;
+mod preset;
 mod run;
 mod scenario;
 mod suite;
@@ -31,6 +32,7 @@ pub use document::document;
 pub use engine::{Engine, EngineError};
 pub use evaluate::{CommandOutcome, RunCost, RunOutcome};
 pub use files::{FILE_NAMES, files};
+pub use preset::{Preset, PresetValue};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
 pub use scenario::{
     Axis, Carries, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place,

@@ -32,6 +32,7 @@ pub(super) const LINK: &[&str] = &[
 ];
 /// Keys of `[path]` and `[path.NAME]`: those of a link, and more.
 pub(super) const PATH: &[&str] = &[
+    "preset",
     "rate",
     "rate_steps",
     "trace",

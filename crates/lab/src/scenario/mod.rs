@@ -37,6 +37,11 @@ pub trait Files {
     fn read(&self, name: &str) -> Result<String, String>;
 }
 
+/// The path of the preset `name`.
+pub(crate) fn preset_path(name: &str, files: &dyn Files) -> Option<uncork_path::PathSpec> {
+    read::preset_path(name, files)
+}
+
 impl Scenario {
     /// Reads the scenario `name` from `text`. The values of `set`, by the dotted keys of their places,
     /// stand for those of the text: TOML, or a string if they are not. All cells are checked.

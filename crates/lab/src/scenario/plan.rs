@@ -26,6 +26,8 @@ pub(crate) struct PathPlan {
     /// Whether each client has links of its own.
     pub(crate) own_per_flow: bool,
     pub(crate) draws: Draws,
+    /// What a preset filled in, with its sources.
+    pub(crate) sources: Vec<String>,
 }
 
 /// What is drawn for each client.

@@ -1,10 +1,11 @@
-//! Scenario files: what they mean, and what is said of those that mean nothing.
+//! Scenario files: their meaning, and the errors of wrong ones.
 
 mod commands;
 mod common;
 mod meaning;
 mod mistakes;
 mod mutations;
+mod presets;
 mod reference;
 #[path = "../../../config/tests/texts/mod.rs"]
 mod texts;

@@ -8,12 +8,13 @@ mod flow;
 mod matrix;
 mod path;
 mod players;
+mod preset;
 mod question;
 mod rate;
 mod workload;
 
 use uncork_config::{Node, Result, Section, Value};
-use uncork_path::RateSpec;
+use uncork_path::{PathSpec, RateSpec};
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::ScenarioError;
@@ -63,7 +64,7 @@ pub(super) fn scenario(
         name: name.to_owned(),
         title: file.text("title")?,
         about: file.text("about")?,
-        assumptions: assumptions(&file)?,
+        assumptions: assumptions(&file, &cells)?,
         thresholds: uncork_config::each(&tree, "threshold", keys::THRESHOLD, |it| {
             known.threshold(it)
         })?,
@@ -87,9 +88,24 @@ pub(super) fn scenario(
     Ok(scenario)
 }
 
-fn assumptions(file: &Section<'_>) -> Result<Vec<String>> {
+/// The assumptions that the file lists, and the sources of what presets fill in.
+fn assumptions(file: &Section<'_>, cells: &[Cell]) -> Result<Vec<String>> {
     let nodes = file.read("assumptions", Node::list)?.unwrap_or_default();
-    nodes.iter().map(|node| node.text().map(str::to_owned)).collect()
+    let listed = nodes.iter().map(|node| node.text().map(str::to_owned));
+    let mut lines = listed.collect::<Result<Vec<_>>>()?;
+    for source in cells.iter().flat_map(|cell| &cell.plan.paths).flat_map(|path| &path.sources) {
+        if !lines.contains(source) {
+            lines.push(source.clone());
+        }
+    }
+    Ok(lines)
+}
+
+/// The path of the preset `name`.
+pub(super) fn preset_path(name: &str, files: &dyn Files) -> Option<PathSpec> {
+    let tree = Node::of_text(&format!("[path]\npreset = \"{name}\"")).ok()?;
+    let paths = path::paths(&tree, &[], &Context::new(files)).ok()?;
+    paths.into_iter().next().map(|path| path.spec)
 }
 
 /// What `[run]` says of all cells.

@@ -14,6 +14,7 @@ use super::super::keys;
 use super::super::plan::{Draws, PathPlan};
 use super::context::Context;
 use super::drawn::{Given, given};
+use super::preset::{Filled, filled};
 use super::rate::rate;
 
 /// The links that paths share: their names and what they are.
@@ -42,23 +43,24 @@ pub(crate) fn paths(
             .help("write [path] with rate = \"20mbit\" and rtt = \"50ms\""));
     };
     if keys::is_single_path(&entry.node) {
-        let section = Section::new("[path]", &entry.place, &entry.node, keys::PATH)?;
-        return Ok(vec![path("path", &section, links, context)?]);
+        return Ok(vec![path("path", "[path]", entry, links, context)?]);
     }
     let named = entry.node.entries().iter().map(|entry| {
         let name = format!("[path.{}]", entry.name);
-        let section = Section::new(&name, &entry.place, &entry.node, keys::PATH)?;
-        path(&entry.name, &section, links, context)
+        path(&entry.name, &name, entry, links, context)
     });
     named.collect()
 }
 
 fn path(
     name: &str,
-    section: &Section<'_>,
+    title: &str,
+    entry: &Entry,
     links: &[(String, LinkSpec)],
     context: &Context<'_>,
 ) -> Result<PathPlan> {
+    let Filled { node, sources } = filled(title, &entry.node)?;
+    let section = &Section::new(title, &entry.place, &node, keys::PATH)?;
     let link = LinkPart::read(section, context)?;
     let rtt = given(section.need("rtt", "\"50ms\"")?, |node| node.within(PathSpec::RTTS))?;
     let loss = section.read("loss", |node| given(node, loss))?;
@@ -85,7 +87,7 @@ fn path(
         aggregation: section.read("aggregation", aggregation)?,
         link: link.spec.clone(),
     };
-    let plan = PathPlan { name: name.to_owned(), spec, own_per_flow, draws };
+    let plan = PathPlan { name: name.to_owned(), spec, own_per_flow, draws, sources };
     check(&plan, section)?;
     Ok(plan)
 }

@@ -1,0 +1,84 @@
+//! Paths that start from a preset.
+
+use uncork_config::{Entry, Node, Place, Result, Value};
+
+use super::super::ScenarioError;
+use crate::preset::{Preset, PresetValue};
+
+/// Keys of which a link has one.
+const RATES: [&str; 3] = ["rate", "trace", "lte"];
+
+/// A path's table with the values of its preset, and where they come from.
+pub(crate) struct Filled {
+    pub(crate) node: Node,
+    /// For each value of the preset that is used, the value and its source.
+    pub(crate) sources: Vec<String>,
+}
+
+/// The table at `node`, called `name` in messages, with what its `preset` adds. Its own keys override
+/// those of the preset.
+pub(crate) fn filled(name: &str, node: &Node) -> Result<Filled> {
+    let mut filled = Filled { node: node.clone(), sources: Vec::new() };
+    let Some(given) = node.get("preset") else { return Ok(filled) };
+    let preset = find(given)?;
+    for PresetValue { key, source, node } in &preset.values {
+        if is_overridden(&filled.node, key, node) {
+            continue;
+        }
+        add(&mut filled.node, key, node, &given.place);
+        let value = filled.node.get(key).map(Node::label).unwrap_or_default();
+        filled.sources.push(format!("{name} {key} = {value}, preset {}: {source}", preset.name));
+    }
+    Ok(filled)
+}
+
+fn find(given: &Node) -> Result<Preset> {
+    let name = given.text()?;
+    Preset::find(name).ok_or_else(|| {
+        let presets = Preset::all();
+        ScenarioError::new(&given.place, format!("unknown preset `{name}`"))
+            .nearest(name, presets.iter().map(|preset| preset.name.as_str()))
+            .note("`uncork lab presets` lists the presets")
+    })
+}
+
+/// Whether `table` has a value in place of the preset's `node` at `key`. Two tables are merged.
+fn is_overridden(table: &Node, key: &str, node: &Node) -> bool {
+    let is_table = |node: &Node| matches!(node.value, Value::Table(_));
+    match table.get(key) {
+        Some(own) => !(is_table(own) && is_table(node)),
+        None => RATES.contains(&key) && RATES.iter().any(|rate| table.get(rate).is_some()),
+    }
+}
+
+/// Puts `node` at `key` of `table`, as if it stood at `place`; into a table that stands there go only
+/// the keys that it lacks.
+fn add(table: &mut Node, key: &str, node: &Node, place: &Place) {
+    if let Some(own) = table.get_mut(key) {
+        for entry in node.entries() {
+            if !is_overridden(own, &entry.name, &entry.node) {
+                add(own, &entry.name, &entry.node, place);
+            }
+        }
+    } else if let Value::Table(entries) = &mut table.value {
+        let (name, place) = (key.to_owned(), place.clone());
+        entries.push(Entry { name, node: placed(node, &place), place });
+    }
+}
+
+/// `node` as if all of it stood at `place`.
+fn placed(node: &Node, place: &Place) -> Node {
+    let value = match &node.value {
+        Value::List(nodes) => Value::List(nodes.iter().map(|node| placed(node, place)).collect()),
+        Value::Table(entries) => {
+            let entry = |entry: &Entry| Entry {
+                name: entry.name.clone(),
+                place: place.clone(),
+                node: placed(&entry.node, place),
+            };
+            Value::Table(entries.iter().map(entry).collect())
+        }
+        other => other.clone(),
+    };
+    Node { place: place.clone(), value }
+}
