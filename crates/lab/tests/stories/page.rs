@@ -12,16 +12,18 @@ pub(crate) const REMEDY: &str =
 const INTRODUCTION: &str = "\
 # What others published, and what is measured here
 
-Every built-in scenario tells a story that somebody published, and runs it again. Each row below is one
-figure: as it was published, what the scenario measures in its place, and whether both agree, as far as
-the publication says enough to judge. Where they do not, the last column says why, or that it is not
-known. What had to be assumed, and what the scenario is about, stands in its file: `uncork lab show NAME`.
+Each built-in scenario repeats a published experiment. Each row below is one figure: the published value,
+the value measured here, and whether they agree. The verdict is empty where the publication does not say
+enough to judge. The comment says why values differ, or that the reason is not known. `uncork lab show NAME`
+prints a scenario with its assumptions.
 
-`UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` measures everything and writes this
-page; it takes some minutes. No figure here is written by hand.
+Read "agrees" with care: where a source gives a direction and no size, the range is wide.
+
+`UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` measures everything and writes this page,
+in some minutes. No figure here is written by hand.
 ";
 
-const HEADER: [&str; 5] = ["", "published", "here", "", "what is to be said"];
+const HEADER: [&str; 5] = ["", "published", "here", "", "comment"];
 
 /// Whether the page is to be written, not compared: `UPDATE_DOCS=1`.
 pub(crate) fn is_update() -> bool {
@@ -61,7 +63,7 @@ fn row(published: &lab::Published) -> [String; 5] {
     [what, &with_source(published, source), measured, verdict, note].map(plain)
 }
 
-/// What a scenario's file says of a row: what it is, what was published, and what is to be said.
+/// What the scenario's file has of a row: the name, the published value, and the comment.
 pub(crate) fn said(published: &Published) -> [String; 3] {
     let Published { what, value, source, note, .. } = published;
     [what, &with_source(value, source), note].map(|cell| plain(cell))
