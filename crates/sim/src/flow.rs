@@ -30,6 +30,10 @@ impl Downstream {
         Self::Data { segment, queued_for: TimeDelta::ZERO }
     }
 
+    const fn is_data(&self) -> bool {
+        matches!(self, Self::Data { .. })
+    }
+
     /// It has waited in a queue for so long.
     pub(crate) fn crossed(&mut self, waited: TimeDelta) {
         if let Self::Data { queued_for, .. } = self {
@@ -147,19 +151,21 @@ impl<'a> Flow<'a> {
         if again { requests.repeat() } else { requests.advance(now, &mut self.client) }
     }
 
-    /// Whether random loss strikes what passes now.
-    pub(crate) fn is_struck(&mut self) -> bool {
+    /// Whether random loss strikes the packet that passes now.
+    pub(crate) fn is_struck(&mut self, packet: &Downstream) -> bool {
         let struck = self.loss.strikes();
-        self.dropped_at_random += u64::from(struck);
+        self.dropped_at_random += u64::from(struck && packet.is_data());
         struck
     }
 
-    /// A packet was dropped on its way to the client.
-    pub(crate) fn note_drop(&mut self, by: DroppedBy) {
+    /// A packet was dropped on its way to the client. The record counts data packets only: a SYN/ACK is not
+    /// among the packets sent, either.
+    pub(crate) fn note_drop(&mut self, packet: &Downstream, by: DroppedBy) {
         self.travelling -= 1;
+        let count = u64::from(packet.is_data());
         match by {
-            DroppedBy::Queue => self.dropped_by_queue += 1,
-            DroppedBy::Policer => self.dropped_by_policer += 1,
+            DroppedBy::Queue => self.dropped_by_queue += count,
+            DroppedBy::Policer => self.dropped_by_policer += count,
         }
     }
 

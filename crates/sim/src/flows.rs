@@ -76,7 +76,7 @@ impl<'a> Flows<'a> {
     /// A packet was dropped on its way to the client.
     pub(crate) fn note_drop(&mut self, packet: &Packet<Downstream>, by: DroppedBy) {
         if let Some(flow) = self.get_mut(packet.flow) {
-            flow.note_drop(by);
+            flow.note_drop(&packet.body, by);
         }
         if let Some(carried) = &mut self.carried {
             carried.end_downstream(&packet.body, Fate::Dropped(by));

@@ -62,7 +62,7 @@ impl Simulation<'_> {
     ) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let path = flow.spec.path;
-        if self.spec.paths[path].loss_position == LossPosition::Before && flow.is_struck() {
+        if self.spec.paths[path].loss_position == LossPosition::Before && flow.is_struck(&body) {
             return self.note_lost(&body);
         }
         flow.travelling += 1;
@@ -128,7 +128,7 @@ impl Simulation<'_> {
             flow.queueing.record(queued_for.as_nanos());
         }
         let path = &self.spec.paths[flow.spec.path];
-        if path.loss_position == LossPosition::After && flow.is_struck() {
+        if path.loss_position == LossPosition::After && flow.is_struck(&arrived) {
             self.note_lost(&arrived);
             return self.flows.reduce(self.now, index);
         }
