@@ -44,6 +44,8 @@ pub(crate) struct Flow<'a> {
     busy_since: Option<Time>,
     /// Why the connection was lost.
     pub(crate) failure: Option<ConnectionError>,
+    /// Payload that the server knows to have arrived.
+    acked: u64,
     /// When to look again at each end if nothing happens before.
     wakes: [Time; 2],
     progress: Progress,
@@ -118,19 +120,28 @@ impl<'a> Flow<'a> {
             last_rtt: None,
             busy_since: None,
             failure: None,
+            acked: 0,
             wakes: [Time::ZERO; 2],
             progress: Progress::default(),
             scheduled: Time::NEVER,
         })
     }
 
+    /// Payload acknowledged.
+    pub(crate) fn acked(&self) -> u64 {
+        self.acked
+    }
+
     pub(crate) fn observe(&self) -> Option<Observation> {
         self.handle.observe()
     }
 
-    /// A datagram arrives.
-    pub(crate) fn receive(&mut self, now: Instant, to: End, data: &[u8], ecn: Ecn) {
+    /// A datagram arrives, which left when the client had read so many bytes: its ACK frame tells of them all.
+    pub(crate) fn receive(&mut self, now: Instant, to: End, (data, read): (&[u8], u64), ecn: Ecn) {
         self.progress.turns = 0;
+        if to == End::Server {
+            self.acked = self.acked.max(read);
+        }
         self.peers[to as usize].receive(now, data, codepoint(ecn));
     }
 

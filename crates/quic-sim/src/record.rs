@@ -26,7 +26,7 @@ pub(crate) fn record(
         busy_ns: flow.busy.as_nanos(),
         bytes_delivered: seen.bytes,
         bytes_delivered_early: seen.early,
-        bytes_acked: of_sent(|sent| sent.acked_bytes),
+        bytes_acked: flow.acked(),
         bytes_sent: of_sent(|sent| sent.sent_bytes),
         bytes_retransmitted: of_sent(|sent| sent.lost_bytes),
         packets_sent: counts.sent,

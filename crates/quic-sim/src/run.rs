@@ -98,6 +98,8 @@ struct Travelling {
     to: End,
     ecn: Ecn,
     data: Vec<u8>,
+    /// What the client had read when it left.
+    read: u64,
 }
 
 impl Run<'_> {
@@ -168,7 +170,12 @@ impl Run<'_> {
                     flow.queueing.record(queued_for.as_nanos());
                 }
                 let ecn = if marked { Ecn::Ce } else { datagram.ecn };
-                flow.receive(self.epoch.instant(self.now), to, &datagram.data, ecn);
+                flow.receive(
+                    self.epoch.instant(self.now),
+                    to,
+                    (&datagram.data, datagram.read),
+                    ecn,
+                );
                 return true;
             }
             (_, End::Server) => counts.acks_dropped += 1,
@@ -217,7 +224,8 @@ impl Run<'_> {
             if place >= self.on_the_way.len() {
                 self.on_the_way.resize_with(place + 1, || None);
             }
-            self.on_the_way[place] = Some(Travelling { flow: index, to, ecn, data: datagram.data });
+            let (data, read) = (datagram.data, flow.asking.seen.bytes);
+            self.on_the_way[place] = Some(Travelling { flow: index, to, ecn, data, read });
         }
         if flow.is_over(self.now) {
             flow.rest();
