@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn harmonic_means_are_those_of_the_closed_form() {
+    fn abr_harmonic_mean_has_its_closed_form() {
         let mean = |mbits: &[u64]| harmonic_mean(mbits.iter().map(|n| Rate::from_mbit(*n)));
         assert_eq!(mean(&[8]), Rate::from_mbit(8));
         // 2/(1/3 + 1/6) and 3/(1/2 + 1/3 + 1/6)
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_throughput_rule_takes_the_highest_rung_that_is_safe() {
+    fn abr_throughput_rule_takes_the_highest_safe_rung() {
         assert_eq!(by_throughput(&[]), 0);
         assert_eq!(by_throughput(&[1]), 0);
         // 0.9 · 5 = 4.5; 0.9 · 4 = 3.6
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_map_has_its_corners() {
+    fn abr_buffer_map_has_its_corners() {
         let secs = TimeDelta::from_secs;
         for previous in 0..5 {
             assert_eq!(by_buffer(previous, TimeDelta::ZERO), 0);
@@ -188,7 +188,7 @@ mod tests {
 
     /// The line passes a rung of n Mbit/s at 90 s + 14 s · (n - 1).
     #[test]
-    fn a_rung_is_left_when_the_line_reaches_its_neighbour() {
+    fn abr_leaves_a_rung_when_the_map_reaches_its_neighbour() {
         let at = |into: u64| TimeDelta::from_secs(90 + into);
         // From 1 Mbit/s, 2 is reached at 14 s; the highest rung below the line stays 1 just there.
         assert_eq!(by_buffer(0, at(13)), 0);

@@ -166,7 +166,7 @@ mod tests {
     /// In windows of a second, the counts of a Poisson process have equal mean and variance. The
     /// variance of n windows is estimated with a standard deviation of mean · sqrt(2/n), and a bit.
     #[test]
-    fn counts_are_poisson() {
+    fn arrival_counts_are_poisson() {
         let (rate, windows) = (100_u64, 2000_usize);
         let times = times(poisson(rate, 10, 10 + windows as u64), 7);
         let mut counts = vec![0_f64; windows];
@@ -182,7 +182,7 @@ mod tests {
 
     /// Given their number, the arrivals of a Poisson process are uniform in the window.
     #[test]
-    fn times_are_uniform_in_the_window() {
+    fn arrival_times_are_uniform_in_the_window() {
         let times = times(poisson(1000, 5, 105), 3);
         let n = times.len() as f64;
         let distance = times.iter().enumerate().map(|(rank, time)| {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sizes_leave_the_times_as_they_are() {
+    fn arrival_times_do_not_depend_on_sizes() {
         let ArrivalSpec::Poisson { mean_gap, from, until, .. } = poisson(100, 0, 10) else {
             unreachable!("it is one")
         };
@@ -205,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_the_end() {
+    fn arrivals_stop_at_the_end() {
         let mut arrivals = poisson(10, 0, 1).arrivals(Rng::new(1, 0)).expect("valid");
         assert!(arrivals.by_ref().count() > 0);
         assert!((0..1000).all(|_| arrivals.next().is_none()));
     }
 
     #[test]
-    fn a_trace_is_told_as_it_was_recorded() {
+    fn arrivals_replay_a_trace() {
         let trace: ArrivalTrace = "# t size\n0 10\n1.5 20\n1.5 30\n".parse().expect("a trace");
         let arrivals = ArrivalSpec::Trace(trace).arrivals(Rng::new(1, 0)).expect("valid");
         let told: Vec<(u64, u64)> =
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong_with_a_trace() {
+    fn arrival_trace_errors_name_line_and_reason() {
         let error = |text: &str| text.parse::<ArrivalTrace>().expect_err("refused").to_string();
         assert_eq!(
             error("1 10\n0.5 10"),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_without_gap_or_window_is_refused() {
+    fn arrivals_reject_a_process_without_gap_or_window() {
         let refused = |spec: ArrivalSpec| spec.check().expect_err("refused").to_string();
         assert_eq!(
             refused(poisson(1, 7, 7)),

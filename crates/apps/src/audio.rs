@@ -19,13 +19,13 @@ pub struct Track {
 /// A queue of songs and how it is played.
 ///
 /// From the article ("Smoother Streaming with BBR", Spotify, 2018): a song is a file on an HTTP
-/// server, fetched in chunks by range requests of typically 512 kB; what counts is the playback
-/// latency, from click to sound, and the stutter, the number of pauses, which are buffer underruns.
+/// server, fetched in chunks by range requests of typically 512 kB. The metrics are playback latency,
+/// from click to sound, and stutter, the number of pauses by buffer underruns.
 ///
 /// Assumed, because the article is silent: bytes can be played as they arrive; thresholds and the
 /// buffer level at which the next chunk is requested, see [`AudioSpec::default`]; songs follow one
-/// another without a gap or a click, so that the next one is prefetched like the next chunk; nobody
-/// skips.
+/// another without a gap or a click, so the next one is prefetched like the next chunk; no song is
+/// skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AudioSpec {
     /// The songs, in order.
@@ -184,7 +184,7 @@ mod tests {
 
     /// 4.2 MB are eight chunks of 512 kB and one of 104 kB.
     #[test]
-    fn a_song_is_fetched_in_chunks_of_which_the_last_is_shorter() {
+    fn audio_fetches_a_song_in_chunks_with_a_shorter_last_one() {
         let mut player = AudioPlayer::new(AudioSpec::default(), at(0)).expect("valid");
         let mut now = at(0);
         let mut chunks = Vec::new();
@@ -205,7 +205,7 @@ mod tests {
 
     /// A chunk lasts 25.6 s; two of them are above 30 s, and the third is due 21.2 s later.
     #[test]
-    fn the_next_chunk_is_asked_for_at_the_low_water() {
+    fn audio_requests_the_next_chunk_at_low_water() {
         let mut player = AudioPlayer::new(AudioSpec::default(), at(0)).expect("valid");
         for _ in 0..2 {
             assert_eq!(player.poll(at(0)), request(512_000));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn songs_follow_one_another_and_are_counted() {
+    fn audio_plays_songs_in_sequence_and_counts_them() {
         let bitrate = Rate::from_bits_per_sec(80_000);
         let track = |secs| Track { duration: TimeDelta::from_secs(secs), bitrate };
         let spec = AudioSpec { tracks: vec![track(10), track(20)], ..AudioSpec::default() };
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_played_is_refused() {
+    fn audio_rejects_unplayable_specs() {
         let refused = |change: fn(&mut AudioSpec)| {
             let mut spec = AudioSpec::default();
             change(&mut spec);

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_a_frame_each_interval() {
+    fn cbr_writes_a_frame_each_interval() {
         let call = call(60);
         let frames = [
             (0, 0, Some(5_000)),
@@ -118,7 +118,7 @@ mod tests {
 
     /// 1 Mbit/s in 30 frames a second: 4166.6 bytes each, 125 kB in a second of 1000.000 ms.
     #[test]
-    fn the_rate_is_exact_in_the_long_run() {
+    fn cbr_rate_is_exact_in_the_long_run() {
         let spec = CbrSpec {
             rate: Rate::from_mbit(1),
             interval: TimeDelta::from_nanos(33_333_333),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_that_writes_nothing_is_refused() {
+    fn cbr_rejects_a_stream_without_data() {
         let refused = |change: fn(&mut CbrSpec)| {
             let mut spec = call(60).spec;
             change(&mut spec);

@@ -1,4 +1,4 @@
-//! What all clients have in common.
+//! The interface of all clients.
 
 use uncork_units::{Rng, Time};
 
@@ -7,17 +7,16 @@ use crate::{
     VideoPlayer, VideoReport, VideoSpec,
 };
 
-/// What a client wants to do next on its connection, which persists. At most one request is
-/// outstanding.
+/// The next action of a client on its persistent connection. At most one request is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Ask the server for a response whose body has `bytes` bytes, never none. Told once: whoever
-    /// polls sends it, and the client takes it for sent.
+    /// Request a response with a body of `bytes` bytes, at least one. Returned once: the caller must
+    /// send it.
     Request {
         /// Size of the response's body.
         bytes: u64,
     },
-    /// Nothing until this instant, which is later than now, or until data arrive.
+    /// Nothing until this later instant, or until data arrive.
     WaitUntil(Time),
     /// Nothing until data arrive.
     WaitForData,
@@ -25,7 +24,7 @@ pub enum Action {
     Done,
 }
 
-/// Which client, as plain data.
+/// The description of a client, as plain data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientSpec {
@@ -37,11 +36,11 @@ pub enum ClientSpec {
     Video(VideoSpec),
 }
 
-/// A client at work.
+/// A running client.
 ///
-/// Its driver polls it when the connection is ready, after it has been told of data, and at the
-/// instant of each [`Action::WaitUntil`]; until one of these, the answer stays the same. It does no
-/// harm to poll more often, except before the connection can carry a request.
+/// Its driver polls it when the connection is ready, after each arrival of data, and at the instant
+/// of each [`Action::WaitUntil`]. Between these the answer does not change, so more polls do no harm,
+/// except before the connection can carry a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Client {
@@ -53,16 +52,16 @@ pub enum Client {
     Video(VideoPlayer),
 }
 
-/// What a client, and the person before it, experienced.
+/// Results of a client and its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientReport {
     /// Every request in order, the outstanding one too.
     pub transfers: Vec<Transfer>,
-    /// How the playback went, of a player.
+    /// Playback, of a player.
     pub playback: Option<PlaybackReport>,
-    /// How far the songs came, of a player of songs.
+    /// Songs, of an audio player.
     pub audio: Option<AudioReport>,
-    /// How good the picture was, of a player of a film.
+    /// Picture quality, of a video player.
     pub video: Option<VideoReport>,
 }
 
@@ -78,8 +77,8 @@ impl ClientSpec {
 }
 
 impl Client {
-    /// A client that somebody starts (clicks on) at `start`, before a connection is set up; it fails
-    /// if [`ClientSpec::check`] does. Only a downloader draws from `rng`.
+    /// A client that its user starts (clicks) at `start`, before the connection is set up. Fails if
+    /// [`ClientSpec::check`] does. Only a downloader draws from `rng`.
     pub fn new(spec: ClientSpec, start: Time, rng: Rng) -> Result<Self, SpecError> {
         Ok(match spec {
             ClientSpec::Fetch(spec) => Self::Fetch(Fetch::new(spec, start, rng)?),
@@ -88,7 +87,7 @@ impl Client {
         })
     }
 
-    /// What it wants to do next.
+    /// Its next action.
     pub fn poll(&mut self, now: Time) -> Action {
         match self {
             Self::Fetch(client) => client.poll(now),
@@ -97,8 +96,8 @@ impl Client {
         }
     }
 
-    /// So many more bytes of the outstanding response's body arrived, in order. More than are
-    /// outstanding are ignored.
+    /// `bytes` more of the outstanding response's body arrived, in order. Bytes beyond its end are
+    /// ignored.
     pub fn on_body(&mut self, now: Time, bytes: u64) {
         match self {
             Self::Fetch(client) => client.on_body(now, bytes),
@@ -107,7 +106,7 @@ impl Client {
         }
     }
 
-    /// What was experienced until `now`, which is not before the last event.
+    /// The results until `now`, which is not before the last event.
     pub fn report(&self, now: Time) -> ClientReport {
         match self {
             Self::Fetch(client) => client.report(),
@@ -124,7 +123,7 @@ mod tests {
     use uncork_units::TimeDelta;
 
     #[test]
-    fn a_description_that_cannot_run_is_no_client() {
+    fn client_rejects_invalid_specs() {
         let audio = AudioSpec { chunk: 0, ..AudioSpec::default() };
         let specs = [
             (ClientSpec::Fetch(FetchSpec { requests: Some(0), ..FetchSpec::once(1) }), "requests"),

@@ -1,9 +1,8 @@
-//! What is wrong with a description.
+//! Errors of specifications.
 
 use std::fmt;
 
-/// Why a specification describes nothing that can run. Printed, it names the place and the value,
-/// and says what to give instead.
+/// Why a specification cannot run. Its text names place, value and remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     place: &'static str,
@@ -11,7 +10,7 @@ pub struct SpecError {
     remedy: String,
 }
 
-/// Fails unless `holds`, with the `place` that has this `value` and what to do about it.
+/// Fails unless `holds`, with `place`, `value` and `remedy`.
 pub(crate) fn require(
     holds: bool,
     place: &'static str,

@@ -63,7 +63,7 @@ mod tests {
 
     /// Mean and variance are 1; the estimates' standard deviations are sqrt(1/n) and sqrt(8/n).
     #[test]
-    fn mean_and_variance_are_those_of_the_closed_form() {
+    fn exponential_has_mean_and_variance_of_the_closed_form() {
         let n = DRAWS as f64;
         for seed in 0..5 {
             let drawn = variates(seed);
@@ -76,7 +76,7 @@ mod tests {
 
     /// Kolmogorov-Smirnov against 1 - e^-x; 1.95/sqrt(n) is exceeded by chance once in 1000.
     #[test]
-    fn the_distribution_is_exponential() {
+    fn exponential_draws_follow_the_distribution() {
         for seed in 0..5 {
             let mut drawn = variates(seed);
             drawn.sort_by(f64::total_cmp);
@@ -92,7 +92,7 @@ mod tests {
 
     /// Two variates in a row know nothing of each other: their correlation is 0 ± 1/sqrt(n).
     #[test]
-    fn neighbours_are_independent() {
+    fn exponential_draws_are_independent() {
         let drawn = variates(9);
         let products = drawn.windows(2).map(|pair| (pair[0] - 1.0) * (pair[1] - 1.0));
         let correlation = products.sum::<f64>() / DRAWS as f64;
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_only_scales() {
+    fn exponential_mean_only_scales_draws() {
         let (mut one, mut other) = (Rng::new(3, 1), Rng::new(3, 1));
         for _ in 0..1000 {
             let second = exponential(TimeDelta::from_secs(1), &mut one).as_nanos();
@@ -111,7 +111,7 @@ mod tests {
 
     /// As a second implementation, in exact fractions, has it.
     #[test]
-    fn equal_seeds_give_equal_spans() {
+    fn exponential_draws_repeat_with_the_seed() {
         let mut rng = Rng::new(42, 0);
         let drawn: Vec<u64> =
             (0..4).map(|_| exponential(TimeDelta::from_secs(1), &mut rng).as_nanos()).collect();

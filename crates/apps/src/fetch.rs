@@ -140,21 +140,21 @@ mod tests {
     }
 
     #[test]
-    fn requests_follow_responses_after_the_think_time() {
+    fn fetch_requests_after_the_think_time() {
         let think = Think::Fixed(TimeDelta::from_millis(30));
         let spec = FetchSpec { requests: Some(4), think, ..FetchSpec::once(1000) };
         assert_eq!(starts(spec, Rng::new(1, 0)), [at(100), at(140), at(180), at(220)]);
     }
 
     #[test]
-    fn nothing_is_asked_for_from_the_end_on() {
+    fn fetch_requests_nothing_after_the_end() {
         let think = Think::Fixed(TimeDelta::from_millis(30));
         let spec = FetchSpec { requests: None, until: at(180), think, ..FetchSpec::once(1000) };
         assert_eq!(starts(spec, Rng::new(1, 0)), [at(100), at(140)]);
     }
 
     #[test]
-    fn exponential_thinking_has_its_mean() {
+    fn fetch_exponential_think_time_has_its_mean() {
         let think = Think::Exponential(TimeDelta::from_millis(30));
         let spec = FetchSpec { requests: Some(100_001), think, ..FetchSpec::once(1) };
         let starts = starts(spec, Rng::new(2, 0));
@@ -165,7 +165,7 @@ mod tests {
 
     /// The connection is ready 50 ms late: that is part of the transfer.
     #[test]
-    fn a_transfer_starts_when_it_is_wanted() {
+    fn fetch_transfer_starts_at_its_request() {
         let mut fetch = fetch(FetchSpec::once(1000));
         assert_eq!(fetch.poll(at(150)), Action::Request { bytes: 1000 });
         assert_eq!(fetch.poll(at(150)), Action::WaitForData);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_nobody_asked_for_do_not_put_the_next_request_off() {
+    fn fetch_ignores_unrequested_bytes() {
         let think = Think::Fixed(TimeDelta::from_millis(30));
         let mut fetch = fetch(FetchSpec { requests: Some(2), think, ..FetchSpec::once(1000) });
         fetch.poll(at(100));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_think_time_leaves_the_sizes_as_they_are() {
+    fn fetch_sizes_do_not_depend_on_the_think_time() {
         let sizes = |think| {
             let sizes: ObjectSizes = "web-search".parse().expect("a name");
             let spec = FetchSpec { sizes, requests: Some(50), think, ..FetchSpec::once(1) };
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fetches_nothing_is_refused() {
+    fn fetch_rejects_specs_without_data() {
         let none = FetchSpec { requests: Some(0), ..FetchSpec::once(1) };
         let error = none.check().expect_err("refused").to_string();
         assert_eq!(error, "the number of requests is 0: give at least 1");

@@ -1,10 +1,10 @@
-//! What uses a transfer: downloaders and media players as pure state machines, and the sizes and
-//! times of what they ask for. Time and randomness are arguments; virtual time drives them in the
-//! simulator, and an HTTP client on a socket could as well.
+//! Simulated applications: downloaders and media players as pure state machines, with the sizes and
+//! times of their requests. Time and randomness are arguments: virtual time drives them in the
+//! simulator, an HTTP client on a socket can, too.
 //!
-//! A [`Client`] says what it wants next on its connection ([`Client::poll`]), is told what arrives
-//! ([`Client::on_body`]), and keeps account of what its user saw ([`Client::report`]). A [`Cbr`] is
-//! the other kind of traffic: a server's application that writes at its own pace.
+//! A [`Client`] returns its next action on its connection ([`Client::poll`]), is told of data
+//! ([`Client::on_body`]), and reports what its user experienced ([`Client::report`]). A [`Cbr`] is
+//! the other kind of traffic: a server application that writes at its own pace.
 #![forbid(unsafe_code)]
 
 mod abr;

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_at_the_threshold_and_not_before() {
+    fn playback_starts_at_the_threshold() {
         let mut playback = playback();
         playback.supply(at(200), span(999));
         assert_eq!(playback.report(at(5000)).startup, None);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn the_instant_of_an_underrun_is_exact() {
+    fn playback_underrun_time_is_exact() {
         let mut playback = playback();
         playback.supply(at(100), span(1500));
         assert_eq!(playback.next(true, true, TimeDelta::ZERO), Some(Action::WaitUntil(at(1600))));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn data_in_the_last_instant_comes_in_time() {
+    fn playback_accepts_data_at_the_instant_of_an_underrun() {
         let mut playback = playback();
         playback.supply(at(100), span(1500));
         playback.advance(at(1600));
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn resumes_at_its_own_threshold_or_with_the_last_of_the_media() {
+    fn playback_resumes_at_its_threshold_or_with_the_last_media() {
         let mut playback = playback();
         playback.supply(at(100), span(1000));
         playback.supply(at(1500), span(2999));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn asks_when_the_buffer_is_low_and_always_while_it_does_not_play() {
+    fn playback_requests_data_when_the_buffer_is_low_or_stopped() {
         let mut playback = playback();
         let low = span(600);
         assert_eq!(playback.next(false, true, low), None);

@@ -20,7 +20,7 @@ impl ClientReport {
         self.transfers.iter().map(record).collect()
     }
 
-    /// What a listener or viewer experienced; `None` of who is neither.
+    /// Playback of a listener or viewer; `None` for other clients.
     pub fn playback_record(&self) -> Option<Playback> {
         let playback = self.playback.as_ref()?;
         let video = self.video.as_ref();

@@ -149,7 +149,7 @@ mod tests {
 
     /// Kolmogorov-Smirnov distance at the 1 per mille level; the steps of whole bytes are far below.
     #[test]
-    fn samples_follow_the_table() {
+    fn size_samples_follow_the_table() {
         let points = [(0.0, 0.0), (1e4, 0.2), (5e4, 0.25), (1e6, 0.9), (3e7, 1.0)];
         let sizes = table("0 0\n10000 0.2\n50000 0.25\n1000000 0.9\n30000000 1\n");
         let n = 100_000;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mean_is_that_of_the_samples() {
+    fn size_mean_is_that_of_the_samples() {
         let sizes = table("0 0\n1000 50\n10000 100\n");
         // 0.5 · 500.5 + 0.5 · 5500.5
         assert_eq!(sizes.mean(), 3000);
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn single_sizes_are_drawn_as_often_as_they_say() {
+    fn sizes_draw_single_values_by_their_share() {
         // A quarter 7, a quarter evenly 8 to 10, half 10.
         let sizes = table("7 0.25\n10 0.5\n10 1\n");
         let mut counts = [0_u32; 11];
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn one_size_is_always_drawn() {
+    fn sizes_of_one_value_always_draw_it() {
         let mut rng = Rng::new(1, 0);
         let sizes = ObjectSizes::fixed(64_000);
         assert!((0..100).all(|_| sizes.sample(&mut rng) == 64_000));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_draw_takes_two_numbers() {
+    fn size_draw_takes_two_random_numbers() {
         let mut rng = Rng::new(1, 1);
         let mut reference = rng.clone();
         ObjectSizes::fixed(9).sample(&mut rng);
@@ -219,13 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn percents_and_fractions_mean_the_same() {
+    fn sizes_read_percents_and_fractions_alike() {
         let percents = table("# size share\n10000 15\n20000 99.9 # most\n\n30000 100\n");
         assert_eq!(percents, table("10000 0.15\n20000 0.999\n30000 1.0\n"));
     }
 
     #[test]
-    fn says_what_is_wrong_with_a_table() {
+    fn size_table_errors_name_line_and_reason() {
         assert_eq!(error("10kB 1"), "line 1: `10kB` is no whole number of bytes, such as 10000");
         assert!(error("1 0\n2 x").starts_with("line 2: `x` is no number"));
         assert_eq!(error("1 0\n2"), "line 2: a line has two columns, `bytes share`");

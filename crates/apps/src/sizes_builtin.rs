@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_or_refused() {
+    fn builtin_sizes_are_found_by_name() {
         assert_eq!(named("fixed:64KiB"), ObjectSizes::fixed(65_536));
         for text in ["", "web ", "Web", "fixed", "fixed:", "fixed:64", "fixed:0B", "64KiB"] {
             assert_eq!(text.parse::<ObjectSizes>(), Err(ObjectSizesError), "{text}");

@@ -94,14 +94,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_two_columns_and_skips_comments() {
+    fn table_reads_two_columns_and_skips_comments() {
         let text = "# a b\n1 2\n\n  3\t4  # five\n";
         let rows: Result<Vec<Row<'_>>, TableError> = rows(text, "a b").collect();
         assert_eq!(rows, Ok(vec![(2, "1", "2"), (4, "3", "4")]));
     }
 
     #[test]
-    fn names_the_line() {
+    fn table_errors_name_the_line() {
         for text in ["1 2\n3\n", "1 2\n3 4 5\n"] {
             let error = rows(text, "a b").find_map(Result::err).expect("refused");
             assert_eq!(error.to_string(), "line 2: a line has two columns, `a b`");
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_decimals_exactly() {
+    fn table_reads_decimals_exactly() {
         for (text, value) in [
             ("0", 0),
             ("1", 1_000_000_000),

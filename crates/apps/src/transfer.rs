@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_transfer_runs_from_the_wish_to_the_last_byte() {
+    fn transfer_lasts_from_the_request_to_the_last_byte() {
         let at = Time::from_nanos;
         let mut transfers = Transfers::default();
         assert_eq!(transfers.receive(at(0), 10), 0);
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_no_time_is_infinitely_fast() {
+    fn transfer_without_duration_is_infinitely_fast() {
         let mut transfers = Transfers::default();
         transfers.begin(Time::ZERO, 1);
         transfers.receive(Time::ZERO, 1);

@@ -184,7 +184,7 @@ mod tests {
 
     /// Segments of 4, 4 and 2 s. The first takes 4 s at 1 Mbit/s, the others arrive at once.
     #[test]
-    fn segments_count_when_they_are_whole() {
+    fn video_counts_whole_segments_only() {
         let mut player = VideoPlayer::new(spec(), at(0)).expect("valid");
         assert_eq!(player.poll(at(0)), Action::Request { bytes: 500_000 });
         player.on_body(at(3), 499_999);
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_bitrate_is_a_switch_once_it_has_arrived() {
+    fn video_counts_a_switch_when_its_segment_has_arrived() {
         let mut player = VideoPlayer::new(spec(), at(0)).expect("valid");
         player.poll(at(0));
         player.on_body(at(0), 500_000);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_asked_for_when_it_fits() {
+    fn video_requests_a_segment_when_the_buffer_has_room() {
         let max_buffer = TimeDelta::from_secs(7);
         let mut player =
             VideoPlayer::new(VideoSpec { max_buffer, ..spec() }, at(0)).expect("valid");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_played_is_refused() {
+    fn video_rejects_unplayable_specs() {
         let refused = |change: fn(&mut VideoSpec)| {
             let mut spec = spec();
             change(&mut spec);

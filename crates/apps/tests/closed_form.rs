@@ -44,7 +44,7 @@ fn playback_latency_is_the_threshold_over_the_rate() {
 }
 
 #[test]
-fn what_arrives_as_fast_as_it_is_played_never_stalls() {
+fn player_fed_at_the_bitrate_never_stalls() {
     for rate in [kbit(160), kbit(161), kbit(1000)] {
         for spec in [AudioSpec::default(), greedy()] {
             let playback = listen(&Link::new(rate), &spec);
@@ -58,7 +58,7 @@ fn what_arrives_as_fast_as_it_is_played_never_stalls() {
 
 /// At 4.2 MB, the rate has to be below the bitrate by more than a packet or a threshold hides.
 #[test]
-fn what_arrives_more_slowly_stalls() {
+fn player_fed_below_the_bitrate_stalls() {
     let playback = listen(&Link::new(kbit(158)), &greedy());
     assert_eq!(playback.stalls.len(), 1, "{playback:?}");
 }
@@ -117,7 +117,7 @@ fn an_outage_stalls_for_what_exceeds_the_buffer() {
 /// are appended whole, over 250 kbit/s. Latency 16.4 s; stalls of 3.62 s and 3.57 s, at 13.1 s and
 /// 26.2 s of the song. Such chunks are segments of one bitrate.
 #[test]
-fn a_browser_that_was_measured_stalls_as_long() {
+fn player_stalls_as_long_as_a_measured_browser() {
     let segment = kbit(320).time_for(512 * 1024);
     let spec = VideoSpec {
         segment,
@@ -153,7 +153,7 @@ fn a_prefetching_player_downloads_at_the_bitrate_in_the_long_run() {
 
 /// 15 kB in a request take 20 ms to begin and 12 ms at 10 Mbit/s.
 #[test]
-fn requests_take_latency_and_size_over_rate() {
+fn request_time_is_latency_plus_size_over_rate() {
     let latency = TimeDelta::from_millis(20);
     let link = Link { latency, ..Link::new(Rate::from_mbit(10)) };
     let think = Think::Fixed(TimeDelta::from_millis(8));
@@ -221,7 +221,7 @@ fn a_film_on_too_slow_a_link_stalls_at_each_segment() {
 
 /// A client that is driven late keeps account of the time: nobody polled, yet the buffer ran dry.
 #[test]
-fn a_report_needs_no_poll() {
+fn player_report_needs_no_poll() {
     let spec = ClientSpec::Audio(AudioSpec::default());
     let mut client = Client::new(spec, at(5), Rng::new(1, 0)).expect("valid");
     client.poll(at(6));

@@ -1,4 +1,4 @@
-//! What is wrong with a text, and where.
+//! Configuration errors and their places.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,8 +7,7 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use crate::nearest;
 
-/// Why a text is refused. Printed, it is a line of text; [`ConfigError::render`] shows the
-/// place, too.
+/// Why a text is rejected. `Display` gives one line; [`ConfigError::render`] shows the place, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError(Box<Details>);
 
@@ -23,27 +22,27 @@ struct Details {
     text: String,
 }
 
-/// A part of what was given.
+/// A part of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where.
+    /// The text.
     pub source: Source,
     /// The bytes of that text.
     pub span: Range<usize>,
 }
 
-/// A text that was given.
+/// An input text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The text itself.
     Text,
-    /// The n-th of the values that replace others, counted from 0, as `key=value`.
+    /// The n-th override `key=value`, counted from 0.
     Set(usize),
-    /// A file that the text names, with what it holds.
+    /// A file that the text names, with its contents.
     Beside {
         /// Its name.
         name: String,
-        /// What it holds.
+        /// Its contents.
         text: String,
     },
 }
@@ -64,7 +63,7 @@ impl Place {
 }
 
 impl ConfigError {
-    /// An error that says `message` of `place`.
+    /// An error with `message` at `place`.
     pub fn new(place: &Place, message: impl Into<String>) -> Self {
         Self(Box::new(Details {
             message: message.into(),
@@ -76,8 +75,8 @@ impl ConfigError {
         }))
     }
 
-    /// An error whose own words say first what is wrong and then, after a colon or a semicolon, what
-    /// to do, as those of the other crates do.
+    /// The error of another crate, whose text has first the message and then, after a colon or a
+    /// semicolon, the remedy.
     pub fn worded(place: &Place, error: impl fmt::Display) -> Self {
         let text = error.to_string();
         let cut = text.find(": ").or_else(|| text.find("; "));
@@ -88,21 +87,21 @@ impl ConfigError {
         }
     }
 
-    /// Says at the place what belongs there.
+    /// Adds what is expected at the place.
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>) -> Self {
         self.0.expected = Some(expected.into());
         self
     }
 
-    /// Says what to do.
+    /// Adds the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(help.into());
         self
     }
 
-    /// Suggests the nearest of what there is, or tells all of it if it is little.
+    /// Suggests the nearest of the `known` words, or lists all if none is near.
     #[must_use]
     pub fn nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
         if let Some(near) = nearest(word, known.clone()) {
@@ -112,7 +111,7 @@ impl ConfigError {
         if names.is_empty() { self } else { self.help(format!("there is {}", names.join(", "))) }
     }
 
-    /// Suggests the nearest of what there is, if anything is near.
+    /// Suggests the nearest of the `known` words, if one is near.
     #[must_use]
     pub fn or_nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         match nearest(word, known) {
@@ -121,14 +120,14 @@ impl ConfigError {
         }
     }
 
-    /// Says what else is to be known.
+    /// Adds a note.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.0.notes.push(note.into());
         self
     }
 
-    /// Takes along the text that the error is in.
+    /// Attaches the text that contains the place.
     #[must_use]
     pub fn within(mut self, whole: &str, set: &[(String, String)]) -> Self {
         self.0.text = match &self.0.place.source {
@@ -157,12 +156,12 @@ impl ConfigError {
         before.filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// What belongs there.
+    /// What is expected at the place.
     pub fn expectation(&self) -> Option<&str> {
         self.0.expected.as_deref()
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn suggestion(&self) -> Option<&str> {
         self.0.help.as_deref()
     }

@@ -1,5 +1,5 @@
-//! TOML texts that people write: a tree in which everything knows where it stands, tables whose keys
-//! are known, quantities with their units, and errors that show the place and what to do.
+//! TOML configuration: a tree with the place of each value, tables with known keys, quantities with
+//! units, and errors that show place and remedy.
 #![forbid(unsafe_code)]
 
 mod controller;

@@ -1,7 +1,7 @@
-//! Which of the known words a wrong one was meant to be.
+//! Suggestions for misspelled words.
 
-/// The nearest of `known`, if `word` may be a slip of it: at most a third of its letters differ,
-/// neighbours that changed places counting once.
+/// The nearest of `known`, if at most a third of its letters differ from `word`. Swapped neighbours
+/// count once.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let distance = |name: &&str| strsim::osa_distance(&word, name);
@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slip_is_told_from_another_word() {
+    fn nearest_finds_misspellings_but_not_other_words() {
         assert_eq!(nearest("rte", ["rate", "rtt"]), Some("rate"));
         assert_eq!(nearest("flwo", ["flow", "path"]), Some("flow"));
         assert_eq!(nearest("Loss", ["loss"]), Some("loss"));

@@ -1,4 +1,4 @@
-//! Tables and values that are read with their keys known and their types checked.
+//! Tables with known keys, and values with checked types.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,20 +6,20 @@ use std::str::FromStr;
 
 use crate::{ConfigError, Node, Place, Value};
 
-/// What reading gives.
+/// The result of reading.
 pub type Result<T> = std::result::Result<T, ConfigError>;
 
-/// A table of which only certain keys are known.
+/// A table with a fixed set of keys.
 #[derive(Clone, Copy)]
 pub struct Section<'a> {
-    /// How messages call it, such as `[path]`.
+    /// Its name in messages, such as `[path]`.
     name: &'a str,
     place: &'a Place,
     node: &'a Node,
 }
 
 impl<'a> Section<'a> {
-    /// Fails if `node` is no table, or has a key that is not among `known`.
+    /// Fails if `node` is not a table, or has a key that is not in `known`.
     pub fn new(
         name: &'a str,
         place: &'a Place,
@@ -39,17 +39,17 @@ impl<'a> Section<'a> {
         Ok(Self { name, place, node })
     }
 
-    /// Its place, for what is wrong with it as a whole.
+    /// Its place, for errors of the whole table.
     pub fn place(&self) -> &'a Place {
         self.place
     }
 
-    /// How messages call it.
+    /// Its name in messages.
     pub fn name(&self) -> &'a str {
         self.name
     }
 
-    /// What stands at `key`.
+    /// The node at `key`.
     pub fn get(&self, key: &str) -> Option<&'a Node> {
         self.node.get(key)
     }
@@ -60,12 +60,12 @@ impl<'a> Section<'a> {
         entry.map_or(self.place, |entry| &entry.place)
     }
 
-    /// The place of what stands at `key`.
+    /// The place of the value at `key`.
     pub fn value_place(&self, key: &str) -> &'a Place {
         self.get(key).map_or(self.place, |node| &node.place)
     }
 
-    /// What stands at `key`, which must be there; `example` is how it is written.
+    /// The node at `key`, which is required; `example` is a value for the error.
     pub fn need(&self, key: &str, example: &str) -> Result<&'a Node> {
         self.get(key).ok_or_else(|| {
             ConfigError::new(self.place, format!("{} has no `{key}`", self.name))
@@ -73,7 +73,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The value at `key`, if there is one, as `read` understands it.
+    /// The value at `key`, if there is one, converted by `read`.
     pub fn read<T>(
         &self,
         key: &str,
@@ -82,12 +82,12 @@ impl<'a> Section<'a> {
         self.get(key).map(read).transpose()
     }
 
-    /// That of `key`, read from a text; `otherwise` without one.
+    /// The value at `key`, parsed from a string; `otherwise` if there is none.
     pub fn parse_or<T: FromStr<Err: fmt::Display>>(&self, key: &str, otherwise: T) -> Result<T> {
         Ok(self.read(key, Node::parse)?.unwrap_or(otherwise))
     }
 
-    /// Whether `key` is true; not, if nothing is said.
+    /// The flag at `key`; false if there is none.
     pub fn flag(&self, key: &str) -> Result<bool> {
         Ok(self.read(key, Node::flag)?.unwrap_or(false))
     }
@@ -97,7 +97,7 @@ impl<'a> Section<'a> {
         Ok(self.read(key, Node::text)?.unwrap_or_default().to_owned())
     }
 
-    /// Fails if any of `keys` is there, because of `reason`.
+    /// Fails with `reason` if any of `keys` is present.
     pub fn forbid(&self, keys: &[&str], reason: &str) -> Result<()> {
         match keys.iter().find(|key| self.get(key).is_some()) {
             Some(key) => {
@@ -108,7 +108,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The one of `keys` that is there, for messages that ask for `what`.
+    /// The only one of `keys` that is present; messages call it `what`.
     pub fn exactly_one(
         &self,
         keys: &[&'static str],
@@ -169,8 +169,8 @@ impl Node {
         })
     }
 
-    /// A value that is written as a text with a unit or by a name. A bare number goes the same way,
-    /// because the type itself knows best what to write instead.
+    /// A value written as a string with a unit, or by a name. A bare number is parsed, too: the error
+    /// of the type says best what to write instead.
     pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Result<T> {
         match &self.value {
             Value::Text(text) => {
@@ -184,7 +184,7 @@ impl Node {
         }
     }
 
-    /// A value within a range, both ends of it allowed.
+    /// A value within a range, ends included.
     pub fn within<T>(&self, (least, most): (T, T)) -> Result<T>
     where
         T: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display,
@@ -233,7 +233,7 @@ impl Node {
     }
 }
 
-/// The tables of `[[name]]`, each as `read` understands it.
+/// The tables of `[[name]]`, each converted by `read`.
 pub fn each<T>(
     tree: &Node,
     name: &str,
@@ -249,7 +249,7 @@ pub fn each<T>(
     nodes.iter().map(|node| read(&Section::new(&title, &node.place, node, known)?)).collect()
 }
 
-/// That `node` should be `expected`.
+/// The error that `node` should be `expected`.
 pub fn wrong_type(node: &Node, expected: &str) -> ConfigError {
     let message = format!("{} where {expected} belongs", node.kind());
     ConfigError::new(&node.place, message).expected(format!("{expected} is expected"))

@@ -1,4 +1,4 @@
-//! A text as a tree in which everything knows where it stands.
+//! A TOML text as a tree with the place of each value.
 
 use std::ops::Range;
 
@@ -20,11 +20,11 @@ pub struct Node {
 pub enum Value {
     /// A string.
     Text(String),
-    /// A number as it stands there.
+    /// A number, as written.
     Number(String),
     /// True or false.
     Flag(bool),
-    /// A date, a time or both, as it stands there.
+    /// A date, a time or both, as written.
     Date(String),
     /// A list, or an array of tables.
     List(Vec<Node>),
@@ -32,14 +32,14 @@ pub enum Value {
     Table(Vec<Entry>),
 }
 
-/// A key and what stands there.
+/// A key and its value.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The key.
     pub name: String,
     /// The place of the key.
     pub place: Place,
-    /// What stands there.
+    /// The value.
     pub node: Node,
 }
 
@@ -51,7 +51,7 @@ impl Node {
         Ok(table(document.as_table(), &whole, &Place::in_text))
     }
 
-    /// The value that replaces another, as TOML if it is TOML, else as a string.
+    /// The value of an override: TOML if it is valid TOML, else a string.
     pub fn of_set(index: usize, key: &str, value: &str) -> Self {
         const PREFIX: &str = "v = ";
         let begin = key.len() + 1;
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// The value as people write it: how an axis and the places that refer to it name it.
+    /// The value as written: its name on an axis and in references to it.
     pub fn label(&self) -> String {
         match &self.value {
             Value::Text(text) | Value::Number(text) | Value::Date(text) => text.clone(),
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    /// What it is, with an article.
+    /// The name of its type, with an article.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a string",
@@ -91,24 +91,24 @@ impl Node {
         }
     }
 
-    /// The entries of a table; none of anything else.
+    /// The entries of a table; none for other values.
     pub fn entries(&self) -> &[Entry] {
         if let Value::Table(entries) = &self.value { entries } else { &[] }
     }
 
-    /// What stands at `key` of a table.
+    /// The node at `key` of a table.
     pub fn get(&self, key: &str) -> Option<&Self> {
         self.entries().iter().find(|entry| entry.name == key).map(|entry| &entry.node)
     }
 
-    /// What stands at `key` of a table, to change it.
+    /// The node at `key` of a table, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
         let Value::Table(entries) = &mut self.value else { return None };
         entries.iter_mut().find(|entry| entry.name == key).map(|entry| &mut entry.node)
     }
 
-    /// Puts `node` at `keys`, making tables on the way, whose keys stand at `place`. Fails at what is
-    /// in the way and no table.
+    /// Puts `node` at `keys`. Missing tables on the way are created with `place`. Fails at a value on
+    /// the way that is not a table.
     pub fn put(&mut self, keys: &[String], place: &Place, node: Self) -> Result<(), ConfigError> {
         let Some((key, rest)) = keys.split_first() else {
             *self = node;
@@ -128,7 +128,7 @@ impl Node {
     }
 }
 
-/// The value that `text` is in TOML.
+/// `text` as a TOML value.
 pub fn toml_value(text: &str) -> Option<Item> {
     let document = Document::parse(format!("v = {text}")).ok()?;
     let only = document.as_table().len() == 1;
@@ -137,11 +137,11 @@ pub fn toml_value(text: &str) -> Option<Item> {
 
 fn of_toml(error: &toml_edit::TomlError, text: &str) -> ConfigError {
     let span = error.span().unwrap_or(text.len()..text.len());
-    ConfigError::new(&Place::in_text(span), format!("no TOML: {}", error.message()))
+    ConfigError::new(&Place::in_text(span), format!("not valid TOML: {}", error.message()))
         .help("see https://toml.io for the syntax")
 }
 
-/// The node of `item`, whose place is `otherwise` if TOML gives none.
+/// The node of `item`; `otherwise` is its place if TOML has none.
 fn item(item: &Item, otherwise: &Place, place: &dyn Fn(Range<usize>) -> Place) -> Node {
     let own = item.span().map_or_else(|| otherwise.clone(), place);
     match item {

@@ -131,9 +131,9 @@ const CASES: &[Case] = &[
     case("rate = \"20mbit\"", "trace = \"fcc-2016-9\"", "cannot read the file `fcc-2016-9`", "\"fcc-2016-9\"", "did you mean `fcc-2016-"),
     case("bulk = \"10s\"", "requests = { count = 3, sizes = \"web-serch\" }", "`web-serch` names no sizes", "\"web-serch\"", "web-search"),
     // TOML's own.
-    case("seeds = 3", "seeds = 3\nseeds = 4", "no TOML: duplicate key", "seeds", ""),
-    case("rate = \"20mbit\"", "rate = 20mbit", "no TOML", "", ""),
-    case("[path]", "[path", "no TOML", "", ""),
+    case("seeds = 3", "seeds = 3\nseeds = 4", "not valid TOML: duplicate key", "seeds", ""),
+    case("rate = \"20mbit\"", "rate = 20mbit", "not valid TOML", "", ""),
+    case("[path]", "[path", "not valid TOML", "", ""),
 ];
 
 fn refused(text: &str, set: &[&str], what: &str) -> ScenarioError {

@@ -46,7 +46,7 @@ const CASES: &[Case] = &[
     case("asn = \"AS64500\"", "asn = 64500", "`64500` is no number of an autonomous system", "64500", "write \"AS64500\""),
     case("asn = \"AS64500\"", "asn = \"AS4294967296\"", "is no number of an autonomous system", "\"AS4294967296\"", "give AS0 to AS4294967295"),
     case("asn = \"AS64500\"", "asn = true", "true or false where a string belongs", "true", "write \"AS64500\""),
-    case("[[rule]]\nname = \"inside\"", "[rule]\nname = \"inside\"", "no TOML", "", ""),
+    case("[[rule]]\nname = \"inside\"", "[rule]\nname = \"inside\"", "not valid TOML", "", ""),
     case("use = { tcp = \"bbr\" }", "use = \"bbr\"", "a string where a table belongs", "\"bbr\"", "`use` has keys of its own"),
     case(HOST, "host = 7", "a number where a string belongs", "7", ""),
     case(HOST, "host = []", "an empty list holds for nobody", "[]", "leave it out"),
@@ -103,9 +103,9 @@ const CASES: &[Case] = &[
     case("[experiment.holdback.arm.cubic]\nweight = 1", "arm = 3", "a number where a table of tables belongs", "3", "write [experiment.holdback.arm.NAME]"),
     case("[[rule]]\nexperiment = \"holdback\"", "", "no rule uses the experiment `holdback`", "holdback", "or leave the experiment out"),
     // TOML's own.
-    case("decide = ", "decide = \"once\"\ndecide = ", "no TOML: duplicate key", "decide", ""),
-    case("quic = \"cubic\"", "quic = cubic", "no TOML", "", ""),
-    case("[default]", "[default", "no TOML", "", ""),
+    case("decide = ", "decide = \"once\"\ndecide = ", "not valid TOML: duplicate key", "decide", ""),
+    case("quic = \"cubic\"", "quic = cubic", "not valid TOML", "", ""),
+    case("[default]", "[default", "not valid TOML", "", ""),
 ];
 
 fn refused(text: &str, what: &str) -> PolicyError {
