@@ -3,9 +3,11 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Arg, Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use uncork_lab::{Column, CompareSpec, Workload};
+use uncork_lab::{Column, CompareSpec, Preset, Workload};
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
@@ -71,6 +73,9 @@ pub(crate) enum Command {
 /// Without arguments: 10 MB over 20 Mbit/s, 50 ms and 1 % random loss, by CUBIC, BBRv1 and BBRv3.
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
+    /// Start from the path of an access network; the options below override it
+    #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = "Path")]
+    preset: Option<String>,
     /// Rate of the bottleneck, headers included
     #[arg(long, default_value = "20mbit", allow_hyphen_values = true, help_heading = "Path")]
     rate: Rate,
@@ -158,17 +163,45 @@ pub(crate) enum Place {
 }
 
 impl CompareArgs {
-    /// The comparison that is asked for.
-    pub(crate) fn spec(&self) -> CompareSpec {
-        CompareSpec {
-            path: PathSpec {
-                loss: self.loss,
-                loss_position: match self.loss_position {
-                    Place::After => LossPosition::After,
-                    Place::Before => LossPosition::Before,
-                },
-                ..PathSpec::new(self.rate, self.rtt, self.buffer)
+    /// The preset, if one was given.
+    pub(crate) fn preset(&self) -> Option<Preset> {
+        self.preset.as_deref().and_then(Preset::find)
+    }
+
+    /// The path: of the preset, with what `given` says was on the command line in its place; or of the
+    /// options alone, with their defaults.
+    fn path(&self, given: impl Fn(&str) -> bool) -> PathSpec {
+        let options = PathSpec {
+            loss: self.loss,
+            loss_position: match self.loss_position {
+                Place::After => LossPosition::After,
+                Place::Before => LossPosition::Before,
             },
+            ..PathSpec::new(self.rate, self.rtt, self.buffer)
+        };
+        let Some(mut path) = self.preset().and_then(|preset| preset.path()) else { return options };
+        if given("rate") {
+            path.link.rate = options.link.rate;
+        }
+        if given("rtt") {
+            path.rtt = options.rtt;
+        }
+        if given("loss") {
+            path.loss = options.loss;
+        }
+        if given("loss_position") {
+            path.loss_position = options.loss_position;
+        }
+        if given("buffer") {
+            path.link.buffer = options.link.buffer;
+        }
+        path
+    }
+
+    /// The comparison that is asked for; `given` tells options of the command line from defaults.
+    pub(crate) fn spec(&self, given: impl Fn(&str) -> bool) -> CompareSpec {
+        CompareSpec {
+            path: self.path(given),
             workload: match self.duration {
                 Some(duration) => Workload::Duration(duration),
                 None => Workload::Transfer(self.size),
@@ -182,7 +215,7 @@ impl CompareArgs {
     }
 
     /// The command that repeats it, with every value that the results depend on.
-    pub(crate) fn command(&self) -> String {
+    pub(crate) fn command(&self, given: impl Fn(&str) -> bool) -> String {
         let Self { rate, rtt, loss, flows, seeds, seed, .. } = self;
         let place = match self.loss_position {
             Place::After => "after",
@@ -195,12 +228,34 @@ impl CompareArgs {
         let buffer = self.buffer;
         let columns: Vec<String> = self.cc.iter().map(Column::to_string).collect();
         let columns = columns.join(",");
+        let options = [
+            ("rate", format!("--rate {rate}")),
+            ("rtt", format!("--rtt {rtt}")),
+            ("loss", format!("--loss {loss}")),
+            ("loss_position", format!("--loss-position {place}")),
+            ("buffer", format!("--buffer {buffer}")),
+        ];
+        let shown = |(id, _): &(&str, String)| self.preset.is_none() || given(id);
+        let preset = self.preset.iter().map(|name| format!("--preset {name}"));
+        let path = options.into_iter().filter(shown).map(|(_, option)| option);
+        let path: Vec<String> = preset.chain(path).collect();
+        let path = path.join(" ");
         format!(
-            "uncork compare --rate {rate} --rtt {rtt} --loss {loss} --loss-position {place} \
-             --buffer {buffer} {workload} --flows {flows} --cc {columns} --seeds {seeds} \
+            "uncork compare {path} {workload} --flows {flows} --cc {columns} --seeds {seeds} \
              --seed {seed}"
         )
     }
+}
+
+/// The names of the presets, each with its title in the help.
+pub(crate) fn presets() -> PossibleValuesParser {
+    let value = |preset: Preset| PossibleValue::new(preset.name).help(preset.title);
+    PossibleValuesParser::new(Preset::all().into_iter().map(value))
+}
+
+/// Whether the option `id` was on the command line.
+pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
 /// The argument `id` of `command` as the help shows it, such as `--rate <RATE>`.
@@ -241,15 +296,25 @@ pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    use clap::FromArgMatches;
     use clap::error::ErrorKind;
 
     use super::*;
 
-    fn compare(line: &str) -> CompareArgs {
-        match Cli::try_parse_from(line.split_whitespace()).unwrap().command {
-            Some(Command::Compare(args)) => *args,
-            other => panic!("{other:?}"),
-        }
+    fn compare(line: &str) -> (CompareArgs, ArgMatches) {
+        let matches = Cli::command().try_get_matches_from(line.split_whitespace()).unwrap();
+        let (_, matches) = matches.subcommand().expect("a command");
+        (CompareArgs::from_arg_matches(matches).unwrap(), matches.clone())
+    }
+
+    fn command(line: &str) -> String {
+        let (args, matches) = compare(line);
+        args.command(|id| is_given(&matches, id))
+    }
+
+    fn spec(line: &str) -> CompareSpec {
+        let (args, matches) = compare(line);
+        args.spec(|id| is_given(&matches, id))
     }
 
     #[test]
@@ -304,13 +369,12 @@ mod tests {
 
     #[test]
     fn the_default_is_the_published_case() {
-        let args = compare("uncork compare");
         assert_eq!(
-            args.command(),
+            command("uncork compare"),
             "uncork compare --rate 20mbit --rtt 50ms --loss 1% --loss-position after --buffer 1bdp \
              --size 10MB --flows 1 --cc cubic,bbr1,bbr3 --seeds 10 --seed 1"
         );
-        assert!(!args.spec().sampled);
+        assert!(!spec("uncork compare").sampled);
     }
 
     #[test]
@@ -318,12 +382,33 @@ mod tests {
         let line = "uncork compare --rate 1.5gbit --rtt 7ms --loss 0.25% --loss-position before \
                     --buffer 83p --duration 3s --flows 2 --cc bbr3:strict_draft+reno,bbr1 \
                     --seeds 4 --seed 9";
-        let command = compare(line).command();
-        assert_eq!(command, line.split_whitespace().collect::<Vec<_>>().join(" "));
-        assert_eq!(compare(&command).command(), command);
+        let repeated = command(line);
+        assert_eq!(repeated, line.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert_eq!(command(&repeated), repeated);
         for loss in ["every:100", "gilbert:mean=1%,burst=5", "gemodel:p=1%,r=9%,bad=50%,good=0%"] {
-            let command = compare(&format!("uncork compare --loss {loss}")).command();
-            assert!(command.contains(&format!("--loss {loss} ")), "{command}");
+            let repeated = command(&format!("uncork compare --loss {loss}"));
+            assert!(repeated.contains(&format!("--loss {loss} ")), "{repeated}");
         }
+    }
+
+    #[test]
+    fn options_override_a_preset_and_their_defaults_do_not() {
+        let lte = Preset::find("lte").and_then(|preset| preset.path()).expect("a path");
+        assert_eq!(spec("uncork compare --preset lte").path, lte);
+        // Each of these is the default of its option.
+        let line = "uncork compare --preset lte --rate 20mbit --loss 1%";
+        let PathSpec { link, rtt, loss, .. } = spec(line).path;
+        assert_eq!((link.nominal_rate(), rtt), (Rate::from_mbit(20), lte.rtt));
+        assert_eq!((loss.mean(), link.buffer), (0.01, lte.link.buffer));
+        assert!(
+            command(line).starts_with("uncork compare --preset lte --rate 20mbit --loss 1% --size")
+        );
+        assert_eq!(command(&command(line)), command(line));
+    }
+
+    #[test]
+    fn an_unknown_preset_is_answered_with_the_nearest() {
+        let error = Cli::command().try_get_matches_from(["uncork", "compare", "--preset", "fiber"]);
+        assert!(error.unwrap_err().to_string().contains("'fibre'"));
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use clap::ArgMatches;
-use uncork_lab::{CompareError, CompareSpec, FILE_NAMES, Outcome};
+use uncork_lab::{CompareError, CompareSpec, FILE_NAMES, Outcome, Preset};
 use uncork_path::PathSpecError;
 use uncork_report::{CompareDocument, EngineFigures};
 
@@ -14,14 +14,15 @@ use crate::progress::Watcher;
 use crate::{clock, color, output, stdout};
 
 pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    let spec = args.spec();
+    let given = |id: &str| args::is_given(matches, id);
+    let spec = args.spec(given);
     spec.check().map_err(|error| refused(matches, &error))?;
     if let Some(directory) = &args.output {
         output::probe(directory, &FILE_NAMES)
             .map_err(|error| Failure::output(directory, &error))?;
     }
     let (outcome, engine) = run(&spec, args).map_err(|error| refused(matches, &error))?;
-    let document = uncork_lab::document(&spec, &outcome, args.command(), engine);
+    let document = uncork_lab::document(&spec, &outcome, args.command(given), engine);
     if let Some(directory) = &args.output {
         write_report(directory, &outcome, &document)?;
     }
@@ -54,10 +55,18 @@ fn write_report(
 
 fn print(document: &CompareDocument, args: &CompareArgs) -> String {
     match args.format {
-        Format::Human => uncork_report::compare_table(document, color::style(args.color)),
+        Format::Human => {
+            let table = uncork_report::compare_table(document, color::style(args.color));
+            args.preset().map(preset_line).unwrap_or_default() + &table
+        }
         Format::Json => document.to_json(),
         Format::Csv => uncork_report::compare_csv(document),
     }
+}
+
+fn preset_line(preset: Preset) -> String {
+    let Preset { name, title, .. } = preset;
+    format!("preset    {name}: {title}; sources: uncork lab presets {name}\n")
 }
 
 fn note(args: &CompareArgs) {

@@ -56,6 +56,12 @@ pub(crate) enum LabCommand {
         /// Its name, as `uncork lab list` has it
         name: String,
     },
+    /// List the presets, paths of access networks; or the values of one, with their sources
+    Presets {
+        /// Its name, as `uncork lab presets` lists it
+        #[arg(value_parser = crate::args::presets(), hide_possible_values = true)]
+        name: Option<String>,
+    },
     /// Run scenarios: every cell of their matrix with every seed
     #[command(before_help = RUN_EXAMPLES, after_help = EXIT_STATUS)]
     Run(Box<RunArgs>),

@@ -7,6 +7,7 @@ mod directory;
 mod finish;
 mod interrupt;
 mod merge;
+mod presets;
 mod run;
 pub(crate) mod source;
 
@@ -20,6 +21,7 @@ pub(crate) fn lab(args: &LabArgs) -> Result<(), Failure> {
     match &args.command {
         LabCommand::List => catalogue::list(),
         LabCommand::Show { name } => catalogue::show(name),
+        LabCommand::Presets { name } => presets::presets(name.as_deref()),
         LabCommand::Run(args) => run::run(args),
         LabCommand::Agree(args) => agree::agree(args),
         LabCommand::Merge(args) => merge::merge(args),
