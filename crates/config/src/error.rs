@@ -4,11 +4,13 @@ use std::fmt;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use thiserror::Error;
 
 use crate::nearest;
 
 /// Why a text is rejected. `Display` gives one line; [`ConfigError::render`] shows the place, too.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{}{}", .0.message, .0.help.as_ref().map_or_else(String::new, |help| format!("; {help}")))]
 pub struct ConfigError(Box<Details>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -198,15 +200,3 @@ fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
     let line = text[start..end].split('\n').next().map_or(0, |line| line.trim_end().len());
     start..start + line
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)?;
-        match &self.0.help {
-            Some(help) => write!(f, "; {help}"),
-            None => Ok(()),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}

@@ -2,7 +2,6 @@
 //! units, and errors that show place and remedy.
 #![forbid(unsafe_code)]
 
-mod controller;
 mod error;
 mod nearest;
 mod section;

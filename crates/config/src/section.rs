@@ -184,6 +184,32 @@ impl Node {
         }
     }
 
+    /// A value that is written as a name and its options, such as `bbr3:loss_floor`. `what` it is appears in the
+    /// error, and so do those of the `known` names and their options that are near.
+    pub fn named<T: FromStr<Err: fmt::Display>>(
+        &self,
+        what: &str,
+        known: &[(&str, &[&str])],
+    ) -> Result<T> {
+        let text = self.text()?;
+        text.parse().map_err(|error| {
+            let (name, options) = text.split_once(':').unwrap_or((text, ""));
+            let Some((_, all)) = known.iter().find(|(known, _)| *known == name) else {
+                let names = known.iter().map(|(name, _)| *name);
+                let error = ConfigError::new(&self.place, format!("unknown {what} `{name}`"));
+                let expected = names.clone().collect::<Vec<_>>().join(", ");
+                return error.expected(format!("one of {expected}")).nearest(name, names);
+            };
+            match options.split(':').find(|option| !all.contains(option)) {
+                Some(unknown) => {
+                    let message = format!("{name} has no option `{unknown}`");
+                    ConfigError::new(&self.place, message).nearest(unknown, all.iter().copied())
+                }
+                None => ConfigError::worded(&self.place, error),
+            }
+        })
+    }
+
     /// A value within a range, ends included.
     pub fn within<T>(&self, (least, most): (T, T)) -> Result<T>
     where

@@ -1,60 +1,35 @@
-//! What can be wrong with a file of records.
+//! Errors of files of records.
 
-use std::fmt;
 use std::io;
 
 use parquet::errors::ParquetError;
+use thiserror::Error;
 
 /// Why records could not be written or read.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
     /// The writer or reader given failed.
-    Io(io::Error),
-    /// The file is no valid Parquet.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file is not valid Parquet.
+    #[error(transparent)]
     Parquet(ParquetError),
     /// The table lacks a column.
+    #[error("the table has no column {0}")]
     MissingColumn(&'static str),
     /// A column holds values of another type, or beyond its range.
+    #[error("column {0} has a value of another type, or beyond its range")]
     UnexpectedValue(&'static str),
     /// A line is not the JSON of a record.
+    #[error("line {line}: {error}")]
     Json {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error.
+        #[source]
         error: serde_json::Error,
     },
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Parquet(error) => error.fmt(f),
-            Self::MissingColumn(name) => write!(f, "the table has no column {name}"),
-            Self::UnexpectedValue(name) => {
-                write!(f, "column {name} of the table holds a value of another kind")
-            }
-            Self::Json { line, error } => write!(f, "line {line}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for FileError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::Parquet(error) => Some(error),
-            Self::Json { error, .. } => Some(error),
-            Self::MissingColumn(_) | Self::UnexpectedValue(_) => None,
-        }
-    }
-}
-
-impl From<io::Error> for FileError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 impl From<ParquetError> for FileError {

@@ -1,50 +1,56 @@
-//! Why a client cannot begin, or a transfer has failed.
+//! Errors of clients and transfers.
 
 use std::error::Error;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use thiserror::Error as ThisError;
 use uncork_units::TimeDelta;
 
 use crate::Version;
 
-/// What went wrong, as whoever started the client sees it.
-#[derive(Debug)]
+/// Why a client cannot start, or a transfer has failed.
+#[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// This is no address that can be fetched.
+    /// A URL that cannot be fetched.
+    #[error("cannot fetch '{url}': {problem}")]
     Url {
         /// What was given.
         url: String,
         /// What to write instead.
         problem: String,
     },
-    /// Nobody could be trusted: the authorities' certificates cannot be had.
+    /// The trusted certificates cannot be read.
+    #[error("{0}")]
     Authorities(String),
     /// The host has no address.
+    #[error("no address for '{host}': {error}")]
     Resolve {
         /// Its name.
         host: String,
         /// What the system says.
         error: io::Error,
     },
-    /// Nobody answers, or says no.
+    /// The address refused the connection or did not answer.
+    #[error("cannot connect to {address}: {error}")]
     Connect {
         /// Where.
         address: SocketAddr,
         /// What the system says.
         error: io::Error,
     },
-    /// TLS came to no end, such as for a certificate that is not trusted.
+    /// The TLS handshake failed, for instance because the certificate is not trusted.
+    #[error("no TLS with '{host}': {problem}")]
     Tls {
-        /// Who was asked for.
+        /// The server's name.
         host: String,
         /// Why.
         problem: String,
     },
-    /// Nobody speaks QUIC there, or somebody who is not believed.
+    /// The QUIC handshake failed.
+    #[error("no QUIC with {address}: {problem}")]
     Quic {
         /// Where.
         address: SocketAddr,
@@ -52,46 +58,56 @@ pub enum ClientError {
         problem: String,
     },
     /// The server does not speak the version that was asked for.
+    #[error("the server does not speak {0}")]
     Version(Version),
-    /// The connection was of no use any more.
+    /// The connection failed.
+    #[error("the connection failed after {received}{} bytes: {problem}", of(*size))]
     Broken {
-        /// How much of the body had arrived.
+        /// Bytes of the body that had arrived.
         received: u64,
-        /// Of how much, if that was told.
+        /// The body's length, if known.
         size: Option<u64>,
         /// Why.
         problem: String,
     },
-    /// The server answers that it does not give it.
+    /// A status other than success.
+    #[error("status {0}")]
     Status(u16),
-    /// The answer is not of the bytes that were asked for.
+    /// The response is of another range than the request.
+    #[error("asked for {asked}, got {told}")]
     Range {
-        /// Which were.
+        /// The range requested.
         asked: String,
-        /// What it is.
+        /// The range of the response.
         told: String,
     },
-    /// The body's end came at another place than was told.
+    /// The body has another length than announced.
+    #[error("got {received} bytes of {size}")]
     Length {
-        /// How much arrived.
+        /// Bytes that arrived.
         received: u64,
-        /// How much was told.
+        /// Bytes announced.
         size: u64,
     },
-    /// Nothing came for so long.
+    /// Nothing arrived for this long.
+    #[error("timeout: nothing came for {0}")]
     Timeout(TimeDelta),
-    /// What arrived cannot be kept.
+    /// The file for the body cannot be written.
+    #[error("cannot write '{path}': {1}", path = .0.display())]
     File(PathBuf, io::Error),
-    /// What is to be listened to cannot be.
+    /// The songs cannot be played.
+    #[error("{0}")]
     Songs(String),
-    /// It was broken off.
+    /// The user interrupted it.
+    #[error("interrupted")]
     Interrupted,
     /// The system has no thread or no file descriptor left.
+    #[error("cannot start: {0}")]
     System(io::Error),
 }
 
 impl ClientError {
-    /// Whether what was given is wrong, rather than the world.
+    /// Whether the arguments are wrong, rather than the network or the server.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::Url { .. } | Self::Authorities(_) | Self::Songs(_))
     }
@@ -116,31 +132,6 @@ pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-impl fmt::Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url { url, problem } => write!(f, "'{url}' is no address to fetch: {problem}"),
-            Self::Authorities(problem) | Self::Songs(problem) => f.write_str(problem),
-            Self::Resolve { host, error } => write!(f, "no address for '{host}': {error}"),
-            Self::Connect { address, error } => write!(f, "cannot connect to {address}: {error}"),
-            Self::Tls { host, problem } => write!(f, "no TLS with '{host}': {problem}"),
-            Self::Quic { address, problem } => write!(f, "no QUIC with {address}: {problem}"),
-            Self::Version(version) => write!(f, "the server does not speak {version}"),
-            Self::Broken { received, size, problem } => {
-                let of = size.map_or(String::new(), |size| format!(" of {size}"));
-                write!(f, "the connection failed after {received}{of} bytes: {problem}")
-            }
-            Self::Status(status) => write!(f, "status {status}"),
-            Self::Range { asked, told } => write!(f, "asked for {asked}, got {told}"),
-            Self::Length { received, size } => {
-                write!(f, "{received} bytes arrived where {size} were told")
-            }
-            Self::Timeout(span) => write!(f, "nothing came for {span}"),
-            Self::File(path, error) => write!(f, "cannot write '{}': {error}", path.display()),
-            Self::Interrupted => f.write_str("interrupted"),
-            Self::System(error) => write!(f, "cannot start: {error}"),
-        }
-    }
+fn of(size: Option<u64>) -> String {
+    size.map_or_else(String::new, |size| format!(" of {size}"))
 }
-
-impl Error for ClientError {}

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::str::FromStr;
 
+use thiserror::Error;
+
 /// A country by its two letters (ISO 3166-1), such as `PE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Country([u8; 2]);
 
-/// A text is no country's code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The text is not a country's code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a country code has two capital letters: write PE for Peru")]
 pub struct NoCountry;
 
 impl FromStr for Country {
@@ -29,11 +32,3 @@ impl fmt::Display for Country {
         write!(f, "{}{}", char::from(self.0[0]), char::from(self.0[1]))
     }
 }
-
-impl fmt::Display for NoCountry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a country has two capital letters: write PE for Peru")
-    }
-}
-
-impl std::error::Error for NoCountry {}

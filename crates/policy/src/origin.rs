@@ -1,9 +1,9 @@
 //! Where clients are: databases in MaxMind's format.
 
-use std::fmt;
 use std::net::IpAddr;
 
 use maxminddb::{PathElement, Reader, path};
+use thiserror::Error;
 
 use crate::Country;
 
@@ -22,8 +22,9 @@ pub struct Origin {
 #[derive(Debug, Default)]
 pub struct Origins(Vec<Reader<Vec<u8>>>);
 
-/// Why bytes are no database.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why a file is not a database.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("not a database in MaxMind's format: {0}; give a file that ends in .mmdb")]
 pub struct OriginError(String);
 
 impl Origins {
@@ -63,11 +64,3 @@ impl Origins {
         origin
     }
 }
-
-impl fmt::Display for OriginError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no database in MaxMind's format: {}; give a file that ends in .mmdb", self.0)
-    }
-}
-
-impl std::error::Error for OriginError {}

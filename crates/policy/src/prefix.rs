@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
+use thiserror::Error;
+
 /// A network: an address and how many of its bits count, such as `203.0.113.0/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
@@ -11,14 +13,19 @@ pub(crate) struct Prefix {
     bits: u8,
 }
 
-/// Why a text is no network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a text is not a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum PrefixError {
-    /// What stands before `/` is no address.
+    /// The part before `/` is not an address.
+    #[error("not a network: write 203.0.113.0/24 or 2001:db8::/32")]
     Address,
-    /// What stands behind `/` is no number of its bits.
+    /// The part behind `/` is not a prefix length of that family.
+    #[error(
+        "bad prefix length: write a number from 0 to {most}, as in 203.0.113.0/24 or 2001:db8::/32"
+    )]
     Bits { most: u8 },
-    /// Bits are set that do not count.
+    /// Bits behind the prefix are set.
+    #[error("host bits are set: write {0}")]
     HostBits(Prefix),
 }
 
@@ -120,26 +127,6 @@ impl fmt::Display for Prefix {
         write!(f, "{}/{}", self.address, self.bits)
     }
 }
-
-impl fmt::Display for PrefixError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Address => f.write_str(
-                "a network begins with an address: write 203.0.113.0/24 or 2001:db8::/32",
-            ),
-            Self::Bits { most } => write!(
-                f,
-                "bits of such an address are counted from 0 to {most}: \
-                write 203.0.113.0/24 or 2001:db8::/32"
-            ),
-            Self::HostBits(network) => {
-                write!(f, "the address has bits behind those that count: write {network}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for PrefixError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! When.
 
-use std::fmt;
 use std::str::FromStr;
 
+use thiserror::Error;
 use toml_edit::{Datetime, Offset};
 
 /// Seconds since 1970 began in UTC, as a server's clock tells them. Written
@@ -10,12 +10,14 @@ use toml_edit::{Datetime, Offset};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixTime(pub i64);
 
-/// Why a text is no time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a text is not a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoTime {
-    /// It is no date with a time.
+    /// It is not a date with a time.
+    #[error("not a date with a time: write 2026-12-01T18:00:00Z, or +01:00 for Z")]
     Unreadable,
-    /// It does not say how far its clock is ahead of UTC.
+    /// It has no UTC offset.
+    #[error("missing UTC offset: write 2026-12-01T18:00:00Z, or +01:00 for Z")]
     NoOffset,
 }
 
@@ -82,18 +84,6 @@ impl FromStr for UnixTime {
         Ok(Self(day * DAY + second - ahead))
     }
 }
-
-impl fmt::Display for NoTime {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unreadable => "this is no date with time",
-            Self::NoOffset => "nobody can tell whose time this is",
-        })?;
-        f.write_str(": write 2026-12-01T18:00:00Z, or +01:00 for Z")
-    }
-}
-
-impl std::error::Error for NoTime {}
 
 /// Days from 1970 to a date of the Gregorian calendar: whole years, then the days of its months.
 pub(crate) fn days_since_1970(year: u16, month: u8, day: u8) -> i64 {

@@ -8,6 +8,7 @@ use ring::aead::quic::{AES_128, HeaderProtectionKey};
 use ring::error::Unspecified;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
+use thiserror::Error;
 
 /// Bytes of a connection ID that are random.
 const NONCE: usize = 8;
@@ -24,16 +25,9 @@ pub struct Identity {
 }
 
 /// The system gave no random numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the system gives no random numbers")]
 pub struct Random;
-
-impl fmt::Display for Random {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the system gives no random numbers")
-    }
-}
-
-impl std::error::Error for Random {}
 
 impl From<Unspecified> for Random {
     fn from(_: Unspecified) -> Self {

@@ -1,30 +1,36 @@
-//! What can be wrong.
+//! Errors of runs on the kernel.
 
-use std::fmt;
 use std::io;
 
+use thiserror::Error;
 use uncork_diag::DiagError;
 use uncork_emu::EmuError;
 
-/// Why there is no run.
-#[derive(Debug)]
+/// Why a run failed.
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RealError {
     /// The path cannot be emulated, or not here.
-    Path(EmuError),
-    /// The kernel has no such controller, or no such option of it; this says which it has.
+    #[error(transparent)]
+    Path(#[from] EmuError),
+    /// The kernel lacks the controller or its option; the text lists those that it has.
+    #[error("{0}")]
     Controller(String),
-    /// A command does not run here; this says which, and what it printed last.
+    /// A command fails here; the text names it and has its last output.
+    #[error("{0}")]
     Command(String),
-    /// The kernel does not tell of its connections.
-    Connections(DiagError),
-    /// Real endpoints cannot do what is described; this says what.
+    /// sock_diag failed.
+    #[error(transparent)]
+    Connections(#[from] DiagError),
+    /// The kernel cannot play this part of the scenario; the text names it.
+    #[error("{0}")]
     Spec(String),
     /// The system does not allow it.
+    #[error("cannot {action}: {error}")]
     System {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -44,33 +50,6 @@ impl RealError {
             }
             Self::Spec(_) => false,
         }
-    }
-}
-
-impl fmt::Display for RealError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(error) => error.fmt(f),
-            Self::Controller(problem) | Self::Command(problem) | Self::Spec(problem) => {
-                f.write_str(problem)
-            }
-            Self::Connections(error) => error.fmt(f),
-            Self::System { action, error } => write!(f, "cannot {action}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for RealError {}
-
-impl From<DiagError> for RealError {
-    fn from(error: DiagError) -> Self {
-        Self::Connections(error)
-    }
-}
-
-impl From<EmuError> for RealError {
-    fn from(error: EmuError) -> Self {
-        Self::Path(error)
     }
 }
 

@@ -15,7 +15,6 @@ mod json;
 pub mod lab;
 mod metrics;
 mod number;
-pub mod page;
 pub mod play;
 #[cfg(test)]
 mod sample;
@@ -34,3 +33,4 @@ pub use html::compare_html;
 pub use json::DocumentError;
 pub use series::{ColumnSeries, ReportSeries};
 pub use table::{Align, Column, Style, Table};
+use uncork_page as page;

@@ -1,68 +1,106 @@
-//! Why nothing is served.
+//! Errors of a server that cannot start.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use thiserror::Error;
 use uncork_cc::CcSpec;
 use uncork_policy::{OriginError, PolicyError};
 
 use crate::admin::AdminAddress;
 
-/// What a server cannot start or end with. Printed, it says what and what to do.
-#[derive(Debug)]
+/// Why a server cannot start. The message names the remedy.
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The directory to serve cannot be opened.
+    #[error("cannot serve '{path}': {1}; give a directory", path = .0.display())]
     Root(PathBuf, io::Error),
     /// The kernel cannot keep lookups inside a directory.
+    #[error(
+        "this kernel has no openat2, which keeps requests inside the directory: Linux 5.6 has it; a seccomp \
+         policy must allow it"
+    )]
     NoOpenat2,
     /// Nothing can listen there.
+    #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// No datagrams can be received there.
+    #[error("cannot listen on {0} over UDP, for HTTP/3: {1}")]
     Datagrams(SocketAddr, io::Error),
-    /// The kernel has no such congestion control, or not for everybody.
+    /// The kernel has no such congestion control, or does not let this user choose it.
+    #[error("{}{problem}", prefix(policy.as_deref()))]
     Congestion {
-        /// The policy that asks for it, if it is one.
+        /// The policy that asks for it, if one does.
         policy: Option<String>,
-        /// What it has.
+        /// Why not, and what to do.
         problem: String,
     },
     /// A file with a policy or a database cannot be read.
+    #[error("cannot read the {0} '{path}': {2}", path = .1.display())]
     Unreadable(&'static str, PathBuf, io::Error),
     /// A policy cannot be used. [`PolicyError::render`] shows the place.
+    #[error("cannot use the policy '{path}': {1}", path = .0.display())]
     Policy(PathBuf, PolicyError),
     /// A database of where clients are cannot be used.
+    #[error("cannot use '{path}': {1}", path = .0.display())]
     Database(PathBuf, OriginError),
     /// A certificate or key cannot be used.
+    #[error("cannot use '{path}': {1}; give files in PEM", path = .0.display())]
     Certificate(PathBuf, String),
-    /// No certificate of its own can be made.
+    /// A self-signed certificate cannot be made.
+    #[error("cannot make a certificate: {0}")]
     SelfSigned(String),
-    /// Operators cannot be listened to there.
+    /// The admin endpoint cannot listen there.
+    #[error("cannot listen for operators on {0}: {1}")]
     Admin(AdminAddress, io::Error),
-    /// They would be beyond this machine, which was not asked for.
+    /// The admin endpoint would be reachable from other machines, which was not asked for.
+    #[error(
+        "{0} is reachable by others, who could see what is served to whom: listen on loopback or a Unix socket, \
+         or add --admin-anywhere"
+    )]
     AdminExposed(SocketAddr),
     /// The records cannot be written.
+    #[error("cannot write records to '{path}': {1}", path = .0.display())]
     Records(PathBuf, io::Error),
-    /// Records are to go to one file of Parquet.
+    /// Records cannot go to one Parquet file.
+    #[error(
+        "cannot write records to '{path}': Parquet needs a directory, for a file at a time; write DIR/, or \
+         FILE.jsonl for lines of JSON",
+        path = .0.display()
+    )]
     RecordsName(PathBuf),
     /// Files of qlog cannot be written there.
+    #[error("cannot write qlog into '{path}': {1}", path = .0.display())]
     Qlog(PathBuf, io::Error),
     /// Qlog was asked for without HTTP/3.
+    #[error(
+        "--qlog needs HTTP/3: give --tls-cert and --tls-key (or --self-signed for a trial), and no --no-http3"
+    )]
     QlogWithoutHttp3,
     /// A controller for QUIC was asked for without HTTP/3.
+    #[error(
+        "'--quic-cc {0}' needs HTTP/3: give --tls-cert and --tls-key (or --self-signed for a trial), and no \
+         --no-http3"
+    )]
     QuicCcWithoutHttp3(CcSpec),
     /// A listener is to take no connections.
+    #[error("'--connections 0' serves nobody: give at least 1")]
     NoConnections,
-    /// Plain HTTP was asked for beyond this machine.
+    /// Plain HTTP would be reachable from other machines, which was not asked for.
+    #[error(
+        "{0} is reachable by others: give --tls-cert and --tls-key, or --self-signed for a trial, or --plain for \
+         HTTP without TLS"
+    )]
     Plain(SocketAddr),
     /// The system does not allow it.
+    #[error("cannot {0}: {1}")]
     System(&'static str, io::Error),
 }
 
 impl ServeError {
-    /// Whether what was asked for can be nowhere, as opposed to not here.
+    /// Whether the request is wrong on every machine, not only on this one.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -80,75 +118,6 @@ impl ServeError {
     }
 }
 
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Root(path, error) => {
-                write!(f, "cannot serve '{}': {error}; give a directory", path.display())
-            }
-            Self::NoOpenat2 => f.write_str(
-                "this kernel has no openat2, which keeps requests inside the directory: it takes Linux 5.6, \
-                 and a seccomp policy that allows it",
-            ),
-            Self::Listen(address, error) => write!(f, "cannot listen on {address}: {error}"),
-            Self::Datagrams(address, error) => {
-                write!(f, "cannot listen on {address} over UDP, for HTTP/3: {error}")
-            }
-            Self::Congestion { policy: None, problem } => f.write_str(problem),
-            Self::Congestion { policy: Some(name), problem } => {
-                write!(f, "cannot use the policy '{name}': {problem}")
-            }
-            Self::Unreadable(what, path, error) => {
-                write!(f, "cannot read the {what} '{}': {error}", path.display())
-            }
-            Self::Policy(path, error) => {
-                write!(f, "cannot use the policy '{}': {error}", path.display())
-            }
-            Self::Database(path, error) => write!(f, "cannot use '{}': {error}", path.display()),
-            Self::Certificate(path, problem) => {
-                write!(f, "cannot use '{}': {problem}; give files in PEM", path.display())
-            }
-            Self::SelfSigned(problem) => write!(f, "cannot make a certificate: {problem}"),
-            Self::Records(path, error) => {
-                write!(f, "cannot write records to '{}': {error}", path.display())
-            }
-            Self::RecordsName(path) => write!(
-                f,
-                "cannot write records to '{}': Parquet goes to a directory, a file at a time; write \
-                 DIR/, or FILE.jsonl for lines of JSON",
-                path.display()
-            ),
-            Self::Qlog(path, error) => {
-                write!(f, "cannot write qlog into '{}': {error}", path.display())
-            }
-            Self::QlogWithoutHttp3 => f.write_str(
-                "qlog is of HTTP/3, which is not served: give a certificate and its key, or a self-signed \
-                 one for trying it",
-            ),
-            Self::QuicCcWithoutHttp3(cc) => write!(
-                f,
-                "'--quic-cc {cc}' needs HTTP/3: give --tls-cert and --tls-key (or --self-signed for a trial), \
-                 and no --no-http3"
-            ),
-            Self::NoConnections => {
-                f.write_str("'--connections 0' serves nobody: give at least 1")
-            }
-            Self::Admin(address, error) => {
-                write!(f, "cannot listen for operators on {address}: {error}")
-            }
-            Self::AdminExposed(address) => write!(
-                f,
-                "{address} is reachable by others, who could see what is served to whom: listen on \
-                 loopback or a Unix socket, or ask for it"
-            ),
-            Self::Plain(address) => write!(
-                f,
-                "{address} is reachable by others: give a certificate and its key, a self-signed one for \
-                 trying it, or ask for plain HTTP"
-            ),
-            Self::System(action, error) => write!(f, "cannot {action}: {error}"),
-        }
-    }
+fn prefix(policy: Option<&str>) -> String {
+    policy.map_or_else(String::new, |name| format!("cannot use the policy '{name}': "))
 }
-
-impl std::error::Error for ServeError {}

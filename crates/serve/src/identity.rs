@@ -11,7 +11,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
 use crate::error::ServeError;
-use crate::swap::Swap;
+use arc_swap::ArcSwap;
 
 /// How clients know the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Identity {
 
 /// The certificate in force, for all transports. A connection has that which is there when it comes.
 #[derive(Debug)]
-pub(crate) struct Certificates(Swap<CertifiedKey>);
+pub(crate) struct Certificates(ArcSwap<CertifiedKey>);
 
 impl Certificates {
     /// None for a server that has no identity; `addresses` are what one made here is for.
@@ -44,19 +44,19 @@ impl Certificates {
             Identity::SelfSigned => self_signed(addresses)?,
             Identity::Files { certificate, key } => from_files(certificate, key)?,
         };
-        Ok(Some(Arc::new(Self(Swap::new(certified)))))
+        Ok(Some(Arc::new(Self(ArcSwap::from_pointee(certified)))))
     }
 
     /// Puts others in force, if they belong together.
     pub(crate) fn replace(&self, certificate: &Path, key: &Path) -> Result<(), ServeError> {
-        self.0.set(from_files(certificate, key)?);
+        self.0.store(Arc::new(from_files(certificate, key)?));
         Ok(())
     }
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(self.0.get())
+        Some(self.0.load_full())
     }
 }
 

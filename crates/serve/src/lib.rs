@@ -20,7 +20,6 @@ mod shared;
 pub mod site;
 mod sources;
 mod spec;
-mod swap;
 mod tcp;
 mod timing;
 mod writable;

@@ -20,8 +20,8 @@ use crate::quic::{self, Accepting, QlogFiles, QlogWriter};
 use crate::shared::{Shared, Stop};
 use crate::sources::{Reloaded, Sources, described};
 use crate::spec::{Prepared, ServerSpec, runtime};
-use crate::swap::Swap;
 use crate::tcp::{self, Accepted, Bound as TcpBound, Listening};
+use arc_swap::ArcSwap;
 
 /// How long reads that wait for a disk may hold up the end.
 const LAST_READS: Duration = Duration::from_secs(1);
@@ -40,7 +40,7 @@ pub struct Server {
     metrics: Option<Arc<Metrics>>,
     writer: Option<Writer>,
     qlog: Option<QlogWriter>,
-    policy: Option<Arc<Swap<Policy>>>,
+    policy: Option<Arc<ArcSwap<Policy>>>,
     sources: Sources,
     admin: Option<Admin>,
 }
@@ -171,7 +171,7 @@ impl Server {
 
     /// The policy in force, in a line, if there is one.
     pub fn policy(&self) -> Option<String> {
-        self.policy.as_ref().map(|policy| described(&policy.get()))
+        self.policy.as_ref().map(|policy| described(&policy.load()))
     }
 
     /// What of the policy in force holds for nobody here, each in a line; `spec` is what it was started
@@ -207,7 +207,7 @@ impl Server {
 
     fn note_policy(&self) {
         if let (Some(metrics), Some(policy)) = (&self.metrics, &self.policy) {
-            metrics.policy(&format!("{:016x}", policy.get().fingerprint()));
+            metrics.policy(&format!("{:016x}", policy.load().fingerprint()));
         }
     }
 

@@ -19,8 +19,8 @@ use crate::limits::Limits;
 use crate::quic::{self, QlogFiles};
 use crate::site::{Site, SiteOptions};
 use crate::sources::Sources;
-use crate::swap::Swap;
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
+use arc_swap::ArcSwap;
 
 /// How many free ports of TCP are tried before there is one that is free over UDP, too.
 const FREE_PORTS: u32 = 16;
@@ -75,9 +75,9 @@ impl ServerSpec {
         Ok(self.doubts(prepared.policy.as_deref()))
     }
 
-    pub(crate) fn doubts(&self, policy: Option<&Swap<Policy>>) -> Vec<String> {
+    pub(crate) fn doubts(&self, policy: Option<&ArcSwap<Policy>>) -> Vec<String> {
         let names: Vec<&str> = self.listeners.iter().map(|listener| &*listener.name).collect();
-        policy.map_or(Vec::new(), |it| it.get().doubts(&names, !self.geo.is_empty()))
+        policy.map_or(Vec::new(), |it| it.load().doubts(&names, !self.geo.is_empty()))
     }
 
     pub(crate) fn prepare(&self) -> Result<Prepared, ServeError> {
@@ -120,8 +120,8 @@ pub(crate) struct Prepared {
     pub(crate) site: Site,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) quic: Option<uncork_quic_io::Server>,
-    pub(crate) policy: Option<Arc<Swap<Policy>>>,
-    origins: Arc<Swap<Origins>>,
+    pub(crate) policy: Option<Arc<ArcSwap<Policy>>>,
+    origins: Arc<ArcSwap<Origins>>,
     pub(crate) sources: Sources,
     pub(crate) epoch: Instant,
 }

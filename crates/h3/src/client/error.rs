@@ -1,41 +1,31 @@
-//! Why there is no response, or not all of it.
-
-use std::fmt;
+//! Errors of a client.
 
 use h3::error::{ConnectionError as H3ConnectionError, StreamError};
+use thiserror::Error;
 
-/// What a client cannot go on with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why there is no response, or not all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// No connection can be begun: an address or a name that is none.
+    /// No connection can be begun: a bad address or name.
+    #[error("cannot connect: {0}")]
     Connect(String),
-    /// The connection is over, for this reason.
+    /// The connection was lost, for this reason.
+    #[error("the connection was lost: {0}")]
     Lost(String),
-    /// The server broke off the response, with this code (RFC 9114 §8.1).
+    /// The server reset the response, with this code (RFC 9114 §8.1).
+    #[error("the server reset the response (code {0:#x})")]
     Reset(u64),
     /// The server takes no more requests on this connection.
+    #[error("the server takes no more requests on this connection")]
     Closing,
-    /// The request or the response was not as HTTP/3 wants it.
+    /// The request or the response violates HTTP/3.
+    #[error("not HTTP/3: {0}")]
     Malformed(String),
-    /// The connection is over, and nothing more is known.
+    /// The connection has ended for an unknown reason.
+    #[error("the connection has ended")]
     Ended,
 }
-
-impl fmt::Display for ClientError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connect(problem) => write!(f, "cannot connect: {problem}"),
-            Self::Lost(reason) => write!(f, "the connection is over: {reason}"),
-            Self::Reset(code) => write!(f, "the server broke off the response (code {code:#x})"),
-            Self::Closing => f.write_str("the server takes no more requests on this connection"),
-            Self::Malformed(problem) => write!(f, "not HTTP/3: {problem}"),
-            Self::Ended => f.write_str("the connection is over"),
-        }
-    }
-}
-
-impl std::error::Error for ClientError {}
 
 impl From<StreamError> for ClientError {
     fn from(error: StreamError) -> Self {

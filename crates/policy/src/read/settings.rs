@@ -1,5 +1,6 @@
 //! What connections are given.
 
+use uncork_cc::{Algorithm, CcSpec};
 use uncork_config::{ConfigError, Node, Place, Result, Section};
 use uncork_units::Rate;
 
@@ -26,7 +27,7 @@ pub(crate) fn settings(
 
 /// The settings among the keys of `section`.
 pub(crate) fn of(section: &Section<'_>, otherwise: &Settings) -> Result<Settings> {
-    let quic = section.read("quic", Node::controller)?;
+    let quic = section.read("quic", controller)?;
     let tcp = section.read("tcp", kernel_name)?;
     let window = section.read("initial_window", Node::parse)?;
     let cap = section.read("pacing_cap", cap)?;
@@ -36,6 +37,10 @@ pub(crate) fn of(section: &Section<'_>, otherwise: &Settings) -> Result<Settings
         initial_window: window.or(otherwise.initial_window),
         pacing_cap: cap.or(otherwise.pacing_cap),
     })
+}
+
+fn controller(node: &Node) -> Result<CcSpec> {
+    node.named("controller", &Algorithm::ALL.map(|it| (it.name(), it.options())))
 }
 
 /// The name that the kernel may have a controller by; only the machine that uses it knows which it

@@ -8,13 +8,13 @@ use uncork_policy::{Origins, Policy, Settings, UnixTime};
 
 use super::chosen::Chosen;
 use super::connection::Choice;
-use crate::swap::Swap;
+use arc_swap::ArcSwap;
 
 /// Chooses for the connections of one listener.
 #[derive(Clone, Debug)]
 pub(crate) struct Chooser {
     by: By,
-    origins: Arc<Swap<Origins>>,
+    origins: Arc<ArcSwap<Origins>>,
 }
 
 #[derive(Clone, Debug)]
@@ -22,20 +22,20 @@ enum By {
     /// The same for each.
     Listener(Arc<Chosen>),
     /// As the policy in force says of a listener of this name.
-    Policy(Arc<str>, Arc<Swap<Policy>>),
+    Policy(Arc<str>, Arc<ArcSwap<Policy>>),
 }
 
 impl Chooser {
     /// Gives each connection `settings`, which records call `group`.
-    pub(crate) fn fixed(group: &str, settings: Settings, origins: Arc<Swap<Origins>>) -> Self {
+    pub(crate) fn fixed(group: &str, settings: Settings, origins: Arc<ArcSwap<Origins>>) -> Self {
         Self { by: By::Listener(Arc::new(Chosen::fixed(group, settings))), origins }
     }
 
     /// Gives connections what `policy` says of those that the listener `name` has accepted.
     pub(crate) fn by_policy(
         name: &str,
-        policy: Arc<Swap<Policy>>,
-        origins: Arc<Swap<Origins>>,
+        policy: Arc<ArcSwap<Policy>>,
+        origins: Arc<ArcSwap<Origins>>,
     ) -> Self {
         Self { by: By::Policy(name.into(), policy), origins }
     }
@@ -56,7 +56,7 @@ impl Chooser {
     /// Chooses for a connection of `client` that is accepted now.
     pub(crate) fn accept(&self, client: IpAddr, now: UnixTime) -> Choice {
         let client = client.to_canonical();
-        let origin = self.origins.get().of(client);
+        let origin = self.origins.load().of(client);
         match &self.by {
             By::Listener(chosen) => Choice::made(Arc::clone(chosen), origin),
             By::Policy(listener, policy) => {

@@ -7,7 +7,7 @@ use uncork_policy::{Fact, Facts, Origin, Policy, UnixTime, When};
 
 use super::asked::Asked;
 use super::chosen::Chosen;
-use crate::swap::Swap;
+use arc_swap::ArcSwap;
 
 /// What is chosen for one connection, as far as it is known.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(crate) struct Choice {
 /// Who is asked, and what is known.
 #[derive(Debug)]
 struct Asking {
-    in_force: Arc<Swap<Policy>>,
+    in_force: Arc<ArcSwap<Policy>>,
     /// The one that decides.
     policy: Arc<Policy>,
     listener: Arc<str>,
@@ -40,13 +40,13 @@ impl Choice {
 
     /// What `in_force` says of a connection that has just been accepted.
     pub(super) fn begin(
-        in_force: Arc<Swap<Policy>>,
+        in_force: Arc<ArcSwap<Policy>>,
         listener: Arc<str>,
         client: IpAddr,
         accepted: UnixTime,
         origin: Origin,
     ) -> Self {
-        let policy = in_force.get();
+        let policy = in_force.load_full();
         let facts = Facts::at_accept(&listener, client, accepted, origin);
         let decision = policy.decide(&facts);
         let (chosen, is_settled) = (Arc::new(Chosen::by(&policy, &decision)), decision.is_final);
@@ -106,7 +106,7 @@ impl Asking {
     /// A policy that decides each request is the one that is in force now.
     fn renew(&mut self) {
         if self.policy.when() == When::EachRequest {
-            let policy = self.in_force.get();
+            let policy = self.in_force.load_full();
             if !Arc::ptr_eq(&policy, &self.policy) {
                 self.policy = policy;
                 self.is_settled = false;

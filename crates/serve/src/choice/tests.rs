@@ -9,20 +9,20 @@ use uncork_policy::{By, Fact, Facts, Origin, Origins, Policy, Settings, UnixTime
 use uncork_units::ByteCount;
 
 use super::{Asked, Choice, Chooser};
-use crate::swap::Swap;
+use arc_swap::ArcSwap;
 
 const NOW: UnixTime = UnixTime(1_800_000_000);
 
 /// What is in force, and a listener called `public` that goes by it.
-struct InForce(Arc<Swap<Policy>>);
+struct InForce(Arc<ArcSwap<Policy>>);
 
 impl InForce {
     fn new(text: &str) -> Self {
-        Self(Arc::new(Swap::new(parsed(text))))
+        Self(Arc::new(ArcSwap::from_pointee(parsed(text))))
     }
 
     fn set(&self, text: &str) {
-        self.0.set(parsed(text));
+        self.0.store(Arc::new(parsed(text)));
     }
 
     fn accept(&self) -> Choice {
@@ -30,7 +30,7 @@ impl InForce {
     }
 
     fn accept_from(&self, client: &str, listener: &str) -> Choice {
-        let origins = Arc::new(Swap::new(Origins::new()));
+        let origins = Arc::new(ArcSwap::from_pointee(Origins::new()));
         let chooser = Chooser::by_policy(listener, Arc::clone(&self.0), origins);
         chooser.accept(client.parse().expect("an address"), NOW)
     }
@@ -161,7 +161,7 @@ fn a_new_policy_is_for_the_next_request_where_each_decides() {
 #[test]
 fn a_listener_may_choose_for_all() {
     let settings = Settings { tcp: Some("bbr".into()), ..Settings::default() };
-    let origins = Arc::new(Swap::new(Origins::new()));
+    let origins = Arc::new(ArcSwap::from_pointee(Origins::new()));
     let chooser = Chooser::fixed("bbr", settings, origins);
     let mut choice = chooser.accept(IpAddr::from([127, 0, 0, 1]), NOW);
     choice.server_name(Some("a"));
@@ -291,7 +291,7 @@ proptest! {
             ..Facts::at_accept(listener, client, NOW, Origin::default())
         };
         let explained = policy.explain(&facts.with_whole_request());
-        let in_force = InForce(Arc::new(Swap::new(policy.clone())));
+        let in_force = InForce(Arc::new(ArcSwap::from_pointee(policy.clone())));
         let mut choice = in_force.accept_from(&client.to_string(), listener);
         choice.server_name(sni);
         for _ in 0..2 {

@@ -12,8 +12,8 @@ use uncork_policy::{Origins, Policy};
 
 use crate::error::ServeError;
 use crate::identity::{Certificates, Identity};
-use crate::swap::Swap;
 use crate::tcp;
+use arc_swap::ArcSwap;
 use files::Files;
 
 /// All files that may be replaced, and what was made of them.
@@ -23,8 +23,8 @@ pub(crate) struct Sources(Vec<(Files, Makes)>);
 /// What is made of files.
 #[derive(Debug)]
 enum Makes {
-    Policy(PathBuf, Arc<Swap<Policy>>),
-    Origins(Vec<PathBuf>, Arc<Swap<Origins>>),
+    Policy(PathBuf, Arc<ArcSwap<Policy>>),
+    Origins(Vec<PathBuf>, Arc<ArcSwap<Origins>>),
     Certificate(PathBuf, PathBuf, Arc<Certificates>),
 }
 
@@ -39,17 +39,20 @@ pub struct Reloaded {
 
 impl Sources {
     /// The policy in a file, of which this kernel must have all.
-    pub(crate) fn policy(&mut self, path: &Path) -> Result<Arc<Swap<Policy>>, ServeError> {
+    pub(crate) fn policy(&mut self, path: &Path) -> Result<Arc<ArcSwap<Policy>>, ServeError> {
         let files = Files::new(vec![path.to_owned()]);
-        let policy = Arc::new(Swap::new(read_policy(path)?));
+        let policy = Arc::new(ArcSwap::from_pointee(read_policy(path)?));
         self.0.push((files, Makes::Policy(path.to_owned(), Arc::clone(&policy))));
         Ok(policy)
     }
 
     /// Where clients are, by databases of which several are asked in turn.
-    pub(crate) fn origins(&mut self, paths: &[PathBuf]) -> Result<Arc<Swap<Origins>>, ServeError> {
+    pub(crate) fn origins(
+        &mut self,
+        paths: &[PathBuf],
+    ) -> Result<Arc<ArcSwap<Origins>>, ServeError> {
         let files = Files::new(paths.to_owned());
-        let origins = Arc::new(Swap::new(read_origins(paths)?));
+        let origins = Arc::new(ArcSwap::from_pointee(read_origins(paths)?));
         if !paths.is_empty() {
             self.0.push((files, Makes::Origins(paths.to_owned(), Arc::clone(&origins))));
         }
@@ -105,11 +108,11 @@ impl Makes {
             Self::Policy(path, policy) => {
                 let new = read_policy(path)?;
                 let line = described(&new);
-                policy.set(new);
+                policy.store(Arc::new(new));
                 Ok(line)
             }
             Self::Origins(paths, origins) => {
-                origins.set(read_origins(paths)?);
+                origins.store(Arc::new(read_origins(paths)?));
                 let names: Vec<String> = paths.iter().map(|it| it.display().to_string()).collect();
                 Ok(format!("databases '{}'", names.join("', '")))
             }

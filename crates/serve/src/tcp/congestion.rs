@@ -61,8 +61,15 @@ fn refused(cc: &str, errno: Errno) -> String {
             list(ALLOWED)
         ),
         Errno::NOENT | Errno::INVAL | Errno::NAMETOOLONG => format!(
-            "this kernel has no congestion control '{cc}': it has {}; load others with `modprobe tcp_NAME`",
-            list(AVAILABLE)
+            "this kernel has no congestion control '{cc}': it has {}; {}",
+            list(AVAILABLE),
+            match cc {
+                "bbr1" => "its bbr is BBRv1".to_owned(),
+                "bbr2" | "bbr3" => format!(
+                    "its bbr is BBRv1; `--quic-cc {cc}` gives {cc} to connections over HTTP/3"
+                ),
+                _ => format!("if there is a module, load it with `modprobe tcp_{cc}`"),
+            }
         ),
         errno => format!("cannot choose the congestion control '{cc}': {errno}"),
     }

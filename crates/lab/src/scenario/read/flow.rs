@@ -1,6 +1,6 @@
 //! Classes of traffic.
 
-use uncork_cc::CcSpec;
+use uncork_cc::{Algorithm, CcSpec};
 use uncork_config::{Entry, Node, Result, Section, Value};
 use uncork_path::{Ecn, PathSpec};
 use uncork_sim::{FlowSpec, PACKET_BYTES};
@@ -62,15 +62,19 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
 /// The last host that can be named; those of other clients are numbered above it.
 const HOSTS: u64 = FIRST_HOST as u64 - 1;
 
+fn controller(node: &Node) -> Result<CcSpec> {
+    node.named("controller", &Algorithm::ALL.map(|it| (it.name(), it.options())))
+}
+
 /// One controller, or several that flows take in turn.
 fn controllers(node: &Node) -> Result<Vec<CcSpec>> {
-    let Value::List(nodes) = &node.value else { return Ok(vec![node.controller()?]) };
+    let Value::List(nodes) = &node.value else { return Ok(vec![controller(node)?]) };
     if nodes.is_empty() {
         return Err(ScenarioError::new(&node.place, "no controller").help("write cc = \"bbr3\""));
     }
     let mut ccs: Vec<CcSpec> = Vec::new();
     for node in nodes {
-        let cc = node.controller()?;
+        let cc = controller(node)?;
         if ccs.contains(&cc) {
             let message = format!("`{cc}` is there twice");
             return Err(ScenarioError::new(&node.place, message).help("give each controller once"));

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use uncork_report::page;
+use uncork_page as page;
 
 /// SHA-256 of the page's style and of its script, in base64. A test in a browser tells the right ones when
 /// they have changed.

@@ -1,7 +1,8 @@
-//! What pages are made of, for those made elsewhere, too: one look, and one library of charts.
+//! The look of reports and of the server's admin page: one style, and one library of charts.
+#![forbid(unsafe_code)]
 
 /// Style of all pages: their colours, by light and by dark, their text and their tables.
-pub const STYLE: &str = include_str!("html/page.css");
+pub const STYLE: &str = include_str!("page.css");
 
 /// Style of charts that a script draws.
 pub const UPLOT_STYLE: &str = include_str!("../vendor/uplot/uPlot.min.css");
