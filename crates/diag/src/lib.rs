@@ -16,6 +16,7 @@ mod cc_name;
 mod connection;
 mod error;
 mod fields;
+mod figures;
 mod mem_info;
 mod netlink;
 mod query;

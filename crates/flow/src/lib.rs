@@ -16,6 +16,7 @@ mod sample;
 mod series;
 mod service;
 mod stats;
+mod transport;
 
 pub use self::parquet::{
     read_flows, read_objects, read_series, write_flows, write_objects, write_series,
@@ -30,3 +31,4 @@ pub use record::{FlowRecord, ObjectRow, Playback, Quantiles, RequestRecord};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
 pub use service::{Arm, Choice, Scope, Service};
 pub use stats::{jain_index, mean, quantile};
+pub use transport::{TransportFigures, rtt_quantiles};

@@ -93,7 +93,7 @@ fn playback(rng: &mut Rng) -> Playback {
     }
 }
 
-fn service(rng: &mut Rng) -> Service {
+pub(crate) fn service(rng: &mut Rng) -> Service {
     Service {
         scope: if rng.below(2) == 0 { Scope::Response } else { Scope::Connection },
         start_unix_ns: rng.next_u64(),
@@ -115,7 +115,7 @@ fn service(rng: &mut Rng) -> Service {
     }
 }
 
-fn choice(rng: &mut Rng) -> Choice {
+pub(crate) fn choice(rng: &mut Rng) -> Choice {
     Choice {
         policy: text(rng),
         rule: text(rng),

@@ -24,23 +24,16 @@ pub(crate) fn flow(
     let (delivered, early) =
         if is_command { (sent.received, sent.received_early) } else { (seen.bytes, seen.early) };
     let since_start = |time: Option<Time>| time.map(|time| time.since(spec.start).as_nanos());
-    FlowRecord {
+    let record = FlowRecord {
         completion_ns: since_start(seen.complete.filter(|_| spec.completes())),
         first_byte_ns: since_start(seen.first_byte),
-        busy_ns: sent.busy.as_nanos(),
         bytes_delivered: delivered,
         bytes_delivered_early: early,
-        bytes_acked: sent.bytes_acked,
-        bytes_sent: sent.bytes_out,
-        bytes_retransmitted: sent.bytes_retransmitted,
-        packets_sent: sent.segments,
-        packets_lost: sent.retransmissions,
-        packets_marked: sent.marked,
-        timeouts: sent.timeouts,
         rtt_ms: sent.rtts.quantiles(),
         playback: report.and_then(ClientReport::playback_record),
         ..run.unplayed(index, "netns")
-    }
+    };
+    sent.figures.fill(record)
 }
 
 /// Notes what the path dropped of the packets of `flows`. Of clients that are on one host it is not known

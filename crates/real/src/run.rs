@@ -284,7 +284,7 @@ impl Stage<'_> {
             flows.push(record::flow(self.spec, index, (seen, report.as_ref()), sent));
             requests.extend(report.into_iter().flat_map(|report| report.request_records(index)));
         }
-        let packets = sent.iter().map(|sent| sent.segments).sum();
+        let packets = sent.iter().map(|sent| sent.figures.packets_sent).sum();
         RunResult { flows, requests, series, packets }
     }
 }

@@ -149,7 +149,7 @@ impl Ends {
         end.received += more;
         self.received += more;
         let Some((now, flow)) = sample else { return };
-        let out = end.sent.bytes_out;
+        let out = end.sent.figures.bytes_sent;
         if self.main.as_ref().is_none_or(|(most, _)| out > *most) {
             self.main = point(now, flow as u32, connection).map(|point| (out, point));
         }

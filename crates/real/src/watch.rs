@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uncork_diag::{Connection, Diag, Family, Query};
 use uncork_emu::{Clock, Namespace};
-use uncork_flow::{Distribution, SeriesPoint};
+use uncork_flow::{Distribution, SeriesPoint, TransportFigures};
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
@@ -17,21 +17,14 @@ const EVERY: TimeDelta = TimeDelta::from_millis(20);
 /// How often the kernel is asked at most.
 const SHORTEST: TimeDelta = TimeDelta::from_millis(5);
 
-/// What the kernel told of a server's connection at last.
+/// What the kernel reported last of a server's connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
-    pub(crate) busy: TimeDelta,
-    pub(crate) bytes_acked: u64,
+    pub(crate) figures: TransportFigures,
     /// Of a command: what arrived at either end, and how much of it before the end of the warm-up.
     pub(crate) received: u64,
     pub(crate) received_early: u64,
-    pub(crate) bytes_out: u64,
-    pub(crate) bytes_retransmitted: u64,
-    pub(crate) segments: u64,
-    pub(crate) retransmissions: u64,
-    pub(crate) marked: u64,
-    pub(crate) timeouts: u64,
-    /// Smoothed round-trip times, as often as they were looked at while something was in flight.
+    /// Smoothed round-trip times, sampled while something was in flight.
     pub(crate) rtts: Distribution,
 }
 
@@ -130,17 +123,11 @@ impl Sent {
     /// Takes in what the kernel tells now; false if that is nothing.
     pub(crate) fn take_in(&mut self, connection: &Connection) -> bool {
         let Some(info) = &connection.info else { return false };
-        let Some(bytes_acked) = info.bytes_acked.filter(|acked| *acked >= self.bytes_acked) else {
+        // Ignore a report whose counters have fallen.
+        if info.bytes_acked.is_none_or(|acked| acked < self.figures.bytes_acked) {
             return false;
-        };
-        self.bytes_acked = bytes_acked;
-        self.busy = info.busy_time.unwrap_or_default();
-        self.bytes_out = info.bytes_sent.unwrap_or_default();
-        self.bytes_retransmitted = info.bytes_retrans.unwrap_or_default();
-        self.segments = info.data_segs_out.map_or(0, u64::from);
-        self.retransmissions = u64::from(info.total_retrans);
-        self.marked = info.delivered_ce.map_or(0, u64::from);
-        self.timeouts = info.total_rto.map_or(0, u64::from);
+        }
+        self.figures = TransportFigures::from(info);
         if info.unacked > 0 && !info.rtt.is_zero() {
             self.rtts.record(info.rtt.as_nanos());
         }
@@ -149,14 +136,7 @@ impl Sent {
 
     /// Takes in what another connection of the same flow sent.
     pub(crate) fn add(&mut self, other: &Self) {
-        self.busy += other.busy;
-        self.bytes_acked += other.bytes_acked;
-        self.bytes_out += other.bytes_out;
-        self.bytes_retransmitted += other.bytes_retransmitted;
-        self.segments += other.segments;
-        self.retransmissions += other.retransmissions;
-        self.marked += other.marked;
-        self.timeouts += other.timeouts;
+        self.figures.add(&other.figures);
         self.rtts.merge(&other.rtts);
     }
 }

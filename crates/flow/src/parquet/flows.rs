@@ -10,11 +10,44 @@ use crate::error::FileError;
 use crate::labelled::Labelled;
 use crate::record::{FlowRecord, Playback, Quantiles};
 
-pub(super) fn columns<'a>() -> Vec<Column<&'a FlowRecord>> {
-    transfer_columns().into_iter().chain(service_columns()).chain(choice_columns()).collect()
+/// The optional parts of records that a table has columns for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts {
+    playback: bool,
+    service: bool,
+    choice: bool,
 }
 
-fn transfer_columns<'a>() -> [Column<&'a FlowRecord>; 36] {
+impl Parts {
+    #[cfg(test)]
+    pub(super) const ALL: Self = Self { playback: true, service: true, choice: true };
+
+    /// Those that at least one of `flows` has. All tables of servers have the same columns, whether or not a
+    /// policy chose: they are read together.
+    fn of<'a>(flows: impl Iterator<Item = &'a FlowRecord>) -> Self {
+        flows.fold(Self::default(), |parts, flow| Self {
+            playback: parts.playback || flow.playback.is_some(),
+            service: parts.service || flow.service.is_some(),
+            choice: parts.choice || flow.choice.is_some() || flow.service.is_some(),
+        })
+    }
+}
+
+pub(super) fn columns<'a>(parts: Parts) -> Vec<Column<&'a FlowRecord>> {
+    let mut columns = Vec::from(transfer_columns());
+    if parts.playback {
+        columns.extend(playback_columns());
+    }
+    if parts.service {
+        columns.extend(service_columns());
+    }
+    if parts.choice {
+        columns.extend(choice_columns());
+    }
+    columns
+}
+
+fn transfer_columns<'a>() -> [Column<&'a FlowRecord>; 29] {
     [
         Column { name: "engine", cells: Text(|flow| &flow.engine) },
         Column { name: "group", cells: Text(|flow| &flow.group) },
@@ -48,6 +81,11 @@ fn transfer_columns<'a>() -> [Column<&'a FlowRecord>; 36] {
         Column { name: "queue_min_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.min)) },
         Column { name: "queue_p50_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.p50)) },
         Column { name: "queue_p95_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.p95)) },
+    ]
+}
+
+fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
+    [
         Column {
             name: "playback_startup_ns",
             cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.startup_ns)),
@@ -80,13 +118,15 @@ fn transfer_columns<'a>() -> [Column<&'a FlowRecord>; 36] {
 }
 
 /// Writes one row per record, behind a column for each of `labels`. Quantiles are columns of their
-/// own, `rtt_p95_ms` for the 95th percentile of `rtt_ms`.
+/// own, `rtt_p95_ms` for the 95th percentile of `rtt_ms`. A part that no record has (playback, service, choice)
+/// has no columns.
 pub fn write_flows<'a>(
     out: impl Write + Send,
     labels: &[String],
-    flows: impl Iterator<Item = Labelled<'a, &'a FlowRecord>>,
+    flows: impl Iterator<Item = Labelled<'a, &'a FlowRecord>> + Clone,
 ) -> Result<(), FileError> {
-    Ok(write_table(out, labels, &columns(), grouped(flows))?)
+    let parts = Parts::of(flows.clone().map(|labelled| labelled.row));
+    Ok(write_table(out, labels, &columns(parts), grouped(flows))?)
 }
 
 /// Reads what [`write_flows`] wrote: the bytes of the file. Columns are found by name; what is not
@@ -129,10 +169,10 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
     })
 }
 
-/// Who played nothing has no figures of playback at all.
+/// Nothing if the flow played nothing, or the table has no such columns.
 fn playback(row: &mut Row) -> Result<Option<Playback>, FileError> {
-    let startup_ns = row.maybe_count("playback_startup_ns")?;
-    let bitrate_bps = row.maybe_count("playback_bitrate_bps")?;
+    let startup_ns = row.count_if_any("playback_startup_ns")?;
+    let bitrate_bps = row.count_if_any("playback_bitrate_bps")?;
     let counts = [
         "playback_played_ns",
         "playback_stalled_ns",
@@ -141,7 +181,7 @@ fn playback(row: &mut Row) -> Result<Option<Playback>, FileError> {
         "playback_switches",
     ];
     let counts: Result<Vec<Option<u64>>, FileError> =
-        counts.into_iter().map(|name| row.maybe_count(name)).collect();
+        counts.into_iter().map(|name| row.count_if_any(name)).collect();
     let counts: Option<Vec<u64>> = counts?.into_iter().collect();
     let Some(&[played_ns, stalled_ns, stutters, items, switches]) = counts.as_deref() else {
         return Ok(None);
@@ -163,12 +203,14 @@ fn quantiles(row: &mut Row, names: [&'static str; 3]) -> Result<Option<Quantiles
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
     use proptest::collection::vec;
     use proptest::{prop_assert_eq, proptest};
 
     use super::super::write::GROUP_ROWS;
     use super::*;
-    use crate::sample::{any_record, record};
+    use crate::sample::{any_record, choice, record, service};
 
     fn written(flows: &[FlowRecord]) -> Vec<u8> {
         let mut file = Vec::new();
@@ -209,7 +251,7 @@ mod tests {
         assert!(matches!(read_flows(Vec::new()), Err(FileError::Parquet(_))));
 
         let record = record();
-        let error = read_flows(table(&record, &columns()[1..])).unwrap_err();
+        let error = read_flows(table(&record, &columns(Parts::ALL)[1..])).unwrap_err();
         assert_eq!(error.to_string(), "the table has no column engine");
         let counted = [Column { name: "engine", cells: Count(|_| 1) }];
         let error = read_flows(table(&record, &counted));
@@ -224,12 +266,27 @@ mod tests {
         assert!(matches!(write_flows(full, &[], rows), Err(FileError::Io(_))));
     }
 
-    /// Tables of version 0.1 end before the columns of servers.
+    /// The names of the columns that a table of `flows` has.
+    fn names(flows: &[FlowRecord]) -> Vec<String> {
+        let reader = SerializedFileReader::new(Bytes::from(written(flows))).unwrap();
+        let schema = reader.metadata().file_metadata().schema_descr_ptr();
+        schema.columns().iter().map(|column| column.name().to_owned()).collect()
+    }
+
     #[test]
-    fn an_older_table_has_no_servers() {
-        let record = record();
-        let file = table(&record, &transfer_columns());
-        assert_eq!(read_flows(file).unwrap(), [record]);
+    fn a_part_that_no_record_has_has_no_columns() {
+        let mut rng = uncork_units::Rng::new(1, 0);
+        let plain = record();
+        let player = FlowRecord { playback: Some(Playback::default()), ..record() };
+        let transfer: Vec<&str> = transfer_columns().iter().map(|column| column.name).collect();
+        assert_eq!(names(&[plain.clone()]), transfer);
+        let server = FlowRecord { service: Some(service(&mut rng)), ..record() };
+        let chosen = FlowRecord { choice: Some(choice(&mut rng)), ..server.clone() };
+        assert_eq!(names(&[server]), names(&[chosen]));
+        let both = names(&[plain.clone(), player.clone()]);
+        assert_eq!(both[..transfer.len()], transfer);
+        assert_eq!(both.len(), transfer.len() + playback_columns().len());
+        assert_eq!(read_flows(written(&[plain.clone(), player.clone()])).unwrap(), [plain, player]);
     }
 
     #[test]

@@ -56,6 +56,14 @@ impl Row {
         }
     }
 
+    /// Of a column that the table need not have.
+    pub(super) fn count_if_any(&mut self, name: &'static str) -> Result<Option<u64>, FileError> {
+        match self.maybe_count(name) {
+            Err(FileError::MissingColumn(_)) => Ok(None),
+            count => count,
+        }
+    }
+
     pub(super) fn maybe_number(&mut self, name: &'static str) -> Result<Option<f64>, FileError> {
         match self.take(name)? {
             Field::Double(number) => Ok(Some(number)),

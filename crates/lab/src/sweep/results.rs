@@ -122,7 +122,7 @@ impl SweepResults {
     fn records<'a>(
         &'a self,
         cells: &'a [Vec<String>],
-    ) -> impl Iterator<Item = Labelled<'a, &'a FlowRecord>> {
+    ) -> impl Iterator<Item = Labelled<'a, &'a FlowRecord>> + Clone {
         self.runs.iter().flat_map(|run| {
             let labels = labels(cells, run.cell);
             run.flows.iter().map(move |row| Labelled { labels, row })

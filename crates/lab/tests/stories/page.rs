@@ -17,7 +17,7 @@ the value measured here, and whether they agree. The verdict is empty where the 
 enough to judge. The comment says why values differ, or that the reason is not known. `uncork lab show NAME`
 prints a scenario with its assumptions.
 
-Read "agrees" with care: where a source gives a direction and no size, the range is wide.
+Read \"agrees\" with care: where a source gives a direction and no size, the range is wide.
 
 `UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` measures everything and writes this page,
 in some minutes. No figure here is written by hand.

@@ -4,9 +4,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use uncork_flow::{Distribution, FlowRecord, Quantiles, Scope, Service};
+use uncork_flow::{FlowRecord, Scope, Service};
 use uncork_policy::Origin;
-use uncork_units::TimeDelta;
 
 use super::metrics::Key;
 use crate::choice::InForce;
@@ -115,15 +114,6 @@ impl Labels {
             app_limited_ns: None,
         }
     }
-}
-
-/// Where `rtts` lie. The smallest is the transport's own, over more than they are.
-pub(crate) fn quantiles(rtts: &Distribution, min: Option<TimeDelta>) -> Option<Quantiles> {
-    let mut quantiles = rtts.quantiles()?;
-    if let Some(min) = min {
-        quantiles.min = quantiles.min.min(min.as_nanos() as f64 / 1e6);
-    }
-    Some(quantiles)
 }
 
 /// A host as records have it: in lower case, without port, and no longer than names are.

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use uncork_flow::{Distribution, FlowRecord};
+use uncork_flow::{Distribution, FlowRecord, TransportFigures, rtt_quantiles};
 
 use super::about::{About, Labels};
-use super::figures::Figures;
 use crate::choice::InForce;
 
 /// What is known of a response so far.
@@ -17,7 +16,7 @@ pub(super) struct Exchange {
     in_force: Arc<InForce>,
     about: About,
     /// What the kernel knew of the connection then.
-    pub(super) before: Figures,
+    pub(super) before: TransportFigures,
     /// Bytes that the connection's socket had taken by then.
     pub(super) from: u64,
     /// When the socket took more for the first time.
@@ -31,7 +30,7 @@ pub(super) struct Exchange {
     /// Smoothed round-trip times, as often as the kernel was asked.
     pub(super) rtts: Distribution,
     /// What the kernel told at last.
-    pub(super) last: Figures,
+    pub(super) last: TransportFigures,
 }
 
 /// How it ended.
@@ -47,7 +46,7 @@ impl Exchange {
     pub(super) fn new(
         began: Instant,
         (about, in_force): (About, Arc<InForce>),
-        before: &Figures,
+        before: &TransportFigures,
         (from, size): (u64, u64),
     ) -> Self {
         Self {
@@ -65,7 +64,7 @@ impl Exchange {
         }
     }
 
-    pub(super) fn note(&mut self, figures: &Figures) {
+    pub(super) fn note(&mut self, figures: &TransportFigures) {
         self.last = *figures;
         if let Some(rtt) = figures.rtt {
             self.rtts.record(rtt.as_nanos());
@@ -92,11 +91,12 @@ impl Exchange {
         let record = FlowRecord {
             completion_ns: completion,
             first_byte_ns: self.first.map(nanos),
+            rtt_ms: rtt_quantiles(&self.rtts, figures.min_rtt),
             size_bytes: Some(self.size),
             bytes_delivered: delivered,
             service: Some(labels.response(&self.about, ending == Ending::BrokenOff)),
             ..labels.record(&self.in_force, self.began)
         };
-        figures.fill(&self.rtts, record)
+        figures.fill(record)
     }
 }

@@ -5,7 +5,6 @@
 
 mod about;
 mod exchange;
-mod figures;
 mod metrics;
 mod observer;
 mod probe;
@@ -15,7 +14,6 @@ mod whole;
 mod wire;
 
 pub(crate) use about::{About, Labels, host_name};
-pub(crate) use figures::Figures;
 pub(crate) use metrics::{CONTENT_TYPE as METRICS_TYPE, Metrics};
 pub(crate) use observer::Observer;
 pub(crate) use probe::{Ends, Socket};

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use uncork_diag::TcpState;
+use uncork_flow::TransportFigures;
 
 use super::about::{About, Labels};
 use super::exchange::{Ending, Exchange};
-use super::figures::Figures;
 use super::probe::{Ends, Known};
 use super::shared::Evidence;
 use super::whole::Whole;
@@ -124,11 +124,11 @@ impl Observer {
 
     /// Asks the kernel, and tells of those responses that have come to their end; of all if it is the
     /// `last` time. Gives what the kernel knows.
-    pub(crate) fn look(&self, last: bool) -> Option<Figures> {
+    pub(crate) fn look(&self, last: bool) -> Option<TransportFigures> {
         let look = Look { at: clock::now(), known: self.evidence.probe.look(&self.ends) };
         let mut ledger = self.wire.ledger();
         let written = ledger.written;
-        let mut figures = look.known.info.as_ref().map(Figures::from);
+        let mut figures = look.known.info.as_ref().map(TransportFigures::from);
         if let Some(figures) = &mut figures {
             // The FIN counts as one, but nobody wrote it.
             figures.bytes_acked = figures.bytes_acked.min(written);

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use uncork_flow::{Distribution, FlowRecord, Scope, Service};
+use uncork_flow::{Distribution, FlowRecord, Scope, Service, TransportFigures, rtt_quantiles};
 
 use super::about::{About, Labels};
-use super::figures::Figures;
 use super::metrics::{Live, Metrics};
 use crate::choice::InForce;
 
@@ -30,7 +29,7 @@ pub(crate) struct Whole {
     first: Option<Instant>,
     rtts: Distribution,
     /// What the transport told at last.
-    last: Option<Figures>,
+    last: Option<TransportFigures>,
     /// When a round trip was counted at last.
     sampled: Option<Instant>,
 }
@@ -79,7 +78,7 @@ impl Whole {
     }
 
     /// The transport tells at this time what it knows; something is being sent if `is_sending`.
-    pub(crate) fn note(&mut self, at: Instant, figures: &Figures, is_sending: bool) {
+    pub(crate) fn note(&mut self, at: Instant, figures: &TransportFigures, is_sending: bool) {
         self.live.moved(figures);
         self.last = Some(*figures);
         // As often in each second of sending, however often it is asked.
@@ -101,13 +100,15 @@ impl Whole {
             broken_off: self.broken_off,
             ..labels.service(Scope::Connection, date, self.protocol)
         };
+        let last = self.last.unwrap_or_default();
         let record = FlowRecord {
+            rtt_ms: rtt_quantiles(&self.rtts, last.min_rtt),
             completion_ns: Some(nanos(closed)),
             first_byte_ns: self.first.map(nanos),
             bytes_delivered: self.bytes_delivered,
             service: Some(service),
             ..labels.record(&self.in_force, accepted)
         };
-        self.last.unwrap_or_default().fill(&self.rtts, record)
+        last.fill(record)
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use uncork_flow::{Distribution, FlowRecord};
+use uncork_flow::{Distribution, FlowRecord, TransportFigures};
 use uncork_units::TimeDelta;
 
 use super::busy::{Busy, Held};
 use super::connection::Inner;
 use super::figures::figures;
 use crate::choice::InForce;
-use crate::evidence::{About, Figures, Whole};
+use crate::evidence::{About, Whole};
 
 /// How often it is told what an open connection has moved.
 const TELLING: Duration = Duration::from_millis(100);
@@ -34,10 +34,10 @@ impl Inner {
     }
 
     /// What is known of the connection now.
-    pub(super) fn figures(&self) -> Figures {
+    pub(super) fn figures(&self) -> TransportFigures {
         let busy = self.account.borrow().busy;
         let seen = self.cc.observe();
-        seen.map_or(Figures::default(), |seen| figures(&seen, self.packets.get(), busy))
+        seen.map_or(TransportFigures::default(), |seen| figures(&seen, self.packets.get(), busy))
     }
 
     /// The round-trip time measured last.
@@ -56,7 +56,7 @@ impl Inner {
     pub(super) fn ended(
         &self,
         now: Instant,
-        figures: &Figures,
+        figures: &TransportFigures,
         (record, first, rtts): (&FlowRecord, Option<Instant>, &Distribution),
     ) {
         if let Some(whole) = &mut self.account.borrow_mut().whole {

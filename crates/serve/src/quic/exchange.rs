@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use uncork_flow::{Distribution, FlowRecord};
+use uncork_flow::{Distribution, FlowRecord, TransportFigures, rtt_quantiles};
 
 use super::connection::Inner;
 use crate::choice::InForce;
-use crate::evidence::{About, Figures, Labels};
+use crate::evidence::{About, Labels};
 
 /// Round-trip times are noted no more often than this.
 const SAMPLES: Duration = Duration::from_millis(10);
@@ -28,7 +28,7 @@ pub(super) struct Exchange {
 struct Evidence {
     in_force: Arc<InForce>,
     about: About,
-    before: Figures,
+    before: TransportFigures,
     rtts: Distribution,
     sampled: Instant,
 }
@@ -93,7 +93,7 @@ impl Exchange {
         now: Instant,
         is_acknowledged: bool,
         evidence: &Evidence,
-        figures: &Figures,
+        figures: &TransportFigures,
         labels: &Labels,
     ) -> FlowRecord {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
@@ -104,12 +104,13 @@ impl Exchange {
         let record = FlowRecord {
             completion_ns: is_whole.then(|| nanos(now)),
             first_byte_ns: first,
+            rtt_ms: rtt_quantiles(&evidence.rtts, figures.min_rtt),
             size_bytes: Some(self.size),
             bytes_delivered: if is_whole { self.size } else { self.taken.min(acked) },
             service: Some(labels.response(&evidence.about, !is_whole)),
             ..labels.record(&evidence.in_force, self.began)
         };
         let busy_ns = first.map_or(0, |first| nanos(now).saturating_sub(first));
-        FlowRecord { busy_ns, ..figures.fill(&evidence.rtts, record) }
+        FlowRecord { busy_ns, ..figures.fill(record) }
     }
 }

@@ -6,13 +6,13 @@ use uncork_quic::Observation;
 use uncork_units::TimeDelta;
 
 use super::busy::Busy;
-use crate::evidence::Figures;
 use crate::timing::Transport;
+use uncork_flow::TransportFigures;
 
 /// All that records and metrics say, of a connection that has sent so many packets.
-pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> Figures {
+pub(super) fn figures(seen: &Observation, packets_sent: u64, busy: Busy) -> TransportFigures {
     let nanos = |time: Duration| TimeDelta::from_nanos(time.as_nanos() as u64);
-    Figures {
+    TransportFigures {
         bytes_acked: seen.acked_bytes,
         bytes_sent: seen.sent_bytes,
         bytes_retransmitted: seen.lost_bytes,

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use uncork_flow::TransportFigures;
 use uncork_units::TimeDelta;
 
-use super::super::figures::Figures;
 use super::series::{Series, add};
 use super::{Key, Metrics, locked};
 
@@ -20,7 +20,7 @@ pub(crate) struct Live {
 struct State {
     key: Key,
     series: Arc<Series>,
-    told: Figures,
+    told: TransportFigures,
 }
 
 impl Live {
@@ -28,7 +28,7 @@ impl Live {
         let series = metrics.series_of(&key);
         series.open.fetch_add(1, Ordering::Relaxed);
         metrics.assigned(&key);
-        let state = Mutex::new(State { key, series, told: Figures::default() });
+        let state = Mutex::new(State { key, series, told: TransportFigures::default() });
         Self { metrics: Arc::clone(metrics), state }
     }
 
@@ -48,10 +48,10 @@ impl Live {
     }
 
     /// Counts what it has moved since it was told the last time.
-    pub(crate) fn moved(&self, figures: &Figures) {
+    pub(crate) fn moved(&self, figures: &TransportFigures) {
         let mut state = locked(&self.state);
         let (series, told) = (&state.series, &state.told);
-        let more = |of: fn(&Figures) -> u64| of(figures).saturating_sub(of(told));
+        let more = |of: fn(&TransportFigures) -> u64| of(figures).saturating_sub(of(told));
         add(&series.bytes_acked, more(|it| it.bytes_acked));
         add(&series.bytes_sent, more(|it| it.bytes_sent));
         add(&series.bytes_retransmitted, more(|it| it.bytes_retransmitted));

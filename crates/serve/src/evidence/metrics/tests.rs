@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use uncork_flow::{Arm, Choice, FlowRecord, Scope, Service};
+use uncork_flow::{Arm, Choice, FlowRecord, Scope, Service, TransportFigures};
 use uncork_units::TimeDelta;
 
 use super::*;
-use crate::evidence::Figures;
 use crate::evidence::records::tests::record;
 
 fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
@@ -138,7 +137,11 @@ fn an_open_connection_counts_where_it_is() {
     live.becomes(of("h2", "bbr", "b"));
     live.becomes(of("h2", "bbr", "b"));
     assert_eq!((open("tls", "cubic", ""), open("h2", "bbr", "b")), (0, 1));
-    let figures = |bytes_acked| Figures { bytes_acked, packets_lost: 3, ..Figures::default() };
+    let figures = |bytes_acked| TransportFigures {
+        bytes_acked,
+        packets_lost: 3,
+        ..TransportFigures::default()
+    };
     live.moved(&figures(1000));
     live.moved(&figures(1500));
     // A look that was overtaken takes nothing back.

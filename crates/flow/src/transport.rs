@@ -1,0 +1,154 @@
+//! From a transport's counters to a record.
+
+use uncork_units::{Rate, TimeDelta};
+
+use crate::histogram::Distribution;
+use crate::record::{FlowRecord, Quantiles};
+use crate::service::Service;
+
+/// The counters of a connection since its beginning, and its newest measurements. Every transport, TCP in the
+/// kernel or QUIC, becomes a [`FlowRecord`] through this.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TransportFigures {
+    /// Payload bytes acknowledged.
+    pub bytes_acked: u64,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Payload bytes sent again.
+    pub bytes_retransmitted: u64,
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Packets acknowledged with a mark of congestion (ECN).
+    pub packets_marked: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Time with data in flight or waiting to be sent.
+    pub busy: TimeDelta,
+    /// Part of `busy` in which the receive window limited the sender.
+    pub rwnd_limited: Option<TimeDelta>,
+    /// Part of `busy` in which the send buffer did.
+    pub sndbuf_limited: Option<TimeDelta>,
+    /// Part of `busy` in which the application did.
+    pub app_limited: Option<TimeDelta>,
+    /// The smoothed round-trip time.
+    pub rtt: Option<TimeDelta>,
+    /// The smallest round-trip time.
+    pub min_rtt: Option<TimeDelta>,
+    /// The newest sample of the delivery rate.
+    pub delivery_rate: Option<Rate>,
+}
+
+impl TransportFigures {
+    /// The differences since `before`, with the newest measurements.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let count = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
+        let limited = |of: fn(&Self) -> Option<TimeDelta>| Some(of(self)? - of(before)?);
+        Self {
+            bytes_acked: count(|it| it.bytes_acked),
+            bytes_sent: count(|it| it.bytes_sent),
+            bytes_retransmitted: count(|it| it.bytes_retransmitted),
+            packets_sent: count(|it| it.packets_sent),
+            packets_lost: count(|it| it.packets_lost),
+            packets_marked: count(|it| it.packets_marked),
+            timeouts: count(|it| it.timeouts),
+            busy: self.busy - before.busy,
+            rwnd_limited: limited(|it| it.rwnd_limited),
+            sndbuf_limited: limited(|it| it.sndbuf_limited),
+            app_limited: limited(|it| it.app_limited),
+            ..*self
+        }
+    }
+
+    /// Adds the counters of another connection. Measurements stay.
+    pub fn add(&mut self, other: &Self) {
+        self.bytes_acked += other.bytes_acked;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_retransmitted += other.bytes_retransmitted;
+        self.packets_sent += other.packets_sent;
+        self.packets_lost += other.packets_lost;
+        self.packets_marked += other.packets_marked;
+        self.timeouts += other.timeouts;
+        self.busy += other.busy;
+    }
+
+    /// `record` with these figures; those of the service only if it has that part.
+    #[must_use]
+    pub fn fill(&self, record: FlowRecord) -> FlowRecord {
+        let nanos = |time: Option<TimeDelta>| time.map(TimeDelta::as_nanos);
+        let service = record.service.map(|service| Service {
+            min_rtt_ns: nanos(self.min_rtt),
+            delivery_rate_bps: self.delivery_rate.map(Rate::bits_per_sec),
+            rwnd_limited_ns: nanos(self.rwnd_limited),
+            sndbuf_limited_ns: nanos(self.sndbuf_limited),
+            app_limited_ns: nanos(self.app_limited),
+            ..service
+        });
+        FlowRecord {
+            busy_ns: self.busy.as_nanos(),
+            bytes_acked: self.bytes_acked,
+            bytes_sent: self.bytes_sent,
+            bytes_retransmitted: self.bytes_retransmitted,
+            packets_sent: self.packets_sent,
+            packets_lost: self.packets_lost,
+            packets_marked: self.packets_marked,
+            timeouts: self.timeouts,
+            service,
+            ..record
+        }
+    }
+}
+
+/// The quantiles of round-trip times in milliseconds. The transport's own minimum counts, too: it has seen more
+/// of them than were sampled.
+pub fn rtt_quantiles(rtts: &Distribution, min: Option<TimeDelta>) -> Option<Quantiles> {
+    let mut quantiles = rtts.quantiles()?;
+    if let Some(min) = min {
+        quantiles.min = quantiles.min.min(min.as_nanos() as f64 / 1e6);
+    }
+    Some(quantiles)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn since_gives_differences_and_the_newest_measurements() {
+        let ms = TimeDelta::from_millis;
+        let before = TransportFigures {
+            bytes_acked: 1000,
+            packets_lost: 3,
+            busy: ms(10),
+            rwnd_limited: Some(ms(1)),
+            rtt: Some(ms(20)),
+            ..TransportFigures::default()
+        };
+        let now = TransportFigures {
+            bytes_acked: 5000,
+            packets_lost: 3,
+            busy: ms(40),
+            rwnd_limited: Some(ms(6)),
+            app_limited: Some(ms(2)),
+            rtt: Some(ms(25)),
+            ..TransportFigures::default()
+        };
+        let between = now.since(&before);
+        assert_eq!((between.bytes_acked, between.packets_lost), (4000, 0));
+        assert_eq!((between.busy, between.rwnd_limited), (ms(30), Some(ms(5))));
+        // Unknown at either end is unknown between them.
+        assert_eq!((between.app_limited, between.rtt), (None, Some(ms(25))));
+    }
+
+    #[test]
+    fn fill_writes_counters_and_leaves_the_rest() {
+        let figures =
+            TransportFigures { bytes_acked: 7, timeouts: 2, ..TransportFigures::default() };
+        let record = FlowRecord { bytes_delivered: 5, ..FlowRecord::blank("e", "g", "cc", (1, 2)) };
+        let filled = figures.fill(record);
+        assert_eq!((filled.bytes_acked, filled.timeouts, filled.bytes_delivered), (7, 2, 5));
+        assert_eq!(filled.service, None);
+    }
+}
