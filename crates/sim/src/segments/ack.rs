@@ -3,8 +3,8 @@
 use super::Segment;
 use super::ranges::Range;
 
-/// SACK blocks of an ACK: one fewer than fit beside a timestamp option (RFC 2018 §3).
-pub(crate) const SACK_BLOCKS: usize = 2;
+/// SACK blocks that fit beside a timestamp option (RFC 2018 §3).
+pub(crate) const SACK_BLOCKS: usize = 3;
 
 /// An acknowledgement.
 //= bbr-06 4.1.3.5-3
@@ -12,10 +12,8 @@ pub(crate) const SACK_BLOCKS: usize = 2;
 pub(crate) struct Ack {
     /// Every segment below this has arrived.
     pub(crate) cumulative: u64,
-    /// Ranges above it that have arrived: the most recently changed one, then the highest.
-    pub(crate) sack: [Range; SACK_BLOCKS],
-    /// How many of `sack` count.
-    pub(crate) blocks: u8,
+    /// Ranges above it that have arrived.
+    pub(crate) sack: [SackBlock; SACK_BLOCKS],
     /// The segment whose arrival sent this ACK. That tells its transmissions apart, as the echo of
     /// its timestamp does in TCP.
     pub(crate) trigger: Segment,
@@ -25,8 +23,34 @@ pub(crate) struct Ack {
     pub(crate) marked: u64,
 }
 
+/// A range, in half of its size: each step on the way copies the ACK.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SackBlock {
+    /// From the cumulative acknowledgement to the start.
+    above: u32,
+    /// Zero: there is no block.
+    length: u32,
+}
+
 impl Ack {
-    pub(crate) fn sack_blocks(&self) -> &[Range] {
-        &self.sack[..usize::from(self.blocks)]
+    /// An acknowledgement of all segments below `cumulative`, and of `blocks` as far as they fit.
+    pub(crate) fn new(
+        cumulative: u64,
+        blocks: impl IntoIterator<Item = Range>,
+        trigger: Segment,
+    ) -> Self {
+        let mut sack = [SackBlock::default(); SACK_BLOCKS];
+        for (block, range) in sack.iter_mut().zip(blocks) {
+            let above = (range.start - cumulative) as u32;
+            *block = SackBlock { above, length: (range.end - range.start) as u32 };
+        }
+        Self { cumulative, sack, trigger, duplicate: false, marked: 0 }
+    }
+
+    pub(crate) fn sack_blocks(&self) -> impl Iterator<Item = Range> {
+        self.sack.iter().take_while(|block| block.length > 0).map(|block| {
+            let start = self.cumulative + u64::from(block.above);
+            Range { start, end: start + u64::from(block.length) }
+        })
     }
 }

@@ -7,6 +7,12 @@ pub(crate) struct Range {
     pub(crate) end: u64,
 }
 
+impl Range {
+    pub(crate) const fn contains(self, number: u64) -> bool {
+        self.start <= number && number < self.end
+    }
+}
+
 /// A set of numbers. Cheap when it has few holes, which is what SACK describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeSet {
@@ -18,11 +24,6 @@ impl RangeSet {
     pub(crate) fn containing(&self, number: u64) -> Option<Range> {
         let index = self.ranges.partition_point(|range| range.end <= number);
         self.ranges.get(index).copied().filter(|range| range.start <= number)
-    }
-
-    /// The range that ends last.
-    pub(crate) fn last(&self) -> Option<Range> {
-        self.ranges.last().copied()
     }
 
     /// The lowest range.

@@ -10,6 +10,10 @@ use super::stream::Stream;
 /// Every second segment is acknowledged at once (RFC 9293 §3.8.6.3), one alone after this time:
 /// Linux's smallest delayed-ACK timeout.
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
+/// Blocks that a receiver remembers, like Linux: what fits, and one more.
+const REMEMBERED_BLOCKS: usize = SACK_BLOCKS + 1;
+/// The number of no segment.
+const NO_SEGMENT: u64 = u64::MAX;
 /// Linux acknowledges each of the first segments at once, to help the server's slow start.
 const QUICK_ACKS: u32 = 16;
 
@@ -19,6 +23,8 @@ pub(crate) struct Receiver {
     expected: Stream,
     next: u64,
     above: RangeSet,
+    /// A segment of each block that ACKs told first, the newest first.
+    told: [u64; REMEMBERED_BLOCKS],
     delivered_bytes: u64,
     marked: u64,
     /// Whether the last segment was marked.
@@ -43,6 +49,7 @@ impl Receiver {
             expected,
             next: 0,
             above: RangeSet::default(),
+            told: [NO_SEGMENT; REMEMBERED_BLOCKS],
             delivered_bytes: 0,
             marked: 0,
             ce: false,
@@ -154,23 +161,26 @@ impl Receiver {
 
     fn ack(&mut self, trigger: Segment, duplicate: bool) -> Ack {
         self.delayed = None;
-        let mut ack = Ack {
-            cumulative: self.next,
-            sack: [Range::default(); SACK_BLOCKS],
-            blocks: 0,
-            trigger,
-            duplicate,
-            marked: self.marked,
-        };
-        // RFC 2018 §4: first the block with the newest segment. The highest block repeats what an
-        // earlier ACK told, which guards against lost ACKs.
-        let newest = self.above.containing(trigger.seq);
-        let highest = self.above.last().filter(|range| Some(*range) != newest);
-        for block in [newest, highest].into_iter().flatten() {
-            ack.sack[usize::from(ack.blocks)] = block;
-            ack.blocks += 1;
+        // RFC 2883 §4: a D-SACK takes the place of the first block.
+        let most = SACK_BLOCKS - usize::from(duplicate);
+        self.told_first(trigger.seq);
+        let blocks = self.told.iter().filter_map(|seq| self.above.containing(*seq)).take(most);
+        let ack = Ack::new(self.next, blocks, trigger);
+        Ack { duplicate, marked: self.marked, ..ack }
+    }
+
+    /// RFC 2018 §4: first the block that holds the newest segment, then those that were told first most
+    /// recently, unless they are part of it by now.
+    fn told_first(&mut self, newest: u64) {
+        if self.above.first().is_none() {
+            return;
         }
-        ack
+        let block = self.above.containing(newest);
+        let is_other = |seq: &u64| !block.is_some_and(|block| block.contains(*seq));
+        let others = self.told.into_iter().filter(is_other);
+        let others = others.filter(|seq| self.above.containing(*seq).is_some());
+        let mut told = block.map(|_| newest).into_iter().chain(others);
+        self.told = std::array::from_fn(|_| told.next().unwrap_or(NO_SEGMENT));
     }
 }
 
@@ -194,7 +204,7 @@ mod tests {
             let Reply::Now(ack) = receiver.on_segment(at(0), segment(seq)) else {
                 panic!("segment {seq} is answered at once")
             };
-            assert_eq!((ack.cumulative, ack.blocks), (seq + 1, 0));
+            assert_eq!((ack.cumulative, ack.sack_blocks().count()), (seq + 1, 0));
         }
         receiver
     }
@@ -204,6 +214,10 @@ mod tests {
             Reply::Now(ack) => ack,
             Reply::Later => panic!("segment {seq} is not answered"),
         }
+    }
+
+    fn blocks(ack: Ack) -> Vec<(u64, u64)> {
+        ack.sack_blocks().map(|block| (block.start, block.end)).collect()
     }
 
     #[test]
@@ -225,17 +239,30 @@ mod tests {
     #[test]
     fn holes_are_told_at_once_until_they_are_filled() {
         let mut receiver = past_quick_acks(None);
-        let range = |start, end| Range { start, end };
-        assert_eq!(answer(&mut receiver, 17).sack_blocks(), [range(17, 18)]);
-        assert_eq!(answer(&mut receiver, 20).sack_blocks(), [range(20, 21)]);
-        assert_eq!(answer(&mut receiver, 18).sack_blocks(), [range(17, 19), range(20, 21)]);
+        assert_eq!(blocks(answer(&mut receiver, 17)), [(17, 18)]);
+        assert_eq!(blocks(answer(&mut receiver, 20)), [(20, 21), (17, 18)]);
+        assert_eq!(blocks(answer(&mut receiver, 18)), [(17, 19), (20, 21)]);
         assert_eq!(receiver.in_order_bytes(), 16 * 1448, "16 is missing");
         let filled = answer(&mut receiver, 16);
-        assert_eq!((filled.cumulative, filled.sack_blocks()), (19, &[range(20, 21)][..]));
+        assert_eq!((filled.cumulative, blocks(filled)), (19, vec![(20, 21)]));
         assert_eq!(answer(&mut receiver, 19).cumulative, 21);
         assert_eq!(receiver.on_segment(at(1), segment(21)), Reply::Later, "no hole is left");
         assert_eq!(receiver.delivered_bytes(), 22_000);
         assert_eq!(receiver.in_order_bytes(), 22 * 1448);
+    }
+
+    /// RFC 2018 §4: every block is told in three ACKs in a row, so that two of them may be lost.
+    #[test]
+    fn an_ack_repeats_the_blocks_that_were_told_last() {
+        let mut receiver = past_quick_acks(None);
+        for seq in [18, 20, 22, 24] {
+            answer(&mut receiver, seq);
+        }
+        assert_eq!(blocks(answer(&mut receiver, 26)), [(26, 27), (24, 25), (22, 23)]);
+        assert_eq!(blocks(answer(&mut receiver, 25)), [(24, 27), (22, 23), (20, 21)]);
+        assert_eq!(blocks(answer(&mut receiver, 22)), [(22, 23), (24, 27)], "beside a D-SACK");
+        let filled = answer(&mut receiver, 16);
+        assert_eq!((filled.cumulative, blocks(filled)), (17, vec![(22, 23), (24, 27), (20, 21)]));
     }
 
     #[test]
@@ -263,13 +290,6 @@ mod tests {
 
     /// The ACK of `count` segments of which the last but one came last.
     fn answer_of_all(count: u64) -> Ack {
-        Ack {
-            cumulative: count,
-            sack: [Range::default(); SACK_BLOCKS],
-            blocks: 0,
-            trigger: segment(count - 2),
-            duplicate: false,
-            marked: 0,
-        }
+        Ack::new(count, [], segment(count - 2))
     }
 }

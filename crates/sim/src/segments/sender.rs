@@ -250,7 +250,8 @@ impl Sender {
         if is_probe {
             self.probe.outstanding = Some((tx, retransmission, self.board.next()));
         }
-        if self.rto_at == Time::NEVER {
+        // RFC 6298 §5.1. The timer of what is sent again starts anew, as in Linux (`tcp_xmit_retransmit_queue`).
+        if self.rto_at == Time::NEVER || (retransmission && seq == self.board.una()) {
             self.rto_at = now + self.rtt.rto(self.backoffs);
         }
         self.arm_probe(now);
@@ -288,7 +289,7 @@ impl Sender {
             self.recovery_point = None;
             self.rack.on_recovered();
         }
-        self.restart_rto(now, una_advanced);
+        self.restart_rto(now, una_advanced, scratch);
         self.report_spurious(now, scratch);
         self.detect_losses(now, scratch);
         let ce_packets = ack.marked.saturating_sub(std::mem::replace(&mut self.marked, ack.marked));
@@ -322,14 +323,22 @@ impl Sender {
         (!ack.duplicate).then(|| self.rtt.update(now.since(ack.trigger.sent)))
     }
 
-    /// RFC 6298 §5.2 and §5.3: the timer runs while something is unacknowledged, anew with each
-    /// acknowledgement.
-    fn restart_rto(&mut self, now: Time, una_advanced: bool) {
+    /// RFC 6298 §5.2 and §5.3: the timer runs while something is unacknowledged, anew when SND.UNA advances.
+    /// Linux restarts it as well when a segment is SACKed that had left, for the only time, before SND.UNA
+    /// was last sent (`tcp_clean_rtx_queue`).
+    fn restart_rto(&mut self, now: Time, una_advanced: bool, scratch: &Scratch) {
         if una_advanced {
             self.backoffs = 0;
         }
-        let idle = self.board.unacked() == 0;
-        self.rto_at = if idle { Time::NEVER } else { now + self.rtt.rto(self.backoffs) };
+        let Some(una_tx) = self.board.una_tx() else {
+            self.rto_at = Time::NEVER;
+            return;
+        };
+        let mut delivered = scratch.delivered.iter();
+        let is_older = |segment: &Delivered| !segment.retransmitted && segment.tx < una_tx;
+        if una_advanced || delivered.any(is_older) {
+            self.rto_at = now + self.rtt.rto(self.backoffs);
+        }
     }
 
     fn report_spurious(&mut self, now: Time, scratch: &Scratch) {

@@ -1,5 +1,4 @@
 use super::*;
-use crate::segments::ack::SACK_BLOCKS;
 use crate::segments::ranges::Range;
 
 const RTT: TimeDelta = TimeDelta::from_millis(50);
@@ -31,8 +30,7 @@ fn numbers(segments: &[Segment]) -> Vec<u64> {
 fn ack(cumulative: u64, trigger: Segment) -> Ack {
     let hole = trigger.seq > cumulative;
     let block = Range { start: cumulative + 1, end: trigger.seq + 1 };
-    let sack = [if hole { block } else { Range::default() }; SACK_BLOCKS];
-    Ack { cumulative, sack, blocks: u8::from(hole), trigger, duplicate: false, marked: 0 }
+    Ack::new(cumulative, hole.then_some(block), trigger)
 }
 
 #[test]
@@ -101,6 +99,25 @@ fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     assert_eq!((sender.counters.timeouts, sender.in_flight()), (1, 0));
     assert_eq!(numbers(&burst(&mut sender, rto_at)), [0], "a window of one segment");
     assert_eq!(sender.next_timer(), rto_at + sender.rtt.rto(1), "backed off");
+}
+
+/// RFC 6298 §5.3: a SACK acknowledges nothing cumulatively, so the timer of the segment below it runs on.
+#[test]
+fn a_sack_does_not_postpone_the_timeout_of_what_it_leaves_out() {
+    let (mut sender, sent) = sender(10);
+    let rto_at = sender.rto_at;
+    for (after, segment) in (50..).zip(&sent[1..3]) {
+        sender.on_ack(at(after), &ack(0, *segment), &mut Scratch::default());
+        assert_eq!(sender.rto_at, rto_at);
+    }
+    sender.on_ack(at(60), &ack(0, sent[3]), &mut Scratch::default());
+    assert_eq!(sender.poll_segment(at(70)).map(|again| again.seq), Some(0));
+    let repaired = sender.rto_at;
+    assert_eq!(repaired, at(70) + sender.rtt.rto(0), "from the retransmission");
+    sender.on_ack(at(80), &ack(0, sent[4]), &mut Scratch::default());
+    assert_eq!(sender.rto_at, at(80) + sender.rtt.rto(0), "sent before the retransmission");
+    sender.on_ack(at(90), &ack(1, sent[5]), &mut Scratch::default());
+    assert_eq!(sender.rto_at, at(90) + sender.rtt.rto(0), "SND.UNA advances");
 }
 
 /// The original arrives after all: the probe was needless, and no loss was declared that could be
