@@ -1,5 +1,5 @@
-//! How much the emulator carries, and how late: one TCP flow of the kernel over paths of 10 ms, for each
-//! rate given in Mbit/s.
+//! Throughput and lateness of the emulator: one kernel TCP flow over a path of 10 ms, for each rate given
+//! in Mbit/s.
 //!
 //! `cargo run --release -p uncork-emu --example throughput -- 1 10 100 1000`
 
@@ -16,7 +16,7 @@ use uncork_units::{Rate, TimeDelta};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// What is left out of the rate, while the flow finds it, and what is measured.
+/// Unmeasured time for the flow to find the rate, and measured time.
 const WARMUP: Duration = Duration::from_secs(2);
 const MEASURED: Duration = Duration::from_secs(5);
 
@@ -67,7 +67,7 @@ fn measure(rate_mbit: u64) -> Outcome<(f64, Report)> {
     Ok((bits, emulation.stop()?))
 }
 
-/// Windows that do not bind at a gigabit per second.
+/// Socket buffers that are no limit at a gigabit per second.
 fn widen(host: &Namespace) -> Outcome<()> {
     host.run(|| -> Outcome<()> {
         for key in ["tcp_rmem", "tcp_wmem"] {

@@ -1,11 +1,9 @@
-//! What a gigabyte costs the server: one stream over a pair of virtual Ethernet devices (MTU 1500)
-//! between two network namespaces, the server on core 0, the client on core 1. Needs root, `ip` and
-//! `taskset`.
+//! CPU time of the server for a gigabyte: one stream over a veth pair (MTU 1500) between two network
+//! namespaces, the server on core 0, the client on core 1. Needs root, `ip` and `taskset`.
 //!
-//! `gigabyte [ROUNDS] [CONTROLLER…]`: medians of interleaved rounds. Besides uncork's controllers there
-//! are those of the stack itself, `noq-cubic` and `noq-bbr3`. In the environment `WAIT_US` sets for how
-//! long a connection may be held back for larger batches, and `MBIT` puts an emulated path of this rate
-//! and 20 ms in place of the devices.
+//! `gigabyte [ROUNDS] [CONTROLLER…]` prints medians of interleaved rounds. Controllers are uncork's and the
+//! stack's own, `noq-cubic` and `noq-bbr3`. The variable `WAIT_US` is the longest delay of a connection
+//! for larger batches; `MBIT` replaces the veth pair by an emulated path of this rate and 20 ms.
 #![expect(clippy::unwrap_used, reason = "a measurement that cannot run has failed")]
 
 #[path = "../tests/common/mod.rs"]
@@ -44,13 +42,13 @@ fn main() {
     }
 }
 
-/// Seconds of all cores that this process has used.
+/// CPU seconds of this process.
 fn cpu() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Both ends must know the same certificate, which whoever started them made.
+/// The certificate of both ends, made by the parent process.
 fn ends() -> Ends {
     let [certificate, key] = SECRETS.map(|name| {
         let text = std::env::var(name).unwrap();
@@ -110,9 +108,9 @@ fn get(server: &str) {
     println!("{used} {took}");
 }
 
-/// What is between server and client.
+/// The network between server and client.
 enum Between {
-    /// Two namespaces with a wire between them, by their names.
+    /// Two connected namespaces, by name.
     Wire([String; 2]),
     /// A path.
     Path(Box<Emulation>),
@@ -178,7 +176,7 @@ impl Drop for Between {
     }
 }
 
-/// What one transfer showed.
+/// Measurements of a transfer.
 #[derive(Clone, Copy)]
 struct Round {
     server_cpu: f64,

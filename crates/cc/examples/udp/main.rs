@@ -1,8 +1,8 @@
 //! A toy transport over UDP: `cargo run -p uncork-cc --example udp -- bbr3` sends 8 MB to itself.
 //!
-//! Packets carry a number that is never used twice and a chunk of the data; the receiver tells which
-//! numbers arrived, as ranges. A packet is lost when one sent three later has arrived; silence ends
-//! in a probe (RFC 9002, without its time threshold). The link loses one packet in a hundred.
+//! Packets carry a unique number and a chunk of the data. The receiver acknowledges ranges of numbers. A
+//! packet is lost when one sent three later has arrived; a timeout sends a probe (RFC 9002, without its
+//! time threshold). The link loses one packet in a hundred.
 
 mod receiver;
 mod sender;
@@ -44,7 +44,7 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Sends `data` through loopback; returns what arrived, with a line about how.
+/// Sends `data` through loopback; returns the received data and a line of statistics.
 fn transfer(spec: CcSpec, data: &[u8]) -> io::Result<(Vec<u8>, String)> {
     let receiver = UdpSocket::bind("127.0.0.1:0")?;
     let socket = UdpSocket::bind("127.0.0.1:0")?;
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_controller_delivers_every_byte_over_a_link_that_loses() {
+    fn udp_example_delivers_every_byte_with_every_controller() {
         let data: Vec<u8> = (0..1_000_003_u32).map(|i| (i ^ (i >> 8)) as u8).collect();
         for algorithm in uncork_cc::Algorithm::ALL {
             let (received, report) =

@@ -9,7 +9,7 @@ use uncork_cc::units::TimeDelta;
 
 use crate::{CHUNK, HEADER, MAX_RANGES, hear, number};
 
-/// Takes packets in and acknowledges each, until `done`; returns what arrived.
+/// Receives and acknowledges packets until `done`; returns the data.
 pub(crate) fn receive(socket: &UdpSocket, size: usize, done: &AtomicBool) -> io::Result<Vec<u8>> {
     let mut data = vec![0; size.next_multiple_of(CHUNK)];
     let mut ranges: VecDeque<[u64; 2]> = VecDeque::new();

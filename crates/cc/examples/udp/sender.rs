@@ -40,7 +40,7 @@ pub(crate) struct Sender<'a> {
     next_number: u64,
     /// In the order of their numbers.
     flight: VecDeque<Packet>,
-    /// Chunks that were lost and wait to be sent again.
+    /// Lost chunks, to be sent again.
     again: VecDeque<usize>,
     /// The first chunk that was never sent.
     fresh: usize,
@@ -106,14 +106,14 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// RFC 9002 §6.2.1, with half the smoothed round-trip time for what it varies.
+    /// RFC 9002 §6.2.1, with half the smoothed round-trip time as its variation.
     fn probe_timeout(&self) -> TimeDelta {
         let smoothed = self.rtt.map_or(TimeDelta::from_millis(100), |rtt| rtt.smoothed);
         let timeout = smoothed.times(3).max(TimeDelta::from_millis(5));
         timeout.times(1 << self.probes.min(6))
     }
 
-    /// Sends what the window and the pacer let go; says when to try again.
+    /// Sends as much as window and pacer allow; returns when to try again.
     fn send(&mut self, now: Time) -> io::Result<Time> {
         loop {
             let control = self.cc.control();
@@ -178,7 +178,7 @@ impl<'a> Sender<'a> {
         self.cc.on_feedback(now, &feedback);
     }
 
-    /// Nothing was heard for long: two packets more, whatever the window says (RFC 9002 §7.5).
+    /// Probe timeout: sends two packets, beyond the window if need be (RFC 9002 §7.5).
     fn on_probe_timeout(&mut self, now: Time) -> io::Result<()> {
         self.cc.on_timeout(now, Timeout::Probe);
         self.probes += 1;
@@ -186,7 +186,7 @@ impl<'a> Sender<'a> {
         oldest.into_iter().try_for_each(|chunk| self.send_chunk(now, chunk))
     }
 
-    /// How it went.
+    /// Statistics, as a line.
     pub(crate) fn report(&self) -> String {
         let (packets, lost) = (self.next_number, self.lost);
         let (seconds, state) = (self.now().as_secs_f64(), self.cc.snapshot().state);
