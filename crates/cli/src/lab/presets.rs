@@ -1,6 +1,7 @@
 //! The presets, for `uncork lab presets`.
 
 use uncork_lab::{Preset, PresetValue};
+use uncork_path::PathSpec;
 use uncork_report::{Align, Column, Style, Table};
 
 use crate::failure::Failure;
@@ -16,25 +17,22 @@ pub(super) fn presets(name: Option<&str>) -> Result<(), Failure> {
 }
 
 fn list() -> String {
-    let value = |preset: &Preset, key: &str| {
-        let value = preset.values.iter().find(|value| value.key == key);
-        value.map_or_else(String::new, PresetValue::value)
-    };
+    let rtt = |path: &PathSpec| path.rtt.to_string();
+    let mbit = |path: &PathSpec| (path.link.nominal_rate().bits_per_sec() as f64 / 1e6).to_string();
+    let loss = |path: &PathSpec| format!("{:.1} %", path.loss.mean() * 100.0);
     let row = |preset: Preset| {
-        let path = preset.path();
-        let rate = path.map_or_else(String::new, |path| path.link.nominal_rate().to_string());
-        let [rtt, loss] = ["rtt", "loss"].map(|key| value(&preset, key));
-        vec![preset.name, rate, rtt, loss, preset.title]
+        let path = preset.path()?;
+        Some(vec![preset.name, mbit(&path), rtt(&path), loss(&path), preset.title])
     };
     let column = |name: &str, align| Column { group: String::new(), name: name.to_owned(), align };
     let columns = vec![
         column("name", Align::Left),
-        column("rate", Align::Right),
+        column("Mbit/s", Align::Right),
         column("RTT", Align::Right),
         column("loss", Align::Right),
         column("title", Align::Left),
     ];
-    let rows = Preset::all().into_iter().map(row).collect();
+    let rows = Preset::all().into_iter().filter_map(row).collect();
     Table { columns, rows }.render(Style::Plain)
 }
 
