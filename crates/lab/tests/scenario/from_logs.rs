@@ -1,0 +1,169 @@
+//! `docs/from-logs.md`: its commands give what it shows, and its scenario comes near the truth.
+//!
+//! `UPDATE_DOCS=1 cargo test -p uncork-lab --test scenario from_logs` simulates the example records anew
+//! and writes the page.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use uncork_flow::{FlowRecord, Scope, Service, read_json_lines, write_json_lines};
+use uncork_lab::Scenario;
+use uncork_path::PathSpec;
+
+use crate::common::scenario;
+
+fn docs(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(docs(name)).expect(name)
+}
+
+fn is_update() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some()
+}
+
+/// The record as `uncork serve` would have written it.
+fn served(flow: FlowRecord) -> FlowRecord {
+    let service = Service {
+        scope: Scope::Response,
+        start_unix_ns: 1_780_000_000_000_000_000 + flow.start_ns,
+        protocol: "h1".into(),
+        listener: "main".into(),
+        host: Some("files.example".into()),
+        client: Some(format!("2001:db8:{:x}::/48", flow.flow)),
+        asn: flow.group.strip_prefix("as").and_then(|asn| asn.parse().ok()),
+        country: None,
+        status: Some(200),
+        object_bytes: flow.size_bytes,
+        responses: 1,
+        broken_off: 0,
+        min_rtt_ns: flow.rtt_ms.map(|rtt| (rtt.min * 1e6) as u64),
+        delivery_rate_bps: None,
+        rwnd_limited_ns: Some(0),
+        sndbuf_limited_ns: Some(0),
+        app_limited_ns: Some(0),
+    };
+    FlowRecord { engine: "serve".into(), service: Some(service), queue_ms: None, ..flow }
+}
+
+fn simulate(truth: &Scenario) {
+    let instance = truth.instance(0, 1);
+    let mut records = uncork_sim::run(&instance.run).flows;
+    for (record, class) in records.iter_mut().zip(&instance.class_of_flow) {
+        record.group.clone_from(&truth.cells[0].classes[*class as usize].name);
+    }
+    let records: Vec<FlowRecord> = records.into_iter().map(served).collect();
+    let mut lines = Vec::new();
+    write_json_lines(&mut lines, &records).unwrap();
+    fs::write(docs("from-logs/records.jsonl"), lines).unwrap();
+}
+
+/// What a shell prints for `command` beside the example logs.
+fn run(command: &str) -> String {
+    let mut shell = Command::new("sh");
+    let output = shell.args(["-ec", command]).current_dir(docs("from-logs")).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The page with the output of each `console` command that is not `uncork`'s below it.
+fn with_output(page: &str) -> String {
+    let mut out = String::new();
+    let mut in_block = false;
+    let mut is_ours = false;
+    for line in page.lines() {
+        if in_block && line == "```" || !in_block && line == "```console" {
+            in_block = !in_block;
+            is_ours = false;
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) {
+            is_ours = !command.starts_with("uncork ");
+            out += &format!("{line}\n");
+            out += &if is_ours { run(command) } else { String::new() };
+            continue;
+        } else if in_block && is_ours {
+            continue;
+        }
+        out += &format!("{line}\n");
+    }
+    out
+}
+
+/// Median rate and RTT of a class's paths, its loss and buffer.
+fn figures(scenario: &Scenario, class: &str) -> [f64; 4] {
+    let instance = scenario.instance(0, 1);
+    let class = scenario.cells[0].classes.iter().position(|known| known.name == class);
+    let flows = instance.run.flows.iter().zip(&instance.class_of_flow);
+    let of_class = flows.filter(|(_, of)| Some(**of as usize) == class);
+    let paths: Vec<&PathSpec> = of_class.map(|(flow, _)| &instance.run.paths[flow.path]).collect();
+    let median = |value: fn(&PathSpec) -> f64| {
+        let mut values: Vec<f64> = paths.iter().map(|path| value(path)).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    [
+        median(|path| path.link.nominal_rate().bits_per_sec() as f64 / 1e6),
+        median(|path| path.rtt.as_millis_f64()),
+        median(|path| path.loss.mean() * 100.0),
+        median(|path| path.buffer_bytes(1500) as f64 / 1e3),
+    ]
+}
+
+fn table(truth: &Scenario, estimate: &Scenario) -> String {
+    let mut out = String::from(
+        "| network | | median rate | median RTT | loss | buffer |\n|---|---|---:|---:|---:|---:|\n",
+    );
+    for class in ["as64500", "as64501"] {
+        for (name, scenario) in [("truth", truth), ("from the log", estimate)] {
+            let [rate, rtt, loss, buffer] = figures(scenario, class);
+            out += &format!(
+                "| {class} | {name} | {rate:.1} Mbit/s | {rtt:.1} ms | {loss:.2} % | {buffer:.0} kB |\n"
+            );
+        }
+    }
+    out
+}
+
+const TABLE: &str = "<!-- table: recovered -->\n";
+
+fn with_table(page: &str, table: &str) -> String {
+    let (before, after) = page.split_once(TABLE).expect("a table");
+    let rest = after.trim_start().lines().skip_while(|line| line.starts_with('|'));
+    let rest: Vec<&str> = rest.skip_while(|line| line.is_empty()).collect();
+    format!("{before}{TABLE}{table}\n{}\n", rest.join("\n"))
+}
+
+#[test]
+fn the_page_shows_what_its_commands_print_and_the_truth_is_recovered() {
+    let truth = scenario(&text("from-logs/truth.toml"), &[]);
+    if is_update() {
+        simulate(&truth);
+    }
+    let estimate = scenario(&run("python3 path.py records.jsonl"), &[]);
+    let page = text("from-logs.md");
+    let expected = with_table(&with_output(&page), &table(&truth, &estimate));
+    if is_update() {
+        fs::write(docs("from-logs.md"), &expected).unwrap();
+    } else {
+        assert_eq!(page, expected);
+    }
+    for class in ["as64500", "as64501"] {
+        let [true_rate, true_rtt, true_loss, true_buffer] = figures(&truth, class);
+        let [rate, rtt, loss, buffer] = figures(&estimate, class);
+        assert!((0.7..1.3).contains(&(rate / true_rate)), "{class}: {rate} Mbit/s");
+        assert!((0.8..1.25).contains(&(rtt / true_rtt)), "{class}: {rtt} ms");
+        assert!((loss - true_loss).abs() < 0.2, "{class}: {loss} %");
+        assert!((0.5..1.5).contains(&(buffer / true_buffer)), "{class}: {buffer} kB");
+    }
+    let records = uncork_sim::run(&estimate.instance(0, 1).run).flows;
+    assert!(records.iter().all(|flow| flow.completion_ns.is_some()));
+}
+
+#[test]
+fn the_example_records_are_read_as_records() {
+    let records = read_json_lines(text("from-logs/records.jsonl").as_bytes()).unwrap();
+    assert_eq!(records.len(), 80);
+}
