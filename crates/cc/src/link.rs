@@ -189,7 +189,19 @@ impl<C: Controller> Loop<C> {
         false
     }
 
-    /// The application writes, from now on nothing else: it is the limit.
+    /// All packets declared lost so far turn out to have arrived late.
+    pub(crate) fn deliver_lost_packets(&mut self) {
+        let late = core::mem::take(&mut self.lost_packets);
+        self.cc.on_spurious(self.now, &late);
+        let acked: Vec<_> =
+            late.iter().map(|&Lost { token, bytes, .. }| Acked { token, bytes }).collect();
+        let bytes = late.len() as u64 * u64::from(MSS);
+        self.in_flight += bytes; // `report` takes them out again
+        self.unrepaired = self.unrepaired.saturating_sub(bytes);
+        self.report(&acked, &[], None);
+    }
+
+    /// The application writes `bytes`. From the first call on, it sends nothing else.
     pub(crate) fn write(&mut self, bytes: u64) {
         let written = self.stats.acked_bytes + self.in_flight;
         let endless = self.limit == u64::MAX;
@@ -340,23 +352,13 @@ impl<C: Controller> Loop<C> {
         self.stats.lost += lost.len() as u64;
         self.stats.acked_bytes += acked.len() as u64 * u64::from(MSS);
         self.lost_packets.extend(lost);
-        self.cc.on_feedback(
-            self.now,
-            &Feedback {
-                acked,
-                lost,
-                rtt,
-                ce_packets: core::mem::take(&mut self.marks),
-                in_flight: self.in_flight,
-                unacked: self.in_flight + self.unrepaired,
-                una_advanced: true,
-                oldest_sent: self
-                    .flight
-                    .front()
-                    .map_or(Time::NEVER, |first| first.token.send_time()),
-                repaired_by_probe: core::mem::take(&mut self.repaired),
-            },
-        );
+        let oldest = self.flight.front().map_or(Time::NEVER, |first| first.token.send_time());
+        let mut feedback = Feedback::new(acked, lost, self.in_flight, oldest)
+            .with_unacked(self.in_flight + self.unrepaired)
+            .with_ce_packets(core::mem::take(&mut self.marks))
+            .with_repaired_by_probe(core::mem::take(&mut self.repaired));
+        feedback.rtt = rtt;
+        self.cc.on_feedback(self.now, &feedback);
         self.arm_timer();
         self.send();
     }

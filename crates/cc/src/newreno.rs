@@ -122,9 +122,10 @@ impl Controller for NewReno {
 
 #[cfg(test)]
 mod tests {
-    use uncork_units::TimeDelta;
+    use uncork_units::{Rate, TimeDelta};
 
     use super::*;
+    use crate::link::{self, Loop, Path};
     use crate::script::{Host, MSS, Report, segments, settings};
 
     fn host(initial_window: u64) -> Host<NewReno> {
@@ -578,6 +579,20 @@ mod tests {
         let mut reno = NewReno::new(&Settings { initial_window: u64::MAX, ..settings(1) });
         reno.on_path(Time::ZERO, PathEvent::Migrated);
         assert_eq!(reno.snapshot().state, "SlowStart");
+    }
+
+    #[test]
+    fn a_late_arrival_of_all_losses_undoes_the_episode_in_a_closed_loop() {
+        let path = Path::new(Rate::from_bytes_per_sec(250_000), TimeDelta::from_millis(40), 1_000);
+        let mut sim = Loop::new(NewReno::new(&Settings::new(link::MSS, 1, Time::ZERO)), path, 1);
+        let end = Time::ZERO + TimeDelta::from_secs(3);
+        assert!(sim.run_until(end, |sim| sim.snapshot().in_recovery));
+        assert!(sim.snapshot().ssthresh.is_some());
+        sim.deliver_lost_packets();
+        let snapshot = sim.snapshot();
+        assert_eq!((snapshot.in_recovery, snapshot.ssthresh), (false, None));
+        sim.run(end, |_| {});
+        assert!(sim.stats.acked_bytes > 500_000, "{:?}", sim.stats);
     }
 
     #[test]

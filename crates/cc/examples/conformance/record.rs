@@ -1,0 +1,152 @@
+//! Recording a controller: the wrapper passes each call on and writes it down.
+
+use uncork_cc::units::Time;
+use uncork_cc::{
+    AckFrequency, Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost,
+    PathEvent, RttSample, SentPacket, Settings, Snapshot, Timeout, Token,
+};
+
+use crate::trace::{Decisions, Event, Header, Kind, Line, SCHEMA, changes, decisions};
+
+/// A controller that writes a trace. Its tokens hold the packet's number.
+pub(crate) struct Recorder {
+    cc: AnyController,
+    tokens: Vec<Token>,
+    last: Decisions,
+    trace: String,
+}
+
+impl Recorder {
+    pub(crate) fn new(spec: CcSpec, scenario: &str, settings: &Settings) -> Self {
+        let cc = spec.build(settings);
+        let last = decisions(&cc);
+        let header = Header {
+            schema: SCHEMA.into(),
+            controller: spec.to_string(),
+            scenario: scenario.into(),
+            mss: settings.mss,
+            initial_window: settings.initial_window,
+            paced: settings.paced,
+            seed: settings.seed,
+            now: settings.now.as_nanos(),
+            out: last.clone(),
+        };
+        let trace = serde_json::to_string(&header).expect("a header is JSON") + "\n";
+        Self { cc, tokens: Vec::new(), last, trace }
+    }
+
+    /// The trace so far.
+    pub(crate) fn into_trace(self) -> String {
+        self.trace
+    }
+
+    fn record(&mut self, now: Time, event: Event) {
+        let out = changes(&mut self.last, decisions(&self.cc));
+        let line = Line { t: now.as_nanos(), event, out };
+        self.trace += &serde_json::to_string(&line).expect("a line is JSON");
+        self.trace.push('\n');
+    }
+
+    fn token(&self, recorded: Token) -> Token {
+        self.tokens[number(recorded)]
+    }
+
+    fn lost(&self, packets: &[Lost]) -> Vec<Lost> {
+        packets.iter().map(|lost| Lost { token: self.token(lost.token), ..*lost }).collect()
+    }
+}
+
+/// The number of the packet that this token of a [`Recorder`] belongs to.
+fn number(token: Token) -> usize {
+    token.words()[1] as usize
+}
+
+fn numbers(packets: &[Lost]) -> Vec<usize> {
+    packets.iter().map(|lost| number(lost.token)).collect()
+}
+
+fn other_than(usual: u64, n: u64) -> Option<u64> {
+    (n != usual).then_some(n)
+}
+
+fn nanos(rtt: RttSample) -> [u64; 3] {
+    [rtt.latest, rtt.smoothed, rtt.min].map(uncork_cc::units::TimeDelta::as_nanos)
+}
+
+impl Controller for Recorder {
+    fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
+        let token = self.cc.on_sent(now, packet, app);
+        let number = self.tokens.len() as u64;
+        self.tokens.push(token);
+        let SentPacket { bytes, in_flight, unacked } = packet;
+        let (unacked, drained) = (other_than(in_flight, unacked), app == AppState::Drained);
+        self.record(now, Event::Sent { bytes, in_flight, unacked, drained });
+        Token::from_words([now.as_nanos(), number, 0, 0, 0, 0])
+    }
+
+    fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
+        let acked = feedback.acked.iter();
+        let acked: Vec<Acked> =
+            acked.map(|acked| Acked { token: self.token(acked.token), ..*acked }).collect();
+        let lost = self.lost(feedback.lost);
+        let mut told = *feedback;
+        (told.acked, told.lost) = (&acked, &lost);
+        self.cc.on_feedback(now, &told);
+        let oldest = feedback.oldest_sent;
+        let event = Event::Feedback {
+            acked: feedback.acked.iter().map(|acked| number(acked.token)).collect(),
+            lost: numbers(feedback.lost),
+            rtt: feedback.rtt.map(nanos),
+            ce_packets: feedback.ce_packets,
+            in_flight: feedback.in_flight,
+            unacked: other_than(feedback.in_flight, feedback.unacked),
+            una_advanced: feedback.una_advanced,
+            oldest_sent: (oldest != Time::NEVER).then(|| oldest.as_nanos()),
+            repaired_by_probe: feedback.repaired_by_probe,
+        };
+        self.record(now, event);
+    }
+
+    fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
+        let lost = self.lost(packets);
+        self.cc.on_spurious(now, &lost);
+        self.record(now, Event::Spurious { packets: numbers(packets) });
+    }
+
+    fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+        self.cc.on_timeout(now, timeout);
+        let kind = match timeout {
+            Timeout::Probe => Kind::Probe,
+            Timeout::Retransmission => Kind::Retransmission,
+            Timeout::Persistent => Kind::Persistent,
+            _ => unreachable!("the recorder knows every timeout of this version"),
+        };
+        self.record(now, Event::Timeout { kind });
+    }
+
+    fn on_path(&mut self, now: Time, event: PathEvent) {
+        self.cc.on_path(now, event);
+        let event = match event {
+            PathEvent::MtuChanged { mss } => Event::Mtu { mss },
+            PathEvent::Migrated => Event::Migrated,
+            PathEvent::Drained => Event::Drained,
+            PathEvent::Resume(hint) => {
+                Event::Resume { saved_cwnd: hint.saved_cwnd, saved_rtt: hint.saved_rtt.as_nanos() }
+            }
+            _ => unreachable!("the recorder knows every path event of this version"),
+        };
+        self.record(now, event);
+    }
+
+    fn control(&self) -> Control {
+        self.cc.control()
+    }
+
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        self.cc.ack_frequency()
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        self.cc.snapshot()
+    }
+}

@@ -1,0 +1,148 @@
+//! The connections that are recorded: a bottleneck with a tail-drop buffer, and what happens on it.
+
+use uncork_cc::units::{Rate, Time, TimeDelta};
+use uncork_cc::{Algorithm, CcSpec, Controller, PathEvent, ResumeHint, Settings, Timeout};
+
+use crate::link::{Loop, MSS, Path};
+use crate::record::Recorder;
+
+type Connection = Loop<Recorder>;
+
+/// A recorded connection.
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    /// The algorithms that have something to show in it.
+    pub(crate) algorithms: &'static [Algorithm],
+    path: fn() -> Path,
+    run: fn(&mut Connection),
+}
+
+const BBR: &[Algorithm] = &[Algorithm::Bbr1, Algorithm::Bbr2, Algorithm::Bbr3];
+
+/// All of them.
+pub(crate) const SCENARIOS: &[Scenario] = &[
+    every("startup", || path(4_000, 1_000), |sim| bulk(sim, 500)),
+    every("loss", || Path { loss_ppm: 20_000, ..path(2_000, 2_000) }, |sim| bulk(sim, 1_500)),
+    every("app_limited", || path(4_000, 1_000), app_limited),
+    every("ecn", || path(2_000, 4_000), ecn),
+    every("rto", || path(2_000, 1_000), outage),
+    every("idle", || path(4_000, 1_000), idle),
+    every("migration", || path(2_000, 1_000), migration),
+    every("spurious", || path(2_000, 1_000), spurious),
+    every("persistent", || path(2_000, 1_000), persistent),
+    Scenario {
+        name: "resume",
+        algorithms: &[Algorithm::Cubic, Algorithm::Bbr1, Algorithm::Bbr3],
+        path: || path(4_000, 1_000),
+        run: |sim| bulk(sim, 300),
+    },
+    Scenario { name: "probe_rtt", algorithms: BBR, path: || path(500, 2_000), run: longer_path },
+];
+
+const fn every(name: &'static str, path: fn() -> Path, run: fn(&mut Connection)) -> Scenario {
+    Scenario { name, algorithms: &Algorithm::ALL, path, run }
+}
+
+impl Scenario {
+    /// The trace of this connection under `algorithm`.
+    pub(crate) fn record(&self, algorithm: Algorithm) -> String {
+        let spec = CcSpec::new(algorithm);
+        let settings = Settings::new(MSS, 1, Time::ZERO);
+        let mut cc = Recorder::new(spec, self.name, &settings);
+        if self.name == "resume" {
+            let saved_rtt = TimeDelta::from_millis(40);
+            let hint = ResumeHint { saved_cwnd: 60 * u64::from(MSS), saved_rtt };
+            cc.on_path(Time::ZERO, PathEvent::Resume(hint));
+        }
+        let mut path = (self.path)();
+        path.ack_every = 2;
+        let mut sim = Loop::new(cc, path, 1);
+        (self.run)(&mut sim);
+        sim.cc.into_trace()
+    }
+}
+
+/// A path of 40 ms with a buffer in thousandths of the BDP.
+fn path(kbit: u64, buffer_millibdp: u64) -> Path {
+    let rate = Rate::from_bytes_per_sec(kbit * 1_000 / 8);
+    Path::new(rate, TimeDelta::from_millis(40), buffer_millibdp)
+}
+
+fn at(ms: u64) -> Time {
+    Time::ZERO + TimeDelta::from_millis(ms)
+}
+
+/// Endless data until `to` milliseconds.
+fn bulk(sim: &mut Connection, to: u64) {
+    sim.run(at(to), |_| {});
+}
+
+/// The path grows, so that the smallest round-trip time is too old after ten seconds.
+fn longer_path(sim: &mut Connection) {
+    bulk(sim, 1_000);
+    sim.path.rtt = TimeDelta::from_millis(60);
+    bulk(sim, 11_500);
+}
+
+/// Eight packets at a time.
+fn app_limited(sim: &mut Connection) {
+    bulk(sim, 100);
+    for ms in (150..1_200).step_by(75) {
+        sim.write(8 * u64::from(MSS));
+        bulk(sim, ms);
+    }
+}
+
+/// One mark for each millisecond that begins with a queue of 10 ms.
+fn ecn(sim: &mut Connection) {
+    for ms in 1..1_200 {
+        bulk(sim, ms);
+        sim.marks += u32::from(sim.queue_delay() > TimeDelta::from_millis(10));
+    }
+}
+
+/// Nothing arrives for 600 ms: retransmission timeouts.
+fn outage(sim: &mut Connection) {
+    bulk(sim, 500);
+    sim.path.loss_ppm = 1_000_000;
+    bulk(sim, 1_100);
+    sim.path.loss_ppm = 0;
+    bulk(sim, 2_500);
+}
+
+/// Two seconds of silence.
+fn idle(sim: &mut Connection) {
+    bulk(sim, 300);
+    sim.write(u64::from(MSS));
+    bulk(sim, 2_300);
+    sim.write(80 * u64::from(MSS));
+    bulk(sim, 2_700);
+}
+
+/// To another path, with smaller packets.
+fn migration(sim: &mut Connection) {
+    bulk(sim, 600);
+    sim.cc.on_path(sim.now, PathEvent::Migrated);
+    sim.cc.on_path(sim.now, PathEvent::MtuChanged { mss: 1_252 });
+    bulk(sim, 1_400);
+}
+
+/// Everything declared lost by 700 ms arrives late after all.
+fn spurious(sim: &mut Connection) {
+    bulk(sim, 300);
+    sim.path.loss_ppm = 30_000;
+    sim.run_until(at(1_500), |sim| sim.lost_packets.len() >= 3);
+    sim.path.loss_ppm = 0;
+    bulk(sim, 1_000.max(sim.now.as_nanos() / 1_000_000));
+    sim.deliver_lost_packets();
+    bulk(sim, 1_600);
+}
+
+/// A probe, then persistent congestion, as QUIC reports them.
+fn persistent(sim: &mut Connection) {
+    bulk(sim, 400);
+    sim.cc.on_timeout(sim.now, Timeout::Probe);
+    bulk(sim, 500);
+    sim.cc.on_timeout(sim.now, Timeout::Persistent);
+    bulk(sim, 1_100);
+}
