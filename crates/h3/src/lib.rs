@@ -7,8 +7,8 @@
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
-mod bell;
 pub mod client;
+mod connection_waker;
 mod core;
 mod error;
 pub mod fields;

@@ -12,7 +12,7 @@ use h3::quic::StreamId as Name;
 use noq_proto::{Connection, ConnectionError, Dir, Side, StreamId, VarInt};
 use uncork_quic_io::{ConnectionKey, Mailer};
 
-use crate::bell::{Attend, Bell};
+use crate::connection_waker::{Attend, ConnectionWaker};
 use crate::core::{Core, Shared, Task};
 use crate::error;
 use crate::payload::{Payload, Slot};
@@ -38,7 +38,7 @@ pub struct Session {
     core: Shared,
     slot: Slot,
     tasks: FuturesUnordered<Task>,
-    bell: Arc<dyn Attend>,
+    connection_waker: Arc<dyn Attend>,
     waker: Waker,
 }
 
@@ -57,13 +57,13 @@ impl Session {
         bounds: Bounds,
         now: Instant,
     ) -> Self {
-        let bell = Arc::new(Bell::new(mailer));
+        let connection_waker = Arc::new(ConnectionWaker::new(mailer));
         Self {
             core: Rc::new(RefCell::new(Core::new(side, bounds, now))),
             slot: Slot::default(),
             tasks: FuturesUnordered::new(),
-            waker: Arc::clone(&bell).into(),
-            bell,
+            waker: Arc::clone(&connection_waker).into(),
+            connection_waker,
         }
     }
 
@@ -117,10 +117,10 @@ impl Session {
     /// Lets futures go on, and has done what they ask for, until there is nothing left.
     pub fn settle(&mut self, now: Instant, key: ConnectionKey, connection: &mut Connection) {
         self.core.borrow_mut().now = now;
-        self.bell.attend(key);
+        self.connection_waker.attend(key);
         loop {
             self.core.borrow_mut().flush(connection);
-            if !self.poll() && !self.bell.leave() {
+            if !self.poll() && !self.connection_waker.leave() {
                 break;
             }
         }
@@ -136,7 +136,7 @@ impl Session {
 
     /// The connection is over. Futures see that, once; after that there are none.
     pub fn closed(&mut self, now: Instant, key: ConnectionKey, reason: &ConnectionError) {
-        self.bell.attend(key);
+        self.connection_waker.attend(key);
         {
             let mut core = self.core.borrow_mut();
             core.now = now;
@@ -152,7 +152,7 @@ impl Session {
     /// Lets futures go on that can; whether there were any.
     fn poll(&mut self) -> bool {
         let spawned = std::mem::take(&mut self.core.borrow_mut().spawned);
-        if spawned.is_empty() && !self.bell.was_rung() {
+        if spawned.is_empty() && !self.connection_waker.was_woken() {
             return false;
         }
         self.tasks.extend(spawned);

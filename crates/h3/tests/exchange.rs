@@ -115,8 +115,9 @@ fn a_server_that_ends_ends_everything() {
         let connection = test.connect(&client).await;
         let mut response = connection.request(get("/100000000")).await.unwrap();
         let silent = connection.request(get("/silent"));
-        test.server
-            .shut_down(&uncork_quic_io::Farewell::at_once(noq_proto::VarInt::from_u32(0x100)));
+        test.server.shut_down(&uncork_quic_io::ShutdownOptions::at_once(
+            noq_proto::VarInt::from_u32(0x100),
+        ));
         assert!(matches!(silent.await, Err(ClientError::Lost(_) | ClientError::Ended)));
         let error = read(response.body_mut()).await.unwrap_err();
         assert!(matches!(error, ClientError::Lost(_) | ClientError::Ended), "{error}");

@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::raw::{GET, HTTPS, SETTINGS, Told, Written, ask, control, fields, frame, request};
 use common::{Test, still_serves};
 use noq_proto::{Dir, VarInt};
-use uncork_quic_io::Farewell;
+use uncork_quic_io::ShutdownOptions;
 
 /// Waits until the server makes `wanted` of these streams, whatever else it does.
 fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
@@ -24,7 +24,7 @@ fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
             Err(error) => panic!("{what}: {others:?} in place of {wanted:?}: {error}"),
         }
     }
-    workers.shut_down(&Farewell::at_once(VarInt::from_u32(0x100)));
+    workers.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0x100)));
 }
 
 #[test]

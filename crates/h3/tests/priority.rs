@@ -17,7 +17,7 @@ use uncork_emu::Emulation;
 use uncork_h3::Client;
 use uncork_h3::client::{ClientOptions, Connection};
 use uncork_path::{Buffer, PathSpec};
-use uncork_quic_io::{Farewell, bind};
+use uncork_quic_io::{ShutdownOptions, bind};
 use uncork_units::{Rate, TimeDelta};
 
 const FIRST: u64 = 4_000_000;
@@ -110,7 +110,7 @@ fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8])
     let streams = [control(&[&SETTINGS, before].concat()), get("/1500000"), get("/2000000")];
     let (workers, told) = ask(socket.expect("bound"), test, &streams, later);
     let first = told.recv_timeout(Duration::from_mins(1)).expect("an answer");
-    workers.shut_down(&Farewell::at_once(VarInt::from_u32(0x100)));
+    workers.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0x100)));
     let Told::Answered(stream) = first else { panic!("{first:?}") };
     stream
 }

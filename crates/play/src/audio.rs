@@ -50,7 +50,7 @@ pub struct ListenSpec {
 
 /// What a listener experienced. Times are since the clock started at which clicks are drawn.
 #[derive(Debug)]
-pub struct Heard {
+pub struct ListenerReport {
     /// The listener's number, from 0.
     pub number: u32,
     /// When it clicked.
@@ -122,7 +122,7 @@ pub fn listen(
     spec: &ListenSpec,
     stop: &Arc<AtomicBool>,
     tally: &Arc<Tally>,
-) -> Result<Vec<Heard>, ClientError> {
+) -> Result<Vec<ListenerReport>, ClientError> {
     let connector = Connector::new(&spec.connect, &spec.targets)?;
     runtime()?.block_on(async {
         let player = spec.player(durations(spec, &connector).await?.into_iter());
@@ -139,7 +139,8 @@ pub fn listen(
         for (number, click) in (0..).zip(spec.clicks()) {
             listeners.spawn(Arc::clone(&audience).one((number, click), stop.clone()));
         }
-        let mut all: Vec<Heard> = listeners.join_all().await.into_iter().flatten().collect();
+        let mut all: Vec<ListenerReport> =
+            listeners.join_all().await.into_iter().flatten().collect();
         all.sort_by_key(|heard| heard.number);
         Ok(all)
     })
@@ -184,7 +185,7 @@ struct Audience {
 /// Somebody who listens.
 struct Listener<'a> {
     audience: &'a Audience,
-    heard: Heard,
+    heard: ListenerReport,
     player: Client,
     line: Line,
     session: String,
@@ -197,7 +198,11 @@ struct Listener<'a> {
 
 impl Audience {
     /// One listener, from the click on; `None` if it is over before.
-    async fn one(self: Arc<Self>, (number, click): (u32, Time), mut stop: Stop) -> Option<Heard> {
+    async fn one(
+        self: Arc<Self>,
+        (number, click): (u32, Time),
+        mut stop: Stop,
+    ) -> Option<ListenerReport> {
         tokio::select! {
             () = self.clock.wait_until(click) => {}
             () = stop.over() => return None,
@@ -224,7 +229,7 @@ impl Audience {
         let player = Client::new(ClientSpec::Audio(self.player.clone()), click, rng).ok()?;
         let report = player.report(click);
         let (setup, version, cc, problem) = (None, None, None, None);
-        let heard = Heard { number, click, setup, version, cc, report, problem };
+        let heard = ListenerReport { number, click, setup, version, cc, report, problem };
         let line = Line::new(self.connector.clone());
         let (song, fetched, told_stalls) = (0, 0, 0);
         Some(Listener { audience: self, heard, player, line, session, song, fetched, told_stalls })

@@ -24,7 +24,7 @@ mod stop;
 mod target;
 mod tls;
 
-pub use audio::{Heard, ListenSpec, listen};
+pub use audio::{ListenSpec, ListenerReport, listen};
 pub use cmcd::CmcdMode;
 pub use connect::{ConnectSpec, Setup};
 pub use connection::Version;

@@ -3,7 +3,7 @@
 use uncork_flow::{FlowRecord, RequestRecord};
 use uncork_units::{Time, TimeDelta};
 
-use crate::{Fetched, Heard};
+use crate::{Fetched, ListenerReport};
 
 /// The engine's name in records.
 const ENGINE: &str = "play";
@@ -24,7 +24,7 @@ impl Fetched {
     }
 }
 
-impl Heard {
+impl ListenerReport {
     /// A record of each request, which has a size, and one of the listener, which has none, but a
     /// playback.
     pub fn records(&self) -> Vec<FlowRecord> {

@@ -13,12 +13,12 @@ use crate::ClientError;
 /// What is wanted of a body beside its arrival.
 pub(crate) struct Sink {
     digest: Option<Context>,
-    file: Option<Keeping>,
+    file: Option<PartFile>,
 }
 
 /// A file that will be there when all of it is.
 #[derive(Debug)]
-struct Keeping {
+struct PartFile {
     path: PathBuf,
     part: PathBuf,
     out: BufWriter<File>,
@@ -26,7 +26,7 @@ struct Keeping {
 
 impl Sink {
     pub(crate) fn open(digest: bool, file: Option<&Path>) -> Result<Self, ClientError> {
-        let file = file.map(Keeping::open).transpose()?;
+        let file = file.map(PartFile::open).transpose()?;
         Ok(Self { digest: digest.then(|| Context::new(&SHA256)), file })
     }
 
@@ -49,7 +49,7 @@ impl Sink {
     }
 }
 
-impl Keeping {
+impl PartFile {
     fn open(path: &Path) -> Result<Self, ClientError> {
         let mut part = path.as_os_str().to_owned();
         part.push(".part");
@@ -69,7 +69,7 @@ impl Keeping {
     }
 }
 
-impl Drop for Keeping {
+impl Drop for PartFile {
     fn drop(&mut self) {
         // After the rename there is none; else a part is of no use to anybody.
         let _ = fs::remove_file(&self.part);

@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use common::{Head, Raw, Talk, header};
 use uncork_apps::AudioSpec;
-use uncork_play::{CmcdMode, Heard, ListenSpec, Tally, listen};
+use uncork_play::{CmcdMode, ListenSpec, ListenerReport, Tally, listen};
 use uncork_units::TimeDelta;
 
 fn millis(n: u64) -> TimeDelta {
     TimeDelta::from_millis(n)
 }
 
-fn run(spec: &ListenSpec) -> Vec<Heard> {
+fn run(spec: &ListenSpec) -> Vec<ListenerReport> {
     listen(spec, &Arc::new(AtomicBool::new(false)), &Arc::new(Tally::default())).unwrap()
 }
 

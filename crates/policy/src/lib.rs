@@ -12,7 +12,6 @@
 mod condition;
 mod country;
 mod decision;
-mod doubts;
 mod experiment;
 mod explain;
 mod facts;
@@ -24,6 +23,7 @@ mod prefix;
 mod read;
 mod settings;
 mod verdict;
+mod warnings;
 mod window;
 
 pub use country::{Country, NoCountry};

@@ -29,7 +29,7 @@ mod workers;
 
 pub use app::{App, Arrival, ConnectionKey, Load, Turn, Verdict};
 pub use bind::bind;
-pub use driver::{Datagram, Driver, Farewell, Host, Limits, Progress, Sent, Sink};
+pub use driver::{Datagram, Driver, Host, Limits, Progress, Sent, ShutdownOptions, Sink};
 pub use identity::{Identity, Random};
 pub use mailbox::Mailer;
 pub use settings::{Client, Server};

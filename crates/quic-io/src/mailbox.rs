@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::app::ConnectionKey;
-use crate::driver::{Datagram, Farewell};
+use crate::driver::{Datagram, ShutdownOptions};
 use crate::socket::Socket;
 use crate::worker::Shared;
 
@@ -22,7 +22,7 @@ pub(crate) enum Mail<C> {
     /// Another socket to go on with.
     Rebind(Box<Socket>),
     /// To end.
-    ShutDown(Farewell),
+    ShutDown(ShutdownOptions),
 }
 
 /// Where mail waits, with a file descriptor that is readable while some does.

@@ -172,7 +172,7 @@ impl<A: App> Worker<A> {
                     self.socket.replace(*socket);
                     self.driver.rebound(now);
                 }
-                Mail::ShutDown(farewell) => self.driver.shut_down(now, farewell),
+                Mail::ShutDown(shutdown) => self.driver.shut_down(now, shutdown),
             }
         }
         self.mail = mail;

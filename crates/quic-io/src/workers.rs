@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use noq_proto::VarInt;
 
 use crate::app::App;
-use crate::driver::Farewell;
+use crate::driver::ShutdownOptions;
 use crate::mailbox::{Mail, Mailer};
 use crate::socket::{Socket, SocketOptions};
 use crate::stats::Stats;
@@ -120,9 +120,9 @@ impl<C: Send + 'static> Workers<C> {
     }
 
     /// Begins to end all of them, see [`Self::join`]. Told again, they hurry if they are to.
-    pub fn shut_down(&self, farewell: &Farewell) {
+    pub fn shut_down(&self, shutdown: &ShutdownOptions) {
         for shared in &*self.shared {
-            shared.mailbox.put(Mail::ShutDown(farewell.clone()));
+            shared.mailbox.put(Mail::ShutDown(shutdown.clone()));
         }
     }
 
@@ -145,9 +145,9 @@ impl<C: Send + 'static> Workers<C> {
 
 impl<C> Drop for Workers<C> {
     fn drop(&mut self) {
-        let farewell = Farewell::at_once(VarInt::from_u32(0));
+        let shutdown = ShutdownOptions::at_once(VarInt::from_u32(0));
         for shared in self.shared.iter().filter(|_| !self.threads.is_empty()) {
-            shared.mailbox.put(Mail::ShutDown(farewell.clone()));
+            shared.mailbox.put(Mail::ShutDown(shutdown.clone()));
         }
         for thread in self.threads.drain(..) {
             // It is over in any case.

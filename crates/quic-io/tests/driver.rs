@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use bytes::{Bytes, BytesMut};
 use common::{Ask, Asking, Ends, Serving, Told, transport};
 use noq_proto::{ConnectionError, EcnCodepoint, FourTuple, Transmit, VarInt};
-use uncork_quic_io::{App, Datagram, Driver, Farewell, Identity, Limits, Progress, Sent, Sink};
+use uncork_quic_io::{
+    App, Datagram, Driver, Identity, Limits, Progress, Sent, ShutdownOptions, Sink,
+};
 use uncork_units::Rng;
 
 const SERVER: &str = "192.0.2.1:443";
@@ -216,7 +218,7 @@ fn a_shutdown_ends_in_time_whoever_does_not_answer() {
     let start = pair.wire.now;
     let (finish, drain) = (Duration::from_millis(10), Duration::from_millis(15));
     let code = VarInt::from_u32(5);
-    pair.server.shut_down(start, Farewell { finish, code, reason: Bytes::new(), drain });
+    pair.server.shut_down(start, ShutdownOptions { finish, code, reason: Bytes::new(), drain });
     while !pair.server.is_over(pair.wire.now) {
         pair.wire.on_the_way.clear(); // The client is gone.
         assert!(pair.step());

@@ -13,8 +13,8 @@ use bytes::Bytes;
 use common::{Ask, Asking, Ends, Serving, Told, not_run, now, transport, until};
 use noq_proto::{ConnectionError, VarInt};
 use uncork_quic_io::{
-    App, Arrival, Driver, Farewell, Identity, Limits, Progress, Socket, Turn, Verdict, Workers,
-    bind,
+    App, Arrival, Driver, Identity, Limits, Progress, ShutdownOptions, Socket, Turn, Verdict,
+    Workers, bind,
 };
 
 const LOCALHOST: &str = "127.0.0.1:0";
@@ -163,7 +163,7 @@ fn a_worker_without_work_sleeps() {
     let ends = ends();
     let test = Test::new(&ends, &Serving::new(&ends, "bbr3"), 1);
     std::thread::sleep(Duration::from_millis(300));
-    test.server.shut_down(&Farewell::at_once(VarInt::from_u32(0)));
+    test.server.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0)));
     // To learn that it is over, and nothing else.
     assert_eq!(test.server.join().unwrap()[0].wakes, 1);
 }
@@ -252,7 +252,7 @@ fn a_shutdown_under_load_tells_all_clients_and_leaves_no_thread() {
     let reason = Bytes::from_static(b"maintenance");
     let drain = Duration::from_secs(20);
     let (code, finish) = (VarInt::from_u32(42), Duration::ZERO);
-    test.server.shut_down(&Farewell { finish, code, reason: reason.clone(), drain });
+    test.server.shut_down(&ShutdownOptions { finish, code, reason: reason.clone(), drain });
     for told in &asked {
         let (_, why) = end(told);
         let ConnectionError::ApplicationClosed(close) = why else { panic!("{why}") };
@@ -271,7 +271,7 @@ fn a_graceful_shutdown_lets_clients_finish_and_refuses_new_ones() {
     assert!(matches!(told.recv(), Ok(Told::Begun(_))));
     let (finish, drain) = (Duration::from_mins(2), Duration::from_secs(20));
     let code = VarInt::from_u32(1);
-    test.server.shut_down(&Farewell { finish, code, reason: Bytes::new(), drain });
+    test.server.shut_down(&ShutdownOptions { finish, code, reason: Bytes::new(), drain });
     let late = end(&test.ask(1000, 1)).1;
     assert!(matches!(late, ConnectionError::ConnectionClosed(_)), "{late}");
     assert_complete(&told, 100_000_000);
@@ -330,7 +330,7 @@ fn health_names_the_worker_that_panicked() {
 fn health_is_good_after_a_shutdown() {
     let test = Test::new(&ends(), &Serving::new(&ends(), "cubic"), 2);
     let health = test.server.health();
-    test.server.shut_down(&Farewell::at_once(VarInt::from_u32(0)));
+    test.server.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0)));
     test.server.join().unwrap();
     assert_eq!(health.failures(), []);
 }

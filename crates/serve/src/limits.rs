@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::evidence::Patience;
+use crate::telemetry::Timeouts;
 
 /// Bounds on what clients can make the server hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { head: self.head_time, idle: self.idle_time, stall: self.stall_time }
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        Timeouts { head: self.head_time, idle: self.idle_time, stall: self.stall_time }
     }
 }

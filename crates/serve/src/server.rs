@@ -15,12 +15,12 @@ use crate::admin::{self, AdminAddress, AdminService, AdminSpec, Bound};
 use crate::choice::Chooser;
 use crate::clock;
 use crate::error::ServeError;
-use crate::evidence::{Evidence, Metrics, Records, RecordsSummary, Writer};
-use crate::quic::{self, Accepting, QlogFiles, QlogWriter};
+use crate::quic::{self, QlogFiles, QlogWriter, QuicContext};
 use crate::shared::{Shared, Stop};
 use crate::sources::{Reloaded, Sources, described};
 use crate::spec::{Prepared, ServerSpec, runtime};
-use crate::tcp::{self, Accepted, Bound as TcpBound, Listening};
+use crate::tcp::{self, Bound as TcpBound, Listening, TcpContext};
+use crate::telemetry::{Metrics, Records, RecordsSummary, Telemetry, Writer};
 use arc_swap::ArcSwap;
 
 /// How long reads that wait for a disk may hold up the end.
@@ -70,19 +70,19 @@ impl Server {
             let _context = runtime.enter();
             spec.admin.as_ref().map(AdminSpec::listen).transpose()?
         };
-        let (evidence, writer) = evidence(spec)?;
+        let (telemetry, writer) = telemetry(spec)?;
         let (qlog_files, qlog) = spec.qlog.as_deref().map(QlogFiles::open).transpose()?.unzip();
         let choosers = spec.listeners.iter();
         let choosers = choosers.map(|it| (prepared.chooser(it), prepared.quic_chooser(it)));
         let choosers: Vec<_> = choosers.collect();
         let Prepared { site, tls, quic, policy, sources, epoch, .. } = prepared;
-        let records = evidence.as_ref().and_then(|evidence| evidence.records().cloned());
-        let metrics = evidence.as_ref().map(|evidence| Arc::clone(evidence.metrics()));
+        let records = telemetry.as_ref().and_then(|telemetry| telemetry.records().cloned());
+        let metrics = telemetry.as_ref().map(|telemetry| Arc::clone(telemetry.metrics()));
         let shared = Arc::new(Shared {
             site: Arc::new(site),
             tls,
             limits: spec.limits,
-            evidence,
+            telemetry,
             qlog: qlog_files,
             epoch,
             connections: AtomicU32::new(0),
@@ -132,7 +132,7 @@ impl Server {
         let alternative = HeaderValue::try_from(alternative).ok().filter(|_| has_quic);
         let (shared, name) = (Arc::clone(shared), Arc::clone(name));
         let accepted =
-            Accepted { shared, listener: name, chooser, alternative, stop: stop.clone() };
+            TcpContext { shared, listener: name, chooser, alternative, stop: stop.clone() };
         self.listening.push(Listening { address, cc, is_tls, protocols: "http/1.1,h2" });
         self.listeners.push(self.runtime.spawn(tcp::accept(listener, accepted, stop)));
     }
@@ -147,8 +147,8 @@ impl Server {
     ) -> Result<(), ServeError> {
         let cc = chooser.fixed_quic().map_or("policy".to_owned(), |cc| cc.to_string());
         let (shared, runtime) = (Arc::clone(shared), self.runtime.handle().clone());
-        let accepting = Accepting { shared, listener: Arc::clone(name), chooser, server, runtime };
-        self.quic.push(quic::Listener::start(sockets, accepting)?);
+        let context = QuicContext { shared, listener: Arc::clone(name), chooser, server, runtime };
+        self.quic.push(quic::Listener::start(sockets, context)?);
         self.listening.push(Listening { address, cc, is_tls: true, protocols: "h3" });
         Ok(())
     }
@@ -176,8 +176,8 @@ impl Server {
 
     /// What of the policy in force holds for nobody here, each in a line; `spec` is what it was started
     /// with.
-    pub fn doubts(&self, spec: &ServerSpec) -> Vec<String> {
-        spec.doubts(self.policy.as_deref())
+    pub fn warnings(&self, spec: &ServerSpec) -> Vec<String> {
+        spec.warnings(self.policy.as_deref())
     }
 
     /// Reads the policy, the databases and the certificate again. New connections have what is new;
@@ -264,10 +264,10 @@ impl Server {
 }
 
 /// Skips telemetry when neither records nor an admin endpoint are configured.
-fn evidence(spec: &ServerSpec) -> Result<(Option<Arc<Evidence>>, Option<Writer>), ServeError> {
+fn telemetry(spec: &ServerSpec) -> Result<(Option<Arc<Telemetry>>, Option<Writer>), ServeError> {
     if spec.records.is_none() && spec.admin.is_none() {
         return Ok((None, None));
     }
-    let (evidence, writer) = Evidence::open(spec.records.as_ref())?;
-    Ok((Some(Arc::new(evidence)), writer))
+    let (telemetry, writer) = Telemetry::open(spec.records.as_ref())?;
+    Ok((Some(Arc::new(telemetry)), writer))
 }

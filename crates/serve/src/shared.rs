@@ -8,10 +8,10 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use uncork_flow::FlowRecord;
 
-use crate::evidence::Evidence;
 use crate::limits::Limits;
 use crate::quic::QlogFiles;
 use crate::site::Site;
+use crate::telemetry::Telemetry;
 
 /// When to end; `None` while the server accepts requests.
 pub(crate) type Stop = watch::Receiver<Option<Instant>>;
@@ -21,7 +21,7 @@ pub(crate) struct Shared {
     pub(crate) site: Arc<Site>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
-    pub(crate) evidence: Option<Arc<Evidence>>,
+    pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) qlog: Option<QlogFiles>,
     pub(crate) epoch: Instant,
     /// Connections accepted so far.
@@ -30,14 +30,14 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// Whether records or metrics are configured.
-    pub(crate) fn has_evidence(&self) -> bool {
-        self.evidence.is_some()
+    pub(crate) fn has_telemetry(&self) -> bool {
+        self.telemetry.is_some()
     }
 
     /// Counts the record and writes it, if that is configured.
     pub(crate) fn leave(&self, record: FlowRecord) {
-        if let Some(evidence) = &self.evidence {
-            evidence.leave(record);
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.leave(record);
         }
     }
 

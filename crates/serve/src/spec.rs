@@ -13,13 +13,13 @@ use crate::admin::AdminSpec;
 use crate::choice::Chooser;
 use crate::clock;
 use crate::error::ServeError;
-use crate::evidence::RecordsSpec;
 use crate::identity::Identity;
 use crate::limits::Limits;
 use crate::quic::{self, QlogFiles};
 use crate::site::{Site, SiteOptions};
 use crate::sources::Sources;
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
+use crate::telemetry::RecordsSpec;
 use arc_swap::ArcSwap;
 
 /// How many free ports of TCP are tried before there is one that is free over UDP, too.
@@ -72,12 +72,12 @@ impl ServerSpec {
         let _admin = self.admin.as_ref().map(AdminSpec::listen).transpose()?;
         self.records.as_ref().map(RecordsSpec::check).transpose()?;
         self.qlog.as_deref().map(QlogFiles::check).transpose()?;
-        Ok(self.doubts(prepared.policy.as_deref()))
+        Ok(self.warnings(prepared.policy.as_deref()))
     }
 
-    pub(crate) fn doubts(&self, policy: Option<&ArcSwap<Policy>>) -> Vec<String> {
+    pub(crate) fn warnings(&self, policy: Option<&ArcSwap<Policy>>) -> Vec<String> {
         let names: Vec<&str> = self.listeners.iter().map(|listener| &*listener.name).collect();
-        policy.map_or(Vec::new(), |it| it.load().doubts(&names, !self.geo.is_empty()))
+        policy.map_or(Vec::new(), |it| it.load().warnings(&names, !self.geo.is_empty()))
     }
 
     pub(crate) fn prepare(&self) -> Result<Prepared, ServeError> {

@@ -236,10 +236,10 @@ fn databases_tell_where_clients_are_and_are_read_again() {
     let scratch = Scratch::new();
     let text = "[default]\ntcp = \"reno\"\n[[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }";
     let mut spec = by_policy(&scratch, text);
-    let doubts = spec.check().expect("a good policy");
+    let warnings = spec.check().expect("a good policy");
     assert!(
-        doubts.len() == 1 && doubts[0].contains("`country = PE` holds for nobody"),
-        "{doubts:?}"
+        warnings.len() == 1 && warnings[0].contains("`country = PE` holds for nobody"),
+        "{warnings:?}"
     );
     scratch.write("geo.mmdb", mmdb::of_country(0x7f01_0000, 16, "PE"));
     spec.geo = vec![scratch.path("geo.mmdb")];

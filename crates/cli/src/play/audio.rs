@@ -1,7 +1,7 @@
 //! `uncork play audio`: listeners, and what they experience.
 
 use uncork_apps::{AudioSpec, Transfer};
-use uncork_play::{ClientError, Heard, ListenSpec};
+use uncork_play::{ClientError, ListenSpec, ListenerReport};
 use uncork_report::play::{
     AudienceFigures, ListenDocument, ListenerFigures, listen_csv, listen_table,
 };
@@ -20,7 +20,7 @@ pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
     let work = |stop: &_, tally: &_| uncork_play::listen(&spec, stop, tally);
     let what = (spec.listeners, "listeners");
-    let (heard, is_stopped) = measure(&args.shown, what, work, Heard::records)?;
+    let (heard, is_stopped) = measure(&args.shown, what, work, ListenerReport::records)?;
     let document = document(&heard);
     let text = match args.shown.format {
         Format::Human => listen_table(&document, color::style(args.shown.color)),
@@ -68,7 +68,7 @@ fn specification(args: &AudioArgs) -> Result<ListenSpec, Failure> {
     Ok(spec)
 }
 
-fn document(heard: &[Heard]) -> ListenDocument {
+fn document(heard: &[ListenerReport]) -> ListenDocument {
     let listeners: Vec<ListenerFigures> = heard.iter().map(figures).collect();
     let chunks = heard.iter().flat_map(|heard| &heard.report.transfers);
     let chunks = chunks.filter_map(Transfer::throughput);
@@ -81,8 +81,8 @@ fn document(heard: &[Heard]) -> ListenDocument {
     }
 }
 
-fn figures(heard: &Heard) -> ListenerFigures {
-    let Heard { click, setup, version, cc, report, problem, .. } = heard;
+fn figures(heard: &ListenerReport) -> ListenerFigures {
+    let ListenerReport { click, setup, version, cc, report, problem, .. } = heard;
     let playback = report.playback.as_ref();
     let audio = report.audio;
     let seconds = |span: Option<TimeDelta>| span.map(TimeDelta::as_secs_f64);

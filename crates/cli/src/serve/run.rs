@@ -27,14 +27,14 @@ const LOOKS: u32 = 20;
 pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let spec = specification(args)?;
     if args.check {
-        return spec.check().map(|doubts| note(args, &doubts)).map_err(|error| refused(&error));
+        return spec.check().map(|warnings| note(args, &warnings)).map_err(|error| refused(&error));
     }
     open_files::allow_all();
     let (stop, reload) = (flag_on_signal()?, flag_on_hangup()?);
     let mut server = Server::start(&spec).map_err(|error| refused(&error))?;
     announce(&server)?;
     note(args, server.policy().as_slice());
-    note(args, &server.doubts(&spec));
+    note(args, &server.warnings(&spec));
     note(args, too_few_files(&spec).as_slice());
     let admin = server.admin().map(|admin| format!("operators are answered on {admin}"));
     note(args, admin.as_slice());
@@ -50,7 +50,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
             tell(reloaded, args);
         }
         if files.iter().any(|reloaded| reloaded.result.is_ok()) {
-            note(args, &server.doubts(&spec));
+            note(args, &server.warnings(&spec));
         }
     });
     let grace = Duration::from_nanos(args.grace.as_nanos());

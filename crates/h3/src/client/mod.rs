@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use noq_proto::{IdleTimeout, TransportConfig, VarInt};
 use tokio::sync::oneshot;
 use uncork_cc::CcSpec;
-use uncork_quic_io::{Config, Farewell, Identity, Workers};
+use uncork_quic_io::{Config, Identity, ShutdownOptions, Workers};
 
 pub use body::{Body, Chunk};
 pub use connection::Connection;
@@ -139,7 +139,7 @@ impl fmt::Debug for Client {
 /// `H3_NO_ERROR` (RFC 9114 §8.1).
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.workers.shut_down(&Farewell::at_once(VarInt::from_u32(0x100)));
+        self.workers.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0x100)));
     }
 }
 

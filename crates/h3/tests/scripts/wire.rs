@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use noq_proto::{Dir, VarInt};
-use uncork_quic_io::Farewell;
+use uncork_quic_io::ShutdownOptions;
 
 use crate::common::Test;
 use crate::common::raw::{Told, Written, ask, fields, frame, request};
@@ -41,7 +41,7 @@ pub(crate) fn play(test: &Test, script: &[u8]) -> Option<u64> {
     };
     let is_known = |code| matches!(code, 0x100..=0x110 | 0x200..=0x202);
     assert!(code.is_none_or(is_known), "{code:#x?}: {}", script.escape_ascii());
-    workers.shut_down(&Farewell::at_once(VarInt::from_u32(0x100)));
+    workers.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0x100)));
     workers.join().expect("ended");
     code
 }

@@ -229,9 +229,9 @@ fn rules_that_hold_for_nobody_are_told() {
         "[[rule]]\nlistener = \"in*\"\nuse = { tcp = \"bbr\" }\n\
          [[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }\n",
     );
-    assert!(policy.doubts(&["public", "internal"], true).is_empty());
+    assert!(policy.warnings(&["public", "internal"], true).is_empty());
     assert_eq!(
-        policy.doubts(&["public", "extern"], false),
+        policy.warnings(&["public", "extern"], false),
         [
             "test:1: `listener = in*` holds for no listener: there is `public`, `extern`",
             "test:4: `country = PE` holds for nobody: give a database with --geo",

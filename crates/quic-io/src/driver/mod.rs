@@ -9,7 +9,7 @@ mod turn;
 
 pub use host::Host;
 pub use output::{Progress, Sent, Sink};
-pub use shutdown::Farewell;
+pub use shutdown::ShutdownOptions;
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;

@@ -1,4 +1,4 @@
-//! The end.
+//! Shutting a driver down.
 
 use std::time::{Duration, Instant};
 
@@ -10,19 +10,19 @@ use crate::app::App;
 
 /// How a worker ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Farewell {
-    /// For how long connections may finish what is under way; those that are left are closed then.
+pub struct ShutdownOptions {
+    /// How long connections may finish; the rest are closed then.
     pub finish: Duration,
-    /// What these are told.
+    /// The error code that these get.
     pub code: VarInt,
-    /// What these are told.
+    /// The reason that these get.
     pub reason: Bytes,
-    /// For how long closed connections answer late packets (RFC 9000 §10.2), at most.
+    /// How long closed connections answer late packets (RFC 9000 §10.2), at most.
     pub drain: Duration,
 }
 
-impl Farewell {
-    /// Nothing is finished, and late packets are not answered.
+impl ShutdownOptions {
+    /// Closes at once, without answers to late packets.
     pub fn at_once(code: VarInt) -> Self {
         let none = Duration::ZERO;
         Self { finish: none, code, reason: Bytes::new(), drain: none }
@@ -30,14 +30,14 @@ impl Farewell {
 }
 
 pub(crate) struct Shutdown {
-    farewell: Farewell,
+    options: ShutdownOptions,
     /// When connections are closed, and whether they have been.
     close_at: Instant,
     is_closed: bool,
 }
 
 impl Shutdown {
-    /// When something is to be done.
+    /// The time of the next action.
     pub(crate) fn deadline(&self, is_blocked: bool) -> Instant {
         match (self.is_closed, is_blocked) {
             (false, _) => self.close_at,
@@ -47,22 +47,21 @@ impl Shutdown {
     }
 
     fn end(&self) -> Instant {
-        self.close_at + self.farewell.drain
+        self.close_at + self.options.drain
     }
 }
 
 impl<A: App> Driver<A> {
-    /// Accepts no more connections, and ends those that are there. Asked again, it hurries if it is
-    /// to.
-    pub fn shut_down(&mut self, now: Instant, farewell: Farewell) {
-        let close_at = now + farewell.finish;
+    /// Accepts no more connections and ends the open ones. A second call can only shorten the times.
+    pub fn shut_down(&mut self, now: Instant, options: ShutdownOptions) {
+        let close_at = now + options.finish;
         let begun = match &mut self.shutdown {
             None => {
-                self.shutdown = Some(Shutdown { farewell, close_at, is_closed: false });
+                self.shutdown = Some(Shutdown { options, close_at, is_closed: false });
                 true
             }
             Some(shutdown) => {
-                shutdown.farewell.drain = shutdown.farewell.drain.min(farewell.drain);
+                shutdown.options.drain = shutdown.options.drain.min(options.drain);
                 if !shutdown.is_closed {
                     shutdown.close_at = shutdown.close_at.min(close_at);
                 }
@@ -80,7 +79,7 @@ impl<A: App> Driver<A> {
         self.advance_shutdown(now);
     }
 
-    /// Whether nothing remains to be done.
+    /// Whether the shutdown is complete.
     pub fn is_over(&self, now: Instant) -> bool {
         let is_sent = !self.is_ready();
         self.shutdown.as_ref().is_some_and(|shutdown| {
@@ -90,7 +89,7 @@ impl<A: App> Driver<A> {
         })
     }
 
-    /// Tells the application of all connections that are still there that they are over.
+    /// Reports all open connections to the application as closed.
     pub fn abandon(&mut self, now: Instant) {
         for slot in self.table.slots() {
             self.remove(now, slot);
@@ -103,7 +102,7 @@ impl<A: App> Driver<A> {
             return;
         }
         shutdown.is_closed = true;
-        let Farewell { code, reason, .. } = shutdown.farewell.clone();
+        let ShutdownOptions { code, reason, .. } = shutdown.options.clone();
         for (slot, entry) in self.table.iter_mut() {
             entry.connection.close(now, code, reason.clone());
             if entry.mark_ready() {
@@ -113,5 +112,5 @@ impl<A: App> Driver<A> {
     }
 }
 
-/// For how long a socket that takes nothing is waited for.
+/// How long to wait for a blocked socket.
 const PATIENCE: Duration = Duration::from_millis(500);

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use super::page;
-use crate::evidence::{METRICS_TYPE, Metrics};
 use crate::quic::QuicHealth;
 use crate::shared::Stop;
 use crate::site::SiteBody;
+use crate::telemetry::{METRICS_TYPE, Metrics};
 
 /// Answers requests of operators.
 pub(crate) struct AdminService {

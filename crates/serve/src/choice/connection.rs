@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uncork_policy::{Fact, Facts, Origin, Policy, UnixTime, When};
 
-use super::asked::Asked;
+use super::request_facts::RequestFacts;
 use super::chosen::Chosen;
 use arc_swap::ArcSwap;
 
@@ -76,14 +76,14 @@ impl Choice {
     }
 
     /// The client requests something.
-    pub(crate) fn request(&mut self, asked: &Asked<'_>) {
+    pub(crate) fn request(&mut self, asked: &RequestFacts<'_>) {
         if let Some(asking) = &mut self.asking {
             asking.renew();
             self.ask(Some(asked));
         }
     }
 
-    fn ask(&mut self, asked: Option<&Asked<'_>>) {
+    fn ask(&mut self, asked: Option<&RequestFacts<'_>>) {
         let Some(asking) = self.asking.as_mut().filter(|asking| !asking.is_settled) else { return };
         let connection = asking.facts(self.origin);
         let facts = asked.map_or(connection, |asked| asked.with(connection));

@@ -11,15 +11,15 @@
 //! `"each_request"` says that an open connection may change, so each request is decided by the policy in
 //! force when it comes. Where a client is, and when it came, is found out once.
 
-mod asked;
 mod chooser;
 mod chosen;
 mod connection;
 mod in_force;
+mod request_facts;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asked::{Asked, host};
 pub(crate) use chooser::Chooser;
 pub(crate) use connection::Choice;
 pub(crate) use in_force::InForce;
+pub(crate) use request_facts::{RequestFacts, host};

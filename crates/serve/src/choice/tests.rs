@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use uncork_policy::{By, Fact, Facts, Origin, Origins, Policy, Settings, UnixTime};
 use uncork_units::ByteCount;
 
-use super::{Asked, Choice, Chooser};
+use super::{Choice, Chooser, RequestFacts};
 use arc_swap::ArcSwap;
 
 const NOW: UnixTime = UnixTime(1_800_000_000);
@@ -47,7 +47,7 @@ fn get(url: &str) -> Request<()> {
 /// Asks for a file of 3 MB there.
 fn request(choice: &mut Choice, url: &str) {
     let request = get(url);
-    choice.request(&Asked::new(&request, Some(request.uri().path()), Some(3_000_000)));
+    choice.request(&RequestFacts::new(&request, Some(request.uri().path()), Some(3_000_000)));
 }
 
 fn tcp(choice: &Choice) -> &str {
@@ -101,7 +101,8 @@ fn a_request_that_changes_nothing_allocates_nothing() {
         let policy = InForce::new(&format!("decide = \"{decide}\"\n{BY_HOST}"));
         let mut choice = policy.accept();
         let asked = get("http://a-bbr.example/audio/1?x=1");
-        let mut again = || choice.request(&Asked::new(&asked, Some("/audio/1"), Some(1_000)));
+        let mut again =
+            || choice.request(&RequestFacts::new(&asked, Some("/audio/1"), Some(1_000)));
         assert!(allocation_counter::measure(&mut again).count_total > 0, "the first one decides");
         assert_eq!(allocation_counter::measure(&mut again).count_total, 0, "{decide}");
     }
@@ -208,7 +209,7 @@ fn the_host_of_the_target_goes_before_the_header() {
         if let Some(host) = header {
             request.headers_mut().insert("host", host.parse().expect("a value"));
         }
-        choice.request(&Asked::new(&request, None, None));
+        choice.request(&RequestFacts::new(&request, None, None));
         assert_eq!(tcp(&choice), wanted, "{url} {header:?}");
     }
 }
@@ -295,7 +296,7 @@ proptest! {
         let mut choice = in_force.accept_from(&client.to_string(), listener);
         choice.server_name(sni);
         for _ in 0..2 {
-            choice.request(&Asked::new(&asked, Some(path), size));
+            choice.request(&RequestFacts::new(&asked, Some(path), size));
             let chosen = choice.chosen();
             let told = chosen.told(None).expect("a policy");
             prop_assert_eq!(&chosen.settings, explained.decision.settings);

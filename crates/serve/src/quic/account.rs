@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use uncork_flow::{Distribution, FlowRecord, TransportFigures};
 use uncork_units::TimeDelta;
 
-use super::busy::{Busy, Held};
+use super::busy::{Busy, LimitedBy};
 use super::connection::Inner;
 use super::figures::figures;
 use crate::choice::InForce;
-use crate::evidence::{About, Whole};
+use crate::telemetry::{About, ConnectionStats};
 
 /// How often it is told what an open connection has moved.
 const TELLING: Duration = Duration::from_millis(100);
@@ -18,7 +18,7 @@ const TELLING: Duration = Duration::from_millis(100);
 /// The account of a connection, if anybody wants to know.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    whole: Option<Whole>,
+    stats: Option<ConnectionStats>,
     busy: Busy,
     told: Option<Instant>,
 }
@@ -26,10 +26,10 @@ pub(super) struct Account {
 impl Inner {
     /// The handshake is over: there is a connection.
     pub(super) fn open_account(&self) {
-        if let Some(evidence) = &self.shared.evidence {
+        if let Some(telemetry) = &self.shared.telemetry {
             let in_force = self.steering.in_force();
-            let whole = Whole::new(evidence.metrics(), &self.labels, in_force, "quic");
-            self.account.borrow_mut().whole = Some(whole);
+            let stats = ConnectionStats::new(telemetry.metrics(), &self.labels, in_force, "quic");
+            self.account.borrow_mut().stats = Some(stats);
         }
     }
 
@@ -47,8 +47,8 @@ impl Inner {
 
     /// A request has come.
     pub(super) fn begin(&self, about: &About, in_force: &Arc<InForce>) {
-        if let Some(whole) = &mut self.account.borrow_mut().whole {
-            whole.begin(about, in_force, &self.labels);
+        if let Some(stats) = &mut self.account.borrow_mut().stats {
+            stats.begin(about, in_force, &self.labels);
         }
     }
 
@@ -59,15 +59,15 @@ impl Inner {
         figures: &TransportFigures,
         (record, first, rtts): (&FlowRecord, Option<Instant>, &Distribution),
     ) {
-        if let Some(whole) = &mut self.account.borrow_mut().whole {
-            whole.note(now, figures, true);
-            whole.add(record, first, rtts);
+        if let Some(stats) = &mut self.account.borrow_mut().stats {
+            stats.note(now, figures, true);
+            stats.add(record, first, rtts);
         }
     }
 
     /// Looks what the connection has waited for up to now, and tells at times what it has moved.
     pub(super) fn watch(&self, now: Instant) {
-        if self.account.borrow().whole.is_none() {
+        if self.account.borrow().stats.is_none() {
             return;
         }
         let held = self.held();
@@ -80,31 +80,31 @@ impl Inner {
             let figures = self.figures();
             let account = &mut *self.account.borrow_mut();
             account.told = Some(now);
-            if let Some(whole) = &mut account.whole {
-                whole.note(now, &figures, held.is_some());
+            if let Some(stats) = &mut account.stats {
+                stats.note(now, &figures, held.is_some());
             }
         }
     }
 
     /// What it has waited for, if it has something to send. An acknowledgement tells whether the stack has
     /// sent all that it could; what is sent then comes after this question.
-    fn held(&self) -> Option<Held> {
-        if !self.ledger().is_sending() {
+    fn held(&self) -> Option<LimitedBy> {
+        if !self.responses().is_sending() {
             return None;
         }
         let is_drained = self.cc.observe().is_some_and(|seen| seen.is_drained);
         Some(match is_drained {
-            true if self.scope.is_held_back() => Held::Client,
-            true if self.ledger().is_unfinished() => Held::Application,
-            _ => Held::Path,
+            true if self.scope.is_held_back() => LimitedBy::Client,
+            true if self.responses().is_unfinished() => LimitedBy::Application,
+            _ => LimitedBy::Path,
         })
     }
 
     /// The connection is over.
     pub(super) fn close_account(&self, now: Instant) {
         let figures = self.figures();
-        let Some(mut whole) = self.account.borrow_mut().whole.take() else { return };
-        whole.note(now, &figures, false);
-        self.shared.leave(whole.record(now, &self.labels));
+        let Some(mut stats) = self.account.borrow_mut().stats.take() else { return };
+        stats.note(now, &figures, false);
+        self.shared.leave(stats.record(now, &self.labels));
     }
 }

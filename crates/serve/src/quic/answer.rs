@@ -12,19 +12,19 @@ use http_body::Body;
 use tokio::time::timeout;
 use uncork_h3::{BidiStream, Payload, Priority, Transport, fields};
 
-use super::connection::{Inner, Talk};
+use super::connection::{H3Connection, Inner};
 use super::exchange::Exchange;
 use super::figures::transport;
-use crate::choice::{Asked, host};
+use crate::choice::{RequestFacts, host};
 use crate::clock;
-use crate::evidence::{About, host_name};
 use crate::site::{Answer, SiteBody, unwanted};
+use crate::telemetry::{About, host_name};
 use crate::timing::SERVER_TIMING;
 
 type Stream = RequestStream<BidiStream, Payload>;
 
 /// Answers a request. What goes wrong is the client's, or ends the stream so that it sees it.
-pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: Talk) {
+pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: H3Connection) {
     // Whoever takes longer finds the stream reset.
     let head_time = talk.shared.limits.head_time;
     let Ok(Ok((request, mut stream))) = timeout(head_time, talk.scope.resolve(request)).await
@@ -39,7 +39,7 @@ pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: T
     talk.scope.prioritize(stream.id(), Priority::of(request.headers()));
     let (response, exchange) = respond(&request, has_body, began, &talk);
     let id = stream.id().into_inner();
-    talk.ledger().begin(began, id, exchange);
+    talk.responses().begin(began, id, exchange);
     let is_sent = send(&mut stream, response, id, &talk).await.is_some();
     // Once it is sent, its end is when the client has it.
     if !is_sent {
@@ -72,7 +72,7 @@ fn respond(
         (unwanted(request.version()), None, talk.steering.in_force())
     } else {
         let Answer { response, path, object_bytes } = talk.shared.site.respond(request, at);
-        let asked = Asked::new(request, path.as_deref(), object_bytes);
+        let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
         (response, object_bytes, talk.steering.request(&asked, &talk.cc))
     };
     let headers = response.headers_mut();
@@ -99,7 +99,7 @@ async fn send(
 ) -> Option<()> {
     let (head, mut body) = response.into_parts();
     let took = |bytes| {
-        if let Some(exchange) = talk.ledger().get_mut(id) {
+        if let Some(exchange) = talk.responses().get_mut(id) {
             exchange.took(talk.scope.now(), bytes, talk);
         }
         talk.watch(talk.scope.now());

@@ -6,11 +6,11 @@ use noq_proto::{ConnectionError, Dir, Side, StreamId, VarInt};
 use uncork_h3::{Bounds, Session};
 use uncork_quic_io::{Arrival, Mailer, Turn, Verdict};
 
-use super::connection::{Talk, talk};
-use super::listener::Accepting;
+use super::connection::{H3Connection, talk};
+use super::listener::QuicContext;
 use super::steering::Steering;
 use crate::clock;
-use crate::evidence::Labels;
+use crate::telemetry::Labels;
 
 /// Clients have to show their addresses once so many of a worker are in their handshakes: whoever is not
 /// where he says he is, as in a flood, gets no further.
@@ -20,20 +20,20 @@ const CONTROL: u64 = 1 << 20;
 
 /// A worker of a listener.
 pub(super) struct App {
-    accepting: Accepting,
+    context: QuicContext,
     mailer: Mailer<()>,
     accepted: u64,
 }
 
 /// What is kept beside a connection.
-pub(super) struct Visit {
+pub(super) struct ConnectionState {
     session: Session,
-    talk: Talk,
+    talk: H3Connection,
 }
 
 impl App {
-    pub(super) fn new(accepting: Accepting, mailer: Mailer<()>) -> Self {
-        Self { accepting, mailer, accepted: 0 }
+    pub(super) fn new(context: QuicContext, mailer: Mailer<()>) -> Self {
+        Self { context, mailer, accepted: 0 }
     }
 
     /// No other connection has the same.
@@ -44,15 +44,15 @@ impl App {
 }
 
 impl uncork_quic_io::App for App {
-    type State = Visit;
+    type State = ConnectionState;
     type Command = ();
 
-    fn incoming(&mut self, arrival: &Arrival<'_>) -> Verdict<Visit> {
+    fn incoming(&mut self, arrival: &Arrival<'_>) -> Verdict<ConnectionState> {
         if !arrival.is_validated() && arrival.load.handshaking >= TRUSTED_HANDSHAKES {
             return Verdict::Retry;
         }
         let seed = self.seed();
-        let Accepting { shared, listener, chooser, server, .. } = &self.accepting;
+        let QuicContext { shared, listener, chooser, server, .. } = &self.context;
         let client = arrival.remote().ip();
         let choice = chooser.accept(client, clock::unix());
         let number = (shared.next_connection(), shared.epoch);
@@ -71,58 +71,58 @@ impl uncork_quic_io::App for App {
         let session = Session::new(self.mailer.clone(), Side::Server, bounds, arrival.now);
         let shared = Arc::clone(shared);
         let known = (shared, labels, cc.clone(), steering);
-        let talk = Talk::new(known, session.scope(), arrival.now);
-        Verdict::Accept { config, cc, state: Visit { session, talk } }
+        let talk = H3Connection::new(known, session.scope(), arrival.now);
+        Verdict::Accept { config, cc, state: ConnectionState { session, talk } }
     }
 
-    fn connected(&mut self, turn: &mut Turn<'_, Visit>) {
-        let Visit { session, talk: visit } = &mut *turn.state;
+    fn connected(&mut self, turn: &mut Turn<'_, ConnectionState>) {
+        let ConnectionState { session, talk: visit } = &mut *turn.state;
         visit.open_account();
         session.scope().spawn(talk(session.transport(), visit.clone()));
     }
 
-    fn opened(&mut self, turn: &mut Turn<'_, Visit>, dir: Dir) {
+    fn opened(&mut self, turn: &mut Turn<'_, ConnectionState>, dir: Dir) {
         turn.state.session.opened(turn.connection, dir);
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId) {
+    fn readable(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.readable(stream);
     }
 
-    fn writable(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId) {
+    fn writable(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.writable(stream);
     }
 
-    fn finished(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId) {
+    fn finished(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId) {
         turn.state.session.finished(stream);
         turn.state.talk.note_sent(turn.connection);
         turn.state.talk.ends(turn.now, stream.into(), true);
     }
 
-    fn stopped(&mut self, turn: &mut Turn<'_, Visit>, stream: StreamId, code: VarInt) {
+    fn stopped(&mut self, turn: &mut Turn<'_, ConnectionState>, stream: StreamId, code: VarInt) {
         turn.state.session.stopped(turn.connection, stream, code);
         turn.state.talk.note_sent(turn.connection);
         turn.state.talk.ends(turn.now, stream.into(), false);
     }
 
-    fn timer(&mut self, turn: &mut Turn<'_, Visit>) {
+    fn timer(&mut self, turn: &mut Turn<'_, ConnectionState>) {
         turn.state.talk.clone().look(turn);
     }
 
-    fn settle(&mut self, turn: &mut Turn<'_, Visit>) {
+    fn settle(&mut self, turn: &mut Turn<'_, ConnectionState>) {
         // Bodies read by threads of the runtime's what is not in memory.
-        let _context = self.accepting.runtime.enter();
+        let _context = self.context.runtime.enter();
         turn.state.talk.note_sent(turn.connection);
         turn.state.session.settle(turn.now, turn.key, turn.connection);
         turn.state.talk.clone().settle(turn);
     }
 
-    fn shutting_down(&mut self, turn: &mut Turn<'_, Visit>) {
+    fn shutting_down(&mut self, turn: &mut Turn<'_, ConnectionState>) {
         turn.state.talk.leave();
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, Visit>, reason: &ConnectionError) {
-        let _context = self.accepting.runtime.enter();
+    fn closed(&mut self, turn: &mut Turn<'_, ConnectionState>, reason: &ConnectionError) {
+        let _context = self.context.runtime.enter();
         turn.state.session.closed(turn.now, turn.key, reason);
         turn.state.talk.note_sent(turn.connection);
         turn.state.talk.over();

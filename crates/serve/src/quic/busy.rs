@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// What a connection that has something to send waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(super) enum LimitedBy {
     /// Nothing, or what its congestion control lets go.
     Path,
     /// The client's windows.
@@ -25,14 +25,14 @@ pub(super) struct Busy {
 
 impl Busy {
     /// What it has waited for up to now; nothing if there is nothing to send any more.
-    pub(super) fn passed(&mut self, now: Instant, held: Option<Held>) {
+    pub(super) fn passed(&mut self, now: Instant, held: Option<LimitedBy>) {
         if let Some(until) = self.until {
             let span = now.saturating_duration_since(until);
             self.total += span;
             match held {
-                None | Some(Held::Path) => {}
-                Some(Held::Client) => self.by_client += span,
-                Some(Held::Application) => self.by_application += span,
+                None | Some(LimitedBy::Path) => {}
+                Some(LimitedBy::Client) => self.by_client += span,
+                Some(LimitedBy::Application) => self.by_application += span,
             }
         }
         self.until = held.map(|_| self.until.map_or(now, |until| until.max(now)));
@@ -53,11 +53,11 @@ mod tests {
             [busy.total, busy.by_client, busy.by_application].map(|time| time.as_millis())
         };
         assert_eq!(passed(10, None), [0, 0, 0]);
-        assert_eq!(passed(20, Some(Held::Client)), [0, 0, 0], "it begins");
-        assert_eq!(passed(50, Some(Held::Path)), [30, 0, 0]);
-        assert_eq!(passed(60, Some(Held::Client)), [40, 10, 0]);
-        assert_eq!(passed(80, Some(Held::Application)), [60, 10, 20]);
+        assert_eq!(passed(20, Some(LimitedBy::Client)), [0, 0, 0], "it begins");
+        assert_eq!(passed(50, Some(LimitedBy::Path)), [30, 0, 0]);
+        assert_eq!(passed(60, Some(LimitedBy::Client)), [40, 10, 0]);
+        assert_eq!(passed(80, Some(LimitedBy::Application)), [60, 10, 20]);
         assert_eq!(passed(90, None), [70, 10, 20], "it ends");
-        assert_eq!(passed(500, Some(Held::Client)), [70, 10, 20], "and begins again");
+        assert_eq!(passed(500, Some(LimitedBy::Client)), [70, 10, 20], "and begins again");
     }
 }

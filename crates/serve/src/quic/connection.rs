@@ -15,12 +15,12 @@ use uncork_quic_io::Turn;
 
 use super::account::Account;
 use super::answer::answer;
-use super::app::Visit;
-use super::ledger::Ledger;
+use super::app::ConnectionState;
 use super::listener::NO_ERROR;
+use super::responses::ResponseTable;
 use super::steering::Steering;
-use crate::evidence::Labels;
 use crate::shared::Shared;
+use crate::telemetry::Labels;
 use crate::timing::Timing;
 
 /// A client that was told to go and has acknowledged everything may still be reading: what it has not
@@ -29,7 +29,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// What the futures of a connection share with its events.
 #[derive(Clone)]
-pub(super) struct Talk(Rc<Inner>);
+pub(super) struct H3Connection(Rc<Inner>);
 
 pub(super) struct Inner {
     pub(super) shared: Arc<Shared>,
@@ -37,7 +37,7 @@ pub(super) struct Inner {
     pub(super) cc: Handle,
     pub(super) steering: Arc<Steering>,
     pub(super) labels: Labels,
-    ledger: RefCell<Ledger>,
+    responses: RefCell<ResponseTable>,
     leaving: Cell<Leaving>,
     waker: RefCell<Option<Waker>>,
     pub(super) account: RefCell<Account>,
@@ -56,7 +56,7 @@ enum Leaving {
     Told,
 }
 
-impl std::ops::Deref for Talk {
+impl std::ops::Deref for H3Connection {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
@@ -65,7 +65,7 @@ impl std::ops::Deref for Talk {
 }
 
 /// Accepts requests until there can be no more. An error has closed the connection with its code.
-pub(super) async fn talk(transport: Transport, talk: Talk) {
+pub(super) async fn talk(transport: Transport, talk: H3Connection) {
     let mut builder = h3::server::builder();
     let head_bytes = talk.shared.limits.head_bytes;
     builder.max_field_section_size(head_bytes.into()).send_grease(false);
@@ -93,7 +93,7 @@ pub(super) async fn talk(transport: Transport, talk: Talk) {
     }
 }
 
-impl Talk {
+impl H3Connection {
     pub(super) fn new(
         (shared, labels, cc, steering): (Arc<Shared>, Labels, Handle, Arc<Steering>),
         scope: Scope,
@@ -105,7 +105,7 @@ impl Talk {
             scope,
             cc,
             steering,
-            ledger: RefCell::new(Ledger::new(now)),
+            responses: RefCell::new(ResponseTable::new(now)),
             leaving: Cell::new(Leaving::No),
             waker: RefCell::new(None),
             account: RefCell::default(),
@@ -117,13 +117,13 @@ impl Talk {
 }
 
 impl Inner {
-    pub(super) fn ledger(&self) -> std::cell::RefMut<'_, Ledger> {
-        self.ledger.borrow_mut()
+    pub(super) fn responses(&self) -> std::cell::RefMut<'_, ResponseTable> {
+        self.responses.borrow_mut()
     }
 
     /// Looks what the stack has sent so far.
     pub(super) fn note_sent(&self, connection: &mut Connection) {
-        if self.shared.has_evidence()
+        if self.shared.has_telemetry()
             && let Some(stats) = connection.path_stats(PathId::ZERO)
         {
             self.packets.set(stats.sent_packets);
@@ -133,7 +133,7 @@ impl Inner {
     /// The client has all of a response, or there will not be more of it.
     pub(super) fn ends(&self, now: Instant, stream: u64, is_whole: bool) {
         self.watch(now);
-        let exchange = self.ledger().remove(now, stream);
+        let exchange = self.responses().remove(now, stream);
         if let Some(exchange) = exchange {
             exchange.end(now, is_whole, self);
             self.watch(now);
@@ -144,7 +144,7 @@ impl Inner {
     pub(super) fn over(&self) {
         let now = self.scope.now();
         self.watch(now);
-        let exchanges = self.ledger().take();
+        let exchanges = self.responses().take();
         for exchange in exchanges {
             exchange.end(now, false, self);
         }
@@ -170,13 +170,13 @@ impl Inner {
     }
 
     /// Looks whether the client keeps the server waiting.
-    pub(super) fn look(&self, turn: &mut Turn<'_, Visit>) {
+    pub(super) fn look(&self, turn: &mut Turn<'_, ConnectionState>) {
         let acked = turn.cc.observe().map_or(0, |observation| observation.acked_bytes);
-        let patience = self.shared.limits.patience();
+        let timeouts = self.shared.limits.timeouts();
         let is_over = {
-            let mut ledger = self.ledger();
-            ledger.note_progress(turn.now, acked);
-            turn.now >= ledger.deadline(&patience)
+            let mut responses = self.responses();
+            responses.note_progress(turn.now, acked);
+            turn.now >= responses.deadline(&timeouts)
         };
         self.wake_at.set(None);
         self.watch(turn.now);
@@ -186,13 +186,13 @@ impl Inner {
     }
 
     /// Whatever there was to be done has been.
-    pub(super) fn settle(&self, turn: &mut Turn<'_, Visit>) {
+    pub(super) fn settle(&self, turn: &mut Turn<'_, ConnectionState>) {
         self.watch(turn.now);
-        let ledger = self.ledger();
-        let mut wanted = ledger.next_look(turn.now, &self.shared.limits.patience());
-        if self.leaving.get() != Leaving::No && ledger.is_idle() {
-            let end = ledger.last_progress() + LINGER;
-            if turn.now >= end || !ledger.has_served() {
+        let responses = self.responses();
+        let mut wanted = responses.next_look(turn.now, &self.shared.limits.timeouts());
+        if self.leaving.get() != Leaving::No && responses.is_idle() {
+            let end = responses.last_progress() + LINGER;
+            if turn.now >= end || !responses.has_served() {
                 turn.connection.close(turn.now, NO_ERROR, "the server ends".into());
                 return;
             }

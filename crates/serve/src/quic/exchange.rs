@@ -7,7 +7,7 @@ use uncork_flow::{Distribution, FlowRecord, TransportFigures, rtt_quantiles};
 
 use super::connection::Inner;
 use crate::choice::InForce;
-use crate::evidence::{About, Labels};
+use crate::telemetry::{About, Labels};
 
 /// Round-trip times are noted no more often than this.
 const SAMPLES: Duration = Duration::from_millis(10);
@@ -22,10 +22,10 @@ pub(super) struct Exchange {
     /// When the first of it was.
     first: Option<Instant>,
     /// What is only wanted for a record.
-    evidence: Option<Box<Evidence>>,
+    measurements: Option<Box<Measurements>>,
 }
 
-struct Evidence {
+struct Measurements {
     in_force: Arc<InForce>,
     about: About,
     before: TransportFigures,
@@ -42,25 +42,25 @@ impl Exchange {
         about: impl FnOnce() -> About,
         talk: &Inner,
     ) -> Self {
-        let evidence = talk.shared.has_evidence().then(|| {
+        let measurements = talk.shared.has_telemetry().then(|| {
             let (about, rtts) = (about(), Distribution::new());
             let before = talk.figures();
             talk.begin(&about, &in_force);
-            Box::new(Evidence { in_force, about, before, rtts, sampled: began })
+            Box::new(Measurements { in_force, about, before, rtts, sampled: began })
         });
-        Self { began, size, taken: 0, first: None, evidence }
+        Self { began, size, taken: 0, first: None, measurements }
     }
 
     /// So much more of the body was given to be sent, at this time; nothing of it with the head.
     pub(super) fn took(&mut self, now: Instant, bytes: u64, talk: &Inner) {
         self.first.get_or_insert(now);
         self.taken += bytes;
-        if let Some(evidence) = &mut self.evidence
-            && now >= evidence.sampled + SAMPLES
+        if let Some(measurements) = &mut self.measurements
+            && now >= measurements.sampled + SAMPLES
             && let Some(latest) = talk.latest_rtt()
         {
-            evidence.sampled = now;
-            evidence.rtts.record(latest.as_nanos());
+            measurements.sampled = now;
+            measurements.rtts.record(latest.as_nanos());
         }
     }
 
@@ -76,13 +76,13 @@ impl Exchange {
 
     /// It is over at this time: the client had all of it if `is_whole`, or it was broken off.
     pub(super) fn end(mut self, now: Instant, is_whole: bool, talk: &Inner) {
-        let Some(mut evidence) = self.evidence.take() else { return };
+        let Some(mut measurements) = self.measurements.take() else { return };
         if let Some(latest) = talk.latest_rtt() {
-            evidence.rtts.record(latest.as_nanos());
+            measurements.rtts.record(latest.as_nanos());
         }
         let figures = talk.figures();
-        let record = self.record(now, is_whole, &evidence, &figures, &talk.labels);
-        talk.ended(now, &figures, (&record, self.first, &evidence.rtts));
+        let record = self.record(now, is_whole, &measurements, &figures, &talk.labels);
+        talk.ended(now, &figures, (&record, self.first, &measurements.rtts));
         talk.shared.leave(record);
     }
 
@@ -92,23 +92,23 @@ impl Exchange {
         &self,
         now: Instant,
         is_acknowledged: bool,
-        evidence: &Evidence,
+        measurements: &Measurements,
         figures: &TransportFigures,
         labels: &Labels,
     ) -> FlowRecord {
         let nanos = |time: Instant| time.saturating_duration_since(self.began).as_nanos() as u64;
         let is_whole = is_acknowledged && self.taken == self.size;
-        let figures = figures.since(&evidence.before);
+        let figures = figures.since(&measurements.before);
         let acked = figures.bytes_acked;
         let first = self.first.map(nanos);
         let record = FlowRecord {
             completion_ns: is_whole.then(|| nanos(now)),
             first_byte_ns: first,
-            rtt_ms: rtt_quantiles(&evidence.rtts, figures.min_rtt),
+            rtt_ms: rtt_quantiles(&measurements.rtts, figures.min_rtt),
             size_bytes: Some(self.size),
             bytes_delivered: if is_whole { self.size } else { self.taken.min(acked) },
-            service: Some(labels.response(&evidence.about, !is_whole)),
-            ..labels.record(&evidence.in_force, self.began)
+            service: Some(labels.response(&measurements.about, !is_whole)),
+            ..labels.record(&measurements.in_force, self.began)
         };
         let busy_ns = first.map_or(0, |first| nanos(now).saturating_sub(first));
         FlowRecord { busy_ns, ..figures.fill(record) }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use noq_proto::{IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
 use tokio::runtime;
-use uncork_quic_io::{Config, Farewell, Identity, Server, Workers, WorkersHealth};
+use uncork_quic_io::{Config, Identity, Server, ShutdownOptions, Workers, WorkersHealth};
 
 use super::app::App;
 use super::tls;
@@ -34,7 +34,7 @@ pub(super) const NO_ERROR: VarInt = VarInt::from_u32(0x100);
 
 /// What a listener gives to its workers.
 #[derive(Clone)]
-pub(crate) struct Accepting {
+pub(crate) struct QuicContext {
     pub(crate) shared: Arc<Shared>,
     /// Its name.
     pub(crate) listener: Arc<str>,
@@ -100,14 +100,14 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<Vec<UdpSocket>> {
 
 impl Listener {
     /// Serves what comes from then on.
-    pub(crate) fn start(sockets: Vec<UdpSocket>, accepting: Accepting) -> Result<Self, ServeError> {
+    pub(crate) fn start(sockets: Vec<UdpSocket>, context: QuicContext) -> Result<Self, ServeError> {
         let failed = |error| ServeError::System("start threads for HTTP/3", error);
         let identity = Identity::random().map_err(|error| failed(io::Error::other(error)))?;
         let mut config = Config::new(identity);
-        config.server = Some(accepting.server.base());
-        let limits = &accepting.shared.limits;
+        config.server = Some(context.server.base());
+        let limits = &context.shared.limits;
         config.limits.connections = limits.connections.div_ceil(sockets.len().max(1));
-        let make = move |mailer| App::new(accepting.clone(), mailer);
+        let make = move |mailer| App::new(context.clone(), mailer);
         Workers::start(sockets, &config, make).map(Self).map_err(failed)
     }
 
@@ -120,7 +120,12 @@ impl Listener {
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
     pub(crate) fn shut_down(&self, patience: Duration) {
         let reason = "the server ends".into();
-        self.0.shut_down(&Farewell { finish: patience, code: NO_ERROR, reason, drain: DRAIN });
+        self.0.shut_down(&ShutdownOptions {
+            finish: patience,
+            code: NO_ERROR,
+            reason,
+            drain: DRAIN,
+        });
     }
 
     /// Waits until all of it has ended.

@@ -10,11 +10,11 @@ mod busy;
 mod connection;
 mod exchange;
 mod figures;
-mod ledger;
 mod listener;
 mod qlog;
+mod responses;
 mod steering;
 mod tls;
 
-pub(crate) use listener::{Accepting, Listener, QuicHealth, bind, server};
+pub(crate) use listener::{Listener, QuicContext, QuicHealth, bind, server};
 pub(crate) use qlog::{QlogFiles, QlogWriter};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uncork_policy::Settings;
 use uncork_quic::Handle;
 
-use crate::choice::{Asked, Choice, InForce};
+use crate::choice::{Choice, InForce, RequestFacts};
 
 /// Puts in force what is chosen. Requests that share a connection share its controller: what one of them
 /// changes holds for those under way, too.
@@ -39,7 +39,7 @@ impl Steering {
     }
 
     /// What is in force for the response to this request.
-    pub(super) fn request(&self, asked: &Asked<'_>, cc: &Handle) -> Arc<InForce> {
+    pub(super) fn request(&self, asked: &RequestFacts<'_>, cc: &Handle) -> Arc<InForce> {
         let mut state = self.state();
         state.choice.request(asked);
         if state.renew() {

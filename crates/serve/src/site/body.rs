@@ -13,7 +13,7 @@ use http_body::{Body, Frame, SizeHint};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::file::ServedFile;
-use super::room::CHUNK;
+use super::pooled_buffer::CHUNK;
 
 /// A body of known length. An error in it must end the response in a way that the client sees.
 #[derive(Debug, Default)]

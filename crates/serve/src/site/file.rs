@@ -9,7 +9,7 @@ use http::HeaderValue;
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
-use super::room::Room;
+use super::pooled_buffer::PooledBuffer;
 use super::root::Found;
 
 /// An open file. A new file of the same name is another one, this one stays readable.
@@ -70,7 +70,7 @@ impl ServedFile {
 
     /// Reads what is in memory already; `None` when reading would wait for a disk.
     pub(super) fn read_now(&self, at: u64, length: usize) -> Option<io::Result<Bytes>> {
-        let mut room = Room::new(length);
+        let mut room = PooledBuffer::new(length);
         let mut slices = [IoSliceMut::new(room.bytes())];
         match preadv2(&self.file, &mut slices, at, ReadWriteFlags::NOWAIT) {
             // Not in memory; or the file system cannot tell (tmpfs of older kernels, FUSE).
@@ -82,14 +82,14 @@ impl ServedFile {
 
     /// Reads, however long it takes.
     pub(super) fn read(&self, at: u64, length: usize) -> io::Result<Bytes> {
-        let mut room = Room::new(length);
+        let mut room = PooledBuffer::new(length);
         let read = rustix::io::retry_on_intr(|| pread(&self.file, room.bytes(), at))?;
         self.checked(room, read)
     }
 
     /// What was read, if the file is still what the response's head said: half of an old and half of
     /// a new content must not look like a whole.
-    fn checked(&self, room: Room, read: usize) -> io::Result<Bytes> {
+    fn checked(&self, room: PooledBuffer, read: usize) -> io::Result<Bytes> {
         if read == 0 || State::of(&fstat(&self.file)?) != self.state {
             return Err(io::Error::other("the file was changed while it was sent"));
         }

@@ -5,10 +5,10 @@ mod conditional;
 mod encoding;
 mod file;
 mod options;
+mod pooled_buffer;
 mod range;
 mod representation;
 mod respond;
-mod room;
 mod root;
 mod target;
 

@@ -7,14 +7,14 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::connection::Accepted;
+use super::connection::TcpContext;
 use crate::shared::Stop;
 
 /// How long to wait when the system has no room for another connection.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Accepts until it shall stop, and waits for what was accepted.
-pub(crate) async fn accept(listener: TcpListener, accepted: Accepted, mut stop: Stop) {
+pub(crate) async fn accept(listener: TcpListener, accepted: TcpContext, mut stop: Stop) {
     let room = Arc::new(Semaphore::new(accepted.shared.limits.connections));
     let mut connections = JoinSet::new();
     loop {

@@ -12,10 +12,10 @@ use http::{HeaderValue, Request, Response, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
-use crate::choice::{Asked, host};
+use crate::choice::{RequestFacts, host};
 use crate::clock;
-use crate::evidence::{About, Observer, Wire, host_name};
 use crate::site::{Answer, Site, SiteBody, unwanted};
+use crate::telemetry::{About, ConnectionProgress, Observer, host_name};
 use crate::timing::SERVER_TIMING;
 
 /// How much of what nobody wants is read to its end.
@@ -29,7 +29,7 @@ const FIRST_FRAME: usize = 8 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Answerer {
     pub(super) site: Arc<Site>,
-    pub(super) wire: Arc<Wire>,
+    pub(super) progress: Arc<ConnectionProgress>,
     pub(super) observer: Option<Arc<Observer>>,
     pub(super) steering: Arc<Steering>,
     /// `Alt-Svc`.
@@ -40,7 +40,7 @@ impl Answerer {
     pub(super) async fn answer<B: Body + Unpin>(
         self,
         request: Request<B>,
-    ) -> Result<Response<ToldBody>, Infallible> {
+    ) -> Result<Response<ObservedBody>, Infallible> {
         let (head, body) = request.into_parts();
         let most = if head.version < Version::HTTP_2 { 0 } else { MOST_UNWANTED };
         let brings_nothing = is_empty(body, most).await;
@@ -49,7 +49,7 @@ impl Answerer {
         let today = clock::today();
         let (mut response, object_bytes, in_force) = if brings_nothing {
             let Answer { response, path, object_bytes } = self.site.respond(&request, today);
-            let asked = Asked::new(&request, path.as_deref(), object_bytes);
+            let asked = RequestFacts::new(&request, path.as_deref(), object_bytes);
             (response, object_bytes, self.steering.request(&asked))
         } else {
             (unwanted(request.version()), None, self.steering.in_force())
@@ -63,7 +63,7 @@ impl Answerer {
         }
         let size = response.body().len();
         let id = match &self.observer {
-            None => self.wire.begin(began),
+            None => self.progress.begin(began),
             Some(observer) => {
                 let about = About {
                     at: today,
@@ -75,7 +75,7 @@ impl Answerer {
                 observer.begin(began, size, about, in_force)
             }
         };
-        Ok(response.map(|body| ToldBody::new(body, size, id, self.wire)))
+        Ok(response.map(|body| ObservedBody::new(body, size, id, self.progress)))
     }
 }
 
@@ -100,19 +100,19 @@ async fn is_empty<B: Body + Unpin>(mut body: B, most: u64) -> bool {
 
 /// A body that tells how much of it was taken, however it ends.
 #[derive(Debug)]
-pub(super) struct ToldBody {
+pub(super) struct ObservedBody {
     body: SiteBody,
     /// What follows the first frame's part of the first chunk.
     rest: Bytes,
     is_begun: bool,
     size: u64,
     id: u64,
-    wire: Arc<Wire>,
+    progress: Arc<ConnectionProgress>,
 }
 
-impl ToldBody {
-    fn new(body: SiteBody, size: u64, id: u64, wire: Arc<Wire>) -> Self {
-        Self { body, rest: Bytes::new(), is_begun: false, size, id, wire }
+impl ObservedBody {
+    fn new(body: SiteBody, size: u64, id: u64, progress: Arc<ConnectionProgress>) -> Self {
+        Self { body, rest: Bytes::new(), is_begun: false, size, id, progress }
     }
 
     fn remaining(&self) -> u64 {
@@ -120,7 +120,7 @@ impl ToldBody {
     }
 }
 
-impl Body for ToldBody {
+impl Body for ObservedBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -151,8 +151,8 @@ impl Body for ToldBody {
     }
 }
 
-impl Drop for ToldBody {
+impl Drop for ObservedBody {
     fn drop(&mut self) {
-        self.wire.end(self.id, self.size - self.remaining());
+        self.progress.end(self.id, self.size - self.remaining());
     }
 }

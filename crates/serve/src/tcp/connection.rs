@@ -15,22 +15,22 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep_until, timeout};
 
 use super::answer::Answerer;
-use super::exchanges::{Begun, Exchanges};
-use super::socket::Counted;
+use super::coalescing::CoalescingWriter;
+use super::exchanges::{ExchangeSpawner, Exchanges};
+use super::socket::CountedStream;
 use super::steering::Steering;
-use super::turn::Turn;
 use crate::choice::Chooser;
 use crate::clock;
-use crate::evidence::{Ends, Labels, Observer, Socket, Wire};
 use crate::limits::Limits;
 use crate::shared::{Shared, Stop};
+use crate::telemetry::{ConnectionProgress, Labels, Observer, Socket, SocketLookup};
 
 /// How long a client that was told to go may take.
-const FAREWELL: Duration = Duration::from_secs(1);
+const GOODBYE_TIME: Duration = Duration::from_secs(1);
 
 /// What a listener gives to its connections.
 #[derive(Clone)]
-pub(crate) struct Accepted {
+pub(crate) struct TcpContext {
     pub(crate) shared: Arc<Shared>,
     /// The listener's name.
     pub(crate) listener: Arc<str>,
@@ -40,7 +40,7 @@ pub(crate) struct Accepted {
     pub(crate) stop: Stop,
 }
 
-impl Accepted {
+impl TcpContext {
     /// Serves the connection until it ends. Its errors are the client's: there is nobody to tell.
     pub(super) async fn serve(
         self,
@@ -48,14 +48,14 @@ impl Accepted {
         peer: SocketAddr,
         permit: OwnedSemaphorePermit,
     ) {
-        let wire = Arc::new(Wire::new());
-        let Ok((answerer, stream)) = self.prepare(stream, peer, &wire) else { return };
+        let progress = Arc::new(ConnectionProgress::new());
+        let Ok((answerer, stream)) = self.prepare(stream, peer, &progress) else { return };
         let observer = answerer.observer.clone();
         let talk = async {
             if let Some((stream, version)) = self.encrypt(stream, &answerer.steering).await {
-                self.talk(stream, version, answerer, &wire).await;
+                self.talk(stream, version, answerer, &progress).await;
             }
-            wire.close();
+            progress.close();
             drop(permit);
         };
         match observer {
@@ -70,31 +70,32 @@ impl Accepted {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        wire: &Arc<Wire>,
-    ) -> io::Result<(Answerer, Counted)> {
+        progress: &Arc<ConnectionProgress>,
+    ) -> io::Result<(Answerer, CountedStream)> {
         let local = stream.local_addr()?;
         let (reading, stream) = stream.into_split();
         let stream = Arc::new(stream);
         let choice = self.chooser.accept(peer.ip(), clock::unix());
         let origin = choice.origin();
         let steering = Arc::new(Steering::begin(&stream, choice)?);
-        let observer = match &self.shared.evidence {
+        let observer = match &self.shared.telemetry {
             None => None,
-            Some(evidence) => {
+            Some(telemetry) => {
                 let number = (self.shared.next_connection(), self.shared.epoch);
                 let labels = Labels::new(number, &self.listener, peer.ip(), origin);
                 let protocol = if self.shared.tls.is_some() { "tls" } else { "tcp" };
                 let socket: Arc<dyn Socket> = stream.clone();
-                let ends = Ends { socket: Arc::downgrade(&socket), local, peer };
+                let lookup = SocketLookup { socket: Arc::downgrade(&socket), local, peer };
                 let first = (steering.in_force(), protocol);
-                Some(Arc::new(Observer::new(wire, evidence, ends, labels, first)))
+                Some(Arc::new(Observer::new(progress, telemetry, lookup, labels, first)))
             }
         };
         let stall = self.shared.limits.stall_time;
-        let counted = Counted::new((reading, stream), Arc::clone(wire), observer.clone(), stall)?;
+        let counted =
+            CountedStream::new((reading, stream), Arc::clone(progress), observer.clone(), stall)?;
         let answerer = Answerer {
             site: Arc::clone(&self.shared.site),
-            wire: Arc::clone(wire),
+            progress: Arc::clone(progress),
             observer,
             steering,
             alternative: self.alternative.clone(),
@@ -105,12 +106,12 @@ impl Accepted {
     /// TLS, if the server has an identity, and the version of HTTP that it settles.
     async fn encrypt(
         &self,
-        stream: Counted,
+        stream: CountedStream,
         steering: &Steering,
-    ) -> Option<(Turn, Option<Version>)> {
+    ) -> Option<(CoalescingWriter, Option<Version>)> {
         let Some(acceptor) = &self.shared.tls else {
             steering.server_name(None);
-            return Some((Turn::new(Box::new(stream), false), None));
+            return Some((CoalescingWriter::new(Box::new(stream), false), None));
         };
         let handshake = timeout(self.shared.limits.head_time, acceptor.accept(stream));
         let mut stop = self.stop.clone();
@@ -121,16 +122,22 @@ impl Accepted {
                 steering.server_name(tls.server_name());
                 let is_2 = tls.alpn_protocol() == Some(b"h2");
                 let version = if is_2 { Version::HTTP_2 } else { Version::HTTP_11 };
-                Some((Turn::new(Box::new(stream), true), Some(version)))
+                Some((CoalescingWriter::new(Box::new(stream), true), Some(version)))
             }
             _stopped = stop.wait_for(Option::is_some) => None,
         }
     }
 
-    async fn talk(&self, stream: Turn, version: Option<Version>, answerer: Answerer, wire: &Wire) {
-        let patience = self.shared.limits.patience();
+    async fn talk(
+        &self,
+        stream: CoalescingWriter,
+        version: Option<Version>,
+        answerer: Answerer,
+        progress: &ConnectionProgress,
+    ) {
+        let timeouts = self.shared.limits.timeouts();
         let mut exchanges = Exchanges::default();
-        let builder = builder(&self.shared.limits, version, exchanges.begun());
+        let builder = builder(&self.shared.limits, version, exchanges.spawner());
         let answer = service_fn(move |request| answerer.clone().answer(request));
         let mut connection = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
         let mut stop = self.stop.clone();
@@ -139,9 +146,9 @@ impl Accepted {
         if end.is_some() {
             connection.as_mut().graceful_shutdown();
         }
-        let deadline = |end: Option<Instant>| match (end, wire.is_answering()) {
-            (None, _) => wire.deadline(&patience),
-            (Some(end), true) => wire.deadline(&patience).min(end),
+        let deadline = |end: Option<Instant>| match (end, progress.is_answering()) {
+            (None, _) => progress.deadline(&timeouts),
+            (Some(end), true) => progress.deadline(&timeouts).min(end),
             (Some(end), false) => end,
         };
         loop {
@@ -155,10 +162,10 @@ impl Accepted {
                     if now < deadline(end) {
                         continue;
                     }
-                    if end.is_some() || wire.is_answering() {
+                    if end.is_some() || progress.is_answering() {
                         return;
                     }
-                    end = Some(now + FAREWELL);
+                    end = Some(now + GOODBYE_TIME);
                     connection.as_mut().graceful_shutdown();
                 }
                 Ok(()) = stop.changed() => {
@@ -171,7 +178,11 @@ impl Accepted {
 }
 
 /// For this version of HTTP; without one, for that whose first bytes come (RFC 9113 §3.4).
-fn builder(limits: &Limits, version: Option<Version>, exchanges: Begun) -> Builder<Begun> {
+fn builder(
+    limits: &Limits,
+    version: Option<Version>,
+    exchanges: ExchangeSpawner,
+) -> Builder<ExchangeSpawner> {
     let builder = Builder::new(exchanges);
     let mut builder = match version {
         Some(Version::HTTP_2) => builder.http2_only(),

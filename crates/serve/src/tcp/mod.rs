@@ -2,6 +2,7 @@
 
 mod accept;
 mod answer;
+mod coalescing;
 mod congestion;
 mod connection;
 mod exchanges;
@@ -10,11 +11,10 @@ mod socket;
 mod steering;
 mod sys;
 mod tls;
-mod turn;
 
 pub(crate) use accept::accept;
 pub(crate) use congestion::has_all_of;
-pub(crate) use connection::Accepted;
+pub(crate) use connection::TcpContext;
 pub(crate) use listener::Bound;
 pub use listener::{ListenerSpec, Listening};
 pub(crate) use tls::acceptor;

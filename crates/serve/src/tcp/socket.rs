@@ -14,7 +14,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use uncork_diag::TcpInfo;
 
 use super::sys;
-use crate::evidence::{Observer, Socket, Wire};
+use crate::telemetry::{ConnectionProgress, Observer, Socket};
 
 /// How much may wait in the kernel unsent: little enough that HTTP/2 can still choose what comes next,
 /// enough that a fast connection does not run dry between two writes.
@@ -22,11 +22,11 @@ const NOTSENT_LOWAT: u32 = 128 * 1024;
 
 /// A socket that counts.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct CountedStream {
     /// Only this half knows how to ask the kernel no second time when it gave less than there was room for.
     reading: OwnedReadHalf,
     stream: Arc<OwnedWriteHalf>,
-    wire: Arc<Wire>,
+    progress: Arc<ConnectionProgress>,
     observer: Option<Arc<Observer>>,
 }
 
@@ -35,11 +35,11 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-impl Counted {
+impl CountedStream {
     /// `stall` is how long the kernel waits for an acknowledgement before it gives the connection up.
     pub(super) fn new(
         (reading, stream): (OwnedReadHalf, Arc<OwnedWriteHalf>),
-        wire: Arc<Wire>,
+        progress: Arc<ConnectionProgress>,
         observer: Option<Arc<Observer>>,
         stall: Duration,
     ) -> io::Result<Self> {
@@ -47,7 +47,7 @@ impl Counted {
         socket.set_tcp_nodelay(true)?;
         socket.set_tcp_notsent_lowat(NOTSENT_LOWAT)?;
         socket.set_tcp_user_timeout(Some(stall))?;
-        Ok(Self { reading, stream, wire, observer })
+        Ok(Self { reading, stream, progress, observer })
     }
 
     fn socket(&self) -> &TcpStream {
@@ -56,7 +56,7 @@ impl Counted {
 
     /// The kernel forgets a connection when the client has acknowledged its end, which may be at once.
     fn look_before_the_end(&self) {
-        self.wire.flushed();
+        self.progress.flushed();
         if let Some(observer) = &self.observer {
             observer.look(false);
         }
@@ -65,7 +65,7 @@ impl Counted {
     /// What the client says behind a response may be its farewell, which an answer to it makes the last
     /// that the kernel knows of the connection.
     fn look_before_a_farewell(&self) {
-        if let Some(observer) = self.observer.as_ref().filter(|_| self.wire.settles()) {
+        if let Some(observer) = self.observer.as_ref().filter(|_| self.progress.settles()) {
             observer.look(false);
         }
     }
@@ -81,7 +81,7 @@ impl Counted {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 wrote => {
                     let bytes = wrote?;
-                    self.wire.wrote(bytes);
+                    self.progress.wrote(bytes);
                     return Poll::Ready(Ok(bytes));
                 }
             }
@@ -89,13 +89,13 @@ impl Counted {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedStream {
     fn drop(&mut self) {
         self.look_before_the_end();
     }
 }
 
-impl AsyncRead for Counted {
+impl AsyncRead for CountedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -108,7 +108,7 @@ impl AsyncRead for Counted {
 }
 
 /// Others hold this half, too, so it is written as they could: when it is said to be ready, until it is not.
-impl AsyncWrite for Counted {
+impl AsyncWrite for CountedStream {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -131,7 +131,7 @@ impl AsyncWrite for Counted {
 
     /// The kernel has what it has.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.wire.flushed();
+        self.progress.flushed();
         Poll::Ready(Ok(()))
     }
 

@@ -12,7 +12,7 @@ use uncork_units::Rate;
 
 use super::congestion::{in_force, settle};
 use super::sys::{limit_pacing, tcp_info};
-use crate::choice::{Asked, Choice, InForce};
+use crate::choice::{Choice, InForce, RequestFacts};
 use crate::timing::{Timing, Transport};
 
 /// Puts in force what is chosen. Requests that share a connection share its controller: what one of them
@@ -56,7 +56,7 @@ impl Steering {
     }
 
     /// What is in force for the response to this request.
-    pub(super) fn request(&self, asked: &Asked<'_>) -> Arc<InForce> {
+    pub(super) fn request(&self, asked: &RequestFacts<'_>) -> Arc<InForce> {
         let mut state = self.state();
         state.choice.request(asked);
         state.put_in_force((*self.socket).as_ref());

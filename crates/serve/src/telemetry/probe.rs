@@ -18,7 +18,7 @@ pub(crate) trait Socket: Debug + Send + Sync {
 
 /// How to find a connection.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub(crate) struct SocketLookup {
     /// Its socket, as long as somebody needs it for more than questions: while it is held the connection
     /// does not end.
     pub(crate) socket: Weak<dyn Socket>,
@@ -28,7 +28,7 @@ pub(crate) struct Ends {
 
 /// What the kernel knows of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct KernelState {
     /// Closed if it knows of none.
     pub(super) state: TcpState,
     pub(super) info: Option<TcpInfo>,
@@ -42,14 +42,14 @@ impl Probe {
     /// What is known of the connection. Its socket tells for less than it costs to be found by its
     /// addresses, which is what is left when the socket is no more but there are bytes to be acknowledged.
     /// A kernel that does not tell is like one that has no such connection.
-    pub(super) fn look(&self, ends: &Ends) -> Known {
+    pub(super) fn look(&self, ends: &SocketLookup) -> KernelState {
         if let Some(socket) = ends.socket.upgrade() {
             let info = socket.tcp_info();
-            return Known { state: info.map_or(TcpState::Close, |info| info.state), info };
+            return KernelState { state: info.map_or(TcpState::Close, |info| info.state), info };
         }
         let mut diag = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = diag.find(ends.local, ends.peer).ok().flatten();
         let state = found.map_or(TcpState::Close, |connection| connection.state);
-        Known { state, info: found.and_then(|connection| connection.info) }
+        KernelState { state, info: found.and_then(|connection| connection.info) }
     }
 }

@@ -6,7 +6,7 @@ use uncork_flow::{Arm, Choice, FlowRecord, Scope, Service, TransportFigures};
 use uncork_units::TimeDelta;
 
 use super::*;
-use crate::evidence::records::tests::record;
+use crate::telemetry::records::tests::record;
 
 fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
     let experiment = if arm.is_empty() { "" } else { "may" };

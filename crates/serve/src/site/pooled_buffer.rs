@@ -17,12 +17,12 @@ thread_local! {
 }
 
 /// Memory that goes back to whoever reads next on the thread that drops it.
-pub(super) struct Room {
+pub(super) struct PooledBuffer {
     memory: Box<[u8]>,
     length: usize,
 }
 
-impl Room {
+impl PooledBuffer {
     /// Room for `length` bytes, [`CHUNK`] at most. What is in there is of no meaning.
     pub(super) fn new(length: usize) -> Self {
         let length = length.min(CHUNK);
@@ -42,13 +42,13 @@ impl Room {
     }
 }
 
-impl AsRef<[u8]> for Room {
+impl AsRef<[u8]> for PooledBuffer {
     fn as_ref(&self) -> &[u8] {
         &self.memory[..self.length]
     }
 }
 
-impl Drop for Room {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
         if self.memory.len() < CHUNK {
             return;
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn large_ones_are_used_again_and_small_ones_are_not_kept() {
-        drop(Room::new(SMALL));
+        drop(PooledBuffer::new(SMALL));
         assert_eq!(kept(), 0);
-        let mut room = Room::new(CHUNK - 1);
+        let mut room = PooledBuffer::new(CHUNK - 1);
         room.bytes().fill(7);
         let bytes = room.filled(100);
         assert_eq!(bytes, [7; 100][..]);
@@ -84,13 +84,13 @@ mod tests {
         assert_eq!(kept(), 0, "a part is still needed");
         drop(part);
         assert_eq!(kept(), 1);
-        let again = Room::new(SMALL + 1);
+        let again = PooledBuffer::new(SMALL + 1);
         assert_eq!((kept(), again.as_ref().len()), (0, SMALL + 1));
     }
 
     #[test]
     fn a_thread_keeps_no_more_than_it_should() {
-        let rooms: Vec<_> = (0..2 * SPARES).map(|_| Room::new(CHUNK)).collect();
+        let rooms: Vec<_> = (0..2 * SPARES).map(|_| PooledBuffer::new(CHUNK)).collect();
         drop(rooms);
         assert_eq!(kept(), SPARES);
     }

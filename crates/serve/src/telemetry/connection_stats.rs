@@ -14,7 +14,7 @@ const SAMPLING: Duration = Duration::from_millis(90);
 
 /// What is known of a connection so far, which is open as long as there is this.
 #[derive(Debug)]
-pub(crate) struct Whole {
+pub(crate) struct ConnectionStats {
     live: Live,
     /// What was in force at last.
     in_force: Arc<InForce>,
@@ -34,7 +34,7 @@ pub(crate) struct Whole {
     sampled: Option<Instant>,
 }
 
-impl Whole {
+impl ConnectionStats {
     /// Of a connection that sends as is `in_force`.
     pub(crate) fn new(
         metrics: &Arc<Metrics>,

@@ -28,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 ///
 /// Clones are the same stream: one for those who talk HTTP, the other for whom ends the turn.
 #[derive(Clone)]
-pub(super) struct Turn(Arc<Mutex<Output>>);
+pub(super) struct CoalescingWriter(Arc<Mutex<Output>>);
 
 struct Output {
     stream: Box<dyn Stream>,
@@ -40,7 +40,7 @@ struct Output {
     last: Instant,
 }
 
-impl Turn {
+impl CoalescingWriter {
     pub(super) fn new(stream: Box<dyn Stream>, is_tls: bool) -> Self {
         let (first, last) = (FIRST_BYTES, clock::now());
         let output = Output { stream, kept: Vec::new(), is_tls, first, last };
@@ -128,7 +128,7 @@ impl Output {
     }
 }
 
-impl AsyncRead for Turn {
+impl AsyncRead for CoalescingWriter {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -138,7 +138,7 @@ impl AsyncRead for Turn {
     }
 }
 
-impl AsyncWrite for Turn {
+impl AsyncWrite for CoalescingWriter {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -239,15 +239,15 @@ mod tests {
         }
     }
 
-    fn write(turn: &mut Turn, bytes: &[u8]) -> usize {
-        match Pin::new(turn).poll_write(&mut Context::from_waker(Waker::noop()), bytes) {
+    fn write(writer: &mut CoalescingWriter, bytes: &[u8]) -> usize {
+        match Pin::new(writer).poll_write(&mut Context::from_waker(Waker::noop()), bytes) {
             Poll::Ready(wrote) => wrote.unwrap(),
             Poll::Pending => 0,
         }
     }
 
-    fn end(turn: &Turn) -> bool {
-        turn.poll_end(&mut Context::from_waker(Waker::noop())).is_ready()
+    fn end(writer: &CoalescingWriter) -> bool {
+        writer.poll_end(&mut Context::from_waker(Waker::noop())).is_ready()
     }
 
     fn lengths(taker: &Taker) -> Vec<usize> {
@@ -257,41 +257,42 @@ mod tests {
     #[test]
     fn small_writes_of_a_turn_are_one_and_flushing_does_not_part_them() {
         let taker = Taker::with_room_for(usize::MAX);
-        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         for part in [&b"one "[..], b"turn"] {
-            assert_eq!(write(&mut turn, part), 4);
-            let flushed = Pin::new(&mut turn).poll_flush(&mut Context::from_waker(Waker::noop()));
+            assert_eq!(write(&mut writer, part), 4);
+            let flushed =
+                Pin::new(&mut writer).poll_flush(&mut Context::from_waker(Waker::noop()));
             assert!(flushed.is_ready());
         }
         assert!(taker.writes().is_empty());
-        assert!(end(&turn));
+        assert!(end(&writer));
         assert_eq!(taker.writes(), [b"one turn"]);
-        assert!(end(&turn));
+        assert!(end(&writer));
         assert!(taker.writes().is_empty());
     }
 
     #[test]
     fn what_is_large_comes_behind_what_was_kept() {
         let taker = Taker::with_room_for(usize::MAX);
-        let mut turn = Turn::new(Box::new(taker.clone()), false);
-        assert_eq!(write(&mut turn, b"head"), 4);
-        assert_eq!(write(&mut turn, &vec![7; 3 * MOST]), 3 * MOST);
+        let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
+        assert_eq!(write(&mut writer, b"head"), 4);
+        assert_eq!(write(&mut writer, &vec![7; 3 * MOST]), 3 * MOST);
         assert_eq!(lengths(&taker), [4, 3 * MOST]);
     }
 
     #[test]
     fn what_does_not_fit_stays_and_no_more_is_taken() {
         let taker = Taker::with_room_for(3);
-        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         let all: Vec<u8> = (0..=255).cycle().take(MOST + 3).collect();
-        assert_eq!(write(&mut turn, &all[..MOST]), MOST);
-        assert!(!end(&turn));
-        assert_eq!(write(&mut turn, &all[MOST..]), 3);
-        assert_eq!(write(&mut turn, b"more"), 0, "until there is room");
+        assert_eq!(write(&mut writer, &all[..MOST]), MOST);
+        assert!(!end(&writer));
+        assert_eq!(write(&mut writer, &all[MOST..]), 3);
+        assert_eq!(write(&mut writer, b"more"), 0, "until there is room");
         assert_eq!(taker.writes().concat(), all[..3]);
         taker.has_room_for(usize::MAX);
-        assert_eq!(write(&mut turn, b"more"), 4);
-        assert!(end(&turn));
+        assert_eq!(write(&mut writer, b"more"), 4);
+        assert!(end(&writer));
         assert_eq!(taker.writes().concat(), [&all[3..], b"more"].concat());
     }
 
@@ -299,15 +300,15 @@ mod tests {
     #[test]
     fn the_buffer_is_bounded_while_the_stream_never_takes_everything() {
         let taker = Taker::with_room_for(0);
-        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         let frame = vec![7; RECORD + 9];
         let mut sent = 0;
         for _ in 0..3000 {
             taker.has_room_for(29_000);
-            while write(&mut turn, &frame) > 0 {}
-            assert!(!end(&turn));
+            while write(&mut writer, &frame) > 0 {}
+            assert!(!end(&writer));
             sent += taker.writes().concat().len();
-            let output = turn.output();
+            let output = writer.output();
             assert!(output.kept.len() < 200_000, "{} bytes after {sent}", output.kept.len());
             assert!(output.kept.capacity() < 400_000, "{} bytes", output.kept.capacity());
         }
@@ -317,27 +318,27 @@ mod tests {
     #[test]
     fn frames_of_a_large_body_fill_records() {
         let taker = Taker::with_room_for(usize::MAX);
-        let mut turn = Turn::new(Box::new(taker.clone()), false);
+        let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         for _ in 0..9 {
-            assert_eq!(write(&mut turn, &vec![0; RECORD + 9]), RECORD + 9);
+            assert_eq!(write(&mut writer, &vec![0; RECORD + 9]), RECORD + 9);
         }
         assert_eq!(lengths(&taker), [MOST, MOST]);
-        assert!(end(&turn));
+        assert!(end(&writer));
         assert_eq!(lengths(&taker), [RECORD + 9 * 9]);
     }
 
     #[test]
     fn records_are_small_at_first_and_after_a_silence() {
         let taker = Taker::with_room_for(usize::MAX);
-        let mut turn = Turn::new(Box::new(taker.clone()), true);
+        let mut writer = CoalescingWriter::new(Box::new(taker.clone()), true);
         let large = vec![0; FIRST_BYTES + 2 * MOST];
         let mut sent = 0;
         while sent < large.len() {
-            sent += write(&mut turn, &large[sent..]);
+            sent += write(&mut writer, &large[sent..]);
         }
         let small = FIRST_BYTES / FIRST_RECORDS;
         assert_eq!(lengths(&taker), [&vec![FIRST_RECORDS; small][..], &[2 * MOST]].concat());
-        turn.output().last -= 2 * SILENCE;
-        assert_eq!(write(&mut turn, &large), FIRST_RECORDS);
+        writer.output().last -= 2 * SILENCE;
+        assert_eq!(write(&mut writer, &large), FIRST_RECORDS);
     }
 }

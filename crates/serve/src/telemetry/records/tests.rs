@@ -10,7 +10,7 @@ use uncork_policy::Origin;
 
 use super::*;
 use crate::clock;
-use crate::evidence::Labels;
+use crate::telemetry::Labels;
 
 /// A directory that is gone at the end.
 struct Scratch(PathBuf);

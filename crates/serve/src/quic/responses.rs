@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use super::exchange::Exchange;
-use crate::evidence::Patience;
+use crate::telemetry::Timeouts;
 
 /// How often it is looked whether a client takes something, in the time that it has for it.
 const LOOKS: u32 = 8;
 
 /// What is under way, and since when nothing has happened.
-pub(super) struct Ledger {
+pub(super) struct ResponseTable {
     /// By the numbers of their streams.
     exchanges: BTreeMap<u64, Exchange>,
     has_served: bool,
@@ -18,7 +18,7 @@ pub(super) struct Ledger {
     acked: u64,
 }
 
-impl Ledger {
+impl ResponseTable {
     pub(super) fn new(now: Instant) -> Self {
         Self { exchanges: BTreeMap::new(), has_served: false, last_progress: now, acked: 0 }
     }
@@ -75,13 +75,13 @@ impl Ledger {
     }
 
     /// When nothing has happened for too long, unless it does before.
-    pub(super) fn deadline(&self, patience: &Patience) -> Instant {
-        self.last_progress + patience.span(!self.is_idle(), self.has_served)
+    pub(super) fn deadline(&self, timeouts: &Timeouts) -> Instant {
+        self.last_progress + timeouts.span(!self.is_idle(), self.has_served)
     }
 
     /// When to look for it.
-    pub(super) fn next_look(&self, now: Instant, patience: &Patience) -> Instant {
-        let deadline = self.deadline(patience);
-        if self.is_idle() { deadline } else { deadline.min(now + patience.stall / LOOKS) }
+    pub(super) fn next_look(&self, now: Instant, timeouts: &Timeouts) -> Instant {
+        let deadline = self.deadline(timeouts);
+        if self.is_idle() { deadline } else { deadline.min(now + timeouts.stall / LOOKS) }
     }
 }

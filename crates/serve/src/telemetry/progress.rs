@@ -11,7 +11,7 @@ use crate::clock;
 
 /// How long a connection may do nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Patience {
+pub(crate) struct Timeouts {
     /// From accepting it to the end of its first request's head.
     pub(crate) head: Duration,
     /// Between requests.
@@ -20,7 +20,7 @@ pub(crate) struct Patience {
     pub(crate) stall: Duration,
 }
 
-impl Patience {
+impl Timeouts {
     /// How long nothing may happen on a connection that is answering a request, or has done so.
     pub(crate) fn span(&self, is_answering: bool, has_served: bool) -> Duration {
         match (is_answering, has_served) {
@@ -33,14 +33,14 @@ impl Patience {
 
 /// A connection as those see it who write to it, who wait for it, and who tell of it.
 #[derive(Debug)]
-pub(crate) struct Wire {
-    ledger: Mutex<Ledger>,
+pub(crate) struct ConnectionProgress {
+    state: Mutex<ProgressState>,
     /// A response's body has come to its end, or the connection has.
     pub(super) changed: Notify,
 }
 
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct ProgressState {
     /// Bytes that the socket has taken.
     pub(super) written: u64,
     /// Requests whose response's body has not come to its end.
@@ -53,9 +53,9 @@ pub(super) struct Ledger {
     pub(super) is_closed: bool,
 }
 
-impl Wire {
+impl ConnectionProgress {
     pub(crate) fn new() -> Self {
-        let ledger = Ledger {
+        let state = ProgressState {
             written: 0,
             open: 0,
             has_served: false,
@@ -64,11 +64,11 @@ impl Wire {
             exchanges: BTreeMap::new(),
             is_closed: false,
         };
-        Self { ledger: Mutex::new(ledger), changed: Notify::new() }
+        Self { state: Mutex::new(state), changed: Notify::new() }
     }
 
-    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn state(&self) -> MutexGuard<'_, ProgressState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request came, which is answered from now on. Gives a number to end it with.
@@ -81,16 +81,16 @@ impl Wire {
     pub(super) fn begin_with(
         &self,
         began: Instant,
-        exchange: impl FnOnce(&mut Ledger) -> Option<Exchange>,
+        exchange: impl FnOnce(&mut ProgressState) -> Option<Exchange>,
     ) -> u64 {
-        let mut ledger = self.ledger();
-        ledger.open += 1;
-        ledger.has_served = true;
-        ledger.last_progress = began;
-        ledger.next += 1;
-        let id = ledger.next;
-        if let Some(exchange) = exchange(&mut ledger) {
-            ledger.exchanges.insert(id, exchange);
+        let mut state = self.state();
+        state.open += 1;
+        state.has_served = true;
+        state.last_progress = began;
+        state.next += 1;
+        let id = state.next;
+        if let Some(exchange) = exchange(&mut state) {
+            state.exchanges.insert(id, exchange);
             // Who watches asks the kernel from now on, while the response is written.
             self.changed.notify_one();
         }
@@ -99,10 +99,10 @@ impl Wire {
 
     /// The protocol will take no more than `taken` bytes of the body.
     pub(crate) fn end(&self, id: u64, taken: u64) {
-        let mut ledger = self.ledger();
-        ledger.open -= 1;
-        ledger.last_progress = clock::now();
-        if let Some(exchange) = ledger.exchanges.get_mut(&id) {
+        let mut state = self.state();
+        state.open -= 1;
+        state.last_progress = clock::now();
+        if let Some(exchange) = state.exchanges.get_mut(&id) {
             exchange.taken = Some(taken);
             self.changed.notify_one();
         }
@@ -111,10 +111,10 @@ impl Wire {
     /// The socket has taken `bytes`.
     pub(crate) fn wrote(&self, bytes: usize) {
         let now = clock::now();
-        let mut ledger = self.ledger();
-        ledger.written += bytes as u64;
-        ledger.last_progress = now;
-        for exchange in ledger.exchanges.values_mut() {
+        let mut state = self.state();
+        state.written += bytes as u64;
+        state.last_progress = now;
+        for exchange in state.exchanges.values_mut() {
             exchange.first.get_or_insert(now);
         }
     }
@@ -122,9 +122,9 @@ impl Wire {
     /// The socket has taken all that was there for it. HTTP/2 keeps bodies back for its own flow control;
     /// what is longer than all that was written has not left.
     pub(crate) fn flushed(&self) {
-        let mut ledger = self.ledger();
-        let written = ledger.written;
-        for exchange in ledger.exchanges.values_mut() {
+        let mut state = self.state();
+        let written = state.written;
+        for exchange in state.exchanges.values_mut() {
             let Some(taken) = exchange.taken.filter(|_| exchange.end.is_none()) else { continue };
             if written - exchange.from >= taken {
                 exchange.end = Some(written);
@@ -134,32 +134,32 @@ impl Wire {
 
     /// Whether all of some response was written that somebody wants to know the end of.
     pub(crate) fn settles(&self) -> bool {
-        self.ledger().exchanges.values().any(|exchange| exchange.end.is_some())
+        self.state().exchanges.values().any(|exchange| exchange.end.is_some())
     }
 
     /// Nothing more is written.
     pub(crate) fn close(&self) {
         self.flushed();
         let now = clock::now();
-        let mut ledger = self.ledger();
-        (ledger.is_closed, ledger.last_progress) = (true, now);
-        drop(ledger);
+        let mut state = self.state();
+        (state.is_closed, state.last_progress) = (true, now);
+        drop(state);
         self.changed.notify_one();
     }
 
     /// When it was closed, or did something at last.
     pub(super) fn closed(&self) -> Instant {
-        self.ledger().last_progress
+        self.state().last_progress
     }
 
     /// When it has done nothing for too long, unless it does something before.
-    pub(crate) fn deadline(&self, patience: &Patience) -> Instant {
-        let ledger = self.ledger();
-        ledger.last_progress + patience.span(ledger.open > 0, ledger.has_served)
+    pub(crate) fn deadline(&self, timeouts: &Timeouts) -> Instant {
+        let state = self.state();
+        state.last_progress + timeouts.span(state.open > 0, state.has_served)
     }
 
     /// Whether a request is being answered.
     pub(crate) fn is_answering(&self) -> bool {
-        self.ledger().open > 0
+        self.state().open > 0
     }
 }

@@ -12,13 +12,13 @@ use crate::error::ServeError;
 
 /// Where evidence comes from, and where it goes.
 #[derive(Debug)]
-pub(crate) struct Evidence {
+pub(crate) struct Telemetry {
     pub(super) probe: Probe,
     metrics: Arc<Metrics>,
     records: Option<Records>,
 }
 
-impl Evidence {
+impl Telemetry {
     /// Records go where `spec` says, if it does.
     pub(crate) fn open(spec: Option<&RecordsSpec>) -> Result<(Self, Option<Writer>), ServeError> {
         let probe = Probe::open().map_err(|error| {

@@ -4,21 +4,21 @@
 //! the client has acknowledged, and how long the connection was busy with it.
 
 mod about;
+mod connection_stats;
 mod exchange;
 mod metrics;
 mod observer;
 mod probe;
+mod progress;
 mod records;
 mod shared;
-mod whole;
-mod wire;
 
 pub(crate) use about::{About, Labels, host_name};
+pub(crate) use connection_stats::ConnectionStats;
 pub(crate) use metrics::{CONTENT_TYPE as METRICS_TYPE, Metrics};
 pub(crate) use observer::Observer;
-pub(crate) use probe::{Ends, Socket};
+pub(crate) use probe::{Socket, SocketLookup};
+pub(crate) use progress::{ConnectionProgress, Timeouts};
 pub(crate) use records::{Records, Writer};
 pub use records::{RecordsSpec, RecordsSummary};
-pub(crate) use shared::Evidence;
-pub(crate) use whole::Whole;
-pub(crate) use wire::{Patience, Wire};
+pub(crate) use shared::Telemetry;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use uncork_quic_io::{ConnectionKey, Mailer};
 
 /// Rung when a future of a connection can go on.
-pub(crate) struct Bell<C> {
+pub(crate) struct ConnectionWaker<C> {
     mailer: Mailer<C>,
     key: OnceLock<ConnectionKey>,
     is_rung: AtomicBool,
@@ -21,25 +21,25 @@ pub(crate) trait Attend: Send + Sync {
     /// The connection has its turn.
     fn attend(&self, key: ConnectionKey);
     /// Whether it was rung since this was asked last.
-    fn was_rung(&self) -> bool;
+    fn was_woken(&self) -> bool;
     /// The turn ends; whether it must not, because the bell was rung.
     fn leave(&self) -> bool;
 }
 
-impl<C> Bell<C> {
+impl<C> ConnectionWaker<C> {
     pub(crate) fn new(mailer: Mailer<C>) -> Self {
         let (is_rung, is_attended) = (AtomicBool::new(false), AtomicBool::new(true));
         Self { mailer, key: OnceLock::new(), is_rung, is_attended }
     }
 }
 
-impl<C: Send> Attend for Bell<C> {
+impl<C: Send> Attend for ConnectionWaker<C> {
     fn attend(&self, key: ConnectionKey) {
         self.is_attended.store(true, Ordering::SeqCst);
         let _same = self.key.set(key);
     }
 
-    fn was_rung(&self) -> bool {
+    fn was_woken(&self) -> bool {
         self.is_rung.swap(false, Ordering::SeqCst)
     }
 
@@ -52,14 +52,14 @@ impl<C: Send> Attend for Bell<C> {
     }
 }
 
-impl<C: Send> Wake for Bell<C> {
+impl<C: Send> Wake for ConnectionWaker<C> {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let was_rung = self.is_rung.swap(true, Ordering::SeqCst);
-        if !was_rung
+        let was_woken = self.is_rung.swap(true, Ordering::SeqCst);
+        if !was_woken
             && !self.is_attended.load(Ordering::SeqCst)
             && let Some(key) = self.key.get()
         {

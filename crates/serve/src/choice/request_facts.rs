@@ -6,7 +6,7 @@ use uncork_units::ByteCount;
 
 /// What is known of a connection with one of its requests.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestFacts<'a> {
     host: Option<&'a str>,
     path: Option<&'a str>,
     query: Option<&'a str>,
@@ -17,7 +17,7 @@ pub(crate) struct Asked<'a> {
 #[derive(Debug)]
 struct Fields<'a>(&'a HeaderMap);
 
-impl<'a> Asked<'a> {
+impl<'a> RequestFacts<'a> {
     /// `path` is decoded, and absent from a request for what can be nothing; `size` is that of the whole
     /// file that is asked for, if there is one.
     pub(crate) fn new<B>(

@@ -9,11 +9,11 @@ use uncork_diag::TcpState;
 use uncork_flow::TransportFigures;
 
 use super::about::{About, Labels};
+use super::connection_stats::ConnectionStats;
 use super::exchange::{Ending, Exchange};
-use super::probe::{Ends, Known};
-use super::shared::Evidence;
-use super::whole::Whole;
-use super::wire::{Ledger, Wire};
+use super::probe::{KernelState, SocketLookup};
+use super::progress::{ConnectionProgress, ProgressState};
+use super::shared::Telemetry;
 use crate::choice::InForce;
 use crate::clock;
 
@@ -27,33 +27,33 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Tells of one connection and its responses.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    pub(crate) wire: Arc<Wire>,
-    pub(crate) evidence: Arc<Evidence>,
-    ends: Ends,
+    pub(crate) progress: Arc<ConnectionProgress>,
+    pub(crate) telemetry: Arc<Telemetry>,
+    ends: SocketLookup,
     pub(crate) labels: Labels,
-    whole: Mutex<Whole>,
+    stats: Mutex<ConnectionStats>,
 }
 
 /// What the kernel knows of a connection now.
-struct Look {
+struct Sample {
     at: Instant,
-    known: Known,
+    known: KernelState,
 }
 
 impl Observer {
     /// Of the connection that `ends` finds, with what is `in_force` first. Its protocol is known when there
     /// is a request: before that it is `tcp` or `tls`.
     pub(crate) fn new(
-        wire: &Arc<Wire>,
-        evidence: &Arc<Evidence>,
-        ends: Ends,
+        progress: &Arc<ConnectionProgress>,
+        telemetry: &Arc<Telemetry>,
+        ends: SocketLookup,
         labels: Labels,
         (in_force, protocol): (Arc<InForce>, &'static str),
     ) -> Self {
-        let whole = Whole::new(evidence.metrics(), &labels, in_force, protocol);
-        let whole = Mutex::new(whole);
-        let (wire, evidence) = (Arc::clone(wire), Arc::clone(evidence));
-        Self { wire, evidence, ends, labels, whole }
+        let stats = ConnectionStats::new(telemetry.metrics(), &labels, in_force, protocol);
+        let stats = Mutex::new(stats);
+        let (progress, telemetry) = (Arc::clone(progress), Arc::clone(telemetry));
+        Self { progress, telemetry, ends, labels, stats }
     }
 
     /// A request came, to which `size` bytes of body are the answer. Gives a number to end it with.
@@ -66,21 +66,21 @@ impl Observer {
     ) -> u64 {
         // With the request came the acknowledgement of the responses before.
         let before = self.look(false);
-        self.whole().begin(&about, &in_force, &self.labels);
-        let begin = |ledger: &mut Ledger| {
-            let sizes = (ledger.written, size);
+        self.stats().begin(&about, &in_force, &self.labels);
+        let begin = |state: &mut ProgressState| {
+            let sizes = (state.written, size);
             before.map(|before| Exchange::new(began, (about, in_force), &before, sizes))
         };
-        self.wire.begin_with(began, begin)
+        self.progress.begin_with(began, begin)
     }
 
     /// Watches until the connection is closed and all is told of; no longer than until `stop` says, with
     /// what is known by then.
     pub(crate) async fn watch(&self, stop: watch::Receiver<Option<Instant>>) {
         self.watch_responses(stop).await;
-        let closed = self.wire.closed();
-        let record = self.whole().record(closed, &self.labels);
-        self.evidence.leave(record);
+        let closed = self.progress.closed();
+        let record = self.stats().record(closed, &self.labels);
+        self.telemetry.leave(record);
     }
 
     async fn watch_responses(&self, stop: watch::Receiver<Option<Instant>>) {
@@ -91,11 +91,11 @@ impl Observer {
                 return;
             }
             if is_idle {
-                self.wire.changed.notified().await;
+                self.progress.changed.notified().await;
                 continue;
             }
             let wait = if settles { self.settling() } else { WRITING };
-            let _changed = timeout(wait, self.wire.changed.notified()).await;
+            let _changed = timeout(wait, self.progress.changed.notified()).await;
             let now = clock::now();
             let closed_at = closed_at.get_or_insert(now);
             if !is_closed {
@@ -109,15 +109,15 @@ impl Observer {
     /// Whether there is nothing to tell of, whether a response only awaits acknowledgements, and whether
     /// the connection is closed.
     fn state(&self) -> (bool, bool, bool) {
-        let ledger = self.wire.ledger();
-        let settles = ledger.exchanges.values().any(|exchange| exchange.taken.is_some());
-        (ledger.exchanges.is_empty(), settles, ledger.is_closed)
+        let state = self.progress.state();
+        let settles = state.exchanges.values().any(|exchange| exchange.taken.is_some());
+        (state.exchanges.is_empty(), settles, state.is_closed)
     }
 
     /// Half of a round trip.
     fn settling(&self) -> Duration {
-        let ledger = self.wire.ledger();
-        let last = ledger.exchanges.values().next_back();
+        let state = self.progress.state();
+        let last = state.exchanges.values().next_back();
         let rtt = last.and_then(|exchange| exchange.last.rtt).unwrap_or_default().as_nanos();
         Duration::from_nanos(rtt / 2).clamp(SETTLING.0, SETTLING.1)
     }
@@ -125,36 +125,36 @@ impl Observer {
     /// Asks the kernel, and tells of those responses that have come to their end; of all if it is the
     /// `last` time. Gives what the kernel knows.
     pub(crate) fn look(&self, last: bool) -> Option<TransportFigures> {
-        let look = Look { at: clock::now(), known: self.evidence.probe.look(&self.ends) };
-        let mut ledger = self.wire.ledger();
-        let written = ledger.written;
+        let look = Sample { at: clock::now(), known: self.telemetry.probe.look(&self.ends) };
+        let mut state = self.progress.state();
+        let written = state.written;
         let mut figures = look.known.info.as_ref().map(TransportFigures::from);
         if let Some(figures) = &mut figures {
             // The FIN counts as one, but nobody wrote it.
             figures.bytes_acked = figures.bytes_acked.min(written);
-            self.whole().note(look.at, figures, !ledger.exchanges.is_empty());
+            self.stats().note(look.at, figures, !state.exchanges.is_empty());
         }
-        let over = ledger.exchanges.iter_mut().filter_map(|(id, exchange)| {
+        let over = state.exchanges.iter_mut().filter_map(|(id, exchange)| {
             if let Some(figures) = &figures {
                 exchange.note(figures);
             }
             Some((*id, look.ending(exchange, written, last)?))
         });
         for (id, ending) in over.collect::<Vec<_>>() {
-            let Some(exchange) = ledger.exchanges.remove(&id) else { continue };
+            let Some(exchange) = state.exchanges.remove(&id) else { continue };
             let record = exchange.record(ending, &self.labels);
-            self.whole().add(&record, exchange.first, &exchange.rtts);
-            self.evidence.leave(record);
+            self.stats().add(&record, exchange.first, &exchange.rtts);
+            self.telemetry.leave(record);
         }
         figures
     }
 
-    fn whole(&self) -> MutexGuard<'_, Whole> {
-        self.whole.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stats(&self) -> MutexGuard<'_, ConnectionStats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Look {
+impl Sample {
     /// How a response has ended by now, of a connection whose socket has taken `written` bytes.
     fn ending(&self, exchange: &Exchange, written: u64, is_last: bool) -> Option<Ending> {
         let acknowledged = exchange.end.and_then(|end| self.acknowledged(end, written));
