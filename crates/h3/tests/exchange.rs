@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use common::{Counts, Test, client, fits, get, run, until};
 use uncork_h3::client::{Body, ClientError};
+use uncork_testkit::pause_async;
 
 /// The length of a body, and whether each byte is right.
 async fn read(body: &mut Body) -> Result<u64, ClientError> {
@@ -65,7 +66,7 @@ fn a_body_that_nobody_takes_holds_up_no_other_and_is_stopped_in_the_end() {
         let connection = test.connect(&client).await;
         // Less than the connection's window, which they share.
         let unread = connection.request(get("/100000000")).await.unwrap();
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        pause_async(Duration::from_millis(50), "a body that nobody takes").await;
         drop(unread);
         until("it was stopped", || Counts::of(&test.counts.stopped) == 1).await;
         let mut response = connection.request(get("/5000000")).await.unwrap();

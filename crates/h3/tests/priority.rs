@@ -19,6 +19,7 @@ use uncork_h3::client::{ClientOptions, Connection};
 use uncork_path::{Buffer, PathSpec};
 use uncork_quic_io::{ShutdownOptions, bind};
 use uncork_units::{Rate, TimeDelta};
+use uncork_testkit::pause;
 
 const FIRST: u64 = 4_000_000;
 const SECOND: u64 = 1_000_000;
@@ -90,9 +91,8 @@ fn an_urgent_response_overtakes_one_that_can_wait() {
             assert!(fair.contains(&took), "{first:?}: {took} bytes of two that share");
         }
     });
-    // The server's sockets are in the namespace.
     drop((client, test));
-    std::thread::sleep(Duration::from_millis(10));
+    pause(Duration::from_millis(10), "sockets in the namespace are closed before it goes");
     emulation.stop().expect("stopped");
 }
 
@@ -128,6 +128,6 @@ fn a_client_may_change_its_mind() {
     assert_eq!(first(&update(4, "u=1"), &[]), 4, "said before the request");
     assert_eq!(first(&update(4, "u=1"), &update(4, "u=5")), 0, "taken back");
     drop(test);
-    std::thread::sleep(Duration::from_millis(10));
+    pause(Duration::from_millis(10), "sockets in the namespace are closed before it goes");
     emulation.stop().expect("stopped");
 }

@@ -90,7 +90,7 @@ pub enum ClientError {
         size: u64,
     },
     /// Nothing arrived for this long.
-    #[error("timeout: nothing came for {0}")]
+    #[error("nothing came for {0}")]
     Timeout(TimeDelta),
     /// The file for the body cannot be written.
     #[error("cannot write '{path}': {1}", path = .0.display())]

@@ -14,6 +14,7 @@ use std::time::Duration;
 use common::{Raw, Script, header};
 use uncork_play::{ClientError, Connections, Fetched, GetSpec, Tally, Version, get};
 use uncork_units::TimeDelta;
+use uncork_testkit::{pause, wait_until};
 
 fn run(spec: &GetSpec) -> Vec<Fetched> {
     get(spec, &Arc::new(AtomicBool::new(false)), &Arc::new(Tally::default())).unwrap()
@@ -141,7 +142,7 @@ fn who_goes_on_slowly_is_waited_for() {
         talk.hear();
         talk.say("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
         for _ in 0..8 {
-            thread::sleep(Duration::from_millis(100));
+            pause(Duration::from_millis(100), "a server that sends slowly");
             talk.say("x");
         }
     });
@@ -292,7 +293,8 @@ fn a_kept_connection_that_was_closed_is_made_anew() {
 fn downloads_are_begun_a_gap_apart_and_no_more_at_a_time_than_allowed() {
     let server = Raw::start(|talk, _| {
         let head = talk.hear().unwrap();
-        thread::sleep(Duration::from_millis(if head[0].contains("/slow") { 500 } else { 0 }));
+        let wait = Duration::from_millis(if head[0].contains("/slow") { 500 } else { 0 });
+        pause(wait, "a server that answers late");
         talk.answer(&head, 5);
     });
     let (slow, quick) = (server.url("/slow"), server.url("/quick"));
@@ -347,9 +349,7 @@ fn stopping_tells_what_there_is() {
     let (stop, tally) = (Arc::new(AtomicBool::new(false)), Arc::new(Tally::default()));
     let all = thread::scope(|scope| {
         let run = scope.spawn(|| get(&spec, &stop, &tally).unwrap());
-        while tally.bytes() < 3 {
-            thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("a part of the body", Duration::from_mins(1), || tally.bytes() >= 3);
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         run.join().unwrap()
     });

@@ -13,6 +13,7 @@ use common::{Head, Raw, Talk, header};
 use uncork_apps::AudioSpec;
 use uncork_play::{CmcdMode, ListenSpec, ListenerReport, Tally, listen};
 use uncork_units::TimeDelta;
+use uncork_testkit::pause;
 
 fn millis(n: u64) -> TimeDelta {
     TimeDelta::from_millis(n)
@@ -74,7 +75,8 @@ fn what_comes_late_is_a_stutter() {
     let server = Raw::start(|talk, _| {
         while let Some(head) = talk.hear() {
             let is_second = header(&head, "range") == Some("bytes=4000-7999");
-            thread::sleep(Duration::from_millis(if is_second { 500 } else { 0 }));
+            let late = Duration::from_millis(if is_second { 500 } else { 0 });
+            pause(late, "the second chunk comes late");
             talk.answer(&head, 12_000);
         }
     });

@@ -16,6 +16,7 @@ use uncork_quic_io::{
     App, Arrival, Driver, Identity, Limits, Progress, ShutdownOptions, Socket, Turn, Verdict,
     Workers, bind,
 };
+use uncork_testkit::pause;
 
 const LOCALHOST: &str = "127.0.0.1:0";
 
@@ -162,7 +163,7 @@ fn what_is_no_quic_does_no_harm() {
 fn a_worker_without_work_sleeps() {
     let ends = ends();
     let test = Test::new(&ends, &Serving::new(&ends, "bbr3"), 1);
-    std::thread::sleep(Duration::from_millis(300));
+    pause(Duration::from_millis(300), "a worker without work");
     test.server.shut_down(&ShutdownOptions::at_once(VarInt::from_u32(0)));
     // To learn that it is over, and nothing else.
     assert_eq!(test.server.join().unwrap()[0].wakes, 1);

@@ -15,6 +15,7 @@ use uncork_path::{Buffer, LinkSpec, PathSpec};
 use uncork_real::{CommandSide, RealError, RealRun, run};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
+use uncork_testkit::pause;
 
 fn not_run(why: &str) {
     let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
@@ -281,7 +282,7 @@ fn a_run_that_is_stopped_ends_soon() {
         let (stop, clock) = (AtomicBool::new(false), Clock::start());
         let real = thread::scope(|scope| {
             scope.spawn(|| {
-                thread::sleep(Duration::from_millis(500));
+                pause(Duration::from_millis(500), "the run is under way when it is stopped");
                 stop.store(true, Ordering::Relaxed);
             });
             played(&spec, &stop)

@@ -10,10 +10,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
-use common::{Client, Response, Scratch, Served, content, spec, wait_for};
+use common::{Client, Response, Scratch, Served, content, spec};
 use serde_json::Value;
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
+use uncork_testkit::wait_for;
+
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn told_at(root: &Path, address: &str) -> ServerSpec {
     let mut spec = spec(root);
@@ -76,7 +80,7 @@ fn health_metrics_and_status_are_told() {
     assert_eq!(now["recent"][0]["service"]["host"], "test");
     drop(client);
     // The observer sees the end of the connection a moment later.
-    wait_for("the end of the connection", || (series(&status(desk))["open"] == 0).then_some(()));
+    wait_for("the end of the connection", LIMIT, || (series(&status(desk))["open"] == 0).then_some(()));
     served.stop();
 }
 
@@ -91,7 +95,7 @@ fn a_server_that_ends_says_so() {
     slow.head().expect("a head");
     let ending = thread::spawn(move || served.stop());
     let health =
-        wait_for("the drain", || Some(ask(desk, "/healthz")).filter(|it| it.status != 200));
+        wait_for("the drain", LIMIT, || Some(ask(desk, "/healthz")).filter(|it| it.status != 200));
     assert_eq!((health.status, text(&health).as_str()), (503, "draining\n"));
     assert_eq!(status(desk)["state"], "draining");
     slow.0.read_exact(&mut vec![0; 64 << 20]).expect("all of it");
@@ -130,7 +134,7 @@ fn an_open_tcp_connection_counts_for_its_arm() {
     let served = Served::new(&spec);
     let desk = desk(&served);
     let series = |what: &str, is_so: &dyn Fn(&Value) -> bool| {
-        wait_for(what, || {
+        wait_for(what, LIMIT, || {
             let all = status(desk)["series"].as_array().expect("series").clone();
             all.into_iter().find(|one| one["protocol"] == "h1" && is_so(one))
         })

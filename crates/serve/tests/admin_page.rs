@@ -10,13 +10,14 @@ mod common;
 mod driver;
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use common::{Scratch as Place, Served, content, spec};
 use driver::{Browser, Run, Scratch};
 use uncork_serve::{AdminSpec, RecordsSpec};
+use uncork_testkit::{pause, wait_until};
 
 /// What a script would do that a client has smuggled in.
 const INTRUDER: &str = "<img src=x onerror=\"document.documentElement.dataset.intruder='ran'\">";
@@ -35,19 +36,22 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
     spec.listeners.push(other);
     let served = Served::new(&spec);
     let admin = served.server.admin().expect("an address").to_string();
-    let over = AtomicBool::new(false);
+    let (over, count) = (AtomicBool::new(false), AtomicUsize::new(0));
     let run = thread::scope(|scope| {
-        let over = &over;
+        let (over, count) = (&over, &count);
         for listening in served.server.listening() {
             scope.spawn(move || {
                 let mut client = common::Client::new(listening.address);
                 while !over.load(Ordering::Relaxed) {
                     client.ask(INTRUDER, "GET", "/file", "").expect("a response");
-                    thread::sleep(Duration::from_millis(20));
+                    count.fetch_add(1, Ordering::Relaxed);
+                    pause(Duration::from_millis(20), "responses at intervals, for the page's curves");
                 }
             });
         }
-        thread::sleep(Duration::from_millis(300));
+        wait_until("responses to show", Duration::from_mins(1), || {
+            count.load(Ordering::Relaxed) >= 10
+        });
         let run = browser.open(&Scratch::new(), flags, &format!("http://{admin}/"));
         over.store(true, Ordering::Relaxed);
         run

@@ -12,6 +12,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use common::{Scratch, Served, available, connections, content, listener, records, spec};
 use uncork_flow::{FlowRecord, Scope};
 use uncork_serve::{Identity, RecordsSpec, Server};
+use uncork_testkit::pause;
 
 const LENGTH: usize = 3_000_000;
 
@@ -150,7 +151,7 @@ fn a_slow_client_is_told_from_a_slow_path() {
     let mut client = served.connect();
     client.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
     client.head().expect("a head");
-    thread::sleep(Duration::from_millis(600));
+    pause(Duration::from_millis(600), "a client that does not read");
     let mut body = vec![0; 64 << 20];
     client.0.read_exact(&mut body).expect("a body");
     drop(client);

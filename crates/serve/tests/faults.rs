@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use common::{Client, Scratch, Served, content, spec};
 use uncork_serve::{Limits, ServeError, Server};
+use uncork_testkit::{pause, wait_until};
 
 /// More than sockets of both sides hold.
 const LARGE: usize = 64 << 20;
@@ -71,7 +72,7 @@ fn heads_must_be_short_and_soon() {
     let (mut slow, mut silent, mut idle) = (served.connect(), served.connect(), served.connect());
     assert_eq!(idle.request("GET", "/file", "").expect("a response").body, b"fine");
     for byte in b"GET /file HTTP/1.1\r\nX: ".iter().chain(std::iter::repeat_n(&b'x', 1000)) {
-        thread::sleep(Duration::from_millis(20));
+        pause(Duration::from_millis(20), "a client that sends a byte now and then");
         if slow.send(&[*byte]).is_err() {
             break;
         }
@@ -102,7 +103,7 @@ fn a_client_that_takes_nothing_is_left() {
     spec.limits.stall_time = Duration::from_millis(500);
     let served = Served::new(&spec);
     let (mut client, length) = half_way(&served);
-    thread::sleep(Duration::from_secs(2));
+    pause(Duration::from_secs(2), "a client that takes nothing for longer than the stall time");
     let (rest, _) = client.rest();
     assert!((rest.len() as u64) < length);
     served.stop();
@@ -135,13 +136,7 @@ fn abandoned_connections_leave_nothing() {
         }
     }
     let port = served.address.port();
-    for _ in 0..1200 {
-        if sockets_to(port) == 0 {
-            break;
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    assert_eq!(sockets_to(port), 0);
+    wait_until("all connections are closed", Duration::from_mins(1), || sockets_to(port) == 0);
     assert_eq!(served.get("/file", "Range: bytes=0-0\r\n").status, 206);
     served.stop();
 }
@@ -158,9 +153,9 @@ fn an_end_under_load_breaks_nothing_off() {
     let mut loads: Vec<_> = (0..8).map(|_| half_way(&served)).collect();
     let end = thread::spawn(move || served.stop());
     assert_eq!(idle.rest().0, b"");
-    while TcpStream::connect(address).is_ok() {
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the listener is closed", Duration::from_mins(1), || {
+        TcpStream::connect(address).is_err()
+    });
     for (client, length) in &mut loads {
         let mut body = vec![0; *length as usize];
         client.0.read_exact(&mut body).expect("all of it");

@@ -5,10 +5,10 @@ mod common;
 
 use std::io::{BufReader, Read};
 use std::net::TcpStream;
-use std::thread::sleep;
 use std::time::Duration;
 
 use common::{Client, Scratch, Served, content, spec};
+use uncork_testkit::pause;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -58,7 +58,7 @@ fn a_request_that_turns_out_malformed_is_reset() {
         let mut client = begin(&served);
         let head = [GET, LENGTH_1].concat();
         client.send(&frame(HEADERS, END_HEADERS, 1, &head)).expect("a connection");
-        sleep(Duration::from_millis(50));
+        pause(Duration::from_millis(50), "the rest of the request comes later");
         client.send(&rest).expect("a connection");
         let (kind, _, id, payload) = next(&mut client.0);
         let protocol_error = vec![0, 0, 0, 1];

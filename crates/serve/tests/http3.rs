@@ -15,6 +15,7 @@ use http::StatusCode;
 use lossy::Lossy;
 use talker::{Talker, body, get, request, run, secured};
 use uncork_h3::client::ClientError;
+use uncork_testkit::pause_async;
 
 const LENGTH: usize = 700_001;
 
@@ -178,8 +179,8 @@ fn heads_that_are_too_large_are_refused() {
     let talker = Talker::new(&scratch, &served);
     run(async {
         let connection = talker.connect().await;
-        // A client that knows the server's limit does not even try.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        // With a response comes the server's limit. A client that knows it does not even try.
+        get(&connection, "/empty", &[]).await.expect("a response");
         let large = "x".repeat(20_000);
         let refused = get(&connection, "/empty", &[("x-large", &large)]).await;
         assert!(matches!(refused, Err(ClientError::Malformed(_))), "{refused:?}");
@@ -262,7 +263,7 @@ fn clients_that_keep_the_server_waiting_are_left() {
         let (mut body, mut length) = (response.expect("a response").into_body(), 0);
         while let Some(chunk) = body.next_chunk().await {
             length += chunk.expect("the rest").data.len();
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            pause_async(Duration::from_millis(5), "a client that reads slowly").await;
         }
         assert_eq!(length, 20_000_000);
         slow.closed().await;

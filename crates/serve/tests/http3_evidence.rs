@@ -13,6 +13,7 @@ use serde_json::Value;
 use talker::{Talker, body, get, request, run, secured};
 use uncork_flow::{FlowRecord, Service};
 use uncork_serve::{AdminAddress, AdminSpec, RecordsSpec, Server, ServerSpec};
+use uncork_testkit::{pause_async, wait_for_async, wait_until_async};
 
 const LENGTH: usize = 700_001;
 
@@ -28,6 +29,16 @@ fn service(record: &FlowRecord) -> &Service {
     record.service.as_ref().expect("whom it served")
 }
 
+/// Waits until so many responses are on record: a client acknowledges the last packet up to 25 ms later.
+async fn recorded(scratch: &Scratch, count: usize) {
+    let records = scratch.path("records.jsonl");
+    wait_until_async("the record of a response", Duration::from_mins(1), || {
+        let text = std::fs::read_to_string(&records).unwrap_or_default();
+        text.matches(r#""scope":"response""#).count() >= count
+    })
+    .await;
+}
+
 #[test]
 fn records_tell_what_became_of_each_response() {
     let (scratch, mut spec) = site();
@@ -37,10 +48,9 @@ fn records_tell_what_became_of_each_response() {
     let talker = Talker::new(&scratch, &served);
     run(async {
         let connection = talker.connect().await;
-        for _ in 0..3 {
+        for count in 1..=3 {
             get(&connection, "/file.bin", &[]).await.expect("a response");
-            // Clients may take 25 ms to acknowledge the last packet, and what follows counts, too.
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            recorded(&scratch, count).await;
         }
         let given_up = connection.request(request("GET", "/large", &[])).await;
         drop(given_up.expect("a response"));
@@ -106,11 +116,11 @@ fn a_slow_client_is_seen_in_the_record() {
         let mut body = response.expect("a response").into_body();
         while let Some(chunk) = body.next_chunk().await {
             chunk.expect("the rest");
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            pause_async(Duration::from_millis(5), "a client that reads slowly").await;
         }
         let response = connection.request(request("GET", "/file.bin", &[])).await;
         talker::body(response.expect("a response")).await.expect("a body");
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        recorded(&scratch, 2).await;
     });
     served.stop();
     let responses = records(&scratch.path("records.jsonl"));
@@ -189,15 +199,12 @@ fn told(served: &Served, path: &str) -> String {
 
 /// The series of HTTP/3, once they say what is waited for.
 async fn series(served: &Served, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
-    for _ in 0..500 {
+    wait_for_async(what, Duration::from_mins(1), || {
         let status: Value = serde_json::from_str(&told(served, "/status.json")).expect("JSON");
         let all = status["series"].as_array().expect("series");
-        if let Some(one) = all.iter().find(|one| one["protocol"] == "h3" && is_so(one)) {
-            return one.clone();
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what}: {}", told(served, "/status.json"));
+        all.iter().find(|one| one["protocol"] == "h3" && is_so(one)).cloned()
+    })
+    .await
 }
 
 const POLICY: &str = r#"key = "000102030405060708090a0b0c0d0e0f"
@@ -285,11 +292,10 @@ fn qlog_of_each_connection_is_written() {
     let served = Served::new(&spec);
     let talker = Talker::new(&scratch, &served);
     run(async {
-        for _ in 0..2 {
+        for count in 1..=2 {
             let connection = talker.connect().await;
             get(&connection, "/file.bin", &[]).await.expect("a response");
-            // The last packet may be acknowledged 25 ms later.
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            recorded(&scratch, count).await;
         }
     });
     assert_eq!(served.server.problem(), None);
@@ -330,7 +336,7 @@ fn the_first_request_chooses_the_window_to_begin_with() {
     run(async {
         let connection = talker.connect().await;
         get(&connection, "/little", &[]).await.expect("a response");
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        recorded(&scratch, 1).await;
     });
     served.stop();
     let file = std::fs::read_dir(scratch.path("qlog")).expect("made").next().expect("a file");

@@ -19,6 +19,10 @@ use futures_util::future::{join, join_all};
 use http::StatusCode;
 use talker::{Talker, ask, replace, request, run, secured};
 use uncork_serve::{RecordsSpec, Server};
+use uncork_testkit::{pause_async, wait_until, wait_until_async};
+
+/// How long tests wait for anything.
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Half of the responses can be read before the server's patience ends, half cannot.
 #[test]
@@ -58,17 +62,15 @@ fn an_end_at_full_load_breaks_off_visibly_or_not_at_all() {
                 };
                 assert!(large[at..].starts_with(&chunk.data), "wrong bytes at {at}");
                 at += chunk.data.len();
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                pause_async(Duration::from_millis(5), "a client that reads slowly").await;
             }
             assert_eq!(at, large.len(), "an end in the middle");
         });
         let stop = async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            pause_async(Duration::from_millis(300), "load before the stop").await;
             let begun = talker::now();
             let stopped = thread::spawn(move || served.server.stop(patience));
-            while !stopped.is_finished() {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            wait_until_async("the stop", LIMIT, || stopped.is_finished()).await;
             stopped.join().expect("it ended");
             begun.elapsed()
         };
@@ -133,9 +135,9 @@ fn a_hundred_reloads_at_full_load_over_http3() {
             let before = count.load(Ordering::Relaxed);
             replace(&scratch.path("policy.toml"), both[(turn + 1) % 2].as_bytes());
             assert!(served.server.reload().iter().all(|it| it.result.is_ok()));
-            while count.load(Ordering::Relaxed) < before + 4 && !over_quic.is_finished() {
-                thread::sleep(Duration::from_millis(1));
-            }
+            wait_until("requests between reloads", LIMIT, || {
+                count.load(Ordering::Relaxed) >= before + 4 || over_quic.is_finished()
+            });
         }
         is_over.store(true, Ordering::Relaxed);
         assert!(over_tcp.join().expect("all is well over TCP") > 0);
@@ -185,7 +187,7 @@ fn leaves_nothing_alone() {
             let bodies = (0..4).map(|_| ask(&connection, "/file", &[]));
             let bodies = join_all(bodies);
             let stop = async {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+                pause_async(Duration::from_millis(5), "responses are under way").await;
                 let server: Server = served.server;
                 thread::spawn(move || server.stop(patience))
             };
@@ -203,13 +205,7 @@ fn leaves_nothing_alone() {
     }
     let after = || (entries("fd"), entries("task"));
     // Threads of the client end by themselves.
-    for _ in 0..100 {
-        if after() == before {
-            break;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    assert_eq!(after(), before, "open files, threads");
+    wait_until("open files and threads as before", LIMIT, || after() == before);
 }
 
 #[test]

@@ -19,6 +19,7 @@ use futures_util::future::join_all;
 use talker::{Talker, ask, replace, request, run, secured};
 use uncork_h3::client::{ClientError, Connection};
 use uncork_serve::Identity;
+use uncork_testkit::{pause, pause_async};
 
 /// One of the states that a file has had, by the entity tag that the server gave it.
 #[derive(Default)]
@@ -51,7 +52,7 @@ async fn in_halves(connection: &Connection, states: &States, versions: &[Vec<u8>
     let half = ask(connection, "/file", &[("range", "bytes=0-999999")]).await.expect("a response");
     assert_eq!((half.status, half.body.len()), (206, 1_000_000), "{:?}", half.cut);
     states.check(versions, &half.etag, 0, &half.body);
-    tokio::time::sleep(Duration::from_millis(2)).await;
+    pause_async(Duration::from_millis(2), "the file may be replaced between the halves").await;
     let headers = [("range", "bytes=1000000-"), ("if-range", half.etag.as_str())];
     let rest = ask(connection, "/file", &headers).await.expect("a response");
     assert!(rest.cut.is_none(), "{:?}", rest.cut);
@@ -98,7 +99,7 @@ fn replacing<T>(path: &Path, versions: &[Vec<u8>], load: impl FnOnce() -> T) -> 
                     break;
                 }
                 replace(path, version);
-                thread::sleep(Duration::from_millis(20));
+                pause(Duration::from_millis(20), "each state is served for a while");
             }
         });
         let _ending = Ending(&is_over);

@@ -6,11 +6,15 @@ mod common;
 mod talker;
 
 use std::net::UdpSocket;
+use std::time::Duration;
 
-use common::{Client, Scratch, Served, wait_for};
+use common::{Client, Scratch, Served};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use talker::secured;
 use uncork_serve::{AdminAddress, AdminSpec};
+use uncork_testkit::wait_for;
+
+const LIMIT: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_failed_quic_worker_is_reported_and_unhealthy() {
@@ -28,7 +32,7 @@ fn a_failed_quic_worker_is_reported_and_unhealthy() {
     let limit = getrlimit(Resource::Nofile);
     // poll(2) fails for more descriptors than a process may have: a worker polls two.
     setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..limit.clone() }).expect("allowed");
-    let problem = wait_for("a report", || {
+    let problem = wait_for("a report", LIMIT, || {
         client.send_to(b"wakes a worker", served.server.listening()[1].address).expect("sent");
         served.server.problem()
     });

@@ -244,12 +244,8 @@ pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
 }
 
 /// Waits, without counting on any time, until something is so.
-pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_mins(1), "{what}: not within a minute");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+pub(crate) async fn until(what: &str, is_so: impl FnMut() -> bool) {
+    uncork_testkit::wait_until_async(what, Duration::from_mins(1), is_so).await;
 }
 
 /// The server goes on, and nothing is left of others' connections.

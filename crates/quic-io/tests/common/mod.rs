@@ -256,10 +256,6 @@ fn read(connection: &mut Connection, stream: StreamId, mut take: impl FnMut(&[u8
 }
 
 /// Waits, without counting on any time, until something is so.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let start = now();
-    while !is_so() {
-        assert!(start.elapsed() < Duration::from_mins(2), "{what}: not within two minutes");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
+    uncork_testkit::wait_until(what, Duration::from_mins(2), is_so);
 }

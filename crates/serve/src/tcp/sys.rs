@@ -52,10 +52,10 @@ pub(super) fn tcp_info(socket: impl AsFd) -> Option<TcpInfo> {
 mod tests {
     use std::io::{Read, Write};
     use std::net::{Shutdown, TcpListener, TcpStream};
-    use std::thread;
     use std::time::Duration;
 
     use uncork_diag::{Diag, TcpState};
+    use uncork_testkit::wait_for;
 
     use super::*;
 
@@ -73,11 +73,9 @@ mod tests {
         let mut diag = Diag::open().expect("sock_diag");
         let mut find = || diag.find(address, peer).expect("an answer").and_then(|it| it.info);
         let wait = |is_so: &mut dyn FnMut(&TcpInfo) -> bool| {
-            let mut looks = (0..10_000).map(|_| {
-                thread::sleep(Duration::from_millis(1));
-                tcp_info(&server).expect("known")
-            });
-            looks.find(is_so).expect("it comes to that")
+            wait_for("the kernel's report", Duration::from_mins(1), || {
+                Some(tcp_info(&server).expect("known")).filter(&mut *is_so)
+            })
         };
         let own = wait(&mut |info| info.bytes_acked == Some(LENGTH as u64));
         let found = find().expect("found");

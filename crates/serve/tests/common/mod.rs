@@ -50,17 +50,6 @@ impl Drop for Scratch {
     }
 }
 
-/// Asks `look` until it gives something; fails after a minute, naming `what` was waited for.
-pub fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..6000 {
-        if let Some(found) = look() {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    panic!("a minute is over without {what}");
-}
-
 /// What this kernel has.
 pub fn available() -> Vec<String> {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";

@@ -11,6 +11,9 @@ use uncork_policy::Origin;
 use super::*;
 use crate::clock;
 use crate::telemetry::Labels;
+use uncork_testkit::wait_until;
+
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A directory that is gone at the end.
 struct Scratch(PathBuf);
@@ -83,9 +86,7 @@ fn a_directory_gets_a_file_when_it_is_time() {
     let spec = RecordsSpec { every: Duration::from_millis(20), ..RecordsSpec::new(&scratch.0) };
     let (records, writer) = spec.open().expect("opens");
     records.leave(record(1, Scope::Response));
-    while records.tally().summary().written == 0 {
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("a record", LIMIT, || records.tally().summary().written > 0);
     assert_eq!(tables(&scratch.0).1, [record(1, Scope::Response)]);
     assert_eq!(end(records, writer).written, 1);
     assert_eq!(tables(&scratch.0).0.len(), 1, "nothing to write, no file");
@@ -125,9 +126,7 @@ fn lines_go_on_in_a_new_file_when_the_old_one_was_renamed() {
     let (path, old) = (scratch.0.join("log.jsonl"), scratch.0.join("log.jsonl.1"));
     let (records, writer) = RecordsSpec::new(&path).open().expect("opens");
     records.leave(record(1, Scope::Response));
-    while records.tally().summary().written == 0 {
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("a record", LIMIT, || records.tally().summary().written > 0);
     fs::rename(&path, &old).expect("renamed");
     records.reopen();
     records.leave(record(2, Scope::Response));
@@ -142,9 +141,7 @@ fn a_full_disk_costs_records_and_is_told_once() {
     let (records, writer) = RecordsSpec::new("/dev/full").open().expect("opens");
     for flow in 0..5 {
         records.leave(record(flow, Scope::Response));
-        while records.tally().summary().lost <= u64::from(flow) {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_until("a lost record", LIMIT, || records.tally().summary().lost > u64::from(flow));
     }
     let problem = records.tally().problem().expect("a problem");
     assert!(problem.contains("'/dev/full': No space left"), "{problem}");
