@@ -27,8 +27,12 @@ fn threshold_in(
     let measured = results.estimate(&[cell], of, *quantity, over.as_ref());
     let (unit, scale) = quantity.unit(over.is_some());
     let (class, cc) = who(results, cell, of);
+    let absent = match measured {
+        Some(_) => String::new(),
+        None => format!(" ({})", results.absence(&[cell], of, *quantity, over.as_ref())),
+    };
     let row = |words: &str, bound: f64, holds: fn(f64, f64) -> bool| Threshold {
-        text: format!("{} {words}", threshold.measures),
+        text: format!("{} {words}{absent}", threshold.measures),
         class: class.clone(),
         cell: results.label(cell, &scenario::Selection::default(), &cc),
         cc: cc.clone(),
@@ -72,7 +76,7 @@ fn beside(results: &Results<'_>, published: &scenario::Published) -> Published {
         what: published.what.clone(),
         published: published.value.clone(),
         measured: match measured {
-            None => "nothing to measure".into(),
+            None => results.absence(&cells, of, *quantity, over.as_ref()),
             Some(estimate) if published.as_change => shown_change(&estimate),
             Some(estimate) => shown_estimate(&scaled(estimate, scale), unit),
         },

@@ -1,15 +1,12 @@
 //! All runs of a scenario, and the numbers drawn from them.
 
 use uncork_report::lab::Estimate;
-use uncork_units::Rng;
+use uncork_units::Time;
 
-use super::estimate::Samples;
+use super::estimate::{Range, Samples};
 use super::outcome::RunOutcome;
 use super::samples::{Sample, View};
-use crate::scenario::{Metric, Quantity, Scenario, Selection, Statistic};
-
-/// Stream of the first seed that intervals are drawn from; the simulator uses others.
-const INTERVAL_STREAM: u64 = 7 << 32;
+use crate::scenario::{Metric, MetricUnit, Quantity, Scenario, Selection, Statistic};
 
 /// The runs of a scenario by cell, those of each by seed.
 pub(crate) struct Results<'a> {
@@ -67,7 +64,12 @@ impl<'a> Results<'a> {
             Metric::Rtt | Metric::QueueDelay => Statistic::Quantile(0.5),
             _ => statistic,
         };
-        Samples::new(&samples, statistic)
+        let range = match metric.written_in() {
+            MetricUnit::Share => Range::Unit,
+            _ if metric == Metric::Jain => Range::Unit,
+            _ => Range::Positive,
+        };
+        Samples::new(&samples, statistic, range)
     }
 
     /// A number of some cells with its interval; divided by the same number of the cells and flows
@@ -79,16 +81,52 @@ impl<'a> Results<'a> {
         quantity: Quantity,
         over: Option<&Selection>,
     ) -> Option<Estimate> {
-        let rng = &mut Rng::new(self.scenario.first_seed, INTERVAL_STREAM);
         let samples = self.samples(cells, of, quantity);
-        let Some(over) = over else { return samples.estimate(rng) };
+        match over {
+            None => samples.estimate(),
+            Some(over) => samples.ratio(&self.divisor(cells, of, quantity, over)?),
+        }
+    }
+
+    /// Why [`Self::estimate`] gives nothing.
+    pub(crate) fn absence(
+        &self,
+        cells: &[usize],
+        of: &Selection,
+        quantity: Quantity,
+        over: Option<&Selection>,
+    ) -> String {
+        let samples = self.samples(cells, of, quantity);
+        let divisor = over.and_then(|over| self.divisor(cells, of, quantity, over));
+        let all = || std::iter::once(&samples).chain(&divisor);
+        if let Some(needed) = all().find_map(Samples::needed) {
+            return format!("{} needs {needed} samples", quantity.statistic.name());
+        }
+        match all().map(Samples::finished).find(|(finished, all)| finished < all) {
+            Some((finished, all)) => {
+                let ends = cells.iter().map(|cell| self.scenario.cells[*cell].end);
+                let end = ends.max().unwrap_or(Time::ZERO).since(Time::ZERO);
+                format!("{finished} of {all} finished by run.end = {end}")
+            }
+            None => "nothing to measure".to_owned(),
+        }
+    }
+
+    /// The samples of the cells and flows that `over` leads to from those of `of`.
+    fn divisor(
+        &self,
+        cells: &[usize],
+        of: &Selection,
+        quantity: Quantity,
+        over: &Selection,
+    ) -> Option<Samples> {
         let others: Option<Vec<usize>> =
             cells.iter().map(|cell| self.counterpart(*cell, over)).collect();
         let others = others?;
         let classes = others.iter().flat_map(|cell| &self.scenario.cells[*cell].classes);
         let ccs: Vec<&String> = classes.flat_map(|class| &class.ccs).collect();
         let over = merged(of, over, |cc| ccs.iter().any(|there| *there == cc));
-        samples.ratio(&self.samples(&others, &over, quantity), rng)
+        Some(self.samples(&others, &over, quantity))
     }
 
     /// The cell that differs from `cell` in what `over` fixes.
