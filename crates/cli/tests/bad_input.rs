@@ -56,8 +56,8 @@ fn losses() {
         "--loss",
         "--loss <PERCENT>",
         &[
-            ("1", "a probability is written in percent: write 100% to mean 1 of 1"),
-            ("0.01", "a probability is written in percent: write 1% to mean 0.01 of 1"),
+            ("1", "a probability is written in percent: write 1%, or 100% for 1 of 1"),
+            ("0.01", "a probability is written in percent: write 0.01%, or 1% for 0.01 of 1"),
             ("101%", "too large: a probability is at most 100%"),
             ("-1%", "a probability is never negative: write 1%, 0.5% or 0.01%"),
             ("100%", "nothing arrives when every packet is lost; give less than 100%"),

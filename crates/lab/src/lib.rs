@@ -35,8 +35,8 @@ pub use files::{FILE_NAMES, files};
 pub use preset::{Preset, PresetValue};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};
 pub use scenario::{
-    Axis, Carries, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place,
-    Published, Quantity, Scenario, ScenarioError, Selection, Source, Statistic, Threshold,
+    Axis, Carries, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Load, Metric,
+    Place, Published, Quantity, Scenario, ScenarioError, Selection, Source, Statistic, Threshold,
 };
 pub use suite::{NotJudged, Suite};
 pub use sweep::{

@@ -9,7 +9,7 @@ use crate::decimal::{of_thousandths, thousandths, whole};
 use crate::{GilbertElliott, LossSpec};
 
 /// A text that describes no loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossError {
     /// No probability, and none of the other kinds.
@@ -20,6 +20,8 @@ pub enum LossError {
     Gilbert,
     /// `gemodel:` without what belongs to it.
     Gemodel,
+    /// A channel has no value of this name.
+    Name(String, &'static [&'static str]),
     /// The value of this name is no probability.
     Value(&'static str, ParseError),
     /// No simple channel has such a mean with bursts so short, in thousandths of a packet.
@@ -56,7 +58,7 @@ fn every(count: &str) -> Result<LossSpec, LossError> {
 }
 
 fn gilbert(text: &str) -> Result<GilbertElliott, LossError> {
-    let [mean, burst] = values(text, ["mean", "burst"]).ok_or(LossError::Gilbert)?;
+    let [mean, burst] = values(text, &["mean", "burst"], LossError::Gilbert)?;
     let (Some(mean), Some(burst)) = (mean, burst) else { return Err(LossError::Gilbert) };
     let mean = probability("mean", mean)?;
     let burst = thousandths(burst).ok_or(LossError::Gilbert)?;
@@ -70,7 +72,7 @@ fn least_burst(mean: Probability) -> u64 {
 }
 
 fn gemodel(text: &str) -> Result<GilbertElliott, LossError> {
-    let [p, r, bad, good] = values(text, ["p", "r", "bad", "good"]).ok_or(LossError::Gemodel)?;
+    let [p, r, bad, good] = values(text, &["p", "r", "bad", "good"], LossError::Gemodel)?;
     let (Some(p), Some(r)) = (p, r) else { return Err(LossError::Gemodel) };
     let optional = |name, value: Option<_>, otherwise| {
         value.map_or(Ok(otherwise), |value| probability(name, value))
@@ -87,20 +89,25 @@ fn probability(name: &'static str, text: &str) -> Result<Probability, LossError>
     text.parse().map_err(|error| LossError::Value(name, error))
 }
 
-/// The values of `name=value,…`, in the order of `names`; none when there are others, or one twice.
+/// The values of `name=value,…`, in the order of `names`; `form` if it is not written so, or has one
+/// twice.
 fn values<'text, const N: usize>(
     text: &'text str,
-    names: [&str; N],
-) -> Option<[Option<&'text str>; N]> {
+    names: &'static [&'static str; N],
+    form: LossError,
+) -> Result<[Option<&'text str>; N], LossError> {
     let mut values = [None; N];
     for part in text.split(',') {
-        let (name, value) = part.split_once('=')?;
-        let place = names.iter().position(|known| *known == name.trim())?;
+        let Some((name, value)) = part.split_once('=') else { return Err(form) };
+        let name = name.trim();
+        let Some(place) = names.iter().position(|known| *known == name) else {
+            return Err(LossError::Name(name.to_owned(), names));
+        };
         if values[place].replace(value.trim()).is_some() {
-            return None;
+            return Err(form);
         }
     }
-    Some(values)
+    Ok(values)
 }
 
 /// Writes what [`LossSpec::from_str`] reads: the simple channel by its mean and its burst where these
@@ -140,6 +147,9 @@ impl fmt::Display for LossError {
             Self::Probability(error) => error.fmt(f),
             Self::Every => {
                 f.write_str("each n-th packet is lost, n being at least 1: write every:100")
+            }
+            Self::Name(name, known) => {
+                write!(f, "there is no '{name}': write {}", known.join(", "))
             }
             Self::Gilbert => f.write_str(
                 "a loss in bursts has a mean and a burst of at least 1 packet, with at most 3 \
@@ -217,7 +227,6 @@ mod tests {
             "gilbert:mean=1%,burst=5,mean=1%",
             "gilbert:mean=1%,burst=five",
             "gilbert:mean=1%,burst=1.0001",
-            "gilbert:mean=1%,length=5",
         ] {
             assert!(error(text).ends_with("write gilbert:mean=1%,burst=5"), "{text}");
         }
@@ -229,6 +238,7 @@ mod tests {
         );
         assert!(error("gemodel:p=1%,r=2").starts_with("r: a probability needs a unit"));
         let burst = "takes bursts of at least 9 packets; give burst=9";
+        assert_eq!(error("gilbert:mean=1%,brust=5"), "there is no 'brust': write mean, burst");
         assert!(error("gilbert:mean=90%,burst=5").ends_with(burst));
         assert!(error("gilbert:mean=1%,burst=0.5").ends_with("give burst=1"));
         assert!(error("gilbert:mean=100%,burst=5").ends_with("write 100%"));

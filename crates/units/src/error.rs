@@ -66,7 +66,10 @@ impl fmt::Display for ParseError {
             Problem::NoUnit(number) => self.write_units(f, number),
             Problem::Fraction(number) => {
                 let percent = number.hundredfold();
-                write!(f, "{name} is written in percent: write {percent}% to mean {number} of 1")
+                write!(
+                    f,
+                    "{name} is written in percent: write {number}%, or {percent}% for {number} of 1"
+                )
             }
             Problem::Ambiguous(number, [one, other]) => {
                 write!(f, "the unit has two meanings: write {number}{one} or {number}{other}")

@@ -127,8 +127,8 @@ mod tests {
     #[test]
     fn says_what_to_write_instead() {
         let percent = "a probability is written in percent: write ";
-        assert_eq!(error("0.01"), std::format!("{percent}1% to mean 0.01 of 1"));
-        assert_eq!(error("1"), std::format!("{percent}100% to mean 1 of 1"));
+        assert_eq!(error("0.01"), std::format!("{percent}0.01%, or 1% for 0.01 of 1"));
+        assert_eq!(error("1"), std::format!("{percent}1%, or 100% for 1 of 1"));
         assert_eq!(error("5"), "a probability needs a unit: write 5%");
         assert_eq!(error("101%"), "too large: a probability is at most 100%");
         assert_eq!(error("-1%"), "a probability is never negative: write 1%, 0.5% or 0.01%");

@@ -24,14 +24,14 @@ use crate::quantity::{Unit, parse};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 
-/// A span of time in nanoseconds, never negative. Written `25ms`, `1.5s`, `200us`, `2min`. Converts
+/// A span of time in nanoseconds, never negative. Written `25ms`, `1.5s`, `200us`, `2min`, `24h`, `10d`. Converts
 /// from and to [`Duration`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeDelta(u64);
 
 const GRAMMAR: Grammar = Grammar {
     name: "a span of time",
-    examples: "25ms, 1.5s, 200us or 2min",
+    examples: "25ms, 1.5s, 200us, 2min, 24h or 10d",
     units: &["ms", "s", "us"],
     smallest: "1ns",
     largest: "18446744073s",
@@ -193,6 +193,8 @@ fn unit(name: &str) -> Unit {
         ("ms", 1_000_000),
         ("s", 1_000_000_000),
         ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+        ("d", 86_400_000_000_000),
     ];
     if name.eq_ignore_ascii_case("m") {
         return Unit::Ambiguous(["ms", "min"]);
@@ -241,6 +243,8 @@ mod tests {
             ("200\u{b5}s", 200_000),
             ("200\u{3bc}s", 200_000),
             ("2min", 120_000_000_000),
+            ("24h", 86_400_000_000_000),
+            ("0.5d", 43_200_000_000_000),
             ("7ns", 7),
             ("1.9ns", 1),
             ("0s", 0),
@@ -253,8 +257,8 @@ mod tests {
     fn says_what_to_write_instead() {
         assert_eq!(error("25"), "a span of time needs a unit: write 25ms, 25s or 25us");
         assert_eq!(error("10m"), "the unit has two meanings: write 10ms or 10min");
-        let examples = "write 25ms, 1.5s, 200us or 2min";
-        assert_eq!(error("1h"), std::format!("a span of time has no such unit: {examples}"));
+        let examples = "write 25ms, 1.5s, 200us, 2min, 24h or 10d";
+        assert_eq!(error("1w"), std::format!("a span of time has no such unit: {examples}"));
         assert_eq!(error("-1s"), std::format!("a span of time is never negative: {examples}"));
         assert_eq!(error("0.1ns"), "too small: a span of time is 0 or at least 1ns");
         assert_eq!(error("18446744074s"), "too large: a span of time is at most 18446744073s");

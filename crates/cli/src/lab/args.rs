@@ -108,7 +108,7 @@ pub(crate) struct RunsArgs {
     #[arg(help_heading = "Runs")]
     pub(crate) seeds: Option<u32>,
     /// Seed of the first run of each cell; the others follow it
-    #[arg(long, value_name = "N", value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", value_parser = first_seed, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
     pub(crate) seed: Option<u64>,
     /// Runs at a time; by default as many as there are processors, with netns one
@@ -299,6 +299,15 @@ pub(crate) fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// A first seed that leaves room for those after it, and that TOML can hold.
+fn first_seed(text: &str) -> Result<u64, String> {
+    let most = i64::MAX as u64 - u64::from(CompareSpec::MAX_SEEDS);
+    match seed(text) {
+        Ok(seed) if seed <= most => Ok(seed),
+        _ => Err(format!("a seed is a whole number from 0 to {most}")),
+    }
 }
 
 fn seeds(text: &str) -> Result<u32, String> {

@@ -30,6 +30,11 @@ pub(super) struct Sweep {
 pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
     let (scenario, files) = scenario(ARGUMENT, given, &args.settings(), args.output.color)?;
     args.on.check(&scenario).map_err(|error| Failure::Usage(error.message))?;
+    if !args.output.quiet {
+        for warning in scenario.warnings() {
+            eprintln!("warning: {}: {warning}", scenario.name);
+        }
+    }
     let manifest = Manifest::new(&scenario, files, args.on, args.command(given));
     Ok(Sweep { scenario, manifest })
 }
@@ -76,7 +81,7 @@ pub(super) fn wrong(error: &ScenarioError, given: &str, color: Color) -> Failure
 pub(crate) fn unreadable(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::InvalidData => "it is no text".to_owned(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -4,7 +4,7 @@ use uncork_apps::{ArrivalSpec, ClientSpec};
 use uncork_config::Node;
 use uncork_path::RateSpec;
 use uncork_sim::{MSS_BYTES, PACKET_BYTES};
-use uncork_units::{Rate, Rng, Time, TimeDelta};
+use uncork_units::{ByteCount, Rate, Rng, Time, TimeDelta};
 
 use super::ScenarioError;
 use super::draw::Between;
@@ -19,23 +19,46 @@ const MAX_POINTS: u64 = 20_000_000;
 /// The most combinations of a matrix.
 pub(super) const MAX_CELLS: u64 = 10_000;
 
+/// Packets that one processor simulates in an hour, at the three million per second of many flows.
+const PACKETS_AN_HOUR: u64 = 3_000_000 * 3600;
+
 /// Flows and packets, about.
-#[derive(Clone, Copy, Default)]
-struct Load {
-    flows: u64,
-    packets: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Flows.
+    pub flows: u64,
+    /// Data packets: what all flows want to send, at most what their links carry.
+    pub packets: u64,
 }
 
-/// Checks that all runs of `cells` together end in a time that somebody would wait for.
+impl Load {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            flows: self.flows.saturating_add(other.flows),
+            packets: self.packets.saturating_add(other.packets),
+        }
+    }
+
+    /// That of `flow` in a run of `cell`.
+    fn of(flow: &FlowPlan, cell: &Cell) -> Self {
+        load(flow, &cell.plan.paths[flow.path], cell.end.since(Time::ZERO))
+    }
+
+    /// That of a run of `cell`.
+    pub(crate) fn of_run(cell: &Cell) -> Self {
+        cell.plan.flows.iter().fold(Self::default(), |sum, flow| sum.plus(Self::of(flow, cell)))
+    }
+}
+
+/// Checks that all runs of `cells` together end in a reasonable time.
 pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), ScenarioError> {
     let mut total = Load::default();
     let mut most: Option<(Load, &str)> = None;
     for cell in cells {
-        let (mut here, end) = (Load::default(), cell.end.since(Time::ZERO));
+        let mut here = Load::default();
         for flow in &cell.plan.flows {
-            let load = load(flow, &cell.plan.paths[flow.path], end);
-            here.flows = here.flows.saturating_add(load.flows);
-            here.packets = here.packets.saturating_add(load.packets);
+            let load = Load::of(flow, cell);
+            here = here.plus(load);
             if most.is_none_or(|(most, _)| load.packets > most.packets) {
                 most = Some((load, &flow.name));
             }
@@ -46,8 +69,7 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
                     )));
             }
         }
-        total.flows = total.flows.saturating_add(here.flows);
-        total.packets = total.packets.saturating_add(here.packets);
+        total = total.plus(here);
     }
     let [flows, packets] = [total.flows, total.packets].map(|n| n.saturating_mul(u64::from(seeds)));
     let largest = most.map_or("", |(_, name)| name);
@@ -60,8 +82,13 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
         );
     }
     if packets > CompareSpec::MAX_PACKETS {
-        let what = format!("about {packets} packets {over}, hours of computing");
-        let most = CompareSpec::MAX_PACKETS;
+        let hours = packets / PACKETS_AN_HOUR;
+        let what = format!(
+            "about {} packets {over}, {} processor hours",
+            grouped(packets),
+            grouped(hours)
+        );
+        let most = grouped(CompareSpec::MAX_PACKETS);
         return Err(too_many(tree, largest, &what).help(format!(
             "at most {most} are simulated: give less data, or fewer seeds or cells"
         )));
@@ -94,6 +121,48 @@ pub(super) fn check_series(
         format!("this means time series of up to {points} points over {} cells", cells.len());
     Err(ScenarioError::new(place, message)
         .help(format!("at most {MAX_POINTS} are kept: sample less often, or let runs end earlier")))
+}
+
+/// Which classes have transfers that cannot finish before their runs end, and why.
+pub(super) fn unfinishable(cells: &[Cell]) -> Vec<String> {
+    let mut found: Vec<(&str, String)> = Vec::new();
+    for cell in cells {
+        for flow in &cell.plan.flows {
+            let Work::One(OneWork::Transfer(bytes)) = &flow.work else { continue };
+            let rate = fastest(&cell.plan.paths[flow.path]);
+            let span = cell.end.since(Time::ZERO) - flow.start;
+            let told = found.iter().any(|(name, _)| *name == flow.name);
+            if told || wire(*bytes) <= rate.bytes_in(span) {
+                continue;
+            }
+            let seconds = wire(*bytes) / rate.bytes_per_sec().max(1);
+            found.push((
+                &flow.name,
+                format!(
+                    "no transfer of [flow.{}] can finish: {} at {rate} takes {} s, and runs end \
+                     after {}; give less data, or a later run.end",
+                    flow.name,
+                    ByteCount::new(*bytes),
+                    grouped(seconds),
+                    cell.end.since(Time::ZERO),
+                ),
+            ));
+        }
+    }
+    found.into_iter().map(|(_, warning)| warning).collect()
+}
+
+/// `number` with its digits in groups of three.
+pub(super) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// That there are too many of something, mostly because of the class `name`.

@@ -16,6 +16,7 @@ mod read;
 mod set;
 
 pub(crate) use axis::Places;
+pub use limits::Load;
 pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;
@@ -56,5 +57,19 @@ impl Scenario {
         files: &dyn Files,
     ) -> Result<Self, ScenarioError> {
         read::scenario(name, text, set, files).map_err(|error| error.within(text, set))
+    }
+
+    /// What is allowed, and probably a mistake.
+    pub fn warnings(&self) -> Vec<String> {
+        limits::unfinishable(&self.cells)
+    }
+
+    /// About how much a run of the cell of index `cell` is.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such cell.
+    pub fn load(&self, cell: usize) -> Load {
+        Load::of_run(&self.cells[cell])
     }
 }

@@ -13,29 +13,34 @@ type Before = Vec<(String, Vec<String>)>;
 /// Puts the values of `set` into `tree`, and gives the text that reads as this tree: `text`, with its
 /// comments and all else that is not replaced.
 ///
-/// A value that is no TOML is a string. A place that the matrix varies has, from then on, this one
+/// A value that is not valid TOML is a string. A place that the matrix varies has, from then on, this one
 /// value; what asks for other values of such an axis is left out.
 pub(super) fn apply(
     tree: &mut Node,
     text: &str,
     set: &[(String, String)],
 ) -> Result<String, ScenarioError> {
-    let before = axes(tree);
+    let axes_before = axes(tree);
     let mut document = match text.parse::<DocumentMut>() {
         Ok(document) if !set.is_empty() => document,
         _ => return Ok(text.to_owned()),
     };
+    let mut before = Vec::new();
     for (index, (key, value)) in set.iter().enumerate() {
         let place = Place { source: Source::Set(index), span: 0..key.len() };
-        let parts = toml_edit::Key::parse(key).unwrap_or_default();
-        let parts: Vec<String> = parts.iter().map(|part| part.get().to_owned()).collect();
+        let parts = dotted(key);
+        if before.contains(&parts) {
+            return Err(ScenarioError::new(&place, format!("`{key}` is set twice"))
+                .help("give it once; --seeds sets run.seeds, and --seed run.first_seed"));
+        }
+        before.push(parts.clone());
         let node = Node::of_set(index, key, value);
         let item = toml_value(value).unwrap_or_else(|| toml_edit::value(value));
         let (keys, node, item) = locate(tree, key, parts, node, item, &place)?;
         tree.put(&keys, &place, node)?;
         write(document.as_table_mut(), &keys, item);
     }
-    narrow(tree, &mut document, &before);
+    narrow(tree, &mut document, &axes_before);
     Ok(document.to_string())
 }
 

@@ -29,7 +29,7 @@ const CASES: &[Case] = &[
     case("\"20mbit\"", "20", "a rate needs a unit", "20", "write 20mbit"),
     case("\"20mbit\"", "\"20Mb\"", "the unit has two meanings", "\"20Mb\"", "write 20mbit or 20MB/s"),
     case("buffer = \"1bdp\"", "buffer = 100", "a buffer is a size with a unit", "100", "write 1bdp"),
-    case("\"0%\", \"0.5%\"", "\"0%\", 0.01", "a probability is written in percent", "0.01", "write 1% to mean 0.01 of 1"),
+    case("\"0%\", \"0.5%\"", "\"0%\", 0.01", "a probability is written in percent", "0.01", "write 0.01%, or 1% for 0.01 of 1"),
     case("background = true", "background = \"yes\"", "a string where true or false belongs", "\"yes\"", ""),
     case(RTT, "rtt = [\"50ms\"]", "a list where a string belongs", "[\"50ms\"]", ""),
     case("[run]", "[[run]]", "a list where a table belongs", "run", ""),
@@ -84,7 +84,7 @@ const CASES: &[Case] = &[
     case("\"path.loss\" = [", "\"loss\" = [", "there is no `loss` in a scenario", "\"loss\"", "did you mean `path.loss`?"),
     case("\"flow.main.cc\" = [", "\"flow.mian.cc\" = [", "there is no `flow.mian.cc`", "\"flow.mian.cc\"", "did you mean `flow.main.cc`?"),
     case("\"path.loss\" = [\"0%\", \"0.5%\", \"1%\"]", "\"path.loss\" = []", "the axis `path.loss` has no values", "[]", "one at least"),
-    case("\"0%\", \"0.5%\"", "\"0%\", \"0.5\"", "a probability is written in percent", "\"0.5\"", "write 50%"),
+    case("\"0%\", \"0.5%\"", "\"0%\", \"0.5\"", "a probability is written in percent", "\"0.5\"", "write 0.5%"),
     case("\"0%\", \"0.5%\"", "\"0%\", \"0%\"", "the axis `path.loss` has `0%` twice", "\"0%\"", "once"),
     case("\"path.loss\" = [", "path.loss = [", "`path` in [matrix] is a table", "path", "quotes"),
     case("\"path.loss\" = [", "\"run.seeds\" = [", "`run.seeds` is the same in all cells", "\"run.seeds\"", "run.end"),
@@ -197,9 +197,54 @@ fn what_would_take_hours_is_refused_with_its_figures() {
         EXAMPLE.replacen("\"20mbit\"", "\"400gbit\"", 1).replacen("seeds = 3", "seeds = 30", 1);
     let error = refused(&text, &[], "hours");
     let shown = error.render("test.toml", false);
-    assert!(shown.contains("this means about 900018"), "{shown}");
-    assert!(shown.contains("packets over 9 cells and 30 seeds, hours of computing"), "{shown}");
+    assert!(shown.contains("this means about 90,001,8"), "{shown}");
+    assert!(shown.contains("packets over 9 cells and 30 seeds, 8 processor hours"), "{shown}");
     assert_eq!(&text[error.place().span.clone()], "cross", "{shown}");
+}
+
+#[test]
+fn parse_refuses_a_place_that_is_set_twice() {
+    for pairs in [
+        ["path.rate=20mbit", "path.rate=30mbit"],
+        ["path.\"rate\"=20mbit", "path . rate=20mbit"],
+        ["run.seeds=3", "run.seeds=4"],
+    ] {
+        let error = refused(EXAMPLE, &pairs, "twice");
+        assert!(error.message().ends_with("is set twice"), "{}", error.message());
+        assert_eq!(error.place().source, uncork_lab::Source::Set(1));
+    }
+}
+
+#[test]
+fn parse_takes_a_run_of_a_day() {
+    let text = EXAMPLE.replacen("end = \"2min\"", "end = \"24h\"", 1);
+    assert_ne!(text, EXAMPLE);
+    let scenario = parse(&text, &[]).expect("24 hours, as documented");
+    assert_eq!(scenario.cells[0].end.as_nanos(), 86_400_000_000_000);
+}
+
+#[test]
+fn parse_names_the_whole_place_of_an_axis() {
+    let figure =
+        "[[figure]]\nkind = \"cdf\"\ntitle = \"F\"\nmetric = \"completion\"\nby = \"cc\"\n";
+    let error = refused(&format!("{EXAMPLE}\n{figure}"), &[], "by = cc");
+    assert!(error.message().contains("the matrix has no axis `cc`"), "{}", error.message());
+    assert_eq!(error.suggestion(), Some("did you mean `flow.main.cc`?"));
+}
+
+#[test]
+fn warnings_name_transfers_that_cannot_finish() {
+    let text = "[run]\nend = \"600s\"\n[path]\nrate = \"8mbit\"\nrtt = \"20ms\"\n\
+                [flow.huge]\ncc = \"cubic\"\ntransfer = \"10TB\"\n\
+                [flow.small]\ncc = \"cubic\"\ntransfer = \"1MB\"\n\
+                [matrix]\n\"flow.huge.cc\" = [\"cubic\", \"bbr3\"]\n";
+    let warnings = parse(text, &[]).expect("a scenario").warnings();
+    // 10 TB and 52 bytes for each 1448: 10,359,116 s of 1 MB.
+    let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
+    for part in ["[flow.huge]", "10TB at 8mbit takes 10,359,11", "600s", "run.end"] {
+        assert!(warning.contains(part), "{warning}");
+    }
+    assert_eq!(parse(EXAMPLE, &[]).expect("a scenario").warnings(), [""; 0]);
 }
 
 #[test]

@@ -48,6 +48,8 @@ pub enum TraceProblem {
     TooFast,
     /// A time that is no whole number of milliseconds.
     Millis,
+    /// Columns are separated by commas.
+    Separator,
     /// A time that does not come after the one before.
     Order,
     /// A time too long after the first one.
@@ -108,6 +110,9 @@ pub(super) fn parse(text: &str) -> Result<Lines, TraceError> {
 fn opportunity<'text>(times: &mut Vec<u32>, line: &'text str) -> Result<(), Wrong<'text>> {
     if line.contains(char::is_whitespace) {
         return Err((line, TraceProblem::Changed(1)));
+    }
+    if line.contains([',', ';']) {
+        return Err((line, TraceProblem::Separator));
     }
     let digits = line.bytes().all(|byte| byte.is_ascii_digit());
     let millis: u64 = if digits {
@@ -217,6 +222,7 @@ impl fmt::Display for TraceProblem {
                 f.write_str("a rate is a number of Mbit/s: write 4.2, or 0 for an outage")
             }
             Self::TooFast => write!(f, "a rate is at most {}", LinkSpec::RATES.1),
+            Self::Separator => f.write_str("columns are separated by spaces: write 0.5 4.2"),
             Self::Millis => f.write_str(
                 "a lone column is a whole number of milliseconds: write 17, or seconds and Mbit/s",
             ),
@@ -288,7 +294,7 @@ mod tests {
             ("0 400001", "line 1, '400001': a rate is at most 400gbit"),
             ("0 1\n604801 1", "line 2, '604801': a trace lasts at most 604800s: cut it"),
             ("0 1 2", "line 1, '0 1 2': a line has two columns, seconds and Mbit/s, or one"),
-            ("0,1", "line 1, '0,1': a lone column is a whole number of milliseconds"),
+            ("0,1", "line 1, '0,1': columns are separated by spaces: write 0.5 4.2"),
             ("0 1\n7", "line 2, '7': the lines before have two columns: write seconds"),
             ("3\n4 1", "line 2, '4 1': the lines before have one column: write milliseconds"),
             ("3.5", "line 1, '3.5': a lone column is a whole number of milliseconds"),

@@ -38,7 +38,7 @@ const CASES: &[Case] = &[
     case("\"32p\"", "32", "a number of packets or of bytes", "32", "write 10p or 32KiB"),
     case("\"32p\"", "\"0p\"", "no connection begins with such a window", "\"0p\"", "write 1p to 1000p"),
     case("share = \"50%\"", "share = 50", "a probability needs a unit", "50", "write 50%"),
-    case("share = \"50%\"", "share = 0.5", "a probability is written in percent", "0.5", "write 50% to mean 0.5 of 1"),
+    case("share = \"50%\"", "share = 0.5", "a probability is written in percent", "0.5", "write 0.5%, or 50% for 0.5 of 1"),
     case("share = \"50%\"", "share = \"150%\"", "too large", "\"150%\"", "at most 100%"),
     case("share = \"50%\"", "share = \"0.001%\"", "0.001% is no whole number of slots", "\"0.001%\"", "at most two digits"),
     case("weight = 2", "weight = \"2\"", "a string where a whole number belongs", "\"2\"", ""),

@@ -185,9 +185,16 @@ pub(crate) fn axis_named(section: &Section<'_>, key: &str, axes: &[Axis]) -> Res
 pub(crate) fn index_of(key: &str, place: &Place, axes: &[Axis]) -> Result<usize> {
     axes.iter().position(|axis| axis.key == key).ok_or_else(|| {
         let error = ScenarioError::new(place, format!("the matrix has no axis `{key}`"));
-        if axes.is_empty() {
-            return error.help("write it under [matrix]");
+        let names = || axes.iter().map(|axis| axis.key.as_str());
+        // An axis goes by its whole place: `flow.main.cc` is not `cc`.
+        match names().find(|name| name.rsplit('.').next() == Some(key)) {
+            Some(whole) => error.help(format!("did you mean `{whole}`?")),
+            None if axes.is_empty() || !key.contains('.') => error.help(format!(
+                "an axis is a place that [matrix] varies, such as \"flow.main.cc\" = [\"cubic\", \
+                 \"bbr3\"]{}",
+                names().map(|name| format!("; there is `{name}`")).collect::<String>()
+            )),
+            None => error.nearest(key, names()),
         }
-        error.nearest(key, axes.iter().map(|axis| axis.key.as_str()))
     })
 }
