@@ -1,16 +1,33 @@
 //! The wall clock, for progress and for the cost of a run. No result depends on it.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use uncork_lab::RunCost;
 
 #[expect(clippy::disallowed_methods, reason = "the command line is the outermost layer")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// What work costs from its start on.
+/// What work cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cost {
+    wall: Duration,
+    cpu: Duration,
+    threads: usize,
+}
+
+impl fmt::Display for Cost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { wall, cpu, threads } = self;
+        let (wall, cpu) = (wall.as_secs_f64(), cpu.as_secs_f64());
+        let plural = if *threads == 1 { "" } else { "s" };
+        write!(f, "{wall:.2} s, {cpu:.2} s of processor time on {threads} thread{plural}")
+    }
+}
+
+/// Measures what work costs from its start on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
     start: Instant,
@@ -23,12 +40,8 @@ impl Stopwatch {
     }
 
     /// What it cost so far, on up to `threads` threads.
-    pub(crate) fn cost(&self, threads: usize) -> RunCost {
-        RunCost {
-            cpu_s: cpu_time().saturating_sub(self.cpu).as_secs_f64(),
-            wall_s: self.start.elapsed().as_secs_f64(),
-            threads: threads as u64,
-        }
+    pub(crate) fn cost(&self, threads: usize) -> Cost {
+        Cost { wall: self.start.elapsed(), cpu: cpu_time().saturating_sub(self.cpu), threads }
     }
 }
 

@@ -85,8 +85,8 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use super::*;
+    use crate::builtin::NoFiles;
     use crate::sweep::{SweepResults, items, run_items};
-    use crate::{RunCost, builtin::NoFiles};
 
     const SCENARIO: &str = r#"title = "Two"
 [run]
@@ -123,7 +123,7 @@ cc = "reno"
         let runs = simulated.chain(real.into_iter().map(|run| run.on(Engine::Netns)));
         let both = scenario.beside_the_simulator(Engine::Netns, 0.1);
         let results = SweepResults::new(runs.collect());
-        let document = results.document(&both, "uncork".into(), false, RunCost::default());
+        let document = results.document(&both, "uncork".into(), false);
         assert_eq!((document.cells.len(), document.axes.len()), (4, 2));
         let row = |row: uncork_report::lab::Threshold| {
             (format!("{}, {}", row.class, row.text), row.measured.unwrap(), row.passed)

@@ -30,7 +30,7 @@ pub use column::{Column, ColumnError};
 pub use compare::{CompareError, CompareSpec, Workload};
 pub use document::document;
 pub use engine::{Engine, EngineError};
-pub use evaluate::{CommandOutcome, RunCost, RunOutcome};
+pub use evaluate::{CommandOutcome, RunOutcome};
 pub use files::{FILE_NAMES, files};
 pub use preset::{Preset, PresetValue};
 pub use run::{ColumnRuns, Outcome, Progress, SampledRun, run};

@@ -77,13 +77,9 @@ impl Suite {
     /// them.
     pub fn report(&self, mut scenarios: Vec<LabDocument>, command: String) -> SuiteDocument {
         scenarios.sort_by_key(|one| self.members.iter().position(|member| *member == one.name));
-        let sum = |cost: fn(&LabEngine) -> f64| scenarios.iter().map(|one| cost(&one.engine)).sum();
         let engine = LabEngine {
             name: "sim".into(),
             packets: scenarios.iter().map(|one| one.engine.packets).sum(),
-            cpu_s: sum(|engine| engine.cpu_s),
-            wall_s: sum(|engine| engine.wall_s),
-            threads: scenarios.iter().map(|one| one.engine.threads).max().unwrap_or(0),
         };
         SuiteDocument {
             schema: SuiteDocument::SCHEMA.into(),

@@ -3,12 +3,13 @@
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use uncork_lab::{COMMAND_FILES, FinishedRun, RunCost, SWEEP_FILES, Suite, SweepResults};
+use uncork_lab::{COMMAND_FILES, FinishedRun, SWEEP_FILES, Suite, SweepResults};
 use uncork_report::lab::{LabDocument, lab_csv, lab_table, suite_html, suite_table};
 
 use super::args::OutputArgs;
 use super::source::Sweep;
 use crate::args::Format;
+use crate::clock::Cost;
 use crate::failure::Failure;
 use crate::{color, output, stdout};
 
@@ -67,13 +68,13 @@ impl<'a> Finish<'a> {
         &mut self,
         sweep: &Sweep,
         runs: Vec<FinishedRun>,
-        cost: RunCost,
+        cost: Cost,
         place: Option<&Path>,
     ) -> Result<(), Failure> {
         let Sweep { scenario, manifest } = sweep;
         let results = SweepResults::new(runs);
         let command = manifest.command.clone();
-        let document = results.document(scenario, command, place.is_some(), cost);
+        let document = results.document(scenario, command, place.is_some());
         if let Some(place) = place {
             let contents = results.files(scenario, &document).map_err(io::Error::other);
             let files = contents.map(|contents| SWEEP_FILES.into_iter().zip(contents).collect());
@@ -89,6 +90,7 @@ impl<'a> Finish<'a> {
             return Ok(());
         }
         self.print(&document)?;
+        self.note_cost(&document, cost);
         self.note(place);
         Ok(())
     }
@@ -130,8 +132,20 @@ impl<'a> Finish<'a> {
         stdout::write(format!("{gap}{text}").as_bytes())
     }
 
+    /// Whether somebody reads notes.
+    fn is_watched(&self) -> bool {
+        !self.args.quiet && io::stderr().is_terminal()
+    }
+
+    /// How long it took is no result: equal commands print and write equal bytes.
+    fn note_cost(&self, document: &LabDocument, cost: Cost) {
+        if self.is_watched() {
+            eprintln!("{} packets in {cost}", document.engine.packets);
+        }
+    }
+
     fn note(&self, place: Option<&Path>) {
-        if self.args.quiet || !io::stderr().is_terminal() {
+        if !self.is_watched() {
             return;
         }
         match place {

@@ -21,24 +21,12 @@ pub(crate) struct SampledCell<'a> {
     pub points: &'a [SeriesPoint],
 }
 
-/// What the runs cost: the only part of a document that differs between equal runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RunCost {
-    /// Processor seconds of all threads.
-    pub cpu_s: f64,
-    /// Seconds by the clock.
-    pub wall_s: f64,
-    /// Threads that shared the work.
-    pub threads: u64,
-}
-
 /// The document of `runs`, sorted by cell and seed. `command` repeats them.
 pub(crate) fn document(
     scenario: &Scenario,
     runs: &[RunOutcome],
     sampled: &[SampledCell<'_>],
     command: String,
-    cost: RunCost,
 ) -> LabDocument {
     let results = Results::new(scenario, runs);
     let axis = |axis: &crate::scenario::Axis| MatrixAxis {
@@ -71,9 +59,6 @@ pub(crate) fn document(
         engine: LabEngine {
             name: engines(runs),
             packets: runs.iter().map(|run| run.packets).sum(),
-            cpu_s: cost.cpu_s,
-            wall_s: cost.wall_s,
-            threads: cost.threads,
         },
     }
 }

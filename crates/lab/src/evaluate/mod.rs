@@ -13,7 +13,6 @@ mod tests;
 mod time_series;
 mod units;
 
-pub use document::RunCost;
 pub(crate) use document::{SampledCell, document};
 pub(crate) use outcome::outcome;
 pub use outcome::{CommandOutcome, RunOutcome};

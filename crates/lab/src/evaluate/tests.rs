@@ -285,13 +285,7 @@ fn a_distribution_counts_what_never_ended() {
     let mut runs = runs();
     runs[0].flows[0].completion_ns = None;
     let scenario = scenario();
-    let document = super::document(
-        &scenario,
-        &runs,
-        &[],
-        "uncork lab run test".into(),
-        super::RunCost::default(),
-    );
+    let document = super::document(&scenario, &runs, &[], "uncork lab run test".into());
     let cubic = &document.cells[0].classes[0];
     assert_eq!((cubic.class.as_str(), cubic.flows, cubic.finished), ("main", 8, 7));
     let names: Vec<&str> = cubic.metrics.iter().map(|metric| metric.name.as_str()).collect();

@@ -9,7 +9,7 @@ use uncork_flow::{
 use uncork_report::lab::{DataFile, LabDocument, lab_csv, lab_html};
 
 use super::run::FinishedRun;
-use crate::evaluate::{CommandOutcome, RunCost, RunOutcome, SampledCell, document};
+use crate::evaluate::{CommandOutcome, RunOutcome, SampledCell, document};
 use crate::scenario::Scenario;
 
 /// Names of the files, in the order of [`SweepResults::files`].
@@ -60,17 +60,11 @@ impl SweepResults {
 
     /// The result document. `command` repeats the runs; with `has_files` it tells of the files that
     /// are written beside it.
-    pub fn document(
-        &self,
-        scenario: &Scenario,
-        command: String,
-        has_files: bool,
-        cost: RunCost,
-    ) -> LabDocument {
+    pub fn document(&self, scenario: &Scenario, command: String, has_files: bool) -> LabDocument {
         let sampled = self.series.iter();
         let sampled = sampled.map(|(cell, _, points)| SampledCell { cell: *cell, points });
         let sampled: Vec<SampledCell<'_>> = sampled.collect();
-        let mut document = document(scenario, &self.runs, &sampled, command, cost);
+        let mut document = document(scenario, &self.runs, &sampled, command);
         if has_files {
             let file = |(name, holds): (&str, &str)| DataFile {
                 name: name.to_owned(),
@@ -269,8 +263,7 @@ mod tests {
         let reversed: Vec<FinishedRun> = runs.iter().rev().cloned().collect();
         let files = |runs: Vec<FinishedRun>| {
             let results = SweepResults::new(runs);
-            let document =
-                results.document(&scenario, "uncork".to_owned(), true, RunCost::default());
+            let document = results.document(&scenario, "uncork".to_owned(), true);
             document.check().unwrap();
             results.files(&scenario, &document).unwrap()
         };
@@ -287,7 +280,7 @@ mod tests {
         let mut scenario = scenario();
         let runs = run(&scenario, 1);
         let document = SweepResults::new(runs.clone());
-        let document = document.document(&scenario, String::new(), true, RunCost::default());
+        let document = document.document(&scenario, String::new(), true);
         // The controller is in a column of its own anyway; the axis must be there by its own name.
         scenario.axes[0].values = vec!["one".into(), "two".into()];
         let results = SweepResults::new(runs.clone());
@@ -344,7 +337,7 @@ mod tests {
         let scenario = Scenario::parse("both", text, &[], &BTreeMap::new()).unwrap();
         let runs = run(&scenario, 1);
         let results = SweepResults::new(runs);
-        let document = results.document(&scenario, String::new(), true, RunCost::default());
+        let document = results.document(&scenario, String::new(), true);
         let [.., objects, _] = results.files(&scenario, &document).unwrap();
         let objects = read_objects(objects).unwrap();
         let told: Vec<(&str, u64)> =

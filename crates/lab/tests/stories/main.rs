@@ -7,7 +7,7 @@ mod page;
 
 use std::sync::atomic::AtomicBool;
 
-use uncork_lab::{Builtin, Engine, RunCost, Scenario, SweepResults, items, run_items};
+use uncork_lab::{Builtin, Engine, Scenario, SweepResults, items, run_items};
 use uncork_report::lab::LabDocument;
 
 /// Scenarios that take a few seconds at most: their tables are measured in every run of the test.
@@ -26,7 +26,7 @@ fn measured(builtin: &Builtin) -> LabDocument {
     let runs =
         run_items(of, &items(&scenario), jobs, &stop, &|_, _| {}).expect("the simulator plays all");
     let command = format!("uncork lab run {}", builtin.name);
-    SweepResults::new(runs).document(&scenario, command, false, RunCost::default())
+    SweepResults::new(runs).document(&scenario, command, false)
 }
 
 /// Whether the page has a section for each scenario, in order, and in it what its file says.

@@ -46,13 +46,13 @@ pub struct LabDocument {
     pub figures: Vec<Figure>,
     /// Files beside this document with data that are too many for it.
     pub files: Vec<DataFile>,
-    /// What the run cost: the only part that differs between equal runs.
+    /// What played the runs. How long that took is not told here: equal runs give equal documents.
     pub engine: LabEngine,
 }
 
 impl LabDocument {
     /// Name and major version of the JSON form.
-    pub const SCHEMA: &str = "uncork.lab/1";
+    pub const SCHEMA: &str = "uncork.lab/2";
 }
 
 /// A demand on one figure of the results.
@@ -178,17 +178,11 @@ pub struct DataFile {
     pub holds: String,
 }
 
-/// What a laboratory run cost.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// What played the runs of a scenario.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabEngine {
     /// What ran the flows: `sim`, `quic-sim`, `netns`.
     pub name: String,
     /// Packets carried, over all cells and seeds.
     pub packets: u64,
-    /// Processor seconds, over all threads.
-    pub cpu_s: f64,
-    /// Wall-clock seconds.
-    pub wall_s: f64,
-    /// Threads that shared the work.
-    pub threads: u64,
 }

@@ -27,14 +27,13 @@ pub struct SuiteDocument {
     pub not_judged: Vec<String>,
     /// What each scenario found, in the order of the suite.
     pub scenarios: Vec<LabDocument>,
-    /// What all runs cost together; this and its like in each scenario are all that differs between
-    /// equal runs.
+    /// What played the runs of all scenarios.
     pub engine: LabEngine,
 }
 
 impl SuiteDocument {
     /// Name and major version of the JSON form.
-    pub const SCHEMA: &str = "uncork.suite/1";
+    pub const SCHEMA: &str = "uncork.suite/2";
 
     /// All thresholds of all scenarios.
     pub fn thresholds(&self) -> impl Iterator<Item = &Threshold> {

@@ -14,7 +14,7 @@ pub use suite::suite_html;
 
 use super::document::{LabDocument, LabEngine};
 use crate::escape::escape;
-use crate::number::{rounded, seconds, thousands};
+use crate::number::thousands;
 use crate::{page, svg, words};
 use figures::Figures;
 
@@ -183,13 +183,10 @@ fn files(document: &LabDocument) -> String {
 
 fn footer(version: &str, engine: &LabEngine, command: &str) -> String {
     format!(
-        "<footer>\n<p>Made by uncork {}. {} packets in {} ({} of processor time on {}). Repeat it \
-         with</p>\n<pre><code class=\"command\">{}</code></pre>\n</footer>\n",
+        "<footer>\n<p>Made by uncork {} from {} packets. Repeat it with</p>\n<pre>\
+         <code class=\"command\">{}</code></pre>\n</footer>\n",
         escape(version),
         thousands(engine.packets),
-        escape(&seconds(rounded(engine.wall_s, 3))),
-        escape(&seconds(rounded(engine.cpu_s, 3))),
-        words::counted(engine.threads, "thread"),
         escape(command)
     )
 }
