@@ -6,6 +6,7 @@ use uncork_flow::SeriesPoint;
 use uncork_report::lab::{LabDocument, LabEngine, MatrixAxis};
 
 use super::answers::{published, thresholds};
+use super::comparisons::answers;
 use super::figures::figures;
 use super::outcome::RunOutcome;
 use super::results::Results;
@@ -29,6 +30,7 @@ pub(crate) fn document(
     command: String,
 ) -> LabDocument {
     let results = Results::new(scenario, runs);
+    let answers = answers(&results);
     let axis = |axis: &crate::scenario::Axis| MatrixAxis {
         key: axis.key.clone(),
         name: axis.name.clone(),
@@ -53,7 +55,8 @@ pub(crate) fn document(
         published: published(&results),
         assumptions: scenario.assumptions.clone(),
         doubts: doubts(runs),
-        figures: figures(&results, sampled, &command),
+        figures: figures(&results, &answers, sampled, &command),
+        answers,
         command,
         files: Vec::new(),
         engine: LabEngine {

@@ -1,28 +1,39 @@
 //! Figures and the numbers in them.
 
 use uncork_report::lab::{
-    Bar, BarGroup, Bars, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, HeatMap, HeatScale,
-    Lines, Plot, Provenance,
+    Answer, Bar, BarGroup, Bars, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, HeatMap,
+    HeatScale, Lines, Plot, Provenance,
 };
 
 use super::document::SampledCell;
 use super::results::Results;
 use super::time_series::time_series;
 use super::units::scaled;
+use super::usual_figures::{Drawn, usual};
 use crate::scenario::{self, Axis, FigureKind, Metric, Places, Quantity, Selection, Statistic};
 
 /// Points of one curve of a distribution.
 const CURVE_POINTS: usize = 400;
 
-/// All figures of the scenario. `command` repeats the runs behind them.
+/// All figures of the scenario, or usual ones if it describes none. `command` repeats the runs behind
+/// them.
 pub(crate) fn figures(
     results: &Results<'_>,
+    answers: &[Answer],
     sampled: &[SampledCell<'_>],
     command: &str,
 ) -> Vec<Figure> {
-    let described = results.scenario.figures.iter().enumerate();
-    let drawn = |(index, figure): (usize, &scenario::Figure)| {
-        let plot = plot(results, sampled, figure)?;
+    let described = results.scenario.figures.iter().map(|figure| Drawn {
+        title: figure.title.clone(),
+        caption: figure.caption.clone(),
+        plot: plot(results, sampled, figure),
+    });
+    let all = match results.scenario.figures.as_slice() {
+        [] => usual(results, answers, sampled),
+        _ => described.collect(),
+    };
+    let figure = |(index, Drawn { title, caption, plot }): (usize, Drawn)| {
+        let plot = plot?;
         let seeds = match plot {
             Plot::TimeSeries(_) => 1,
             _ => u64::from(results.scenario.seeds),
@@ -30,13 +41,13 @@ pub(crate) fn figures(
         let first_seed = results.scenario.first_seed;
         Some(Figure {
             id: format!("figure-{}", index + 1),
-            title: figure.title.clone(),
-            caption: figure.caption.clone(),
+            title,
+            caption,
             provenance: Provenance { first_seed, seeds, command: command.into() },
             plot,
         })
     };
-    described.filter_map(drawn).collect()
+    all.into_iter().enumerate().filter_map(figure).collect()
 }
 
 fn plot(
@@ -197,7 +208,7 @@ fn quantity_words(quantity: Quantity, is_quotient: bool) -> String {
     format!("{name} {}{ratio}", quantity.statistic.name())
 }
 
-fn cdf(
+pub(super) fn cdf(
     results: &Results<'_>,
     of: &Selection,
     metric: Metric,
@@ -294,7 +305,7 @@ fn add_published(
     }
 }
 
-fn bars(
+pub(super) fn bars(
     results: &Results<'_>,
     of: &Selection,
     metric: Metric,

@@ -1,6 +1,7 @@
 //! From runs to answers: metrics, thresholds, comparisons with what was published, figures.
 
 mod answers;
+mod comparisons;
 mod document;
 mod estimate;
 mod figures;
@@ -12,6 +13,7 @@ mod tables;
 mod tests;
 mod time_series;
 mod units;
+mod usual_figures;
 
 pub(crate) use document::{SampledCell, document};
 pub(crate) use outcome::outcome;

@@ -77,14 +77,23 @@ fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) 
     flows.map(trace).filter(|trace| !trace.points.is_empty()).collect()
 }
 
-/// Payload delivered from one instant to the next, in Mbit/s.
+/// Payload delivered over spans of at least a hundredth of the run, in Mbit/s: from one instant to the
+/// next a paced flow and one that sends in bursts would look alike only by chance.
 fn throughput(points: &[&SeriesPoint]) -> Vec<(f64, f64)> {
+    let length =
+        points.last().map_or(0, |last| last.time_ns) - points.first().map_or(0, |p| p.time_ns);
+    let mut edges: Vec<&SeriesPoint> = Vec::new();
+    for point in points {
+        if edges.last().is_none_or(|last| point.time_ns - last.time_ns >= length / 100) {
+            edges.push(point);
+        }
+    }
     let rate = |pair: &[&SeriesPoint]| {
         let bytes = pair[1].delivered_bytes - pair[0].delivered_bytes;
         let nanos = pair[1].time_ns - pair[0].time_ns;
         (nanos > 0).then(|| (seconds(pair[1].time_ns), bytes as f64 * 8e3 / nanos as f64))
     };
-    points.windows(2).filter_map(rate).collect()
+    edges.windows(2).filter_map(rate).collect()
 }
 
 fn seconds(nanos: u64) -> f64 {

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::answer::Answer;
 use super::figure::Figure;
 
 /// The outcome of running one scenario over all points of its matrix and all its seeds.
@@ -29,6 +30,9 @@ pub struct LabDocument {
     pub scenario: String,
     /// What the lower and upper ends of estimates are: `95 % bootstrap intervals over seeds`.
     pub intervals: String,
+    /// Which controller serves each population better, by how much, and at what price.
+    #[serde(default)]
+    pub answers: Vec<Answer>,
     /// What the scenario demands of its results, and whether it got it.
     pub thresholds: Vec<Threshold>,
     /// What the cells differ in; empty where there is a single cell.

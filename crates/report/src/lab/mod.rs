@@ -1,5 +1,6 @@
 //! Laboratory runs: the result document, and the page, the text and the CSV made of it.
 
+mod answer;
 mod check;
 mod csv;
 mod document;
@@ -11,7 +12,9 @@ mod suite;
 mod table;
 #[cfg(test)]
 mod tests;
+mod verdict;
 
+pub use answer::{Answer, AnswerKind, Payer, Price, Transfers};
 pub use csv::lab_csv;
 pub use document::{
     Cell, ClassResult, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis, Metric, Published,

@@ -3,6 +3,7 @@
 use super::document::{LabDocument, Published, Threshold};
 use super::results::{Results, quantity};
 use super::suite::{SuiteDocument, failed, score, who_failed};
+use super::verdict::verdicts;
 use crate::table::{Align, Column, Style, Table, printable, push_line, width, wrap};
 use crate::words;
 
@@ -11,8 +12,8 @@ const WIDTH: usize = 100;
 /// Thresholds that are met, and not open, are listed if there are no more of them.
 const MET_LISTED: usize = 20;
 
-/// The thresholds, failed ones first; the results, in as many tables as the width asks for; and how
-/// they compare with what was published.
+/// The answers; the thresholds, failed ones first; the results, in as many tables as the width asks
+/// for; and how they compare with what was published.
 pub fn lab_table(document: &LabDocument, style: Style) -> String {
     let mut out = String::new();
     for doubt in &document.doubts {
@@ -20,8 +21,11 @@ pub fn lab_table(document: &LabDocument, style: Style) -> String {
             push_line(&mut out, &style.bold(&line));
         }
     }
-    out.push_str(&thresholds(document, style));
-    push_line(&mut out, "");
+    push_answers(&mut out, document, style);
+    if !document.thresholds.is_empty() {
+        out.push_str(&thresholds(document, style));
+        push_line(&mut out, "");
+    }
     let seeds = words::counted(document.seeds, "seed");
     let title = format!("{}: {seeds} from {}", document.title, document.first_seed);
     for line in wrap(&printable(&title), WIDTH) {
@@ -33,6 +37,20 @@ pub fn lab_table(document: &LabDocument, style: Style) -> String {
     }
     push_published(&mut out, document.published.iter(), style);
     out
+}
+
+/// The answers, population by population.
+pub(super) fn push_answers(out: &mut String, document: &LabDocument, style: Style) {
+    let verdicts = verdicts(document);
+    for verdict in &verdicts {
+        if verdicts.len() > 1 {
+            push_line(out, &style.dim(&printable(verdict.class)));
+        }
+        for line in verdict.lines.iter().flat_map(|line| wrap(&printable(line), WIDTH)) {
+            push_line(out, &style.bold(&line));
+        }
+        push_line(out, "");
+    }
 }
 
 fn push_published<'a>(
@@ -80,7 +98,6 @@ pub fn suite_table(document: &SuiteDocument, style: Style) -> String {
 pub(super) fn verdict(thresholds: &[Threshold]) -> String {
     let failed = thresholds.iter().filter(|threshold| !threshold.passed).count();
     let verdict = match (failed, thresholds.len()) {
-        (_, 0) => "No thresholds are set.".to_owned(),
         (0, 1) => "The threshold is met.".to_owned(),
         (0, n) => format!("All {n} thresholds are met."),
         (failed, n) => format!("{failed} of {} failed.", words::counted(n as u64, "threshold")),
@@ -106,9 +123,6 @@ pub(super) fn measured(threshold: &Threshold) -> String {
 fn thresholds(document: &LabDocument, style: Style) -> String {
     let mut out = String::new();
     push_line(&mut out, &style.bold(&verdict(&document.thresholds)));
-    if document.thresholds.is_empty() {
-        return out;
-    }
     let mut ordered: Vec<&Threshold> = document.thresholds.iter().collect();
     ordered.sort_by_key(|threshold| threshold.passed);
     let is_settled = |threshold: &&Threshold| threshold.passed && !threshold.is_open();

@@ -65,7 +65,7 @@ fn field_names_are_the_contract() {
     };
     assert_eq!(
         names(&value),
-        "about assumptions axes cells command doubts engine figures files first_seed intervals name \
+        "about answers assumptions axes cells command doubts engine figures files first_seed intervals name \
          published scenario schema seeds thresholds title version"
     );
     let class = &value["cells"][0]["classes"][0];
@@ -90,9 +90,9 @@ fn skips_fields_of_later_versions_and_refuses_other_schemas() {
     let text = sample().to_json();
     let later = text.replacen("\"seeds\"", "\"later\": [1],\n  \"seeds\"", 1);
     assert_eq!(LabDocument::from_json(&later).unwrap(), sample());
-    let other = text.replace("uncork.lab/1", "uncork.compare/1");
+    let other = text.replace("uncork.lab/2", "uncork.lab/1");
     let error = LabDocument::from_json(&other).unwrap_err();
-    let expected = "schema is \"uncork.compare/1\", expected \"uncork.lab/1\"";
+    let expected = "schema is \"uncork.lab/1\", expected \"uncork.lab/2\"";
     assert_eq!(error.to_string(), expected);
 }
 

@@ -3,6 +3,7 @@
 
 mod drawing;
 mod figures;
+mod glossary;
 mod numbers;
 mod suite;
 mod tables;
@@ -13,6 +14,7 @@ mod zoom;
 pub use suite::suite_html;
 
 use super::document::{LabDocument, LabEngine};
+use super::verdict::{Verdict, verdicts};
 use crate::escape::escape;
 use crate::number::thousands;
 use crate::{page, svg, words};
@@ -27,11 +29,13 @@ pub fn lab_html(document: &LabDocument) -> String {
     let body = [
         header(&document.name, &document.title, &document.about),
         doubts(document),
+        answers(document),
         tables::thresholds(document, ""),
         setting(document),
-        tables::published(document, ""),
-        tables::results(document),
         figures.section(document),
+        tables::results(document),
+        glossary::section(document),
+        tables::published(document, ""),
         assumptions(document, ""),
         file("scenario", "The scenario as it was run (TOML)", &document.scenario),
         files(document),
@@ -101,7 +105,6 @@ fn paragraphs(text: &str) -> String {
     texts.map(paragraph).collect()
 }
 
-/// The matrix and the runs, as terms with their values.
 /// Why the results may be doubted, before anything else is said of them.
 fn doubts(document: &LabDocument) -> String {
     let doubt = |doubt: &String| {
@@ -110,6 +113,26 @@ fn doubts(document: &LabDocument) -> String {
     document.doubts.iter().map(doubt).collect()
 }
 
+/// The answers, population by population.
+fn answers(document: &LabDocument) -> String {
+    let verdicts = verdicts(document);
+    let several = verdicts.len() > 1;
+    let of_one = |verdict: &Verdict<'_>| {
+        let heading =
+            if several { format!("<h3>{}</h3>\n", escape(verdict.class)) } else { String::new() };
+        let lines = verdict.lines.iter().map(|line| format!("<p>{}</p>\n", escape(line)));
+        heading + &lines.collect::<String>()
+    };
+    if verdicts.is_empty() {
+        return String::new();
+    }
+    let answers: String = verdicts.iter().map(of_one).collect();
+    format!(
+        "<section id=\"answers\" class=\"verdict\" aria-label=\"Answers\">\n{answers}</section>\n"
+    )
+}
+
+/// The matrix and the runs, as terms with their values.
 fn setting(document: &LabDocument) -> String {
     let last = document.first_seed.saturating_add(document.seeds.saturating_sub(1));
     let runs = match document.seeds {

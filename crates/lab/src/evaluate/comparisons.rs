@@ -1,0 +1,356 @@
+//! Which controller serves each population better, cell by cell.
+
+use uncork_report::lab::{Answer, AnswerKind, Estimate, Payer, Price, Transfers};
+
+use super::results::Results;
+use crate::scenario::{Axis, Carries, Class, Metric, Quantity, Selection, Statistic};
+
+/// Ratios this close to 1 make no difference to anybody.
+const ALIKE: f64 = 0.01;
+/// A price is worth a word from these differences on, if it is also this many times the other's.
+const PRICE_RATIO: f64 = 1.2;
+const PRICE_RETRANSMITTED: f64 = 0.001;
+const PRICE_QUEUE_S: f64 = 0.002;
+/// A difference of Jain's index that is worth a word.
+const PRICE_JAIN: f64 = 0.05;
+/// A change of what others get that is worth a word, if the seeds leave no doubt about it.
+const PRICE_OTHERS: f64 = 0.05;
+
+/// What each population gets with each choice of controllers, beside the first choice.
+pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
+    let pairs = pairs(results);
+    pairs
+        .iter()
+        .flat_map(|pair| pair.cares().into_iter().map(|q| pair.answer(results, q)))
+        .collect()
+}
+
+/// A population with one choice, and with the baseline.
+struct Pair<'a> {
+    class: &'a Class,
+    place: String,
+    /// Classes that have the choice, if the population is none of them.
+    of: String,
+    choice: Side,
+    baseline: Side,
+}
+
+struct Side {
+    name: String,
+    cell: usize,
+    flows: Selection,
+}
+
+fn pairs<'a>(results: &Results<'a>) -> Vec<Pair<'a>> {
+    let scenario = results.scenario;
+    let axes = scenario.axes.iter().enumerate();
+    let mut pairs: Vec<Pair<'a>> = axes
+        .filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)))
+        .flat_map(|(nth, axis, classes)| along(results, (nth, axis), &classes))
+        .collect();
+    pairs.extend((0..scenario.cells.len()).flat_map(|cell| within(results, cell)));
+    pairs
+}
+
+/// The classes whose controllers `axis` chooses; `None` if it varies anything but their number beside.
+pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
+    let mut classes = Vec::new();
+    for key in axis.key.split(',') {
+        let (class, place) = key.trim().strip_prefix("flow.")?.rsplit_once('.')?;
+        match place {
+            "cc" => classes.push(class.trim_matches('"').to_owned()),
+            "count" => {}
+            _ => return None,
+        }
+    }
+    (!classes.is_empty()).then_some(classes)
+}
+
+/// Cells that differ in an axis that chooses controllers, each beside that with its first value.
+fn along<'a>(
+    results: &Results<'a>,
+    (nth, axis): (usize, &Axis),
+    chosen: &[String],
+) -> Vec<Pair<'a>> {
+    let cells = &results.scenario.cells;
+    let mut pairs = Vec::new();
+    for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.point[nth] > 0) {
+        let mut point = cell.point.clone();
+        point[nth] = 0;
+        let Some(base) = cells.iter().position(|cell| cell.point == point) else { continue };
+        let fixed = Selection { at: vec![(nth, cell.point[nth])], ..Selection::default() };
+        for class in cell.classes.iter().filter(|class| !class.background) {
+            let of = if chosen.contains(&class.name) { String::new() } else { chosen.join(", ") };
+            let side = |value: usize, cell| Side {
+                name: axis.values[value].clone(),
+                cell,
+                flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
+            };
+            let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
+            pairs.push(Pair { class, place: results.label(at, &fixed, ""), of, choice, baseline });
+        }
+    }
+    pairs
+}
+
+/// Controllers within a class, each beside the first.
+fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
+    let mut pairs = Vec::new();
+    for class in results.scenario.cells[cell].classes.iter().filter(|class| !class.background) {
+        let side = |cc: &String| Side {
+            name: cc.clone(),
+            cell,
+            flows: Selection {
+                class: Some(class.name.clone()),
+                cc: Some(cc.clone()),
+                ..Selection::default()
+            },
+        };
+        let Some((first, others)) = class.ccs.split_first() else { continue };
+        for cc in others {
+            let place = results.label(cell, &Selection::default(), "");
+            let (choice, baseline) = (side(cc), side(first));
+            pairs.push(Pair { class, place, of: String::new(), choice, baseline });
+        }
+    }
+    pairs
+}
+
+/// What a class cares for.
+fn cares(class: &Class) -> Vec<Quantity> {
+    let of = |metric, statistic| Quantity { metric, statistic };
+    match class.carries {
+        Carries::Audio | Carries::Video | Carries::RecordedAudio => vec![
+            of(Metric::PlaybackLatency, Statistic::Quantile(0.9)),
+            of(Metric::Stutters, Statistic::Mean),
+        ],
+        Carries::Streams => vec![of(Metric::Goodput, Statistic::Sum)],
+        Carries::Objects | Carries::Commands | Carries::RecordedObjects => {
+            vec![of(Metric::Completion, Statistic::Quantile(0.5))]
+        }
+    }
+}
+
+/// What a class may pay with.
+fn costs(class: &Class) -> Vec<Quantity> {
+    let all = [
+        Quantity { metric: Metric::Retransmitted, statistic: Statistic::Mean },
+        Quantity { metric: Metric::QueueDelay, statistic: Statistic::Quantile(0.95) },
+        Quantity { metric: Metric::Jain, statistic: Statistic::Mean },
+    ];
+    all.into_iter().filter(|quantity| class.has(quantity.metric)).collect()
+}
+
+fn is_less_better(metric: Metric) -> bool {
+    !matches!(metric, Metric::Goodput | Metric::Jain)
+}
+
+impl Pair<'_> {
+    fn cares(&self) -> Vec<Quantity> {
+        cares(self.class)
+    }
+
+    fn answer(&self, results: &Results<'_>, quantity: Quantity) -> Answer {
+        let (unit, scale) = quantity.unit(false);
+        let [value, baseline_value] =
+            [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
+        let ratio = ratio(results, quantity, &self.choice, &self.baseline);
+        let less_is_better = is_less_better(quantity.metric);
+        Answer {
+            class: self.class.name.clone(),
+            cell: self.choice.cell,
+            place: self.place.clone(),
+            choice: self.choice.name.clone(),
+            baseline: self.baseline.name.clone(),
+            of: self.of.clone(),
+            metric: quantity.name(),
+            unit: unit.into(),
+            less_is_better,
+            value: value.map(|value| value * scale),
+            baseline_value: baseline_value.map(|value| value * scale),
+            ratio,
+            kind: match ratio {
+                Some(ratio) => kind(&ratio, less_is_better),
+                None => kind_of_absent((value, baseline_value), less_is_better),
+            },
+            transfers: self.choice.transfers(results),
+            baseline_transfers: self.baseline.transfers(results),
+            prices: self.prices(results),
+        }
+    }
+
+    fn prices(&self, results: &Results<'_>) -> Vec<Price> {
+        let own = costs(self.class).into_iter().filter_map(|cost| self.own_price(results, cost));
+        own.chain(self.others(results)).collect()
+    }
+
+    fn own_price(&self, results: &Results<'_>, quantity: Quantity) -> Option<Price> {
+        let value = self.choice.value(results, quantity)?;
+        let baseline = self.baseline.value(results, quantity)?;
+        let is_paid = |paid: f64, than: f64| match quantity.metric {
+            Metric::Jain => than - paid >= PRICE_JAIN,
+            Metric::Retransmitted => paid - than > PRICE_RETRANSMITTED && paid > than * PRICE_RATIO,
+            _ => paid - than > PRICE_QUEUE_S && paid > than * PRICE_RATIO,
+        };
+        let payer = if is_paid(value, baseline) {
+            Some(Payer::Choice)
+        } else {
+            is_paid(baseline, value).then_some(Payer::Baseline)
+        };
+        Some(price("", quantity, (value, baseline), payer))
+    }
+
+    /// What the classes get that share links with this one.
+    fn others(&self, results: &Results<'_>) -> Vec<Price> {
+        if self.choice.cell == self.baseline.cell || !self.of.is_empty() {
+            return Vec::new();
+        }
+        let cell = &results.scenario.cells[self.choice.cell];
+        let plans = || cell.classes.iter().zip(&cell.plan.flows);
+        let Some((_, own)) = plans().find(|(class, _)| class.name == self.class.name) else {
+            return Vec::new();
+        };
+        let met = plans()
+            .filter(|(class, plan)| class.name != self.class.name && cell.plan.meet(own, plan));
+        let priced = met.flat_map(|(class, _)| {
+            cares(class).into_iter().filter_map(|quantity| self.other(results, class, quantity))
+        });
+        priced.collect()
+    }
+
+    fn other(&self, results: &Results<'_>, class: &Class, quantity: Quantity) -> Option<Price> {
+        let side = |cell| Side {
+            name: String::new(),
+            cell,
+            flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
+        };
+        let (choice, baseline) = (side(self.choice.cell), side(self.baseline.cell));
+        let values = (choice.value(results, quantity)?, baseline.value(results, quantity)?);
+        let less_is_better = is_less_better(quantity.metric);
+        let ratio = ratio(results, quantity, &choice, &baseline);
+        let told = ratio.filter(|ratio| (ratio.value - 1.0).abs() >= PRICE_OTHERS);
+        let payer = told.and_then(|ratio| match kind(&ratio, less_is_better) {
+            AnswerKind::Worse => Some(Payer::Choice),
+            AnswerKind::Better => Some(Payer::Baseline),
+            _ => None,
+        });
+        Some(price(&class.name, quantity, values, payer))
+    }
+}
+
+impl Side {
+    fn value(&self, results: &Results<'_>, quantity: Quantity) -> Option<f64> {
+        let estimate = results.estimate(&[self.cell], &self.flows, quantity, None)?;
+        Some(estimate.value)
+    }
+
+    fn transfers(&self, results: &Results<'_>) -> Transfers {
+        let Selection { class, cc, .. } = &self.flows;
+        let flows = results.of_cell(self.cell).iter().flat_map(|run| &run.flows).filter(|flow| {
+            class.as_ref().is_none_or(|class| flow.group == *class)
+                && cc.as_ref().is_none_or(|cc| flow.cc == *cc)
+        });
+        flows.filter(|flow| flow.size_bytes.is_some()).fold(Transfers::default(), |sum, flow| {
+            let finished = u64::from(flow.completion_ns.is_some());
+            Transfers { all: sum.all + 1, finished: sum.finished + finished }
+        })
+    }
+}
+
+fn ratio(
+    results: &Results<'_>,
+    quantity: Quantity,
+    choice: &Side,
+    baseline: &Side,
+) -> Option<Estimate> {
+    let at = &results.scenario.cells[baseline.cell].point;
+    let over = Selection { at: at.iter().copied().enumerate().collect(), ..baseline.flows.clone() };
+    results.estimate(&[choice.cell], &choice.flows, quantity, Some(&over))
+}
+
+fn price(
+    class: &str,
+    quantity: Quantity,
+    (value, baseline): (f64, f64),
+    payer: Option<Payer>,
+) -> Price {
+    let (unit, scale) = quantity.unit(false);
+    Price {
+        class: class.to_owned(),
+        metric: quantity.name(),
+        unit: unit.into(),
+        less_is_better: is_less_better(quantity.metric),
+        value: value * scale,
+        baseline_value: baseline * scale,
+        payer,
+    }
+}
+
+/// What a ratio to the baseline means.
+fn kind(ratio: &Estimate, less_is_better: bool) -> AnswerKind {
+    let is_near = |value: f64| (value - 1.0).abs() < ALIKE;
+    let (low, high) = (ratio.low.unwrap_or(ratio.value), ratio.high.unwrap_or(ratio.value));
+    let has_one = low <= 1.0 && 1.0 <= high;
+    match (ratio.value < 1.0) == less_is_better {
+        _ if is_near(low) && is_near(high) => AnswerKind::Alike,
+        _ if has_one => AnswerKind::Open,
+        _ if is_near(ratio.value) => AnswerKind::Alike,
+        true => AnswerKind::Better,
+        false => AnswerKind::Worse,
+    }
+}
+
+/// What it means that one of the values is missing: of times that most transfers did not come to an end.
+fn kind_of_absent(values: (Option<f64>, Option<f64>), less_is_better: bool) -> AnswerKind {
+    match values {
+        (Some(_), None) if less_is_better => AnswerKind::Better,
+        (None, Some(_)) if less_is_better => AnswerKind::Worse,
+        _ => AnswerKind::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(value: f64, interval: Option<(f64, f64)>) -> Estimate {
+        let (low, high) = interval.unzip();
+        Estimate { value, low, high, n: 10 }
+    }
+
+    #[test]
+    fn a_ratio_is_better_worse_alike_or_open() {
+        for (value, interval, less, expected) in [
+            (0.5, Some((0.4, 0.6)), true, AnswerKind::Better),
+            (0.5, Some((0.4, 0.6)), false, AnswerKind::Worse),
+            (1.4, None, true, AnswerKind::Worse),
+            (0.99, Some((0.985, 0.998)), true, AnswerKind::Better),
+            (0.995, Some((0.985, 0.998)), true, AnswerKind::Alike),
+            (1.0, Some((0.995, 1.004)), true, AnswerKind::Alike),
+            (1.0, Some((0.9, 1.2)), true, AnswerKind::Open),
+            (1.3, Some((0.9, 1.6)), false, AnswerKind::Open),
+            (1.0, None, true, AnswerKind::Alike),
+        ] {
+            assert_eq!(kind(&estimate(value, interval), less), expected, "{value} {interval:?}");
+        }
+        assert_eq!(kind_of_absent((Some(1.0), None), true), AnswerKind::Better);
+        assert_eq!(kind_of_absent((None, Some(1.0)), true), AnswerKind::Worse);
+        assert_eq!(kind_of_absent((None, None), true), AnswerKind::Unknown);
+    }
+
+    #[test]
+    fn axes_of_controllers_vary_nothing_else_but_counts() {
+        let axis = |key: &str| Axis {
+            key: key.into(),
+            name: String::new(),
+            values: Vec::new(),
+            written: Vec::new(),
+        };
+        let named = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(chosen(&axis("flow.main.cc")), named(&["main"]));
+        assert_eq!(chosen(&axis("flow.a.cc, flow.b.cc,flow.a.count")), named(&["a", "b"]));
+        for key in ["path.loss", "flow.a.count", "flow.a.cc,path.rtt", "flow.a.cc,flow.a.start"] {
+            assert_eq!(chosen(&axis(key)), None, "{key}");
+        }
+    }
+}

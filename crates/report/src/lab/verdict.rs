@@ -1,0 +1,429 @@
+//! Answers in words that a person decides by, shared by the terminal and the page.
+
+use super::answer::{Answer, AnswerKind, Payer, Price};
+use super::document::{Estimate, LabDocument};
+use crate::number::short;
+use crate::words;
+
+/// A population of more cells than these gets a summary in place of a sentence for each.
+const SENTENCES: usize = 3;
+
+/// What is said of one population.
+pub(super) struct Verdict<'a> {
+    /// The class.
+    pub(super) class: &'a str,
+    /// Sentences.
+    pub(super) lines: Vec<String>,
+}
+
+/// What is said of each population, in the order of the document.
+pub(super) fn verdicts(document: &LabDocument) -> Vec<Verdict<'_>> {
+    let mut verdicts: Vec<Verdict<'_>> = Vec::new();
+    for group in groups(&document.answers) {
+        let lines = if group.len() > SENTENCES {
+            vec![summary(&group)]
+        } else {
+            group.iter().map(|answer| placed(answer, document.seeds)).collect()
+        };
+        let class = group[0].class.as_str();
+        match verdicts.iter_mut().find(|verdict| verdict.class == class) {
+            Some(verdict) => verdict.lines.extend(lines),
+            None => verdicts.push(Verdict { class, lines }),
+        }
+    }
+    verdicts
+}
+
+/// Answers to the same question in different cells.
+pub(super) fn groups(answers: &[Answer]) -> Vec<Vec<&Answer>> {
+    fn question(answer: &Answer) -> [&String; 5] {
+        [&answer.class, &answer.of, &answer.metric, &answer.choice, &answer.baseline]
+    }
+    let mut groups: Vec<Vec<&Answer>> = Vec::new();
+    for answer in answers {
+        match groups.iter_mut().find(|group| question(group[0]) == question(answer)) {
+            Some(group) => group.push(answer),
+            None => groups.push(vec![answer]),
+        }
+    }
+    groups
+}
+
+/// A sentence with the cell that it is about.
+fn placed(answer: &Answer, seeds: u64) -> String {
+    match answer.place.as_str() {
+        "" => sentence(answer, seeds),
+        place => format!("{place}: {}", sentence(answer, seeds)),
+    }
+}
+
+/// One answer: `bbr1 is 5.9 times as fast as cubic (95 % CI 5.6 to 6.5, 10 seeds), but retransmits 3.3 %
+/// against 1.0 %.`
+pub(super) fn sentence(answer: &Answer, seeds: u64) -> String {
+    let subject = match answer.of.as_str() {
+        "" => answer.choice.clone(),
+        of => format!("{} (with {} for {of})", answer.class, answer.choice),
+    };
+    let baseline = match answer.of.as_str() {
+        "" => answer.baseline.clone(),
+        _ => format!("with {}", answer.baseline),
+    };
+    let lacks = unfinished(answer);
+    let statement = match (answer.kind, &answer.ratio, lacks) {
+        (_, None, Some(counts)) => format!("{subject} {counts}"),
+        (AnswerKind::Unknown, ..) | (_, None, None) => {
+            format!("{subject} and {baseline} cannot be compared: nothing was measured")
+        }
+        (_, Some(ratio), lacks) => {
+            let statement = compared(answer, ratio, (&subject, &baseline), seeds);
+            lacks.map_or(statement.clone(), |counts| format!("{statement}, and {counts}"))
+        }
+    };
+    statement + &prices(answer) + "."
+}
+
+/// `finishes 3 of 10 transfers, cubic 10 of 10`, if any did not finish.
+fn unfinished(answer: &Answer) -> Option<String> {
+    let (own, other) = (answer.transfers, answer.baseline_transfers);
+    let is_lacking = own.finished < own.all || other.finished < other.all;
+    is_lacking.then(|| {
+        format!(
+            "finishes {} of {} transfers, {} {} of {}",
+            own.finished, own.all, answer.baseline, other.finished, other.all
+        )
+    })
+}
+
+fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) -> String {
+    let (subject, baseline) = names;
+    let evidence = evidence(ratio, seeds);
+    match answer.kind {
+        AnswerKind::Open => format!(
+            "{subject} and {baseline} do not differ by more than chance: ratio of {} {} ({evidence})",
+            spelled(&answer.metric),
+            decimal(ratio.value)
+        ),
+        AnswerKind::Alike => {
+            let seeds = words::counted(seeds, "seed");
+            format!("{subject} {} {baseline}, within 1 % ({seeds})", equal(answer))
+        }
+        _ => difference(answer, ratio, names, seeds),
+    }
+}
+
+/// `bbr1 delivers 31 % less than cubic (95 % CI 29 to 33 %, 10 seeds)`.
+fn difference(
+    answer: &Answer,
+    ratio: &Estimate,
+    (subject, baseline): (&str, &str),
+    seeds: u64,
+) -> String {
+    let (Comparison { verb, what, than }, read) = comparison(answer, ratio.value);
+    let interval = ratio.low.zip(ratio.high).map(|(low, high)| {
+        let (one, two) = (read.of(low), read.of(high));
+        read.interval(one.min(two), one.max(two))
+    });
+    let evidence = match interval {
+        Some(interval) if interval.is_empty() => format!("all {seeds} seeds agree"),
+        Some(interval) => format!("95 % CI {interval}, {}", words::counted(seeds, "seed")),
+        None => too_few(seeds),
+    };
+    let value = read.print(read.of(ratio.value));
+    format!("{subject} {verb} {value} {what} {than} {baseline} ({evidence})")
+}
+
+/// How a difference is put: `is` 5.9 `times as fast` `as`.
+struct Comparison {
+    verb: &'static str,
+    what: &'static str,
+    than: &'static str,
+}
+
+/// What is read off a ratio.
+#[derive(Clone, Copy)]
+enum Reading {
+    /// How many times.
+    Times,
+    /// The same of its inverse.
+    InverseTimes,
+    /// By how many percent it is more, or less.
+    Percent,
+}
+
+impl Reading {
+    fn of(self, ratio: f64) -> f64 {
+        match self {
+            Self::Times => ratio,
+            Self::InverseTimes => 1.0 / ratio,
+            Self::Percent => (ratio - 1.0).abs() * 100.0,
+        }
+    }
+
+    fn print(self, value: f64) -> String {
+        match self {
+            Self::Percent => percent(value),
+            _ => decimal(value),
+        }
+    }
+
+    /// `5.6 to 6.5`, or nothing where both ends are the same.
+    fn interval(self, low: f64, high: f64) -> String {
+        let number = |value: f64| match self {
+            Self::Percent => percent(value).trim_end_matches(" %").to_owned(),
+            _ => decimal(value),
+        };
+        let unit = if matches!(self, Self::Percent) { " %" } else { "" };
+        if (high - low).abs() < 1e-9 {
+            return String::new();
+        }
+        match (number(low), number(high)) {
+            (low, high) if low == high => format!("{low}{unit}"),
+            (low, high) => format!("{low} to {high}{unit}"),
+        }
+    }
+}
+
+fn comparison(answer: &Answer, ratio: f64) -> (Comparison, Reading) {
+    let of = |verb, what, than, read| (Comparison { verb, what, than }, read);
+    match (Kind::of(&answer.metric), ratio) {
+        (Kind::Time, r) if r <= 0.5 => of("is", "times as fast", "as", Reading::InverseTimes),
+        (Kind::Time, r) if r < 1.0 => of("takes", "less time", "than", Reading::Percent),
+        (Kind::Time, r) if r < 2.0 => of("takes", "longer", "than", Reading::Percent),
+        (Kind::Time, _) => of("takes", "times as long", "as", Reading::Times),
+        (Kind::Start, r) if r < 1.0 => of("starts to play", "sooner", "than", Reading::Percent),
+        (Kind::Start, r) if r < 2.0 => of("starts to play", "later", "than", Reading::Percent),
+        (Kind::Start, _) => of("takes", "times as long to start", "as", Reading::Times),
+        (Kind::Stutters, r) if r < 1.0 => of("stutters", "less", "than", Reading::Percent),
+        (Kind::Stutters, r) if r < 2.0 => of("stutters", "more", "than", Reading::Percent),
+        (Kind::Stutters, _) => of("stutters", "times as often", "as", Reading::Times),
+        (Kind::Rate, r) if r < 1.0 => of("delivers", "less", "than", Reading::Percent),
+        (Kind::Rate, r) if r < 2.0 => of("delivers", "more", "than", Reading::Percent),
+        (Kind::Rate, _) => of("delivers", "times as much", "as", Reading::Times),
+    }
+}
+
+/// What a population cares for, as far as words go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Time,
+    Start,
+    Stutters,
+    Rate,
+}
+
+impl Kind {
+    fn of(metric: &str) -> Self {
+        match metric {
+            metric if metric.starts_with("playback_latency") => Self::Start,
+            metric if metric.starts_with("stutters") => Self::Stutters,
+            metric if metric.starts_with("goodput") => Self::Rate,
+            _ => Self::Time,
+        }
+    }
+}
+
+fn equal(answer: &Answer) -> &'static str {
+    match Kind::of(&answer.metric) {
+        Kind::Time => "takes as long as",
+        Kind::Start => "starts to play as soon as",
+        Kind::Stutters => "stutters as often as",
+        Kind::Rate => "delivers as much as",
+    }
+}
+
+/// `95 % CI 0.95 to 1.02, 10 seeds`
+fn evidence(ratio: &Estimate, seeds: u64) -> String {
+    match ratio.low.zip(ratio.high) {
+        Some((low, high)) => format!(
+            "95 % CI {}, {}",
+            Reading::Times.interval(low, high),
+            words::counted(seeds, "seed")
+        ),
+        None => too_few(seeds),
+    }
+}
+
+fn too_few(seeds: u64) -> String {
+    match seeds {
+        1 => "1 seed: no interval".to_owned(),
+        n => format!("{n} seeds: too few for an interval"),
+    }
+}
+
+/// What the choice pays, then what the baseline pays.
+fn prices(answer: &Answer) -> String {
+    let paid = |payer: Payer| {
+        let prices = answer.prices.iter().filter(|price| price.payer == Some(payer));
+        prices.map(|price| clause(price, payer)).collect::<Vec<_>>()
+    };
+    let but = if answer.kind == AnswerKind::Better { "but" } else { "and" };
+    let who = if answer.of.is_empty() { "" } else { &answer.choice };
+    let own = match paid(Payer::Choice).as_slice() {
+        [] => String::new(),
+        clauses if who.is_empty() => format!(", {but} {}", words::list(clauses)),
+        clauses => format!("; {who} {}", words::list(clauses)),
+    };
+    match paid(Payer::Baseline).as_slice() {
+        [] => own,
+        clauses => format!("{own}; {} {}", answer.baseline, words::list(clauses)),
+    }
+}
+
+/// `retransmits 11 % against 0.50 %`
+fn clause(price: &Price, payer: Payer) -> String {
+    let (paid, than) = match payer {
+        Payer::Choice => (price.value, price.baseline_value),
+        Payer::Baseline => (price.baseline_value, price.value),
+    };
+    if !price.class.is_empty() {
+        return harm(price, paid / than);
+    }
+    let (paid, than) = (amount(paid, &price.unit), amount(than, &price.unit));
+    match price.metric.as_str() {
+        "retransmitted_mean" => format!("retransmits {paid} against {than}"),
+        "queue_delay_p95" => format!("queues {paid} at p95 against {than}"),
+        _ => format!("shares less evenly: Jain {paid} against {than}"),
+    }
+}
+
+/// What another class suffers: `leaves far 40 % less`.
+fn harm(price: &Price, ratio: f64) -> String {
+    let class = &price.class;
+    match (price.less_is_better, ratio) {
+        (true, r) if r < 2.0 => format!("makes {class} take {} longer", percent(100.0 * (r - 1.0))),
+        (true, r) => format!("makes {class} take {} times as long", decimal(r)),
+        (false, r) => format!("leaves {class} {} less", percent(100.0 * (1.0 - r))),
+    }
+}
+
+/// Many cells in one sentence: `bbr3 is faster than cubic in 12 of 15 cells, 1.2 to 6.0 times; no
+/// difference in 3.`
+fn summary(group: &[&Answer]) -> String {
+    let first = group[0];
+    let [better, worse] = match Kind::of(&first.metric) {
+        Kind::Time => ["is faster", "slower"],
+        Kind::Start => ["starts to play sooner", "later"],
+        Kind::Stutters => ["stutters less", "more"],
+        Kind::Rate => ["delivers more", "less"],
+    };
+    let all = group.len();
+    let count = |kind: AnswerKind| group.iter().filter(|answer| answer.kind == kind).count();
+    let subject = match first.of.as_str() {
+        "" => first.choice.clone(),
+        of => format!("{} with {} for {of}", first.class, first.choice),
+    };
+    let mut parts = vec![format!(
+        "{subject} {better} than {}{} in {} of {all} cells{}",
+        if first.of.is_empty() { "" } else { "with " },
+        first.baseline,
+        count(AnswerKind::Better),
+        range(group, AnswerKind::Better)
+    )];
+    let worse =
+        format!("{worse} in {}{}", count(AnswerKind::Worse), range(group, AnswerKind::Worse));
+    parts.extend((count(AnswerKind::Worse) > 0).then_some(worse));
+    let same = count(AnswerKind::Alike) + count(AnswerKind::Open);
+    parts.extend((same > 0).then(|| format!("no difference in {same}")));
+    let unknown = count(AnswerKind::Unknown);
+    parts.extend((unknown > 0).then(|| format!("nothing to compare in {unknown}")));
+    let line = parts.join("; ") + ".";
+    [Payer::Choice, Payer::Baseline]
+        .iter()
+        .fold(line, |line, payer| line + &paid_in_all(group, *payer))
+}
+
+/// `, 1.2 to 6.0 times`: how far apart the two are in the cells of a kind.
+fn range(group: &[&Answer], kind: AnswerKind) -> String {
+    let answers = group.iter().filter(|answer| answer.kind == kind);
+    let factors: Vec<f64> = answers
+        .filter_map(|answer| answer.ratio.map(|ratio| ratio.value))
+        .map(|ratio| if ratio < 1.0 { 1.0 / ratio } else { ratio })
+        .collect();
+    let low = factors.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = factors.iter().copied().fold(0.0, f64::max);
+    match (factors.is_empty(), decimal(low), decimal(high)) {
+        (true, ..) => String::new(),
+        (_, low, high) if low == high => format!(", {low} times"),
+        (_, low, high) => format!(", {low} to {high} times"),
+    }
+}
+
+/// ` bbr3 retransmits more in 9 cells, at most 11 % against 0.50 %.`
+fn paid_in_all(group: &[&Answer], payer: Payer) -> String {
+    let mut seen: Vec<(&str, &str)> = Vec::new();
+    let prices = || group.iter().flat_map(|answer| &answer.prices);
+    for price in prices().filter(|price| price.payer == Some(payer)) {
+        let key = (price.metric.as_str(), price.class.as_str());
+        if !seen.contains(&key) {
+            seen.push(key);
+        }
+    }
+    let clauses: Vec<String> = seen
+        .into_iter()
+        .map(|key| {
+            let own = prices().filter(|price| (price.metric.as_str(), price.class.as_str()) == key);
+            let own: Vec<&Price> = own.filter(|price| price.payer == Some(payer)).collect();
+            most(&own, payer)
+        })
+        .collect();
+    let who = match payer {
+        Payer::Choice => &group[0].choice,
+        Payer::Baseline => &group[0].baseline,
+    };
+    if clauses.is_empty() { String::new() } else { format!(" {who} {}.", words::list(&clauses)) }
+}
+
+/// A price in the cell where it is highest, and in how many cells it is paid.
+fn most(prices: &[&Price], payer: Payer) -> String {
+    let factor = |price: &Price| {
+        let ratio = (price.value / price.baseline_value).ln();
+        let sign = if price.less_is_better { 1.0 } else { -1.0 };
+        let payer = if payer == Payer::Choice { 1.0 } else { -1.0 };
+        ratio * sign * payer
+    };
+    let worst = prices.iter().max_by(|one, other| factor(one).total_cmp(&factor(other)));
+    let cells = words::counted(prices.len() as u64, "cell");
+    worst
+        .map_or_else(String::new, |price| format!("{} (at most, in {cells})", clause(price, payer)))
+}
+
+/// A price to two digits or so: `11 %`, `49 ms`, `0.51`.
+fn amount(value: f64, unit: &str) -> String {
+    match unit {
+        "s" => format!("{} ms", two(value * 1e3)),
+        "" => format!("{value:.2}"),
+        unit => format!("{} {unit}", two(value)),
+    }
+}
+
+fn two(value: f64) -> String {
+    match value {
+        _ if value < 0.005 => "0".to_owned(),
+        _ if value < 1.0 => format!("{value:.2}"),
+        _ if value < 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A ratio to two or three digits.
+pub(super) fn decimal(ratio: f64) -> String {
+    let decimals = match ratio {
+        _ if ratio < 2.0 => 2,
+        _ if ratio < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{ratio:.decimals$}")
+}
+
+fn percent(value: f64) -> String {
+    match value {
+        _ if value < 1.0 => format!("{value:.1} %"),
+        _ if value < 10.0 => format!("{} %", short((value * 10.0).round() / 10.0)),
+        _ => format!("{value:.0} %"),
+    }
+}
+
+/// `completion_p50` as `completion p50`.
+pub(super) fn spelled(metric: &str) -> String {
+    metric.replace('_', " ")
+}
