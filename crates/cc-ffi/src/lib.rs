@@ -1,0 +1,321 @@
+//! A C interface to [`uncork_cc`]: every controller behind an opaque handle.
+//!
+//! `include/uncork_cc.h` is generated from this file, `README.md` explains its use, and
+//! `examples/host.c` is a host. Each function mirrors a method of [`uncork_cc::Controller`], whose
+//! documentation says when to call it.
+//!
+//! A handle must not be used by two threads at a time. Panics do not cross into C: the controllers have
+//! none, and `extern "C"` would abort the process at the boundary.
+#![allow(unsafe_code, reason = "a C interface takes pointers")]
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod convert;
+mod types;
+
+use std::ffi::{CStr, c_char};
+
+use uncork_cc::pacer::Pacer;
+use uncork_cc::{AnyController, CcSpec, Controller, PathEvent, ResumeHint};
+use uncork_units::{Time, TimeDelta};
+
+pub use types::{
+    Acked, Control, Feedback, Lost, Rtt, SentPacket, Settings, Snapshot, Status, Token,
+    UNCORK_STATE_CAPACITY, UNCORK_TIMEOUT_PERSISTENT, UNCORK_TIMEOUT_PROBE,
+    UNCORK_TIMEOUT_RETRANSMISSION,
+};
+
+/// A controller with a pacer.
+#[derive(Debug)]
+pub struct Cc {
+    controller: AnyController,
+    pacer: Pacer,
+    /// Memory for the packets of a feedback.
+    acked: Vec<uncork_cc::Acked>,
+    lost: Vec<uncork_cc::Lost>,
+}
+
+/// Runs `$body` with references to what the pointers point to, or returns [`Status::NullPointer`].
+macro_rules! with {
+    ($($name:ident = $reference:expr),+; $body:expr) => {{
+        // SAFETY: the caller promises that each pointer is null or valid (see `# Safety`).
+        match unsafe { ($($reference),+,) } {
+            ($(Some($name)),+,) => $body,
+            _ => Status::NullPointer,
+        }
+    }};
+}
+
+/// Builds the controller that `spec` names, such as "cubic" or "bbr3:loss_floor", and stores it in `cc`.
+/// Free it with `uncork_cc_free`.
+///
+/// On an error `cc` is set to NULL and the reason is written to `message`, cut to `capacity` bytes with
+/// the closing NUL. `message` may be NULL.
+///
+/// # Safety
+/// `spec` is NULL or a NUL-terminated string, `settings` and `cc` are NULL or valid, `message` is NULL or
+/// has room for `capacity` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_new(
+    spec: *const c_char,
+    settings: *const Settings,
+    cc: *mut *mut Cc,
+    message: *mut c_char,
+    capacity: usize,
+) -> Status {
+    let built = if spec.is_null() {
+        Err((Status::NullPointer, "spec is NULL".to_owned()))
+    } else {
+        // SAFETY: the caller promises a NUL-terminated string.
+        let spec = unsafe { CStr::from_ptr(spec) };
+        // SAFETY: the caller promises that the pointer is null or valid.
+        build(spec, unsafe { settings.as_ref() })
+    };
+    // SAFETY: the caller promises that the pointer is null or valid.
+    let Some(slot) = (unsafe { cc.as_mut() }) else {
+        // SAFETY: the caller promises room for `capacity` bytes.
+        unsafe { convert::write_text("cc is NULL", message, capacity) };
+        return Status::NullPointer;
+    };
+    let (status, handle, text) = match built {
+        Ok(cc) => (Status::Ok, Box::into_raw(Box::new(cc)), String::new()),
+        Err((status, text)) => (status, std::ptr::null_mut(), text),
+    };
+    *slot = handle;
+    // SAFETY: as above.
+    unsafe { convert::write_text(&text, message, capacity) };
+    status
+}
+
+fn build(spec: &CStr, settings: Option<&Settings>) -> Result<Cc, (Status, String)> {
+    let settings = settings.ok_or((Status::NullPointer, "settings is NULL".to_owned()))?;
+    let text = spec.to_str().map_err(|_| (Status::BadSpec, "spec is not UTF-8".to_owned()))?;
+    let spec: CcSpec =
+        text.parse().map_err(|error| (Status::BadSpec, format!("{text:?}: {error}")))?;
+    let settings = settings.read().map_err(|text| (Status::BadArgument, text.to_owned()))?;
+    Ok(Cc {
+        controller: spec.build(&settings),
+        pacer: Pacer::default(),
+        acked: Vec::new(),
+        lost: Vec::new(),
+    })
+}
+
+/// Frees a controller. NULL is ignored.
+///
+/// # Safety
+/// `cc` is NULL or from `uncork_cc_new`, and is not used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_free(cc: *mut Cc) {
+    if !cc.is_null() {
+        // SAFETY: the caller promises that it is a Box of `uncork_cc_new`, used for the last time.
+        drop(unsafe { Box::from_raw(cc) });
+    }
+}
+
+/// A packet that counts as in flight leaves. Store `token` with the packet. `drained` says that the
+/// application has nothing more to send after it.
+///
+/// # Safety
+/// Each pointer is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_sent(
+    cc: *mut Cc,
+    now_ns: u64,
+    packet: *const SentPacket,
+    drained: bool,
+    token: *mut Token,
+) -> Status {
+    with!(cc = cc.as_mut(), packet = packet.as_ref(), token = token.as_mut(); {
+        let sent = cc.controller.on_sent(time(now_ns), packet.read(), convert::app_state(drained));
+        token.words = sent.words();
+        Status::Ok
+    })
+}
+
+/// One acknowledgement, or one loss timer, with everything it reports.
+///
+/// # Safety
+/// Each pointer is NULL or valid, `acked` and `lost` in `feedback` for as many elements as their counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_feedback(
+    cc: *mut Cc,
+    now_ns: u64,
+    feedback: *const Feedback,
+) -> Status {
+    with!(cc = cc.as_mut(), feedback = feedback.as_ref(); {
+        // SAFETY: the caller promises as many elements as the counts say.
+        let packets = unsafe { (feedback.acked_packets(), feedback.lost_packets()) };
+        let (Some(acked), Some(lost)) = packets else { return Status::NullPointer };
+        let Cc { controller, acked: acked_memory, lost: lost_memory, .. } = cc;
+        convert::refill(acked_memory, acked.iter().map(Acked::read));
+        convert::refill(lost_memory, lost.iter().map(Lost::read));
+        controller.on_feedback(time(now_ns), &feedback.read(acked_memory, lost_memory));
+        Status::Ok
+    })
+}
+
+/// `count` packets that were declared lost have arrived: the same tokens, each once. Call
+/// `uncork_cc_on_feedback` with their acknowledgement next.
+///
+/// # Safety
+/// Each pointer is NULL or valid, `packets` for `count` elements.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_spurious(
+    cc: *mut Cc,
+    now_ns: u64,
+    packets: *const Lost,
+    count: usize,
+) -> Status {
+    with!(cc = cc.as_mut(), packets = convert::elements(packets, count); {
+        convert::refill(&mut cc.lost, packets.iter().map(Lost::read));
+        cc.controller.on_spurious(time(now_ns), &cc.lost);
+        Status::Ok
+    })
+}
+
+/// A timer expired for want of acknowledgements: `UNCORK_TIMEOUT_...`. Call `uncork_cc_on_feedback` with the
+/// packets declared lost because of it next.
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_timeout(cc: *mut Cc, now_ns: u64, timeout: u32) -> Status {
+    with!(cc = cc.as_mut(); match convert::timeout(timeout) {
+        Some(timeout) => {
+            cc.controller.on_timeout(time(now_ns), timeout);
+            Status::Ok
+        }
+        None => Status::BadArgument,
+    })
+}
+
+/// The largest packet is now `mss` bytes.
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_mtu_changed(cc: *mut Cc, now_ns: u64, mss: u32) -> Status {
+    // SAFETY: passed on.
+    unsafe { on_path(cc, now_ns, PathEvent::MtuChanged { mss }) }
+}
+
+/// The connection moved to another path: what was learned is void.
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_migrated(cc: *mut Cc, now_ns: u64) -> Status {
+    // SAFETY: passed on.
+    unsafe { on_path(cc, now_ns, PathEvent::Migrated) }
+}
+
+/// There was nothing more to send, for hosts that did not know when they reported the last packet.
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_on_drained(cc: *mut Cc, now_ns: u64) -> Status {
+    // SAFETY: passed on.
+    unsafe { on_path(cc, now_ns, PathEvent::Drained) }
+}
+
+/// Before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per round
+/// trip, with this smallest round-trip time (RFC 9959).
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_resume(
+    cc: *mut Cc,
+    now_ns: u64,
+    saved_cwnd: u64,
+    saved_rtt_ns: u64,
+) -> Status {
+    let saved_rtt = TimeDelta::from_nanos(saved_rtt_ns);
+    // SAFETY: passed on.
+    unsafe { on_path(cc, now_ns, PathEvent::Resume(ResumeHint { saved_cwnd, saved_rtt })) }
+}
+
+/// # Safety
+/// `cc` is NULL or valid.
+unsafe fn on_path(cc: *mut Cc, now_ns: u64, event: PathEvent) -> Status {
+    with!(cc = cc.as_mut(); {
+        cc.controller.on_path(time(now_ns), event);
+        Status::Ok
+    })
+}
+
+/// How the host may send from now on.
+///
+/// # Safety
+/// Each pointer is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_control(cc: *const Cc, control: *mut Control) -> Status {
+    with!(cc = cc.as_ref(), control = control.as_mut(); {
+        *control = Control::of(&cc.controller.control());
+        Status::Ok
+    })
+}
+
+/// The controller's state, for logs and plots.
+///
+/// # Safety
+/// Each pointer is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_cc_snapshot(cc: *const Cc, snapshot: *mut Snapshot) -> Status {
+    with!(cc = cc.as_ref(), snapshot = snapshot.as_mut(); {
+        *snapshot = Snapshot::of(&cc.controller.snapshot());
+        Status::Ok
+    })
+}
+
+/// When the pacer lets the next packet leave: `now_ns`, or later. For hosts without a pacer of their own.
+///
+/// # Safety
+/// Each pointer is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_pacer_release(
+    cc: *mut Cc,
+    now_ns: u64,
+    release_ns: *mut u64,
+) -> Status {
+    with!(cc = cc.as_mut(), release = release_ns.as_mut(); {
+        let control = cc.controller.control();
+        *release = cc.pacer.release(time(now_ns), &control).as_nanos();
+        Status::Ok
+    })
+}
+
+/// A packet of `bytes` left, after `uncork_pacer_release` had returned `now_ns`.
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_pacer_on_sent(cc: *mut Cc, now_ns: u64, bytes: u64) -> Status {
+    with!(cc = cc.as_mut(); {
+        cc.pacer.on_sent(time(now_ns), bytes, &cc.controller.control());
+        Status::Ok
+    })
+}
+
+/// The sender stops for want of data or window: unused quantum is not saved up.
+///
+/// # Safety
+/// `cc` is NULL or valid.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uncork_pacer_end_burst(cc: *mut Cc) -> Status {
+    with!(cc = cc.as_mut(); {
+        cc.pacer.end_burst();
+        Status::Ok
+    })
+}
+
+/// What a status means: a static string, never NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn uncork_status_text(status: u32) -> *const c_char {
+    convert::status_text(status).as_ptr()
+}
+
+fn time(nanos: u64) -> Time {
+    Time::from_nanos(nanos)
+}

@@ -1,0 +1,263 @@
+//! The types of the interface. Times and spans are nanoseconds, sizes bytes, rates bytes per second.
+
+use std::ffi::c_char;
+
+use uncork_units::{Rate, Time, TimeDelta};
+
+use crate::convert::{elements, state_text};
+
+/// A probe timeout (RFC 8985 section 7, RFC 9002 section 6.2).
+pub const UNCORK_TIMEOUT_PROBE: u32 = 0;
+/// TCP's retransmission timeout (RFC 6298).
+pub const UNCORK_TIMEOUT_RETRANSMISSION: u32 = 1;
+/// Persistent congestion (RFC 9002 section 7.6).
+pub const UNCORK_TIMEOUT_PERSISTENT: u32 = 2;
+
+/// Room for the name of a state, with its closing NUL.
+pub const UNCORK_STATE_CAPACITY: usize = 32;
+
+/// Whether a call succeeded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It did.
+    Ok = 0,
+    /// A pointer is NULL that must not be.
+    NullPointer = 1,
+    /// No controller has this name, or it lacks the option.
+    BadSpec = 2,
+    /// A value is out of range.
+    BadArgument = 3,
+}
+
+/// What a connection knows before its first packet. Set all to zero but `mss`, `seed` and `now_ns`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// Sender maximum segment size.
+    pub mss: u32,
+    /// Whether the host paces by itself while the controller has no rate, as QUIC does.
+    pub paced: bool,
+    /// 0 for the initial window of RFC 6928.
+    pub initial_window: u64,
+    /// Round-trip time of the handshake; 0 if it was not measured.
+    pub initial_rtt_ns: u64,
+    /// Seed of the controller's random choices: another one for each connection.
+    pub seed: u64,
+    /// The time now, since an epoch of the host's choice.
+    pub now_ns: u64,
+}
+
+impl Settings {
+    pub(crate) fn read(&self) -> Result<uncork_cc::Settings, &'static str> {
+        if self.mss == 0 {
+            return Err("settings.mss is 0: give the largest packet in bytes");
+        }
+        let now = Time::from_nanos(self.now_ns);
+        let mut settings =
+            uncork_cc::Settings::new(self.mss, self.seed, now).with_paced(self.paced);
+        if self.initial_window != 0 {
+            settings.initial_window = self.initial_window;
+        }
+        if self.initial_rtt_ns != 0 {
+            settings.initial_rtt = Some(TimeDelta::from_nanos(self.initial_rtt_ns));
+        }
+        Ok(settings)
+    }
+}
+
+/// What the controller remembers about a packet. Copy it as a whole; the words mean nothing to a host.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Token {
+    /// Opaque.
+    pub words: [u64; 6],
+}
+
+impl Token {
+    fn read(self) -> uncork_cc::Token {
+        uncork_cc::Token::from_words(self.words)
+    }
+}
+
+/// A packet that leaves now.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SentPacket {
+    /// Its size.
+    pub bytes: u32,
+    /// In flight with this packet: sent, and neither acknowledged nor declared lost.
+    pub in_flight: u64,
+    /// Unacknowledged with this packet: in flight, or declared lost and not yet sent again.
+    pub unacked: u64,
+}
+
+impl SentPacket {
+    pub(crate) fn read(self) -> uncork_cc::SentPacket {
+        let Self { bytes, in_flight, unacked } = self;
+        uncork_cc::SentPacket { bytes, in_flight, unacked }
+    }
+}
+
+/// A packet that is acknowledged for the first time.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Acked {
+    /// From `uncork_cc_on_sent`.
+    pub token: Token,
+    /// Its size.
+    pub bytes: u32,
+}
+
+impl Acked {
+    pub(crate) fn read(&self) -> uncork_cc::Acked {
+        uncork_cc::Acked { token: self.token.read(), bytes: self.bytes }
+    }
+}
+
+/// A packet that is declared lost.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lost {
+    /// From `uncork_cc_on_sent`.
+    pub token: Token,
+    /// Its size.
+    pub bytes: u32,
+    /// Whether the packet sent just before it was declared lost too.
+    pub contiguous: bool,
+}
+
+impl Lost {
+    pub(crate) fn read(&self) -> uncork_cc::Lost {
+        let Self { token, bytes, contiguous } = *self;
+        uncork_cc::Lost { token: token.read(), bytes, contiguous }
+    }
+}
+
+/// A round-trip time.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rtt {
+    /// Now minus the departure of the newest packet acknowledged; 0 if none was measured.
+    pub latest_ns: u64,
+    /// SRTT, this sample included.
+    pub smoothed_ns: u64,
+    /// Smallest sample of the connection, this one included.
+    pub min_ns: u64,
+}
+
+/// Everything that one acknowledgement, or one loss timer, reports.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// In the order of transmission; may be NULL if the count is 0.
+    pub acked: *const Acked,
+    /// Elements of `acked`.
+    pub acked_count: usize,
+    /// In the order of transmission; may be NULL if the count is 0.
+    pub lost: *const Lost,
+    /// Elements of `lost`.
+    pub lost_count: usize,
+    /// The round-trip time; all zero if none was measured.
+    pub rtt: Rtt,
+    /// Packets reported as Congestion Experienced since the last feedback.
+    pub ce_packets: u32,
+    /// Whether the oldest unacknowledged packet was acknowledged.
+    pub una_advanced: bool,
+    /// Whether a tail-loss probe repaired a loss that was never declared.
+    pub repaired_by_probe: bool,
+    /// In flight after this feedback.
+    pub in_flight: u64,
+    /// Unacknowledged after this feedback.
+    pub unacked: u64,
+    /// When the oldest packet still in flight left; `UINT64_MAX` if there is none.
+    pub oldest_sent_ns: u64,
+}
+
+impl Feedback {
+    /// # Safety
+    /// `acked` is NULL or has `acked_count` elements.
+    pub(crate) unsafe fn acked_packets(&self) -> Option<&[Acked]> {
+        // SAFETY: passed on.
+        unsafe { elements(self.acked, self.acked_count) }
+    }
+
+    /// # Safety
+    /// `lost` is NULL or has `lost_count` elements.
+    pub(crate) unsafe fn lost_packets(&self) -> Option<&[Lost]> {
+        // SAFETY: passed on.
+        unsafe { elements(self.lost, self.lost_count) }
+    }
+
+    pub(crate) fn read<'a>(
+        &self,
+        acked: &'a [uncork_cc::Acked],
+        lost: &'a [uncork_cc::Lost],
+    ) -> uncork_cc::Feedback<'a> {
+        let oldest = Time::from_nanos(self.oldest_sent_ns);
+        let mut feedback = uncork_cc::Feedback::new(acked, lost, self.in_flight, oldest)
+            .with_unacked(self.unacked)
+            .with_una_advanced(self.una_advanced)
+            .with_ce_packets(self.ce_packets)
+            .with_repaired_by_probe(self.repaired_by_probe);
+        feedback.rtt = (self.rtt.latest_ns != 0).then(|| uncork_cc::RttSample {
+            latest: TimeDelta::from_nanos(self.rtt.latest_ns),
+            smoothed: TimeDelta::from_nanos(self.rtt.smoothed_ns),
+            min: TimeDelta::from_nanos(self.rtt.min_ns),
+        });
+        feedback
+    }
+}
+
+/// How the host may send.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// The most bytes that may be in flight.
+    pub cwnd: u64,
+    /// Rate to pace at; 0 lets ACKs alone clock the sender.
+    pub pacing_rate: u64,
+    /// The most bytes to send back to back when pacing.
+    pub send_quantum: u64,
+}
+
+impl Control {
+    pub(crate) fn of(control: &uncork_cc::Control) -> Self {
+        Self {
+            cwnd: control.cwnd,
+            pacing_rate: control.pacing_rate.map_or(0, |rate| rate.bytes_per_sec().max(1)),
+            send_quantum: control.send_quantum,
+        }
+    }
+}
+
+/// The state of a controller. 0 where it has no such value.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Name of the state by the specification, with a closing NUL.
+    pub state: [c_char; UNCORK_STATE_CAPACITY],
+    /// Whether losses are being repaired.
+    pub in_recovery: bool,
+    /// Slow-start threshold; 0 before the first congestion.
+    pub ssthresh: u64,
+    /// BBR.max_bw.
+    pub max_bw: u64,
+    /// BBR.min_rtt.
+    pub min_rtt_ns: u64,
+    /// Packet-timed round trips so far.
+    pub round_count: u64,
+}
+
+impl Snapshot {
+    pub(crate) fn of(snapshot: &uncork_cc::Snapshot) -> Self {
+        Self {
+            state: state_text(snapshot.state),
+            in_recovery: snapshot.in_recovery,
+            ssthresh: snapshot.ssthresh.unwrap_or(0),
+            max_bw: snapshot.max_bw.map_or(0, Rate::bytes_per_sec),
+            min_rtt_ns: snapshot.min_rtt.map_or(0, TimeDelta::as_nanos),
+            round_count: snapshot.round_count,
+        }
+    }
+}
