@@ -7,7 +7,7 @@ use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Tok
 use crate::inheritance::Inheritance;
 use crate::resume::ResumePhase;
 
-/// What a connection knows before its first packet.
+/// How a controller is built: the state of a connection before its first packet.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a host tells a controller.
+//! Events that a host reports to a controller.
 
 use uncork_units::{Time, TimeDelta};
 

@@ -1,13 +1,13 @@
-//! What a controller leaves to another that takes over an open connection.
+//! What a controller hands over to its successor on an open connection.
 
 use uncork_units::{Rate, TimeDelta};
 
 use crate::any::AnyController;
 use crate::event::RttSample;
 
-/// What a controller has learned of a path, as far as another can use it: [`Settings::inherited`].
+/// What a controller has measured, in a form that any other can use: [`Settings::inherited`].
 ///
-/// [`Token`]s are not handed down: what left before the change is reported to neither of the two
+/// [`Token`]s are not handed over: packets that left before the change are reported to neither controller
 /// ([`Feedback::since`]).
 ///
 /// [`Settings::inherited`]: crate::Settings::inherited
@@ -15,11 +15,11 @@ use crate::event::RttSample;
 /// [`Feedback::since`]: crate::Feedback::since
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inheritance {
-    /// Bytes that may be in flight: once the pipe is full, what fills it.
+    /// Bytes that may be in flight: once the pipe is full, the bytes that fill it.
     pub window: u64,
     /// The shortest round-trip time.
     pub min_rtt: TimeDelta,
-    /// What the path delivers.
+    /// The delivery rate of the path.
     pub bw: Rate,
     /// Whether slow start, or Startup, is over.
     pub has_filled_pipe: bool,
@@ -36,8 +36,7 @@ impl Inheritance {
 }
 
 impl AnyController {
-    /// What this controller leaves to the one that takes over, on a connection whose last round-trip
-    /// times were `rtt`.
+    /// What this controller hands over to its successor. `rtt` is the connection's last measurement.
     pub fn bequeath(&self, rtt: RttSample) -> Inheritance {
         match self {
             Self::Reno(reno) => reno.bequeath(rtt),

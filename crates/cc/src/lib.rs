@@ -113,6 +113,10 @@ mod spec;
 
 pub mod pacer;
 
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+mod embedding {}
+
 pub use ack_frequency::AckFrequency;
 pub use any::AnyController;
 pub use controller::{Control, Controller, Settings, Snapshot};

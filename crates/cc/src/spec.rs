@@ -58,7 +58,7 @@ pub struct CcSpec {
     chosen: u8,
 }
 
-/// Why a text names no controller.
+/// Why a text is not the name of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpecError {

@@ -33,8 +33,8 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "resume",
         algorithms: &[Algorithm::Cubic, Algorithm::Bbr1, Algorithm::Bbr3],
-        path: || path(4_000, 1_000),
-        run: |sim| bulk(sim, 300),
+        path: || path(16_000, 1_000),
+        run: |sim| bulk(sim, 200),
     },
     Scenario { name: "probe_rtt", algorithms: BBR, path: || path(500, 2_000), run: longer_path },
 ];
