@@ -1,20 +1,20 @@
 //! The ACK frames of a packet: RFC 9000 §19.3.
 //!
-//! The stack passes on which packets an acknowledgement names for the first time. It keeps to itself
-//! how long the peer held it back, how many packets were marked, and which of those that count as lost
-//! it names; so the frames are read once more, before the stack works through them.
+//! The stack reports the packets that an ACK frame acknowledges for the first time. It does not report the
+//! ACK delay, the ECN counts, or lost packets that the frame acknowledges. So this module reads the
+//! frames again, before the stack processes them.
 
-/// Ranges that are kept of a frame: the newest ones. A frame may have hundreds, of long ago.
+/// The most ranges kept of a frame: the newest. A frame may have hundreds of old ones.
 const MAX_RANGES: usize = 64;
 
-/// What an ACK frame says.
+/// The contents of an ACK frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AckFrame {
     /// Packet numbers from and to, both inclusive, from the largest downwards.
     pub(crate) ranges: Vec<(u64, u64)>,
-    /// For how long the peer held it back, in its own unit.
+    /// ACK delay, in the peer's unit.
     pub(crate) delay: u64,
-    /// Packets so far that arrived marked as Congestion Experienced.
+    /// CE marks so far.
     pub(crate) ce_total: Option<u64>,
 }
 

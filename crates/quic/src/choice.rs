@@ -1,4 +1,4 @@
-//! What is chosen for a connection.
+//! The settings of a connection's congestion control.
 
 use uncork_cc::{CcSpec, InitialWindow};
 use uncork_units::Rate;
@@ -8,16 +8,16 @@ use uncork_units::Rate;
 pub struct Choice {
     /// The algorithm.
     pub spec: CcSpec,
-    /// The congestion window that a path begins with; without one it is that of RFC 9002 §7.2. One that
-    /// is chosen when more than a window has been sent counts for paths that the connection moves to.
+    /// The initial congestion window of a path; default: that of RFC 9002 §7.2. A choice made after more
+    /// than a window was sent applies to later paths only.
     pub initial_window: Option<InitialWindow>,
-    /// The connection is paced no faster than this, whatever the algorithm wants. What counts is packets
-    /// of QUIC, without the headers of UDP and IP.
+    /// The highest pacing rate, whatever the algorithm asks for. QUIC packets count, without the headers
+    /// of UDP and IP.
     pub pacing_cap: Option<Rate>,
 }
 
 impl From<CcSpec> for Choice {
-    /// The algorithm, and all else as it has it.
+    /// The algorithm with its defaults.
     fn from(spec: CcSpec) -> Self {
         Self { spec, initial_window: None, pacing_cap: None }
     }

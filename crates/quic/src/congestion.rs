@@ -1,4 +1,4 @@
-//! The congestion control of one path: a controller, and what its host has to keep for it.
+//! The congestion control of one path: a controller and its host's books.
 
 use uncork_cc::{
     Acked, AnyController, AppState, Control, Controller, Feedback, Lost, PathEvent, RttSample,
@@ -18,7 +18,7 @@ use crate::watch::{Event, Watcher};
 
 /// The exponent of a peer's acknowledgement delays unless it says otherwise (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
-/// Probe timeouts after which the stack no longer expects what it declared lost to arrive.
+/// Probe timeouts after which the stack no longer expects a lost packet to arrive.
 const LATE: u64 = 2;
 
 /// The congestion control of one path.
@@ -30,14 +30,14 @@ pub(crate) struct Congestion {
     mss: u32,
     ledger: Ledger,
     rtt: RttEstimator,
-    /// The latest time that was told.
+    /// The latest time reported.
     now: Time,
-    /// Packets that left earlier are none of the controller's.
+    /// Packets that left earlier belong to a former controller.
     since: Time,
-    /// Packets reported as marked so far, by space.
+    /// CE marks so far, by space.
     marked: [u64; 3],
     counts: Counts,
-    /// What of it was done on other paths.
+    /// The part of `counts` from other paths.
     before: Counts,
     delivery: DeliveryRate,
     is_drained: bool,
@@ -67,12 +67,12 @@ impl Congestion {
         }
     }
 
-    /// Tells of everything from now on.
+    /// Reports all events from now on.
     pub(crate) fn watch(&mut self, watcher: Watcher) {
         self.watcher = watcher;
     }
 
-    /// Counts on from what was done on another path, of which nothing more is heard.
+    /// Continues the counts of another path, which reports nothing any more.
     pub(crate) fn count_from(&mut self, former: &Self) {
         let own = self.counts.less(&self.before);
         (self.counts, self.before) = (former.counts, former.counts.less(&own));
@@ -84,7 +84,7 @@ impl Congestion {
         settings(&self.choice, self.mss, self.seed, self.now).initial_window
     }
 
-    /// What can be seen.
+    /// The observable state.
     pub(crate) fn observation(&self) -> Observation {
         let Self { counts, ledger, .. } = self;
         Observation {
@@ -105,7 +105,7 @@ impl Congestion {
         }
     }
 
-    /// How the connection may send.
+    /// Window, pacing rate and send quantum.
     pub(crate) fn control(&self) -> Control {
         let mut control = self.controller.control();
         if let Some(cap) = self.choice.pacing_cap {
@@ -117,8 +117,8 @@ impl Congestion {
         control
     }
 
-    /// Goes on as is chosen: with another algorithm from what this one has learned, or from the beginning
-    /// if that is where the path is.
+    /// Applies a choice: another algorithm inherits what was measured, or starts afresh if the path has just
+    /// begun.
     pub(crate) fn choose(&mut self, choice: Choice) {
         let window = self.initial_window();
         let before = std::mem::replace(&mut self.choice, choice);
@@ -127,7 +127,7 @@ impl Congestion {
         if choice.spec == before.spec && has_window {
             return;
         }
-        // What left up to now has tokens of this one.
+        // Packets that left until now have tokens of the former controller.
         self.now += TimeDelta::from_nanos(1);
         let mut settings = settings(&choice, self.mss, self.seed, self.now);
         let rtt = self.rtt.last();
@@ -137,15 +137,13 @@ impl Congestion {
         self.controller = choice.spec.build(&settings);
     }
 
-    /// Whether no more than the `window` that a path may begin with was sent here, and none of it met
-    /// congestion.
+    /// Whether at most an initial `window` was sent here, without congestion.
     fn is_beginning(&self, window: u64) -> bool {
         let own = self.counts.less(&self.before);
         own.lost_packets == 0 && own.ce_packets == 0 && own.sent_bytes <= window
     }
 
-    /// The same on the path that the connection has moved to: what is in flight on the old one is not
-    /// heard of again.
+    /// A copy for the path that the connection moved to, without the packets in flight on the old one.
     pub(crate) fn moved(&self) -> Self {
         let mut moved = self.clone();
         moved.ledger.clear();
@@ -188,8 +186,8 @@ impl Congestion {
         self.pending.newest = Some(packet);
     }
 
-    /// That was all of an acknowledgement; `largest` is the largest packet number that was ever
-    /// acknowledged. `is_drained` if there was nothing more to send.
+    /// The acknowledgement ends. `largest` is the largest packet number ever acknowledged; `is_drained`:
+    /// nothing was left to send.
     pub(crate) fn on_acks_end(
         &mut self,
         observed: &Observed,
@@ -204,7 +202,7 @@ impl Congestion {
         self.keep_acknowledgement(observed);
     }
 
-    /// A packet counts as lost.
+    /// A packet is declared lost.
     pub(crate) fn on_lost(&mut self, now: Time, packet: u64, bytes: u16) {
         if self.opens(now) {
             self.pending.space = self.ledger.space_of(packet, u32::from(bytes));
@@ -218,14 +216,14 @@ impl Congestion {
         self.pending.lost.push(lost);
     }
 
-    /// Losses, or marks, are congestion.
+    /// The stack reports congestion, by loss or by mark.
     pub(crate) fn on_congestion(&mut self, now: Time, is_persistent: bool, is_marked: bool) {
         self.opens(now);
         self.pending.is_persistent |= is_persistent;
         self.pending.is_marked |= is_marked;
     }
 
-    /// Packets may be larger or smaller from now on.
+    /// The packet size changes.
     pub(crate) fn on_mtu(&mut self, mtu: u16) {
         if self.pending.is_open {
             // In the middle of an acknowledgement: afterwards.
@@ -240,7 +238,7 @@ impl Congestion {
         self.controller.on_path(self.now, PathEvent::MtuChanged { mss: self.mss });
     }
 
-    /// Something is told at `now`: whether it is the first of an acknowledgement, or of a timer.
+    /// An event at `now`. True if it is the first of an acknowledgement or a timer.
     fn opens(&mut self, now: Time) -> bool {
         self.now = self.now.max(now);
         !std::mem::replace(&mut self.pending.is_open, true)
@@ -254,12 +252,12 @@ impl Congestion {
         }
     }
 
-    /// Tells the controller what has come together.
+    /// Passes the collected acknowledgement on to the controller.
     pub(crate) fn settle(&mut self, observed: &Observed) {
         if !self.pending.is_open {
             return;
         }
-        let Said { delay, marked } = self.take_in_acknowledgement(observed);
+        let AckDetails { delay, marked } = self.take_in_acknowledgement(observed);
         if self.pending.largest.is_some() {
             self.is_drained = self.pending.is_drained;
         }
@@ -289,8 +287,7 @@ impl Congestion {
         }
     }
 
-    /// Keeps what the packet being worked on says of its acknowledgement: the next one may come before
-    /// this is settled.
+    /// Keeps the ACK frame of the current packet: the next packet may come before this one is settled.
     fn keep_acknowledgement(&mut self, observed: &Observed) {
         let mut received = observed.received();
         let (space, Some(ack)) = (received.space, &received.ack) else { return };
@@ -301,15 +298,15 @@ impl Congestion {
         }
     }
 
-    /// Takes in what the acknowledgement says and the stack does not.
-    fn take_in_acknowledgement(&mut self, observed: &Observed) -> Said {
-        let Some(ack) = self.pending.ack.take() else { return Said::default() };
+    /// Processes what the ACK frame contains and the stack does not report.
+    fn take_in_acknowledgement(&mut self, observed: &Observed) -> AckDetails {
+        let Some(ack) = self.pending.ack.take() else { return AckDetails::default() };
         self.take_spurious(|packet| ack.contains(packet));
         // The stack has checked the count (RFC 9000 §13.4.2.1).
         let marked = if self.pending.is_marked { self.count_marked(ack.ce_total) } else { 0 };
         let micros = ack.delay.saturating_mul(1 << ACK_DELAY_EXPONENT);
         observed.received().put_back(ack);
-        Said { delay: TimeDelta::from_micros(micros), marked }
+        AckDetails { delay: TimeDelta::from_micros(micros), marked }
     }
 
     fn count_marked(&mut self, total: Option<u64>) -> u32 {
@@ -335,15 +332,14 @@ impl Congestion {
         acked.sort_by_key(|packet| packet.token.send_time());
     }
 
-    /// A round-trip time, if the largest packet number is acknowledged for the first time (RFC 9002
-    /// §5.1).
+    /// A round-trip time, if the largest packet number is newly acknowledged (RFC 9002 §5.1).
     fn measure(&mut self, delay: TimeDelta) -> Option<RttSample> {
         let Pending { acked, newest, largest, .. } = &self.pending;
         let newest = acked.last().filter(|_| newest == largest)?;
         Some(self.rtt.update(self.now.since(newest.token.send_time()), delay))
     }
 
-    /// Forgets what the stack will not report any more.
+    /// Forgets packets that the stack will not report any more.
     fn forget(&mut self, observed: &Observed) {
         let late = self.rtt.probe_timeout().times(LATE);
         self.ledger.forget_lost(before(self.now, late));
@@ -354,12 +350,12 @@ impl Congestion {
     }
 }
 
-/// What an acknowledgement says besides what it acknowledges.
+/// What an ACK frame contains besides its ranges.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
-    /// For how long the peer held it back.
+struct AckDetails {
+    /// ACK delay.
     delay: TimeDelta,
-    /// Packets newly reported as marked.
+    /// New CE marks.
     marked: u32,
 }
 

@@ -1,4 +1,4 @@
-//! A congestion controller as the stack wants it.
+//! The stack's congestion controller interface.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ struct Adapter {
     path: Arc<Path>,
 }
 
-/// Makes the controllers of a connection: one for each path that it moves to.
+/// Builds a connection's controllers, one for each path.
 pub(crate) struct Factory(pub(crate) Handle);
 
 impl ControllerFactory for Factory {
@@ -93,7 +93,7 @@ impl Controller for Adapter {
         metrics
     }
 
-    /// The same connection through another port of the same host: what was learned still holds.
+    /// The peer's port changed, not its host: the measurements still hold.
     fn clone_box(&self) -> Box<dyn Controller> {
         let path = self.connection.same_path(&self.path);
         Box::new(Self { connection: self.connection.clone(), path })

@@ -1,6 +1,6 @@
-//! What a connection has done.
+//! Counters of a connection.
 
-/// What happened so far.
+/// Totals so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) sent_bytes: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What is here and not in `other`, which is part of it.
+    /// The difference to earlier totals.
     pub(crate) fn less(&self, other: &Self) -> Self {
         Self {
             sent_bytes: self.sent_bytes.saturating_sub(other.sent_bytes),

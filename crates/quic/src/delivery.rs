@@ -1,18 +1,17 @@
-//! How fast the path delivers, as far as a sender that fills it can see.
+//! Delivery rate, for observers.
 
 use uncork_units::{Rate, Time};
 
-/// Measures the rate of delivery over each round trip, whatever the algorithm is.
+/// Measures the delivery rate over each round trip, with any algorithm. Controllers do not use it.
 ///
-/// It is for those who watch: what a controller builds on is its own affair. Like `tcpi_delivery_rate` of
-/// the Linux kernel it tells the newest sample, unless that says more about the application.
+/// Like Linux's `tcpi_delivery_rate`, it is the newest sample that the application did not limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeliveryRate {
-    /// What is sent from here on ends the round trip when it is acknowledged.
+    /// The round trip ends when a packet sent from here on is acknowledged.
     since: Time,
-    /// Bytes that were acknowledged by then.
+    /// Bytes acknowledged at its start.
     acked: u64,
-    /// When the newest of them were sent.
+    /// When the newest of them left.
     sent: Time,
     /// Whether the application ran dry meanwhile.
     is_limited: bool,
@@ -24,13 +23,13 @@ impl DeliveryRate {
         Self { since: now, acked: 0, sent: now, is_limited: false, newest: None }
     }
 
-    /// Something is sent when nothing was on its way: the time before does not count.
+    /// A packet leaves after an idle time, which does not count.
     pub(crate) fn begin(&mut self, now: Time, acked: u64) {
         (self.since, self.acked, self.sent) = (now, acked, now);
     }
 
-    /// So much has been acknowledged by now, of which the newest packet was `sent` at that time.
-    /// `is_drained` if there was no more to send.
+    /// `acked` bytes are acknowledged in all; the newest packet left at `sent`.
+    /// `is_drained`: nothing was left to send.
     pub(crate) fn on_acked(&mut self, now: Time, sent: Time, acked: u64, is_drained: bool) {
         self.is_limited |= is_drained;
         if sent < self.since || now <= self.since {

@@ -1,4 +1,4 @@
-//! The stack's instants as the controllers' times.
+//! Converts the stack's instants to the controllers' times.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! What a host holds of a connection's congestion control.
+//! The handle of a connection's congestion control.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::observed::Observed;
 use crate::tls;
 use crate::watch::{Watch, Watcher};
 
-/// The congestion control of a connection, for those who choose and watch it. Clones are the same.
+/// The congestion control of a connection: chooses and observes it. Clones refer to the same connection.
 #[derive(Clone, Debug)]
 pub struct Handle(Arc<Inner>);
 
@@ -28,7 +28,7 @@ struct Inner {
     now: Mutex<Now>,
 }
 
-/// What was chosen, and the path that is in use.
+/// The current choice and path.
 #[derive(Debug)]
 struct Now {
     choice: Choice,
@@ -40,46 +40,46 @@ struct Now {
 #[derive(Debug)]
 pub(crate) struct Path(Mutex<Congestion>);
 
-/// What can be seen of a connection's congestion control.
+/// The observable state of a connection's congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Observation {
     /// The algorithm.
     pub spec: CcSpec,
-    /// How the connection may send.
+    /// Window, pacing rate and send quantum.
     pub control: Control,
-    /// The inside of the algorithm.
+    /// The algorithm's state.
     pub snapshot: Snapshot,
-    /// The last round-trip time measured, with the smoothed and the shortest one.
+    /// The latest, smoothed and smallest round-trip time.
     pub rtt: Option<RttSample>,
-    /// What the path delivered over the last round trip in which the application did not run dry, or over
-    /// a later one in which it was more all the same.
+    /// Delivery rate over the last round trip in which the application did not run dry, or over a later one
+    /// if that was faster.
     pub delivery_rate: Option<Rate>,
-    /// Whether the last acknowledgement found nothing to send, or nothing that the peer's flow control
-    /// lets go, and nothing was sent since.
+    /// Whether nothing was left to send at the last acknowledgement, or flow control blocked it, and
+    /// nothing was sent since.
     pub is_drained: bool,
     /// Bytes in flight.
     pub in_flight: u64,
-    /// Bytes sent so far in packets that want to be acknowledged, headers included.
+    /// Bytes sent in ack-eliciting packets, headers included.
     pub sent_bytes: u64,
-    /// Of these, acknowledged.
+    /// Bytes of these acknowledged.
     pub acked_bytes: u64,
-    /// Of these, declared lost.
+    /// Bytes of these declared lost.
     pub lost_bytes: u64,
-    /// In so many packets.
+    /// Packets declared lost.
     pub lost_packets: u64,
-    /// Of those sent, bytes of which nothing was or will be heard: of handshakes that went on without,
-    /// of probes for larger packets, of a path that the connection left.
+    /// Bytes sent whose fate stays unknown: packets of discarded handshake keys, MTU probes, packets of a
+    /// path that the connection left.
     pub unheard_bytes: u64,
-    /// Packets that were declared lost and had arrived.
+    /// Packets declared lost that had arrived.
     pub spurious_packets: u64,
     /// Packets reported as Congestion Experienced.
     pub ce_packets: u64,
 }
 
 impl Handle {
-    /// The congestion control of a connection that is yet to be made. Times count from `epoch`; each
-    /// connection wants a `seed` of its own.
+    /// The congestion control of a future connection. Times count from `epoch`. Give each connection
+    /// another `seed`.
     pub fn new(choice: Choice, seed: u64, epoch: Instant) -> Self {
         Self(Arc::new(Inner {
             epoch: Epoch::new(epoch),
@@ -89,14 +89,13 @@ impl Handle {
         }))
     }
 
-    /// What goes into the connection's `TransportConfig`.
+    /// For `TransportConfig::congestion_controller_factory`.
     pub fn factory(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
         Arc::new(Factory(self.clone()))
     }
 
-    /// What goes into the connection's server configuration in place of `inner`, which it wraps. `choose`
-    /// is asked once the client has said which server it wants; the answer holds before anything but
-    /// the handshake is sent.
+    /// Wraps the cryptography `inner` of a server configuration. `choose` is called with the client's
+    /// server name (SNI); its answer applies before anything but the handshake is sent.
     pub fn server(
         &self,
         inner: Arc<dyn crypto::ServerConfig>,
@@ -105,15 +104,14 @@ impl Handle {
         tls::server(inner, self.clone(), Arc::new(choose))
     }
 
-    /// What a client's connection is started with in place of `inner`, which it wraps.
+    /// Wraps the cryptography `inner` of a client configuration.
     pub fn client(&self, inner: Arc<dyn crypto::ClientConfig>) -> Arc<dyn crypto::ClientConfig> {
         tls::client(inner, self.clone())
     }
 
-    /// Chooses how the connection sends from now on. As long as no more than a window to begin with has
-    /// been sent, it begins anew, with the round-trip time that the handshake took. After that another
-    /// algorithm goes on from what the connection has measured, and another initial window counts for
-    /// the next path only.
+    /// Chooses how the connection sends from now on. Until more than an initial window was sent, this
+    /// restarts the congestion control with the round-trip time of the handshake. Afterwards another
+    /// algorithm continues from what was measured, and another initial window applies to the next path.
     pub fn choose(&self, choice: Choice) {
         let mut now = self.now();
         now.choice = choice;
@@ -122,13 +120,12 @@ impl Handle {
         }
     }
 
-    /// Has somebody told of what happens from the next path on that the connection takes: of everything, if
-    /// it is yet to be made.
+    /// Reports events to `watch` from the next path on; every event if the connection does not exist yet.
     pub fn watch(&self, watch: Box<dyn Watch>) {
         self.now().watcher = Watcher::new(watch);
     }
 
-    /// What can be seen now; `None` before the connection is made.
+    /// The state now; `None` before the connection exists.
     pub fn observe(&self) -> Option<Observation> {
         let path = self.now().path.clone()?;
         let mut path = path.lock();
@@ -144,7 +141,7 @@ impl Handle {
         &self.0.observed
     }
 
-    /// A path of which nothing is known.
+    /// A path without measurements.
     pub(crate) fn new_path(&self, instant: Instant, mtu: u16) -> Arc<Path> {
         let mut now = self.now();
         let former = now.path.take();
@@ -156,13 +153,13 @@ impl Handle {
         Arc::clone(now.path.insert(Arc::new(Path(Mutex::new(congestion)))))
     }
 
-    /// A path of which as much is known as of `path`.
+    /// A path that starts with the measurements of `path`.
     pub(crate) fn same_path(&self, path: &Path) -> Arc<Path> {
         let congestion = path.lock().moved();
         Arc::clone(self.now().path.insert(Arc::new(Path(Mutex::new(congestion)))))
     }
 
-    /// The connection sends on `path`: on a former one again if the newer one proved to lead nowhere.
+    /// The connection sends on `path`, or returns to it if a newer path failed.
     pub(crate) fn use_path(&self, path: &Arc<Path>) {
         let mut now = self.now();
         if !now.path.as_ref().is_some_and(|used| Arc::ptr_eq(used, path)) {

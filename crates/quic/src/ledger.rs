@@ -1,4 +1,4 @@
-//! Packets in flight, and those that count as lost but may yet turn out to have arrived.
+//! Packets in flight, and lost packets that may still prove to have arrived.
 
 use std::collections::VecDeque;
 
@@ -67,13 +67,13 @@ impl Numbers {
     }
 }
 
-/// What a connection has in flight.
+/// A connection's packets in flight.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     spaces: [Numbers; 3],
     /// Bytes in flight.
     bytes: u64,
-    /// Bytes of which nothing will be heard any more.
+    /// Bytes whose fate stays unknown.
     forgotten: u64,
 }
 
@@ -83,7 +83,7 @@ impl Ledger {
         self.bytes
     }
 
-    /// Bytes sent of which nothing will be heard any more.
+    /// Bytes whose fate stays unknown.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -131,7 +131,7 @@ impl Ledger {
         Space::ALL.into_iter().find(has).unwrap_or(Space::Data)
     }
 
-    /// Takes out those that count as lost and have arrived after all.
+    /// Removes lost packets that have arrived after all.
     pub(crate) fn take_spurious(
         &mut self,
         space: Space,
@@ -147,7 +147,7 @@ impl Ledger {
         });
     }
 
-    /// Forgets what was lost and left before `before`.
+    /// Forgets lost packets that left before `before`.
     pub(crate) fn forget_lost(&mut self, before: Time) {
         for numbers in &mut self.spaces {
             while numbers.lost.front().is_some_and(|(_, lost)| lost.token.send_time() < before) {
@@ -156,8 +156,8 @@ impl Ledger {
         }
     }
 
-    /// Forgets what the stack will not report any more, now that `largest` is acknowledged and all
-    /// losses because of it are declared.
+    /// Forgets packets that the stack will not report: `largest` is acknowledged, and all losses that this
+    /// shows are declared.
     pub(crate) fn forget_unreported(&mut self, space: Space, largest: u64) {
         let (numbers, mut bytes) = (&mut self.spaces[space as usize], 0);
         while numbers.first + PACKET_THRESHOLD <= largest
@@ -179,8 +179,8 @@ impl Ledger {
         }
     }
 
-    /// Counts what was sent on another path among what nothing will be heard of. That may have counted
-    /// so what is in flight here.
+    /// Counts the packets of another path as of unknown fate. The other path may have counted packets in
+    /// flight here in that way before.
     pub(crate) fn forget_all_of(&mut self, other: &Self) {
         self.forgotten = (other.forgotten + other.bytes).saturating_sub(self.bytes);
     }

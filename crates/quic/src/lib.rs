@@ -1,34 +1,32 @@
 //! Uncork's congestion controllers inside a QUIC stack, `noq-proto`.
 //!
-//! The stack tells a controller of each event by itself: packets acknowledged one by one, losses after
-//! them, and nothing of packet number spaces, of how many packets were marked, or of what was declared
-//! lost and arrived after all. A controller of [`uncork_cc`] wants one [`uncork_cc::Feedback`] for each
-//! acknowledgement. This crate closes the gap without a change to the stack:
+//! The stack reports each packet separately: acknowledgements one by one, losses after them. It does not
+//! report packet number spaces, the number of CE marks, or late arrivals. A controller of [`uncork_cc`]
+//! needs one [`uncork_cc::Feedback`] for each acknowledgement. This crate closes the gap without a change
+//! to the stack:
 //!
-//! - a [`Handle`] is made for each connection; it gives the stack a factory of controllers, and wraps
-//!   its cryptography, where packets pass in plain text just before they are worked through;
-//! - what belongs to one acknowledgement is put together, and handed over when the next event or
-//!   question shows that it is complete;
-//! - the algorithm can be chosen when the client's name for the server is known, and replaced at any
-//!   time ([`Handle::choose`]), with a window to begin with and a bound of the rate ([`Choice`]).
+//! - A [`Handle`] for each connection gives the stack a factory of controllers, and wraps its packet
+//!   keys to see packets in plain text just before the stack processes them.
+//! - The calls about one acknowledgement are collected and passed on when the next event or question
+//!   shows that the acknowledgement is complete.
+//! - The algorithm, the initial window and a cap on the pacing rate ([`Choice`]) can be chosen by the
+//!   server name that the client asks for, and changed at any time ([`Handle::choose`]).
 //!
-//! Somebody can be told of each event ([`Handle::watch`]), and [`Qlog`] makes text of it.
+//! [`Handle::watch`] reports every event, and [`Qlog`] writes events as text. Like the stack, this crate
+//! reads no clock.
 //!
-//! Like the stack itself, nothing here reads a clock: time passes in arguments.
+//! # Limits of the stack's interface
 //!
-//! # What cannot be carried over
+//! - Probe timeouts ([`uncork_cc::Timeout::Probe`]) are not reported. Controllers conclude nothing from
+//!   them.
+//! - The ACK frequency ([`uncork_cc::Controller::ack_frequency`]) comes from the stack's configuration.
+//! - Only the next acknowledgement shows that the application ran dry. Data written before it counts as
+//!   if it had been there all the time.
+//! - [`uncork_cc::Control::send_quantum`] bounds the stack's batches, but its pacer lets ten packets go
+//!   after a pause.
+//! - The fate of packets of an earlier path (RFC 9000 §9.4) is not reported.
 //!
-//! - That a probe timeout expired ([`uncork_cc::Timeout::Probe`]): the stack does not tell. Controllers
-//!   conclude nothing from it.
-//! - How often the receiver should acknowledge ([`uncork_cc::Controller::ack_frequency`]): the stack
-//!   takes that from its configuration.
-//! - That the application ran dry is told by the next acknowledgement. What it writes before that
-//!   counts as if it had been there all the time.
-//! - How much may go at once ([`uncork_cc::Control::send_quantum`]) bounds the stack's batches, but its
-//!   pacer lets ten packets go after a pause.
-//! - Packets of an earlier path (RFC 9000 §9.4): the stack keeps what becomes of them to itself.
-//!
-//! `docs/fidelity.md` has what that costs, measured beside a transport that tells everything.
+//! `docs/fidelity.md` measures the effect beside a transport that reports everything.
 #![forbid(unsafe_code)]
 
 mod ack;
@@ -46,6 +44,10 @@ mod qlog;
 mod rtt;
 mod tls;
 mod watch;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 
 pub use choice::Choice;
 pub use epoch::Epoch;

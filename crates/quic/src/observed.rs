@@ -1,4 +1,4 @@
-//! What passes through the stack's cryptography.
+//! Packets in plain text, as the stack's cryptography sees them.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,41 +12,41 @@ pub enum Space {
     /// Packets of the first flight.
     #[default]
     Initial,
-    /// Those of the rest of the handshake.
+    /// Packets of the rest of the handshake.
     Handshake,
-    /// All others.
+    /// All other packets.
     Data,
 }
 
-/// There have been keys, and there are none any more.
+/// The keys of a space were discarded.
 const GONE: u8 = u8::MAX;
 
 impl Space {
     pub(crate) const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Data];
 }
 
-/// What the packets of a connection showed while they were in plain text.
+/// Facts read from a connection's packets in plain text.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
-    /// The space of the packet that was encrypted last: the stack reports it as sent right after.
+    /// Space of the packet encrypted last: the stack reports it as sent right after.
     sent: AtomicU8,
-    /// The keys that there are to send with in each space, and whether there have been any.
+    /// Number of sending keys in each space; [`GONE`] once they were discarded.
     keys: [AtomicU8; 3],
     received: Mutex<Received>,
 }
 
-/// The packet that was decrypted last: the stack works through it right after, unless it came twice.
+/// The packet decrypted last: the stack processes it right after, unless it is a duplicate.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) space: Space,
-    /// Its acknowledgement, until it was made use of.
+    /// Its ACK frame, until it is used.
     pub(crate) ack: Option<AckFrame>,
-    /// An acknowledgement whose memory can be used again.
+    /// An ACK frame whose memory is reused.
     spare: AckFrame,
 }
 
 impl Received {
-    /// The acknowledgement has been made use of.
+    /// The ACK frame was used.
     pub(crate) fn put_back(&mut self, ack: AckFrame) {
         self.spare = ack;
     }
@@ -69,13 +69,13 @@ impl Observed {
         }
     }
 
-    /// There is a key to send with in this space.
+    /// A sending key of this space was created.
     pub(crate) fn on_key(&self, space: Space) {
         self.keys[space as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// There is one less. Without any, what is in flight will never be acknowledged (RFC 9002 §6.4). A
-    /// Retry has a client change those of the first flight, the new ones before the old ones go.
+    /// A sending key was dropped. Without any, packets in flight will never be acknowledged (RFC 9002 §6.4).
+    /// After a Retry a client creates new Initial keys before it drops the old ones.
     pub(crate) fn on_key_gone(&self, space: Space) {
         if self.keys[space as usize].fetch_sub(1, Ordering::Relaxed) == 1 {
             self.keys[space as usize].store(GONE, Ordering::Relaxed);

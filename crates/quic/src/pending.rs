@@ -1,25 +1,25 @@
-//! What was told of one acknowledgement.
+//! An acknowledgement that is being collected.
 
 use uncork_cc::{Acked, Lost};
 
 use crate::ack::AckFrame;
 use crate::observed::Space;
 
-/// What one acknowledgement, or one timer, has told so far. The stack tells of each packet by itself,
-/// and of losses after everything else.
+/// An acknowledgement, or a loss timer, as far as it is known. The stack reports each packet separately,
+/// and losses last.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "what was told, one by one")]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Pending {
     pub(crate) is_open: bool,
-    /// All that is acknowledged has been told; another packet belongs to another acknowledgement.
+    /// All acknowledged packets are known; another one belongs to the next acknowledgement.
     pub(crate) is_acked: bool,
     pub(crate) space: Space,
     pub(crate) acked: Vec<Acked>,
     pub(crate) lost: Vec<Lost>,
-    /// The largest packet number acknowledged so far, if this acknowledges it for the first time.
+    /// The largest packet number ever acknowledged, if this is an acknowledgement.
     pub(crate) largest: Option<u64>,
     pub(crate) newest: Option<u64>,
-    /// What it says besides, which the stack keeps to itself.
+    /// The frame, for what the stack does not report.
     pub(crate) ack: Option<AckFrame>,
     pub(crate) is_marked: bool,
     pub(crate) is_persistent: bool,

@@ -1,8 +1,7 @@
 //! What happens on a connection as qlog: draft-ietf-quic-qlog-main-schema-02 and
 //! draft-ietf-quic-qlog-quic-events-01, which is version 0.3 and what qvis reads.
 //!
-//! It is text, one record after the other (JSON text sequences, RFC 7464). Whoever writes it to a file
-//! brings the file.
+//! The text is a JSON text sequence (RFC 7464). The caller writes it to a file.
 
 use std::fmt::Write;
 
@@ -23,11 +22,11 @@ pub struct Qlog {
     told: Metrics,
 }
 
-/// What was told last: only what has changed is told again (§5.1 of the events' draft).
+/// The metrics written last: only changes are written (§5.1 of the events' draft).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Metrics([Option<f64>; METRICS.len()]);
 
-/// Milliseconds, bytes, and bits in a second; those behind the first seven are uncork's own.
+/// In milliseconds, bytes, and bits per second; all after the first seven are uncork's own.
 const METRICS: [&str; 10] = [
     "min_rtt",
     "smoothed_rtt",
@@ -42,8 +41,8 @@ const METRICS: [&str; 10] = [
 ];
 
 impl Qlog {
-    /// Begins with a connection that is accepted at the time `now`, which is so many milliseconds after
-    /// 1970; `title` is its name, of which what would have to be escaped is replaced.
+    /// Begins the trace of a connection accepted at `now`, which is this many milliseconds after 1970.
+    /// Characters of `title` that JSON would escape are replaced.
     pub fn begin(text: &mut String, title: &str, now: Time, unix_ms: f64) -> Self {
         let is_plain = |c: char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
         let title: String = title.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
@@ -60,7 +59,7 @@ impl Qlog {
         Self { begun: now, spec: None, state: "", told: Metrics::default() }
     }
 
-    /// Writes what happens at the time `now`.
+    /// Writes an event at `now`.
     pub fn event(&mut self, text: &mut String, now: Time, event: &Event<'_>) {
         let at = now.since(self.begun);
         match *event {
@@ -169,7 +168,7 @@ impl std::fmt::Display for Ranges<'_> {
     }
 }
 
-/// The metrics of the second that are not those of the first.
+/// The metrics that changed from the first to the second.
 struct Changed<'a>(&'a Metrics, &'a Metrics);
 
 impl std::fmt::Display for Changed<'_> {

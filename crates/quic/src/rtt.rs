@@ -3,7 +3,7 @@
 use uncork_cc::RttSample;
 use uncork_units::TimeDelta;
 
-/// The stack's own estimate is one acknowledgement old when its controller hears of it.
+/// The stack updates its own estimate only after it calls the controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RttEstimator {
     sample: Option<RttSample>,
@@ -15,8 +15,7 @@ pub(crate) struct RttEstimator {
 const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 
 impl RttEstimator {
-    /// A sample, of which the peer says to have held the acknowledgement back for `ack_delay`; what is
-    /// more than it may do is not believed (RFC 9002 §5.3).
+    /// A sample; the peer reports `ack_delay`, which counts up to `max_ack_delay` (RFC 9002 §5.3).
     pub(crate) fn update(&mut self, latest: TimeDelta, ack_delay: TimeDelta) -> RttSample {
         let Some(before) = self.sample else {
             self.variation = latest.divided_by(2);
@@ -34,7 +33,7 @@ impl RttEstimator {
         self.sample
     }
 
-    /// The probe timeout (RFC 9002 §6.2.1), with which the stack forgets what it had declared lost.
+    /// The probe timeout (RFC 9002 §6.2.1). The stack forgets lost packets after two of them.
     pub(crate) fn probe_timeout(&self) -> TimeDelta {
         let smoothed = self.sample.map_or(TimeDelta::from_millis(333), |sample| sample.smoothed);
         smoothed + self.variation.times(4).max(TimeDelta::from_millis(1)) + MAX_ACK_DELAY

@@ -1,5 +1,4 @@
-//! The stack's cryptography, looked at from outside: what is sent is seen just before it is encrypted,
-//! what arrives just after it was decrypted.
+//! Wraps the stack's cryptography, to see packets just before encryption and just after decryption.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::choice::Choice;
 use crate::handle::Handle;
 use crate::observed::{Observed, Space};
 
-/// Chooses by the name of the server that the client wants.
+/// Chooses by the client's server name.
 pub(crate) type Choose = Arc<dyn Fn(Option<&str>) -> Option<Choice> + Send + Sync>;
 
 pub(crate) fn server(
@@ -40,7 +39,7 @@ struct Server {
 
 impl ServerConfig for Server {
     fn initial_keys(&self, version: u32, id: ConnectionId) -> Result<Keys, UnsupportedVersion> {
-        // Those of a server that does not know the connection yet, or refuses it.
+        // For packets before the connection exists, or that refuse it: not observed.
         self.inner.initial_keys(version, id)
     }
 
@@ -78,7 +77,7 @@ struct Watched {
     inner: Box<dyn Session>,
     handle: Handle,
     choose: Option<Choose>,
-    /// The space that the next keys are for.
+    /// The space of the next keys.
     next: Space,
 }
 
@@ -102,7 +101,7 @@ impl Watched {
         Keys { header: keys.header, packet: self.pair(keys.packet, space) }
     }
 
-    /// The client has said which server it wants.
+    /// The client's server name is known.
     fn choose(&mut self) {
         let Some(choose) = self.choose.take() else { return };
         let data =
@@ -218,7 +217,7 @@ impl PacketKey for WatchedKey {
 }
 
 impl Drop for WatchedKey {
-    /// The stack throws keys away when a space has served its time (RFC 9001 §4.9).
+    /// The stack discards the keys of a space that is done (RFC 9001 §4.9).
     fn drop(&mut self) {
         if self.is_local {
             self.observed.on_key_gone(self.space);

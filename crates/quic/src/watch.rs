@@ -1,4 +1,4 @@
-//! Telling somebody what happens to a connection.
+//! Reporting a connection's events.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::observed::Space;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// A packet that wants to be acknowledged leaves.
+    /// An ack-eliciting packet leaves.
     Sent {
         /// Its packet number space.
         space: Space,
@@ -23,11 +23,11 @@ pub enum Event<'a> {
     },
     /// An acknowledgement arrives.
     Acknowledged {
-        /// The packet number space that it is of.
+        /// Its packet number space.
         space: Space,
-        /// From and to, both inclusive, from the largest downwards; the newest ones of many.
+        /// Inclusive ranges, from the largest downwards; of many, the newest.
         ranges: &'a [(u64, u64)],
-        /// Packets so far that arrived marked as Congestion Experienced, if it tells.
+        /// CE marks so far, if the frame has ECN counts.
         ce_total: Option<u64>,
     },
     /// A packet is declared lost.
@@ -39,17 +39,17 @@ pub enum Event<'a> {
         /// Its size in bytes.
         bytes: u32,
     },
-    /// All of an acknowledgement, or of a timer, has been worked through.
+    /// An acknowledgement, or a timer, is completely processed.
     Settled(&'a Observation),
 }
 
-/// Somebody who is told. It is called while a packet is worked on, so it must not wait for anything.
+/// Receives events. It runs while a packet is processed, so it must not block.
 pub trait Watch: Send {
-    /// This happens at the time `now`, since the epoch of the connection's handle.
+    /// `event` happens at `now`, counted from the epoch of the connection's handle.
     fn event(&mut self, now: Time, event: &Event<'_>);
 }
 
-/// The one who watches, if somebody does. Clones are the same.
+/// An optional [`Watch`]. Clones refer to the same one.
 #[derive(Clone, Default)]
 pub(crate) struct Watcher(Option<Arc<Mutex<Box<dyn Watch>>>>);
 
