@@ -1,11 +1,11 @@
-//! What is wrong with a quantity as somebody wrote it.
+//! Errors in the text of a quantity.
 
 use core::fmt;
 
 use crate::decimal::Decimal;
 
-/// Why a text is not the quantity asked for. Printed, it says what is wrong and what to write; the
-/// text itself is left to the caller, who knows where it stood.
+/// Why a text is not a quantity. It prints the problem and what to write instead; the caller adds the text
+/// and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError {
     pub(crate) grammar: &'static Grammar,
