@@ -18,8 +18,8 @@ use uncork_h3::Client;
 use uncork_h3::client::{ClientOptions, Connection};
 use uncork_path::{Buffer, PathSpec};
 use uncork_quic_io::{ShutdownOptions, bind};
-use uncork_units::{Rate, TimeDelta};
 use uncork_testkit::pause;
+use uncork_units::{Rate, TimeDelta};
 
 const FIRST: u64 = 4_000_000;
 const SECOND: u64 = 1_000_000;

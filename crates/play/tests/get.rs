@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use common::{Raw, Script, header};
 use uncork_play::{ClientError, Connections, Fetched, GetSpec, Tally, Version, get};
-use uncork_units::TimeDelta;
 use uncork_testkit::{pause, wait_until};
+use uncork_units::TimeDelta;
 
 fn run(spec: &GetSpec) -> Vec<Fetched> {
     get(spec, &Arc::new(AtomicBool::new(false)), &Arc::new(Tally::default())).unwrap()

@@ -6,14 +6,13 @@ mod common;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::Duration;
 
 use common::{Head, Raw, Talk, header};
 use uncork_apps::AudioSpec;
 use uncork_play::{CmcdMode, ListenSpec, ListenerReport, Tally, listen};
-use uncork_units::TimeDelta;
 use uncork_testkit::pause;
+use uncork_units::TimeDelta;
 
 fn millis(n: u64) -> TimeDelta {
     TimeDelta::from_millis(n)

@@ -14,8 +14,8 @@ use uncork_emu::Clock;
 use uncork_path::{Buffer, LinkSpec, PathSpec};
 use uncork_real::{CommandSide, RealError, RealRun, run};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec, Workload};
-use uncork_units::{Rate, Time, TimeDelta};
 use uncork_testkit::pause;
+use uncork_units::{Rate, Time, TimeDelta};
 
 fn not_run(why: &str) {
     let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");

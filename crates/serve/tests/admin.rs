@@ -80,7 +80,9 @@ fn health_metrics_and_status_are_told() {
     assert_eq!(now["recent"][0]["service"]["host"], "test");
     drop(client);
     // The observer sees the end of the connection a moment later.
-    wait_for("the end of the connection", LIMIT, || (series(&status(desk))["open"] == 0).then_some(()));
+    wait_for("the end of the connection", LIMIT, || {
+        (series(&status(desk))["open"] == 0).then_some(())
+    });
     served.stop();
 }
 

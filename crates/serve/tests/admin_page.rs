@@ -45,7 +45,10 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
                 while !over.load(Ordering::Relaxed) {
                     client.ask(INTRUDER, "GET", "/file", "").expect("a response");
                     count.fetch_add(1, Ordering::Relaxed);
-                    pause(Duration::from_millis(20), "responses at intervals, for the page's curves");
+                    pause(
+                        Duration::from_millis(20),
+                        "responses at intervals, for the page's curves",
+                    );
                 }
             });
         }

@@ -6,7 +6,6 @@ mod common;
 use std::fs;
 use std::io::Read;
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, UNIX_EPOCH};
 
 use common::{Scratch, Served, available, connections, content, listener, records, spec};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use uncork_policy::{Fact, Facts, Origin, Policy, UnixTime, When};
 
-use super::request_facts::RequestFacts;
 use super::chosen::Chosen;
+use super::request_facts::RequestFacts;
 use arc_swap::ArcSwap;
 
 /// What is chosen for one connection, as far as it is known.

@@ -260,8 +260,7 @@ mod tests {
         let mut writer = CoalescingWriter::new(Box::new(taker.clone()), false);
         for part in [&b"one "[..], b"turn"] {
             assert_eq!(write(&mut writer, part), 4);
-            let flushed =
-                Pin::new(&mut writer).poll_flush(&mut Context::from_waker(Waker::noop()));
+            let flushed = Pin::new(&mut writer).poll_flush(&mut Context::from_waker(Waker::noop()));
             assert!(flushed.is_ready());
         }
         assert!(taker.writes().is_empty());
