@@ -43,7 +43,7 @@ fn a_good_policy_is_summed_up() {
     let scratch = Scratch::new("policy-check");
     let Finished { status, stdout, stderr } = policy(&scratch, POLICY, &["check", "policy.toml"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
-    let expected = "policy.toml: 2 rules; `asn` and `country` hold for nobody without a database\n";
+    let expected = "policy.toml: 2 rules; `asn` and `country` need a database (--geo) to match\n";
     assert_eq!(stdout, expected);
 }
 
@@ -118,7 +118,7 @@ fn wrong_arguments_say_how_to_write_them() {
         ("--at", "2026-12-01", "write 2026-12-01T18:00:00Z"),
         ("--header", "x", "write it as 'x-client: ios/1'"),
         ("--size", "3", "write 3MB"),
-        ("--ip=10.0.0.1", "--geo=policy.toml", "no database in MaxMind's format"),
+        ("--ip=10.0.0.1", "--geo=policy.toml", "not a database in MaxMind's format"),
         ("--ip=10.0.0.1", "--geo=none.mmdb", "there is no such file"),
     ] {
         let arguments = ["explain", "policy.toml", argument, value];

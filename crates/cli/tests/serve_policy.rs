@@ -185,7 +185,7 @@ fn a_new_policy_is_read_on_sighup_and_when_it_changes() {
     let said = server.says("note:");
     assert!(said.starts_with("error: unknown key `hots` in [[rule]]\n"), "{said}");
     assert!(said.contains("policy.toml:6:1") && said.contains("did you mean `host`?"), "{said}");
-    assert!(said.ends_with("note: the policy before that stays in force\n"), "{said}");
+    assert!(said.ends_with("note: the previous policy stays in force\n"), "{said}");
     assert_eq!(server.controller(0, "a-bbr", "/file"), "bbr");
     replace(&path, &POLICY.replace("bbr\" }", "nosuchcc\" }"));
     server.signal(Signal::HUP);
@@ -246,7 +246,7 @@ fn what_cannot_be_is_said_with_its_status() {
         (
             "--geo policy.toml",
             2,
-            "error: cannot use 'policy.toml': no database in MaxMind's format: ",
+            "error: cannot use 'policy.toml': not a database in MaxMind's format: ",
         ),
         (
             "--listen a@b@127.0.0.1:0",
@@ -271,8 +271,7 @@ fn what_cannot_be_is_said_with_its_status() {
     let done = run(&scratch, &format!("{good} --listen internal@127.0.0.1:0"));
     assert_eq!((done.status, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));
     let done = run(&scratch, &format!("{good} --listen intern@127.0.0.1:0"));
-    let note =
-        "note: policy.toml:9: `listener = internal` holds for no listener: there is `intern`\n";
+    let note = "note: policy.toml:9: `listener = internal` never matches: no such listener; there is `intern`\n";
     assert_eq!((done.status, done.stdout.as_str(), done.stderr.as_str()), (0, "", note));
     let done = run(&scratch, &format!("{good} --listen intern@127.0.0.1:0 --quiet"));
     assert_eq!((done.status, done.stderr.as_str()), (0, ""));

@@ -252,7 +252,7 @@ impl Node {
         let found = known.iter().find(|(name, _)| *name == text);
         found.map(|(_, value)| *value).ok_or_else(|| {
             let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-            ConfigError::new(&self.place, format!("`{text}` is no {what}"))
+            ConfigError::new(&self.place, format!("unknown {what} `{text}`"))
                 .expected(format!("one of {}", names.join(", ")))
                 .nearest(text, names)
         })

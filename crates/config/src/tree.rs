@@ -115,7 +115,7 @@ impl Node {
             return Ok(());
         };
         let Value::Table(entries) = &mut self.value else {
-            let message = format!("`{key}` cannot be set in what is no table");
+            let message = format!("`{key}` cannot be set: the place is not a table");
             return Err(ConfigError::new(&node.place, message));
         };
         if let Some(entry) = entries.iter_mut().find(|entry| entry.name == *key) {

@@ -1,12 +1,11 @@
-//! What in a policy can hold for nobody on a server.
+//! Conditions that never match on a server.
 
 use crate::Policy;
 use crate::condition::Test;
 
 impl Policy {
-    /// What holds for nobody on a server whose listeners have these names, and that has databases of
-    /// where clients are or not: each in a line with what to do. A policy that is for several servers may
-    /// well have such rules.
+    /// A line for each condition that never matches on a server with these listeners, with or without databases
+    /// of client origins. A policy for several servers may well have such conditions.
     pub fn warnings(&self, listeners: &[&str], has_databases: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         for rule in &self.rules {
@@ -18,13 +17,15 @@ impl Policy {
                             |name: &&str| globs.iter().any(|it| it.matches(name.as_bytes()));
                         if !listeners.iter().any(heard) {
                             let known = listeners.join("`, `");
-                            warnings
-                                .push(format!("{place} holds for no listener: there is `{known}`"));
+                            warnings.push(format!(
+                                "{place} never matches: no such listener; there is `{known}`"
+                            ));
                         }
                     }
                     Test::Asn(_) | Test::Country(_) if !has_databases => {
-                        warnings
-                            .push(format!("{place} holds for nobody: give a database with --geo"));
+                        warnings.push(format!(
+                            "{place} never matches without a database: give one with --geo"
+                        ));
                     }
                     _ => {}
                 }

@@ -18,7 +18,7 @@ use arc_swap::ArcSwap;
 pub enum Identity {
     /// They do not: HTTP without TLS.
     Plain,
-    /// By a certificate that is made at the start, which nobody trusts.
+    /// By a self-signed certificate made at the start, for tests.
     SelfSigned,
     /// By a certificate and its key.
     Files {

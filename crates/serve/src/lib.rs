@@ -1,10 +1,9 @@
 //! A file server whose congestion control is chosen for each connection.
 //!
-//! Parts that know little of each other: [`site`] answers a request's head with a response, whatever
-//! carries it; `choice` says what a connection is given, by its listener or by a policy; `tcp` carries
-//! HTTP/1.1 and HTTP/2 over the kernel's TCP, `quic` HTTP/3 over uncork's QUIC, and both put in force what
-//! was chosen; `evidence` keeps what is known of each response and its connection, and `admin` tells
-//! operators. What it is told by files may be replaced while it serves: policy, databases, certificate.
+//! The parts: [`site`] turns the head of a request into a response, for every transport; `choice` picks the
+//! controller of a connection, by its listener or by a policy; `tcp` carries HTTP/1.1 and HTTP/2 over the kernel's
+//! TCP, `quic` HTTP/3 over uncork's QUIC; `telemetry` records responses and connections; `admin` is the operators'
+//! endpoint. Policy, databases and certificate are read again when their files change.
 #![cfg(target_os = "linux")]
 
 mod admin;

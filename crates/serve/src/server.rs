@@ -45,7 +45,7 @@ pub struct Server {
     admin: Option<Admin>,
 }
 
-/// Where operators are answered, and by whom.
+/// The admin endpoint.
 #[derive(Debug)]
 struct Admin {
     address: AdminAddress,
@@ -174,8 +174,7 @@ impl Server {
         self.policy.as_ref().map(|policy| described(&policy.load()))
     }
 
-    /// What of the policy in force holds for nobody here, each in a line; `spec` is what it was started
-    /// with.
+    /// Warnings about the policy in force, such as rules that never match here. `spec` is that of the start.
     pub fn warnings(&self, spec: &ServerSpec) -> Vec<String> {
         spec.warnings(self.policy.as_deref())
     }
@@ -211,12 +210,12 @@ impl Server {
         }
     }
 
-    /// Where operators are answered, if anywhere.
+    /// The address of the admin endpoint, if there is one.
     pub fn admin(&self) -> Option<&AdminAddress> {
         self.admin.as_ref().map(|admin| &admin.address)
     }
 
-    /// Goes on in a new file of records: whoever rotates logs has renamed this one.
+    /// Reopens the file of records after log rotation has renamed it.
     pub fn reopen(&self) {
         if let Some(records) = &self.records {
             records.reopen();

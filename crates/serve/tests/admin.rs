@@ -178,6 +178,7 @@ fn strange_requests_get_an_answer_of_their_own() {
     let post = of("POST", "/healthz", "localhost:1");
     assert_eq!((post.status, post.header("allow")), (405, "GET, HEAD"));
     assert_eq!(of("GET", "/status.json", "[::1]:80").status, 200);
+    assert_eq!(of("GET", "/status.json", "LocalHost:80").status, 200);
     // A page of this name may be let read what its name leads to.
     for name in ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", ""] {
         assert_eq!(of("GET", "/status.json", name).status, 421, "{name}");

@@ -238,7 +238,7 @@ fn databases_tell_where_clients_are_and_are_read_again() {
     let mut spec = by_policy(&scratch, text);
     let warnings = spec.check().expect("a good policy");
     assert!(
-        warnings.len() == 1 && warnings[0].contains("`country = PE` holds for nobody"),
+        warnings.len() == 1 && warnings[0].contains("`country = PE` never matches"),
         "{warnings:?}"
     );
     scratch.write("geo.mmdb", mmdb::of_country(0x7f01_0000, 16, "PE"));

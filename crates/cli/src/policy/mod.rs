@@ -32,7 +32,7 @@ fn read(args: &FileArgs) -> Result<Policy, Failure> {
 fn check(args: &FileArgs) -> Result<(), Failure> {
     let policy = read(args)?;
     let databases = if policy.asks_origin() {
-        "; `asn` and `country` hold for nobody without a database"
+        "; `asn` and `country` need a database (--geo) to match"
     } else {
         ""
     };

@@ -36,7 +36,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     note(args, server.policy().as_slice());
     note(args, &server.warnings(&spec));
     note(args, too_few_files(&spec).as_slice());
-    let admin = server.admin().map(|admin| format!("operators are answered on {admin}"));
+    let admin = server.admin().map(|admin| format!("admin endpoint on {admin}"));
     note(args, admin.as_slice());
     wait(&stop, &reload, |ordered| {
         if ordered {
@@ -55,26 +55,29 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     });
     let grace = Duration::from_nanos(args.grace.as_nanos());
     if !args.quiet {
-        eprintln!("note: no more requests; responses may come to their end for {}", args.grace);
+        eprintln!(
+            "note: shutting down: up to {} for responses under way; a second signal ends at once",
+            args.grace
+        );
     }
     let records = server.stop(grace);
     if records.lost > 0 && !args.quiet {
         let all = records.written + records.lost;
         eprintln!(
-            "note: {} of {all} records are lost: the disk was full or too slow",
+            "note: {} of {all} records were lost: the disk was full or too slow",
             records.lost
         );
     }
     Ok(())
 }
 
-/// Each connection is an open file, and so is what it is sent.
+/// A connection needs a descriptor for itself and one for the file that it is sent.
 fn too_few_files(spec: &ServerSpec) -> Option<String> {
     let allowed = open_files::allowed()?;
     let wanted = 2 * (spec.listeners.len() * spec.limits.connections) as u64;
     (allowed < wanted).then(|| {
         format!(
-            "this system allows {allowed} open files: connections beyond about half as many wait; raise it \
+            "this system allows {allowed} open files, enough for about half as many connections: raise the limit \
              with `ulimit -Hn`, or LimitNOFILE= of systemd"
         )
     })
@@ -113,7 +116,7 @@ fn tell(reloaded: &Reloaded, args: &ServeArgs) {
         Ok(line) => note(args, &[format!("read again: {line}")]),
         Err(error) => {
             eprintln!("{}", shown_error(error));
-            eprintln!("note: the {} before that stays in force", reloaded.what);
+            eprintln!("note: the previous {} stays in force", reloaded.what);
         }
     }
 }

@@ -64,12 +64,12 @@ fn globs(node: &Node, kind: Kind) -> Result<Box<[Glob]>> {
 fn glob(node: &Node, kind: Kind) -> Result<Glob> {
     let text = node.text()?;
     if text.is_empty() && kind != Kind::Value {
-        return Err(ConfigError::new(&node.place, "an empty pattern holds for nobody")
+        return Err(ConfigError::new(&node.place, "an empty pattern never matches")
             .help("write * for anything, or leave it out"));
     }
     Glob::new(text, kind).map_err(|error| match error {
         GlobError::Unfinished => {
-            ConfigError::new(&node.place, "nothing stands behind the backslash")
+            ConfigError::new(&node.place, "a backslash must precede `*` or another backslash")
                 .help(r"write '\*' for a star, '\\' for a backslash")
         }
         GlobError::TooLong => ConfigError::new(
@@ -88,7 +88,7 @@ fn hosts(node: &Node) -> Result<Box<[Glob]>> {
         let address = text.starts_with('[') && text.ends_with(']');
         if text.contains('/') {
             let bare = text.split("://").last().and_then(|text| text.split('/').next());
-            return wrong("a host has no `/`", format!("write {}", bare.unwrap_or_default()));
+            return wrong("a host contains no `/`", format!("write {}", bare.unwrap_or_default()));
         }
         if text.contains(':') && !address {
             let bare = text.split(':').next().unwrap_or_default();
@@ -135,7 +135,7 @@ fn systems(node: &Node) -> Result<Box<[u32]>> {
             return Err(wrong_type(member, "a string").help("write \"AS64500\""));
         };
         let wrong = |help: String| {
-            let message = format!("`{text}` is no number of an autonomous system");
+            let message = format!("`{text}` is not an AS number");
             ConfigError::new(&member.place, message).help(help)
         };
         let digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
@@ -218,13 +218,13 @@ fn size(place: &Place, node: &Node) -> Result<Test> {
     let bytes = |key| section.read(key, Node::parse::<ByteCount>);
     let (min, below) = (bytes("min")?, bytes("below")?);
     if min.is_none() && below.is_none() {
-        return Err(ConfigError::new(place, "a size without bounds is any")
+        return Err(ConfigError::new(place, "a size without bounds always matches")
             .help("write size = { min = \"1MB\" } or size = { below = \"1MB\" }"));
     }
     let min = min.map_or(0, ByteCount::as_u64);
     let below_bytes = below.map_or(u64::MAX, ByteCount::as_u64);
     if min >= below_bytes {
-        return Err(ConfigError::new(section.value_place("below"), "no size is between these")
+        return Err(ConfigError::new(section.value_place("below"), "no size is in this range")
             .help("let `min` be less than `below`"));
     }
     Ok(Test::Size { min, below: below_bytes })

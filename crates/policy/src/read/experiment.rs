@@ -69,7 +69,7 @@ fn experiment(entry: &Entry, key: [u8; 16], default: &Settings) -> Result<Experi
 /// What tells an experiment's draws from those of others: its name, if nothing else.
 fn salt(section: &Section<'_>, name: &str) -> Result<Box<str>> {
     let salt = section.read("salt", |node| match node.text()? {
-        "" => Err(ConfigError::new(&node.place, "an empty salt is none")
+        "" => Err(ConfigError::new(&node.place, "the salt is empty")
             .help("give a word, or leave it out: then the name is the salt")),
         salt => Ok(salt),
     })?;
@@ -81,7 +81,7 @@ fn share(node: &Node) -> Result<Probability> {
     if share.steps().is_multiple_of(SLOT) {
         return Ok(share);
     }
-    Err(ConfigError::new(&node.place, format!("{share} is no whole number of slots"))
+    Err(ConfigError::new(&node.place, format!("{share} is not a multiple of 0.01%"))
         .help("give a share with at most two digits behind the point, such as 0.25%"))
 }
 
@@ -107,7 +107,7 @@ fn unit(node: &Node) -> Result<Unit> {
             super::condition::header_name(&node.place, name).map(Unit::Header)
         }
         None if text == "prefix" => Ok(Unit::Prefix),
-        _ => Err(ConfigError::new(&node.place, format!("`{text}` is no unit"))
+        _ => Err(ConfigError::new(&node.place, format!("`{text}` is not a unit"))
             .expected("what is dealt to the arms")
             .help("write prefix, cookie:NAME or header:NAME")),
     }

@@ -43,7 +43,7 @@ fn key(node: &Node) -> Result<[u8; 16]> {
     let number = u128::from_str_radix(text, 16).ok();
     let number = number.filter(|_| text.len() == 32 && !text.starts_with('+'));
     number.map(u128::to_be_bytes).ok_or_else(|| {
-        ConfigError::new(&node.place, "a key is 32 hexadecimal digits")
+        ConfigError::new(&node.place, "a key needs 32 hexadecimal digits")
             .help("make one with `openssl rand -hex 16`")
     })
 }
@@ -52,7 +52,7 @@ fn key(node: &Node) -> Result<[u8; 16]> {
 fn members(node: &Node) -> Result<&[Node]> {
     let Ok(list) = node.list() else { return Ok(std::slice::from_ref(node)) };
     if list.is_empty() {
-        return Err(ConfigError::new(&node.place, "an empty list holds for nobody")
+        return Err(ConfigError::new(&node.place, "an empty list never matches")
             .help("leave it out, or give at least one"));
     }
     Ok(list)

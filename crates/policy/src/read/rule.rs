@@ -44,7 +44,7 @@ fn rule(
 
 fn name(node: &Node) -> Result<Box<str>> {
     match node.text()? {
-        "" => Err(ConfigError::new(&node.place, "an empty name is none").help("leave it out")),
+        "" => Err(ConfigError::new(&node.place, "the name is empty").help("leave it out")),
         name => Ok(name.into()),
     }
 }
@@ -65,9 +65,9 @@ fn check_names(tree: &Node, rules: &[Rule]) -> Result<()> {
         let Some(first) = rules[..index].iter().find(same) else { continue };
         let place = nodes.get(index).and_then(|node| node.get("name")).map(|node| &node.place);
         let name = rule.name.as_deref().unwrap_or_default();
-        let message = format!("two rules are called `{name}`");
+        let message = format!("two rules have the name `{name}`");
         return Err(ConfigError::new(place.unwrap_or(&tree.place), message)
-            .help(format!("give it a name of its own: line {} has this one", first.line)));
+            .help(format!("give it another name: line {} has this one", first.line)));
     }
     Ok(())
 }

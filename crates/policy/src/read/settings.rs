@@ -19,7 +19,7 @@ pub(crate) fn settings(
 ) -> Result<Settings> {
     let section = Section::new(title, place, node, keys::SETTINGS)?;
     if node.entries().is_empty() {
-        return Err(ConfigError::new(place, format!("{title} gives nothing"))
+        return Err(ConfigError::new(place, format!("{title} is empty"))
             .help("write quic = \"bbr3\" or tcp = \"bbr\" into it, or leave it out"));
     }
     of(&section, otherwise)
@@ -51,9 +51,12 @@ fn kernel_name(node: &Node) -> Result<Box<str>> {
     if !text.is_empty() && text.len() <= NAME && text.bytes().all(usual) {
         return Ok(text.into());
     }
-    Err(ConfigError::new(&node.place, format!("`{text}` is no name that a kernel has"))
-        .expected("a name such as bbr or cubic")
-        .help("`sysctl net.ipv4.tcp_available_congestion_control` lists this kernel's"))
+    Err(ConfigError::new(
+        &node.place,
+        format!("`{text}` is not a name of a congestion control in the kernel"),
+    )
+    .expected("a name such as bbr or cubic")
+    .help("`sysctl net.ipv4.tcp_available_congestion_control` lists this kernel's"))
 }
 
 fn cap(node: &Node) -> Result<Rate> {
@@ -61,6 +64,6 @@ fn cap(node: &Node) -> Result<Rate> {
     if rate.bits_per_sec() > 0 {
         return Ok(rate);
     }
-    Err(ConfigError::new(&node.place, "a connection that may send nothing never ends")
+    Err(ConfigError::new(&node.place, "a pacing cap of 0 would stall the connection")
         .help("give a rate, or leave the cap out"))
 }

@@ -10,14 +10,14 @@ use crate::{NoTime, UnixTime};
 pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
     let section = Section::new("`time`", place, node, keys::TIME)?;
     if node.entries().is_empty() {
-        return Err(ConfigError::new(place, "a time without bounds is always")
+        return Err(ConfigError::new(place, "an empty time window always matches")
             .help("write time = { from = \"18:00\", to = \"23:00\" }"));
     }
     let since = section.read("since", instant)?;
     let until = section.read("until", instant)?;
     if since.is_some() && until.is_some_and(|until| since >= Some(until)) {
-        return Err(ConfigError::new(section.value_place("until"), "it ends before it begins")
-            .help("give a time behind that of `since`"));
+        return Err(ConfigError::new(section.value_place("until"), "`until` is not after `since`")
+            .help("give a time after `since`"));
     }
     Ok(Window {
         since,
@@ -45,14 +45,14 @@ fn hours(section: &Section<'_>) -> Result<Option<(i64, i64)>> {
     };
     let (begin, end) = (clock(from)?, clock(to)?);
     if begin == end || begin == DAY {
-        return Err(ConfigError::new(&to.place, "these hours hold no time")
+        return Err(ConfigError::new(&to.place, "`from` equals `to`: the window is empty")
             .help("leave `from` and `to` out for whole days"));
     }
     Ok(Some((begin, end)))
 }
 
 fn alone(section: &Section<'_>, key: &str, other: &str) -> ConfigError {
-    ConfigError::new(section.key_place(key), format!("`{key}` stands without `{other}`"))
+    ConfigError::new(section.key_place(key), format!("`{key}` needs `{other}`"))
         .help(format!("write {other} = \"23:00\" beside it"))
 }
 
@@ -67,7 +67,7 @@ fn clock(node: &Node) -> Result<i64> {
             .map(|minutes| minutes * 60)
             .filter(|seconds| *seconds <= DAY);
     seconds.ok_or_else(|| {
-        ConfigError::new(&node.place, format!("`{text}` is no time of the day"))
+        ConfigError::new(&node.place, format!("`{text}` is not a time of day"))
             .help("write \"18:00\", from \"00:00\" to \"24:00\"")
     })
 }
@@ -88,7 +88,7 @@ fn days(node: &Node) -> Result<u8> {
     for member in members(node)? {
         let text = member.text()?;
         let day = WEEKDAYS.iter().position(|day| *day == text).ok_or_else(|| {
-            ConfigError::new(&member.place, format!("`{text}` is no day"))
+            ConfigError::new(&member.place, format!("`{text}` is not a day of the week"))
                 .expected(format!("one of {}", WEEKDAYS.join(", ")))
                 .nearest(text, WEEKDAYS)
         })?;
@@ -107,7 +107,7 @@ fn offset(node: &Node) -> Result<i64> {
     };
     let offset = sign.and_then(|sign| Some(sign * minutes(text.get(1..)?)? * 60));
     offset.filter(|offset| offset.abs() < DAY).ok_or_else(|| {
-        ConfigError::new(&node.place, format!("`{text}` is no offset from UTC"))
+        ConfigError::new(&node.place, format!("`{text}` is not a UTC offset"))
             .help("write \"+02:00\" or \"-05:00\"")
     })
 }

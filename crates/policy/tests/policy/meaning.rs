@@ -233,8 +233,8 @@ fn rules_that_hold_for_nobody_are_told() {
     assert_eq!(
         policy.warnings(&["public", "extern"], false),
         [
-            "test:1: `listener = in*` holds for no listener: there is `public`, `extern`",
-            "test:4: `country = PE` holds for nobody: give a database with --geo",
+            "test:1: `listener = in*` never matches: no such listener; there is `public`, `extern`",
+            "test:4: `country = PE` never matches without a database: give one with --geo",
         ]
     );
 }

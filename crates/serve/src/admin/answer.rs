@@ -60,8 +60,8 @@ impl AdminService {
         response
     }
 
-    /// A name that leads to this machine may be anybody's: a page of that name would be let read what it
-    /// gets here (DNS rebinding). Addresses and `localhost` are nobody's.
+    /// Whether the request names a foreign host. A page of a host whose name resolves to this machine could read
+    /// the responses (DNS rebinding); addresses and `localhost` belong to no such host.
     fn is_misled<B>(&self, request: &Request<B>) -> bool {
         let named = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let host = request.uri().host().or(named).unwrap_or_default();
@@ -69,7 +69,7 @@ impl AdminService {
             Some((inside, _)) => inside,
             None => host.split_once(':').map_or(host, |(name, _)| name),
         };
-        self.is_loopback && name.parse::<IpAddr>().is_err() && name != "localhost"
+        self.is_loopback && name.parse::<IpAddr>().is_err() && !name.eq_ignore_ascii_case("localhost")
     }
 
     fn find(&self, path: &str) -> Found {

@@ -79,8 +79,8 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// A socket that its owner alone can use from the beginning: nobody can connect before it listens. One that
-/// nobody listens on any more is in nobody's use.
+/// A socket that only its owner can use: the mode is set before it listens. Replaces a stale socket file, on
+/// which nothing listens.
 fn unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     let address = SockAddr::unix(path)?;

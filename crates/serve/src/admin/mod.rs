@@ -1,6 +1,6 @@
-//! What an operator is told: whether the server serves, what it has counted, and a page of it.
+//! The operators' endpoint: health, metrics, status, and a page that shows them.
 //!
-//! It has a listener of its own, on a Unix socket or on loopback: nothing of it is reachable by clients.
+//! It has a listener of its own, on a Unix socket or on loopback, which clients cannot reach.
 
 mod address;
 mod answer;
@@ -26,7 +26,7 @@ use crate::error::ServeError;
 const CONNECTIONS: usize = 32;
 /// How long a request's head may take.
 const HEAD: Duration = Duration::from_secs(5);
-/// How long a connection may take altogether. Whoever polls makes another.
+/// The lifetime of a connection. Pollers reconnect.
 const CONNECTION: Duration = Duration::from_mins(2);
 /// How long to wait when the system has no room for another connection.
 const NO_ROOM: Duration = Duration::from_millis(50);

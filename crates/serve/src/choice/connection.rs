@@ -14,7 +14,7 @@ use arc_swap::ArcSwap;
 pub(crate) struct Choice {
     chosen: Arc<Chosen>,
     origin: Origin,
-    /// Nobody is asked any more if there is nothing here.
+    /// `None` once the choice is final.
     asking: Option<Box<Asking>>,
 }
 

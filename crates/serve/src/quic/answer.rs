@@ -25,7 +25,7 @@ type Stream = RequestStream<BidiStream, Payload>;
 
 /// Answers a request. What goes wrong is the client's, or ends the stream so that it sees it.
 pub(super) async fn answer(request: RequestResolver<Transport, Payload>, talk: H3Connection) {
-    // Whoever takes longer finds the stream reset.
+    // A client that takes longer gets a stream reset.
     let head_time = talk.shared.limits.head_time;
     let Ok(Ok((request, mut stream))) = timeout(head_time, talk.scope.resolve(request)).await
     else {

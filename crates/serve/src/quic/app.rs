@@ -12,8 +12,8 @@ use super::steering::Steering;
 use crate::clock;
 use crate::telemetry::Labels;
 
-/// Clients have to show their addresses once so many of a worker are in their handshakes: whoever is not
-/// where he says he is, as in a flood, gets no further.
+/// Above this many concurrent handshakes per worker, clients must validate their addresses (Retry, RFC 9000
+/// §8.1.2): spoofed sources get no further.
 const TRUSTED_HANDSHAKES: usize = 100;
 /// What a client may send on its control stream over the connection's life, in bytes.
 const CONTROL: u64 = 1 << 20;

@@ -16,7 +16,7 @@ thread_local! {
     static SPARE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Memory that goes back to whoever reads next on the thread that drops it.
+/// A buffer that returns to the pool of the thread that drops it.
 pub(super) struct PooledBuffer {
     memory: Box<[u8]>,
     length: usize,

@@ -41,7 +41,7 @@ pub struct Site {
 pub struct Answer {
     /// The response.
     pub response: Response<SiteBody>,
-    /// The path that was asked for, decoded; nothing if it is none, or nobody's business.
+    /// The decoded path of the request; `None` if it is invalid or hidden.
     pub path: Option<String>,
     /// The size of the whole file, in bytes, whatever of it is sent; nothing if there is none.
     pub object_bytes: Option<u64>,

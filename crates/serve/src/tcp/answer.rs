@@ -18,7 +18,7 @@ use crate::site::{Answer, Site, SiteBody, unwanted};
 use crate::telemetry::{About, ConnectionProgress, Observer, host_name};
 use crate::timing::SERVER_TIMING;
 
-/// How much of what nobody wants is read to its end.
+/// Bytes of an unwanted request body that are read before the response.
 const MOST_UNWANTED: u64 = 64 * 1024;
 
 /// How much of a body goes into its first frame of HTTP/2. Many clients take a frame only when all of it is

@@ -41,7 +41,7 @@ pub(crate) struct TcpContext {
 }
 
 impl TcpContext {
-    /// Serves the connection until it ends. Its errors are the client's: there is nobody to tell.
+    /// Serves the connection until it ends. Its errors are the client's and are not reported.
     pub(super) async fn serve(
         self,
         stream: TcpStream,

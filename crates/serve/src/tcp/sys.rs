@@ -61,7 +61,7 @@ mod tests {
 
     const LENGTH: usize = 5000;
 
-    /// What was acknowledged of it is known to its end and after, when nobody finds it by its addresses.
+    /// A closed connection keeps its counters in the socket, when sock_diag no longer finds it.
     #[test]
     fn a_socket_knows_of_its_connection_what_sock_diag_does_and_for_longer() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");

@@ -1,7 +1,7 @@
-//! What became of each response, as the kernel knows it.
+//! Telemetry of responses and connections, as the transport measures them.
 //!
-//! How long a server takes to write a response says how large the send buffer is. What counts is what
-//! the client has acknowledged, and how long the connection was busy with it.
+//! How long a server takes to write a response says how large the send buffer is. What counts is when the client
+//! has acknowledged it, and how long the connection was busy with it.
 
 mod about;
 mod connection_stats;

@@ -1,4 +1,4 @@
-//! Watching one connection until the client has all of what it asked for.
+//! Observes a TCP connection until the client has acknowledged its responses.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,14 +17,14 @@ use super::shared::Telemetry;
 use crate::choice::InForce;
 use crate::clock;
 
-/// How often the kernel is asked while a response is written.
+/// The sampling interval while a response is written.
 const WRITING: Duration = Duration::from_millis(100);
-/// How often it is asked, at most and at least, when only acknowledgements are awaited.
+/// The shortest and the longest sampling interval while only acknowledgements are awaited.
 const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
-/// How long acknowledgements are awaited on a closed connection.
+/// How long to await acknowledgements on a closed connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Tells of one connection and its responses.
+/// Records one connection and its responses.
 #[derive(Debug)]
 pub(crate) struct Observer {
     pub(crate) progress: Arc<ConnectionProgress>,
@@ -34,7 +34,7 @@ pub(crate) struct Observer {
     stats: Mutex<ConnectionStats>,
 }
 
-/// What the kernel knows of a connection now.
+/// A sample of the kernel's state of the connection.
 struct Sample {
     at: Instant,
     known: KernelState,
@@ -130,7 +130,7 @@ impl Observer {
         let written = state.written;
         let mut figures = look.known.info.as_ref().map(TransportFigures::from);
         if let Some(figures) = &mut figures {
-            // The FIN counts as one, but nobody wrote it.
+            // The kernel counts the FIN as a byte.
             figures.bytes_acked = figures.bytes_acked.min(written);
             self.stats().note(look.at, figures, !state.exchanges.is_empty());
         }

@@ -1,4 +1,4 @@
-//! Asking the kernel for one connection.
+//! The kernel's state of one connection.
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError, Weak};
 
 use uncork_diag::{Diag, DiagError, TcpInfo, TcpState};
 
-/// A socket to ask with, for all threads: an answer takes some microseconds.
+/// A sock_diag socket for all threads: an answer takes some microseconds.
 #[derive(Debug)]
 pub(crate) struct Probe(Mutex<Diag>);
 
@@ -16,17 +16,16 @@ pub(crate) trait Socket: Debug + Send + Sync {
     fn tcp_info(&self) -> Option<TcpInfo>;
 }
 
-/// How to find a connection.
+/// Finds a connection in the kernel, by its socket or by its addresses.
 #[derive(Debug)]
 pub(crate) struct SocketLookup {
-    /// Its socket, as long as somebody needs it for more than questions: while it is held the connection
-    /// does not end.
+    /// Its socket, weakly: holding it would keep the connection open.
     pub(crate) socket: Weak<dyn Socket>,
     pub(crate) local: SocketAddr,
     pub(crate) peer: SocketAddr,
 }
 
-/// What the kernel knows of a connection.
+/// The kernel's state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KernelState {
     /// Closed if it knows of none.

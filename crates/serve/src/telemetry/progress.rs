@@ -1,4 +1,4 @@
-//! What a connection's socket has taken, and for which responses.
+//! The bytes that a connection's socket has accepted, and the responses that they belong to.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use super::exchange::Exchange;
 use crate::clock;
 
-/// How long a connection may do nothing.
+/// Timeouts for connections without progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Timeouts {
     /// From accepting it to the end of its first request's head.
@@ -21,7 +21,7 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    /// How long nothing may happen on a connection that is answering a request, or has done so.
+    /// The timeout in force.
     pub(crate) fn span(&self, is_answering: bool, has_served: bool) -> Duration {
         match (is_answering, has_served) {
             (false, false) => self.head,
@@ -31,24 +31,24 @@ impl Timeouts {
     }
 }
 
-/// A connection as those see it who write to it, who wait for it, and who tell of it.
+/// The progress of a connection: shared by the writer, the timeouts and the observer.
 #[derive(Debug)]
 pub(crate) struct ConnectionProgress {
     state: Mutex<ProgressState>,
-    /// A response's body has come to its end, or the connection has.
+    /// Notified when an observed response begins or ends, and when the connection closes.
     pub(super) changed: Notify,
 }
 
 #[derive(Debug)]
 pub(super) struct ProgressState {
-    /// Bytes that the socket has taken.
+    /// Bytes that the socket has accepted.
     pub(super) written: u64,
-    /// Requests whose response's body has not come to its end.
+    /// Responses whose body has not ended.
     open: usize,
     has_served: bool,
     last_progress: Instant,
     next: u64,
-    /// Responses that somebody wants to know of, in the order of their requests.
+    /// Observed responses, in the order of their requests.
     pub(super) exchanges: BTreeMap<u64, Exchange>,
     pub(super) is_closed: bool,
 }
@@ -71,13 +71,12 @@ impl ConnectionProgress {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came, which is answered from now on. Gives a number to end it with.
+    /// Begins a response. The result is the argument for [`Self::end`].
     pub(crate) fn begin(&self, began: Instant) -> u64 {
         self.begin_with(began, |_| None)
     }
 
-    /// The same for somebody who wants to know of it: `exchange` is made of the bytes that the socket has
-    /// taken before.
+    /// [`Self::begin`] for an observed response, which `exchange` makes.
     pub(super) fn begin_with(
         &self,
         began: Instant,
@@ -91,13 +90,13 @@ impl ConnectionProgress {
         let id = state.next;
         if let Some(exchange) = exchange(&mut state) {
             state.exchanges.insert(id, exchange);
-            // Who watches asks the kernel from now on, while the response is written.
+            // The observer asks the kernel while the response is written, not only at its end.
             self.changed.notify_one();
         }
         id
     }
 
-    /// The protocol will take no more than `taken` bytes of the body.
+    /// Ends a response: the protocol has taken `taken` bytes of the body and takes no more.
     pub(crate) fn end(&self, id: u64, taken: u64) {
         let mut state = self.state();
         state.open -= 1;
@@ -108,7 +107,7 @@ impl ConnectionProgress {
         }
     }
 
-    /// The socket has taken `bytes`.
+    /// The socket has accepted `bytes`.
     pub(crate) fn wrote(&self, bytes: usize) {
         let now = clock::now();
         let mut state = self.state();
@@ -119,8 +118,8 @@ impl ConnectionProgress {
         }
     }
 
-    /// The socket has taken all that was there for it. HTTP/2 keeps bodies back for its own flow control;
-    /// what is longer than all that was written has not left.
+    /// The socket has accepted everything offered. HTTP/2 holds bodies back for its flow control: a body longer
+    /// than the bytes written has not left.
     pub(crate) fn flushed(&self) {
         let mut state = self.state();
         let written = state.written;
@@ -132,12 +131,12 @@ impl ConnectionProgress {
         }
     }
 
-    /// Whether all of some response was written that somebody wants to know the end of.
+    /// Whether an observed response is written and awaits acknowledgements.
     pub(crate) fn settles(&self) -> bool {
         self.state().exchanges.values().any(|exchange| exchange.end.is_some())
     }
 
-    /// Nothing more is written.
+    /// Closes the connection: nothing more is written.
     pub(crate) fn close(&self) {
         self.flushed();
         let now = clock::now();
@@ -147,12 +146,12 @@ impl ConnectionProgress {
         self.changed.notify_one();
     }
 
-    /// When it was closed, or did something at last.
+    /// When it closed, or last made progress.
     pub(super) fn closed(&self) -> Instant {
         self.state().last_progress
     }
 
-    /// When it has done nothing for too long, unless it does something before.
+    /// When the timeout expires, unless it makes progress before.
     pub(crate) fn deadline(&self, timeouts: &Timeouts) -> Instant {
         let state = self.state();
         state.last_progress + timeouts.span(state.open > 0, state.has_served)

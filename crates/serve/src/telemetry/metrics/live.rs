@@ -9,7 +9,7 @@ use uncork_units::TimeDelta;
 use super::series::{Series, add};
 use super::{Key, Metrics, locked};
 
-/// A connection, as long as it is open. Whoever watches it tells what it has moved.
+/// An open connection. Its observer reports the counters.
 #[derive(Debug)]
 pub(crate) struct Live {
     metrics: Arc<Metrics>,

@@ -39,11 +39,11 @@ enum Entry {
 pub(crate) struct Tally {
     written: AtomicU64,
     lost: AtomicU64,
-    /// What nobody has been told yet.
+    /// A problem that has not been reported.
     problem: Mutex<Option<String>>,
 }
 
-/// The thread that writes them. It ends when nobody can leave a record any more.
+/// The writing thread. It ends when all [`Records`] are dropped.
 #[derive(Debug)]
 pub(crate) struct Writer {
     thread: JoinHandle<()>,

@@ -92,7 +92,7 @@ fn a_directory_gets_a_file_when_it_is_time() {
     assert_eq!(tables(&scratch.0).0.len(), 1, "nothing to write, no file");
 }
 
-/// Whoever looks at any time sees whole files only.
+/// A reader sees only whole files at any time.
 #[test]
 fn no_reader_sees_a_part_of_a_file() {
     let scratch = Scratch::new();
