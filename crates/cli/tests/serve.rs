@@ -60,7 +60,8 @@ fn the_documentation_serves() {
         let mut line = line.split('#').next().unwrap_or_default().trim().to_owned();
         count += 1;
         if line.contains("--check") {
-            let mut check = command(&line);
+            // The documentation's port may be taken here.
+            let mut check = command(&format!("{line} --listen 127.0.0.1:0"));
             check.current_dir(scratch.path(""));
             let done = finish(check);
             assert_eq!((done.status, done.stdout.as_str(), done.stderr.as_str()), (0, "", ""));

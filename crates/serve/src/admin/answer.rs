@@ -69,7 +69,9 @@ impl AdminService {
             Some((inside, _)) => inside,
             None => host.split_once(':').map_or(host, |(name, _)| name),
         };
-        self.is_loopback && name.parse::<IpAddr>().is_err() && !name.eq_ignore_ascii_case("localhost")
+        self.is_loopback
+            && name.parse::<IpAddr>().is_err()
+            && !name.eq_ignore_ascii_case("localhost")
     }
 
     fn find(&self, path: &str) -> Found {
