@@ -110,7 +110,7 @@ fn acknowledged_bytes_are_those_of_the_ranges_read_from_plain_text() {
             }
         }
     }
-    assert!(newly > 600 && settled > 100 && lost == 2, "{newly} {settled} {lost}");
+    assert!(newly > 600 && settled > 100 && lost >= 2, "{newly} {settled} {lost}");
 }
 
 /// Losses come after the acknowledgement that shows them, before the next question: one feedback has both.

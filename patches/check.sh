@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Applies each patch to a copy of the published sources, and runs the tests that it adds. Takes some minutes.
+set -euo pipefail
+patches=$(cd "$(dirname "$0")" && pwd)
+sources=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export CARGO_TARGET_DIR=$work/target
+
+# CRATE, options of `cargo test`, names of the tests.
+check() {
+    local crate=$1
+    shift
+    cp -r "$sources$crate" "$work/"
+    cd "$work/$crate"
+    patch --quiet -p1 <"$patches/$crate.patch"
+    # No part of a workspace that may lie above.
+    printf '\n[workspace]\n' >>Cargo.toml
+    cargo test --lib "$@"
+}
+
+check h3-0.0.8 write_buf
+check noq-proto-1.4.0 --no-default-features --features rustls-ring -- controllers_are_told acks_of_an_ack_frame
