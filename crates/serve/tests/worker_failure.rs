@@ -31,7 +31,7 @@ fn a_failed_quic_worker_is_reported_and_unhealthy() {
     let client = UdpSocket::bind("127.0.0.1:0").expect("loopback");
     let limit = getrlimit(Resource::Nofile);
     // poll(2) fails for more descriptors than a process may have: a worker polls two.
-    setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..limit.clone() }).expect("allowed");
+    setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..limit }).expect("allowed");
     let problem = wait_for("a report", LIMIT, || {
         client.send_to(b"wakes a worker", served.server.listening()[1].address).expect("sent");
         served.server.problem()
