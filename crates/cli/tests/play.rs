@@ -135,6 +135,21 @@ fn one_connection_carries_all_at_the_same_time() {
     assert_eq!((&record["size_bytes"], &record["bytes_delivered"]), (&4.into(), &4.into()));
 }
 
+/// The first address takes datagrams and never answers: the second is tried after 250 ms (RFC 8305).
+#[test]
+fn get_over_quic_does_not_wait_for_a_dead_address() {
+    let scratch = public("play-dead-address");
+    let server = Server::start(&scratch, "--self-signed");
+    let dead = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let (first, second) =
+        (dead.local_addr().unwrap(), server.url.strip_prefix("https://").unwrap());
+    let url = &server.url;
+    let connect = format!("--connect {first} --connect {second}");
+    let all = document(&scratch, &format!("get {url}/small --insecure --http 3 {connect}"));
+    let took = all["transfers"][0]["connect_ms"].as_f64().unwrap();
+    assert!((250.0..5000.0).contains(&took), "{took} ms");
+}
+
 /// A server that is killed in the midst of it, and one that is not there any more.
 #[test]
 fn what_is_broken_off_has_failed() {
