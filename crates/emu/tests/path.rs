@@ -5,9 +5,10 @@ mod common;
 use std::thread;
 use std::time::Duration;
 
-use common::{addresses, connect, counter, now, path, start, sysctl, transfer, udp};
+use common::{addresses, connect, counter, path, start, sysctl, transfer, udp};
 use uncork_emu::HostSpec;
 use uncork_path::{Buffer, LinkSpec};
+use uncork_testkit::{now, pause};
 use uncork_units::{Rate, TimeDelta};
 
 #[test]
@@ -61,7 +62,7 @@ fn carried(rate_mbit: u64, span: Duration) -> Option<f64> {
                 server.send_to(&[0; PAYLOAD], (near, 7000)).unwrap();
                 sent += 1.0;
             }
-            thread::sleep(Duration::from_millis(2));
+            pause(Duration::from_millis(2), "a sender at a constant rate");
         }
     });
     let mut buffer = [0; PAYLOAD];

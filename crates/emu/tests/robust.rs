@@ -12,6 +12,7 @@ use std::time::Duration;
 use common::{connect, path, start, transfer, udp};
 use uncork_emu::{Names, Namespace, clean_up};
 use uncork_path::Buffer;
+use uncork_testkit::{pause, wait_until};
 
 /// Sends `packet` into the namespace's device as it is, whatever it is.
 fn inject(host: &Namespace, packets: &[Vec<u8>]) {
@@ -70,6 +71,16 @@ fn malformed_packets_are_counted_and_dropped() {
     }
 }
 
+/// Packets that the host's device has handed over or dropped.
+fn left_device(host: &Namespace) -> u64 {
+    let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
+    let devices = host.run(read).unwrap().unwrap();
+    let line = devices.lines().find_map(|line| line.trim().strip_prefix("uncork0:")).unwrap();
+    // Eight columns of what was received, then: bytes, packets, errs, drop.
+    let columns: Vec<u64> = line.split_whitespace().map(|column| column.parse().unwrap()).collect();
+    columns[9] + columns[11]
+}
+
 #[test]
 fn a_queue_may_be_very_long() {
     const PACKETS: u32 = 100_000;
@@ -78,13 +89,16 @@ fn a_queue_may_be_very_long() {
     let Some(emulation) = start(&spec) else { return };
     let near = IpAddr::from(emulation.near().addresses().v4);
     let far = udp(emulation.far(), emulation.far().addresses().v4.into(), 1);
+    let before = left_device(emulation.far());
     for sent in 0..PACKETS {
         far.send_to(&[0; 72], (near, 2)).unwrap();
         if sent % 1000 == 0 {
-            std::thread::sleep(Duration::from_millis(1));
+            pause(Duration::from_millis(1), "bursts that the device can hold");
         }
     }
-    std::thread::sleep(Duration::from_millis(100));
+    wait_until("the device is empty", Duration::from_secs(60), || {
+        left_device(emulation.far()) - before >= u64::from(PACKETS)
+    });
     let report = emulation.stop().unwrap();
     let overrun = report.down.dropped.overrun;
     assert_eq!(report.down.dropped.queue, 0);

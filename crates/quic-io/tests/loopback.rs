@@ -10,13 +10,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use bytes::Bytes;
-use common::{Ask, Asking, Ends, Serving, Told, not_run, now, transport, until};
+use common::{Ask, Asking, Ends, Serving, Told, now, transport, until};
 use noq_proto::{ConnectionError, VarInt};
 use uncork_quic_io::{
     App, Arrival, Driver, Identity, Limits, Progress, ShutdownOptions, Socket, Turn, Verdict,
     Workers, bind,
 };
-use uncork_testkit::pause;
+use uncork_testkit::{Capability, not_run, pause};
 
 const LOCALHOST: &str = "127.0.0.1:0";
 
@@ -341,7 +341,7 @@ fn an_address_of_both_versions_serves_both() {
     let ends = ends();
     let sockets = match bind("[::]:0".parse().unwrap(), 1) {
         Ok(sockets) => sockets,
-        Err(error) => return not_run(&format!("needs IPv6: {error}")),
+        Err(error) => return not_run(Capability::Ipv6, &error.to_string()),
     };
     let app = Serving::new(&ends, "cubic");
     let server = Workers::start(sockets, &ends.server_config(), move |_| app.clone()).unwrap();

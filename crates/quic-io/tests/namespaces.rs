@@ -11,12 +11,13 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{Ask, Asking, Ends, Serving, Told, not_run, transport, until};
+use common::{Ask, Asking, Ends, Serving, Told, transport, until};
 use emulation::start;
 use noq_proto::ConnectionError;
 use uncork_emu::Emulation;
 use uncork_path::{Buffer, JitterDistribution, JitterSpec, LossSpec, PathSpec};
 use uncork_quic_io::{SocketOptions, Workers, bind};
+use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, TimeDelta};
 
 /// 100 Mbit/s and 20 ms, where every so-manieth packet is lost.
@@ -72,7 +73,9 @@ fn a_server_whose_socket_is_full_waits_for_it() {
     let shaper = "qdisc add dev uncork0 root tbf rate 40mbit burst 20kb latency 1s".split(' ');
     match emulation.far().command("tc").unwrap().args(shaper).status() {
         Ok(status) if status.success() => {}
-        other => return not_run(&format!("needs tc and the kernel's tbf: {other:?}")),
+        other => {
+            return not_run(Capability::Programs, &format!("tc with the kernel's tbf: {other:?}"));
+        }
     }
     let buffers = SocketOptions { send_buffer: 4096, ..SocketOptions::default() };
     let (_, blocked) = transfer(&emulation, "cubic", 5_000_000, buffers);

@@ -14,18 +14,16 @@ use uncork_emu::Clock;
 use uncork_path::{Buffer, LinkSpec, PathSpec};
 use uncork_real::{CommandSide, RealError, RealRun, run};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec, Workload};
-use uncork_testkit::pause;
+use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, Time, TimeDelta};
-
-fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
-}
 
 /// Plays `spec`; `None` where the machine cannot, which a command that fails is not.
 fn played(spec: &RunSpec, stop: &AtomicBool) -> Option<Result<RealRun, RealError>> {
     match run(spec, stop) {
         Err(error) if error.is_of_machine() && !matches!(error, RealError::Command(_)) => {
-            not_run(&error.to_string());
+            let is_bbr = matches!(error, RealError::Controller(_));
+            let missing = if is_bbr { Capability::Bbr } else { Capability::Netns };
+            not_run(missing, &error.to_string());
             None
         }
         played => Some(played),
@@ -108,7 +106,7 @@ fn programs_get_the_controller_of_their_class() {
     let server = part("server");
     let v6 = fs::exists("/proc/sys/net/ipv6").unwrap();
     if !v6 {
-        not_run("commands over IPv6: this kernel has none");
+        not_run(Capability::Ipv6, "/proc/sys/net/ipv6 is missing");
     }
     for client in if v6 { &["client", "client6"][..] } else { &["client"] } {
         let client = part(client);

@@ -2,26 +2,25 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
-use std::io::Write;
 use std::sync::atomic::AtomicBool;
 
 use uncork_apps::{CbrSpec, ClientSpec, FetchSpec};
 use uncork_path::{Buffer, Ecn, LinkSpec, LossSpec, PathSpec};
-use uncork_real::{RealRun, run};
+use uncork_real::{RealError, RealRun, run};
 use uncork_sim::{FlowSpec, RunSpec, Workload};
+use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, Time, TimeDelta};
 
-/// To standard error itself, which the test harness does not capture: nobody should believe that
-/// something was tested that was not.
-fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
+/// What this machine lacks if a run ends with `error`: a controller, or else namespaces.
+fn capability_of(error: &RealError) -> Capability {
+    if matches!(error, RealError::Controller(_)) { Capability::Bbr } else { Capability::Netns }
 }
 
 fn play(spec: &RunSpec) -> Option<RealRun> {
     match run(spec, &AtomicBool::new(false)) {
         Ok(run) => Some(run),
         Err(error) if error.is_of_machine() => {
-            not_run(&error.to_string());
+            not_run(capability_of(&error), &error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -1,8 +1,7 @@
 //! The page of a laboratory run in a real browser: its script runs and is the only one that may,
 //! curves can be zoomed, and nothing sticks out of the page on a desk or in a hand.
 //!
-//! `UNCORK_CHROMIUM` names the browser, `UNCORK_SCREENSHOTS` a directory that keeps the pictures, and
-//! `UNCORK_NO_BROWSER=1` says that there is none on purpose.
+//! `UNCORK_CHROMIUM` names the browser, `UNCORK_SCREENSHOTS` a directory that keeps the pictures.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -22,7 +21,7 @@ fn document() -> LabDocument {
 
 /// What the probe finds out about the page.
 fn probe(browser: &Browser, page: &str) -> Value {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("browser");
     scratch.write("page.html", page);
     let probe = scratch.write("probe.html", include_str!("browser/probe.html"));
     // The probe must see into the page, and every file is an origin of its own.
@@ -157,7 +156,7 @@ fn no_other_script_runs() {
     let Some(browser) = Browser::find() else { return };
     let intruder = "<script>document.documentElement.dataset.intruder = 'ran'</script></main>";
     let page = lab_html(&document()).replace("</main>", intruder);
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("browser");
     let page = scratch.write("page.html", &page);
     let run = browser.run(&scratch, &[BUDGET, "--dump-dom"], &page);
     assert!(run.stdout.contains("data-ready"), "the page's own script does not: {}", run.stderr);
@@ -168,7 +167,7 @@ fn no_other_script_runs() {
 #[test]
 fn can_be_seen_in_the_light_and_in_the_dark() {
     let Some(browser) = Browser::find() else { return };
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("browser");
     let page = scratch.write("page.html", &lab_html(&document()));
     let mut pictures = Vec::new();
     for (name, scheme, size) in

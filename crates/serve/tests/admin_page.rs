@@ -1,7 +1,6 @@
 //! The operators' page in a real browser, while clients are served that call themselves what they like.
 //!
-//! The environment is that of the browser tests of reports: `UNCORK_CHROMIUM`, `UNCORK_SCREENSHOTS`,
-//! `UNCORK_NO_BROWSER`.
+//! The environment is that of the browser tests of reports: `UNCORK_CHROMIUM`, `UNCORK_SCREENSHOTS`.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -55,7 +54,7 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
         wait_until("responses to show", Duration::from_mins(1), || {
             count.load(Ordering::Relaxed) >= 10
         });
-        let run = browser.open(&Scratch::new(), flags, &format!("http://{admin}/"));
+        let run = browser.open(&Scratch::new("browser"), flags, &format!("http://{admin}/"));
         over.store(true, Ordering::Relaxed);
         run
     });
@@ -89,7 +88,7 @@ fn the_page_can_be_seen_in_the_light_and_in_the_dark() {
     for (name, scheme, size) in
         [("light", 1, "1280,1500"), ("dark", 0, "1280,1500"), ("narrow", 1, "390,2600")]
     {
-        let place = Scratch::new();
+        let place = Scratch::new("browser");
         let picture = place.path("page.png");
         let flags = [
             format!("--screenshot={}", picture.display()),

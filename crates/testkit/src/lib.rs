@@ -15,4 +15,6 @@ mod wait;
 
 pub use capability::{Capability, not_run};
 pub use scratch::Scratch;
-pub use wait::{now, pause, pause_async, wait_for, wait_for_async, wait_until, wait_until_async};
+pub use wait::{
+    holds_within, now, pause, pause_async, wait_for, wait_for_async, wait_until, wait_until_async,
+};

@@ -37,6 +37,20 @@ pub fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option
     }
 }
 
+/// Whether `condition` holds within `limit`, for callers that explain the failure themselves.
+pub fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let start = now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if start.elapsed() >= limit {
+            return false;
+        }
+        thread::sleep(INTERVAL);
+    }
+}
+
 /// [`wait_until`] inside a tokio runtime.
 ///
 /// # Panics

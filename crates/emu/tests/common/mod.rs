@@ -6,24 +6,19 @@ use std::fs;
 use std::io::Write;
 use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace, Passage};
 use uncork_path::{Buffer, PathSpec};
+use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, TimeDelta};
-
-/// To standard error itself, which the test harness does not capture: nobody should believe that
-/// something was tested that was not.
-fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
-}
 
 /// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
 pub(crate) fn start(spec: &EmulationSpec) -> Option<Emulation> {
     match Emulation::start(spec) {
         Ok(emulation) => Some(emulation),
         Err(error @ EmuError::System { .. }) => {
-            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
+            not_run(Capability::Netns, &error.to_string());
             None
         }
         Err(error) => panic!("{error}"),
@@ -35,11 +30,6 @@ pub(crate) fn path(rate_mbit: u64, rtt_ms: u64, packets: u64) -> EmulationSpec {
     let rtt = TimeDelta::from_millis(rtt_ms);
     let path = PathSpec::new(Rate::from_mbit(rate_mbit), rtt, Buffer::Packets(packets));
     EmulationSpec::over(path, 1)
-}
-
-#[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
 }
 
 /// The addresses of a host, of both versions where there are two.
@@ -101,7 +91,7 @@ pub(crate) fn recorded(spec: &EmulationSpec) -> Option<Vec<Passage>> {
         for _ in 0..500 {
             server.send_to(&[0; 1000], (near, 2)).expect("sent");
             client.send_to(&[0; 100], (address, 3)).expect("sent");
-            thread::sleep(Duration::from_millis(1));
+            pause(Duration::from_millis(1), "datagrams throughout the transfers");
         }
     });
     Some(emulation.stop_and_tell().expect("a run").1)

@@ -9,7 +9,8 @@ pub(crate) mod raw;
 mod real;
 
 use real::block;
-pub(crate) use real::{fits, not_run, now};
+pub(crate) use real::fits;
+pub(crate) use uncork_testkit::now;
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -2,15 +2,14 @@
 
 use uncork_emu::{EmuError, Emulation, EmulationSpec};
 use uncork_path::PathSpec;
-
-use crate::common::not_run;
+use uncork_testkit::{Capability, not_run};
 
 /// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
 pub(crate) fn start(path: PathSpec) -> Option<Emulation> {
     match Emulation::start(&EmulationSpec::over(path, 1)) {
         Ok(emulation) => Some(emulation),
         Err(error @ EmuError::System { .. }) => {
-            not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {error}"));
+            not_run(Capability::Netns, &error.to_string());
             None
         }
         Err(error) => panic!("{error}"),

@@ -7,7 +7,7 @@ pub(crate) mod identity;
 mod real;
 
 use real::{fits, piece};
-pub(crate) use real::{not_run, now};
+pub(crate) use uncork_testkit::now;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,21 +1,8 @@
-//! What tests in real time have in common: the clock, and bytes that are known wherever they are.
+//! What tests in real time have in common: bytes that are known wherever they are.
 
-use std::io::Write;
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use bytes::Bytes;
-
-#[expect(clippy::disallowed_methods, reason = "what is tested happens in real time")]
-pub(crate) fn now() -> Instant {
-    Instant::now()
-}
-
-/// To standard error itself, which the test harness does not capture: nobody should believe that
-/// something was tested that was not.
-pub(crate) fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
-}
 
 /// What is sent, over and over again. Its length is a prime, so nothing that is shifted fits.
 pub(crate) fn block() -> &'static Bytes {

@@ -1,0 +1,78 @@
+//! Tests wait for conditions, with a limit. A fixed sleep is too short on a busy machine and too long on any other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Crates whose tests still have fixed sleeps. Shrinks only: a crate without any must be removed from the list.
+const REMAINING: [&str; 5] = ["h3", "play", "quic-io", "real", "serve"];
+
+/// Rust files of tests below `directory`: integration tests, unit tests in files of their own, and the tail of
+/// other files from `#[cfg(test)]` on.
+fn test_code(directory: &Path, found: &mut Vec<(PathBuf, usize, String)>) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            test_code(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = fs::read_to_string(&path).expect("UTF-8");
+            let is_test = path.iter().any(|part| part == "tests" || part == "tests.rs");
+            let tests = if is_test { Some(0) } else { text.find("#[cfg(test)]") };
+            if let Some(start) = tests {
+                let line = text[..start].lines().count();
+                found.push((path, line, text[start..].to_owned()));
+            }
+        }
+    }
+}
+
+fn is_sleep(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.contains("thread::sleep") || code.contains("time::sleep")
+}
+
+/// `crate: file:line` of each sleep in the tests of a crate.
+fn sleeps(of: &Path) -> Vec<String> {
+    let mut files = Vec::new();
+    for part in ["src", "tests"].map(|part| of.join(part)) {
+        if part.is_dir() {
+            test_code(&part, &mut files);
+        }
+    }
+    let places = files.iter().flat_map(|(path, first, text)| {
+        let lines = text.lines().enumerate().filter(|(_, line)| is_sleep(line));
+        lines.map(move |(at, _)| format!("{}:{}", path.display(), first + at + 1))
+    });
+    places.collect()
+}
+
+#[test]
+fn tests_wait_for_conditions_and_never_sleep() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crates");
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(crates).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        if name == "testkit" || !path.is_dir() {
+            continue;
+        }
+        let found = sleeps(&path);
+        match (REMAINING.contains(&name.as_str()), found.is_empty()) {
+            (false, false) => wrong.extend(found),
+            (true, true) => wrong.push(format!("{name} has none: remove it from REMAINING")),
+            _ => {}
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "fixed sleeps; use wait_until, wait_for or pause of uncork-testkit:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn a_sleep_is_found_and_a_comment_is_not() {
+    assert!(is_sleep("    std::thread::sleep(Duration::from_secs(1));"));
+    assert!(is_sleep("use tokio::time::sleep;"));
+    assert!(!is_sleep("// thread::sleep would be too short"));
+    assert!(!is_sleep("pause(Duration::from_secs(1), \"a client that stalls\");"));
+}
