@@ -1,23 +1,60 @@
-//! What tells the rows of a table apart beside what is in them.
+//! What a table holds beside its own columns: the values that tell its rows apart, and its origin.
 
-/// A row with the values of columns that not every table has, such as the axes of a matrix. Their
-/// names are given once for the whole table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Columns before those of a table, such as the axes of a matrix, and what the file says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableHead {
+    /// The columns.
+    pub labels: Vec<LabelColumn>,
+    /// Keys and values of the file's metadata.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// A column of labels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelColumn {
+    /// Its name.
+    pub name: String,
+    /// Whether its labels are numbers.
+    pub is_number: bool,
+}
+
+/// The value of a column of labels.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Label {
+    /// A text.
+    Text(String),
+    /// A number; null if there is none.
+    Number(Option<f64>),
+}
+
+/// A row with its labels, in the order of [`TableHead::labels`].
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Labelled<'a, R> {
-    /// The values, in the order of the names.
-    pub labels: &'a [String],
+    /// The labels.
+    pub labels: &'a [Label],
     /// The row itself.
     pub row: R,
 }
 
 impl<R> Labelled<'_, R> {
-    /// A row of a table without such columns.
+    /// A row of a table without labels.
     pub fn plain(row: R) -> Self {
         Self { labels: &[], row }
     }
 
-    /// The value of the column of index `nth`; empty where there is none.
-    pub(crate) fn label(&self, nth: usize) -> &str {
-        self.labels.get(nth).map_or("", String::as_str)
+    /// The text in the column of index `nth`; empty where there is none.
+    pub(crate) fn text(&self, nth: usize) -> &str {
+        match self.labels.get(nth) {
+            Some(Label::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// The number in the column of index `nth`.
+    pub(crate) fn number(&self, nth: usize) -> Option<f64> {
+        match self.labels.get(nth) {
+            Some(Label::Number(number)) => *number,
+            _ => None,
+        }
     }
 }

@@ -25,7 +25,7 @@ pub use bootstrap::MedianRatio;
 pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};
-pub use labelled::Labelled;
+pub use labelled::{Label, LabelColumn, Labelled, TableHead};
 pub use publish::publish;
 pub use record::{FlowRecord, ObjectRow, Playback, Quantiles, RequestRecord};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};

@@ -1,5 +1,6 @@
 //! One row per flow and sampling instant.
 
+use crate::labelled::Label;
 use crate::record::FlowRecord;
 
 /// The inside of a flow at one instant. Counters are since the start of the flow. `S` is the text of
@@ -35,8 +36,8 @@ pub struct SeriesPoint<S = &'static str> {
 /// The points of one run, and what tells it from others, to be written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSeries<'a> {
-    /// The values of the table's labels, such as the axes of a matrix.
-    pub labels: &'a [String],
+    /// Its labels, see [`crate::TableHead`].
+    pub labels: &'a [Label],
     /// Seed of the run.
     pub seed: u64,
     /// The flows of the run, by index: points have their group and controller.

@@ -21,6 +21,7 @@ impl Scenario {
             name: "engine".into(),
             values: sides.map(|side| side.to_string()).into(),
             written: sides.map(|side| side.to_string()).into(),
+            parts: Vec::new(),
         });
         both.cells = self.cells.iter().flat_map(|cell| vec![cell.clone(); sides.len()]).collect();
         for (index, cell) in both.cells.iter_mut().enumerate() {

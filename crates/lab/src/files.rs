@@ -1,6 +1,6 @@
 //! The files that a comparison leaves.
 
-use uncork_flow::{FileError, Labelled, RunSeries, write_flows, write_series};
+use uncork_flow::{FileError, Labelled, RunSeries, TableHead, write_flows, write_series};
 use uncork_report::{ColumnSeries, CompareDocument, ReportSeries, compare_html};
 
 use crate::run::{ColumnRuns, Outcome};
@@ -14,8 +14,9 @@ pub const FILE_NAMES: [&str; 4] =
 pub fn files(outcome: &Outcome, document: &CompareDocument) -> Result<[Vec<u8>; 4], FileError> {
     let records = outcome.columns.iter().flat_map(|column| column.runs.iter().flatten());
     let (mut flows, mut series) = (Vec::new(), Vec::new());
-    write_flows(&mut flows, &[], records.map(Labelled::plain))?;
-    write_series(&mut series, &[], &run_series(outcome))?;
+    let head = TableHead::default();
+    write_flows(&mut flows, &head, records.map(Labelled::plain))?;
+    write_series(&mut series, &head, &run_series(outcome))?;
     let html = compare_html(document, &report_series(outcome));
     Ok([html.into_bytes(), document.to_json().into_bytes(), flows, series])
 }

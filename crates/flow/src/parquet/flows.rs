@@ -7,8 +7,11 @@ use super::service::{choice, choice_columns, service, service_columns};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
 use super::write::{Column, grouped, write_table};
 use crate::error::FileError;
-use crate::labelled::Labelled;
+use crate::labelled::{Labelled, TableHead};
 use crate::record::{FlowRecord, Playback, Quantiles};
+
+/// What a file says that it is.
+const SCHEMA: &str = "uncork.flows/1";
 
 /// The optional parts of records that a table has columns for.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,16 +120,16 @@ fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
     ]
 }
 
-/// Writes one row per record, behind a column for each of `labels`. Quantiles are columns of their
+/// Writes one row per record, behind the columns of `head`. Quantiles are columns of their
 /// own, `rtt_p95_ms` for the 95th percentile of `rtt_ms`. A part that no record has (playback, service, choice)
 /// has no columns.
 pub fn write_flows<'a>(
     out: impl Write + Send,
-    labels: &[String],
+    head: &TableHead,
     flows: impl Iterator<Item = Labelled<'a, &'a FlowRecord>> + Clone,
 ) -> Result<(), FileError> {
     let parts = Parts::of(flows.clone().map(|labelled| labelled.row));
-    Ok(write_table(out, labels, &columns(parts), grouped(flows))?)
+    Ok(write_table(out, (SCHEMA, head), &columns(parts), grouped(flows))?)
 }
 
 /// Reads what [`write_flows`] wrote: the bytes of the file. Columns are found by name; what is not
@@ -208,13 +211,17 @@ mod tests {
     use proptest::collection::vec;
     use proptest::{prop_assert_eq, proptest};
 
+    use bytes::Bytes;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+
     use super::super::write::GROUP_ROWS;
     use super::*;
+    use crate::labelled::{Label, LabelColumn};
     use crate::sample::{any_record, choice, record, service};
 
     fn written(flows: &[FlowRecord]) -> Vec<u8> {
         let mut file = Vec::new();
-        write_flows(&mut file, &[], flows.iter().map(Labelled::plain)).unwrap();
+        write_flows(&mut file, &TableHead::default(), flows.iter().map(Labelled::plain)).unwrap();
         file
     }
 
@@ -239,7 +246,7 @@ mod tests {
     fn table<'a>(record: &'a FlowRecord, columns: &[Column<&'a FlowRecord>]) -> Vec<u8> {
         let mut file = Vec::new();
         let groups = [vec![Labelled::plain(record)]].into_iter();
-        write_table(&mut file, &[], columns, groups).unwrap();
+        write_table(&mut file, (SCHEMA, &TableHead::default()), columns, groups).unwrap();
         file
     }
 
@@ -263,7 +270,7 @@ mod tests {
         let full: &mut [u8] = &mut [0; 100];
         let record = record();
         let rows = [Labelled::plain(&record)].into_iter();
-        assert!(matches!(write_flows(full, &[], rows), Err(FileError::Io(_))));
+        assert!(matches!(write_flows(full, &TableHead::default(), rows), Err(FileError::Io(_))));
     }
 
     /// The names of the columns that a table of `flows` has.
@@ -291,13 +298,33 @@ mod tests {
 
     #[test]
     fn labels_are_columns_before_the_others() {
-        let (flows, labels) = ([record(), record()], ["1%".to_owned()]);
+        let flows = [record(), record()];
+        let labels = [Label::Text("1%".to_owned()), Label::Number(Some(0.01))];
         let rows = [Labelled { labels: &labels, row: &flows[0] }, Labelled::plain(&flows[1])];
+        let column = |name: &str, is_number| LabelColumn { name: name.to_owned(), is_number };
+        let labels = vec![column("path.loss", false), column("path.loss_fraction", true)];
+        let head = TableHead { labels, ..TableHead::default() };
         let mut file = Vec::new();
-        write_flows(&mut file, &["path.loss".to_owned()], rows.into_iter()).unwrap();
+        write_flows(&mut file, &head, rows.into_iter()).unwrap();
         assert_eq!(read_flows(file.clone()).unwrap(), flows, "they do not disturb");
-        let labels = read_table(file, |row| row.text("path.loss")).unwrap();
-        assert_eq!(labels, ["1%", ""]);
+        let texts = read_table(file.clone(), |row| row.text("path.loss")).unwrap();
+        assert_eq!(texts, ["1%", ""]);
+        let numbers = read_table(file, |row| row.maybe_number("path.loss_fraction")).unwrap();
+        assert_eq!(numbers, [Some(0.01), None]);
+    }
+
+    #[test]
+    fn metadata_says_what_the_file_is() {
+        let metadata = vec![("uncork.version".to_owned(), "0.1.0 (build 0)".to_owned())];
+        let head = TableHead { metadata, ..TableHead::default() };
+        let mut file = Vec::new();
+        write_flows(&mut file, &head, std::iter::empty()).unwrap();
+        let reader = SerializedFileReader::new(Bytes::from(file)).unwrap();
+        let pairs = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let pairs: Vec<(&str, &str)> =
+            pairs.iter().map(|pair| (pair.key.as_str(), pair.value.as_deref().unwrap())).collect();
+        let version = ("uncork.version", "0.1.0 (build 0)");
+        assert_eq!(pairs, [("uncork.schema", "uncork.flows/1"), version]);
     }
 
     proptest! {

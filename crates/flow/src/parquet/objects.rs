@@ -6,11 +6,14 @@ use super::read::{Row, read_table};
 use super::write::Cells::{Count, MaybeCount, Text};
 use super::write::{Column, grouped, write_table};
 use crate::error::FileError;
-use crate::labelled::Labelled;
+use crate::labelled::{Labelled, TableHead};
 use crate::record::{FlowRecord, ObjectRow, RequestRecord};
 
 /// An object and the flow that carried it.
 type Carried<'a> = (&'a FlowRecord, RequestRecord);
+
+/// What a file says that it is.
+const SCHEMA: &str = "uncork.objects/1";
 
 pub(super) fn columns<'a>() -> [Column<Carried<'a>>; 9] {
     [
@@ -26,13 +29,13 @@ pub(super) fn columns<'a>() -> [Column<Carried<'a>>; 9] {
     ]
 }
 
-/// Writes one row per object, with the flow that carried it, behind a column for each of `labels`.
+/// Writes one row per object, with the flow that carried it, behind the columns of `head`.
 pub fn write_objects<'a>(
     out: impl Write + Send,
-    labels: &[String],
+    head: &TableHead,
     objects: impl Iterator<Item = Labelled<'a, (&'a FlowRecord, RequestRecord)>>,
 ) -> Result<(), FileError> {
-    Ok(write_table(out, labels, &columns(), grouped(objects))?)
+    Ok(write_table(out, (SCHEMA, head), &columns(), grouped(objects))?)
 }
 
 /// Reads what [`write_objects`] wrote: the bytes of the file, on the terms of [`super::read_flows`].
@@ -59,6 +62,7 @@ fn object(row: &mut Row) -> Result<ObjectRow, FileError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::labelled::LabelColumn;
     use crate::sample::record;
 
     fn object(completion_ns: Option<u64>) -> RequestRecord {
@@ -77,7 +81,7 @@ mod tests {
         let (flow, objects) = (record(), [object(Some(9)), object(None)]);
         let rows = objects.iter().map(|object| Labelled::plain((&flow, *object)));
         let mut file = Vec::new();
-        write_objects(&mut file, &[], rows).unwrap();
+        write_objects(&mut file, &TableHead::default(), rows).unwrap();
         let row = |object: RequestRecord| ObjectRow {
             group: flow.group.clone(),
             cc: flow.cc.clone(),
@@ -89,8 +93,10 @@ mod tests {
 
     #[test]
     fn what_carried_no_object_leaves_a_table_without_rows() {
+        let labels = vec![LabelColumn { name: "path.loss".to_owned(), is_number: false }];
+        let head = TableHead { labels, ..TableHead::default() };
         let mut file = Vec::new();
-        write_objects(&mut file, &["path.loss".to_owned()], std::iter::empty()).unwrap();
+        write_objects(&mut file, &head, std::iter::empty()).unwrap();
         assert_eq!(read_objects(file).unwrap(), []);
     }
 }

@@ -6,12 +6,15 @@ use super::read::{Row, read_table};
 use super::write::Cells::{Count, MaybeCount, Text};
 use super::write::{Column, write_table};
 use crate::error::FileError;
-use crate::labelled::Labelled;
+use crate::labelled::{Labelled, TableHead};
 use crate::record::FlowRecord;
 use crate::series::{RunSeries, SeriesPoint, SeriesRow};
 
 /// A point and the run that it belongs to.
 type Tagged<'a> = (&'a RunSeries<'a>, &'a SeriesPoint);
+
+/// What a file says that it is.
+const SCHEMA: &str = "uncork.series/1";
 
 pub(super) fn columns<'a>() -> [Column<Tagged<'a>>; 15] {
     [
@@ -45,17 +48,17 @@ fn flow<'r>((run, point): &'r Tagged<'_>) -> Option<&'r FlowRecord> {
     run.flows.get(point.flow as usize)
 }
 
-/// Writes one row per point, one row group per run, behind a column for each of `labels`.
+/// Writes one row per point, one row group per run, behind the columns of `head`.
 pub fn write_series(
     out: impl Write + Send,
-    labels: &[String],
+    head: &TableHead,
     runs: &[RunSeries<'_>],
 ) -> Result<(), FileError> {
     let groups = runs.iter().map(|run| {
         let row = |point| Labelled { labels: run.labels, row: (run, point) };
         run.points.iter().map(row).collect::<Vec<Labelled<'_, Tagged<'_>>>>()
     });
-    Ok(write_table(out, labels, &columns(), groups)?)
+    Ok(write_table(out, (SCHEMA, head), &columns(), groups)?)
 }
 
 /// Reads what [`write_series`] wrote: the bytes of the file, on the terms of [`super::read_flows`].
@@ -100,7 +103,7 @@ mod tests {
 
     fn written(runs: &[RunSeries<'_>]) -> Vec<u8> {
         let mut file = Vec::new();
-        write_series(&mut file, &[], runs).unwrap();
+        write_series(&mut file, &TableHead::default(), runs).unwrap();
         file
     }
 
@@ -171,7 +174,12 @@ mod tests {
     fn a_table_of_flows_is_none_of_series() {
         let mut file = Vec::new();
         let record = record();
-        crate::write_flows(&mut file, &[], [Labelled::plain(&record)].into_iter()).unwrap();
+        crate::write_flows(
+            &mut file,
+            &TableHead::default(),
+            [Labelled::plain(&record)].into_iter(),
+        )
+        .unwrap();
         assert!(matches!(read_series(file), Err(FileError::MissingColumn("time_ns"))));
     }
 }

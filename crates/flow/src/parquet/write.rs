@@ -6,11 +6,12 @@ use std::sync::Arc;
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use crate::labelled::Labelled;
+use crate::labelled::{Labelled, TableHead};
 
 /// Rows of one row group: what a reader takes into memory at once.
 pub(super) const GROUP_ROWS: usize = 100_000;
@@ -44,21 +45,25 @@ pub(super) fn grouped<T>(rows: impl Iterator<Item = T>) -> impl Iterator<Item = 
     })
 }
 
-/// Writes a table whose rows come in `groups`: a column for each of `labels`, then `columns`.
+/// Writes a table of `schema` whose rows come in `groups`: the columns of `head`, then `columns`.
 pub(super) fn write_table<'a, R: 'a>(
     out: impl Write + Send,
-    labels: &[String],
+    (schema, head): (&str, &TableHead),
     columns: &[Column<R>],
     groups: impl Iterator<Item = Vec<Labelled<'a, R>>>,
 ) -> Result<(), ParquetError> {
-    let mut file =
-        SerializedFileWriter::new(out, schema(labels, columns)?, Arc::new(properties()))?;
+    let properties = Arc::new(properties(schema, head));
+    let mut file = SerializedFileWriter::new(out, fields(head, columns)?, properties)?;
     for rows in groups {
         let mut group = file.next_row_group()?;
-        for nth in 0..labels.len() {
+        for (nth, label) in head.labels.iter().enumerate() {
             if let Some(mut chunk) = group.next_column()? {
-                let label = |row: &Labelled<'_, R>| Some(ByteArray::from(row.label(nth)));
-                write::<ByteArrayType>(&mut chunk, rows.iter().map(label))?;
+                if label.is_number {
+                    write::<DoubleType>(&mut chunk, rows.iter().map(|row| row.number(nth)))?;
+                } else {
+                    let text = |row: &Labelled<'_, R>| Some(ByteArray::from(row.text(nth)));
+                    write::<ByteArrayType>(&mut chunk, rows.iter().map(text))?;
+                }
                 chunk.close()?;
             }
         }
@@ -74,16 +79,24 @@ pub(super) fn write_table<'a, R: 'a>(
     Ok(())
 }
 
-fn properties() -> WriterProperties {
+fn properties(schema: &str, head: &TableHead) -> WriterProperties {
+    let own = KeyValue::new("uncork.schema".to_owned(), schema.to_owned());
+    let others = head.metadata.iter();
+    let others = others.map(|(key, value)| KeyValue::new(key.clone(), value.clone()));
     WriterProperties::builder()
+        .set_key_value_metadata(Some(std::iter::once(own).chain(others).collect()))
         .set_created_by(concat!("uncork version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .build()
 }
 
-fn schema<R>(labels: &[String], columns: &[Column<R>]) -> Result<TypePtr, ParquetError> {
-    let labels = labels.iter().map(|name| field(name, &Cells::<R>::Text(|_| "")));
+fn fields<R>(head: &TableHead, columns: &[Column<R>]) -> Result<TypePtr, ParquetError> {
+    let labels = head.labels.iter().map(|label| {
+        let cells =
+            if label.is_number { Cells::MaybeNumber(|_| None) } else { Cells::Text(|_| "") };
+        field::<R>(&label.name, &cells)
+    });
     let columns = columns.iter().map(|column| field(column.name, &column.cells));
     let fields = labels.chain(columns).map(|field| field.map(Arc::new));
     let fields = fields.collect::<Result<_, _>>()?;

@@ -35,6 +35,7 @@ pub(crate) fn document(
         key: axis.key.clone(),
         name: axis.name.clone(),
         values: axis.values.clone(),
+        columns: axis.columns(),
     };
     LabDocument {
         schema: LabDocument::SCHEMA.into(),

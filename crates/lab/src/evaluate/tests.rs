@@ -43,6 +43,7 @@ fn scenario() -> Scenario {
             name: "cc".into(),
             values: vec!["cubic".into(), "bbr3".into()],
             written: vec!["cubic".into(), "bbr3".into()],
+            parts: Vec::new(),
         }],
         cells: vec![cell(0, "cubic"), cell(1, "bbr3")],
         ..Scenario::empty("test")

@@ -1,9 +1,10 @@
 //! Axes of a matrix, for tables and figures.
 
 use uncork_path::Buffer;
+use uncork_report::lab::{ColumnValue, MatrixColumn};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
-use super::Axis;
+use super::model::{Axis, AxisPart};
 
 /// The values of an axis along that of a figure.
 #[derive(Debug, PartialEq)]
@@ -40,36 +41,101 @@ impl Axis {
 
     /// The values as numbers and their unit, if all have one unit.
     fn numbers(&self) -> Option<(Vec<f64>, &'static str)> {
-        let (_, unit) = Self::number_of(self.values.first()?);
-        let number = |value: &String| {
-            let (number, its) = Self::number_of(value);
-            (its == unit && !number.is_nan()).then_some(number)
-        };
-        Some((self.values.iter().map(number).collect::<Option<_>>()?, unit))
+        let (unit, numbers) = numbers(&self.values)?;
+        let (label, scale) = unit.in_figures();
+        let scaled = |number: Option<f64>| Some(number? * scale);
+        Some((numbers.into_iter().map(scaled).collect::<Option<_>>()?, label))
     }
 
-    /// A value that people wrote as a number and its unit; not a number if it is none.
-    fn number_of(text: &str) -> (f64, &'static str) {
-        if let Ok(number) = text.parse::<f64>() {
-            return (number, "");
+    /// The values for computing with: each place that is varied with others or goes by a name for
+    /// itself, and what are numbers of one unit as such.
+    pub(crate) fn columns(&self) -> Vec<MatrixColumn> {
+        let of_part = |part: &AxisPart| {
+            let hidden = self.parts.len() > 1 || part.values != self.values;
+            let text = |text: &String| ColumnValue::Text(text.clone());
+            // A place alone gives its name to the labels of its values.
+            let name =
+                if self.parts.len() > 1 { part.key.clone() } else { part.key.clone() + "_value" };
+            let texts = MatrixColumn { name, values: part.values.iter().map(text).collect() };
+            let numbers = numbers(&part.values).map(|(unit, numbers)| MatrixColumn {
+                name: format!("{}_{}", part.key, unit.suffix()),
+                values: numbers.into_iter().map(ColumnValue::Number).collect(),
+            });
+            hidden.then_some(texts).into_iter().chain(numbers)
+        };
+        self.parts.iter().flat_map(of_part).collect()
+    }
+}
+
+/// What numbers are counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Plain,
+    Fraction,
+    Nanoseconds,
+    BitsPerSecond,
+    Bytes,
+    Bdp,
+    Packets,
+}
+
+impl Unit {
+    /// What stands behind the place in the name of a column.
+    const fn suffix(self) -> &'static str {
+        match self {
+            Self::Plain => "number",
+            Self::Fraction => "fraction",
+            Self::Nanoseconds => "ns",
+            Self::BitsPerSecond => "bps",
+            Self::Bytes => "bytes",
+            Self::Bdp => "bdp",
+            Self::Packets => "packets",
         }
-        if let Ok(probability) = text.parse::<Probability>() {
-            return (probability.as_f64() * 100.0, "%");
+    }
+
+    /// Its name in figures, and how many of these it is.
+    const fn in_figures(self) -> (&'static str, f64) {
+        match self {
+            Self::Plain => ("", 1.0),
+            Self::Fraction => ("%", 100.0),
+            Self::Nanoseconds => ("ms", 1e-6),
+            Self::BitsPerSecond => ("Mbit/s", 1e-6),
+            Self::Bytes => ("kB", 1e-3),
+            Self::Bdp => ("BDP", 1.0),
+            Self::Packets => ("packets", 1.0),
         }
-        if let Ok(time) = text.parse::<TimeDelta>() {
-            return (time.as_millis_f64(), "ms");
-        }
-        if let Ok(rate) = text.parse::<Rate>() {
-            return (rate.bits_per_sec() as f64 / 1e6, "Mbit/s");
-        }
-        if let Ok(bytes) = text.parse::<ByteCount>() {
-            return (bytes.as_u64() as f64 / 1e3, "kB");
-        }
-        match text.parse::<Buffer>() {
-            Ok(Buffer::MilliBdp(thousandths)) => (thousandths as f64 / 1e3, "BDP"),
-            Ok(Buffer::Packets(packets)) => (packets as f64, "packets"),
-            _ => (f64::NAN, ""),
-        }
+    }
+}
+
+/// The numbers among `texts`, which have one unit; `None` if they have several, or are none.
+fn numbers(texts: &[String]) -> Option<(Unit, Vec<Option<f64>>)> {
+    let read: Vec<Option<(f64, Unit)>> = texts.iter().map(|text| number(text)).collect();
+    let (_, unit) = read.iter().copied().flatten().next()?;
+    let same = read.iter().flatten().all(|(_, its)| *its == unit);
+    same.then(|| (unit, read.into_iter().map(|read| read.map(|(number, _)| number)).collect()))
+}
+
+/// A value that people wrote as a number and its unit.
+fn number(text: &str) -> Option<(f64, Unit)> {
+    if let Ok(number) = text.parse::<f64>() {
+        return number.is_finite().then_some((number, Unit::Plain));
+    }
+    if let Ok(probability) = text.parse::<Probability>() {
+        return Some((probability.as_f64(), Unit::Fraction));
+    }
+    if let Ok(time) = text.parse::<TimeDelta>() {
+        return Some((time.as_nanos() as f64, Unit::Nanoseconds));
+    }
+    if let Ok(rate) = text.parse::<Rate>() {
+        return Some((rate.bits_per_sec() as f64, Unit::BitsPerSecond));
+    }
+    if let Ok(bytes) = text.parse::<ByteCount>() {
+        return Some((bytes.as_u64() as f64, Unit::Bytes));
+    }
+    match text.parse::<Buffer>() {
+        Ok(Buffer::MilliBdp(thousandths)) => Some((thousandths as f64 / 1e3, Unit::Bdp)),
+        Ok(Buffer::Packets(packets)) => Some((packets as f64, Unit::Packets)),
+        _ => None,
     }
 }
 
@@ -111,7 +177,14 @@ mod tests {
 
     fn axis(values: &[&str]) -> Axis {
         let values: Vec<String> = values.iter().map(|value| (*value).to_owned()).collect();
-        Axis { key: "path.x".into(), name: "x".into(), written: values.clone(), values }
+        let part = AxisPart { key: "path.x".into(), values: values.clone() };
+        Axis {
+            key: "path.x".into(),
+            name: "x".into(),
+            written: values.clone(),
+            values,
+            parts: vec![part],
+        }
     }
 
     #[test]
@@ -154,6 +227,50 @@ mod tests {
                 assert!((number - place).abs() < 1e-9, "{values:?}");
             }
         }
+    }
+
+    fn column(name: &str, values: &[Option<f64>]) -> MatrixColumn {
+        let values = values.iter().map(|value| ColumnValue::Number(*value)).collect();
+        MatrixColumn { name: name.into(), values }
+    }
+
+    #[test]
+    fn columns_hold_numbers_in_the_unit_of_their_name() {
+        for (values, name, numbers) in [
+            (&["0.5%", "20%"][..], "path.x_fraction", &[Some(0.005), Some(0.2)][..]),
+            (&["50ms", "1s"], "path.x_ns", &[Some(5e7), Some(1e9)]),
+            (&["20mbit", "1gbit"], "path.x_bps", &[Some(2e7), Some(1e9)]),
+            (&["0.5bdp", "2bdp"], "path.x_bdp", &[Some(0.5), Some(2.0)]),
+            (&["83p", "2p"], "path.x_packets", &[Some(83.0), Some(2.0)]),
+            (&["100kB", "10MB"], "path.x_bytes", &[Some(1e5), Some(1e7)]),
+            (&["1", "16"], "path.x_number", &[Some(1.0), Some(16.0)]),
+            (&["1%", "gilbert:mean=1%,burst=5"], "path.x_fraction", &[Some(0.01), None]),
+        ] {
+            assert_eq!(axis(values).columns(), [column(name, numbers)], "{values:?}");
+        }
+        assert_eq!(axis(&["cubic", "bbr3"]).columns(), []);
+        assert_eq!(axis(&["100p", "1bdp"]).columns(), [], "two units");
+    }
+
+    #[test]
+    fn columns_tell_places_apart_that_are_varied_together() {
+        let part = |key: &str, values: [&str; 2]| AxisPart {
+            key: key.into(),
+            values: values.map(str::to_owned).into(),
+        };
+        let parts = vec![part("path.rate", ["20mbit", "1gbit"]), part("path.rtt", ["50ms", "1ms"])];
+        let axis = Axis { values: vec!["cable".into(), "lan".into()], parts, ..axis(&[]) };
+        let text = |name: &str, values: [&str; 2]| MatrixColumn {
+            name: name.into(),
+            values: values.map(|value| ColumnValue::Text(value.into())).into(),
+        };
+        let expected = [
+            text("path.rate", ["20mbit", "1gbit"]),
+            column("path.rate_bps", &[Some(2e7), Some(1e9)]),
+            text("path.rtt", ["50ms", "1ms"]),
+            column("path.rtt_ns", &[Some(5e7), Some(1e6)]),
+        ];
+        assert_eq!(axis.columns(), expected);
     }
 
     #[test]

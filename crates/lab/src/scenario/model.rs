@@ -52,6 +52,17 @@ pub struct Axis {
     pub values: Vec<String>,
     /// The values as they stand in the file, by which it may refer to them, too.
     pub(crate) written: Vec<String>,
+    /// The places that it varies.
+    pub(crate) parts: Vec<AxisPart>,
+}
+
+/// A place that an axis varies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AxisPart {
+    /// The place: `path.loss`.
+    pub(crate) key: String,
+    /// What is put there for each value of the axis.
+    pub(crate) values: Vec<String>,
 }
 
 /// A combination of the axes' values.

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use uncork_flow::{
-    FileError, FlowRecord, Labelled, RequestRecord, RunSeries, SeriesPoint, write_flows,
-    write_objects, write_series,
+    FileError, FlowRecord, Label, LabelColumn, Labelled, RequestRecord, RunSeries, SeriesPoint,
+    TableHead, write_flows, write_objects, write_series,
 };
-use uncork_report::lab::{DataFile, LabDocument, lab_csv, lab_html};
+use uncork_report::lab::{ColumnValue, DataFile, LabDocument, MatrixColumn, lab_csv, lab_html};
 
 use super::run::FinishedRun;
+use super::stored::checksum;
+use crate::VERSION;
 use crate::evaluate::{CommandOutcome, RunOutcome, SampledCell, document};
 use crate::scenario::Scenario;
 
@@ -84,13 +86,11 @@ impl SweepResults {
         scenario: &Scenario,
         document: &LabDocument,
     ) -> Result<[Vec<u8>; 7], FileError> {
-        let axes: Vec<String> = scenario.axes.iter().map(|axis| axis.key.clone()).collect();
-        let cells: Vec<Vec<String>> =
-            (0..scenario.cells.len()).map(|cell| values(scenario, cell)).collect();
+        let (head, cells) = labels_of(scenario);
         let (mut flows, mut objects, mut series) = (Vec::new(), Vec::new(), Vec::new());
-        write_flows(&mut flows, &axes, self.records(&cells))?;
-        write_objects(&mut objects, &axes, self.objects(&cells))?;
-        write_series(&mut series, &axes, &self.series(&cells))?;
+        write_flows(&mut flows, &head, self.records(&cells))?;
+        write_objects(&mut objects, &head, self.objects(&cells))?;
+        write_series(&mut series, &head, &self.series(&cells))?;
         let texts =
             [scenario.text.clone(), lab_html(document), document.to_json(), lab_csv(document)];
         let [scenario, html, json, csv] = texts.map(String::into_bytes);
@@ -115,7 +115,7 @@ impl SweepResults {
     /// The record of every flow, with the values of its cell.
     fn records<'a>(
         &'a self,
-        cells: &'a [Vec<String>],
+        cells: &'a [Vec<Label>],
     ) -> impl Iterator<Item = Labelled<'a, &'a FlowRecord>> + Clone {
         self.runs.iter().flat_map(|run| {
             let labels = labels(cells, run.cell);
@@ -126,7 +126,7 @@ impl SweepResults {
     /// Every transfer and every request, with the flow that carried it.
     fn objects<'a>(
         &'a self,
-        cells: &'a [Vec<String>],
+        cells: &'a [Vec<Label>],
     ) -> impl Iterator<Item = Labelled<'a, (&'a FlowRecord, RequestRecord)>> {
         self.runs.iter().flat_map(|run| {
             let labels = labels(cells, run.cell);
@@ -138,7 +138,7 @@ impl SweepResults {
         })
     }
 
-    fn series<'a>(&'a self, cells: &'a [Vec<String>]) -> Vec<RunSeries<'a>> {
+    fn series<'a>(&'a self, cells: &'a [Vec<Label>]) -> Vec<RunSeries<'a>> {
         let flows: BTreeMap<(usize, u64), &[FlowRecord]> =
             self.runs.iter().map(|run| ((run.cell, run.seed), run.flows.as_slice())).collect();
         let run = |(cell, seed, points): &'a (usize, u64, Vec<SeriesPoint>)| RunSeries {
@@ -157,7 +157,7 @@ fn plain(name: &str) -> String {
     name.chars().map(plain).collect()
 }
 
-fn labels(cells: &[Vec<String>], cell: usize) -> &[String] {
+fn labels(cells: &[Vec<Label>], cell: usize) -> &[Label] {
     cells.get(cell).map_or(&[], Vec::as_slice)
 }
 
@@ -171,6 +171,41 @@ fn transfer(flow: &FlowRecord) -> Option<RequestRecord> {
         size_bytes: flow.size_bytes?,
         bytes_delivered: flow.bytes_delivered,
     })
+}
+
+/// The columns before those of the tables, and what is in them for each cell.
+fn labels_of(scenario: &Scenario) -> (TableHead, Vec<Vec<Label>>) {
+    let columns: Vec<(usize, MatrixColumn)> = scenario
+        .axes
+        .iter()
+        .enumerate()
+        .flat_map(|(nth, axis)| axis.columns().into_iter().map(move |column| (nth, column)))
+        .collect();
+    let keys = scenario.axes.iter();
+    let keys = keys.map(|axis| LabelColumn { name: axis.key.clone(), is_number: false });
+    let others = columns.iter().map(|(_, column)| LabelColumn {
+        name: column.name.clone(),
+        is_number: matches!(column.values.first(), Some(ColumnValue::Number(_))),
+    });
+    let metadata = [
+        ("uncork.version", VERSION.to_owned()),
+        ("uncork.scenario.name", scenario.name.clone()),
+        ("uncork.scenario.hash", checksum(scenario.text.as_bytes())),
+        ("uncork.scenario.text", scenario.text.clone()),
+    ];
+    let metadata = metadata.map(|(key, value)| (key.to_owned(), value)).into();
+    let cell = |cell: usize| {
+        let point = &scenario.cells[cell].point;
+        let texts = values(scenario, cell).into_iter().map(Label::Text);
+        let others = columns.iter().map(|(axis, column)| match column.values.get(point[*axis]) {
+            Some(ColumnValue::Number(number)) => Label::Number(*number),
+            Some(ColumnValue::Text(text)) => Label::Text(text.clone()),
+            None => Label::Number(None),
+        });
+        texts.chain(others).collect()
+    };
+    let cells = (0..scenario.cells.len()).map(cell).collect();
+    (TableHead { labels: keys.chain(others).collect(), metadata }, cells)
 }
 
 /// The value of each axis in a cell.

@@ -1,6 +1,6 @@
 //! Results as comma-separated values, in the long form that data frames like.
 
-use super::document::{Cell, ClassResult, LabDocument, Metric};
+use super::document::{Cell, ClassResult, ColumnValue, LabDocument, Metric};
 use crate::csv_text::csv_text;
 use crate::number::rounded;
 
@@ -9,12 +9,14 @@ const COLUMNS: [&str; 10] =
     ["class", "cc", "flows", "finished", "metric", "unit", "value", "low", "high", "n"];
 
 /// A header line, and a line for each metric of each class of each cell: the cell's value on each
-/// axis of the matrix, then the class and the estimate, in the document's units. Ends of intervals
+/// axis of the matrix, the same as numbers, then the class and the estimate, in the document's units. Ends of intervals
 /// that are unknown are empty.
 pub fn lab_csv(document: &LabDocument) -> String {
     csv_text(|csv| {
         let keys = document.axes.iter().map(|axis| axis.key.as_str());
-        csv.write_record(keys.chain(COLUMNS))?;
+        let columns = document.axes.iter().flat_map(|axis| &axis.columns);
+        let columns = columns.map(|column| column.name.as_str());
+        csv.write_record(keys.chain(columns).chain(COLUMNS))?;
         for cell in &document.cells {
             for class in &cell.classes {
                 for metric in &class.metrics {
@@ -34,8 +36,14 @@ fn record(
 ) -> Vec<String> {
     let number = |value: f64| format!("{}", rounded(value, 6));
     let estimate = metric.estimate;
-    let axes = document.axes.iter().enumerate().map(|(at, axis)| {
-        cell.point.get(at).and_then(|n| axis.values.get(*n)).cloned().unwrap_or_default()
+    let points = || document.axes.iter().zip(&cell.point);
+    let axes = points().map(|(axis, n)| axis.values.get(*n).cloned().unwrap_or_default());
+    let columns = points().flat_map(|(axis, n)| {
+        axis.columns.iter().map(|column| match column.values.get(*n) {
+            Some(ColumnValue::Number(Some(value))) => value.to_string(),
+            Some(ColumnValue::Text(text)) => text.clone(),
+            Some(ColumnValue::Number(None)) | None => String::new(),
+        })
     });
     let rest = [
         class.class.clone(),
@@ -49,5 +57,5 @@ fn record(
         estimate.high.map(number).unwrap_or_default(),
         estimate.n.to_string(),
     ];
-    axes.chain(rest).collect()
+    axes.chain(columns).chain(rest).collect()
 }

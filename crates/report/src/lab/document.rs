@@ -96,7 +96,7 @@ impl Threshold {
 }
 
 /// One dimension of the matrix.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatrixAxis {
     /// Where it varies, as the scenario says it: `path.loss`.
     pub key: String,
@@ -104,6 +104,29 @@ pub struct MatrixAxis {
     pub name: String,
     /// What it is set to, one after the other, with units: `0.1 %`.
     pub values: Vec<String>,
+    /// The values for computing with: numbers in one unit, and each place for itself where the axis
+    /// varies several.
+    #[serde(default)]
+    pub columns: Vec<MatrixColumn>,
+}
+
+/// Values of an axis in a form that programs read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatrixColumn {
+    /// The place, with the unit of numbers: `path.loss_fraction`, `path.rtt_ns`.
+    pub name: String,
+    /// For each of the axis's values.
+    pub values: Vec<ColumnValue>,
+}
+
+/// A value of a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ColumnValue {
+    /// A number in the column's unit; null where the value is none.
+    Number(Option<f64>),
+    /// A text.
+    Text(String),
 }
 
 /// One point of the matrix.

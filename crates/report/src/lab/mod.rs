@@ -17,8 +17,8 @@ mod verdict;
 pub use answer::{Answer, AnswerKind, Payer, Price, Transfers};
 pub use csv::lab_csv;
 pub use document::{
-    Cell, ClassResult, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis, Metric, Published,
-    Threshold,
+    Cell, ClassResult, ColumnValue, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis,
+    MatrixColumn, Metric, Published, Threshold,
 };
 pub use figure::{
     Bar, BarGroup, Bars, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, FigureTable, HeatMap,

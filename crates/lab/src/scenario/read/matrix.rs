@@ -6,7 +6,7 @@ use super::super::ScenarioError;
 use super::super::axis;
 use super::super::keys;
 use super::super::limits::MAX_CELLS;
-use super::super::model::Axis;
+use super::super::model::{Axis, AxisPart};
 use super::alternative::Alternative;
 
 /// An axis with the values that it puts into the tree.
@@ -55,13 +55,19 @@ fn axis_plan(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
         return Err(ScenarioError::new(&entry.node.place, message).help("give one at least"));
     }
     let key = entry.name.clone();
-    let mut axis = Axis { key, name: String::new(), values: Vec::new(), written: Vec::new() };
+    let parts: Vec<AxisPart> =
+        keys.iter().map(|key| AxisPart { key: key.join("."), values: Vec::new() }).collect();
+    let mut axis =
+        Axis { key, name: String::new(), values: Vec::new(), written: Vec::new(), parts };
     let mut values = Vec::new();
     for node in nodes {
         let alternative = Alternative::read(node, &keys)?;
         alternative.check_new(&axis, &node.place)?;
         axis.values.push(alternative.label);
         axis.written.push(alternative.written);
+        for (part, node) in axis.parts.iter_mut().zip(&alternative.nodes) {
+            part.values.push(node.label());
+        }
         values.push(alternative.nodes);
     }
     Ok(AxisPlan { axis, keys, values })

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use uncork_flow::{FileError, FlowRecord, Labelled, Scope, publish, write_flows};
+use uncork_flow::{FileError, FlowRecord, Labelled, Scope, TableHead, publish, write_flows};
 
 use super::stamp::stamp;
 use super::{Outcome, RecordsSpec, Sink};
@@ -104,7 +104,7 @@ impl Table {
 
     fn write_to(&self, path: &Path) -> Result<(), FileError> {
         let mut out = BufWriter::new(File::create(path)?);
-        write_flows(&mut out, &[], self.rows.iter().map(Labelled::plain))?;
+        write_flows(&mut out, &TableHead::default(), self.rows.iter().map(Labelled::plain))?;
         Ok(out.flush()?)
     }
 }
