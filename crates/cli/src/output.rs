@@ -1,7 +1,7 @@
 //! Writing the files of a report: all of them or none.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A file to be: its name and what is in it.
@@ -9,6 +9,33 @@ pub(crate) type File<'a> = (&'a str, Vec<u8>);
 
 /// What [`probe`] writes: more than a file system keeps beside a file's name.
 const PROBE: [u8; 4096] = [0; 4096];
+
+/// Writes `content` to the file `name` of `directory`: all of it or nothing, whenever the process or
+/// the machine ends.
+pub(crate) fn replace(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
+    let unfinished = directory.join(format!(".{name}.{}", std::process::id()));
+    let written = write_through(&unfinished, content);
+    written.and_then(|()| fs::rename(&unfinished, directory.join(name))).inspect_err(|_| {
+        let _ = fs::remove_file(&unfinished);
+    })?;
+    sync_directory(directory)
+}
+
+/// Writes a file through to the disc: a rename may be on it before the content is.
+fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+/// Writes the names in `directory` through to the disc, where the system can.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    let file = fs::File::open(directory);
+    match file.and_then(|file| file.sync_all()) {
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(error),
+        _ => Ok(()),
+    }
+}
 
 /// Finds out whether files called `names` can be written to `directory`, and leaves it as it was.
 pub(crate) fn probe(directory: &Path, names: &[&str]) -> io::Result<()> {
@@ -43,7 +70,7 @@ fn write_existing(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
     refuse_occupied(directory, &names)?;
     let staging = Staging::new(directory)?;
     for (name, content) in files {
-        fs::write(staging.new_file(name), content).map_err(|error| of_file(name, &error))?;
+        write_through(&staging.new_file(name), content).map_err(|error| of_file(name, &error))?;
     }
     for (done, name) in names.iter().enumerate() {
         if let Err(error) = staging.put_in_place(name) {
@@ -53,7 +80,7 @@ fn write_existing(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
             return Err(of_file(name, &error));
         }
     }
-    Ok(())
+    sync_directory(directory)
 }
 
 /// A directory beside the files to come, on the same file system, so that renaming is enough to put
@@ -180,6 +207,18 @@ mod tests {
             assert_eq!(scratch.entries(), ["a", "b"]);
             assert_eq!(fs::read_to_string(scratch.0.join("b")).unwrap(), content);
         }
+    }
+
+    #[test]
+    fn replace_leaves_the_earlier_file_when_it_fails() {
+        let scratch = Scratch::new("one-file");
+        for content in ["one", "two"] {
+            replace(&scratch.0, "a", content.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(scratch.0.join("a")).unwrap(), content);
+        }
+        fs::create_dir(scratch.0.join("b")).unwrap();
+        replace(&scratch.0, "b", b"three").unwrap_err();
+        assert_eq!(scratch.entries(), ["a", "b"]);
     }
 
     #[test]

@@ -67,20 +67,30 @@ fn refusal(scratch: &Scratch, arguments: &str) -> String {
     stderr
 }
 
+/// The entries of an output directory's archive.
+fn archived(scratch: &Scratch, directory: &str) -> Vec<String> {
+    let text = fs::read_to_string(scratch.path(directory).join("runs/runs.archive")).unwrap();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    lines.chunks(2).map(<[&str]>::concat).collect()
+}
+
 #[test]
 fn the_number_of_threads_shows_in_no_byte() {
     let scratch = scratch("lab-jobs");
     for jobs in ["1", "2"] {
         assert_eq!(notes(&scratch, &format!("run small.toml --jobs {jobs} -o {jobs}")), "");
         assert_eq!(scratch.entries(jobs), FILES);
-        assert_eq!(scratch.entries(&format!("{jobs}/runs")).len(), 8 + 1);
+        assert_eq!(scratch.entries(&format!("{jobs}/runs")), ["runs.archive", "sweep.json"]);
     }
     assert_same(&scratch.path("1"), &scratch.path("2"));
-    for run in scratch.entries("1/runs") {
-        let [one, two] =
-            ["1", "2"].map(|jobs| fs::read(scratch.path(jobs).join("runs").join(&run)));
-        assert!(one.unwrap() == two.unwrap(), "{run}");
-    }
+    // Runs are kept as they end; only their order differs.
+    let [one, two] = ["1", "2"].map(|jobs| {
+        let mut runs = archived(&scratch, jobs);
+        runs.sort();
+        runs
+    });
+    assert_eq!(one.len(), 8);
+    assert!(one == two);
 }
 
 #[test]
@@ -96,9 +106,9 @@ fn shards_merge_to_the_whole() {
     assert_same(&scratch.path("whole"), &scratch.path("merged"));
 
     let missing = refusal(&scratch, "merge parts/1 parts/3");
-    assert!(missing.starts_with("error: 3 of 8 runs of 'small' are missing: "), "{missing}");
+    assert!(missing.starts_with("error: 3 of 8 runs of 'small' are missing; "), "{missing}");
     assert!(
-        missing.contains("seed 2 of flow.main.cc=cubic; seed 1 of flow.main.cc=bbr3"),
+        missing.contains("\n  seed 2 of flow.main.cc=cubic\n  seed 1 of flow.main.cc=bbr3"),
         "{missing}"
     );
     let twice = notes(&scratch, "merge parts/1 parts/2 parts/3 whole --format csv");
@@ -177,27 +187,49 @@ fn what_is_missing_or_damaged_is_run_again() {
     let scratch = scratch("lab-damage");
     notes(&scratch, "run small.toml -o whole");
     notes(&scratch, "run small.toml -o hurt");
-    let run = |name: &str| scratch.path("hurt/runs").join(name);
-    fs::remove_file(run("00000-2.json")).unwrap();
-    let cut = fs::read(run("00001-3.json")).unwrap();
-    fs::write(run("00001-3.json"), &cut[..cut.len() / 2]).unwrap();
-    let changed = fs::read_to_string(run("00001-1.json")).unwrap();
-    fs::write(run("00001-1.json"), changed.replace("\"packets\":", "\"packets\":1")).unwrap();
+    let runs = archived(&scratch, "hurt");
+    let mut hurt: Vec<String> = runs.clone();
+    hurt[1] = hurt[1].replace("\"packets\":", "\"packets\":1");
+    hurt[3] = hurt[3].replacen("\"packets\":1", "\"packets\":2", 1).replacen("100000", "100001", 1);
+    hurt.remove(5);
+    let last = hurt.last_mut().unwrap();
+    last.truncate(last.len() / 2);
+    assert!(hurt[1].len() == runs[1].len() + 1 && hurt[3].len() == runs[3].len());
+    fs::write(scratch.path("hurt/runs/runs.archive"), hurt.concat()).unwrap();
 
     let merged = lab(&scratch, "merge hurt");
     assert_eq!((merged.status, merged.stdout.as_str()), (2, ""));
-    assert!(merged.stderr.contains("error: 3 of 8 runs"), "{}", merged.stderr);
+    assert!(merged.stderr.contains("error: 4 of 8 runs"), "{}", merged.stderr);
 
     let notes = notes(&scratch, "run small.toml --resume -o hurt");
     for part in [
-        "hurt/runs/00001-3.json: it is cut short: ",
-        "hurt/runs/00001-1.json: it goes on after its end; it is run again",
-        "note: 5 of 8 runs are there already",
+        "hurt/runs/runs.archive: seed ",
+        ": its checksum is wrong; it is run again",
+        " are damaged or cut short; what was there is run again",
+        "note: 4 of 8 runs are there already",
     ] {
         assert!(notes.contains(part), "{part}: {notes}");
     }
     assert_same(&scratch.path("whole"), &scratch.path("hurt"));
-    assert_eq!(fs::read(run("00001-3.json")).unwrap(), cut);
+    let again = lab(&scratch, "merge hurt --format csv");
+    assert_eq!(again.status, 0, "{}", again.stderr);
+}
+
+/// Whenever it is killed, the runs that were finished are still there.
+#[test]
+fn a_killed_run_goes_on() {
+    let scratch = scratch("lab-killed");
+    let mut child = start(&scratch, &format!("{MANY} --jobs 2 -o out"));
+    await_runs(&scratch.path("out/runs"), 5);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = archived(&scratch, "out").len();
+    let note = notes(&scratch, &format!("{MANY} --resume -o out"));
+    let told = note.lines().last().unwrap_or_default();
+    let whole = [kept, kept - 1].map(|n| format!("note: {n} of 80 runs are there already"));
+    assert!(whole.contains(&told.to_owned()), "{note}");
+    notes(&scratch, &format!("{MANY} -o whole"));
+    assert_same(&scratch.path("whole"), &scratch.path("out"));
 }
 
 #[test]
@@ -310,6 +342,15 @@ fn await_files(directory: &Path, count: usize) {
     }
 }
 
+/// Waits until there are `count` runs in the archive of `directory`.
+fn await_runs(directory: &Path, count: usize) {
+    let path = directory.join("runs.archive");
+    while fs::read(&path).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count()) < 2 * count
+    {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn start(scratch: &Scratch, arguments: &str) -> Child {
     let mut lab = common::lab(scratch, arguments);
     lab.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
@@ -320,13 +361,13 @@ fn an_interrupted_run_goes_on() {
     for name in ["INT", "TERM"] {
         let scratch = scratch(&format!("lab-interrupted-{name}"));
         let child = start(&scratch, &format!("{MANY} --jobs 1 -o out"));
-        await_files(&scratch.path("out/runs"), 4);
+        await_runs(&scratch.path("out/runs"), 3);
         signal(&child, name);
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), output.stdout.len()), (Some(130), 0), "{stderr}");
-        let kept = scratch.entries("out/runs").len() - 1;
-        assert!((3..80).contains(&kept), "{kept}");
+        let kept = archived(&scratch, "out").len();
+        assert!((2..80).contains(&kept), "{kept}");
         assert_eq!(scratch.entries("out"), ["runs"]);
         let told =
             format!("interrupted: {kept} of 80 runs are kept in 'out'; go on with: uncork lab ");
@@ -346,13 +387,13 @@ fn the_second_interruption_ends_at_once() {
     // A run of half a minute.
     let long = "--set flow.main.transfer=100GB --set run.end=86400s --set run.sample=10s";
     let child = start(&scratch, &format!("run small.toml {long} --seeds 1 -o out"));
-    await_files(&scratch.path("out/runs"), 1);
-    // That file is there before the run begins, and without one the first interruption is the end.
+    await_files(&scratch.path("out/runs"), 2);
+    // Those files are there before the run begins, and without one the first interruption is the end.
     thread::sleep(Duration::from_secs(1));
     signal(&child, "INT");
     thread::sleep(Duration::from_millis(50));
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(130), 0));
-    assert_eq!(scratch.entries("out/runs"), ["sweep.json"]);
+    assert_eq!(archived(&scratch, "out"), [""; 0]);
 }

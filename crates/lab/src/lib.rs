@@ -40,9 +40,9 @@ pub use scenario::{
 };
 pub use suite::{NotJudged, Suite};
 pub use sweep::{
-    COMMAND_FILES, DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError,
-    SWEEP_FILES, Shard, ShardError, StateNames, SweepResults, cell_name, items, run_items,
-    run_name,
+    ARCHIVE_NAME, ArchiveIndex, COMMAND_FILES, DamagedRun, FinishedRun, Item, MANIFEST_NAME,
+    Manifest, ManifestError, SWEEP_FILES, Shard, ShardError, StateNames, SweepResults, cell_name,
+    items, run_items,
 };
 
 /// The version of this program with a hash of the sources that decide its results.

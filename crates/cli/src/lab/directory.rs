@@ -1,11 +1,13 @@
 //! The directory that runs are kept in as they end.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use uncork_lab::{
-    DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest, ManifestError, StateNames, run_name,
+    ARCHIVE_NAME, ArchiveIndex, DamagedRun, FinishedRun, Item, MANIFEST_NAME, Manifest,
+    ManifestError, StateNames,
 };
 
 use crate::output;
@@ -22,37 +24,26 @@ pub(super) struct RunDirectory {
 }
 
 /// Why a directory cannot be used.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum DirectoryError {
-    /// There are runs already, which nobody asked to go on with.
+    /// There are runs already, and `--resume` was not given.
+    #[error("it has runs")]
     HasRuns,
-    /// Its runs are of something else.
+    /// Its runs are of another scenario.
+    #[error("{0}")]
     Other(String),
+    /// What it says of its runs cannot be used.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
     /// Another process writes to it.
+    #[error("it is in use")]
     InUse,
     /// The system does not let us.
-    Io(io::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
 }
 
-/// A lock on a directory, which ends with the process however that ends. Where the system has none
-/// for directories, it is nothing.
-#[derive(Debug)]
-pub(super) struct Hold {
-    _locked: Option<File>,
-}
-
-impl Hold {
-    fn of(directory: &Path) -> Result<Self, DirectoryError> {
-        let Ok(file) = File::open(directory) else { return Ok(Self { _locked: None }) };
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _locked: Some(file) }),
-            Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse),
-            Err(TryLockError::Error(_)) => Ok(Self { _locked: None }),
-        }
-    }
-}
-
-/// What became of a run's file.
+/// What became of a run's entry.
 pub(super) enum Kept {
     /// It is there.
     Run(Box<FinishedRun>),
@@ -62,21 +53,9 @@ pub(super) enum Kept {
     Damaged(DamagedRun),
 }
 
-impl From<io::Error> for DirectoryError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
-impl From<ManifestError> for DirectoryError {
-    fn from(error: ManifestError) -> Self {
-        Self::Other(error.to_string())
-    }
-}
-
 impl RunDirectory {
     /// The runs of `manifest` in `results`. Runs that are there already must be such as it would make
-    /// again, and `resume` must say that they are known of.
+    /// again, and `resume` must be given.
     pub(super) fn open(
         results: &Path,
         manifest: &Manifest,
@@ -91,15 +70,6 @@ impl RunDirectory {
         }
     }
 
-    /// Makes the directory, and says in it what its runs belong to. As long as what is given back is
-    /// there, no other process can do so.
-    pub(super) fn prepare(&self, manifest: &Manifest) -> Result<Hold, DirectoryError> {
-        fs::create_dir_all(self.path(""))?;
-        let hold = Hold::of(&self.path(""))?;
-        self.put(MANIFEST_NAME, manifest.to_json().as_bytes())?;
-        Ok(hold)
-    }
-
     /// The runs that are in `results`, and what they belong to.
     pub(super) fn existing(results: &Path) -> Result<Option<(Self, Manifest)>, DirectoryError> {
         let Some(manifest) = manifest_in(results)? else { return Ok(None) };
@@ -112,41 +82,137 @@ impl RunDirectory {
         &self.results
     }
 
-    /// The file of a run.
-    pub(super) fn path_of(&self, item: Item) -> PathBuf {
-        self.path(&run_name(item))
+    /// Makes the directory, and says in it what its runs belong to. As long as the writer is there, no
+    /// other process gets one.
+    pub(super) fn writer(&self, manifest: &Manifest) -> Result<RunWriter, DirectoryError> {
+        let directory = self.path("");
+        fs::create_dir_all(&directory)?;
+        let lock = lock(&directory)?;
+        output::replace(&directory, MANIFEST_NAME, manifest.to_json().as_bytes())
+            .map_err(|error| output::of_file(&format!("{RUNS}/{MANIFEST_NAME}"), &error))?;
+        let path = self.path(ARCHIVE_NAME);
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let end = ArchiveIndex::of(&mut BufReader::new(&mut file))?.end;
+        let archive = Mutex::new(Archive { file, end });
+        Ok(RunWriter { archive, fingerprint: self.fingerprint.clone(), _lock: lock })
     }
 
-    /// Keeps a run.
-    pub(super) fn keep(&self, run: &FinishedRun) -> io::Result<()> {
-        self.put(&run_name(run.item()), &run.to_file(&self.fingerprint))
-    }
-
-    /// What is kept of the run `item`.
-    pub(super) fn kept(&self, item: Item, names: &mut StateNames) -> io::Result<Kept> {
-        let file = match fs::read(self.path_of(item)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Kept::Missing),
+    /// The runs that are kept.
+    pub(super) fn reader(&self) -> io::Result<RunReader> {
+        let path = self.path(ARCHIVE_NAME);
+        let (file, index) = match File::open(&path) {
+            Ok(file) => {
+                let mut file = BufReader::new(file);
+                let index = ArchiveIndex::of(&mut file)?;
+                (Some(file), index)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                (None, ArchiveIndex::default())
+            }
             Err(error) => return Err(error),
         };
-        Ok(match FinishedRun::from_file(&file, item, &self.fingerprint, names) {
-            Ok(run) => Kept::Run(Box::new(run)),
-            Err(damage) => Kept::Damaged(damage),
+        Ok(RunReader {
+            path,
+            file,
+            index,
+            fingerprint: self.fingerprint.clone(),
+            names: StateNames::default(),
         })
     }
 
     fn path(&self, name: &str) -> PathBuf {
         self.results.join(RUNS).join(name)
     }
+}
 
-    /// Writes a file that is there as a whole or not at all, whenever the process ends.
-    fn put(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        let unfinished = self.path(&format!(".{name}.{}", std::process::id()));
-        let written = fs::write(&unfinished, content);
-        written.and_then(|()| fs::rename(&unfinished, self.path(name))).map_err(|error| {
-            let _ = fs::remove_file(&unfinished);
-            output::of_file(&format!("{RUNS}/{name}"), &error)
+/// Reads runs of a directory.
+#[derive(Debug)]
+pub(super) struct RunReader {
+    /// The archive.
+    pub(super) path: PathBuf,
+    file: Option<BufReader<File>>,
+    index: ArchiveIndex,
+    fingerprint: String,
+    names: StateNames,
+}
+
+impl RunReader {
+    /// What is kept of the run `item`.
+    pub(super) fn kept(&mut self, item: Item) -> io::Result<Kept> {
+        let Some((place, file)) = self.index.entry(item).zip(self.file.as_mut()) else {
+            return Ok(Kept::Missing);
+        };
+        let mut entry = vec![0; usize::try_from(place.end - place.start).unwrap_or(usize::MAX)];
+        file.seek(SeekFrom::Start(place.start))?;
+        file.read_exact(&mut entry)?;
+        Ok(match FinishedRun::from_entry(&entry, item, &self.fingerprint, &mut self.names) {
+            Ok(run) => Kept::Run(Box::new(run)),
+            Err(damage) => Kept::Damaged(damage),
         })
+    }
+
+    /// The damage between entries, a sentence each.
+    pub(super) fn damage(&self) -> impl Iterator<Item = String> {
+        self.index.damage.iter().map(|place| {
+            let (path, bytes) = (self.path.display(), place.end - place.start);
+            format!("{path}: {bytes} bytes at {} are damaged or cut short", place.start)
+        })
+    }
+}
+
+/// Adds runs to a directory.
+#[derive(Debug)]
+pub(super) struct RunWriter {
+    archive: Mutex<Archive>,
+    fingerprint: String,
+    _lock: Option<File>,
+}
+
+#[derive(Debug)]
+struct Archive {
+    file: File,
+    /// Where the next entry begins. What is there beyond was cut short.
+    end: u64,
+}
+
+impl RunWriter {
+    /// Keeps a run.
+    pub(super) fn keep(&self, run: &FinishedRun) -> io::Result<()> {
+        let entry = run.to_entry(&self.fingerprint);
+        let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
+        archive.append(&entry).map_err(|error| of_archive(&error))
+    }
+
+    /// Makes what is kept survive a loss of power.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        let archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
+        archive.file.sync_data().map_err(|error| of_archive(&error))
+    }
+}
+
+impl Archive {
+    fn append(&mut self, entry: &[u8]) -> io::Result<()> {
+        self.file.set_len(self.end)?;
+        self.file.seek(SeekFrom::Start(self.end))?;
+        self.file.write_all(entry)?;
+        self.end += entry.len() as u64;
+        Ok(())
+    }
+}
+
+fn of_archive(error: &io::Error) -> io::Error {
+    output::of_file(&format!("{RUNS}/{ARCHIVE_NAME}"), error)
+}
+
+/// A lock on a directory, which ends with the process however that ends. Where the system has none
+/// for directories, it is nothing.
+fn lock(directory: &Path) -> Result<Option<File>, DirectoryError> {
+    let Ok(file) = File::open(directory) else { return Ok(None) };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse),
+        Err(TryLockError::Error(_)) => Ok(None),
     }
 }
 

@@ -5,10 +5,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uncork_lab::{FinishedRun, Item, Manifest, Scenario, StateNames, Suite};
+use uncork_lab::{FinishedRun, Item, Manifest, Scenario, Suite};
 
 use super::args::{MergeArgs, run_command};
-use super::directory::{DirectoryError, Kept, RunDirectory};
+use super::directory::{DirectoryError, Kept, RunDirectory, RunReader};
 use super::finish::{Finish, places};
 use super::source::{self, Sweep};
 use crate::args::Color;
@@ -76,9 +76,7 @@ fn refused(directory: &Path, error: &DirectoryError) -> Failure {
         DirectoryError::Io(error) => {
             Failure::Environment(format!("cannot read '{}': {error}", directory.display()))
         }
-        DirectoryError::Other(reason) => Failure::value("<DIR>...", directory.display(), reason),
-        DirectoryError::InUse => Failure::value("<DIR>...", directory.display(), "it is in use"),
-        DirectoryError::HasRuns => Failure::value("<DIR>...", directory.display(), "it has runs"),
+        reason => Failure::value("<DIR>...", directory.display(), reason),
     }
 }
 
@@ -140,17 +138,25 @@ impl<'a> Group<'a> {
     fn runs(&self, quiet: bool) -> Result<Vec<FinishedRun>, Failure> {
         let items = uncork_lab::items(&self.sweep.scenario);
         let (mut runs, mut missing, mut twice) = (Vec::new(), Vec::new(), Vec::new());
-        let mut names = StateNames::default();
+        let mut readers = Vec::new();
+        for directory in &self.directories {
+            let reader = directory.reader();
+            readers.push(reader.map_err(|error| refused(directory.results(), &error.into()))?);
+        }
+        for damage in readers.iter().flat_map(RunReader::damage) {
+            note(quiet, &damage);
+        }
         for item in &items {
             let mut copies = Vec::new();
-            for directory in &self.directories {
-                match directory.kept(*item, &mut names) {
-                    Ok(Kept::Run(run)) => copies.push((directory.path_of(*item), *run)),
+            for reader in &mut readers {
+                match reader.kept(*item) {
+                    Ok(Kept::Run(run)) => copies.push((reader.path.clone(), *run)),
                     Ok(Kept::Missing) => {}
                     Ok(Kept::Damaged(damage)) => {
-                        note(quiet, &format!("{}: {damage}", directory.path_of(*item).display()));
+                        let run = run_in_words(&self.sweep.scenario, *item);
+                        note(quiet, &format!("{}: {run}: {damage}", reader.path.display()));
                     }
-                    Err(error) => return Err(refused(directory.results(), &error.into())),
+                    Err(error) => return Err(refused(&reader.path, &error.into())),
                 }
             }
             let mut copies = copies.into_iter();
@@ -159,7 +165,8 @@ impl<'a> Group<'a> {
                 (Some((_, run)), None) => runs.push(run),
                 (Some((path, run)), Some((other_path, other))) => {
                     if run != other {
-                        return Err(differing(&path, &other_path));
+                        let run = run_in_words(&self.sweep.scenario, *item);
+                        return Err(differing(&run, &path, &other_path));
                     }
                     twice.push(*item);
                     runs.push(run);
@@ -175,11 +182,11 @@ impl<'a> Group<'a> {
 
     fn incomplete(&self, missing: &[Item], all: usize) -> Failure {
         Failure::Usage(format!(
-            "{} of {all} runs of '{}' are missing: {}; give the directories of all shards, and \
-             complete them with --resume",
+            "{} of {all} runs of '{}' are missing; give the directories of all shards, and complete \
+             them with --resume:\n  {}",
             missing.len(),
             self.sweep.scenario.name,
-            self.named(missing)
+            self.named(missing).replace("; ", "\n  ")
         ))
     }
 
@@ -196,17 +203,16 @@ impl<'a> Group<'a> {
 }
 
 /// `seed 3 of path.loss=1%, flow.main.cc=cubic`
-fn run_in_words(scenario: &Scenario, Item { cell, seed }: Item) -> String {
+pub(super) fn run_in_words(scenario: &Scenario, Item { cell, seed }: Item) -> String {
     match uncork_lab::cell_name(scenario, cell).as_str() {
         "" => format!("seed {seed}"),
         cell => format!("seed {seed} of {cell}"),
     }
 }
 
-fn differing(one: &Path, other: &Path) -> Failure {
+fn differing(run: &str, one: &Path, other: &Path) -> Failure {
     Failure::Usage(format!(
-        "'{}' and '{}' are the same run with different results; they are of programs that differ, \
-         or were changed",
+        "'{}' and '{}' have different results of {run}; one of them was changed: run it again",
         one.display(),
         other.display()
     ))

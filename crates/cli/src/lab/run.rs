@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use uncork_lab::{FinishedRun, Item, Shard, StateNames, Suite};
+use uncork_lab::{FinishedRun, Item, Shard, Suite};
 
 use super::args::RunArgs;
-use super::directory::{DirectoryError, Kept, RunDirectory};
+use super::directory::{DirectoryError, Kept, RunDirectory, RunWriter};
 use super::finish::{Finish, places};
 use super::interrupt;
+use super::merge::run_in_words;
 use super::source::{self, Sweep};
 use crate::args;
 use crate::clock::Stopwatch;
@@ -55,6 +56,7 @@ fn refused(place: &Path, error: DirectoryError) -> Failure {
         DirectoryError::Other(difference) => Failure::Usage(format!(
             "{shown} has runs of something else: {difference}; give another directory"
         )),
+        DirectoryError::Manifest(error) => Failure::Usage(format!("{shown}: {error}")),
         DirectoryError::InUse => Failure::Environment(format!(
             "{shown} is in use by another process; wait until it is done, or give another directory"
         )),
@@ -92,13 +94,14 @@ impl Work<'_> {
         items: &[Item],
         stop: &AtomicBool,
     ) -> Result<Vec<FinishedRun>, Failure> {
-        let prepare = |directory: &RunDirectory| {
-            let hold = directory.prepare(&self.sweep.manifest);
-            hold.map_err(|error| refused(directory.results(), error))
+        let writer = |directory: &RunDirectory| {
+            let writer = directory.writer(&self.sweep.manifest);
+            writer.map_err(|error| refused(directory.results(), error))
         };
-        let _hold = self.directory.as_ref().map(prepare).transpose()?;
+        // Read first: a writer cuts off what is cut short.
         let (mut runs, missing) = self.kept(items)?;
-        runs.append(&mut self.run_items(&missing, self.jobs(), stop)?);
+        let writer = self.directory.as_ref().map(writer).transpose()?;
+        runs.append(&mut self.run_items(&missing, writer.as_ref(), stop)?);
         if runs.len() < items.len() {
             return Err(self.interrupted(runs.len(), items.len()));
         }
@@ -117,15 +120,19 @@ impl Work<'_> {
     fn kept(&self, items: &[Item]) -> Result<(Vec<FinishedRun>, Vec<Item>), Failure> {
         let Some(directory) = &self.directory else { return Ok((Vec::new(), items.to_vec())) };
         let (mut runs, mut missing) = (Vec::new(), Vec::new());
-        let mut names = StateNames::default();
+        let unreadable = |error: io::Error| Failure::output(directory.results(), &error);
+        let mut reader = directory.reader().map_err(unreadable)?;
+        for damage in reader.damage() {
+            self.note(&format!("{damage}; what was there is run again"));
+        }
         for item in items {
-            let kept = directory.kept(*item, &mut names);
-            match kept.map_err(|error| Failure::output(directory.results(), &error))? {
+            match reader.kept(*item).map_err(unreadable)? {
                 Kept::Run(run) => runs.push(*run),
                 Kept::Missing => missing.push(*item),
                 Kept::Damaged(damage) => {
-                    let path = directory.path_of(*item);
-                    self.note(&format!("{}: {damage}; it is run again", path.display()));
+                    let run = run_in_words(&self.sweep.scenario, *item);
+                    let path = reader.path.display();
+                    self.note(&format!("{path}: {run}: {damage}; it is run again"));
                     missing.push(*item);
                 }
             }
@@ -140,15 +147,15 @@ impl Work<'_> {
     fn run_items(
         &self,
         items: &[Item],
-        jobs: usize,
+        writer: Option<&RunWriter>,
         stop: &AtomicBool,
     ) -> Result<Vec<FinishedRun>, Failure> {
         let failed: Mutex<Option<io::Error>> = Mutex::default();
         let watcher = Watcher::of_stderr(self.args.output.quiet);
         let runs = watcher.watch(Some(stop), |tell| {
             let of = (&self.sweep.scenario, self.args.on);
-            uncork_lab::run_items(of, items, jobs, stop, &|run, progress| {
-                let kept = self.directory.as_ref().map_or(Ok(()), |directory| directory.keep(run));
+            uncork_lab::run_items(of, items, self.jobs(), stop, &|run, progress| {
+                let kept = writer.map_or(Ok(()), |writer| writer.keep(run));
                 if let Err(error) = kept {
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     stop.store(true, Ordering::Relaxed);
@@ -157,6 +164,7 @@ impl Work<'_> {
             })
         });
         let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let failed = failed.or_else(|| writer.and_then(|writer| writer.sync().err()));
         match (failed, &self.directory) {
             (Some(error), Some(directory)) => {
                 Err(Failure::unkept(directory.results(), &error, &self.again))

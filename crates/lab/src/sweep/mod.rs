@@ -1,13 +1,15 @@
 //! All runs of a scenario: which there are, running them, keeping what they leave, and the results.
 
+mod archive;
 mod manifest;
 mod plan;
 mod results;
 mod run;
 mod stored;
 
+pub use archive::{ARCHIVE_NAME, ArchiveIndex};
 pub use manifest::{MANIFEST_NAME, Manifest, ManifestError};
 pub use plan::{Item, Shard, ShardError, items};
 pub use results::{COMMAND_FILES, SWEEP_FILES, SweepResults, cell_name};
 pub use run::{FinishedRun, run_items};
-pub use stored::{DamagedRun, StateNames, run_name};
+pub use stored::{DamagedRun, StateNames};

@@ -1,10 +1,8 @@
-//! The file that a finished run is kept in.
+//! A finished run as an entry of an archive.
 //!
-//! Its first line says what follows, with a checksum: a run that was cut short while it was written
-//! is known by that. The second line is the run, as JSON.
+//! The first line says what follows, with a checksum. The second line is the run, as JSON.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash64;
@@ -14,52 +12,42 @@ use super::plan::Item;
 use super::run::FinishedRun;
 use crate::evaluate::RunOutcome;
 
-const SCHEMA: &str = "uncork.run/4";
+const SCHEMA: &str = "uncork.run/5";
 
-/// The name of the file of a run.
-pub fn run_name(Item { cell, seed }: Item) -> String {
-    format!("{cell:05}-{seed}.json")
-}
-
-/// Why a file is not the run that its name promises.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Why an entry is not the run that it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamagedRun {
-    /// It ends before it should, or goes on after it.
-    Length {
-        /// Bytes that there are.
-        found: usize,
-        /// Bytes that there should be.
-        expected: usize,
-    },
-    /// It is of another scenario, or of another version of this program.
+    /// It is of another scenario, or of another build of this program.
+    #[error("it belongs to another scenario or build")]
     Foreign,
     /// Its bytes are not those that were written.
+    #[error("its checksum is wrong")]
     Content,
 }
 
-impl fmt::Display for DamagedRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Length { found, expected } if found < expected => {
-                write!(f, "it is cut short: {found} of {expected} bytes are there")
-            }
-            Self::Length { .. } => f.write_str("it goes on after its end"),
-            Self::Foreign => f.write_str("it belongs to another scenario or version"),
-            Self::Content => f.write_str("it does not hold what was written to it"),
-        }
-    }
-}
-
-impl std::error::Error for DamagedRun {}
-
 /// The first line.
 #[derive(Serialize, Deserialize)]
-struct Header {
+pub(super) struct Header {
     schema: String,
     fingerprint: String,
-    bytes: usize,
+    cell: usize,
+    seed: u64,
+    /// Length of the second line, without its end.
+    pub(super) bytes: u64,
     checksum: String,
+}
+
+impl Header {
+    /// Reads the first line of an entry; `None` if it is none.
+    pub(super) fn parse(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok().filter(|header: &Self| header.schema == SCHEMA)
+    }
+
+    /// The run of the entry.
+    pub(super) fn item(&self) -> Item {
+        Item { cell: self.cell, seed: self.seed }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,7 +62,7 @@ struct Body {
 type Point =
     (u64, u32, usize, u64, u64, Option<u64>, Option<u64>, Option<u64>, Option<u64>, u64, u64, u64);
 
-/// Names of states that were met in files. They live as long as the program, as those of controllers
+/// Names of states that were met in archives. They live as long as the program, as those of controllers
 /// do, so that what was read is of the same type as what was run; there are a few dozen at most.
 #[derive(Debug, Default)]
 pub struct StateNames(BTreeSet<&'static str>);
@@ -91,44 +79,40 @@ impl StateNames {
 }
 
 impl FinishedRun {
-    /// The contents of its file. `fingerprint` is that of the sweep.
-    pub fn to_file(&self, fingerprint: &str) -> Vec<u8> {
-        let body = Body::of(self);
+    /// Its entry. `fingerprint` is that of the sweep.
+    pub fn to_entry(&self, fingerprint: &str) -> Vec<u8> {
         // Numbers, names and lists only: JSON has words for all of them.
-        let body = serde_json::to_string(&body).unwrap_or_default();
+        let body = serde_json::to_string(&Body::of(self)).unwrap_or_default();
+        let Item { cell, seed } = self.item();
         let header = Header {
             schema: SCHEMA.to_owned(),
             fingerprint: fingerprint.to_owned(),
-            bytes: body.len(),
+            cell,
+            seed,
+            bytes: body.len() as u64,
             checksum: checksum(body.as_bytes()),
         };
         let header = serde_json::to_string(&header).unwrap_or_default();
         format!("{header}\n{body}\n").into_bytes()
     }
 
-    /// Reads the file of the run `item`.
-    pub fn from_file(
-        file: &[u8],
+    /// Reads the entry of the run `item`.
+    pub fn from_entry(
+        entry: &[u8],
         item: Item,
         fingerprint: &str,
         names: &mut StateNames,
     ) -> Result<Self, DamagedRun> {
-        let mut lines = file.splitn(2, |byte| *byte == b'\n');
-        let (header, rest) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-        let header: Header = serde_json::from_slice(header).map_err(|_| DamagedRun::Content)?;
-        if header.schema != SCHEMA || header.fingerprint != fingerprint {
+        let mut lines = entry.splitn(2, |byte| *byte == b'\n');
+        let header = lines.next().and_then(Header::parse).ok_or(DamagedRun::Content)?;
+        if header.fingerprint != fingerprint {
             return Err(DamagedRun::Foreign);
         }
-        let expected = file.len() - rest.len() + header.bytes + 1;
-        if file.len() != expected {
-            return Err(DamagedRun::Length { found: file.len(), expected });
-        }
-        let body = &rest[..header.bytes];
-        if checksum(body) != header.checksum {
-            return Err(DamagedRun::Content);
-        }
-        let body: Body = serde_json::from_slice(body).map_err(|_| DamagedRun::Content)?;
-        body.into_run(names).filter(|run| run.item() == item).ok_or(DamagedRun::Content)
+        let body = lines.next().and_then(|rest| rest.strip_suffix(b"\n"));
+        let body = body.filter(|body| checksum(body) == header.checksum);
+        let body: Option<Body> = body.and_then(|body| serde_json::from_slice(body).ok());
+        let run = body.and_then(|body| body.into_run(names));
+        run.filter(|run| run.item() == item).ok_or(DamagedRun::Content)
     }
 }
 
@@ -228,46 +212,40 @@ mod tests {
         }
     }
 
-    fn read(file: &[u8], item: Item, fingerprint: &str) -> Result<FinishedRun, DamagedRun> {
-        FinishedRun::from_file(file, item, fingerprint, &mut StateNames::default())
+    fn read(entry: &[u8], item: Item, fingerprint: &str) -> Result<FinishedRun, DamagedRun> {
+        FinishedRun::from_entry(entry, item, fingerprint, &mut StateNames::default())
     }
 
     #[test]
-    fn what_is_written_reads_back_to_the_last_bit() {
-        assert_eq!(read(&run().to_file("ab"), ITEM, "ab"), Ok(run()));
-        assert_eq!(run_name(ITEM), "00003-7.json");
+    fn an_entry_reads_back_to_the_last_bit() {
+        assert_eq!(read(&run().to_entry("ab"), ITEM, "ab"), Ok(run()));
     }
 
     #[test]
-    fn any_cut_is_noticed() {
-        let file = run().to_file("ab");
-        let header = file.iter().position(|byte| *byte == b'\n').unwrap();
-        for length in 0..file.len() {
-            let error = read(&file[..length], ITEM, "ab").unwrap_err();
-            if length > header {
-                let expected = file.len();
-                assert_eq!(error, DamagedRun::Length { found: length, expected });
-            }
+    fn from_entry_notices_any_other_length() {
+        let entry = run().to_entry("ab");
+        for length in 0..entry.len() {
+            assert_eq!(read(&entry[..length], ITEM, "ab"), Err(DamagedRun::Content), "{length}");
         }
-        let longer = [&file[..], b"x"].concat();
-        assert!(matches!(read(&longer, ITEM, "ab"), Err(DamagedRun::Length { .. })));
+        let longer = [&entry[..], b"x"].concat();
+        assert_eq!(read(&longer, ITEM, "ab"), Err(DamagedRun::Content));
     }
 
     #[test]
-    fn any_other_byte_is_noticed() {
-        let file = run().to_file("ab");
-        for place in 0..file.len() - 1 {
-            let mut other = file.clone();
+    fn from_entry_notices_any_other_byte() {
+        let entry = run().to_entry("ab");
+        for place in 0..entry.len() {
+            let mut other = entry.clone();
             other[place] ^= 1;
             read(&other, ITEM, "ab").unwrap_err();
         }
     }
 
     #[test]
-    fn a_run_stands_only_for_itself() {
-        let file = run().to_file("ab");
-        assert_eq!(read(&file, ITEM, "cd"), Err(DamagedRun::Foreign));
-        assert_eq!(read(&file, Item { cell: 3, seed: 8 }, "ab"), Err(DamagedRun::Content));
+    fn an_entry_stands_only_for_its_run() {
+        let entry = run().to_entry("ab");
+        assert_eq!(read(&entry, ITEM, "cd"), Err(DamagedRun::Foreign));
+        assert_eq!(read(&entry, Item { cell: 3, seed: 8 }, "ab"), Err(DamagedRun::Content));
     }
 
     #[test]
