@@ -23,7 +23,8 @@ pub enum Engine {
 }
 
 /// Why an engine does not play a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct EngineError {
     /// What is wrong, and what to do about it.
     pub message: String,
@@ -139,11 +140,3 @@ impl FromStr for Engine {
         found.ok_or("engines are sim, quic-sim and netns")
     }
 }
-
-impl fmt::Display for EngineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for EngineError {}

@@ -211,9 +211,6 @@ mod tests {
     use proptest::collection::vec;
     use proptest::{prop_assert_eq, proptest};
 
-    use bytes::Bytes;
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-
     use super::super::write::GROUP_ROWS;
     use super::*;
     use crate::labelled::{Label, LabelColumn};

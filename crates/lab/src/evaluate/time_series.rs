@@ -13,7 +13,7 @@ const MAX_CURVES: usize = 12;
 /// What a panel shows of a flow.
 type PointsOf = dyn Fn(&[&SeriesPoint]) -> Vec<(f64, f64)>;
 
-/// Throughput, round-trip time, data in flight and queue of the first seed's flows.
+/// Throughput, round-trip time, data in flight and queue of the flows of the first seed that is sampled.
 pub(crate) fn time_series(
     results: &Results<'_>,
     sampled: &[SampledCell<'_>],
@@ -60,8 +60,8 @@ struct Trace<'a> {
 }
 
 fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) -> Vec<Trace<'a>> {
-    let first_seed = results.scenario.first_seed;
-    let run = results.of_cell(sampled.cell).iter().find(|run| run.seed == first_seed);
+    let seed = results.scenario.series_seeds.first();
+    let run = results.of_cell(sampled.cell).iter().find(|run| Some(&run.seed) == seed);
     let flows = run.into_iter().flat_map(|run| &run.flows).filter(|flow| {
         of.class.as_ref().is_none_or(|class| flow.group == *class)
             && of.cc.as_ref().is_none_or(|cc| flow.cc == *cc)

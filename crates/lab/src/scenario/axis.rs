@@ -69,7 +69,7 @@ impl Axis {
 
 /// What numbers are counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
+pub(super) enum Unit {
     Plain,
     Fraction,
     Nanoseconds,
@@ -90,6 +90,31 @@ impl Unit {
             Self::Bytes => "bytes",
             Self::Bdp => "bdp",
             Self::Packets => "packets",
+        }
+    }
+
+    /// `number` of this unit as a scenario writes it, with four digits.
+    pub(super) fn text(self, number: f64) -> String {
+        let digits = |number: f64| {
+            let places = if number > 0.0 { 3.0 - libm::floor(libm::log10(number)) } else { 0.0 };
+            let text = format!("{number:.*}", places.clamp(0.0, 9.0) as usize);
+            match text.contains('.') {
+                true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+                false => text,
+            }
+        };
+        let whole = |number: f64| {
+            let unit = libm::pow(10.0, libm::floor(libm::log10(number.max(1.0))) - 3.0).max(1.0);
+            (libm::round(number / unit) * unit) as u64
+        };
+        match self {
+            Self::Plain => format!("{}", libm::round(number) as u64),
+            Self::Fraction => format!("{}%", digits(number * 100.0)),
+            Self::Nanoseconds => TimeDelta::from_nanos(whole(number)).to_string(),
+            Self::BitsPerSecond => Rate::from_bits_per_sec(whole(number)).to_string(),
+            Self::Bytes => ByteCount::new(whole(number)).to_string(),
+            Self::Bdp => Buffer::MilliBdp(libm::round(number * 1e3) as u64).to_string(),
+            Self::Packets => Buffer::Packets(libm::round(number) as u64).to_string(),
         }
     }
 
@@ -116,7 +141,7 @@ fn numbers(texts: &[String]) -> Option<(Unit, Vec<Option<f64>>)> {
 }
 
 /// A value that people wrote as a number and its unit.
-fn number(text: &str) -> Option<(f64, Unit)> {
+pub(super) fn number(text: &str) -> Option<(f64, Unit)> {
     if let Ok(number) = text.parse::<f64>() {
         return number.is_finite().then_some((number, Unit::Plain));
     }

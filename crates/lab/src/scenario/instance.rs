@@ -28,8 +28,8 @@ impl Scenario {
         for (class, flow) in (0..).zip(&cell.plan.flows) {
             builder.add(class, flow);
         }
-        let first = seed == self.first_seed;
-        builder.run.sample_every = self.sample_every.filter(|_| first);
+        let sampled = self.series_seeds.contains(&seed);
+        builder.run.sample_every = self.sample_every.filter(|_| sampled);
         let Builder { run, class_of_flow, client_of_flow, .. } = builder;
         Instance { run, class_of_flow, client_of_flow }
     }
@@ -64,7 +64,7 @@ impl Plan {
 
 /// Random numbers for `what` of the class `name`, for its client `index`. The name, not its position,
 /// tells classes apart, so that another class in the file disturbs none.
-fn stream(seed: u64, name: &str, what: &str, index: u64) -> Rng {
+pub(super) fn stream(seed: u64, name: &str, what: &str, index: u64) -> Rng {
     // FNV-1a (Fowler, Noll, Vo); 0xff is in no name.
     let bytes = name.bytes().chain([0xff]).chain(what.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

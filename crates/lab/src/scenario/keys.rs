@@ -17,7 +17,13 @@ pub(super) const FILE: &[&str] = &[
     "published",
 ];
 /// Keys of `[run]`.
-pub(super) const RUN: &[&str] = &["end", "warmup", "seeds", "first_seed", "sample"];
+pub(super) const RUN: &[&str] = &["end", "warmup", "seeds", "first_seed", "sample", "series"];
+/// Keys of `series` in `[run]`.
+pub(super) const SERIES: &[&str] = &["seeds"];
+/// Keys of `[matrix]` that are no axes.
+pub(super) const MATRIX: &[&str] = &["sample", "sample_seed", "cross"];
+/// Keys of an axis that is a range.
+pub(super) const RANGE: &[&str] = &["from", "to", "scale"];
 /// Keys of `[link.NAME]`, and of a path's uplink.
 pub(super) const LINK: &[&str] = &[
     "rate",
@@ -208,6 +214,7 @@ fn below(keys: &[String], part: usize, known: &'static [&'static str]) -> Result
 /// The keys of the table that may stand at `key`.
 fn inside(key: &str) -> &'static [&'static str] {
     match key {
+        "series" => SERIES,
         "uplink" => LINK,
         "lte" => LTE,
         "rate" | "rtt" | "loss" | "buffer" => DRAW,
@@ -236,6 +243,9 @@ mod tests {
         let tables = [
             FILE,
             RUN,
+            SERIES,
+            MATRIX,
+            RANGE,
             LINK,
             PATH,
             LTE,
@@ -257,7 +267,7 @@ mod tests {
         }
         assert!(LINK.iter().all(|key| PATH.contains(key)));
         // A table in the matrix is a named value if it has one of these, else a table of these keys.
-        let values = [LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO, COMMAND];
+        let values = [RANGE, LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO, COMMAND];
         assert!(ALTERNATIVE.iter().all(|key| values.iter().all(|keys| !keys.contains(key))));
         assert!(WORKLOADS.iter().all(|key| FLOW.contains(key)));
     }

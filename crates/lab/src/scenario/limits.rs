@@ -96,12 +96,13 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
     Ok(())
 }
 
-/// Checks that time series of a point `every` so often, of the first seed of each cell, can be kept.
+/// Checks that time series of a point `every` so often, of `seeds` runs of each cell, can be kept.
 /// Arrivals are over soon and do not count.
 pub(super) fn check_series(
     tree: &Node,
     cells: &[Cell],
     every: TimeDelta,
+    seeds: u64,
 ) -> Result<(), ScenarioError> {
     let mut points = 0_u64;
     for cell in cells {
@@ -109,7 +110,7 @@ pub(super) fn check_series(
         for flow in cell.plan.flows.iter().filter(|flow| matches!(flow.work, Work::One(_))) {
             let span = flow.work.lasts().map_or(end, |lasts| lasts.min(end));
             let each = span.as_nanos() / every.as_nanos().max(1);
-            points = points.saturating_add(each.saturating_mul(flow.count));
+            points = points.saturating_add(each.saturating_mul(flow.count).saturating_mul(seeds));
         }
     }
     if points <= MAX_POINTS {

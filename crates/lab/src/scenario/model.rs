@@ -29,8 +29,10 @@ pub struct Scenario {
     pub first_seed: u64,
     /// What is left out of rates at the beginning of a run.
     pub warmup: TimeDelta,
-    /// How often to write down the inside of each flow of the first seed.
+    /// How often to sample the state of each flow, in the runs of `series_seeds`.
     pub sample_every: Option<TimeDelta>,
+    /// The seeds of these runs.
+    pub series_seeds: Vec<u64>,
     /// The cells, the last axis running fastest.
     pub cells: Vec<Cell>,
     /// What must hold.
@@ -138,6 +140,7 @@ impl Scenario {
             first_seed: 1,
             warmup: TimeDelta::ZERO,
             sample_every: None,
+            series_seeds: vec![1],
             cells: Vec::new(),
             thresholds: Vec::new(),
             figures: Vec::new(),

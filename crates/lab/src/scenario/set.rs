@@ -55,7 +55,8 @@ fn locate(
 ) -> Result<(Vec<String>, Node, Item), ScenarioError> {
     if parts.first().is_some_and(|first| first == "matrix") {
         let axis = parts[1..].join(".");
-        if axis.is_empty() || !matches!(node.value, Value::List(_)) {
+        let is_axis = matches!(node.value, Value::List(_) | Value::Table(_));
+        if axis.is_empty() || !(is_axis || keys::MATRIX.contains(&axis.as_str())) {
             let message = "an axis of the matrix is a place and a list of its values";
             return Err(ScenarioError::new(&node.place, message)
                 .help("write matrix.\"path.loss\"=[\"0%\", \"1%\"]"));

@@ -30,11 +30,16 @@ pub struct Shard {
 }
 
 /// Why a text is no shard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
     /// It is not two whole numbers with a slash between them.
+    #[error("a shard is its number and how many there are: write 1/8")]
     Form,
+    /// It is one of no shards.
+    #[error("there is at least one shard: write 1/8")]
+    None,
     /// There is no such part.
+    #[error("shards are counted from 1; give 1/{of} to {of}/{of}", of = .0.of)]
     Outside(Shard),
 }
 
@@ -62,8 +67,11 @@ impl FromStr for Shard {
         let (nth, of) = text.split_once('/').ok_or(ShardError::Form)?;
         let number = |text: &str| text.parse().map_err(|_| ShardError::Form);
         let shard = Self { nth: number(nth)?, of: number(of)? };
-        let exists = (1..=shard.of).contains(&shard.nth);
-        exists.then_some(shard).ok_or(ShardError::Outside(shard))
+        match shard.of {
+            0 => Err(ShardError::None),
+            of if (1..=of).contains(&shard.nth) => Ok(shard),
+            _ => Err(ShardError::Outside(shard)),
+        }
     }
 }
 
@@ -72,22 +80,6 @@ impl fmt::Display for Shard {
         write!(f, "{}/{}", self.nth, self.of)
     }
 }
-
-impl fmt::Display for ShardError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Form => f.write_str("a shard is its number and how many there are: write 1/8"),
-            Self::Outside(Shard { of: 0, .. }) => {
-                f.write_str("there is at least one shard: write 1/8")
-            }
-            Self::Outside(Shard { of, .. }) => {
-                write!(f, "shards are counted from 1; give 1/{of} to {of}/{of}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ShardError {}
 
 #[cfg(test)]
 mod tests {

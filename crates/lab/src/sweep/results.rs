@@ -32,7 +32,10 @@ const CONTENTS: [(&str, &str); 6] = [
     ("cells.csv", "the table of results, a line for each metric of each class and cell"),
     ("flows.parquet", "a row for each flow of each run"),
     ("objects.parquet", "a row for each transfer and each request of each run"),
-    ("series.parquet", "the inside of the flows of each cell's first seed, where it was asked for"),
+    (
+        "series.parquet",
+        "the state of flows over time, of the runs that `sample` and `series` ask for",
+    ),
 ];
 
 /// The directory of [`SweepResults::command_files`] among the files.
@@ -63,7 +66,8 @@ impl SweepResults {
     /// The result document. `command` repeats the runs; with `has_files` it tells of the files that
     /// are written beside it.
     pub fn document(&self, scenario: &Scenario, command: String, has_files: bool) -> LabDocument {
-        let sampled = self.series.iter();
+        let shown = scenario.series_seeds.first();
+        let sampled = self.series.iter().filter(|(_, seed, _)| Some(seed) == shown);
         let sampled = sampled.map(|(cell, _, points)| SampledCell { cell: *cell, points });
         let sampled: Vec<SampledCell<'_>> = sampled.collect();
         let mut document = document(scenario, &self.runs, &sampled, command);

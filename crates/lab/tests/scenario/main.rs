@@ -8,5 +8,6 @@ mod mistakes;
 mod mutations;
 mod presets;
 mod reference;
+mod sampling;
 #[path = "../../../config/tests/texts/mod.rs"]
 mod texts;

@@ -8,6 +8,7 @@ use super::super::keys;
 use super::super::limits::MAX_CELLS;
 use super::super::model::{Axis, AxisPart};
 use super::alternative::Alternative;
+use super::sampling::Sampling;
 
 /// An axis with the values that it puts into the tree.
 pub(crate) struct AxisPlan {
@@ -16,32 +17,77 @@ pub(crate) struct AxisPlan {
     pub(crate) keys: Vec<Vec<String>>,
     /// For each value what is put at each of the places.
     values: Vec<Vec<Node>>,
+    /// For each part of a range the index of its value; empty of a list.
+    parts: Vec<usize>,
 }
 
-/// The axes, the slowest first.
-pub(crate) fn axes(tree: &Node) -> Result<Vec<AxisPlan>> {
-    let Some(matrix) = tree.get("matrix") else { return Ok(Vec::new()) };
+impl AxisPlan {
+    /// The index of the value in the part of index `part` of `count`.
+    pub(crate) fn at_part(&self, part: u64, count: u64) -> usize {
+        let of_list = || (part as usize * self.values.len()) / count as usize;
+        self.parts.get(part as usize).copied().unwrap_or_else(of_list)
+    }
+}
+
+/// The matrix of a scenario.
+pub(crate) struct Matrix {
+    /// The axes, the slowest first.
+    pub(crate) axes: Vec<AxisPlan>,
+    /// For each cell the index of its value on each axis.
+    pub(crate) points: Vec<Vec<usize>>,
+}
+
+impl Default for Matrix {
+    /// That of one cell.
+    fn default() -> Self {
+        Self { axes: Vec::new(), points: vec![Vec::new()] }
+    }
+}
+
+/// The axes and the points of the matrix of `tree`.
+pub(crate) fn axes(tree: &Node) -> Result<Matrix> {
+    let Some(matrix) = tree.get("matrix") else { return Ok(Matrix::default()) };
     if !matches!(matrix.value, Value::Table(_)) {
         return Err(uncork_config::wrong_type(matrix, "a table"));
     }
-    let mut axes =
-        matrix.entries().iter().map(|entry| axis_plan(tree, entry)).collect::<Result<Vec<_>>>()?;
+    let sampling = Sampling::read(matrix)?;
+    let entries = matrix.entries().iter();
+    let entries = entries.filter(|entry| !keys::MATRIX.contains(&entry.name.as_str()));
+    let axes = entries.map(|entry| axis_plan(tree, entry, sampling.as_ref()));
+    let mut axes = axes.collect::<Result<Vec<_>>>()?;
     check_apart(matrix, &axes)?;
     let keys: Vec<Vec<Vec<String>>> = axes.iter().map(|axis| axis.keys.clone()).collect();
     for (plan, name) in axes.iter_mut().zip(axis::names(&keys)) {
         plan.axis.name = name;
     }
-    let cells = axes.iter().map(|axis| axis.values.len() as u64).fold(1, u64::saturating_mul);
+    let cells = match &sampling {
+        Some(sampling) => sampling.count.saturating_mul(sampling.combinations(&axes)),
+        None => combinations(&axes),
+    };
     if cells > MAX_CELLS {
         let message = format!("the matrix has {cells} cells");
         return Err(ScenarioError::new(&matrix.place, message)
             .help(format!("at most {MAX_CELLS} are simulated: give fewer values or axes")));
     }
-    Ok(axes)
+    let points = match &sampling {
+        Some(sampling) => sampling.points(&axes),
+        None => points(&axes),
+    };
+    Ok(Matrix { axes, points })
 }
 
-fn axis_plan(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
-    if matches!(entry.node.value, Value::Table(_)) {
+fn combinations(axes: &[AxisPlan]) -> u64 {
+    axes.iter().map(|axis| axis.values.len() as u64).fold(1, u64::saturating_mul)
+}
+
+fn axis_plan(tree: &Node, entry: &Entry, sampling: Option<&Sampling<'_>>) -> Result<AxisPlan> {
+    let is_range = keys::RANGE.iter().any(|key| entry.node.get(key).is_some());
+    if is_range && sampling.is_none() {
+        let message = format!("the axis `{}` is a range, of which values are drawn", entry.name);
+        return Err(ScenarioError::new(&entry.node.place, message)
+            .help("add sample = 200 to [matrix], or give a list of values"));
+    }
+    if matches!(entry.node.value, Value::Table(_)) && !is_range {
         let message = format!("`{}` in [matrix] is a table", entry.name);
         return Err(ScenarioError::new(&entry.place, message).help(
             "put the place that is varied in quotes, such as \"path.loss\" = [\"0%\", \"1%\"]",
@@ -49,7 +95,11 @@ fn axis_plan(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
     }
     let keys = entry.name.split(',').map(|key| dotted(tree, key.trim(), &entry.place));
     let keys = keys.collect::<Result<Vec<_>>>()?;
-    let nodes = entry.node.list()?;
+    let range = sampling.filter(|_| is_range).map(|sampling| sampling.range(entry)).transpose()?;
+    let nodes = match &range {
+        Some(drawn) => drawn.as_slice(),
+        None => entry.node.list()?,
+    };
     if nodes.is_empty() {
         let message = format!("the axis `{}` has no values", entry.name);
         return Err(ScenarioError::new(&entry.node.place, message).help("give one at least"));
@@ -59,9 +109,17 @@ fn axis_plan(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
         keys.iter().map(|key| AxisPart { key: key.join("."), values: Vec::new() }).collect();
     let mut axis =
         Axis { key, name: String::new(), values: Vec::new(), written: Vec::new(), parts };
-    let mut values = Vec::new();
+    let (mut values, mut drawn) = (Vec::new(), Vec::new());
     for node in nodes {
         let alternative = Alternative::read(node, &keys)?;
+        // Of a short range, two parts may have the same value.
+        let known = axis.values.iter().position(|known| *known == alternative.label);
+        if range.is_some() {
+            drawn.push(known.unwrap_or(values.len()));
+            if known.is_some() {
+                continue;
+            }
+        }
         alternative.check_new(&axis, &node.place)?;
         axis.values.push(alternative.label);
         axis.written.push(alternative.written);
@@ -70,7 +128,7 @@ fn axis_plan(tree: &Node, entry: &Entry) -> Result<AxisPlan> {
         }
         values.push(alternative.nodes);
     }
-    Ok(AxisPlan { axis, keys, values })
+    Ok(AxisPlan { axis, keys, values, parts: drawn })
 }
 
 /// The parts of a dotted key, of a place that a matrix may vary.
@@ -137,8 +195,8 @@ fn check_apart(matrix: &Node, axes: &[AxisPlan]) -> Result<()> {
     Ok(())
 }
 
-/// The points of the matrix, the last axis running fastest.
-pub(crate) fn points(axes: &[AxisPlan]) -> Vec<Vec<usize>> {
+/// All points of the matrix, the last axis running fastest.
+fn points(axes: &[AxisPlan]) -> Vec<Vec<usize>> {
     let mut points = vec![Vec::new()];
     for axis in axes {
         let extended = points.iter().flat_map(|point: &Vec<usize>| {

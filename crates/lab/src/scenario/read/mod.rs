@@ -11,7 +11,10 @@ mod players;
 mod preset;
 mod question;
 mod rate;
+mod sampling;
 mod workload;
+
+use std::ops::RangeInclusive;
 
 use uncork_config::{Node, Result, Section, Value};
 use uncork_path::{PathSpec, RateSpec};
@@ -24,7 +27,7 @@ use super::plan::{Plan, Work};
 use super::{Files, keys, limits, set};
 pub(super) use alternative::Alternative;
 use context::Context;
-use matrix::AxisPlan;
+use matrix::Matrix;
 pub(super) use matrix::unknown_place;
 use question::Known;
 
@@ -49,13 +52,13 @@ pub(super) fn scenario(
     let whole = tree.place.clone();
     let file = Section::new("a scenario", &whole, &tree, keys::FILE)?;
     let context = Context::new(files);
-    let plans = matrix::axes(&tree)?;
-    let axes: Vec<Axis> = plans.iter().map(|plan| plan.axis.clone()).collect();
+    let matrix = matrix::axes(&tree)?;
+    let axes: Vec<Axis> = matrix.axes.iter().map(|plan| plan.axis.clone()).collect();
     let run = Run::read(&tree)?;
-    let cells = cells(&tree, &plans, &run, &context)?;
+    let cells = cells(&tree, &matrix, &run, &context)?;
     limits::check(&tree, &cells, run.seeds)?;
     if let Some(every) = run.sample {
-        limits::check_series(&tree, &cells, every)?;
+        limits::check_series(&tree, &cells, every, run.series_seeds.len() as u64)?;
     }
     let classes = classes(&cells);
     let sampled = run.sample.is_some();
@@ -78,6 +81,7 @@ pub(super) fn scenario(
         first_seed: run.first_seed,
         warmup: run.warmup,
         sample_every: run.sample,
+        series_seeds: run.series_seeds,
         cells,
     };
     // The readers refuse by key what cannot be; this is for what they know nothing of together.
@@ -114,6 +118,7 @@ struct Run {
     first_seed: u64,
     warmup: TimeDelta,
     sample: Option<TimeDelta>,
+    series_seeds: Vec<u64>,
 }
 
 impl Run {
@@ -122,13 +127,35 @@ impl Run {
         let section = run_section(tree, &empty)?;
         let seeds = section.read("seeds", |node| node.whole(1..=MAX_SEEDS))?.unwrap_or(SEEDS);
         let first = |node: &Node| node.whole(0..=u64::MAX - MAX_SEEDS);
+        let first_seed = section.read("first_seed", first)?.unwrap_or(1);
+        let sample = section.read("sample", |node| node.within(ENDS))?;
+        if sample.is_none() && section.get("series").is_some() {
+            let message = "nothing is written down over time";
+            return Err(ScenarioError::new(section.key_place("series"), message)
+                .help("add sample = \"100ms\" to [run]"));
+        }
+        let of_series = |node: &Node| series_seeds(node, first_seed..=first_seed + seeds - 1);
         Ok(Self {
             seeds: seeds as u32,
-            first_seed: section.read("first_seed", first)?.unwrap_or(1),
+            first_seed,
             warmup: section.parse_or("warmup", TimeDelta::ZERO)?,
-            sample: section.read("sample", |node| node.within(ENDS))?,
+            sample,
+            series_seeds: section.read("series", of_series)?.unwrap_or_else(|| vec![first_seed]),
         })
     }
+}
+
+/// The seeds whose runs are sampled over time.
+fn series_seeds(node: &Node, seeds: RangeInclusive<u64>) -> Result<Vec<u64>> {
+    let section = Section::new("series", &node.place, node, keys::SERIES)?;
+    let given = section.need("seeds", "[1, 7]")?;
+    let read: Vec<u64> =
+        given.list()?.iter().map(|node| node.whole(seeds.clone())).collect::<Result<_>>()?;
+    if read.is_empty() {
+        return Err(ScenarioError::new(&given.place, "there are no seeds in this list")
+            .help("give one at least"));
+    }
+    Ok(read)
 }
 
 fn run_section<'a>(tree: &'a Node, empty: &'a Node) -> Result<Section<'a>> {
@@ -152,8 +179,12 @@ fn end(tree: &Node, warmup: TimeDelta) -> Result<Time> {
     Ok(Time::ZERO + end)
 }
 
-fn cells(tree: &Node, axes: &[AxisPlan], run: &Run, context: &Context<'_>) -> Result<Vec<Cell>> {
-    let points = matrix::points(axes);
+fn cells(
+    tree: &Node,
+    Matrix { axes, points }: &Matrix,
+    run: &Run,
+    context: &Context<'_>,
+) -> Result<Vec<Cell>> {
     let read = |point: &Vec<usize>| {
         let tree = matrix::substitute(tree, axes, point)?;
         cell(&tree, run, point.clone(), context)
