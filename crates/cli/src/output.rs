@@ -1,8 +1,10 @@
 //! Writing the files of a report: all of them or none.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
+
+use uncork_flow::publish;
 
 /// A file to be: its name and what is in it.
 pub(crate) type File<'a> = (&'a str, Vec<u8>);
@@ -14,27 +16,10 @@ const PROBE: [u8; 4096] = [0; 4096];
 /// the machine ends.
 pub(crate) fn replace(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let unfinished = directory.join(format!(".{name}.{}", std::process::id()));
-    let written = write_through(&unfinished, content);
-    written.and_then(|()| fs::rename(&unfinished, directory.join(name))).inspect_err(|_| {
+    let written = fs::write(&unfinished, content);
+    written.and_then(|()| publish(&unfinished, &directory.join(name))).inspect_err(|_| {
         let _ = fs::remove_file(&unfinished);
-    })?;
-    sync_directory(directory)
-}
-
-/// Writes a file through to the disc: a rename may be on it before the content is.
-fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create(path)?;
-    file.write_all(content)?;
-    file.sync_all()
-}
-
-/// Writes the names in `directory` through to the disc, where the system can.
-fn sync_directory(directory: &Path) -> io::Result<()> {
-    let file = fs::File::open(directory);
-    match file.and_then(|file| file.sync_all()) {
-        Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(error),
-        _ => Ok(()),
-    }
+    })
 }
 
 /// Finds out whether files called `names` can be written to `directory`, and leaves it as it was.
@@ -70,7 +55,7 @@ fn write_existing(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
     refuse_occupied(directory, &names)?;
     let staging = Staging::new(directory)?;
     for (name, content) in files {
-        write_through(&staging.new_file(name), content).map_err(|error| of_file(name, &error))?;
+        fs::write(staging.new_file(name), content).map_err(|error| of_file(name, &error))?;
     }
     for (done, name) in names.iter().enumerate() {
         if let Err(error) = staging.put_in_place(name) {
@@ -80,7 +65,7 @@ fn write_existing(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
             return Err(of_file(name, &error));
         }
     }
-    sync_directory(directory)
+    Ok(())
 }
 
 /// A directory beside the files to come, on the same file system, so that renaming is enough to put
@@ -112,7 +97,7 @@ impl<'a> Staging<'a> {
         if had_earlier {
             fs::rename(&target, self.earlier_file(name))?;
         }
-        fs::rename(self.new_file(name), &target).inspect_err(|_| {
+        publish(&self.new_file(name), &target).inspect_err(|_| {
             if had_earlier {
                 self.take_back(name);
             }

@@ -95,6 +95,36 @@ fn the_command_in_the_document_repeats_it() {
     assert_ne!(serde_json::from_str::<Value>(&other).unwrap()["cells"], document["cells"]);
 }
 
+/// What is planned is what is run, about: a dry run counts without running.
+#[test]
+fn dry_run_tells_the_size_of_a_sweep_and_writes_nothing() {
+    let scratch = Scratch::new("lab-dry");
+    let dry = lab(&scratch, SMALL, "--dry-run -o out --format json");
+    assert_eq!((dry.status, dry.stderr.as_str()), (0, ""));
+    assert_eq!(scratch.entries(""), ["small.toml"]);
+    let plan: serde_json::Value = serde_json::from_str(&dry.stdout).unwrap();
+    assert!(plan["packets_per_s"].as_f64().unwrap() > 1e4, "{plan}");
+    let plan = &plan["scenarios"][0];
+    let whole = lab(&scratch, SMALL, "--format json -o out");
+    let document: serde_json::Value = serde_json::from_str(&whole.stdout).unwrap();
+    assert_eq!(plan["cells"], document["cells"].as_array().unwrap().len());
+    let seeds = document["seeds"].as_u64().unwrap();
+    assert_eq!(plan["runs"], plan["cells"].as_u64().unwrap() * seeds);
+    let (planned, sent) = (plan["packets"].as_f64().unwrap(), packets(&scratch));
+    assert!((0.5..2.0).contains(&(planned / sent)), "{planned} planned, {sent} sent");
+    let files = plan["files"].as_array().unwrap();
+    assert!(files.iter().all(|file| scratch.path(file.as_str().unwrap()).exists()), "{files:?}");
+    let again = lab(&scratch, SMALL, "--dry-run --resume -o out");
+    assert!(again.stdout.contains("of them there already"), "{}", again.stdout);
+}
+
+/// The packets that all runs in `out` sent.
+fn packets(scratch: &Scratch) -> f64 {
+    let archive = std::fs::read_to_string(scratch.path("out/runs/runs.archive")).unwrap();
+    let number = |part: &str| part.split([',', '}']).next().unwrap().parse::<f64>().unwrap();
+    archive.split("\"packets\":").skip(1).map(number).sum()
+}
+
 #[test]
 fn a_missed_threshold_shows_in_the_exit_status() {
     let scratch = Scratch::new("threshold");

@@ -22,7 +22,7 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     }
     let scenario = &sweeps[0].scenario;
     let scenario = scenario.beside_the_simulator(args.on.engine(), args.tolerance.as_f64());
-    let place = places(args.output.output.as_deref(), &[&scenario.name])?.pop().flatten();
+    let place = places(args.output.output.as_deref(), &[&scenario.name], true)?.pop().flatten();
     let mut runs = Vec::new();
     for (side, sweep) in sides.iter().zip(&sweeps) {
         let place = side.output.output.as_deref();

@@ -90,6 +90,9 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "I/N", requires = "output", help_heading = "Runs")]
     #[arg(allow_hyphen_values = true)]
     pub(crate) shard: Option<Shard>,
+    /// Print how many cells, runs, flows and packets there are and how long they take, and run nothing
+    #[arg(long, help_heading = "Runs")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
@@ -111,6 +114,9 @@ pub(crate) struct RunsArgs {
     #[arg(long, value_name = "N", value_parser = first_seed, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
     pub(crate) seed: Option<u64>,
+    /// Sample the time series of this seed instead of the first; may be given several times
+    #[arg(long, value_name = "N", help_heading = "Runs")]
+    pub(crate) series_seed: Vec<u64>,
     /// Runs at a time; by default as many as there are processors, with netns one
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     #[arg(help_heading = "Runs")]
@@ -210,11 +216,13 @@ impl FromStr for Setting {
 impl RunArgs {
     /// The values that replace those of the scenarios.
     pub(crate) fn settings(&self) -> Vec<(String, String)> {
-        let RunsArgs { set, seeds, seed, .. } = &self.runs;
+        let RunsArgs { set, seeds, seed, series_seed, .. } = &self.runs;
         let given = set.iter().map(Setting::pair);
         let seeds = seeds.map(|seeds| ("run.seeds".to_owned(), seeds.to_string()));
         let first = seed.map(|seed| ("run.first_seed".to_owned(), seed.to_string()));
-        given.chain(seeds).chain(first).collect()
+        let series = (!series_seed.is_empty())
+            .then(|| ("run.series".to_owned(), format!("{{ seeds = {series_seed:?} }}")));
+        given.chain(seeds).chain(first).chain(series).collect()
     }
 
     /// The command that runs `scenario` again, with all that its results depend on.
@@ -248,7 +256,8 @@ impl RunsArgs {
         };
         let seeds = self.seeds.map(|seeds| format!("--seeds {seeds}"));
         let seed = self.seed.map(|seed| format!("--seed {seed}"));
-        self.set.iter().map(set).chain(seeds).chain(seed)
+        let series = self.series_seed.iter().map(|seed| format!("--series-seed {seed}"));
+        self.set.iter().map(set).chain(seeds).chain(seed).chain(series)
     }
 }
 
@@ -261,6 +270,7 @@ impl AgreeArgs {
             on,
             runs: self.runs.clone(),
             shard: None,
+            dry_run: false,
             output: OutputArgs { output, ..self.output.clone() },
         }
     }

@@ -14,10 +14,11 @@ use crate::failure::Failure;
 use crate::{color, output, stdout};
 
 /// Where the results of each of the scenarios `names` go: `output` itself if there is one, else a
-/// directory of its name within it. Fails if they cannot be written there.
+/// directory of its name within it. Fails if they cannot be written there, unless `probe` is not set.
 pub(super) fn places(
     output: Option<&Path>,
     names: &[&str],
+    probe: bool,
 ) -> Result<Vec<Option<PathBuf>>, Failure> {
     let Some(output) = output else { return Ok(vec![None; names.len()]) };
     let mut places = Vec::new();
@@ -30,7 +31,9 @@ pub(super) fn places(
             )));
         }
         let place = if names.len() == 1 { output.to_path_buf() } else { output.join(name) };
-        output::probe(&place, &SWEEP_FILES).map_err(|error| Failure::output(&place, &error))?;
+        if probe {
+            output::probe(&place, &SWEEP_FILES).map_err(|error| Failure::output(&place, &error))?;
+        }
         places.push(Some(place));
     }
     Ok(places)

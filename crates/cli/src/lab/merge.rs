@@ -22,7 +22,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let stopwatch = Stopwatch::start();
     let groups = groups(&args.directories)?;
     let names: Vec<&str> = groups.keys().map(String::as_str).collect();
-    let places = places(args.output.output.as_deref(), &names)?;
+    let places = places(args.output.output.as_deref(), &names, true)?;
     let suite = Suite::of_members(&names);
     let mut commands = Vec::new();
     let mut finish = Finish::new(&args.output, suite);

@@ -4,6 +4,7 @@ mod agree;
 mod args;
 mod catalogue;
 mod directory;
+mod dry_run;
 mod finish;
 mod interrupt;
 mod merge;

@@ -9,6 +9,7 @@ use uncork_lab::{FinishedRun, Item, Shard, Suite};
 
 use super::args::RunArgs;
 use super::directory::{DirectoryError, Kept, RunDirectory, RunWriter};
+use super::dry_run;
 use super::finish::{Finish, places};
 use super::interrupt;
 use super::merge::run_in_words;
@@ -29,11 +30,14 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let sweeps = given.iter().map(|given| source::read(args, given));
     let sweeps: Vec<Sweep> = sweeps.collect::<Result<_, _>>()?;
     let names: Vec<&str> = sweeps.iter().map(|sweep| sweep.scenario.name.as_str()).collect();
-    let places = places(args.output.output.as_deref(), &names)?;
+    let places = places(args.output.output.as_deref(), &names, !args.dry_run)?;
     let mut works = Vec::new();
     for (sweep, place) in sweeps.iter().zip(&places) {
         let directory = place.as_deref().map(|place| open(place, sweep, args.runs.resume));
         works.push(Work { args, sweep, directory: directory.transpose()?, again: args.again() });
+    }
+    if args.dry_run {
+        return dry_run::print(&works, args.on, args.output.format);
     }
     let mut finish = Finish::new(&args.output, suite);
     for work in &works {
@@ -109,7 +113,7 @@ impl Work<'_> {
     }
 
     /// Runs at a time.
-    fn jobs(&self) -> usize {
+    pub(super) fn jobs(&self) -> usize {
         match self.args.runs.jobs {
             None => self.args.on.usual_jobs(args::jobs(None)),
             asked => args::jobs(asked),
@@ -117,7 +121,7 @@ impl Work<'_> {
     }
 
     /// The runs of `items` that are there already, and the others.
-    fn kept(&self, items: &[Item]) -> Result<(Vec<FinishedRun>, Vec<Item>), Failure> {
+    pub(super) fn kept(&self, items: &[Item]) -> Result<(Vec<FinishedRun>, Vec<Item>), Failure> {
         let Some(directory) = &self.directory else { return Ok((Vec::new(), items.to_vec())) };
         let (mut runs, mut missing) = (Vec::new(), Vec::new());
         let unreadable = |error: io::Error| Failure::output(directory.results(), &error);
