@@ -168,7 +168,7 @@ fn no_other_script_runs() {
 fn can_be_seen_in_the_light_and_in_the_dark() {
     let Some(browser) = Browser::find() else { return };
     let scratch = Scratch::new("browser");
-    let page = scratch.write("page.html", &lab_html(&document()));
+    let page = scratch.write("page.html", lab_html(&document()));
     let mut pictures = Vec::new();
     for (name, scheme, size) in
         [("light", 1, "1280,5400"), ("dark", 0, "1280,5400"), ("narrow", 1, "390,7000")]

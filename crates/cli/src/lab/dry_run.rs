@@ -8,7 +8,7 @@ use uncork_lab::{Engine, Item, SWEEP_FILES, Scenario, Shard};
 
 use super::run::Work;
 use crate::args::Format;
-use crate::clock::Stopwatch;
+use crate::clock;
 use crate::failure::Failure;
 use crate::stdout;
 
@@ -102,10 +102,10 @@ fn calibrate(on: Engine) -> Option<f64> {
     let none = std::collections::BTreeMap::new();
     let scenario = Scenario::parse("calibration", CALIBRATION, &[], &none).ok()?;
     let (items, stop) = (uncork_lab::items(&scenario), AtomicBool::new(false));
-    let stopwatch = Stopwatch::start();
+    let start = clock::now();
     let runs = uncork_lab::run_items((&scenario, on), &items, 1, &stop, &|_, _| {}).ok()?;
     let packets: u64 = runs.iter().map(|run| run.outcome.packets).sum();
-    Some(packets as f64 / stopwatch.cost(1).wall_s).filter(|speed| speed.is_finite())
+    Some(packets as f64 / start.elapsed().as_secs_f64()).filter(|speed| speed.is_finite())
 }
 
 impl Plan {

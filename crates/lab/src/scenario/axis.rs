@@ -98,9 +98,10 @@ impl Unit {
         let digits = |number: f64| {
             let places = if number > 0.0 { 3.0 - libm::floor(libm::log10(number)) } else { 0.0 };
             let text = format!("{number:.*}", places.clamp(0.0, 9.0) as usize);
-            match text.contains('.') {
-                true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-                false => text,
+            if text.contains('.') {
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            } else {
+                text
             }
         };
         let whole = |number: f64| {

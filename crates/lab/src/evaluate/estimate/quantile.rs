@@ -30,7 +30,7 @@ pub(super) fn spread(samples: &Samples, q: f64) -> Option<Spread> {
         Inversion { samples, q }.limits()?
     };
     let relative =
-        if limits.0 == limits.1 { 0.0 } else { (libm::log(limits.1) - libm::log(limits.0)) / 2.0 };
+        if limits.0 < limits.1 { (libm::log(limits.1) - libm::log(limits.0)) / 2.0 } else { 0.0 };
     let influence = if samples.has_medians_of_ranks() {
         let middle = (count - 1.0) / 2.0;
         let mut ranks = vec![0.0; samples.clusters.len()];

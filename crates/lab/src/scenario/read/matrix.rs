@@ -256,7 +256,7 @@ pub(crate) fn index_of(key: &str, place: &Place, axes: &[Axis]) -> Result<usize>
             None if axes.is_empty() || !key.contains('.') => error.help(format!(
                 "an axis is a place that [matrix] varies, such as \"flow.main.cc\" = [\"cubic\", \
                  \"bbr3\"]{}",
-                names().map(|name| format!("; there is `{name}`")).collect::<String>()
+                names().fold(String::new(), |known, name| format!("{known}; there is `{name}`"))
             )),
             None => error.nearest(key, names()),
         }
