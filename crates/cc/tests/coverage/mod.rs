@@ -133,7 +133,8 @@ impl Tag {
             let Some(line) = line.strip_prefix("//= ") else { continue };
             let at = |error: &str| format!("{file}:{}: {error}", index + 1);
             let mut words: Vec<&str> = line.split_whitespace().collect();
-            let is_test = words.pop_if(|last| *last == "test").is_some();
+            let is_test = words.last() == Some(&"test");
+            words.truncate(words.len() - usize::from(is_test));
             let [spec, rules @ ..] = &words[..] else { return Err(at("an empty tag")) };
             let item = item_below(&lines[index + 1..]);
             let item = item.ok_or_else(|| at("a tag above nothing that has a name"))?;

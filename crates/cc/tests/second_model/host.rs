@@ -100,7 +100,7 @@ impl Host {
             rng,
             network,
             now,
-            is_tcp: seed.is_multiple_of(2),
+            is_tcp: seed % 2 == 0,
             mss,
             sent: Vec::new(),
             data: Vec::new(),
