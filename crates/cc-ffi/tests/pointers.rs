@@ -63,7 +63,7 @@ fn null_pointers_are_reported() {
     // SAFETY: each pointer is NULL or valid.
     unsafe {
         let statuses = [
-            uncork_cc_new(null(), &raw const *&settings(), &raw mut handle, null_mut(), 0),
+            uncork_cc_new(null(), &settings(), &raw mut handle, null_mut(), 0),
             uncork_cc_new(c"reno".as_ptr(), null(), &raw mut handle, null_mut(), 0),
             uncork_cc_new(c"reno".as_ptr(), &settings(), null_mut(), null_mut(), 0),
             uncork_cc_on_sent(null_mut(), 0, &raw const packet, false, &raw mut token),

@@ -101,7 +101,7 @@ pub(crate) fn transfer(spec: CcSpec, bytes: u64) -> Result<Report, Error> {
     let to = pair.peers[SERVER].address;
     pair.peers[CLIENT].connection =
         Some(pair.peers[CLIENT].endpoint.connect(start, client, to, NAME)?);
-    pair.run(start + Duration::from_secs(60), bytes)?;
+    pair.run(start + Duration::from_mins(1), bytes)?;
     let client = pair.connection(CLIENT).ok_or("the client has no connection")?;
     let adapter = client.congestion_state().clone_box().into_any().downcast::<Adapter>();
     let snapshot = adapter.map_err(|_| "another controller")?.snapshot();

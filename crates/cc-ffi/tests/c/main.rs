@@ -17,7 +17,7 @@ fn committed_header_is_current() {
     let sources = ["types", "lib"].map(|name| package().join(format!("src/{name}.rs")));
     let builder = sources
         .iter()
-        .fold(cbindgen::Builder::new().with_config(config), |builder, path| builder.with_src(path));
+        .fold(cbindgen::Builder::new().with_config(config), cbindgen::Builder::with_src);
     let mut header = Vec::new();
     builder.generate().expect("a header").write(&mut header);
     let header = String::from_utf8(header).expect("UTF-8");
