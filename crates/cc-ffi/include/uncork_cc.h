@@ -11,256 +11,142 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- A probe timeout (RFC 8985 section 7, RFC 9002 section 6.2).
- */
+// A probe timeout (RFC 8985 section 7, RFC 9002 section 6.2).
 #define UNCORK_TIMEOUT_PROBE 0
 
-/*
- TCP's retransmission timeout (RFC 6298).
- */
+// TCP's retransmission timeout (RFC 6298).
 #define UNCORK_TIMEOUT_RETRANSMISSION 1
 
-/*
- Persistent congestion (RFC 9002 section 7.6).
- */
+// Persistent congestion (RFC 9002 section 7.6).
 #define UNCORK_TIMEOUT_PERSISTENT 2
 
-/*
- Room for the name of a state, with its closing NUL.
- */
+// Room for the name of a state, with its closing NUL.
 #define UNCORK_STATE_CAPACITY 32
 
-/*
- Whether a call succeeded.
- */
+// Whether a call succeeded.
 typedef enum uncork_status {
-  /*
-   It did.
-   */
+  // It did.
   UNCORK_STATUS_OK = 0,
-  /*
-   A pointer is NULL that must not be.
-   */
+  // A pointer is NULL that must not be.
   UNCORK_STATUS_NULL_POINTER = 1,
-  /*
-   No controller has this name, or it lacks the option.
-   */
+  // No controller has this name, or it lacks the option.
   UNCORK_STATUS_BAD_SPEC = 2,
-  /*
-   A value is out of range.
-   */
+  // A value is out of range.
   UNCORK_STATUS_BAD_ARGUMENT = 3,
 } uncork_status;
 
-/*
- A controller with a pacer.
- */
+// A controller with a pacer.
 typedef struct uncork_cc uncork_cc;
 
-/*
- What a connection knows before its first packet. Set all to zero but `mss`, `seed` and `now_ns`.
- */
+// What a connection knows before its first packet. Set all to zero but `mss`, `seed` and `now_ns`.
 typedef struct uncork_settings {
-  /*
-   Sender maximum segment size.
-   */
+  // Sender maximum segment size.
   uint32_t mss;
-  /*
-   Whether the host paces by itself while the controller has no rate, as QUIC does.
-   */
+  // Whether the host paces by itself while the controller has no rate, as QUIC does.
   bool paced;
-  /*
-   0 for the initial window of RFC 6928.
-   */
+  // 0 for the initial window of RFC 6928.
   uint64_t initial_window;
-  /*
-   Round-trip time of the handshake; 0 if it was not measured.
-   */
+  // Round-trip time of the handshake; 0 if it was not measured.
   uint64_t initial_rtt_ns;
-  /*
-   Seed of the controller's random choices: another one for each connection.
-   */
+  // Seed of the controller's random choices: another one for each connection.
   uint64_t seed;
-  /*
-   The time now, since an epoch of the host's choice.
-   */
+  // The time now, since an epoch of the host's choice.
   uint64_t now_ns;
 } uncork_settings;
 
-/*
- A packet that leaves now.
- */
+// A packet that leaves now.
 typedef struct uncork_sent_packet {
-  /*
-   Its size.
-   */
+  // Its size.
   uint32_t bytes;
-  /*
-   In flight with this packet: sent, and neither acknowledged nor declared lost.
-   */
+  // In flight with this packet: sent, and neither acknowledged nor declared lost.
   uint64_t in_flight;
-  /*
-   Unacknowledged with this packet: in flight, or declared lost and not yet sent again.
-   */
+  // Unacknowledged with this packet: in flight, or declared lost and not yet sent again.
   uint64_t unacked;
 } uncork_sent_packet;
 
-/*
- What the controller remembers about a packet. Copy it as a whole; the words mean nothing to a host.
- */
+// What the controller remembers about a packet. Copy it as a whole; the words mean nothing to a host.
 typedef struct uncork_token {
-  /*
-   Opaque.
-   */
+  // Opaque.
   uint64_t words[6];
 } uncork_token;
 
-/*
- A packet that is acknowledged for the first time.
- */
+// A packet that is acknowledged for the first time.
 typedef struct uncork_acked {
-  /*
-   From `uncork_cc_on_sent`.
-   */
+  // From `uncork_cc_on_sent`.
   struct uncork_token token;
-  /*
-   Its size.
-   */
+  // Its size.
   uint32_t bytes;
 } uncork_acked;
 
-/*
- A packet that is declared lost.
- */
+// A packet that is declared lost.
 typedef struct uncork_lost {
-  /*
-   From `uncork_cc_on_sent`.
-   */
+  // From `uncork_cc_on_sent`.
   struct uncork_token token;
-  /*
-   Its size.
-   */
+  // Its size.
   uint32_t bytes;
-  /*
-   Whether the packet sent just before it was declared lost too.
-   */
+  // Whether the packet sent just before it was declared lost too.
   bool contiguous;
 } uncork_lost;
 
-/*
- A round-trip time.
- */
+// A round-trip time.
 typedef struct uncork_rtt {
-  /*
-   Now minus the departure of the newest packet acknowledged; 0 if none was measured.
-   */
+  // Now minus the departure of the newest packet acknowledged; 0 if none was measured.
   uint64_t latest_ns;
-  /*
-   SRTT, this sample included.
-   */
+  // SRTT, this sample included.
   uint64_t smoothed_ns;
-  /*
-   Smallest sample of the connection, this one included.
-   */
+  // Smallest sample of the connection, this one included.
   uint64_t min_ns;
 } uncork_rtt;
 
-/*
- Everything that one acknowledgement, or one loss timer, reports.
- */
+// Everything that one acknowledgement, or one loss timer, reports.
 typedef struct uncork_feedback {
-  /*
-   In the order of transmission; may be NULL if the count is 0.
-   */
+  // In the order of transmission; may be NULL if the count is 0.
   const struct uncork_acked *acked;
-  /*
-   Elements of `acked`.
-   */
+  // Elements of `acked`.
   uintptr_t acked_count;
-  /*
-   In the order of transmission; may be NULL if the count is 0.
-   */
+  // In the order of transmission; may be NULL if the count is 0.
   const struct uncork_lost *lost;
-  /*
-   Elements of `lost`.
-   */
+  // Elements of `lost`.
   uintptr_t lost_count;
-  /*
-   The round-trip time; all zero if none was measured.
-   */
+  // The round-trip time; all zero if none was measured.
   struct uncork_rtt rtt;
-  /*
-   Packets reported as Congestion Experienced since the last feedback.
-   */
+  // Packets reported as Congestion Experienced since the last feedback.
   uint32_t ce_packets;
-  /*
-   Whether the oldest unacknowledged packet was acknowledged.
-   */
+  // Whether the oldest unacknowledged packet was acknowledged.
   bool una_advanced;
-  /*
-   Whether a tail-loss probe repaired a loss that was never declared.
-   */
+  // Whether a tail-loss probe repaired a loss that was never declared.
   bool repaired_by_probe;
-  /*
-   In flight after this feedback.
-   */
+  // In flight after this feedback.
   uint64_t in_flight;
-  /*
-   Unacknowledged after this feedback.
-   */
+  // Unacknowledged after this feedback.
   uint64_t unacked;
-  /*
-   When the oldest packet still in flight left; `UINT64_MAX` if there is none.
-   */
+  // When the oldest packet still in flight left; `UINT64_MAX` if there is none.
   uint64_t oldest_sent_ns;
 } uncork_feedback;
 
-/*
- How the host may send.
- */
+// How the host may send.
 typedef struct uncork_control {
-  /*
-   The most bytes that may be in flight.
-   */
+  // The most bytes that may be in flight.
   uint64_t cwnd;
-  /*
-   Rate to pace at; 0 lets ACKs alone clock the sender.
-   */
+  // Rate to pace at; 0 lets ACKs alone clock the sender.
   uint64_t pacing_rate;
-  /*
-   The most bytes to send back to back when pacing.
-   */
+  // The most bytes to send back to back when pacing.
   uint64_t send_quantum;
 } uncork_control;
 
-/*
- The state of a controller. 0 where it has no such value.
- */
+// The state of a controller. 0 where it has no such value.
 typedef struct uncork_snapshot {
-  /*
-   Name of the state by the specification, with a closing NUL.
-   */
+  // Name of the state by the specification, with a closing NUL.
   char state[UNCORK_STATE_CAPACITY];
-  /*
-   Whether losses are being repaired.
-   */
+  // Whether losses are being repaired.
   bool in_recovery;
-  /*
-   Slow-start threshold; 0 before the first congestion.
-   */
+  // Slow-start threshold; 0 before the first congestion.
   uint64_t ssthresh;
-  /*
-   BBR.max_bw.
-   */
+  // BBR.max_bw.
   uint64_t max_bw;
-  /*
-   BBR.min_rtt.
-   */
+  // BBR.min_rtt.
   uint64_t min_rtt_ns;
-  /*
-   Packet-timed round trips so far.
-   */
+  // Packet-timed round trips so far.
   uint64_t round_count;
 } uncork_snapshot;
 
@@ -268,154 +154,122 @@ typedef struct uncork_snapshot {
 extern "C" {
 #endif // __cplusplus
 
-/*
- Builds the controller that `spec` names, such as "cubic" or "bbr3:loss_floor", and stores it in `cc`.
- Free it with `uncork_cc_free`.
-
- On an error `cc` is set to NULL and the reason is written to `message`, cut to `capacity` bytes with
- the closing NUL. `message` may be NULL.
-
- # Safety
- `spec` is NULL or a NUL-terminated string, `settings` and `cc` are NULL or valid, `message` is NULL or
- has room for `capacity` bytes.
- */
+// Builds the controller that `spec` names, such as "cubic" or "bbr3:loss_floor", and stores it in `cc`.
+// Free it with `uncork_cc_free`.
+//
+// On an error `cc` is set to NULL and the reason is written to `message`, cut to `capacity` bytes with
+// the closing NUL. `message` may be NULL.
+//
+// # Safety
+// `spec` is NULL or a NUL-terminated string, `settings` and `cc` are NULL or valid, `message` is NULL or
+// has room for `capacity` bytes.
 enum uncork_status uncork_cc_new(const char *spec,
                                  const struct uncork_settings *settings,
                                  struct uncork_cc **cc,
                                  char *message,
                                  uintptr_t capacity);
 
-/*
- Frees a controller. NULL is ignored.
-
- # Safety
- `cc` is NULL or from `uncork_cc_new`, and is not used again.
- */
+// Frees a controller. NULL is ignored.
+//
+// # Safety
+// `cc` is NULL or from `uncork_cc_new`, and is not used again.
 void uncork_cc_free(struct uncork_cc *cc);
 
-/*
- A packet that counts as in flight leaves. Store `token` with the packet. `drained` says that the
- application has nothing more to send after it.
-
- # Safety
- Each pointer is NULL or valid.
- */
+// A packet that counts as in flight leaves. Store `token` with the packet. `drained` says that the
+// application has nothing more to send after it.
+//
+// # Safety
+// Each pointer is NULL or valid.
 enum uncork_status uncork_cc_on_sent(struct uncork_cc *cc,
                                      uint64_t now_ns,
                                      const struct uncork_sent_packet *packet,
                                      bool drained,
                                      struct uncork_token *token);
 
-/*
- One acknowledgement, or one loss timer, with everything it reports.
-
- # Safety
- Each pointer is NULL or valid, `acked` and `lost` in `feedback` for as many elements as their counts.
- */
+// One acknowledgement, or one loss timer, with everything it reports.
+//
+// # Safety
+// Each pointer is NULL or valid, `acked` and `lost` in `feedback` for as many elements as their counts.
 enum uncork_status uncork_cc_on_feedback(struct uncork_cc *cc,
                                          uint64_t now_ns,
                                          const struct uncork_feedback *feedback);
 
-/*
- `count` packets that were declared lost have arrived: the same tokens, each once. Call
- `uncork_cc_on_feedback` with their acknowledgement next.
-
- # Safety
- Each pointer is NULL or valid, `packets` for `count` elements.
- */
+// `count` packets that were declared lost have arrived: the same tokens, each once. Call
+// `uncork_cc_on_feedback` with their acknowledgement next.
+//
+// # Safety
+// Each pointer is NULL or valid, `packets` for `count` elements.
 enum uncork_status uncork_cc_on_spurious(struct uncork_cc *cc,
                                          uint64_t now_ns,
                                          const struct uncork_lost *packets,
                                          uintptr_t count);
 
-/*
- A timer expired for want of acknowledgements: `UNCORK_TIMEOUT_...`. Call `uncork_cc_on_feedback` with the
- packets declared lost because of it next.
-
- # Safety
- `cc` is NULL or valid.
- */
+// A timer expired for want of acknowledgements: `UNCORK_TIMEOUT_...`. Call `uncork_cc_on_feedback` with the
+// packets declared lost because of it next.
+//
+// # Safety
+// `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_timeout(struct uncork_cc *cc, uint64_t now_ns, uint32_t timeout);
 
-/*
- The largest packet is now `mss` bytes.
-
- # Safety
- `cc` is NULL or valid.
- */
+// The largest packet is now `mss` bytes.
+//
+// # Safety
+// `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_mtu_changed(struct uncork_cc *cc, uint64_t now_ns, uint32_t mss);
 
-/*
- The connection moved to another path: what was learned is void.
-
- # Safety
- `cc` is NULL or valid.
- */
+// The connection moved to another path: what was learned is void.
+//
+// # Safety
+// `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_migrated(struct uncork_cc *cc, uint64_t now_ns);
 
-/*
- There was nothing more to send, for hosts that did not know when they reported the last packet.
-
- # Safety
- `cc` is NULL or valid.
- */
+// There was nothing more to send, for hosts that did not know when they reported the last packet.
+//
+// # Safety
+// `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_drained(struct uncork_cc *cc, uint64_t now_ns);
 
-/*
- Before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per round
- trip, with this smallest round-trip time (RFC 9959).
-
- # Safety
- `cc` is NULL or valid.
- */
+// Before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per round
+// trip, with this smallest round-trip time (RFC 9959).
+//
+// # Safety
+// `cc` is NULL or valid.
 enum uncork_status uncork_cc_resume(struct uncork_cc *cc,
                                     uint64_t now_ns,
                                     uint64_t saved_cwnd,
                                     uint64_t saved_rtt_ns);
 
-/*
- How the host may send from now on.
-
- # Safety
- Each pointer is NULL or valid.
- */
+// How the host may send from now on.
+//
+// # Safety
+// Each pointer is NULL or valid.
 enum uncork_status uncork_cc_control(const struct uncork_cc *cc, struct uncork_control *control);
 
-/*
- The controller's state, for logs and plots.
-
- # Safety
- Each pointer is NULL or valid.
- */
+// The controller's state, for logs and plots.
+//
+// # Safety
+// Each pointer is NULL or valid.
 enum uncork_status uncork_cc_snapshot(const struct uncork_cc *cc, struct uncork_snapshot *snapshot);
 
-/*
- When the pacer lets the next packet leave: `now_ns`, or later. For hosts without a pacer of their own.
-
- # Safety
- Each pointer is NULL or valid.
- */
+// When the pacer lets the next packet leave: `now_ns`, or later. For hosts without a pacer of their own.
+//
+// # Safety
+// Each pointer is NULL or valid.
 enum uncork_status uncork_pacer_release(struct uncork_cc *cc, uint64_t now_ns, uint64_t *release_ns);
 
-/*
- A packet of `bytes` left, after `uncork_pacer_release` had returned `now_ns`.
-
- # Safety
- `cc` is NULL or valid.
- */
+// A packet of `bytes` left, after `uncork_pacer_release` had returned `now_ns`.
+//
+// # Safety
+// `cc` is NULL or valid.
 enum uncork_status uncork_pacer_on_sent(struct uncork_cc *cc, uint64_t now_ns, uint64_t bytes);
 
-/*
- The sender stops for want of data or window: unused quantum is not saved up.
-
- # Safety
- `cc` is NULL or valid.
- */
+// The sender stops for want of data or window: unused quantum is not saved up.
+//
+// # Safety
+// `cc` is NULL or valid.
 enum uncork_status uncork_pacer_end_burst(struct uncork_cc *cc);
 
-/*
- What a status means: a static string, never NULL.
- */
+// What a status means: a static string, never NULL.
 const char *uncork_status_text(uint32_t status);
 
 #ifdef __cplusplus
