@@ -12,8 +12,6 @@ use super::stream::Stream;
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
 /// Blocks that a receiver remembers, like Linux: what fits, and one more.
 const REMEMBERED_BLOCKS: usize = SACK_BLOCKS + 1;
-/// The number of no segment.
-const NO_SEGMENT: u64 = u64::MAX;
 /// Linux acknowledges each of the first segments at once, to help the server's slow start.
 const QUICK_ACKS: u32 = 16;
 
@@ -23,8 +21,8 @@ pub(crate) struct Receiver {
     expected: Stream,
     next: u64,
     above: RangeSet,
-    /// A segment of each block that ACKs told first, the newest first.
-    told: [u64; REMEMBERED_BLOCKS],
+    /// Blocks that ACKs told first, the newest first. Those not above `next` are none.
+    told: [Range; REMEMBERED_BLOCKS],
     delivered_bytes: u64,
     marked: u64,
     /// Whether the last segment was marked.
@@ -49,7 +47,7 @@ impl Receiver {
             expected,
             next: 0,
             above: RangeSet::default(),
-            told: [NO_SEGMENT; REMEMBERED_BLOCKS],
+            told: [Range::default(); REMEMBERED_BLOCKS],
             delivered_bytes: 0,
             marked: 0,
             ce: false,
@@ -161,26 +159,32 @@ impl Receiver {
 
     fn ack(&mut self, trigger: Segment, duplicate: bool) -> Ack {
         self.delayed = None;
+        if self.above.first().is_none() {
+            return Ack { duplicate, marked: self.marked, ..Ack::new(self.next, [], trigger) };
+        }
+        self.tell_first(trigger.seq);
         // RFC 2883 §4: a D-SACK takes the place of the first block.
         let most = SACK_BLOCKS - usize::from(duplicate);
-        self.told_first(trigger.seq);
-        let blocks = self.told.iter().filter_map(|seq| self.above.containing(*seq)).take(most);
-        let ack = Ack::new(self.next, blocks, trigger);
-        Ack { duplicate, marked: self.marked, ..ack }
+        let blocks = self.told.into_iter().filter(|block| block.start > self.next).take(most);
+        Ack { duplicate, marked: self.marked, ..Ack::new(self.next, blocks, trigger) }
     }
 
     /// RFC 2018 §4: first the block that holds the newest segment, then those that were told first most
-    /// recently, unless they are part of it by now.
-    fn told_first(&mut self, newest: u64) {
-        if self.above.first().is_none() {
+    /// recently, unless they are part of it by now. A block changes only when it holds the newest segment.
+    fn tell_first(&mut self, newest: u64) {
+        let Some(block) = self.above.containing(newest) else { return };
+        let [first, ..] = &mut self.told;
+        if first.start == block.start && block.end == newest + 1 {
+            *first = block;
             return;
         }
-        let block = self.above.containing(newest);
-        let is_other = |seq: &u64| !block.is_some_and(|block| block.contains(*seq));
-        let others = self.told.into_iter().filter(is_other);
-        let others = others.filter(|seq| self.above.containing(*seq).is_some());
-        let mut told = block.map(|_| newest).into_iter().chain(others);
-        self.told = std::array::from_fn(|_| told.next().unwrap_or(NO_SEGMENT));
+        let mut others = self
+            .told
+            .into_iter()
+            .filter(|told| told.start > self.next && !block.contains(told.start));
+        let mut told = [block; REMEMBERED_BLOCKS];
+        told[1..].fill_with(|| others.next().unwrap_or_default());
+        self.told = told;
     }
 }
 

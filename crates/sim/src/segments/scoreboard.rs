@@ -215,6 +215,10 @@ impl Scoreboard {
 
     fn on_sack_block(&mut self, block: Range, ack: &Ack, delivered: &mut Vec<Delivered>) {
         let block = Range { start: block.start.max(self.una), end: block.end.min(self.next()) };
+        let known = self.sacked.containing(block.start);
+        if known.is_some_and(|known| block.end <= known.end) {
+            return;
+        }
         // A set of its own while its holes are filled, so that the rest can be borrowed.
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(block, |new| {
