@@ -109,22 +109,11 @@ impl<T: Between> Draw<T> {
     }
 }
 
-/// `part` / 2^64 of the way from `low` to `high` on a logarithmic scale. Halving the interval at its
-/// geometric mean, bit by bit, needs only square roots, which integers have exactly.
+/// `part` / 2^64 of the way from `low` to `high` on a logarithmic scale.
 fn log_between(low: u64, high: u64, part: u64) -> u64 {
-    // A shift that keeps the bounds' product within 128 bits makes rounding count for less.
-    let shift = high.max(1).leading_zeros();
-    let (mut low, mut high) = (u128::from(low) << shift, u128::from(high) << shift);
-    for bit in (0..64).rev() {
-        let middle = (low * high).isqrt();
-        if (part >> bit) & 1 == 1 {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    let half = if shift == 0 { 0 } else { 1_u128 << (shift - 1) };
-    ((low + half) >> shift) as u64
+    let [from, to] = [low, high].map(|end| libm::log(end as f64));
+    let way = part as f64 / 2_f64.powi(64) * (to - from);
+    (libm::exp(from + way).round() as u64).max(low).min(high)
 }
 
 impl Between for Rate {

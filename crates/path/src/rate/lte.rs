@@ -14,12 +14,9 @@
 //! vary by 0.08 to 0.62 of their mean, and their correlation is 1/e after 1 to 95 s (3G on
 //! commutes: 1 to 14 s); after twice that time it is −0.16 to 0.40, where this model has 0.14.
 
-use std::fmt;
-
 use uncork_units::{Rate, Ratio, Rng, TimeDelta};
 
 use super::Trace;
-use super::elementary::{exp, ln};
 use crate::LinkSpec;
 
 /// A mobile link. Lengths are rounded to whole [`LteSpec::STEP`]s.
@@ -40,18 +37,31 @@ pub struct LteSpec {
 }
 
 /// Why a description is no mobile link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LteError {
     /// The mean rate is outside what is simulated.
+    #[error("a mean rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Mean(Rate),
     /// The variation is more than is made.
+    #[error(
+        "a variation of {} is not made; at most {} is",
+        .0.as_f64(),
+        LteSpec::MAX_VARIATION.as_f64()
+    )]
     Variation(Ratio),
     /// The correlation time is outside what is made.
+    #[error(
+        "a correlation time of {} is not made; {} to {} are",
+        .0, LteSpec::CORRELATIONS.0,
+        LteSpec::CORRELATIONS.1
+    )]
     Correlation(TimeDelta),
     /// Outages, or what lies between them, are shorter than a step.
+    #[error("outages of or after {} are not made; give at least {}, or none", .0, LteSpec::STEP)]
     Outage(TimeDelta),
     /// The trace is too short or too long.
+    #[error("a trace of {} is not made; {} to {} are", .0, LteSpec::LENGTHS.0, LteSpec::LENGTHS.1)]
     Length(TimeDelta),
 }
 
@@ -129,10 +139,10 @@ impl Shadowing {
     fn new(spec: &LteSpec, mut rng: Rng) -> Self {
         let variation = spec.variation.as_f64();
         // The moments of the log-normal distribution, solved for those of the logarithm.
-        let variance = ln(1.0 + variation * variation);
-        let mean = ln(spec.mean.bytes_per_sec().max(1) as f64) - variance / 2.0;
+        let variance = libm::log(1.0 + variation * variation);
+        let mean = libm::log(spec.mean.bytes_per_sec().max(1) as f64) - variance / 2.0;
         let step = LteSpec::STEP.as_nanos() as f64;
-        let kept = exp(-step / spec.correlation.max(LteSpec::STEP).as_nanos() as f64);
+        let kept = libm::exp(-step / spec.correlation.max(LteSpec::STEP).as_nanos() as f64);
         let level = normal(&mut rng);
         let every = spec.outage_every.as_nanos();
         let outage = if every == 0 { 0 } else { spec.outage.as_nanos() };
@@ -145,7 +155,7 @@ impl Shadowing {
     /// The rate of the next step.
     fn next(&mut self) -> Rate {
         let out = self.out;
-        let rate = exp(self.mean + self.deviation * self.level).round() as u64;
+        let rate = libm::exp(self.mean + self.deviation * self.level).round() as u64;
         self.level = self.kept * self.level + self.fresh * normal(&mut self.rng);
         // Without memory: each step ends with the same probability what lasts so long on average.
         let lasts = if out { self.outage } else { self.every };
@@ -161,35 +171,6 @@ fn normal(rng: &mut Rng) -> f64 {
     let sum: u64 = (0..12).map(|_| rng.next_u64() >> 32).sum();
     sum as f64 / 4_294_967_295.0 - 6.0
 }
-
-impl fmt::Display for LteError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Mean(rate) => {
-                let (slowest, fastest) = LinkSpec::RATES;
-                write!(f, "a mean rate of {rate} is not simulated; {slowest} to {fastest} are")
-            }
-            Self::Variation(variation) => {
-                let most = LteSpec::MAX_VARIATION.as_f64();
-                write!(f, "a variation of {} is not made; at most {most} is", variation.as_f64())
-            }
-            Self::Correlation(span) => {
-                let (least, most) = LteSpec::CORRELATIONS;
-                write!(f, "a correlation time of {span} is not made; {least} to {most} are")
-            }
-            Self::Outage(span) => {
-                let step = LteSpec::STEP;
-                write!(f, "outages of or after {span} are not made; give at least {step}, or none")
-            }
-            Self::Length(span) => {
-                let (least, most) = LteSpec::LENGTHS;
-                write!(f, "a trace of {span} is not made; {least} to {most} are")
-            }
-        }
-    }
-}
-
-impl std::error::Error for LteError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! How fast a link sends, when that varies: steps, recorded traces, generated traces.
 
 mod curve;
-mod elementary;
 mod link;
 mod lte;
 mod opportunities;
