@@ -3,7 +3,8 @@
 use std::fmt;
 
 /// Why a specification cannot run. Its text names place, value and remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place} is {value}: {remedy}")]
 pub struct SpecError {
     place: &'static str,
     value: String,
@@ -22,11 +23,3 @@ pub(crate) fn require(
     }
     Err(SpecError { place, value: value.to_string(), remedy: remedy.to_string() })
 }
-
-impl fmt::Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}: {}", self.place, self.value, self.remedy)
-    }
-}
-
-impl std::error::Error for SpecError {}

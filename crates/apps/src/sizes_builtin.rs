@@ -1,6 +1,5 @@
 //! Distributions of object sizes that can be named.
 
-use std::fmt;
 use std::str::FromStr;
 
 use uncork_units::ByteCount;
@@ -46,7 +45,8 @@ const WEB: [u64; 61] = [
 const WEB_DECADE: [u64; 10] = [100, 125, 160, 200, 250, 315, 400, 500, 630, 800];
 
 /// Why a text names no distribution of object sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("object sizes are web-search, web, or one size: write fixed:64KiB")]
 pub struct ObjectSizesError;
 
 /// Reads `web-search`, `web`, or `fixed:` and a size, such as `fixed:64KiB`.
@@ -78,14 +78,6 @@ fn web() -> impl Iterator<Item = (u64, u64)> {
     let sizes = (0..7).flat_map(|decade| WEB_DECADE.map(|bytes| bytes * 10_u64.pow(decade)));
     [(0, 0)].into_iter().chain(sizes.zip(WEB))
 }
-
-impl fmt::Display for ObjectSizesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("object sizes are web-search, web, or one size: write fixed:64KiB")
-    }
-}
-
-impl std::error::Error for ObjectSizesError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,9 @@
 //! Text tables of two columns.
 
-use std::fmt;
-
 /// Why a text is not the table asked for. Printed, it names the line and what to write there; the
 /// name of the file is left to the caller.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct TableError {
     /// Counted from 1; none when the table as a whole is at fault.
     line: Option<usize>,
@@ -30,17 +29,6 @@ impl TableError {
         Self { line: None, problem: problem.into() }
     }
 }
-
-impl fmt::Display for TableError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.problem),
-            None => f.write_str(&self.problem),
-        }
-    }
-}
-
-impl std::error::Error for TableError {}
 
 /// A line of a table: its number, counted from 1, and its two columns.
 pub(crate) type Row<'a> = (usize, &'a str, &'a str);

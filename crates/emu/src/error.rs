@@ -1,19 +1,21 @@
 //! What can be wrong.
 
-use std::fmt;
 use std::io;
 
 use uncork_path::PathSpecError;
 
 /// Why there is no emulation.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmuError {
     /// A path cannot be built.
-    Path(PathSpecError),
+    #[error(transparent)]
+    Path(#[from] PathSpecError),
     /// What is described cannot be emulated; this says what, and what can.
+    #[error("{0}")]
     Spec(String),
     /// The system does not allow it.
+    #[error("cannot {action}: {error}; {remedy}")]
     System {
         /// What was tried.
         action: &'static str,
@@ -55,23 +57,3 @@ impl EmuError {
 pub(crate) const NEW_NAMESPACE: &str = "make a network namespace";
 pub(crate) const CARRY: &str = "carry packets";
 pub(crate) const OPEN_TUN: &str = "open /dev/net/tun";
-
-impl fmt::Display for EmuError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(error) => error.fmt(f),
-            Self::Spec(problem) => f.write_str(problem),
-            Self::System { action, remedy, error } => {
-                write!(f, "cannot {action}: {error}; {remedy}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for EmuError {}
-
-impl From<PathSpecError> for EmuError {
-    fn from(error: PathSpecError) -> Self {
-        Self::Path(error)
-    }
-}

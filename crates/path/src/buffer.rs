@@ -19,7 +19,8 @@ pub enum Buffer {
 }
 
 /// A text that is no size of a queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a buffer is a size with a unit: write 1bdp, 0.5bdp, 100kB or 83p")]
 pub struct BufferError;
 
 /// Reads `1bdp`, `0.5bdp`, `83p` or a number of bytes such as `100kB`.
@@ -50,14 +51,6 @@ impl fmt::Display for Buffer {
         }
     }
 }
-
-impl fmt::Display for BufferError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a buffer is a size with a unit: write 1bdp, 0.5bdp, 100kB or 83p")
-    }
-}
-
-impl std::error::Error for BufferError {}
 
 #[cfg(test)]
 mod tests {

@@ -9,22 +9,35 @@ use crate::decimal::{of_thousandths, thousandths, whole};
 use crate::{GilbertElliott, LossSpec};
 
 /// A text that describes no loss.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LossError {
     /// No probability, and none of the other kinds.
+    #[error("{0}")]
     Probability(ParseError),
     /// `every:` without a count of packets.
+    #[error("each n-th packet is lost, n being at least 1: write every:100")]
     Every,
     /// `gilbert:` without what belongs to it.
+    #[error(
+        "a loss in bursts has a mean and a burst of at least 1 packet, with at most 3 decimal \
+         places: write gilbert:mean=1%,burst=5"
+    )]
     Gilbert,
     /// `gemodel:` without what belongs to it.
+    #[error(
+        "a Gilbert-Elliott channel has the probabilities to enter the bad state and to leave it, \
+         and of loss in both: write gemodel:p=1%,r=20%,bad=100%,good=0%"
+    )]
     Gemodel,
     /// A channel has no value of this name.
+    #[error("there is no '{}': write {}", .0, .1.join(", "))]
     Name(String, &'static [&'static str]),
     /// The value of this name is no probability.
+    #[error("{0}: {1}")]
     Value(&'static str, ParseError),
     /// No simple channel has such a mean with bursts so short, in thousandths of a packet.
+    #[error("{}", bursts_too_short(*mean, *least))]
     Burst {
         /// The share that is to be lost.
         mean: Probability,
@@ -141,38 +154,13 @@ fn mean_and_burst(channel: GilbertElliott) -> Option<(Probability, u64)> {
     Some((mean, burst))
 }
 
-impl fmt::Display for LossError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Probability(error) => error.fmt(f),
-            Self::Every => {
-                f.write_str("each n-th packet is lost, n being at least 1: write every:100")
-            }
-            Self::Name(name, known) => {
-                write!(f, "there is no '{name}': write {}", known.join(", "))
-            }
-            Self::Gilbert => f.write_str(
-                "a loss in bursts has a mean and a burst of at least 1 packet, with at most 3 \
-                 decimal places: write gilbert:mean=1%,burst=5",
-            ),
-            Self::Gemodel => f.write_str(
-                "a Gilbert-Elliott channel has the probabilities to enter the bad state and to \
-                 leave it, and of loss in both: write gemodel:p=1%,r=20%,bad=100%,good=0%",
-            ),
-            Self::Value(name, error) => write!(f, "{name}: {error}"),
-            Self::Burst { mean, least } if *mean < Probability::ALWAYS => {
-                let least = of_thousandths(*least);
-                write!(
-                    f,
-                    "a mean of {mean} takes bursts of at least {least} packets; give burst={least}"
-                )
-            }
-            Self::Burst { .. } => f.write_str("nothing ends a burst when all is lost: write 100%"),
-        }
+fn bursts_too_short(mean: Probability, least: u64) -> String {
+    if mean == Probability::ALWAYS {
+        return "nothing ends a burst when all is lost: write 100%".to_owned();
     }
+    let least = of_thousandths(least);
+    format!("a mean of {mean} takes bursts of at least {least} packets; give burst={least}")
 }
-
-impl std::error::Error for LossError {}
 
 #[cfg(test)]
 mod tests {

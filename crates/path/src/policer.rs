@@ -15,7 +15,8 @@ pub struct PolicerSpec {
 }
 
 /// A text that describes no policer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a policer is a rate and a burst: write 5mbit:50kB")]
 pub struct PolicerError;
 
 /// A token bucket that drops what finds too few tokens. It starts full.
@@ -78,14 +79,6 @@ impl fmt::Display for PolicerSpec {
         write!(f, "{}:{}", self.rate, self.burst)
     }
 }
-
-impl fmt::Display for PolicerError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a policer is a rate and a burst: write 5mbit:50kB")
-    }
-}
-
-impl std::error::Error for PolicerError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,5 @@
 //! Describing a path, and what is wrong with a description.
 
-use std::fmt;
-
 use uncork_units::{Rate, TimeDelta};
 
 use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError, QueueError};
@@ -40,24 +38,32 @@ pub enum LossPosition {
 }
 
 /// Why a description is no path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathSpecError {
     /// The rate is outside what is simulated.
+    #[error("a rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Rate(Rate),
     /// A mobile link cannot be made up.
+    #[error("{0}")]
     Lte(LteError),
     /// The RTT is outside what is simulated.
+    #[error("an RTT of {} is not simulated; {} to {} are", .0, PathSpec::RTTS.0, PathSpec::RTTS.1)]
     Rtt(TimeDelta),
     /// The queue has parameters that no discipline can have.
+    #[error("{0}")]
     Queue(QueueError),
     /// More jitter than the longest RTT.
+    #[error("jitter of {} is not simulated; give at most {}", .0, PathSpec::RTTS.1)]
     Jitter(TimeDelta),
     /// Turns that are longer than the longest RTT.
+    #[error("turns of {} are not simulated; give at most {}", .0, PathSpec::RTTS.1)]
     Aggregation(TimeDelta),
     /// Nothing arrives over a path that loses every packet.
+    #[error("nothing arrives when every packet is lost; give less than 100%")]
     LosesEverything,
     /// The buffer cannot hold one packet of this many bytes.
+    #[error("a buffer of {bytes} B cannot hold one packet of {packet_bytes} B; give at least 1p")]
     Buffer {
         /// What it can hold.
         bytes: u64,
@@ -65,8 +71,14 @@ pub enum PathSpecError {
         packet_bytes: u32,
     },
     /// The buffer is absurdly large.
+    #[error("a buffer of {} B is too large; at most {} B", .0, LinkSpec::MAX_BUFFER)]
     BufferTooLarge(u64),
     /// The policer's burst holds no packet of this many bytes, or is absurdly large.
+    #[error(
+        "a policer's burst of {bytes} B is not simulated; {packet_bytes} B, which is one packet, to \
+         {} B are",
+        LinkSpec::MAX_BUFFER
+    )]
     Burst {
         /// What the bucket holds.
         bytes: u64,
@@ -125,52 +137,6 @@ impl PathSpec {
         self.link.check(packet_bytes, self.rtt)
     }
 }
-
-impl fmt::Display for PathSpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rate(rate) => {
-                let (slowest, fastest) = LinkSpec::RATES;
-                write!(f, "a rate of {rate} is not simulated; {slowest} to {fastest} are")
-            }
-            Self::Lte(error) => error.fmt(f),
-            Self::Rtt(rtt) => {
-                let (shortest, longest) = PathSpec::RTTS;
-                write!(f, "an RTT of {rtt} is not simulated; {shortest} to {longest} are")
-            }
-            Self::Queue(error) => error.fmt(f),
-            Self::Jitter(max) => {
-                write!(f, "jitter of {max} is not simulated; give at most {}", PathSpec::RTTS.1)
-            }
-            Self::Aggregation(slot) => {
-                write!(f, "turns of {slot} are not simulated; give at most {}", PathSpec::RTTS.1)
-            }
-            Self::LosesEverything => {
-                f.write_str("nothing arrives when every packet is lost; give less than 100%")
-            }
-            Self::Buffer { bytes, packet_bytes } => {
-                write!(
-                    f,
-                    "a buffer of {bytes} B cannot hold one packet of {packet_bytes} B; \
-                     give at least 1p"
-                )
-            }
-            Self::BufferTooLarge(bytes) => {
-                write!(f, "a buffer of {bytes} B is too large; at most {} B", LinkSpec::MAX_BUFFER)
-            }
-            Self::Burst { bytes, packet_bytes } => {
-                write!(
-                    f,
-                    "a policer's burst of {bytes} B is not simulated; {packet_bytes} B, which is \
-                     one packet, to {} B are",
-                    LinkSpec::MAX_BUFFER
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for PathSpecError {}
 
 #[cfg(test)]
 mod tests {

@@ -10,7 +10,8 @@ use crate::spec::{FlowSpec, RunSpec, Workload};
 
 /// Why a description is no run. Printed, it names the place and the value, and says what to give
 /// instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {problem}")]
 pub struct RunSpecError {
     place: String,
     problem: String,
@@ -116,14 +117,6 @@ fn one_of(place: Part, what: &str, index: usize, count: usize) -> Result {
         format!("there is no {what} {index}: there are {count}, counted from 0")
     })
 }
-
-impl fmt::Display for RunSpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)
-    }
-}
-
-impl std::error::Error for RunSpecError {}
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,8 @@ use crate::decimal::{of_thousandths, thousandths};
 pub struct Gain(u32);
 
 /// A text that is no gain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a gain is a number of hertz with at most three decimal places: write 0.125")]
 pub struct GainError;
 
 impl Gain {
@@ -41,14 +42,6 @@ impl fmt::Display for Gain {
         f.write_str(&of_thousandths(u64::from(self.0)))
     }
 }
-
-impl fmt::Display for GainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a gain is a number of hertz with at most three decimal places: write 0.125")
-    }
-}
-
-impl std::error::Error for GainError {}
 
 #[cfg(test)]
 mod tests {

@@ -52,12 +52,16 @@ pub enum QueueSpec {
 }
 
 /// Why a text describes no queue discipline.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
     /// No discipline has this name.
+    #[error(
+        "there is no queue discipline {0}: write droptail, codel, fq_codel, cake, dualpi2 or pie"
+    )]
     Discipline(String),
     /// The discipline has no such parameter.
+    #[error("{}", unknown_parameter(discipline, word, known))]
     Parameter {
         /// Its name.
         discipline: &'static str,
@@ -67,6 +71,7 @@ pub enum QueueError {
         known: &'static [&'static str],
     },
     /// A parameter's value is missing, superfluous or out of range.
+    #[error("the {key} of {discipline} needs {expected}, not {word}")]
     Value {
         /// The discipline.
         discipline: &'static str,
@@ -78,6 +83,7 @@ pub enum QueueError {
         expected: &'static str,
     },
     /// A parameter came twice.
+    #[error("the {key} of {discipline} comes twice: give it once")]
     Twice {
         /// The discipline.
         discipline: &'static str,
@@ -142,32 +148,12 @@ impl fmt::Display for QueueSpec {
     }
 }
 
-impl fmt::Display for QueueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Discipline(text) => {
-                write!(
-                    f,
-                    "there is no queue discipline {text}: write droptail, codel, fq_codel, cake, dualpi2 or pie"
-                )
-            }
-            Self::Parameter { discipline, word, known: [] } => {
-                write!(f, "{discipline} has no parameters: leave out {word}")
-            }
-            Self::Parameter { discipline, word, known } => {
-                write!(f, "{discipline} has no parameter '{word}'; it has {}", known.join(", "))
-            }
-            Self::Value { discipline, key, word, expected } => {
-                write!(f, "the {key} of {discipline} needs {expected}, not {word}")
-            }
-            Self::Twice { discipline, key } => {
-                write!(f, "the {key} of {discipline} comes twice: give it once")
-            }
-        }
+fn unknown_parameter(discipline: &str, word: &str, known: &[&str]) -> String {
+    match known {
+        [] => format!("{discipline} has no parameters: leave out {word}"),
+        known => format!("{discipline} has no parameter '{word}'; it has {}", known.join(", ")),
     }
 }
-
-impl std::error::Error for QueueError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,27 +1,33 @@
 //! Reading the two common forms of a trace.
 
-use std::fmt;
-
 use uncork_units::{Rate, TimeDelta};
 
 use super::Trace;
 use crate::LinkSpec;
 
 /// A text that is no trace, or a name that none has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
     /// No trace of this name comes along.
+    #[error("there is no trace '{}': {} come along", .0, builtin_names())]
     Unknown(String),
     /// Nothing but comments.
+    #[error("the trace is empty: write lines of seconds and Mbit/s, or of milliseconds")]
     Empty,
     /// So many lines with data are too many.
+    #[error("the trace has {0} lines of data: at most {MAX_LINES} are read")]
     TooManyLines(usize),
     /// One rate alone: nothing tells how long it holds.
+    #[error(
+        "one line does not tell how long its rate holds: write at least two, or give a constant rate"
+    )]
     OneRate,
     /// All opportunities are at 0 ms: the trace has no length.
+    #[error("all opportunities are at 0 ms: the last line is the trace's length")]
     NoLength,
     /// A line is wrong.
+    #[error("line {number}, '{value}': {problem}")]
     Line {
         /// Its number, counted from 1.
         number: usize,
@@ -33,26 +39,38 @@ pub enum TraceError {
 }
 
 /// What is wrong with a line of a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceProblem {
     /// Neither one column nor two.
+    #[error(
+        "a line has two columns, seconds and Mbit/s, or one, the millisecond of an opportunity to \
+         send: write 0.5 4.2, or 17"
+    )]
     Columns,
     /// Not as many columns as the lines before, which are this many.
+    #[error("{}", columns_changed(*.0))]
     Changed(usize),
     /// A time that is no number of seconds.
+    #[error("a time is a number of seconds: write 0.5")]
     Seconds,
     /// A rate that is no number of Mbit/s.
+    #[error("a rate is a number of Mbit/s: write 4.2, or 0 for an outage")]
     Mbit,
     /// A rate beyond what is simulated.
+    #[error("a rate is at most {}", LinkSpec::RATES.1)]
     TooFast,
     /// A time that is no whole number of milliseconds.
+    #[error("a lone column is a whole number of milliseconds: write 17, or seconds and Mbit/s")]
     Millis,
     /// Columns are separated by commas.
+    #[error("columns are separated by spaces: write 0.5 4.2")]
     Separator,
     /// A time that does not come after the one before.
+    #[error("time goes backwards or stands still: sort the lines and leave one for each time")]
     Order,
     /// A time too long after the first one.
+    #[error("a trace lasts at most {MAX_LENGTH}: cut it, or check the unit")]
     TooLong,
 }
 
@@ -177,62 +195,15 @@ fn with_length(rates: Vec<(f64, Rate)>) -> Result<Lines, TraceError> {
     Ok(Lines::Rates { rates, length })
 }
 
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => {
-                let [names @ .., last] = Trace::BUILTIN;
-                write!(f, "there is no trace '{name}': {} and {last} come along", names.join(", "))
-            }
-            Self::Empty => f.write_str(
-                "the trace is empty: write lines of seconds and Mbit/s, or of milliseconds",
-            ),
-            Self::TooManyLines(lines) => {
-                write!(f, "the trace has {lines} lines of data: at most {MAX_LINES} are read")
-            }
-            Self::OneRate => f.write_str(
-                "one line does not tell how long its rate holds: write at least two, or give a \
-                 constant rate",
-            ),
-            Self::NoLength => {
-                f.write_str("all opportunities are at 0 ms: the last line is the trace's length")
-            }
-            Self::Line { number, value, problem } => {
-                write!(f, "line {number}, '{value}': {problem}")
-            }
-        }
-    }
+fn builtin_names() -> String {
+    let [names @ .., last] = Trace::BUILTIN;
+    format!("{} and {last}", names.join(", "))
 }
 
-impl std::error::Error for TraceError {}
-
-impl fmt::Display for TraceProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Columns => f.write_str(
-                "a line has two columns, seconds and Mbit/s, or one, the millisecond of an \
-                 opportunity to send: write 0.5 4.2, or 17",
-            ),
-            Self::Changed(1) => f.write_str("the lines before have one column: write milliseconds"),
-            Self::Changed(_) => {
-                f.write_str("the lines before have two columns: write seconds and Mbit/s")
-            }
-            Self::Seconds => f.write_str("a time is a number of seconds: write 0.5"),
-            Self::Mbit => {
-                f.write_str("a rate is a number of Mbit/s: write 4.2, or 0 for an outage")
-            }
-            Self::TooFast => write!(f, "a rate is at most {}", LinkSpec::RATES.1),
-            Self::Separator => f.write_str("columns are separated by spaces: write 0.5 4.2"),
-            Self::Millis => f.write_str(
-                "a lone column is a whole number of milliseconds: write 17, or seconds and Mbit/s",
-            ),
-            Self::Order => f.write_str(
-                "time goes backwards or stands still: sort the lines and leave one for each time",
-            ),
-            Self::TooLong => {
-                write!(f, "a trace lasts at most {MAX_LENGTH}: cut it, or check the unit")
-            }
-        }
+const fn columns_changed(before: usize) -> &'static str {
+    match before {
+        1 => "the lines before have one column: write milliseconds",
+        _ => "the lines before have two columns: write seconds and Mbit/s",
     }
 }
 
