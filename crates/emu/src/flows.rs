@@ -1,11 +1,8 @@
-//! Telling flows apart, and what each has of the path for itself.
+//! Telling flows apart.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
-use uncork_path::{DelayLine, Loss, Packet, PathSpec};
-
-use crate::{BackSpec, HostSpec};
 
 /// Who talks to whom: the host on the near side, the version of IP, the protocol, and the ports on
 /// both sides. Both directions of a connection have the same key.
@@ -29,72 +26,19 @@ const MAX_FLOWS: usize = 1 << 16;
 const SHARED: u16 = 64;
 
 /// The flows seen so far, numbered as they came.
-#[derive(Debug)]
-pub(crate) struct Flows<B> {
+#[derive(Debug, Default)]
+pub(crate) struct Flows {
     numbers: HashMap<FlowKey, u32>,
-    all: Vec<Flow<B>>,
 }
 
-#[derive(Debug)]
-pub(crate) struct Flow<B> {
-    /// Index of its path.
-    pub(crate) path: usize,
-    pub(crate) loss: Loss,
-    pub(crate) down: DelayLine<Packet<B>>,
-    pub(crate) loss_back: Loss,
-    pub(crate) up: DelayLine<Packet<B>>,
-}
-
-/// Streams of the seed that nothing else draws from, apart from each other for each flow.
-const LOSS_BACK_STREAM: u64 = 9 << 32;
-const JITTER_BACK_STREAM: u64 = 10 << 32;
-
-impl<B> Flow<B> {
-    /// The flow of number `flow`, of `host`, over `path`.
-    pub(crate) fn new(
-        host: HostSpec,
-        path: &PathSpec,
-        back: BackSpec,
-        (flow, seed): (u32, u64),
-    ) -> Self {
-        let one_way = host.one_way_over(path);
-        let mut up = path.upstream(one_way);
-        if let Some(jitter) = back.jitter {
-            up.jitter(jitter, seed, JITTER_BACK_STREAM + u64::from(flow));
-        }
-        Self {
-            path: host.path,
-            loss: path.loss_of(flow, seed),
-            down: path.downstream_of(flow, one_way, seed),
-            loss_back: Loss::new(back.loss, seed, LOSS_BACK_STREAM + u64::from(flow)),
-            up,
-        }
-    }
-}
-
-impl<B> Flows<B> {
-    pub(crate) fn new() -> Self {
-        Self { numbers: HashMap::new(), all: Vec::new() }
-    }
-
-    /// The number of the flow; if it is seen for the first time, `begin` makes it.
-    pub(crate) fn number(&mut self, key: FlowKey, begin: impl FnOnce(u32) -> Flow<B>) -> u32 {
+impl Flows {
+    /// The number of the flow; if it is seen for the first time, `add` gives it.
+    pub(crate) fn number(&mut self, key: FlowKey, add: impl FnOnce() -> u32) -> u32 {
         if let Some(number) = self.numbers.get(&key) {
             return *number;
         }
-        let key = if self.all.len() < MAX_FLOWS { key } else { key.shared() };
-        *self.numbers.entry(key).or_insert_with(|| {
-            let number = self.all.len() as u32;
-            self.all.push(begin(number));
-            number
-        })
-    }
-
-    /// # Panics
-    ///
-    /// If `number` was not given by [`Self::number`].
-    pub(crate) fn get_mut(&mut self, number: u32) -> &mut Flow<B> {
-        &mut self.all[number as usize]
+        let key = if self.numbers.len() < MAX_FLOWS { key } else { key.shared() };
+        *self.numbers.entry(key).or_insert_with(add)
     }
 
     /// Those that have a state of their own, by their numbers.
@@ -105,7 +49,7 @@ impl<B> Flows<B> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.all.len()
+        self.numbers.len()
     }
 }
 
@@ -123,8 +67,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use uncork_path::Buffer;
-    use uncork_units::{Rate, TimeDelta};
 
     fn key(near_port: u16, host: u32) -> FlowKey {
         FlowKey { host, v6: false, protocol: 6, near_port, far_port: 80 }
@@ -132,12 +74,8 @@ mod tests {
 
     #[test]
     fn flows_are_numbered_as_they_come_and_share_when_there_are_too_many() {
-        let rtt = TimeDelta::from_millis(10);
-        let path = PathSpec::new(Rate::from_mbit(10), rtt, Buffer::Packets(10));
-        let mut flows: Flows<()> = Flows::new();
-        let mut number = |key| {
-            flows.number(key, |n| Flow::new(HostSpec::over(0), &path, BackSpec::default(), (n, 1)))
-        };
+        let (mut flows, mut next) = (Flows::default(), 0..);
+        let mut number = |key| flows.number(key, || next.next().expect("a number"));
         assert_eq!([number(key(5, 0)), number(key(6, 0)), number(key(5, 0))], [0, 1, 0]);
         for port in 0..=u16::MAX {
             number(key(port, 1));
@@ -147,7 +85,6 @@ mod tests {
         assert_eq!(late.len(), usize::from(SHARED));
         assert_eq!(number(key(7, 2)), number(key(7 + SHARED, 2)));
         assert_ne!(number(key(7, 2)), number(key(8, 2)));
-        assert!(late.iter().all(|number| flows.all[*number as usize].path == 0));
         assert!(late.iter().all(|number| *number as usize >= MAX_FLOWS));
     }
 }

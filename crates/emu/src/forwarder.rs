@@ -4,13 +4,13 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use uncork_path::{Ecn, Packet};
+use uncork_path::{Body, Cause, Direction, Ecn, Fate, Packet};
 use uncork_units::{Time, TimeDelta};
 
 use crate::address::{Addresses, near_host};
 use crate::clock::{Clock, cpu_time};
 use crate::flows::FlowKey;
-use crate::network::{Arrival, Body, Cause, Direction, Fate, Network};
+use crate::network::{Arrival, Network};
 use crate::packet::{self, Header};
 use crate::pool::{Pool, Slot};
 use crate::record::Record;

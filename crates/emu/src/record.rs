@@ -1,9 +1,9 @@
 //! What went over the path, packet by packet, so that it can be played again.
 
-use uncork_path::Ecn;
+use uncork_path::{Ecn, Fate};
 use uncork_units::Time;
 
-use crate::network::{Arrival, Fate};
+use crate::network::Arrival;
 
 /// A packet that came to the path, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use uncork_units::TimeDelta;
 use crate::EmulationSpec;
 use crate::flows::FlowKey;
 use crate::forwarder::Carried;
-use crate::network::Direction;
 use crate::tally::{Tally, Timing};
+use uncork_path::Direction;
 
 /// What happened between start and stop.
 #[derive(Clone, Debug, Serialize)]

@@ -1,6 +1,6 @@
 //! What to emulate.
 
-use uncork_path::{JitterSpec, LinkSpec, LossSpec, PathSpec, PathSpecError, shared_rtt};
+use uncork_path::{BackSpec, LinkSpec, PathSpec, PathSpecError, shared_rtt};
 use uncork_units::TimeDelta;
 
 use crate::EmuError;
@@ -50,31 +50,6 @@ impl HostSpec {
     /// A host that has the round-trip time of its path.
     pub const fn over(path: usize) -> Self {
         Self { path, rtt: None, number: None }
-    }
-
-    /// The delay in each direction, `path` being its own.
-    pub(crate) fn one_way_over(self, path: &PathSpec) -> TimeDelta {
-        self.rtt.unwrap_or(path.rtt).divided_by(2)
-    }
-
-    /// What queues know it by if its index is `index`.
-    pub(crate) fn number_of(self, index: u32) -> u32 {
-        self.number.unwrap_or(index)
-    }
-}
-
-/// What happens on the way to the far side, where the simulator knows of nothing random.
-#[derive(Clone, Copy, Debug)]
-pub struct BackSpec {
-    /// Random loss, behind the uplink.
-    pub loss: LossSpec,
-    /// What is added to the delay of each packet.
-    pub jitter: Option<JitterSpec>,
-}
-
-impl Default for BackSpec {
-    fn default() -> Self {
-        Self { loss: LossSpec::EveryNth(0), jitter: None }
     }
 }
 
@@ -145,8 +120,8 @@ impl EmulationSpec {
 
     /// The shortest time that a packet needs to the other side.
     pub(crate) fn shortest_way(&self) -> TimeDelta {
-        let ways = self.hosts.iter().map(|host| host.one_way_over(&self.paths[host.path]));
-        ways.min().unwrap_or(TimeDelta::ZERO)
+        let rtts = self.hosts.iter().map(|host| host.rtt.unwrap_or(self.paths[host.path].rtt));
+        rtts.min().unwrap_or(TimeDelta::ZERO).divided_by(2)
     }
 }
 

@@ -4,8 +4,8 @@ use hdrhistogram::Histogram;
 use uncork_flow::Distribution;
 use uncork_units::{Time, TimeDelta};
 
-use crate::network::{Cause, Direction};
 use crate::report::HostDrops;
+use uncork_path::{Cause, Direction};
 
 /// Counts of one direction.
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ mod link;
 mod links;
 mod loss;
 mod loss_text;
+mod network;
 mod packet;
 mod per_flow;
 mod policer;
@@ -32,6 +33,7 @@ pub use link::LinkSpec;
 pub use links::{DroppedBy, Links, shared_rtt};
 pub use loss::{Loss, LossSpec};
 pub use loss_text::LossError;
+pub use network::{BackSpec, Body, Cause, Direction, Fate, FlowPath, Network, NetworkSpec, Offer};
 pub use packet::{Ecn, Packet};
 pub use policer::{Policer, PolicerError, PolicerSpec};
 pub use queue::{

@@ -78,15 +78,6 @@ pub(crate) enum End {
     Server,
 }
 
-impl End {
-    pub(crate) fn other(self) -> Self {
-        match self {
-            Self::Client => Self::Server,
-            Self::Server => Self::Client,
-        }
-    }
-}
-
 impl<'a> Flow<'a> {
     /// A flow whose client connects now.
     pub(crate) fn begin(

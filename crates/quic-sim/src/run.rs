@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use uncork_flow::{RequestRecord, SeriesPoint};
-use uncork_path::{DroppedBy, Ecn};
+use uncork_path::{
+    BackSpec, Body, Cause, Direction, Ecn, Fate, FlowPath, Network, NetworkSpec, Offer, Packet,
+};
 use uncork_quic::Epoch;
-use uncork_sim::{CarriedPacket, Carrier, Fate, RunResult, RunSpec};
+use uncork_sim::{HEADER_BYTES as ACK_BYTES, PACKET_BYTES, RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::error::QuicSimError;
@@ -35,16 +37,15 @@ pub struct QuicRun {
 /// If QUIC endpoints cannot do what `spec` says, or if a flow makes no progress.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
     check(spec)?;
-    let (identity, silent) = (Identity::new()?, Carrier::silent(spec));
     let mut run = Run {
         spec,
-        identity,
+        identity: Identity::new()?,
         epoch: epoch(),
         now: Time::ZERO,
-        carrier: Carrier::new(&silent),
+        network: network(spec),
         flows: spec.flows.iter().map(|_| None).collect(),
         wakes: BinaryHeap::new(),
-        on_the_way: Vec::new(),
+        ended: Vec::new(),
         series: Vec::new(),
     };
     run.play(stop)?;
@@ -78,28 +79,46 @@ fn epoch() -> Epoch {
     Epoch::new(Instant::now())
 }
 
+/// The paths of `spec`, with all flows on them.
+fn network(spec: &RunSpec) -> Network<Travelling> {
+    let RunSpec { links, paths, seed, .. } = spec;
+    let (packet_bytes, ack_bytes) = (PACKET_BYTES, ACK_BYTES);
+    let mut network =
+        Network::new(NetworkSpec { links, paths, packet_bytes, ack_bytes, seed: *seed });
+    for (index, flow) in (0..).zip(&spec.flows) {
+        let (path, host, rtt) = (flow.path, spec.host_of(index), flow.rtt);
+        network.add_flow(FlowPath { path, host, rtt, back: BackSpec::default() });
+    }
+    network
+}
+
 struct Run<'a> {
     spec: &'a RunSpec,
     identity: Identity,
     epoch: Epoch,
     now: Time,
-    carrier: Carrier<'a>,
+    network: Network<Travelling>,
     flows: Vec<Option<Box<Flow<'a>>>>,
     /// When which flow wants to be looked at, or did.
     wakes: BinaryHeap<Reverse<(Time, u32)>>,
-    /// Datagrams by the number that the carrier knows them by.
-    on_the_way: Vec<Option<Travelling>>,
+    /// Datagrams whose fate is known and has not been looked at.
+    ended: Vec<(Direction, Packet<Travelling>, Fate)>,
     series: Vec<SeriesPoint>,
 }
 
 /// A datagram on its way.
 struct Travelling {
-    flow: u32,
-    to: End,
-    ecn: Ecn,
     data: Vec<u8>,
+    /// How long it has waited in queues on its way to the client.
+    queued_for: TimeDelta,
     /// What the client had read when it left.
     read: u64,
+}
+
+impl Body for Travelling {
+    fn crossed(&mut self, waited: TimeDelta) {
+        self.queued_for += waited;
+    }
 }
 
 impl Run<'_> {
@@ -112,7 +131,7 @@ impl Run<'_> {
         let mut to_come = self.spec.flows.len();
         while to_come > 0 && !stop.load(Ordering::Relaxed) {
             let wake = self.wakes.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
-            self.now = wake.min(self.carrier.next_event()).min(sample).max(self.now);
+            self.now = wake.min(self.network.next_event()).min(sample).max(self.now);
             if self.now >= self.spec.end {
                 self.now = self.spec.end;
                 return Ok(());
@@ -128,15 +147,13 @@ impl Run<'_> {
 
     /// Everything that happens now, until `stop`: how many flows are over by that.
     fn step(&mut self, stop: &AtomicBool) -> Result<usize, QuicSimError> {
-        self.carrier.advance(self.now);
-        // Their numbers are free from now on, for what is sent in answer.
-        let ended: Vec<_> = (self.carrier.take_fates().into_iter())
-            .filter_map(|(number, fate)| Some((self.on_the_way[number as usize].take()?, fate)))
-            .collect();
         let mut over = 0;
-        for (datagram, fate) in ended {
-            if self.arrive(&datagram, fate) {
-                over += usize::from(self.act(datagram.flow, datagram.to));
+        let mut ended = std::mem::take(&mut self.ended);
+        self.network.advance(self.now, &mut |to, packet, fate| ended.push((to, packet, fate)));
+        for (direction, packet, fate) in ended {
+            let to = if direction == Direction::Down { End::Client } else { End::Server };
+            if self.arrive(to, &packet, fate) {
+                over += usize::from(self.act(packet.flow, to));
             }
         }
         while let Some(Reverse((time, index))) = self.wakes.peek().copied() {
@@ -160,28 +177,23 @@ impl Run<'_> {
     }
 
     /// A datagram comes to its end: whether it arrives.
-    fn arrive(&mut self, datagram: &Travelling, fate: Fate) -> bool {
-        let Some(flow) = self.flows[datagram.flow as usize].as_mut() else { return false };
-        let counts = &mut flow.counts;
-        match (fate, datagram.to) {
-            (Fate::Arrived { marked, queued_for, .. }, to) => {
+    fn arrive(&mut self, to: End, packet: &Packet<Travelling>, fate: Fate) -> bool {
+        let Some(flow) = self.flows[packet.flow as usize].as_mut() else { return false };
+        let (counts, datagram) = (&mut flow.counts, &packet.body);
+        match (fate, to) {
+            (Fate::Arrives(_), to) => {
                 if to == End::Client {
-                    counts.marked += u64::from(marked);
-                    flow.queueing.record(queued_for.as_nanos());
+                    counts.marked += u64::from(packet.ecn == Ecn::Ce);
+                    flow.queueing.record(datagram.queued_for.as_nanos());
                 }
-                let ecn = if marked { Ecn::Ce } else { datagram.ecn };
-                flow.receive(
-                    self.epoch.instant(self.now),
-                    to,
-                    (&datagram.data, datagram.read),
-                    ecn,
-                );
+                let now = self.epoch.instant(self.now);
+                flow.receive(now, to, (&datagram.data, datagram.read), packet.ecn);
                 return true;
             }
             (_, End::Server) => counts.acks_dropped += 1,
-            (Fate::Dropped(DroppedBy::Policer), _) => counts.dropped_policer += 1,
-            (Fate::Dropped(_), _) => counts.dropped_queue += 1,
-            (Fate::Lost, _) => counts.dropped_random += 1,
+            (Fate::Dropped(Cause::Policer), _) => counts.dropped_policer += 1,
+            (Fate::Dropped(Cause::Queue), _) => counts.dropped_queue += 1,
+            (Fate::Dropped(Cause::Loss), _) => counts.dropped_random += 1,
         }
         false
     }
@@ -211,21 +223,18 @@ impl Run<'_> {
         if flow.wake() == Time::NEVER && flow.is_over(self.now) {
             return false;
         }
-        let (to, mut out) = (end.other(), Vec::new());
-        let times = (self.epoch, self.now, self.spec.warmup);
+        let direction = if end == End::Server { Direction::Down } else { Direction::Up };
+        let (times, mut out) = ((self.epoch, self.now, self.spec.warmup), Vec::new());
         flow.act(end, times, |datagram| out.push(datagram));
-        flow.counts.sent += if to == End::Client { out.len() as u64 } else { 0 };
+        flow.counts.sent += if end == End::Server { out.len() as u64 } else { 0 };
+        let (read, ended) = (flow.asking.seen.bytes, &mut self.ended);
         for datagram in out {
             let ecn = flow.ecn(end, datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
-            let to_client = to == End::Client;
-            let number = self.carrier.send(CarriedPacket { flow: index, to_client, bytes, ecn });
-            let place = number as usize;
-            if place >= self.on_the_way.len() {
-                self.on_the_way.resize_with(place + 1, || None);
-            }
-            let (data, read) = (datagram.data, flow.asking.seen.bytes);
-            self.on_the_way[place] = Some(Travelling { flow: index, to, ecn, data, read });
+            let body = Travelling { data: datagram.data, queued_for: TimeDelta::ZERO, read };
+            let offer = Offer { direction, flow: index, bytes, ecn, body };
+            let mut fate = |to, packet, fate| ended.push((to, packet, fate));
+            self.network.offer(self.now, offer, &mut fate);
         }
         if flow.is_over(self.now) {
             flow.rest();
@@ -246,7 +255,7 @@ impl Run<'_> {
     fn sample(&mut self) {
         for (index, flow) in (0..).zip(&self.flows) {
             let Some(flow) = flow else { continue };
-            let queue = self.carrier.queued_bytes(flow.spec.path);
+            let queue = self.network.queued_bytes(flow.spec.path);
             self.series.extend(record::point(self.now, index, flow, queue));
         }
     }

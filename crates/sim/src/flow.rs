@@ -30,6 +30,11 @@ impl Downstream {
         Self::Data { segment, queued_for: TimeDelta::ZERO }
     }
 
+    #[cfg(test)]
+    pub(crate) const fn is_marked(&self) -> bool {
+        matches!(self, Self::Data { segment, .. } if segment.ce)
+    }
+
     const fn is_data(&self) -> bool {
         matches!(self, Self::Data { .. })
     }

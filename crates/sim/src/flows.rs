@@ -4,7 +4,6 @@ use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
 use uncork_path::{DroppedBy, Packet};
 use uncork_units::Time;
 
-use crate::carrier::{Carried, Fate};
 use crate::flow::{Downstream, Flow, Upstream};
 
 /// Flows take memory from their start until they are over and quiet, so that a hundred thousand short
@@ -12,9 +11,6 @@ use crate::flow::{Downstream, Flow, Upstream};
 #[derive(Debug)]
 pub(crate) struct Flows<'a> {
     slots: Vec<Slot<'a>>,
-    /// What became of packets that are none of the simulation's own, by their numbers.
-    /// Packets of hosts that are not simulated, in a run that carries those.
-    pub(crate) carried: Option<Carried>,
 }
 
 #[derive(Debug)]
@@ -37,7 +33,7 @@ impl<'a> Flows<'a> {
     /// So many flows to come.
     pub(crate) fn new(count: usize) -> Self {
         let slots = std::iter::repeat_with(|| Slot::ToCome).take(count).collect();
-        Self { slots, carried: None }
+        Self { slots }
     }
 
     pub(crate) fn is_to_come(&self, index: u32) -> bool {
@@ -78,18 +74,12 @@ impl<'a> Flows<'a> {
         if let Some(flow) = self.get_mut(packet.flow) {
             flow.note_drop(&packet.body, by);
         }
-        if let Some(carried) = &mut self.carried {
-            carried.end_downstream(&packet.body, Fate::Dropped(by));
-        }
     }
 
     /// A message was dropped on its way to the server.
-    pub(crate) fn note_ack_drop(&mut self, packet: &Packet<Upstream>, by: DroppedBy) {
+    pub(crate) fn note_ack_drop(&mut self, packet: &Packet<Upstream>) {
         if let Some(flow) = self.get_mut(packet.flow) {
             flow.note_ack_drop();
-        }
-        if let Some(carried) = &mut self.carried {
-            carried.end_upstream(&packet.body, Fate::Dropped(by));
         }
     }
 

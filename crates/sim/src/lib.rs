@@ -7,7 +7,6 @@
 
 mod app;
 mod app_events;
-mod carrier;
 mod check;
 mod flow;
 mod flows;
@@ -23,8 +22,9 @@ mod to_clients;
 mod to_servers;
 mod view;
 mod wakeups;
+#[cfg(test)]
+mod walk;
 
-pub use carrier::{CarriedPacket, Carrier, Fate};
 pub use check::RunSpecError;
 pub use run::{RunResult, Simulation, run};
 pub use segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};

@@ -48,6 +48,8 @@ pub struct Simulation<'a> {
     pub(crate) unfinished: usize,
     pub(crate) packets: u64,
     series: Vec<SeriesPoint>,
+    #[cfg(test)]
+    pub(crate) log: crate::walk::Log,
 }
 
 impl<'a> Simulation<'a> {
@@ -74,6 +76,8 @@ impl<'a> Simulation<'a> {
             unfinished: spec.flows.len(),
             packets: 0,
             series: Vec::new(),
+            #[cfg(test)]
+            log: crate::walk::Log::default(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! What happens to packets on their way from servers to clients.
 
+#[cfg(test)]
+use uncork_path::Direction;
 use uncork_path::{Ecn, LossPosition, Packet};
 use uncork_units::Time;
 
-use crate::carrier::Fate;
 use crate::flow::{Downstream, Upstream};
 use crate::run::Simulation;
 use crate::schedule::Source;
@@ -49,24 +50,15 @@ impl Simulation<'_> {
 
     /// A packet leaves a server.
     fn transmit(&mut self, index: u32, bytes: u32, body: Downstream) {
-        self.transmit_as(index, bytes, body, ecn_of);
-    }
-
-    /// A packet leaves a server; `ecn` tells what it says of ECN, of a flow that says what it is given.
-    pub(crate) fn transmit_as(
-        &mut self,
-        index: u32,
-        bytes: u32,
-        body: Downstream,
-        ecn: impl FnOnce(Ecn, &Downstream) -> Ecn,
-    ) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let path = flow.spec.path;
+        let ecn = ecn_of(flow.spec.ecn, &body);
+        #[cfg(test)]
+        self.log.offer(self.now, (Direction::Down, index), bytes, ecn);
         if self.spec.paths[path].loss_position == LossPosition::Before && flow.is_struck(&body) {
-            return self.note_lost(&body);
+            return;
         }
         flow.travelling += 1;
-        let ecn = ecn(flow.spec.ecn, &body);
         let packet = Packet { flow: index, host: flow.host, bytes, ecn, body };
         if let Some(link) = self.links.first(path) {
             self.offer(link, packet);
@@ -129,28 +121,19 @@ impl Simulation<'_> {
         }
         let path = &self.spec.paths[flow.spec.path];
         if path.loss_position == LossPosition::After && flow.is_struck(&arrived) {
-            self.note_lost(&arrived);
             return self.flows.reduce(self.now, index);
         }
+        #[cfg(test)]
+        self.log.arrival(self.now, (Direction::Down, index), arrived.is_marked());
         match arrived {
             Downstream::SynAck(sent) => {
                 let get = flow.connect(self.now);
                 self.reply(index, Upstream::Request(sent, get));
                 self.arm_app(index);
             }
-            Downstream::Data { segment, queued_for } => match &mut self.flows.carried {
-                None => self.on_data(index, segment),
-                Some(carried) => carried.arrive_downstream(self.now, &segment, queued_for),
-            },
+            Downstream::Data { segment, .. } => self.on_data(index, segment),
         }
         self.flows.reduce(self.now, index);
-    }
-
-    /// Random loss struck.
-    fn note_lost(&mut self, body: &Downstream) {
-        if let Some(carried) = &mut self.flows.carried {
-            carried.end_downstream(body, Fate::Lost);
-        }
     }
 
     /// What arrives when the flow is over counts for nothing.

@@ -1,6 +1,8 @@
 //! What happens to messages on their way from clients to servers.
 
-use uncork_path::{Ecn, Packet};
+#[cfg(test)]
+use uncork_path::Direction;
+use uncork_path::{Departure, Ecn, Packet};
 use uncork_units::Time;
 
 use crate::flow::{Server, Upstream};
@@ -12,21 +14,18 @@ impl Simulation<'_> {
     /// A message leaves a client.
     pub(crate) fn reply(&mut self, index: u32, message: Upstream) {
         // RFC 3168 §6.1.1 for a SYN, §6.1.4 for acknowledgements.
-        self.reply_as(index, message, HEADER_BYTES, Ecn::NotEct);
-    }
-
-    /// A message leaves a client in a packet of `bytes` that says `ecn`.
-    #[inline]
-    pub(crate) fn reply_as(&mut self, index: u32, message: Upstream, bytes: u32, ecn: Ecn) {
+        let (bytes, ecn) = (HEADER_BYTES, Ecn::NotEct);
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.travelling += 1;
+        #[cfg(test)]
+        self.log.offer(self.now, (Direction::Up, index), bytes, ecn);
         let Some(link) = self.uplinks.first(flow.spec.path) else {
-            self.propagate_back(index, message, bytes);
+            self.propagate_back(index, message);
             return;
         };
         let was_idle = self.uplinks.next_departure(link) == Time::NEVER;
         let packet = Packet { flow: index, host: flow.host, bytes, ecn, body: message };
-        let mut dropped = |packet, by| self.flows.note_ack_drop(&packet, by);
+        let mut dropped = |packet, _| self.flows.note_ack_drop(&packet);
         self.uplinks.offer(self.now, link, packet, &mut dropped);
         let next = self.uplinks.next_departure(link);
         if was_idle && next < Time::NEVER {
@@ -35,21 +34,17 @@ impl Simulation<'_> {
     }
 
     pub(crate) fn on_uplink_departure(&mut self, link: u32) {
-        let mut dropped = |packet, by| self.flows.note_ack_drop(&packet, by);
+        let mut dropped = |packet, _| self.flows.note_ack_drop(&packet);
         let departure = self.uplinks.depart(self.now, link, &mut dropped);
         self.schedule.again_or_done(self.uplinks.next_departure(link));
-        let packet = departure.map(|departure| departure.packet);
-        if let Some(Packet { flow, bytes, ecn, body, .. }) = packet {
-            if let Some(carried) = self.flows.carried.as_mut().filter(|_| ecn == Ecn::Ce) {
-                carried.mark_upstream(&body);
-            }
-            self.propagate_back(flow, body, bytes);
+        if let Some(Departure { packet: Packet { flow, body, .. }, .. }) = departure {
+            self.propagate_back(flow, body);
         }
     }
 
     /// A message has crossed the uplink.
-    fn propagate_back(&mut self, index: u32, message: Upstream, bytes: u32) {
-        if let Some((time, line)) = self.to_servers.enter(self.now, index, message, bytes) {
+    fn propagate_back(&mut self, index: u32, message: Upstream) {
+        if let Some((time, line)) = self.to_servers.enter(self.now, index, message, HEADER_BYTES) {
             self.schedule.at(time, Source::Upstream(line));
         }
     }
@@ -58,9 +53,8 @@ impl Simulation<'_> {
         let arrived = self.to_servers.arrive(self.now, line);
         self.schedule.again_or_done(self.to_servers.next_arrival(line));
         let Some((index, arrived)) = arrived else { return };
-        if let (Some(carried), Upstream::Get(get)) = (&mut self.flows.carried, &arrived) {
-            return carried.arrive_upstream(self.now, get);
-        }
+        #[cfg(test)]
+        self.log.arrival(self.now, (Direction::Up, index), false);
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.travelling -= 1;
         match (arrived, &mut flow.server) {

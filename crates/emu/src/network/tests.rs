@@ -1,6 +1,8 @@
 use super::*;
-use uncork_path::{Buffer, JitterDistribution, JitterSpec, LinkSpec};
-use uncork_units::Rate;
+use uncork_path::{
+    Buffer, Cause, JitterDistribution, JitterSpec, LinkSpec, LossPosition, PathSpec,
+};
+use uncork_units::{Rate, TimeDelta};
 
 /// Of a packet, and how long it has waited.
 #[derive(Clone, Copy, Debug)]

@@ -5,19 +5,19 @@ use std::collections::BinaryHeap;
 
 use uncork_units::Time;
 
-use crate::network::Direction;
+use super::Direction;
 
 /// Who has something to do. Each keeps its own queue; the schedule only knows when to look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Source {
-    /// A link to this side finished a packet.
+    /// A link in this direction finished a packet.
     Link(Direction, u32),
-    /// A packet of a flow reaches this side.
+    /// A packet comes out of a delay line in this direction.
     Line(Direction, u32),
 }
 
-/// Events by time; of events at the same time those of link 0 to the near side come first, then the others in the order
-/// in which they were scheduled, as in the simulator.
+/// Events by time; of events at the same time those of link 0 to clients come first, then the others in the order in which
+/// they were scheduled, as in the simulator.
 #[derive(Debug, Default)]
 pub(crate) struct Schedule {
     links: Events,
@@ -46,7 +46,7 @@ impl Schedule {
         events.push(Reverse((time, order, source)));
     }
 
-    /// When the next event comes at a link, and when a packet reaches a side; [`Time::NEVER`] if none
+    /// When the next event comes at a link, and when a packet arrives; [`Time::NEVER`] if none
     /// does.
     pub(crate) fn next(&self) -> (Time, Time) {
         let time = |event: Option<Event>| event.map_or(Time::NEVER, |(time, ..)| time);
