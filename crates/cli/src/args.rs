@@ -31,10 +31,10 @@ Examples:
   uncork compare --cc bbr3+cubic,cubic --flows 2 --duration 30s --loss 0%";
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 done, 1 a threshold is missed, 2 wrong usage, 3 the environment cannot do it (such as an output directory \
-that cannot be written), 5 a bug, 130 interrupted.";
+Exit status: 0 done, 1 a threshold is missed, 2 wrong usage, 3 not possible on this machine (such as an output \
+directory that cannot be written), 5 a bug, 130 interrupted.";
 
-/// Congestion control you can choose, prove and ship.
+/// Find out whether BBR would help your users, prove it, and ship it
 #[derive(Debug, Parser)]
 #[command(version = uncork_lab::VERSION, before_help = EXAMPLES, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
@@ -44,28 +44,28 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Show what controllers do to a path: completion times, goodput, delay, losses
+    /// Compare controllers on a path: completion time, goodput, delay, retransmissions
     #[command(before_help = COMPARE_EXAMPLES, after_help = EXIT_STATUS)]
     Compare(Box<CompareArgs>),
-    /// Run scenarios: paths, traffic, and what is asked of them, described in a file
+    /// Run scenarios: files that describe paths, traffic, variations and thresholds
     Lab(LabArgs),
-    /// Run a command behind a path, in real time and over real stacks
+    /// Run a command behind an emulated path, in real time
     #[command(before_help = crate::emu::EXAMPLES, after_help = crate::emu::AFTER)]
     Emu(Box<EmuArgs>),
     Policy(PolicyArgs),
-    /// Serve files over HTTP, by the congestion control that you choose
+    /// Serve files over HTTP with the congestion control that you choose
     #[command(before_help = crate::serve::EXAMPLES, after_help = crate::serve::AFTER)]
     Serve(Box<ServeArgs>),
     #[cfg(target_os = "linux")]
     Play(PlayArgs),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions {
-        /// The shell
+        /// Shell
         shell: Shell,
     },
-    /// Print the manual page
+    /// Print a manual page: uncork man | man -l -
     Man {
-        /// The command to describe, such as compare or lab run
+        /// Command to describe: compare, lab run
         command: Vec<String>,
     },
 }

@@ -13,7 +13,7 @@ pub(crate) fn now() -> Instant {
 /// What work cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
-    wall: Duration,
+    pub(crate) wall: Duration,
     cpu: Duration,
     threads: usize,
 }
@@ -39,13 +39,13 @@ impl Stopwatch {
         Self { start: now(), cpu: cpu_time() }
     }
 
-    /// What it cost so far, on up to `threads` threads.
+    /// The cost since the start, on up to `threads` threads.
     pub(crate) fn cost(&self, threads: usize) -> Cost {
         Cost { wall: self.start.elapsed(), cpu: cpu_time().saturating_sub(self.cpu), threads }
     }
 }
 
-/// Processor time of this process, all threads together.
+/// CPU time of this process, all threads together.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What went wrong, as the user sees it.
+//! Errors as the user sees them, and exit statuses.
 
 use std::fmt::Display;
 use std::io;
@@ -11,11 +11,11 @@ use clap::error::ErrorKind;
 const MISSED: u8 = 1;
 /// Exit status for wrong usage.
 const USAGE: u8 = 2;
-/// Exit status when the environment cannot do it.
+/// Exit status when this machine cannot do it.
 const ENVIRONMENT: u8 = 3;
 /// Exit status for a bug of this program.
 const BUG: i32 = 5;
-/// Exit status after Ctrl-C, as shells have it.
+/// Exit status after Ctrl-C, as in shells.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Why a command ends early.
@@ -23,45 +23,56 @@ pub(crate) const INTERRUPTED: u8 = 130;
 pub(crate) enum Failure {
     /// The command line is wrong, or asks for help.
     Clap(clap::Error),
-    /// An argument has a value that cannot be.
+    /// An argument has an invalid value.
     Value(String),
-    /// What was given cannot be; this is the whole message, as it is shown.
+    /// A file that was given is wrong; the message is complete and shown as it is.
     Shown(String),
-    /// Things that were given do not go together.
+    /// Arguments contradict each other.
     Usage(String),
-    /// The results are not as they should be.
+    /// A threshold is missed, or a download failed.
     Missed(String),
-    /// A file or directory cannot be written.
+    /// This machine cannot do it: a file cannot be read or written, a right is missing.
     Environment(String),
-    /// A command that was run ended with this status, and has said why itself.
+    /// The command that was run ended with this status, and has explained it.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "for `uncork emu`"))]
     Status(u8),
-    /// The user stopped it; this says what is kept.
+    /// Interrupted by the user; the message says what is kept.
     Interrupted(String),
-    /// Whoever read stdout has gone.
+    /// The reader of stdout has gone.
     BrokenPipe,
 }
 
 impl Failure {
-    /// `argument` (such as `--rate <RATE>`) cannot be `value`, for `reason`.
+    /// `value` is invalid for `argument` (such as `--rate <RATE>`), for `reason`.
     pub(crate) fn value(argument: &str, value: impl Display, reason: impl Display) -> Self {
         Self::Value(format!("invalid value '{value}' for '{argument}': {reason}"))
     }
 
-    /// Nothing can be written to the directory of `--output`.
+    /// The file of `argument` cannot be read. A file that exists but cannot be read is the machine's fault; one
+    /// that does not exist, or is not text, the user's.
+    pub(crate) fn unreadable(argument: &str, file: &Path, error: &io::Error) -> Self {
+        let file = file.display();
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::value(argument, file, "no such file"),
+            io::ErrorKind::InvalidData => Self::value(argument, file, "not UTF-8 text"),
+            _ => Self::Environment(format!("cannot read '{file}' of '{argument}': {error}")),
+        }
+    }
+
+    /// The directory of `--output` cannot be written.
     pub(crate) fn output(directory: &Path, error: &io::Error) -> Self {
         let remedy = match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                "make room there, or give another directory"
+                "make room there, or choose another directory"
             }
-            _ => "give a directory that can be written, or one that can be created",
+            _ => "choose a directory that can be written or created",
         };
         Self::cannot_write(directory, error, remedy)
     }
 
-    /// A run cannot be kept in the directory of `--output`; `again` goes on with those that are.
+    /// A run cannot be written to the directory of `--output`; the command `again` runs what is missing.
     pub(crate) fn unkept(directory: &Path, error: &io::Error, again: &str) -> Self {
-        let remedy = format!("once it can be written, go on with: {again}");
+        let remedy = format!("once that is solved, continue with: {again}");
         Self::cannot_write(directory, error, &remedy)
     }
 
@@ -72,7 +83,7 @@ impl Failure {
         ))
     }
 
-    /// stdout cannot be written.
+    /// Standard output cannot be written.
     pub(crate) fn stdout(error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
@@ -80,11 +91,11 @@ impl Failure {
         }
     }
 
-    /// Tells the user on stderr, and gives the exit status.
+    /// Prints the error to stderr and returns the exit status.
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Clap(error) => {
-                // There is nowhere left to complain when this cannot be written.
+                // If stderr cannot be written, nothing is left to report to.
                 let _ = error.print();
                 let is_help =
                     matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
@@ -116,7 +127,7 @@ fn error(message: &str, status: u8) -> ExitCode {
     status.into()
 }
 
-/// From here on a panic in any thread ends the process with the status for a bug.
+/// Makes a panic in any thread end the process with the status for a bug.
 pub(crate) fn report_bugs() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

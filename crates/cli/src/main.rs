@@ -1,8 +1,8 @@
 //! The command `uncork`.
 //!
-//! stdout carries data only; progress and notes go to stderr. Exit status: 0 done, 1 a
-//! threshold is missed, 2 wrong usage, 3 the environment cannot do it, 5 a bug, 130 interrupted.
-//! `uncork emu` ends with the status of the command that it ran.
+//! stdout carries data only; progress and notes go to stderr. Exit status: 0 done, 1 a threshold is missed,
+//! 2 wrong usage, 3 not possible on this machine, 5 a bug, 130 interrupted. `uncork emu` ends with the status
+//! of the command that it ran.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -29,6 +29,24 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
 
+/// The purpose first, then the examples.
+const HELP: &str = "\
+{about-with-newline}
+{before-help}{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+/// Longer lines are hard to read.
+const COLUMNS: usize = 100;
+
+/// The command line.
+fn definition() -> clap::Command {
+    fn with_template(command: clap::Command) -> clap::Command {
+        command.help_template(HELP).mut_subcommands(with_template)
+    }
+    with_template(Cli::command()).max_term_width(COLUMNS)
+}
+
 fn main() -> ExitCode {
     failure::report_bugs();
     match run() {
@@ -38,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Failure> {
-    let matches = Cli::command().try_get_matches().map_err(Failure::Clap)?;
+    let matches = definition().try_get_matches().map_err(Failure::Clap)?;
     let cli = Cli::from_arg_matches(&matches).map_err(Failure::Clap)?;
     match (cli.command, matches.subcommand()) {
         (Some(Command::Compare(args)), Some((_, matches))) => compare::compare(&args, matches),
@@ -50,6 +68,6 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Serve(args)), _) => serve::serve(&args),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),
         (Some(Command::Man { command }), _) => manual::man(&command),
-        _ => stdout::write(Cli::command().render_help().to_string().as_bytes()),
+        _ => stdout::write(definition().render_help().to_string().as_bytes()),
     }
 }

@@ -1,16 +1,16 @@
-//! How many files and sockets this process may have open.
+//! The limit of open files and sockets of this process.
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Takes as many as the system allows: the limit that shells give, 1024 as a rule, is for programs that use
-/// `select`. What cannot be had is not asked for.
+/// Raises the limit to the hard limit. Shells set a soft limit of 1024 for the sake of programs that use
+/// `select`.
 pub(crate) fn allow_all() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     let _refused = setrlimit(Resource::Nofile, limit);
 }
 
-/// How many there may be; `None` if there is no limit.
+/// The limit in force; `None` if there is none.
 pub(crate) fn allowed() -> Option<u64> {
     getrlimit(Resource::Nofile).current
 }

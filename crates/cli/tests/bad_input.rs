@@ -1,234 +1,162 @@
-//! One clear error for each kind of bad input, and its exit status.
+//! Bad input: its exit status, and the place that the error names.
+#![cfg(target_os = "linux")]
+
 mod common;
 
-use common::{Finished, uncork};
+use std::fs;
+
+use common::{Finished, Scratch, command, finish};
 
 const HELP: &str = "\n\nFor more information, try '--help'.\n";
 
-/// The first paragraph of stderr; nothing may be on stdout.
-fn usage_error(line: &str) -> String {
-    let Finished { status, stdout, stderr } = uncork(line);
-    assert_eq!((status, stdout.as_str()), (2, ""), "{line}: {stderr}");
-    assert!(stderr.ends_with(HELP), "{line}: {stderr}");
-    stderr.trim_end_matches(HELP).to_owned()
-}
-
-/// Every value of `argument` is refused with its own words.
-fn refuses(argument: &str, shown: &str, cases: &[(&str, &str)]) {
-    for (value, words) in cases {
-        let expected = format!("error: invalid value '{value}' for '{shown}': {words}");
-        assert_eq!(usage_error(&format!("compare {argument} {value}")), expected);
-    }
-}
-
-#[test]
-fn rates() {
-    refuses(
-        "--rate",
-        "--rate <RATE>",
-        &[
-            ("20", "a rate needs a unit: write 20mbit, 20kbit or 20MB/s"),
-            ("20M", "the unit has two meanings: write 20mbit or 20MB/s"),
-            ("fast", "a rate starts with a number: write 20mbit, 2.5gbit, 64kbit or 2.5MB/s"),
-            ("-5mbit", "a rate is never negative: write 20mbit, 2.5gbit, 64kbit or 2.5MB/s"),
-            ("0bit", "a rate of 0bit is not simulated; 8kbit to 400gbit are"),
-            ("500gbit", "a rate of 500gbit is not simulated; 8kbit to 400gbit are"),
-        ],
-    );
-}
-
-#[test]
-fn round_trip_times() {
-    refuses(
-        "--rtt",
-        "--rtt <TIME>",
-        &[
-            ("25", "a span of time needs a unit: write 25ms, 25s or 25us"),
-            ("0s", "an RTT of 0ns is not simulated; 10us to 60s are"),
-            ("2min", "an RTT of 120s is not simulated; 10us to 60s are"),
-        ],
-    );
-}
-
-#[test]
-fn losses() {
-    refuses(
+/// Arguments of `uncork compare`, how errors show them, and values that they refuse.
+const COMPARE: [(&str, &str, &[&str]); 10] = [
+    ("--rate", "--rate <RATE>", &["20", "20M", "fast", "-5mbit", "0bit", "500gbit"]),
+    ("--rtt", "--rtt <TIME>", &["25", "0s", "2min"]),
+    (
         "--loss",
         "--loss <PERCENT>",
         &[
-            ("1", "a probability is written in percent: write 1%, or 100% for 1 of 1"),
-            ("0.01", "a probability is written in percent: write 0.01%, or 1% for 0.01 of 1"),
-            ("101%", "too large: a probability is at most 100%"),
-            ("-1%", "a probability is never negative: write 1%, 0.5% or 0.01%"),
-            ("100%", "nothing arrives when every packet is lost; give less than 100%"),
-            ("every:0", "each n-th packet is lost, n being at least 1: write every:100"),
-            ("every:1", "nothing arrives when every packet is lost; give less than 100%"),
-            (
-                "gilbert:mean=90%,burst=5",
-                "a mean of 90% takes bursts of at least 9 packets; give burst=9",
-            ),
-            ("gemodel:p=1%,r=2", "r: a probability needs a unit: write 2%"),
-            ("gemodel:p=1%,r=0%", "nothing arrives when every packet is lost; give less than 100%"),
+            "1",
+            "0.01",
+            "101%",
+            "-1%",
+            "100%",
+            "every:0",
+            "every:1",
+            "gilbert:mean=90%,burst=5",
+            "gemodel:p=1%,r=2",
+            "gemodel:p=1%,r=0%",
         ],
-    );
+    ),
+    ("--buffer", "--buffer <SIZE>", &["100", "-1bdp", "64k", "0p", "1499B", "0.01bdp", "100TB"]),
+    ("--size", "--size <SIZE>", &["10", "0B", "10TB"]),
+    ("--duration", "--duration <TIME>", &["30", "0s", "100000s"]),
+    (
+        "--cc",
+        "--cc <CC>",
+        &["cubci", "bbr3+westwood", "reno:fast", "bbr3:loss-floor", "cubic:", "cubic,bbr1,cubic"],
+    ),
+    ("--flows", "--flows <N>", &["0", "100000", "-1", "1.5"]),
+    ("--seeds", "--seeds <N>", &["0", "10001", "many"]),
+    ("--jobs", "--jobs <N>", &["0"]),
+];
+
+/// Command lines, their exit status, and what the error names.
+const LINES: [(&str, i32, &str); 63] = [
+    ("compare --cc cubic,bbr", 2, "'bbr' for '--cc <CC>'"),
+    ("compare --cc cubic,", 2, "'' for '--cc <CC>'"),
+    ("compare --seed -1", 2, "'-1' for '--seed <N>'"),
+    ("compare --seed 18446744073709551615", 2, "for '--seed <N>'"),
+    ("compare --flows 501 --cc bbr3+cubic", 2, "'501' for '--flows <N>'"),
+    ("compare --rate 400gbit --duration 60s", 2, "'60s' for '--duration <TIME>'"),
+    ("compare --size 1B --flows 1000 --seeds 10000", 2, "'10000' for '--seeds <N>'"),
+    ("compare --size 1MB --duration 3s", 2, "'--duration <TIME>'"),
+    ("compare --los 1%", 2, "'--loss'"),
+    ("compare --loss-position middle", 2, "[possible values: after, before]"),
+    ("compare --format xml", 2, "[possible values: human, json, csv]"),
+    ("compaer", 2, "'compare'"),
+    ("man everything", 2, "'everything' for '[COMMAND]...'"),
+    ("man lab ran", 2, "'lab ran' for '[COMMAND]...'"),
+    ("lab run litespeed_loss", 2, "litespeed-loss?"),
+    ("lab run some/where", 2, "'some/where' for '<NAME|FILE>...'"),
+    ("lab run no.toml", 2, "'no.toml' for '<NAME|FILE>...'"),
+    ("lab run directory.toml", 3, "'directory.toml' of '<NAME|FILE>...'"),
+    ("lab run binary.toml", 2, "'binary.toml' for '<NAME|FILE>...'"),
+    ("lab show litespeed-los", 2, "litespeed-loss?"),
+    ("lab run litespeed-loss --seeds 0", 2, "'0' for '--seeds <N>'"),
+    ("lab run litespeed-loss --set loss", 2, "'loss' for '--set <KEY=VALUE>'"),
+    ("lab run litespeed-loss -o x --shard 9/8", 2, "'9/8' for '--shard <I/N>'"),
+    ("emu", 2, "<COMMAND>..."),
+    ("emu --rate 0bit -- true", 2, "'0bit' for '--rate <RATE>'"),
+    ("emu --delay 2min -- true", 2, "'120s' for '--delay <TIME>'"),
+    ("emu --loss 100% -- true", 2, "'100%' for '--loss <PERCENT>'"),
+    ("emu --jitter 2min -- true", 2, "'120s' for '--jitter <TIME>'"),
+    ("emu --queue red -- true", 2, "droptail,"),
+    ("emu --mtu 100 -- true", 2, "1280 B to 65535 B"),
+    ("emu --hosts 0 -- true", 2, "1 to 1000"),
+    ("emu --scenario nosuch -- true", 2, "'nosuch' for '--scenario <NAME|FILE>'"),
+    ("emu --scenario cdn-edge --rate 20mbit -- true", 2, "'--rate <RATE>'"),
+    ("emu --up cdn-edge --uplink 1mbit", 2, "'--uplink <RATE>'"),
+    ("emu --set path.loss=1% -- true", 2, "'--set <KEY=VALUE>'"),
+    ("emu --up --cell 1", 2, "'--cell <N>'"),
+    ("emu --up litespeed-loss --cell 99", 2, "1 to 15"),
+    ("emu --uplink 1mbit --uplink-queue pie:x -- true", 2, "'--uplink-queue <QUEUE>'"),
+    ("emu --uplink 1bit -- true", 2, "'1bit' for '--uplink <RATE>'"),
+    ("policy check none.toml", 2, "'none.toml' for '<FILE>'"),
+    ("policy check directory.toml", 3, "'directory.toml' of '<FILE>'"),
+    ("policy check binary.toml", 2, "'binary.toml' for '<FILE>'"),
+    ("policy explain policy.toml --ip 203.0.113", 2, "'203.0.113' for '--ip <ADDRESS>'"),
+    ("policy explain policy.toml --asn ASX", 2, "'ASX' for '--asn <ASN>'"),
+    ("policy explain policy.toml --country Peru", 2, "'Peru' for '--country <COUNTRY>'"),
+    ("policy explain policy.toml --at 2026-12-01", 2, "'2026-12-01' for '--at <TIME>'"),
+    ("policy explain policy.toml --header x", 2, "'x' for '--header <NAME: VALUE>'"),
+    ("policy explain policy.toml --size 3", 2, "'3' for '--size <SIZE>'"),
+    ("policy explain policy.toml --ip 10.0.0.1 --geo policy.toml", 2, "for '--geo <FILE.mmdb>'"),
+    ("policy explain policy.toml --ip 10.0.0.1 --geo none.mmdb", 2, "for '--geo <FILE.mmdb>'"),
+    ("play get nowhere", 2, "'nowhere' for '<URL>...'"),
+    ("play get http://127.0.0.1:9/ --range 5-4", 2, "'5-4' for '--range <A-B>'"),
+    ("play get http://127.0.0.1:9/ --parallel 0", 2, "'0' for '--parallel <N>'"),
+    ("play get http://127.0.0.1:9/ -o x --repeat 2", 2, "'x' for '--output <FILE>'"),
+    ("play get http://127.0.0.1:9/ --connections one", 2, "'one' for '--connections <WHICH>'"),
+    (
+        "play get http://127.0.0.1:9/ http://127.0.0.1:7/ --connections one --http 2",
+        2,
+        "'one' for '--connections <WHICH>'",
+    ),
+    ("play get http://127.0.0.1:9/ --records no/where", 3, "'no/where'"),
+    ("play audio http://127.0.0.1:9/ --listeners 0", 2, "'0' for '--listeners <N>'"),
+    ("play audio http://127.0.0.1:9/ --bitrate 0bit", 2, "bitrate"),
+    ("play audio http://127.0.0.1:9/ --chunk 0B", 2, "chunk"),
+    ("play audio http://127.0.0.1:9/", 1, "http://127.0.0.1:9/"),
+    ("serve --root . --listen a@b@127.0.0.1:0", 2, "'--listen <[NAME@]ADDR:PORT[=CC]>'"),
+    ("serve --root . --listen @127.0.0.1:0", 2, "'--listen <[NAME@]ADDR:PORT[=CC]>'"),
+];
+
+/// Files that cannot be what the command lines take them for.
+fn scratch(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("policy.toml", "[default]\ntcp = \"cubic\"\n");
+    scratch.write("binary.toml", b"\xff\xfe");
+    fs::create_dir(scratch.path("directory.toml")).expect("a directory");
+    scratch
+}
+
+fn run(scratch: &Scratch, line: &str) -> Finished {
+    let mut command = command(line);
+    command.current_dir(scratch.path(""));
+    finish(command)
 }
 
 #[test]
-fn buffers() {
-    let words = "a buffer is a size with a unit: write 1bdp, 0.5bdp, 100kB or 83p";
-    refuses(
-        "--buffer",
-        "--buffer <SIZE>",
-        &[
-            ("100", words),
-            ("-1bdp", words),
-            ("64k", words),
-            ("0p", "a buffer of 0 B cannot hold one packet of 1500 B; give at least 1p"),
-            ("1499B", "a buffer of 1499 B cannot hold one packet of 1500 B; give at least 1p"),
-            ("0.01bdp", "a buffer of 1250 B cannot hold one packet of 1500 B; give at least 1p"),
-            ("100TB", "a buffer of 100000000000000 B is too large; at most 68719476736 B"),
-        ],
-    );
-}
-
-#[test]
-fn sizes_and_durations() {
-    refuses(
-        "--size",
-        "--size <SIZE>",
-        &[
-            ("10", "a number of bytes needs a unit: write 10MB, 10kB or 10B"),
-            ("0B", "nothing to transfer; give at least 1B"),
-        ],
-    );
-    refuses(
-        "--duration",
-        "--duration <TIME>",
-        &[
-            ("30", "a span of time needs a unit: write 30ms, 30s or 30us"),
-            ("0s", "give 1ms to 86400s"),
-            ("100000s", "give 1ms to 86400s"),
-        ],
-    );
-    let both = usage_error("compare --size 1MB --duration 3s");
-    assert!(
-        both.starts_with(
-            "error: the argument '--size <SIZE>' cannot be used with '--duration <TIME>'"
-        ),
-        "{both}"
-    );
-}
-
-#[test]
-fn controllers() {
-    let known = "known are reno, cubic, bbr1, bbr2, bbr3, and mixes such as bbr3+cubic";
-    for (cc, value, words) in [
-        ("cubci", "cubci", format!("unknown controller 'cubci', did you mean cubic? {known}")),
-        (
-            "cubic,bbr",
-            "bbr",
-            format!("unknown controller 'bbr', did you mean bbr1 or bbr2 or bbr3? {known}"),
-        ),
-        ("bbr3+westwood", "bbr3+westwood", format!("unknown controller 'westwood'; {known}")),
-        ("cubic,", "", format!("a controller is missing; {known}")),
-        ("reno:fast", "reno:fast", "reno has no option 'fast'; it takes none".to_owned()),
-        (
-            "bbr3:loss-floor",
-            "bbr3:loss-floor",
-            "bbr3 has no option 'loss-floor', did you mean loss_floor? It takes strict_draft, \
-             loss_floor, rtt_fair"
-                .to_owned(),
-        ),
-        (
-            "cubic:",
-            "cubic:",
-            "'cubic:': an option is missing after ':'; cubic takes rfc8312".to_owned(),
-        ),
-        ("cubic,bbr1,cubic", "cubic,bbr1,cubic", "cubic is there twice; give it once".to_owned()),
-    ] {
-        let expected = format!("error: invalid value '{value}' for '--cc <CC>': {words}");
-        assert_eq!(usage_error(&format!("compare --cc {cc}")), expected);
+fn compare_names_the_argument_of_a_refused_value() {
+    let scratch = scratch("bad-compare");
+    for (argument, shown, values) in COMPARE {
+        for value in values {
+            let done = run(&scratch, &format!("compare {argument} {value}"));
+            assert_eq!((done.status, done.stdout.as_str()), (2, ""), "{argument} {value}");
+            let start = format!("error: invalid value '{value}' for '{shown}': ");
+            assert!(done.stderr.starts_with(&start), "{}", done.stderr);
+            assert!(done.stderr.ends_with(HELP), "{}", done.stderr);
+        }
     }
 }
 
 #[test]
-fn counts() {
-    let whole = "a whole number is expected: write 10";
-    refuses(
-        "--flows",
-        "--flows <N>",
-        &[
-            ("0", "no flows, nothing to measure; give 1 to 1000"),
-            ("100000", "too many flows on one path; give 1 to 1000 for bbr3"),
-            ("-1", whole),
-            ("1.5", whole),
-        ],
-    );
-    refuses(
-        "--seeds",
-        "--seeds <N>",
-        &[("0", "give 1 to 10000"), ("10001", "give 1 to 10000"), ("many", whole)],
-    );
-    refuses(
-        "--seed",
-        "--seed <N>",
-        &[
-            ("-1", whole),
-            ("18446744073709551615", "the seeds after it exceed 18446744073709551615"),
-        ],
-    );
-    refuses("--jobs", "--jobs <N>", &[("0", "a whole number of at least 1 is expected: write 2")]);
-    assert_eq!(
-        usage_error("compare --flows 501 --cc bbr3+cubic"),
-        "error: invalid value '501' for '--flows <N>': \
-         too many flows on one path; give 1 to 500 for bbr3+cubic"
-    );
+fn bad_input_has_its_status_and_names_its_place() {
+    let scratch = scratch("bad-lines");
+    for (line, status, place) in LINES {
+        let done = run(&scratch, line);
+        assert_eq!((done.status, done.stdout.as_str()), (status, ""), "{line}: {}", done.stderr);
+        assert!(done.stderr.starts_with("error: "), "{line}: {}", done.stderr);
+        assert!(done.stderr.contains(place), "{line}: {}", done.stderr);
+    }
 }
 
 #[test]
-fn work_that_nobody_would_wait_for() {
-    assert_eq!(
-        usage_error("compare --size 10TB"),
-        "error: invalid value '10TB' for '--size <SIZE>': this means 207182320470 packets over all \
-         controllers and seeds, hours of computing; at most 10000000000 are simulated: give less \
-         data, or fewer seeds, flows or controllers"
-    );
-    assert!(usage_error("compare --rate 400gbit --duration 60s").starts_with(
-        "error: invalid value '60s' for '--duration <TIME>': this means 60000000000 packets"
-    ));
-    assert_eq!(
-        usage_error("compare --size 1B --flows 1000 --seeds 10000"),
-        "error: invalid value '10000' for '--seeds <N>': 30000000 flows over all controllers and \
-         seeds are too many; at most 1000000 are simulated: give fewer seeds, flows or controllers"
-    );
-}
-
-#[test]
-fn flags_and_words_that_do_not_exist() {
-    let flag = usage_error("compare --los 1%");
-    assert!(flag.starts_with("error: unexpected argument '--los' found"), "{flag}");
-    assert!(flag.contains("a similar argument exists: '--loss'"), "{flag}");
-    let place = usage_error("compare --loss-position middle");
-    assert!(place.starts_with("error: invalid value 'middle' for '--loss-position <PLACE>'\n  [possible values: after, before]"), "{place}");
-    let format = usage_error("compare --format xml");
-    assert!(format.contains("[possible values: human, json, csv]"), "{format}");
-    let command = usage_error("compaer");
-    assert!(command.contains("similar subcommands exist: 'completions', 'compare'"), "{command}");
-    assert_eq!(
-        usage_error("man everything"),
-        "error: invalid value 'everything' for '[COMMAND]...': write compare, lab, emu, policy, serve, play, completions or man"
-    );
-    assert_eq!(
-        usage_error("man lab ran"),
-        "error: invalid value 'lab ran' for '[COMMAND]...': write list, show, run, agree or merge"
-    );
-}
-
-#[test]
-fn text_that_is_no_unicode() {
+fn arguments_that_are_not_unicode_are_refused() {
     use std::os::unix::ffi::OsStrExt;
-    let mut command = common::command("compare --rate");
+    let mut command = command("compare --rate");
     command.arg(std::ffi::OsStr::from_bytes(b"\xff\xfe20mbit"));
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(finish(command).status, 2);
 }

@@ -186,12 +186,12 @@ fn whoever_stops_reading_is_no_error() {
 }
 
 #[test]
-fn help_starts_with_three_examples_that_can_be_pasted() {
+fn help_shows_the_purpose_then_three_examples_that_can_be_pasted() {
     let own = ["", "--help", "-h", "compare --help", "compare -h"];
     for line in own.into_iter().chain(["lab --help", "lab run --help", "lab merge -h"]) {
         let help = stdout(line);
-        let mut lines = help.lines();
-        assert_eq!(lines.next(), Some("Examples:"), "{line}");
+        let mut lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+        assert!(help.find("\n\nExamples:").is_some_and(|at| at > 20), "{help}");
         for _ in 0..3 {
             let example = lines.next().unwrap().trim().strip_prefix("uncork ").unwrap();
             assert!(["compare", "lab"].iter().any(|c| example.starts_with(c)), "{example}");
@@ -205,10 +205,17 @@ fn completions_and_manual_pages_come_from_the_same_definition() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout(&format!("completions {shell}"));
         assert!(script.contains("loss-position") && script.contains("shard"), "{shell}");
+        for value in ["bbr3", "litespeed-loss", "rfc9743 "] {
+            assert!(
+                script.replace(['\'', '"', '\n', '\t', ')'], " ").contains(value),
+                "{shell}: {value}"
+            );
+        }
     }
     assert!(stdout("man").contains(".TH uncork 1"));
     let page = stdout("man compare");
     assert!(page.contains(".TH uncork-compare 1") && page.contains("loss\\-position"), "{page}");
+    assert!(page.contains(".SH EXAMPLES\n.nf\nuncork compare\n"), "{page}");
     let page = stdout("man lab run");
     assert!(page.contains(".TH uncork-lab-run 1") && page.contains("resume"), "{page}");
 }

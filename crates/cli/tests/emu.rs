@@ -9,11 +9,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
-use common::{Finished, Scratch, command, finish, not_run, uncork};
+use common::{Finished, Scratch, can_emulate, command, finish, uncork};
 use serde_json::Value;
+use uncork_testkit::{Capability, not_run, wait_until};
 
 /// `uncork emu` with `options` around a shell that runs `script`.
 fn emu(options: &str, script: &str) -> Command {
@@ -22,28 +22,8 @@ fn emu(options: &str, script: &str) -> Command {
     emu
 }
 
-/// Whether paths can be emulated here.
-fn can() -> bool {
-    let Finished { status, stderr, .. } = finish(emu("-q", "true"));
-    if status == 3 {
-        not_run(&format!("needs CAP_SYS_ADMIN, CAP_NET_ADMIN and /dev/net/tun: {stderr}"));
-    }
-    status != 3
-}
-
-fn pause() {
-    thread::sleep(Duration::from_millis(20));
-}
-
-/// Waits for `condition`, ten seconds at most.
-fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
-    for _ in 0..500 {
-        if condition() {
-            return;
-        }
-        pause();
-    }
-    panic!("{what}: not within ten seconds");
+fn eventually(what: &str, condition: impl FnMut() -> bool) {
+    wait_until(what, Duration::from_secs(60), condition);
 }
 
 fn is_alive(pid: &str) -> bool {
@@ -53,7 +33,7 @@ fn is_alive(pid: &str) -> bool {
 
 #[test]
 fn the_status_is_that_of_the_command() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     for (script, status) in [("true", 0), ("exit 7", 7), ("kill -TERM $$", 143)] {
@@ -86,7 +66,7 @@ fn server() -> String {
 
 #[test]
 fn commands_know_where_they_are_and_meet_over_the_path() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let scratch = Scratch::new("emu");
@@ -115,7 +95,7 @@ fn commands_know_where_they_are_and_meet_over_the_path() {
 
 #[test]
 fn the_machine_s_own_network_is_not_touched() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let devices = || fs::read_to_string("/proc/self/net/dev").unwrap().lines().count();
@@ -159,7 +139,7 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 
 #[test]
 fn a_path_stands_until_a_signal_comes() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let scratch = Scratch::new("emu-up");
@@ -195,7 +175,7 @@ fn a_path_stands_until_a_signal_comes() {
 
 #[test]
 fn what_a_killed_one_leaves_is_found() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let (mut keeper, kept) = up("", 2);
@@ -231,7 +211,7 @@ fn what_a_killed_one_leaves_is_found() {
 /// What batch systems send reaches the command, whose end is what ends the emulator.
 #[test]
 fn the_command_is_told_to_terminate() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let mut emu = emu("-q", "trap 'exit 9' TERM; echo ready; while :; do sleep 0.05; done");
@@ -244,7 +224,7 @@ fn the_command_is_told_to_terminate() {
 
 #[test]
 fn what_commands_start_ends_with_the_path() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let mut emu = command("emu -q");
@@ -262,7 +242,7 @@ fn what_commands_start_ends_with_the_path() {
 /// COMMAND is not started, be it that the server fails or that nobody wants to wait for it any more.
 #[test]
 fn without_its_server_a_command_is_not_started() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let with = |server: &str| {
@@ -287,9 +267,11 @@ fn without_its_server_a_command_is_not_started() {
 /// Somebody has removed the device: the command ends, and so does what keeps a path.
 #[test]
 fn without_a_path_nothing_goes_on() {
-    if !can() || Command::new("ip").arg("-V").output().is_err() {
-        not_run("needs ip, to remove a device");
+    if !can_emulate() {
         return;
+    }
+    if Command::new("ip").arg("-V").output().is_err() {
+        return not_run(Capability::Programs, "ip, to remove a device");
     }
     let finished = finish(emu("-q", "ip link del uncork0; sleep 1000; echo never"));
     assert_eq!((finished.status, finished.stdout.as_str()), (3, ""), "{}", finished.stderr);
@@ -306,8 +288,7 @@ fn without_a_path_nothing_goes_on() {
 #[test]
 fn missing_rights_are_named() {
     if !rustix::process::geteuid().is_root() {
-        not_run("needs root, to do without its rights");
-        return;
+        return not_run(Capability::Netns, "needs root, to run without its rights");
     }
     // Where anybody may run it.
     let program = std::env::temp_dir().join(format!("uncork-emu-{}", std::process::id()));
@@ -319,48 +300,4 @@ fn missing_rights_are_named() {
     fs::remove_file(&program).unwrap();
     assert_eq!(finished.status, 3, "{}", finished.stderr);
     assert!(finished.stderr.contains("CAP_SYS_ADMIN: run as root, or"), "{}", finished.stderr);
-}
-
-#[test]
-fn bad_input_is_explained() {
-    for (line, words) in [
-        ("emu", "the following required arguments were not provided:\n  <COMMAND>..."),
-        (
-            "emu --rate 0bit -- true",
-            "invalid value '0bit' for '--rate <RATE>': a rate of 0bit is not",
-        ),
-        (
-            "emu --delay 2min -- true",
-            "invalid value '120s' for '--delay <TIME>': an RTT of 240s is not",
-        ),
-        ("emu --loss 100% -- true", "invalid value '100%' for '--loss <PERCENT>': nothing arrives"),
-        (
-            "emu --jitter 2min -- true",
-            "invalid value '120s' for '--jitter <TIME>': jitter of 120s is",
-        ),
-        ("emu --queue red -- true", "there is no queue discipline red: write droptail,"),
-        ("emu --mtu 100 -- true", "an MTU of 100 B is not emulated; 1280 B to 65535 B are"),
-        ("emu --hosts 0 -- true", "0 hosts are not emulated; 1 to 1000 are"),
-        (
-            "emu --scenario nosuch -- true",
-            "invalid value 'nosuch' for '--scenario <NAME|FILE>': no",
-        ),
-        (
-            "emu --scenario cdn-edge --rate 20mbit -- true",
-            "'--rate <RATE>' is not for paths of a scenario",
-        ),
-        ("emu --up cdn-edge --uplink 1mbit", "'--uplink <RATE>' is not for paths of a scenario"),
-        ("emu --set path.loss=1% -- true", "'--set <KEY=VALUE>' is for scenarios: name one with"),
-        ("emu --up --cell 1", "'--cell <N>' is for scenarios: name one with"),
-        ("emu --up litespeed-loss --cell 99", "the scenario has 15 cells: give 1 to 15"),
-        (
-            "emu --uplink 1mbit --uplink-buffer 1p --mtu 1280 --uplink-queue pie:x -- true",
-            "pie has no",
-        ),
-        ("emu --uplink 1bit -- true", "invalid value '1bit' for '--uplink <RATE>'"),
-    ] {
-        let Finished { status, stdout, stderr } = uncork(line);
-        assert_eq!((status, stdout.as_str()), (2, ""), "{line}: {stderr}");
-        assert!(stderr.contains(words), "{line}: {stderr}");
-    }
 }

@@ -8,12 +8,12 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use common::{Finished, Scratch, assert_same, command, finish, not_run};
+use common::{Finished, Scratch, assert_same, command, finish};
+use uncork_testkit::{Capability, not_run, wait_until};
 
 /// What a tmpfs hands out at a time.
 const PAGE: u64 = 4096;
@@ -58,7 +58,7 @@ impl Disk {
         let said = BufReader::new(keeper.stdout.take().unwrap()).lines().next();
         if said.is_none() {
             keeper.wait().unwrap();
-            not_run("mounting a tmpfs needs root, or user namespaces that anybody may make");
+            not_run(Capability::Mount, "a tmpfs needs root or unprivileged user namespaces");
             return None;
         }
         let inside = scratch.path("").strip_prefix("/").unwrap().to_path_buf();
@@ -118,13 +118,7 @@ impl Disk {
             environment.windows(mark.len()).any(|part| part == mark.as_bytes())
         };
         let left = || fs::read_dir("/proc").unwrap().flatten().filter(is_marked).count();
-        for _ in 0..500 {
-            if left() == 0 {
-                return;
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        panic!("{} processes are left", left());
+        wait_until("no process is left", Duration::from_secs(60), || left() == 0);
     }
 }
 
@@ -247,7 +241,7 @@ fn what_is_merged_is_written_as_a_whole_or_not() {
 fn can(disk: &Disk) -> bool {
     let Finished { status, stderr, .. } = disk.uncork("emu -q -- true");
     if status == 3 {
-        not_run(&stderr);
+        not_run(Capability::Netns, &stderr);
     }
     status != 3
 }
@@ -316,8 +310,9 @@ fn a_server_serves_on_without_its_records() {
     let Some(disk) = Disk::mounted("full-disk-serve") else { return };
     fs::create_dir(disk.path.join("public")).unwrap();
     disk.write("public/file", "fine");
-    let mut serve =
-        disk.command("serve --root public --listen 127.0.0.1:0 --records responses.jsonl");
+    let mut serve = disk.command(
+        "serve --root public --listen 127.0.0.1:0 --records responses.jsonl --admin ./admin",
+    );
     let mut serve = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let said = BufReader::new(serve.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     let url = format!("{}/file", said.split(' ').next().unwrap());
@@ -332,8 +327,12 @@ fn a_server_serves_on_without_its_records() {
     assert!(warned.starts_with("warning: cannot write records to 'responses.jsonl': "), "{warned}");
     assert!(warned.contains(FULL), "{warned}");
     (0..3).for_each(|_| get());
-    // Records wait a little for others before they are written.
-    thread::sleep(Duration::from_millis(200));
+    wait_until("four records are lost", Duration::from_secs(60), || {
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "http://admin/metrics", "--unix-socket"]).arg(disk.path.join("admin"));
+        let metrics = curl.output().unwrap().stdout;
+        String::from_utf8(metrics).unwrap().contains("records_total{result=\"lost\"} 4")
+    });
     disk.make_room();
     get();
     kill_process(Pid::from_child(&serve), Signal::TERM).unwrap();

@@ -162,43 +162,6 @@ fn files_beside_a_scenario_are_looked_for_there() {
 }
 
 #[test]
-fn a_name_that_is_none_is_answered_with_the_nearest() {
-    for (line, words) in [
-        (
-            "lab run litespeed_loss",
-            "'litespeed_loss' for '<NAME|FILE>...': no built-in scenario has this name, and files \
-             end in .toml; did you mean litespeed-loss?",
-        ),
-        (
-            "lab run some/where",
-            "'some/where' for '<NAME|FILE>...': no built-in scenario has this name, and files end \
-             in .toml; `uncork lab list` lists them",
-        ),
-        ("lab run no.toml", "'no.toml' for '<NAME|FILE>...': there is no such file"),
-        (
-            "lab show litespeed-los",
-            "'litespeed-los' for '<NAME>': no built-in scenario has this name; did you mean \
-             litespeed-loss?",
-        ),
-        ("lab run litespeed-loss --seeds 0", "'0' for '--seeds <N>': give 1 to 10000"),
-        (
-            "lab run litespeed-loss --set loss",
-            "'loss' for '--set <KEY=VALUE>': a place and its value are expected: write path.loss=2%",
-        ),
-        (
-            "lab run litespeed-loss -o x --shard 9/8",
-            "'9/8' for '--shard <I/N>': shards are counted from 1; give 1/8 to 8/8",
-        ),
-    ] {
-        let Finished { status, stdout, stderr } = uncork(line);
-        assert_eq!((status, stdout.as_str()), (2, ""), "{line}");
-        let expected =
-            format!("error: invalid value {words}\n\nFor more information, try '--help'.\n");
-        assert_eq!(stderr, expected);
-    }
-}
-
-#[test]
 fn parts_of_a_sweep_need_a_place_to_be_kept() {
     for flag in ["--resume", "--shard 1/2"] {
         let Finished { status, stderr, .. } = uncork(&format!("lab run litespeed-loss {flag}"));

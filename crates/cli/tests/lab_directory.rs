@@ -5,11 +5,11 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
 use common::{Finished, Scratch, assert_same, finish};
 use serde_json::Value;
+use uncork_testkit::wait_until;
 
 /// Two cells of four seeds.
 const SMALL: &str = r#"title = "A small one"
@@ -333,22 +333,15 @@ fn signal(child: &Child, name: &str) {
 
 /// Waits until there are `count` files in `directory`, which something makes.
 fn await_files(directory: &Path, count: usize) {
-    loop {
-        let files = fs::read_dir(directory).map_or(0, Iterator::count);
-        if files >= count {
-            return;
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
+    let files = || fs::read_dir(directory).map_or(0, Iterator::count);
+    wait_until("files of runs", Duration::from_secs(60), || files() >= count);
 }
 
 /// Waits until there are `count` runs in the archive of `directory`.
 fn await_runs(directory: &Path, count: usize) {
     let path = directory.join("runs.archive");
-    while fs::read(&path).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count()) < 2 * count
-    {
-        thread::sleep(Duration::from_millis(1));
-    }
+    let lines = || fs::read(&path).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count());
+    wait_until("archived runs", Duration::from_secs(60), || lines() >= 2 * count);
 }
 
 fn start(scratch: &Scratch, arguments: &str) -> Child {
@@ -389,9 +382,14 @@ fn the_second_interruption_ends_at_once() {
     let child = start(&scratch, &format!("run small.toml {long} --seeds 1 -o out"));
     await_files(&scratch.path("out/runs"), 2);
     // Those files are there before the run begins, and without one the first interruption is the end.
-    thread::sleep(Duration::from_secs(1));
+    let threads = || fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().count();
+    wait_until("a thread that runs", Duration::from_secs(60), || threads() > 1);
     signal(&child, "INT");
-    thread::sleep(Duration::from_millis(50));
+    // Two equal signals that are both pending count as one.
+    let status = || fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let is_taken =
+        || !status().lines().any(|line| line.starts_with("ShdPnd") && line.contains('2'));
+    wait_until("the first signal is taken", Duration::from_secs(60), is_taken);
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(130), 0));

@@ -8,7 +8,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use common::{Finished, Scratch, finish, not_run};
+use common::{Finished, Scratch, finish};
+use uncork_testkit::{Capability, not_run};
 
 const SCENARIO: &str = r#"title = "Two controllers of the kernel"
 [run]
@@ -44,7 +45,7 @@ fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
 /// What ended the run, unless the machine cannot do it.
 fn played(finished: Finished) -> Option<Finished> {
     if finished.status == 3 {
-        not_run(&finished.stderr);
+        not_run(Capability::Netns, &finished.stderr);
         return None;
     }
     Some(finished)

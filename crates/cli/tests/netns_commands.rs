@@ -8,11 +8,11 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::Duration;
 
-use common::{Finished, Scratch, finish, not_run};
+use common::{Finished, Scratch, can_emulate, finish};
 use serde_json::Value;
+use uncork_testkit::{Capability, not_run, wait_until};
 
 const SCENARIO: &str = r#"title = "A server and a client"
 [run]
@@ -63,15 +63,6 @@ fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
     finish(common::lab(scratch, arguments))
 }
 
-/// Whether paths can be emulated here.
-fn can() -> bool {
-    let Finished { status, stderr, .. } = common::uncork("emu -q -- true");
-    if status == 3 {
-        not_run(&stderr);
-    }
-    status != 3
-}
-
 /// What was late is the load's of this machine.
 fn assert_no_program_failed(document: &Value) {
     let doubts = document["doubts"].to_string();
@@ -80,7 +71,7 @@ fn assert_no_program_failed(document: &Value) {
 
 #[test]
 fn what_programs_print_is_kept_with_the_results() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let scratch = Scratch::new("commands");
@@ -132,7 +123,7 @@ fn the_simulator_refuses_programs() {
 
 #[test]
 fn programs_that_fail_are_told() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let scratch = Scratch::new("commands-fail");
@@ -154,7 +145,7 @@ fn programs_that_fail_are_told() {
 
 #[test]
 fn ctrl_c_leaves_no_program_behind() {
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let scratch = Scratch::new("commands-stop");
@@ -163,12 +154,9 @@ fn ctrl_c_leaves_no_program_behind() {
     fs::write(scratch.path("web.toml"), text).unwrap();
     let mut lab = common::lab(&scratch, "run web.toml --on netns -q");
     let lab = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    for _ in 0..500 {
-        if scratch.path("started").exists() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until("the command has started", Duration::from_secs(60), || {
+        scratch.path("started").exists()
+    });
     let interrupted = Command::new("kill").args(["-INT", &lab.id().to_string()]).status().unwrap();
     assert!(interrupted.success());
     let ended = lab.wait_with_output().unwrap();
@@ -182,10 +170,9 @@ fn ctrl_c_leaves_no_program_behind() {
 fn the_reference_s_example_is_played() {
     let iperf3 = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status();
     if !iperf3.is_ok_and(|status| status.success()) {
-        not_run("the example of docs/scenarios.md: there is no iperf3");
-        return;
+        return not_run(Capability::Programs, "iperf3, for the example of docs/scenarios.md");
     }
-    if !can() {
+    if !can_emulate() {
         return;
     }
     let reference = include_str!("../../../docs/scenarios.md");

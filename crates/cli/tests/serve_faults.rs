@@ -21,7 +21,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use uncork_play::{
     ClientError, ConnectSpec, Connections, Fetched, GetSpec, Tally, Trust, Version, get,
 };
+use uncork_testkit::wait_until;
 use uncork_units::TimeDelta;
+
+const MINUTE: Duration = Duration::from_mins(1);
 
 const ALL: [Version; 3] = [Version::Http1, Version::Http2, Version::Http3];
 
@@ -145,11 +148,14 @@ fn sigterm_at_full_load_breaks_no_response_off() {
         let stop = Arc::new(AtomicBool::new(false));
         let fetched = thread::scope(|scope| {
             let load = scope.spawn(|| server.fetch_until(&stop, version, "file", 20_000));
-            thread::sleep(Duration::from_millis(1500));
+            wait_until("100 records", MINUTE, || {
+                let records = fs::read_to_string(scratch.path("r.jsonl")).unwrap_or_default();
+                records.lines().count() >= 100
+            });
             server.terminate();
-            while fs::read_to_string(&alive).is_ok_and(|state| !state.contains("State:\tZ")) {
-                thread::sleep(Duration::from_millis(20));
-            }
+            wait_until("the server has ended", MINUTE, || {
+                fs::read_to_string(&alive).is_ok_and(|state| state.contains("State:\tZ"))
+            });
             stop.store(true, Ordering::Relaxed);
             load.join().expect("no panic")
         });
@@ -174,11 +180,12 @@ fn sigterm_at_full_load_breaks_no_response_off() {
 fn a_load_that_is_abandoned_leaves_no_open_file_and_no_thread() {
     let scratch = files("serve-load-left", &[("large", 20_000_000), ("file", 1000)]);
     let server = Server::start(&scratch, &[], "--self-signed", &[]);
+    let idle = server.count("fd");
     for version in ALL {
         server.fetch(version, "file", 1);
     }
     let counts = || (server.count("fd"), server.count("task"));
-    thread::sleep(Duration::from_secs(1));
+    wait_until("connections that are over are closed", MINUTE, || server.count("fd") <= idle);
     let before = counts();
     for version in ["1.1", "2", "3"] {
         let mut clients: Vec<Child> = (0..4)
@@ -190,8 +197,8 @@ fn a_load_that_is_abandoned_leaves_no_open_file_and_no_thread() {
                 client.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts")
             })
             .collect();
-        thread::sleep(Duration::from_millis(700));
-        assert!(counts().0 > before.0 + 4, "no load over HTTP/{version}");
+        let what = format!("load over HTTP/{version}");
+        wait_until(&what, MINUTE, || counts().0 > before.0 + 4);
         // Without a farewell.
         for client in &mut clients {
             client.kill().expect("killed");
@@ -199,21 +206,9 @@ fn a_load_that_is_abandoned_leaves_no_open_file_and_no_thread() {
         }
     }
     // Over QUIC nobody says that they are gone: they stall.
-    for _ in 0..600 {
-        if counts().0 <= before.0 {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    assert_eq!(counts().0, before.0, "open files");
+    wait_until("all files are closed", MINUTE, || counts().0 <= before.0);
     // Threads that have waited for a disk end after 10 s of doing nothing.
-    for _ in 0..150 {
-        if counts().1 <= before.1 {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    assert!(counts().1 <= before.1, "threads: {} of {}", counts().1, before.1);
+    wait_until("all threads have ended", MINUTE, || counts().1 <= before.1);
     server.end();
 }
 
@@ -310,10 +305,10 @@ fn a_wall_clock_that_jumps_ends_nothing_and_spoils_no_figure() {
     begun.write_all(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n").expect("sent");
     for hours in [0, 2, -3, 24 * 365, -24 * 365] {
         step.write_all_at(&(hours * HOUR).to_ne_bytes(), 0).expect("written");
-        // Longer than any date is kept.
-        thread::sleep(Duration::from_millis(1100));
-        let late = (date_of(&head(&mut kept)) - unix_now() - hours * HOUR).abs();
-        assert!(late <= 2, "after a step of {hours} h the date is wrong by {late} s");
+        // A date is kept for a second.
+        wait_until(&format!("the date follows a step of {hours} h"), MINUTE, || {
+            (date_of(&head(&mut kept)) - unix_now() - hours * HOUR).abs() <= 2
+        });
         for version in ALL {
             for it in secured.fetch(version, "file", 8) {
                 assert!(it.problem.is_none(), "{version} after a step of {hours} h: {it:?}");
@@ -355,7 +350,7 @@ fn too_few_open_files_are_no_end() {
     let (whole, large) = (digest(&scratch, "file"), digest(&scratch, "large"));
     let host = server.address.clone();
     let idle: Vec<_> = (0..200).map(|_| TcpStream::connect(&host).expect("a connection")).collect();
-    thread::sleep(Duration::from_millis(500));
+    wait_until("open files run out", MINUTE, || server.count("fd") >= 60);
     // Over HTTP/3 the connection needs no file, only what is sent.
     for it in server.fetch(Version::Http3, "file", 100) {
         assert!(it.sha256.as_ref() == Some(&whole) || it.status == Some(500), "{it:?}");

@@ -8,8 +8,9 @@ use std::io::{BufRead, BufReader, Lines};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use common::{Finished, Scratch, command, finish, not_run};
+use common::{Finished, Scratch, command, finish};
 use rustix::process::{Pid, Signal, kill_process};
+use uncork_testkit::{Capability, not_run};
 
 const POLICY: &str = "\
 [default]
@@ -146,7 +147,7 @@ fn what_a_route_insists_on_is_told() {
         shell.current_dir(scratch.path(""));
         let Finished { status, stderr, .. } = finish(shell);
         if stderr.contains("unshare failed") {
-            return not_run(&format!("needs CAP_SYS_ADMIN: {stderr}"));
+            return not_run(Capability::Netns, &format!("needs CAP_SYS_ADMIN: {stderr}"));
         }
         assert_eq!((status, stderr.as_str()), (0, ""));
         let records = fs::read_to_string(scratch.path("records.jsonl")).expect("records");
@@ -209,7 +210,7 @@ fn a_server_without_files_to_read_again_outlives_sighup() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("a line");
     kill_process(Pid::from_child(&child), Signal::HUP).expect("signalled");
-    std::thread::sleep(std::time::Duration::from_millis(200));
+    // Linux delivers the signal with the lower number first: SIGHUP, then SIGTERM.
     kill_process(Pid::from_child(&child), Signal::TERM).expect("signalled");
     assert_eq!(child.wait().expect("ends").code(), Some(0));
 }
@@ -221,50 +222,28 @@ fn what_cannot_be_is_said_with_its_status() {
     fs::write(scratch.path("lacks.toml"), POLICY.replace("\"reno\"", "\"nosuchcc\""))
         .expect("a policy");
     for (arguments, status, words) in [
-        (
-            "--policy policy.toml --cc bbr",
-            2,
-            "error: '--cc bbr' and '--policy' both choose the congestion control: leave it out, and write \
-             into the policy: [default] with tcp = \"bbr\"\n",
-        ),
+        ("--policy policy.toml --cc bbr", 2, "[default] with tcp = \"bbr\""),
         (
             "--policy policy.toml --listen in@127.0.0.1:0=bbr",
             2,
-            "error: '=bbr' of '--listen' and '--policy' both choose the congestion control: leave it out, \
-             and write into the policy: [[rule]] with listener = \"in\" and use = { tcp = \"bbr\" }\n",
+            "[[rule]] with listener = \"in\" and use = { tcp = \"bbr\" }",
         ),
-        ("--policy none.toml", 2, "error: cannot read the policy 'none.toml': "),
-        ("--policy public", 2, "error: cannot read the policy 'public': "),
-        ("--policy bad.toml", 2, "error: unknown key `hots` in [[rule]]\n"),
+        ("--policy none.toml", 2, "'none.toml'"),
+        ("--policy public", 2, "'public'"),
+        ("--policy bad.toml", 2, "`hots`"),
         (
             "--policy lacks.toml",
             3,
-            "error: cannot use the policy 'lacks.toml': this kernel has no congestion control 'nosuchcc': \
-             it has ",
+            "'lacks.toml': this kernel has no congestion control 'nosuchcc'",
         ),
-        ("--geo none.mmdb", 2, "error: cannot read the database 'none.mmdb': "),
-        (
-            "--geo policy.toml",
-            2,
-            "error: cannot use 'policy.toml': not a database in MaxMind's format: ",
-        ),
-        (
-            "--listen a@b@127.0.0.1:0",
-            2,
-            "error: invalid value 'a@b@127.0.0.1:0' for '--listen <[NAME@]ADDR:PORT[=CC]>': an address and \
-             a port are expected: write 127.0.0.1:8080 or [::]:8080\n",
-        ),
-        (
-            "--listen @127.0.0.1:0",
-            2,
-            "error: invalid value '@127.0.0.1:0' for '--listen <[NAME@]ADDR:PORT[=CC]>': a name without \
-             spaces is expected before '@': write internal@127.0.0.1:8080\n",
-        ),
+        ("--geo none.mmdb", 2, "'none.mmdb'"),
+        ("--geo policy.toml", 2, "'policy.toml'"),
     ] {
         for check in ["", "--check"] {
             let done = run(&scratch, &format!("serve --root public {arguments} {check}"));
             assert_eq!((done.status, done.stdout.as_str()), (status, ""), "{}", done.stderr);
-            assert!(done.stderr.starts_with(words), "{}", done.stderr);
+            assert!(done.stderr.starts_with("error: "), "{}", done.stderr);
+            assert!(done.stderr.contains(words), "{}", done.stderr);
         }
     }
     let good = "serve --root public --policy policy.toml --check";

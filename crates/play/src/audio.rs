@@ -156,19 +156,23 @@ async fn durations(
     }
     let (mut line, mut durations) = (Line::new(connector.clone()), Vec::new());
     for target in &spec.targets {
-        let (response, _) = line.request(Method::HEAD, target, &headers(None)).await?;
-        check(None, response.status, &response.headers)?;
-        let unknown = || {
-            let problem = "the server does not tell the song's size; say how long it is";
-            ClientError::Songs(format!("{target}: {problem}"))
-        };
-        let size = length(&response.headers).ok_or_else(unknown)?;
+        let of_song = |error| ClientError::Song { url: target.to_string(), error: Box::new(error) };
+        let size = song_size(&mut line, target).await.map_err(of_song)?;
         let exact = spec.bitrate.time_for(size);
         // Rounded down, the last byte would not be played.
         let is_short = spec.bitrate.bytes_in(exact) < size;
         durations.push(if is_short { exact + TimeDelta::from_nanos(1) } else { exact });
     }
     Ok(durations)
+}
+
+/// The size of a song's file, by HEAD.
+async fn song_size(line: &mut Line, target: &Target) -> Result<u64, ClientError> {
+    let (response, _) = line.request(Method::HEAD, target, &headers(None)).await?;
+    check(None, response.status, &response.headers)?;
+    length(&response.headers).ok_or_else(|| {
+        ClientError::Songs("the server sends no Content-Length; give --duration".to_owned())
+    })
 }
 
 /// What listeners share.

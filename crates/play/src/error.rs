@@ -98,6 +98,14 @@ pub enum ClientError {
     /// The songs cannot be played.
     #[error("{0}")]
     Songs(String),
+    /// The size of a song cannot be determined.
+    #[error("{url}: {error}")]
+    Song {
+        /// Its URL.
+        url: String,
+        /// Why.
+        error: Box<Self>,
+    },
     /// The user interrupted it.
     #[error("interrupted")]
     Interrupted,
@@ -109,7 +117,11 @@ pub enum ClientError {
 impl ClientError {
     /// Whether the arguments are wrong, rather than the network or the server.
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Url { .. } | Self::Authorities(_) | Self::Songs(_))
+        match self {
+            Self::Url { .. } | Self::Authorities(_) | Self::Songs(_) => true,
+            Self::Song { error, .. } => error.is_usage(),
+            _ => false,
+        }
     }
 
     /// A connection failed before anything of a body had arrived.

@@ -197,10 +197,10 @@ fn what_cannot_be_listened_to_is_told_before_anybody_clicks() {
         talk.hear();
         talk.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     });
-    assert!(unsized_.ends_with("the server does not tell the song's size; say how long it is"));
+    assert!(unsized_.contains("/a: ") && unsized_.contains("Content-Length"), "{unsized_}");
     let missing = error(|talk, _| {
         talk.hear();
         talk.say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     });
-    assert_eq!(missing, "status 404");
+    assert!(missing.starts_with("http://") && missing.ends_with("/a: status 404"), "{missing}");
 }

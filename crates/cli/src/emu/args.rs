@@ -23,15 +23,14 @@ Examples:
   uncork emu --up mine.toml";
 
 pub(super) const AFTER: &str = "\
-COMMAND runs on the near side of the path, where clients are, in a network namespace of its own: \
-198.19.0.1, 2001:2:0:1::1. Its servers run on the far side, at 198.18.0.1, 2001:2::1: what --server \
-starts, or, of a path that --up keeps, what is started there. --rate, --loss and so on are \
-on the way from far to near. Nothing leads out of the two namespaces, and the network of the machine is \
-not touched. The addresses are in the environment of both commands: UNCORK_NEAR, UNCORK_NEAR6, UNCORK_FAR, \
-UNCORK_FAR6.
+COMMAND runs on the client side of the path, in its own network namespace: 198.19.0.1, 2001:2:0:1::1. \
+Servers run on the far side: 198.18.0.1, 2001:2::1. Start them with --server, or in the namespace that \
+--up prints. --rate, --loss and so on apply from server to client. The namespaces have no other network, \
+and the network of the machine is not changed. Both commands find the addresses in UNCORK_NEAR, \
+UNCORK_NEAR6, UNCORK_FAR and UNCORK_FAR6.
 
-Exit status: that of COMMAND, 128 and the signal if one ended it, 127 if it cannot be started; else 0 done, \
-2 wrong usage, 3 the environment cannot do it (such as no right to make network namespaces), 5 a bug.";
+Exit status: that of COMMAND, 128 + N if signal N ended it, 127 if it cannot be started; otherwise 0 done, \
+2 wrong usage, 3 not possible on this machine (such as no right to create network namespaces), 5 a bug.";
 
 /// What is emulated and what runs there.
 #[derive(Args, Debug)]
@@ -47,104 +46,104 @@ pub(crate) struct EmuArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "rtt")]
     #[arg(help_heading = "Path")]
     pub(super) delay: Option<TimeDelta>,
-    /// Random loss: 1%, every:100, in bursts gilbert:mean=1%,burst=5
+    /// Random loss towards COMMAND: 1%, every:100, or in bursts gilbert:mean=1%,burst=5
     #[arg(long, default_value = "0%", value_name = "PERCENT", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
     loss: LossSpec,
-    /// Where that loss strikes, seen from the bottleneck
+    /// Drop packets before the bottleneck's queue or after its link
     #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
     loss_position: Place,
-    /// Queue of the bottleneck: droptail, codel, fq_codel, cake, pie, dualpi2, with parameters behind a
-    /// colon: codel:target=10ms,ecn; droptail:1bdp also says how much it holds
+    /// Queue discipline: droptail, codel, fq_codel, cake, pie or dualpi2. Parameters follow a colon:
+    /// codel:target=10ms,ecn. droptail:1bdp also sets the size
     #[arg(long, default_value = "droptail", allow_hyphen_values = true, help_heading = "Path")]
     queue: QueueArg,
-    /// What the queue holds: 1bdp (default), 100kB, 83p (packets)
+    /// Queue size: 1bdp, 100kB or 83p (packets) [default: 1bdp]
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Path")]
     buffer: Option<Buffer>,
-    /// Drop what exceeds a rate and a burst: 5mbit:50kB
+    /// Token-bucket policer, rate and burst: 5mbit:50kB
     #[arg(long, value_name = "RATE:BURST", allow_hyphen_values = true, help_heading = "Path")]
     policer: Option<PolicerSpec>,
-    /// Delay each packet by up to so much more
+    /// Extra delay per packet, uniform between 0 and TIME
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
     jitter: Option<TimeDelta>,
-    /// Let packets overtake each other by jitter
+    /// Allow jitter to reorder packets
     #[arg(long, help_heading = "Path")]
     reorder: bool,
-    /// Hold what COMMAND sends for the next of turns of this length
+    /// Release COMMAND's packets only at multiples of TIME (ACK aggregation)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
     aggregation: Option<TimeDelta>,
-    /// Rate of a bottleneck for what COMMAND sends; none by default
+    /// Rate of a bottleneck from COMMAND to the server [default: unlimited]
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, help_heading = "Path")]
     uplink: Option<Rate>,
-    /// Its queue
+    /// Queue discipline of the uplink
     #[arg(long, default_value = "droptail:100p", value_name = "QUEUE", requires = "uplink")]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     uplink_queue: QueueArg,
-    /// What that queue holds: 100p (default), 1bdp, 100kB
+    /// Queue size of the uplink: 100p, 1bdp or 100kB [default: 100p]
     #[arg(long, value_name = "SIZE", requires = "uplink", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
     uplink_buffer: Option<Buffer>,
-    /// Random loss of what COMMAND sends
+    /// Random loss from COMMAND to the server
     #[arg(long, default_value = "0%", value_name = "PERCENT", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
     pub(super) uplink_loss: LossSpec,
-    /// Delay each packet that COMMAND sends by up to so much more
+    /// Extra delay per packet from COMMAND to the server, uniform between 0 and TIME
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Path")]
     pub(super) uplink_jitter: Option<TimeDelta>,
-    /// The paths of a scenario instead, of its first cell: a host on the near side for each
+    /// Use the paths of a scenario's cell; each path gets its own client host
     #[arg(long, value_name = "NAME|FILE", help_heading = "Path")]
     scenario: Option<String>,
-    /// Put a value in a place of the scenario, such as path.loss=2%
+    /// Override a value of the scenario: path.loss=2%
     #[arg(long, value_name = "KEY=VALUE", help_heading = "Path")]
     pub(super) set: Vec<Setting>,
-    /// Cell of the scenario's matrix, from 1 on
+    /// Cell of the scenario's matrix, counted from 1
     #[arg(long, default_value = "1", value_name = "N", value_parser = count)]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     pub(super) cell: u32,
-    /// Seed of everything random
+    /// Seed of all random decisions
     #[arg(long, default_value = "1", value_name = "N", value_parser = seed)]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
     pub(super) seed: u64,
-    /// Hosts on the near side; COMMAND runs on the first
+    /// Number of client hosts; COMMAND runs on the first [default: 1]
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     #[arg(help_heading = "Hosts")]
     pub(super) hosts: Option<u32>,
-    /// The largest packet in bytes
+    /// Largest IP packet, in bytes
     #[arg(long, default_value = "1500", value_name = "BYTES", value_parser = count)]
     #[arg(allow_hyphen_values = true, help_heading = "Hosts")]
     pub(super) mtu: u32,
-    /// Command for the far side, run by sh; COMMAND starts when it listens
+    /// Shell command to run on the server side; COMMAND starts once it listens
     #[arg(long, value_name = "COMMAND", help_heading = "Hosts")]
     pub(super) server: Option<String>,
-    /// Keep the path until Ctrl-C and print names and addresses, instead of running COMMAND
+    /// Keep the path up until Ctrl-C and print namespaces and addresses, instead of running COMMAND
     #[arg(long, value_name = "SCENARIO", num_args = 0..=1, default_missing_value = "")]
     #[arg(conflicts_with_all = ["command", "scenario"], help_heading = "Hosts")]
     up: Option<String>,
-    /// Remove what emulations left that were killed
+    /// Remove what killed emulations left behind
     #[arg(long, exclusive = true, help_heading = "Hosts")]
     pub(super) cleanup: bool,
-    /// Wait for the last moments without letting go of the processor: less late, at the cost of a core
+    /// Busy-wait before each deadline: lower jitter, one core at 100 %
     #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "200us")]
     #[arg(require_equals = true, help_heading = "Hosts")]
     pub(super) busy_wait: Option<TimeDelta>,
-    /// What is printed when it is over: a summary on stderr, or the figures as JSON on stdout
+    /// Report at the end: a summary on stderr, or JSON on stdout
     #[arg(long, default_value = "human", help_heading = "Output")]
     pub(super) format: EmuFormat,
-    /// Directory for summary.json
+    /// Write summary.json to DIR
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
-    /// Print no notes and no summary
+    /// Suppress notes and the summary
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
-    /// When to use colours; auto also honours NO_COLOR
+    /// When to use colour; auto honours NO_COLOR
     #[arg(long, default_value = "auto", value_name = "WHEN", help_heading = "Output")]
     pub(super) color: Color,
-    /// What runs on the near side
+    /// Command to run on the client side
     #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["up", "cleanup"])]
     pub(super) command: Vec<OsString>,
 }
 
-/// What a scenario says itself.
+/// Arguments that a scenario replaces.
 const PATH_ARGUMENTS: [&str; 12] = [
     "rate",
     "rtt",
@@ -188,12 +187,12 @@ impl FromStr for QueueArg {
 }
 
 impl EmuArgs {
-    /// Checks that the path is described in one way.
+    /// Checks that the path is described either by arguments or by a scenario.
     pub(super) fn check(&self, matches: &ArgMatches) -> Result<(), Failure> {
         let (others, reason): (&[&str], _) = if self.scenario().is_some() {
-            (&PATH_ARGUMENTS, "is not for paths of a scenario: change those with '--set'")
+            (&PATH_ARGUMENTS, "cannot be combined with a scenario: use '--set' instead")
         } else {
-            (&["set", "cell"], "is for scenarios: name one with '--scenario' or '--up'")
+            (&["set", "cell"], "needs a scenario: add '--scenario' or '--up'")
         };
         let is_given = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
         match others.iter().find(is_given) {
@@ -202,7 +201,7 @@ impl EmuArgs {
         }
     }
 
-    /// Whether to keep the path until a signal comes.
+    /// Whether to keep the path up until a signal arrives.
     pub(super) fn is_up(&self) -> bool {
         self.up.is_some()
     }
@@ -240,8 +239,7 @@ impl EmuArgs {
 
     fn uplink(&self, rate: Rate) -> LinkSpec {
         let buffer = self.uplink_buffer.or(self.uplink_queue.buffer);
-        // A scenario means acknowledgements by packets on the way back. Here they are what
-        // everybody else means by them.
+        // In a scenario, packets of an uplink's buffer are acknowledgements. Here they are packets of MTU size.
         let bytes = |packets: u64| {
             Buffer::Bytes(uncork_units::ByteCount::new(packets.saturating_mul(self.mtu.into())))
         };

@@ -49,7 +49,7 @@ pub(crate) fn scenario(
     let path = Path::new(given);
     let (parsed, files) = if path.extension().is_some_and(|ending| ending == ENDING) {
         let text = fs::read_to_string(path)
-            .map_err(|error| Failure::value(argument, given, unreadable(&error)))?;
+            .map_err(|error| Failure::unreadable(argument, path, &error))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let files = Beside::of(path);
         (Scenario::parse(&name, &text, set, &files), files.read.into_inner())
@@ -78,10 +78,10 @@ pub(super) fn wrong(error: &ScenarioError, given: &str, color: Color) -> Failure
 }
 
 /// Why a file cannot be read.
-pub(crate) fn unreadable(error: &io::Error) -> String {
+fn unreadable(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::InvalidData => "not UTF-8 text".to_owned(),
         _ => error.to_string(),
     }
 }

@@ -24,10 +24,10 @@ Examples:
   uncork play audio https://127.0.0.1:8443/a.ogg --insecure --bitrate 320kbit --for 1min --format json";
 
 const EXIT_STATUS: &str = "\
-Exit status: 0 all has arrived, 1 something has not, 2 wrong usage, 3 the environment cannot do it, 5 a bug, \
+Exit status: 0 everything arrived, 1 something did not, 2 wrong usage, 3 not possible on this machine, 5 a bug, \
 130 interrupted.";
 
-/// Download or listen over HTTP, and say how it was (docs/play.md)
+/// Measure HTTP downloads and music playback as a client sees them (docs/play.md)
 #[derive(Args, Debug)]
 pub(crate) struct PlayArgs {
     #[command(subcommand)]
@@ -36,42 +36,42 @@ pub(crate) struct PlayArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PlayCommand {
-    /// Download files, and measure how long each step takes
+    /// Download files and measure each step
     #[command(before_help = GET_EXAMPLES, after_help = EXIT_STATUS)]
     Get(Box<GetArgs>),
-    /// Listen to songs, as many listeners at once, and tell latency and stutters
+    /// Play songs as many listeners and measure playback latency and stutters
     #[command(before_help = AUDIO_EXAMPLES, after_help = EXIT_STATUS)]
     Audio(Box<AudioArgs>),
 }
 
 #[derive(Args, Debug)]
 pub(super) struct GetArgs {
-    /// What to download
+    /// URLs to download
     #[arg(value_name = "URL", required = true, value_parser = target)]
     pub(super) url: Vec<Target>,
     #[command(flatten)]
     pub(super) transport: TransportArgs,
-    /// Which connections downloads use
+    /// How downloads share connections
     #[arg(long, default_value = "each", value_name = "WHICH", help_heading = "Transport")]
     pub(super) connections: Which,
-    /// Only these bytes of each file: 0-511999, or 512000- for all from there on
+    /// Request only this byte range: 0-511999, or 512000- for the rest
     #[arg(long, value_name = "A-B", help_heading = "Downloads")]
     pub(super) range: Option<ByteRange>,
-    /// Downloads at a time
+    /// Number of simultaneous downloads
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     #[arg(help_heading = "Downloads")]
     pub(super) parallel: u32,
-    /// Fetch all URLs so often
+    /// Repeat the list of URLs N times
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     #[arg(help_heading = "Downloads")]
     pub(super) repeat: u32,
-    /// From the beginning of a download to that of the next, at least
+    /// Least time between the starts of two downloads
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Downloads")]
     pub(super) gap: TimeDelta,
-    /// Keep what arrives in FILE, if all of it does; else it is thrown away
+    /// Save the download to FILE once it is complete [default: discard]
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(super) output: Option<PathBuf>,
-    /// Tell the SHA-256 of each
+    /// Report the SHA-256 of each download
     #[arg(long, help_heading = "Output")]
     pub(super) sha256: bool,
     #[command(flatten)]
@@ -80,86 +80,86 @@ pub(super) struct GetArgs {
 
 #[derive(Args, Debug)]
 pub(super) struct AudioArgs {
-    /// The songs, one after the other
+    /// Songs to play, in this order
     #[arg(value_name = "URL", required = true, value_parser = target)]
     pub(super) url: Vec<Target>,
     #[command(flatten)]
     pub(super) transport: TransportArgs,
-    /// How the player tells the server of itself (CTA-5004)
+    /// How to send player metrics (CMCD, CTA-5004)
     #[arg(long, default_value = "headers", value_name = "HOW", help_heading = "Transport")]
     pub(super) cmcd: Cmcd,
-    /// Tell the server that this rate is enough (rtp of CMCD)
+    /// Tell the server that this throughput is enough (CMCD rtp)
     #[arg(long, value_name = "RATE", help_heading = "Transport")]
     pub(super) enough: Option<Rate>,
-    /// What the songs are encoded with
+    /// Bitrate of the songs
     #[arg(long, value_name = "RATE", default_value = "160kbit", help_heading = "Player")]
     pub(super) bitrate: Rate,
-    /// How much of each song is played; by default all that its file has
+    /// Play only this much of each song [default: all]
     #[arg(long, value_name = "TIME", help_heading = "Player")]
     pub(super) duration: Option<TimeDelta>,
-    /// Bytes of a range request
+    /// Size of a range request
     #[arg(long, value_name = "SIZE", default_value = "512kB", help_heading = "Player")]
     pub(super) chunk: ByteCount,
-    /// Music that must be buffered before the first sound
+    /// Buffered music needed to start playing
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Player")]
     pub(super) start_threshold: TimeDelta,
-    /// Music that must be buffered before it goes on after a stutter
+    /// Buffered music needed to resume after a stutter
     #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "Player")]
     pub(super) resume_threshold: TimeDelta,
-    /// The next chunk is asked for when no more than this is buffered
+    /// Request the next chunk once the buffer falls to this
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Player")]
     pub(super) low_water: TimeDelta,
-    /// How many listen, each with a connection of its own
+    /// Number of listeners, each with its own connection
     #[arg(long, value_name = "N", default_value = "1", value_parser = count)]
     #[arg(help_heading = "Audience")]
     pub(super) listeners: u32,
-    /// Each listener clicks at a time of its own, drawn from this span
+    /// Spread the listeners' starts over this time, at random
     #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Audience")]
     pub(super) spread: TimeDelta,
-    /// Seed of these times; equal seeds draw the same
+    /// Seed of the random starts
     #[arg(long, value_name = "N", default_value = "1", value_parser = seed)]
     #[arg(help_heading = "Audience")]
     pub(super) seed: u64,
-    /// Listen no longer than this
+    /// Stop after this time
     #[arg(long = "for", value_name = "TIME", help_heading = "Audience")]
     pub(super) limit: Option<TimeDelta>,
     #[command(flatten)]
     pub(super) shown: ShownArgs,
 }
 
-/// How servers are talked to.
+/// How to reach servers.
 #[derive(Args, Debug)]
 pub(super) struct TransportArgs {
-    /// Version of HTTP; by default what the server prefers, and 1.1 without TLS
+    /// HTTP version [default: the server's preference; 1.1 without TLS]
     #[arg(long, value_name = "VERSION", help_heading = "Transport")]
     http: Option<Http>,
-    /// Connect to this address instead of the URL's; repeated, to the first that answers
+    /// Connect to this address instead of the URL's; repeat for several, the first to answer is used
     #[arg(long, value_name = "ADDR:PORT", help_heading = "Transport")]
     connect: Vec<SocketAddr>,
-    /// Trust the certificates in FILE (PEM), instead of this machine's authorities
+    /// Trust the certificates in FILE (PEM) instead of the system's
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     ca: Option<PathBuf>,
-    /// Believe whoever answers
+    /// Do not verify the server's certificate
     #[arg(long, conflicts_with = "ca", help_heading = "Transport")]
     insecure: bool,
-    /// Give up when nothing comes for so long
+    /// Give up after this time without data
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Transport")]
     timeout: TimeDelta,
 }
 
-/// What is told, and where.
+/// Output and records.
 #[derive(Args, Debug)]
 pub(super) struct ShownArgs {
-    /// Append flow records to FILE, a line of JSON for each
+    /// Append flow records to FILE, as JSON Lines
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) records: Option<PathBuf>,
-    /// What is printed
+    /// Output format
     #[arg(long, default_value = "human", help_heading = "Output")]
     pub(super) format: Format,
-    /// Print no progress and no notes
+    /// Suppress progress and notes
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
-    /// When to use colours; auto also honours NO_COLOR
+    /// When to use colour; auto honours NO_COLOR
     #[arg(long, default_value = "auto", value_name = "WHEN", help_heading = "Output")]
     pub(super) color: Color,
 }
@@ -176,9 +176,9 @@ enum Http {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Cmcd {
-    /// In headers
+    /// As request headers
     Headers,
-    /// In the query of the URL
+    /// As a query parameter
     Query,
     /// Not at all
     Off,
@@ -186,11 +186,11 @@ pub(super) enum Cmcd {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Which {
-    /// Each its own
+    /// A new connection for each
     Each,
-    /// As many as --parallel says, which are kept
+    /// As many as --parallel, kept open
     Kept,
-    /// One for all at the same time
+    /// One connection for all, at the same time
     One,
 }
 
@@ -230,7 +230,7 @@ impl Which {
     }
 }
 
-/// What is wrong is told without the value, which is told with the argument.
+/// The problem without the value: clap's message has that.
 fn target(text: &str) -> Result<Target, String> {
     text.parse().map_err(|error| match error {
         ClientError::Url { problem, .. } => problem,

@@ -1,14 +1,14 @@
 //! `uncork play audio`: listeners, and what they experience.
 
 use uncork_apps::{AudioSpec, Transfer};
-use uncork_play::{ClientError, ListenSpec, ListenerReport};
+use uncork_play::{ListenSpec, ListenerReport};
 use uncork_report::play::{
     AudienceFigures, ListenDocument, ListenerFigures, listen_csv, listen_table,
 };
 use uncork_units::TimeDelta;
 
 use super::args::AudioArgs;
-use super::measure::measure;
+use super::measure::{explained, measure};
 use crate::args::{Format, command_line, shown};
 use crate::failure::Failure;
 use crate::{color, stdout};
@@ -104,6 +104,6 @@ fn figures(heard: &ListenerReport) -> ListenerFigures {
         songs_finished: audio.map_or(0, |audio| audio.finished as u64),
         bytes: report.transfers.iter().map(|transfer| transfer.received).sum(),
         bandwidth_bps: (waited > 0.0).then(|| bytes * 8.0 / waited),
-        problem: problem.as_ref().map(ClientError::to_string),
+        problem: problem.as_ref().map(explained),
     }
 }

@@ -1,11 +1,11 @@
 //! `uncork play get`: downloads, measured.
 
-use uncork_play::{ClientError, Connections, Fetched, GetSpec, Version};
+use uncork_play::{Connections, Fetched, GetSpec, Version};
 use uncork_report::play::{GetDocument, TransferFigures, get_csv, get_table};
 use uncork_units::TimeDelta;
 
 use super::args::GetArgs;
-use super::measure::measure;
+use super::measure::{explained, measure};
 use crate::args::{Format, command_line, shown};
 use crate::failure::Failure;
 use crate::{color, stdout};
@@ -107,6 +107,6 @@ fn figures(fetched: &Fetched) -> TransferFigures {
         time_s: fetched.took.as_secs_f64(),
         goodput_bps: fetched.goodput_bps(),
         sha256: fetched.sha256.clone(),
-        problem: fetched.problem.as_ref().map(ClientError::to_string),
+        problem: fetched.problem.as_ref().map(explained),
     }
 }

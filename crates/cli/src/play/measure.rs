@@ -1,4 +1,4 @@
-//! What downloads and listeners have in common: signals, progress, records.
+//! Shared by downloads and listeners: signals, progress, records, errors.
 
 use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
@@ -14,9 +14,9 @@ use super::watch::watch;
 use crate::failure::Failure;
 use crate::lab::flag_on_signal;
 
-/// Does `work` until it is done or a signal says stop, and shows how many of `total` things called `what`
-/// are. The `records` of each are appended to the file that is wanted, which is there before anything
-/// begins. Gives what came of it, and whether a signal came.
+/// Runs `work` until it is done or a signal arrives, and shows the progress: how many of `total` items, called
+/// `what`, are done. Appends the `records` of each item to the records file, which is opened before `work`
+/// starts. Returns the items and whether a signal arrived.
 pub(super) fn measure<T, R: IntoIterator<Item = FlowRecord>>(
     shown: &ShownArgs,
     (total, what): (usize, &str),
@@ -35,8 +35,27 @@ pub(super) fn measure<T, R: IntoIterator<Item = FlowRecord>>(
 }
 
 fn refused(error: &ClientError) -> Failure {
-    let message = error.to_string();
-    if error.is_usage() { Failure::Usage(message) } else { Failure::Environment(message) }
+    let message = explained(error);
+    match error {
+        _ if error.is_usage() => Failure::Usage(message),
+        ClientError::File(..) | ClientError::System(_) => Failure::Environment(message),
+        // The server's or the network's fault, as when a download fails.
+        _ => Failure::Missed(message),
+    }
+}
+
+/// The error, with the flag that solves it.
+pub(super) fn explained(error: &ClientError) -> String {
+    let text = error.to_string();
+    let is_about = |words: &str| text.contains(words);
+    let remedy = if is_about("invalid peer certificate") {
+        "; add --ca FILE to trust its issuer, or --insecure to skip the check"
+    } else if is_about("http2 error") && is_about("frame with invalid size") {
+        "; does the server speak HTTP/2 without TLS? Add --http 1.1"
+    } else {
+        ""
+    };
+    format!("{text}{remedy}")
 }
 
 fn open(path: &Path) -> Result<impl Write + use<>, Failure> {

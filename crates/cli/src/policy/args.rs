@@ -21,12 +21,12 @@ Examples:
   uncork policy explain policy.toml --host audio-fa-bbr.example.com --format json";
 
 const EXPLAIN_AFTER: &str = "\
-What is not given is not known yet, as when a connection was just accepted. A request is known as a whole: with one of \
---host, --path, --header, --cookie and --size the others are absent.
+What you leave out counts as unknown, as for a connection that was just accepted. If you give any of --host, --path, \
+--header, --cookie or --size, the request counts as known and the others as absent.
 
-Exit status: 0 done, 2 wrong usage or a policy that is none.";
+Exit status: 0 done, 2 wrong usage or an invalid policy, 3 a file cannot be read, 5 a bug.";
 
-/// Which controller for which connection: files that say so (docs/policy.md)
+/// Check and explain policies, which choose a controller for each connection (docs/policy.md)
 #[derive(Args, Debug)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -35,20 +35,20 @@ pub(crate) struct PolicyArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PolicyCommand {
-    /// Read a policy and say what is wrong with it
+    /// Check a policy for errors
     #[command(before_help = CHECK_EXAMPLES)]
     Check(FileArgs),
-    /// Say which rule decides for a connection, and why not the others
+    /// Explain which rule decides for a connection, and why the others do not
     #[command(before_help = EXPLAIN_EXAMPLES, after_help = EXPLAIN_AFTER)]
     Explain(Box<ExplainArgs>),
 }
 
 #[derive(Args, Debug)]
 pub(super) struct FileArgs {
-    /// The policy
+    /// Policy file
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
-    /// When to use colours; auto also honours NO_COLOR
+    /// When to use colour; auto honours NO_COLOR
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     pub(super) color: Color,
 }
@@ -57,10 +57,10 @@ pub(super) struct FileArgs {
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     pub(super) file: FileArgs,
-    /// How to tell it
+    /// Output format
     #[arg(long, default_value = "human")]
     pub(super) format: Format,
-    /// Name of the listener that accepts the connection
+    /// Listener that accepts the connection
     #[arg(long, value_name = "NAME", help_heading = "Connection")]
     pub(super) listener: Option<String>,
     /// Address of the client
@@ -72,25 +72,25 @@ pub(super) struct ExplainArgs {
     /// Country of the client: PE
     #[arg(long, help_heading = "Connection")]
     pub(super) country: Option<Country>,
-    /// Database in MaxMind's format that tells where --ip is; several are asked in turn
+    /// MaxMind database to look up --ip in; repeat for several, the first match counts
     #[arg(long, value_name = "FILE.mmdb", requires = "ip", help_heading = "Connection")]
     pub(super) geo: Vec<PathBuf>,
-    /// When the connection is accepted: 2026-12-01T18:00:00Z
+    /// Time at which the connection is accepted: 2026-12-01T18:00:00Z
     #[arg(long, value_name = "TIME", help_heading = "Connection")]
     pub(super) at: Option<UnixTime>,
-    /// The server's name in the TLS handshake
+    /// Server name (SNI) of the TLS handshake
     #[arg(long, value_name = "NAME", help_heading = "Connection")]
     pub(super) sni: Option<String>,
-    /// The host that is asked
+    /// Host of the request
     #[arg(long, help_heading = "Request")]
     pub(super) host: Option<String>,
-    /// The path that is asked for, with what follows a question mark
+    /// Path and query of the request: '/audio/1.ogg?bbr=1'
     #[arg(long, help_heading = "Request")]
     pub(super) path: Option<String>,
-    /// A header field
+    /// Header field of the request; repeat for several
     #[arg(long, value_name = "NAME: VALUE", value_parser = header, help_heading = "Request")]
     pub(super) header: Vec<(String, String)>,
-    /// A cookie
+    /// Cookie of the request; repeat for several
     #[arg(long, value_name = "NAME=VALUE", value_parser = cookie, help_heading = "Request")]
     pub(super) cookie: Vec<String>,
     /// Size of the object: 3MB
@@ -100,9 +100,9 @@ pub(super) struct ExplainArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
-    /// In words
+    /// Text
     Human,
-    /// For programs
+    /// JSON
     Json,
 }
 
@@ -115,11 +115,12 @@ impl ExplainArgs {
 
 fn system(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("AS").unwrap_or(text).parse();
-    number.map_err(|_| "write AS and a number, such as AS64500".to_owned())
+    number.map_err(|_| "AS number expected: write AS64500".to_owned())
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write it as 'x-client: ios/1'")?;
+    let (name, value) =
+        text.split_once(':').ok_or("name and value expected: write 'x-client: ios/1'")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 

@@ -9,7 +9,6 @@ use uncork_policy::{Fact, Facts, Headers, Origin, Origins, Policy};
 
 use crate::color;
 use crate::failure::Failure;
-use crate::lab::source::unreadable;
 use crate::stdout;
 pub(crate) use args::PolicyArgs;
 use args::{ExplainArgs, FileArgs, Format, PolicyCommand};
@@ -24,7 +23,7 @@ pub(crate) fn policy(args: &PolicyArgs) -> Result<(), Failure> {
 fn read(args: &FileArgs) -> Result<Policy, Failure> {
     let given = args.file.display().to_string();
     let text = fs::read_to_string(&args.file)
-        .map_err(|error| Failure::value("<FILE>", &given, unreadable(&error)))?;
+        .map_err(|error| Failure::unreadable("<FILE>", &args.file, &error))?;
     Policy::parse(&given, &text)
         .map_err(|error| Failure::Shown(error.render(&given, color::on_stderr(args.color))))
 }
@@ -55,9 +54,10 @@ fn explain(args: &ExplainArgs) -> Result<(), Failure> {
 fn origin(args: &ExplainArgs) -> Result<Origin, Failure> {
     let mut origins = Origins::new();
     for file in &args.geo {
-        let wrong = |reason: String| Failure::value("--geo <FILE.mmdb>", file.display(), reason);
-        let bytes = fs::read(file).map_err(|error| wrong(unreadable(&error)))?;
-        origins.add(bytes).map_err(|error| wrong(error.to_string()))?;
+        let argument = "--geo <FILE.mmdb>";
+        let bytes = fs::read(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
+        let added = origins.add(bytes);
+        added.map_err(|error| Failure::value(argument, file.display(), error))?;
     }
     let found = args.ip.map(|address| origins.of(address)).unwrap_or_default();
     Ok(Origin { asn: args.asn.or(found.asn), country: args.country.or(found.country) })

@@ -17,95 +17,98 @@ Examples:
   uncork serve --root public --tls-cert chain.pem --tls-key key.pem --listen '[::]:443' --listen '[::]:8443=cubic'";
 
 pub(super) const AFTER: &str = "\
-HTTP/1.1 and HTTP/2 over the kernel's TCP and, with TLS, HTTP/3 over QUIC at the same addresses. SIGTERM and Ctrl-C let responses come to their end for --grace; \
-a second one ends at once. SIGHUP reads policy, databases and certificate again; so does a change of them. Files that begin with a dot, and links that lead out of the root, are not there.
+Serves HTTP/1.1 and HTTP/2 over the kernel's TCP and, with TLS, HTTP/3 over QUIC on the same addresses. \
+SIGTERM and Ctrl-C stop new requests and give responses under way --grace to finish; a second one ends at \
+once. SIGHUP reloads policy, databases and certificate; so does a change of their files. Files that begin \
+with a dot, and links that lead out of the root, answer 404.
 
-Exit status: 0 stopped by a signal, or all is well (--check); 2 wrong usage; 3 the environment cannot do it \
-(such as a congestion control that the kernel lacks, or an address that is taken); 5 a bug.";
+Exit status: 0 stopped by a signal, or --check found no problem; 2 wrong usage; 3 not possible on this machine \
+(such as a congestion control that the kernel lacks, or an address in use); 5 a bug.";
 
-/// What is served, where and to whom.
+/// Files, listeners, limits and telemetry of the server.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct ServeArgs {
-    /// The directory to serve
+    /// Directory to serve
     #[arg(long, value_name = "DIR", help_heading = "Files")]
     pub(super) root: PathBuf,
-    /// Answer for a directory with its index.html
+    /// Serve index.html for a directory
     #[arg(long, help_heading = "Files")]
     pub(super) index: bool,
-    /// Send FILE.br, FILE.zst or FILE.gz in place of FILE to who takes it, unless it is older
+    /// Serve FILE.br, FILE.zst or FILE.gz instead of FILE if the client accepts it and it is not older
     #[arg(long, help_heading = "Files")]
     pub(super) precompressed: bool,
-    /// Let pages of this origin read what is served; * without a value
+    /// Access-Control-Allow-Origin of all responses; * if no value is given
     #[arg(long, value_name = "ORIGIN", num_args = 0..=1, default_missing_value = "*")]
     #[arg(help_heading = "Files")]
     pub(super) cors: Option<String>,
-    /// Cache-Control of all files, such as 'public, max-age=3600'
+    /// Cache-Control of all responses: 'public, max-age=3600'
     #[arg(long, value_name = "VALUE", help_heading = "Files")]
     pub(super) cache_control: Option<String>,
-    /// Where to listen; policies know the listener by NAME, or by ADDR:PORT as it is written here; a congestion
-    /// control of its own goes behind =; may be repeated
+    /// Address to listen on; repeat for several. NAME is the listener's name in policies, by default
+    /// ADDR:PORT; CC is its congestion control
     #[arg(long, value_name = "[NAME@]ADDR:PORT[=CC]", default_value = "127.0.0.1:8080")]
     #[arg(help_heading = "Transport")]
     pub(super) listen: Vec<Listen>,
-    /// Congestion control of the other listeners, by the kernel's name: bbr, cubic; else the kernel chooses
+    /// Congestion control over TCP of listeners without =CC, by the kernel's name: bbr, cubic, reno
+    /// [default: the kernel's]
     #[arg(long, value_name = "NAME", help_heading = "Transport")]
     pub(super) cc: Option<String>,
-    /// Congestion control of connections over QUIC: cubic (as without it), bbr3, bbr1, reno
+    /// Congestion control over QUIC: cubic, bbr3, bbr2, bbr1, reno [default: cubic]
     #[arg(long, value_name = "SPEC", help_heading = "Transport")]
     pub(super) quic_cc: Option<CcSpec>,
-    /// No HTTP/3: do not listen over UDP
+    /// Disable HTTP/3: do not listen on UDP
     #[arg(long, help_heading = "Transport")]
     pub(super) no_http3: bool,
-    /// The policy that chooses the congestion control of each connection (docs/policy.md)
+    /// Policy that chooses the congestion control of each connection (docs/policy.md)
     #[arg(long, value_name = "FILE", help_heading = "Transport")]
     pub(super) policy: Option<PathBuf>,
-    /// Database in MaxMind's format that tells where clients are; several are asked in turn
+    /// MaxMind database with the clients' networks or countries; repeat for several, the first match counts
     #[arg(long, value_name = "FILE.mmdb", help_heading = "Transport")]
     pub(super) geo: Vec<PathBuf>,
-    /// The certificate and those between it and an authority, in PEM
+    /// Certificate chain, PEM
     #[arg(long, value_name = "FILE", requires = "tls_key", help_heading = "Transport")]
     pub(super) tls_cert: Option<PathBuf>,
-    /// Its private key, in PEM
+    /// Private key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Transport")]
     pub(super) tls_key: Option<PathBuf>,
-    /// Make a certificate at the start, which nobody trusts
+    /// Generate a self-signed certificate, for tests
     #[arg(long, conflicts_with = "tls_cert", help_heading = "Transport")]
     pub(super) self_signed: bool,
-    /// HTTP without TLS beyond this machine, too
+    /// Allow HTTP without TLS on addresses that other machines can reach
     #[arg(long, conflicts_with_all = ["tls_cert", "self_signed"], help_heading = "Transport")]
     pub(super) plain: bool,
-    /// Connections of each listener at a time; others wait
+    /// Most open connections per listener; further ones wait
     #[arg(long, value_name = "N", default_value = "10000", value_parser = count)]
     #[arg(help_heading = "Limits")]
     pub(super) connections: u32,
-    /// How long responses may take to come to their end after SIGTERM
+    /// Time for responses under way to finish after SIGTERM
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     pub(super) grace: TimeDelta,
-    /// Append a line of JSON for each response and each connection to FILE; or write files of Parquet to DIR/
-    #[arg(long, value_name = "FILE|DIR/", help_heading = "Evidence")]
+    /// Record each response and connection: append JSON Lines to FILE, or write Parquet files to DIR/
+    #[arg(long, value_name = "FILE|DIR/", help_heading = "Telemetry")]
     pub(super) records: Option<PathBuf>,
-    /// How often DIR/ gets files, if there is something to be written
+    /// Write Parquet files at least this often, if there are records
     #[arg(long, value_name = "TIME", default_value = "5min", requires = "records")]
-    #[arg(help_heading = "Evidence")]
+    #[arg(help_heading = "Telemetry")]
     pub(super) records_every: TimeDelta,
-    /// Records after which DIR/ gets a file, however soon: they wait in memory
+    /// Most records per Parquet file; they are kept in memory until it is written
     #[arg(long, value_name = "N", default_value = "50000", value_parser = count)]
-    #[arg(requires = "records", help_heading = "Evidence")]
+    #[arg(requires = "records", help_heading = "Telemetry")]
     pub(super) records_rows: u32,
-    /// Write a file of qlog into DIR for each connection over HTTP/3, a thousand at most
-    #[arg(long, value_name = "DIR", help_heading = "Evidence")]
+    /// Write a qlog file to DIR for each HTTP/3 connection, for the first 1000
+    #[arg(long, value_name = "DIR", help_heading = "Telemetry")]
     pub(super) qlog: Option<PathBuf>,
-    /// Where /healthz, /metrics, /status.json and a page of them are, for operators of this machine
-    #[arg(long, value_name = "ADDR:PORT|unix:PATH", help_heading = "Evidence")]
+    /// Admin endpoint for operators of this machine: /healthz, /metrics, /status.json and a status page
+    #[arg(long, value_name = "ADDR:PORT|unix:PATH", help_heading = "Telemetry")]
     pub(super) admin: Option<String>,
-    /// Let --admin be reachable by others, too
-    #[arg(long, requires = "admin", help_heading = "Evidence")]
+    /// Allow --admin on addresses that other machines can reach
+    #[arg(long, requires = "admin", help_heading = "Telemetry")]
     pub(super) admin_anywhere: bool,
-    /// Find out whether it can be served, and end
+    /// Check arguments and files, then exit
     #[arg(long, help_heading = "Output")]
     pub(super) check: bool,
-    /// Print no notes
+    /// Suppress notes
     #[arg(short, long, help_heading = "Output")]
     pub(super) quiet: bool,
 }
@@ -127,18 +130,16 @@ impl std::str::FromStr for Listen {
             None => (text, None),
         };
         if cc.is_some_and(str::is_empty) {
-            return Err("a congestion control is expected behind '=': write 127.0.0.1:8080=bbr");
+            return Err("congestion control missing after '=': write 127.0.0.1:8080=bbr");
         }
         let (name, address) = place.split_once('@').unwrap_or((place, place));
         let usual = |c: char| c.is_ascii_graphic();
         if name.is_empty() || !name.chars().all(usual) {
-            return Err(
-                "a name without spaces is expected before '@': write internal@127.0.0.1:8080",
-            );
+            return Err("name without spaces expected before '@': write internal@127.0.0.1:8080");
         }
         let address = address.parse();
         let address = address
-            .map_err(|_| "an address and a port are expected: write 127.0.0.1:8080 or [::]:8080")?;
+            .map_err(|_| "IP address and port expected: write 127.0.0.1:8080 or [::]:8080")?;
         Ok(Self { name: name.to_owned(), address, cc: cc.map(str::to_owned) })
     }
 }

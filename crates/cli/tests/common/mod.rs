@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+pub use uncork_testkit::Scratch;
+use uncork_testkit::{Capability, not_run};
 
 /// What a finished command left.
 pub struct Finished {
@@ -25,10 +27,13 @@ pub fn command(line: &str) -> Command {
     command
 }
 
-/// To standard error itself, which the test harness does not capture: nobody should believe that
-/// something was tested that was not.
-pub fn not_run(why: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT RUN: {why} ***\n");
+/// Whether paths can be emulated here; if not, says so or fails.
+pub fn can_emulate() -> bool {
+    let probe = uncork("emu -q -- true");
+    if probe.status == 3 {
+        not_run(Capability::Netns, &probe.stderr);
+    }
+    probe.status != 3
 }
 
 /// `uncork lab` with `arguments`, in the directory of `scratch`.
@@ -61,35 +66,4 @@ pub fn stdout(line: &str) -> String {
     let Finished { status, stdout, stderr } = uncork(line);
     assert_eq!((status, stderr.as_str()), (0, ""), "{line}");
     stdout
-}
-
-/// A directory of the test's own, gone at its end.
-pub struct Scratch(PathBuf);
-
-impl Scratch {
-    pub fn new(name: &str) -> Self {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    /// The names of all entries, hidden ones too.
-    pub fn entries(&self, below: &str) -> Vec<String> {
-        let entries = fs::read_dir(self.0.join(below)).unwrap();
-        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
