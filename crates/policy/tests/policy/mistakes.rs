@@ -34,7 +34,7 @@ const CASES: &[Case] = &[
     case("{ min = \"1MB\"", "{ min = 1000000", "a number of bytes needs a unit", "1000000", "write 1000000MB"),
     case("\"50mbit\"", "50", "a rate needs a unit", "50", "write 50mbit"),
     case("\"50mbit\"", "\"50Mb\"", "the unit has two meanings", "\"50Mb\"", "write 50mbit or 50MB/s"),
-    case("\"50mbit\"", "\"0mbit\"", "may send nothing", "\"0mbit\"", "leave the cap out"),
+    case("\"50mbit\"", "\"0mbit\"", "a pacing cap of 0", "\"0mbit\"", "leave the cap out"),
     case("\"32p\"", "32", "a number of packets or of bytes", "32", "write 10p or 32KiB"),
     case("\"32p\"", "\"0p\"", "no connection begins with such a window", "\"0p\"", "write 1p to 1000p"),
     case("share = \"50%\"", "share = 50", "a probability needs a unit", "50", "write 50%"),
