@@ -54,8 +54,8 @@ const CASES: &[Case] = &[
     case("query = { bbr = \"1\" }", "query = {}", "`query` names none", "query", "write query = { NAME = \"VALUE\" }"),
     case("query = { bbr = \"1\" }", "query = { bbr = 1 }", "a number where a string belongs", "1", ""),
     // What cannot be so.
-    case(NETS, "\"10.0.0.1/8\"", "the address has bits behind those that count", "\"10.0.0.1/8\"", "write 10.0.0.0/8"),
-    case(NETS, "\"10.0.0.0/33\"", "bad prefix length", "\"10.0.0.0/33\"", "write 203.0.113.0/24"),
+    case(NETS, "\"10.0.0.1/8\"", "host bits are set", "\"10.0.0.1/8\"", "write 10.0.0.0/8"),
+    case(NETS, "\"10.0.0.0/33\"", "bad prefix length", "\"10.0.0.0/33\"", "a number from 0 to 32"),
     case(NETS, "\"10.0.0/8\"", "not a network", "\"10.0.0/8\"", "write 203.0.113.0/24"),
     case("\"CL\"", "\"Chile\"", "a country code has two capital letters", "\"Chile\"", "write PE for Peru"),
     case("\"CL\"", "\"cl\"", "a country code has two capital letters", "\"cl\"", "write PE"),
