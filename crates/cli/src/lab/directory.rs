@@ -195,7 +195,11 @@ impl Archive {
     fn append(&mut self, entry: &[u8]) -> io::Result<()> {
         self.file.set_len(self.end)?;
         self.file.seek(SeekFrom::Start(self.end))?;
-        self.file.write_all(entry)?;
+        if let Err(error) = self.file.write_all(entry) {
+            // A part of an entry would be noted as damage later.
+            let _ = self.file.set_len(self.end);
+            return Err(error);
+        }
         self.end += entry.len() as u64;
         Ok(())
     }

@@ -36,10 +36,10 @@ impl ArchiveIndex {
         let (mut position, mut line) = (0, Vec::new());
         while position < length {
             line.clear();
-            let start = position;
+            let before = position;
             position += archive.read_until(b'\n', &mut line)? as u64;
-            let header = Header::parse(&line).filter(|_| line.ends_with(b"\n"));
-            let Some(header) = header else { continue };
+            let Some((offset, header)) = header_in(&line) else { continue };
+            let start = before + offset as u64;
             let end = position.saturating_add(header.bytes).saturating_add(1);
             if end > length || !ends_line(archive, position, end)? {
                 archive.seek(SeekFrom::Start(position))?;
@@ -68,6 +68,14 @@ impl ArchiveIndex {
     pub fn entry(&self, item: Item) -> Option<Range<u64>> {
         self.entries.get(&item).cloned()
     }
+}
+
+/// The header in `line` and where it begins: after something that lost its end, if not at once.
+fn header_in(line: &[u8]) -> Option<(usize, Header)> {
+    const BEGIN: &[u8] = br#"{"schema":"#;
+    let whole = line.strip_suffix(b"\n")?;
+    let offset = whole.windows(BEGIN.len()).rposition(|bytes| bytes == BEGIN)?;
+    Some((offset, Header::parse(&whole[offset..])?))
 }
 
 /// Whether the byte before `end` ends a line; the archive stands at `end` then.

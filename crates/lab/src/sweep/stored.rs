@@ -104,12 +104,14 @@ impl FinishedRun {
         names: &mut StateNames,
     ) -> Result<Self, DamagedRun> {
         let mut lines = entry.splitn(2, |byte| *byte == b'\n');
-        let header = lines.next().and_then(Header::parse).ok_or(DamagedRun::Content)?;
+        let header = lines.next().and_then(Header::parse).filter(|header| header.item() == item);
+        let header = header.ok_or(DamagedRun::Content)?;
         if header.fingerprint != fingerprint {
             return Err(DamagedRun::Foreign);
         }
         let body = lines.next().and_then(|rest| rest.strip_suffix(b"\n"));
-        let body = body.filter(|body| checksum(body) == header.checksum);
+        let body = body
+            .filter(|body| body.len() as u64 == header.bytes && checksum(body) == header.checksum);
         let body: Option<Body> = body.and_then(|body| serde_json::from_slice(body).ok());
         let run = body.and_then(|body| body.into_run(names));
         run.filter(|run| run.item() == item).ok_or(DamagedRun::Content)
