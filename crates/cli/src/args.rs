@@ -2,13 +2,14 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use uncork_lab::{Column, CompareSpec, Preset, Workload};
-use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
+use uncork_path::{Buffer, LossPosition, LossSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::emu::EmuArgs;
@@ -28,7 +29,7 @@ const COMPARE_EXAMPLES: &str = "\
 Examples:
   uncork compare
   uncork compare --rate 100mbit --rtt 30ms --loss 0.1% --size 50MB -o report
-  uncork compare --cc bbr3+cubic,cubic --flows 2 --duration 30s --loss 0%";
+  uncork compare --cc bbr3+cubic,cubic --flows 2 --duration 30s --loss 0%,0.1%,1%";
 
 const EXIT_STATUS: &str = "\
 Exit status: 0 done, 1 a threshold is missed, 2 wrong usage, 3 not possible on this machine (such as an output \
@@ -71,30 +72,33 @@ pub(crate) enum Command {
 }
 
 /// Without arguments: 10 MB over 20 Mbit/s, 50 ms and 1 % random loss, by CUBIC, BBRv1 and BBRv3.
+/// Several values of --rate, --rtt, --loss or --buffer, with commas between them, are combined. Each
+/// controller is compared with the first.
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
     /// Start from the path of an access network; the options below override it
     #[arg(long, value_name = "NAME", value_parser = presets(), help_heading = "Path")]
     preset: Option<String>,
     /// Rate of the bottleneck, headers included
-    #[arg(long, default_value = "20mbit", allow_hyphen_values = true, help_heading = "Path")]
-    rate: Rate,
+    #[arg(long, default_value = "20mbit", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true, help_heading = "Path")]
+    rate: Vec<Rate>,
     /// Round-trip time of the empty path
-    #[arg(long, default_value = "50ms", value_name = "TIME", allow_hyphen_values = true)]
-    #[arg(help_heading = "Path")]
-    rtt: TimeDelta,
+    #[arg(long, default_value = "50ms", value_name = "TIME", value_delimiter = ',')]
+    #[arg(allow_hyphen_values = true, help_heading = "Path")]
+    rtt: Vec<TimeDelta>,
     /// Random loss of data packets: 1%, every:100, in bursts gilbert:mean=1%,burst=5, or as in
     /// tc-netem gemodel:p=1%,r=20%,bad=100%,good=0%
     #[arg(long, default_value = "1%", value_name = "PERCENT", allow_hyphen_values = true)]
     #[arg(help_heading = "Path")]
-    loss: LossSpec,
+    loss: Losses,
     /// Where that loss strikes, seen from the bottleneck
     #[arg(long, default_value = "after", value_name = "PLACE", help_heading = "Path")]
     loss_position: Place,
     /// Drop-tail queue of the bottleneck: 1bdp, 100kB, 83p (packets)
-    #[arg(long, default_value = "1bdp", value_name = "SIZE")]
+    #[arg(long, default_value = "1bdp", value_name = "SIZE", value_delimiter = ',')]
     #[arg(allow_hyphen_values = true, help_heading = "Path")]
-    buffer: Buffer,
+    buffer: Vec<Buffer>,
     /// Each flow transfers so many bytes
     #[arg(long, default_value = "10MB", allow_hyphen_values = true, conflicts_with = "duration")]
     #[arg(help_heading = "Traffic")]
@@ -126,15 +130,41 @@ pub(crate) struct CompareArgs {
     /// What is printed
     #[arg(long, default_value = "human", help_heading = "Output")]
     pub(crate) format: Format,
-    /// Directory for report.html, summary.json, flows.parquet and series.parquet
+    /// Directory for the report and its data, as of `uncork lab run`
     #[arg(short, long, value_name = "DIR", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
+    /// Print the comparison as a scenario for `uncork lab run`, and run nothing
+    #[arg(long, help_heading = "Output")]
+    pub(crate) scenario: bool,
     /// Print no progress and no notes
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
     /// When to use colours; auto also honours NO_COLOR
     #[arg(long, default_value = "auto", value_name = "WHEN", help_heading = "Output")]
     pub(crate) color: Color,
+}
+
+/// One or several random losses: `0%,1%`, `gilbert:mean=1%,burst=5`.
+#[derive(Clone, Debug)]
+struct Losses(Vec<LossSpec>);
+
+impl FromStr for Losses {
+    type Err = <LossSpec as FromStr>::Err;
+
+    /// Parameters of a loss have commas between them too: `burst=5` is no loss of its own.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut texts: Vec<String> = Vec::new();
+        for part in text.split(',') {
+            match texts.last_mut() {
+                Some(last) if part.contains('=') && !part.contains(':') => {
+                    last.push(',');
+                    last.push_str(part);
+                }
+                _ => texts.push(part.to_owned()),
+            }
+        }
+        texts.iter().map(|text| text.parse()).collect::<Result<_, _>>().map(Self)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -168,40 +198,20 @@ impl CompareArgs {
         self.preset.as_deref().and_then(Preset::find)
     }
 
-    /// The path: of the preset, with what `given` says was on the command line in its place; or of the
-    /// options alone, with their defaults.
-    fn path(&self, given: impl Fn(&str) -> bool) -> PathSpec {
-        let options = PathSpec {
-            loss: self.loss,
-            loss_position: match self.loss_position {
+    /// The comparison that is asked for; `given` tells options of the command line from defaults, which
+    /// stand back behind a preset.
+    pub(crate) fn spec(&self, given: impl Fn(&str) -> bool) -> CompareSpec {
+        let counts = |id: &str| self.preset.is_none() || given(id);
+        CompareSpec {
+            preset: self.preset(),
+            rates: counts("rate").then(|| self.rate.clone()).unwrap_or_default(),
+            rtts: counts("rtt").then(|| self.rtt.clone()).unwrap_or_default(),
+            losses: counts("loss").then(|| self.loss.0.clone()).unwrap_or_default(),
+            buffers: counts("buffer").then(|| self.buffer.clone()).unwrap_or_default(),
+            loss_position: counts("loss_position").then_some(match self.loss_position {
                 Place::After => LossPosition::After,
                 Place::Before => LossPosition::Before,
-            },
-            ..PathSpec::new(self.rate, self.rtt, self.buffer)
-        };
-        let Some(mut path) = self.preset().and_then(|preset| preset.path()) else { return options };
-        if given("rate") {
-            path.link.rate = options.link.rate;
-        }
-        if given("rtt") {
-            path.rtt = options.rtt;
-        }
-        if given("loss") {
-            path.loss = options.loss;
-        }
-        if given("loss_position") {
-            path.loss_position = options.loss_position;
-        }
-        if given("buffer") {
-            path.link.buffer = options.link.buffer;
-        }
-        path
-    }
-
-    /// The comparison that is asked for; `given` tells options of the command line from defaults.
-    pub(crate) fn spec(&self, given: impl Fn(&str) -> bool) -> CompareSpec {
-        CompareSpec {
-            path: self.path(given),
+            }),
             workload: match self.duration {
                 Some(duration) => Workload::Duration(duration),
                 None => Workload::Transfer(self.size),
@@ -210,13 +220,14 @@ impl CompareArgs {
             flows: self.flows,
             seeds: self.seeds,
             first_seed: self.seed,
-            sampled: self.output.is_some(),
         }
     }
 
     /// The command that repeats it, with every value that the results depend on.
     pub(crate) fn command(&self, given: impl Fn(&str) -> bool) -> String {
-        let Self { rate, rtt, loss, flows, seeds, seed, .. } = self;
+        let Self { flows, seeds, seed, .. } = self;
+        let [rate, rtt] = [listed(&self.rate), listed(&self.rtt)];
+        let [loss, buffer] = [listed(&self.loss.0), listed(&self.buffer)];
         let place = match self.loss_position {
             Place::After => "after",
             Place::Before => "before",
@@ -225,9 +236,7 @@ impl CompareArgs {
             Some(duration) => format!("--duration {duration}"),
             None => format!("--size {}", self.size),
         };
-        let buffer = self.buffer;
-        let columns: Vec<String> = self.cc.iter().map(Column::to_string).collect();
-        let columns = columns.join(",");
+        let columns = listed(&self.cc);
         let options = [
             ("rate", format!("--rate {rate}")),
             ("rtt", format!("--rtt {rtt}")),
@@ -256,6 +265,11 @@ pub(crate) fn presets() -> PossibleValuesParser {
 /// Whether the option `id` was on the command line.
 pub(crate) fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// `0%,1%`
+fn listed<T: ToString>(values: &[T]) -> String {
+    values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// The argument `id` of `command` as the help shows it, such as `--rate <RATE>`.
@@ -374,7 +388,6 @@ mod tests {
             "uncork compare --rate 20mbit --rtt 50ms --loss 1% --loss-position after --buffer 1bdp \
              --size 10MB --flows 1 --cc cubic,bbr1,bbr3 --seeds 10 --seed 1"
         );
-        assert!(!spec("uncork compare").sampled);
     }
 
     #[test]
@@ -385,7 +398,13 @@ mod tests {
         let repeated = command(line);
         assert_eq!(repeated, line.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(command(&repeated), repeated);
-        for loss in ["every:100", "gilbert:mean=1%,burst=5", "gemodel:p=1%,r=9%,bad=50%,good=0%"] {
+        for loss in [
+            "0%,1%",
+            "gilbert:mean=1%,burst=5,every:100",
+            "every:100",
+            "gilbert:mean=1%,burst=5",
+            "gemodel:p=1%,r=9%,bad=50%,good=0%",
+        ] {
             let repeated = command(&format!("uncork compare --loss {loss}"));
             assert!(repeated.contains(&format!("--loss {loss} ")), "{repeated}");
         }
@@ -394,10 +413,11 @@ mod tests {
     #[test]
     fn options_override_a_preset_and_their_defaults_do_not() {
         let lte = Preset::find("lte").and_then(|preset| preset.path()).expect("a path");
-        assert_eq!(spec("uncork compare --preset lte").path, lte);
+        assert_eq!(spec("uncork compare --preset lte").paths(), [lte.clone()]);
         // Each of these is the default of its option.
         let line = "uncork compare --preset lte --rate 20mbit --loss 1%";
-        let PathSpec { link, rtt, loss, .. } = spec(line).path;
+        let [path] = spec(line).paths().try_into().unwrap();
+        let uncork_path::PathSpec { link, rtt, loss, .. } = path;
         assert_eq!((link.nominal_rate(), rtt), (Rate::from_mbit(20), lte.rtt));
         assert_eq!((loss.mean(), link.buffer), (0.01, lte.link.buffer));
         assert!(

@@ -1,66 +1,105 @@
-//! `uncork compare`: runs it, prints it, writes it.
+//! `uncork compare`: a scenario that is written here, runs like any other, and is printed in short.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use clap::ArgMatches;
-use uncork_lab::{CompareError, CompareSpec, FILE_NAMES, Outcome, Preset};
+use uncork_lab::{
+    CompareError, CompareSpec, Engine, FinishedRun, Item, Preset, SWEEP_FILES, Scenario,
+    ScenarioError, SweepResults, items, run_items,
+};
 use uncork_path::PathSpecError;
-use uncork_report::{CompareDocument, EngineFigures};
+use uncork_report::lab::{LabDocument, compare_table, lab_csv};
 
 use crate::args::{self, CompareArgs, Format};
+use crate::clock::Stopwatch;
 use crate::failure::Failure;
 use crate::progress::Watcher;
-use crate::{clock, color, output, stdout};
+use crate::{color, output, stdout};
 
 pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let given = |id: &str| args::is_given(matches, id);
     let spec = args.spec(given);
     spec.check().map_err(|error| refused(matches, &error))?;
+    let wrong = |error: ScenarioError| Failure::Shown(error.render("compare", false));
+    let mut scenario = spec.scenario(None).map_err(wrong)?;
+    if args.scenario {
+        return stdout::write(scenario.text.as_bytes());
+    }
     if let Some(directory) = &args.output {
-        output::probe(directory, &FILE_NAMES)
+        output::probe(directory, &SWEEP_FILES)
             .map_err(|error| Failure::output(directory, &error))?;
     }
-    let (outcome, engine) = run(&spec, args).map_err(|error| refused(matches, &error))?;
-    let document = uncork_lab::document(&spec, &outcome, args.command(given), engine);
+    let stopwatch = Stopwatch::start();
+    let mut runs = run(&scenario, &items(&scenario), args)?;
+    if args.output.is_some() {
+        scenario = spec.scenario(Some(spec.sample_every(&runs))).map_err(wrong)?;
+        runs = sampled(&spec, &scenario, runs, args)?;
+    }
+    let results = SweepResults::new(runs);
+    let document = results.document(&scenario, args.command(given), args.output.is_some());
     if let Some(directory) = &args.output {
-        write_report(directory, &outcome, &document)?;
+        write(directory, &results, &scenario, &document)
+            .map_err(|error| Failure::output(directory, &error))?;
     }
     stdout::write(print(&document, args).as_bytes())?;
-    note(args);
+    if !args.quiet && io::stderr().is_terminal() {
+        let cost = stopwatch.cost(args::jobs(args.jobs));
+        eprintln!("{} packets in {cost}", document.engine.packets);
+        note(args);
+    }
     Ok(())
 }
 
-fn run(spec: &CompareSpec, args: &CompareArgs) -> Result<(Outcome, EngineFigures), CompareError> {
+fn run(
+    scenario: &Scenario,
+    items: &[Item],
+    args: &CompareArgs,
+) -> Result<Vec<FinishedRun>, Failure> {
     let jobs = args::jobs(args.jobs);
-    let start = clock::now();
+    let of = (scenario, Engine::Sim);
+    let stop = AtomicBool::new(false);
     let watcher = Watcher::of_stderr(args.quiet);
-    let outcome = watcher.watch(None, |progress| uncork_lab::run(spec, jobs, progress))?;
-    let wall_s = start.elapsed().as_secs_f64();
-    let packets = outcome.packets;
-    let packets_per_s = (packets as f64 / wall_s.max(1e-9)) as u64;
-    Ok((outcome, EngineFigures { packets, wall_s, packets_per_s }))
+    let runs = watcher
+        .watch(None, |tell| run_items(of, items, jobs, &stop, &|_, progress| tell(progress)));
+    runs.map_err(|error| Failure::Usage(error.message))
 }
 
-fn write_report(
+/// `runs` with the inside of those of the first seed, which are run again for it: sampling changes
+/// nothing in them.
+fn sampled(
+    spec: &CompareSpec,
+    scenario: &Scenario,
+    runs: Vec<FinishedRun>,
+    args: &CompareArgs,
+) -> Result<Vec<FinishedRun>, Failure> {
+    let is_first = |item: &Item| item.seed == spec.first_seed;
+    let first: Vec<Item> = items(scenario).into_iter().filter(is_first).collect();
+    let mut all = run(scenario, &first, args)?;
+    all.extend(runs.into_iter().filter(|run| !is_first(&run.item())));
+    Ok(all)
+}
+
+fn write(
     directory: &Path,
-    outcome: &Outcome,
-    document: &CompareDocument,
-) -> Result<(), Failure> {
-    let contents = uncork_lab::files(outcome, document).map_err(io::Error::other);
-    let files = contents.map(|contents| FILE_NAMES.into_iter().zip(contents).collect::<Vec<_>>());
-    let written = files.and_then(|files| output::write(directory, &files));
-    written.map_err(|error| Failure::output(directory, &error))
+    results: &SweepResults,
+    scenario: &Scenario,
+    document: &LabDocument,
+) -> io::Result<()> {
+    let contents = results.files(scenario, document).map_err(io::Error::other)?;
+    let files: Vec<output::File<'_>> = SWEEP_FILES.into_iter().zip(contents).collect();
+    output::write(directory, &files)
 }
 
-fn print(document: &CompareDocument, args: &CompareArgs) -> String {
+fn print(document: &LabDocument, args: &CompareArgs) -> String {
     match args.format {
         Format::Human => {
-            let table = uncork_report::compare_table(document, color::style(args.color));
+            let table = compare_table(document, color::style(args.color));
             args.preset().map(preset_line).unwrap_or_default() + &table
         }
         Format::Json => document.to_json(),
-        Format::Csv => uncork_report::compare_csv(document),
+        Format::Csv => lab_csv(document),
     }
 }
 
@@ -70,11 +109,8 @@ fn preset_line(preset: Preset) -> String {
 }
 
 fn note(args: &CompareArgs) {
-    if args.quiet || !io::stderr().is_terminal() {
-        return;
-    }
     match &args.output {
-        Some(directory) => eprintln!("wrote {}", directory.join(FILE_NAMES[0]).display()),
+        Some(directory) => eprintln!("wrote {}", directory.join("report.html").display()),
         None if args.format == Format::Human => {
             eprintln!("hint: add -o DIR for a report with pictures, and the data behind it");
         }

@@ -11,134 +11,167 @@ fn json(line: &str) -> Value {
     serde_json::from_str(&stdout(&format!("{line} --format json"))).expect("JSON")
 }
 
-/// The paths of all fields, such as `results.completion_s.p50`; those of lists by their first entry.
-fn fields(value: &Value, prefix: &str, found: &mut Vec<String>) {
-    match value {
-        Value::Object(object) => {
-            for (name, value) in object {
-                let path =
-                    if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
-                fields(value, &path, found);
-            }
-        }
-        Value::Array(entries) if entries.first().is_some_and(Value::is_object) => {
-            fields(&entries[0], prefix, found);
-        }
-        _ => found.push(prefix.to_owned()),
-    }
-}
-
-#[test]
-fn the_default_case_has_exactly_the_fields_of_the_contract() {
-    let document = json("compare");
-    let mut found = Vec::new();
-    fields(&document, "", &mut found);
-    let mut expected: Vec<&str> = "\
-        schema version command seeds verdict \
-        path.rate_bps path.rtt_ms path.loss path.loss_position path.buffer_bytes \
-        path.buffer_packets path.buffer_bdp path.mss_bytes path.packet_bytes \
-        workload.size_bytes \
-        results.cc results.flows results.completion_s.p10 results.completion_s.p50 \
-        results.completion_s.p90 results.unfinished results.goodput_bps results.utilisation \
-        results.rtt_ms.min results.rtt_ms.p50 results.rtt_ms.p95 \
-        results.queue_ms.p50 results.queue_ms.p95 \
-        results.retransmit_fraction results.timeouts results.jain \
-        results.per_flow.flow results.per_flow.cc results.per_flow.goodput_bps \
-        results.per_flow.share results.per_flow.completion_s \
-        engine.packets engine.wall_s engine.packets_per_s"
-        .split_whitespace()
-        .collect();
-    expected.sort_unstable();
-    found.sort_unstable();
-    assert_eq!(found, expected);
+/// The metric `name` of the row of `cc` in cell `cell`.
+fn metric(document: &Value, cell: usize, cc: &str, name: &str) -> Option<f64> {
+    let classes = document["cells"][cell]["classes"].as_array().unwrap();
+    let class = classes.iter().find(|class| class["cc"] == cc).unwrap();
+    let metrics = class["metrics"].as_array().unwrap();
+    let metric = metrics.iter().find(|metric| metric["name"] == name)?;
+    metric["estimate"]["value"].as_f64()
 }
 
 #[test]
 fn the_default_case_is_the_published_one() {
     let document = json("compare");
-    assert_eq!(document["schema"], "uncork.compare/1");
+    assert_eq!(
+        (&document["schema"], &document["name"]),
+        (&"uncork.lab/2".into(), &"compare".into())
+    );
     assert_eq!(document["seeds"], 10);
-    assert_eq!(document["workload"]["size_bytes"], 10_000_000);
-    let path = &document["path"];
-    assert_eq!((&path["rate_bps"], &path["rtt_ms"]), (&20_000_000.into(), &50.into()));
-    assert_eq!((&path["loss"], &path["loss_position"]), (&0.01.into(), &"after".into()));
-    assert_eq!((&path["buffer_bytes"], &path["buffer_packets"]), (&125_000.into(), &83.into()));
-    let results = document["results"].as_array().unwrap();
-    let names: Vec<&str> = results.iter().map(|result| result["cc"].as_str().unwrap()).collect();
-    assert_eq!(names, ["cubic", "bbr1", "bbr3"]);
-    for result in results {
-        assert_eq!((&result["flows"], &result["unfinished"]), (&1.into(), &0.into()));
-        let median = result["completion_s"]["p50"].as_f64().unwrap();
+    let scenario = document["scenario"].as_str().unwrap();
+    for line in ["rate = \"20mbit\"", "rtt = \"50ms\"", "loss = \"1%\"", "transfer = \"10MB\""] {
+        assert!(scenario.contains(line), "{scenario}");
+    }
+    for (cell, cc) in ["cubic", "bbr1", "bbr3"].into_iter().enumerate() {
+        let class = &document["cells"][cell]["classes"][0];
+        assert_eq!((&class["flows"], &class["finished"]), (&10.into(), &10.into()));
         // 10 MB and their headers take 4.14 s of the link alone.
-        assert!((4.14..60.0).contains(&median), "{result}");
-        assert!((0.05..=1.0).contains(&result["utilisation"].as_f64().unwrap()), "{result}");
-        assert!((50.0..51.0).contains(&result["rtt_ms"]["min"].as_f64().unwrap()), "{result}");
+        let median = metric(&document, cell, cc, "completion_p50").unwrap();
+        assert!((4.14..60.0).contains(&median), "{median}");
+        let link = metric(&document, cell, cc, "utilisation_mean").unwrap();
+        assert!((5.0..=100.0).contains(&link), "{link}");
     }
     assert!(document["engine"]["packets"].as_u64().unwrap() > 30 * 6907);
-    let verdict = document["verdict"].as_str().unwrap();
-    assert!(verdict.starts_with("bbr1 finishes "), "{verdict}");
-    assert!(verdict.contains("x sooner than cubic (95 % CI "), "{verdict}");
-    assert_eq!(verdict.lines().count(), 2);
+    let answers = document["answers"].as_array().unwrap();
+    let choices: Vec<&str> =
+        answers.iter().map(|answer| answer["choice"].as_str().unwrap()).collect();
+    assert_eq!(choices, ["bbr1", "bbr3"]);
+    for answer in answers {
+        assert_eq!((&answer["baseline"], &answer["kind"]), (&"cubic".into(), &"better".into()));
+        let ratio = |name: &str| answer["ratio"][name].as_f64().unwrap();
+        assert!(ratio("low") <= ratio("value") && ratio("value") <= ratio("high"), "{answer}");
+        assert!(ratio("high") < 0.5, "{answer}");
+    }
+}
+
+/// What a slower or an unfair controller costs is told too.
+#[test]
+fn prices_are_told_of_whoever_pays_them() {
+    let text = stdout("compare --loss 0% --duration 10s --flows 4 --cc cubic,bbr1 --seeds 6");
+    let verdict = text.split("\n\n").nth(1).unwrap().replace('\n', " ");
+    assert!(verdict.starts_with("bbr1 delivers "), "{verdict}");
+    assert!(verdict.contains("retransmits "), "{verdict}");
+    let shallow = "compare --loss 0% --duration 10s --flows 10 --buffer 0.5bdp --cc cubic,bbr1";
+    let document = json(&format!("{shallow} --seeds 6"));
+    let prices = document["answers"][0]["prices"].as_array().unwrap();
+    let jain = prices.iter().find(|price| price["metric"] == "jain_mean").unwrap();
+    assert_eq!(jain["payer"], "choice", "{jain}");
+    let text = stdout(&format!("{shallow} --seeds 6")).replace('\n', " ");
+    assert!(text.contains("shares less evenly: Jain 0."), "{text}");
 }
 
 #[test]
-fn the_same_command_twice_differs_only_in_its_cost() {
-    let first = stdout(&format!("{SMALL} --format json --jobs 1"));
-    let second = stdout(&format!("{SMALL} --format json --jobs 3"));
-    let (first, first_engine) = first.split_once("\"engine\"").unwrap();
-    let (second, second_engine) = second.split_once("\"engine\"").unwrap();
-    assert_eq!(first, second);
-    let packets = |engine: &str| engine.lines().nth(1).unwrap().to_owned();
-    assert_eq!(packets(first_engine), packets(second_engine));
-    assert_ne!(
-        first,
-        stdout(&format!("{SMALL} --seed 4 --format json")).split_once("\"engine\"").unwrap().0
-    );
+fn timeouts_are_means_of_a_flow() {
+    let document = json("compare --loss 20% --size 1MB --cc cubic --seeds 4");
+    let mean = metric(&document, 0, "cubic", "timeouts_mean").unwrap();
+    assert!((1.0..1000.0).contains(&mean), "{mean}");
+    let text = stdout("compare --loss 20% --size 1MB --cc cubic --seeds 4");
+    let heading: Vec<&str> = text.lines().filter(|line| line.contains("RTOs")).collect();
+    assert_eq!(heading.len(), 1, "{text}");
+    assert!(text.contains(&format!("{mean:.1}")), "{mean}: {text}");
+}
+
+#[test]
+fn equal_commands_print_equal_bytes() {
+    for format in ["json", "csv", "human"] {
+        let first = stdout(&format!("{SMALL} --format {format} --jobs 1"));
+        assert_eq!(first, stdout(&format!("{SMALL} --format {format} --jobs 3")));
+        assert_ne!(first, stdout(&format!("{SMALL} --format {format} --seed 4")));
+    }
 }
 
 #[test]
 fn the_command_in_the_document_repeats_it() {
-    let document = json("compare --size 50kB --seeds 2 --rtt 20ms --buffer 30p --cc reno,bbr3");
+    let line = "compare --size 50kB --seeds 2 --rtt 20ms --loss 0%,1% --buffer 30p --cc reno,bbr3";
+    let document = json(line);
     let line = document["command"].as_str().unwrap().strip_prefix("uncork ").unwrap();
-    let again = json(line);
-    assert_eq!(again["results"], document["results"]);
-    assert_eq!(again["path"], document["path"]);
-    assert_eq!(again["command"], document["command"]);
+    assert_eq!(json(line), document);
 }
 
 #[test]
-fn a_mix_lists_each_flow() {
-    let document =
-        json("compare --cc bbr3+cubic,cubic --flows 2 --duration 3s --loss 0% --seeds 2");
-    assert_eq!(document["workload"]["duration_s"], 3);
-    let mix = &document["results"][0];
-    assert_eq!((&mix["cc"], &mix["flows"]), (&"bbr3+cubic".into(), &4.into()));
-    assert!(mix["completion_s"].is_null());
-    let flows = mix["per_flow"].as_array().unwrap();
-    let controllers: Vec<&str> = flows.iter().map(|flow| flow["cc"].as_str().unwrap()).collect();
-    assert_eq!(controllers, ["bbr3", "bbr3", "cubic", "cubic"]);
-    let shares: f64 = flows.iter().map(|flow| flow["share"].as_f64().unwrap()).sum();
-    assert!((shares - 1.0).abs() < 1e-4, "{shares}");
-    assert!((0.25..=1.0).contains(&mix["jain"].as_f64().unwrap()));
-    assert!((0.8..=1.0).contains(&mix["utilisation"].as_f64().unwrap()), "{mix}");
-    assert_eq!(document["results"][1]["flows"], 2);
+fn several_losses_make_a_matrix() {
+    let line = "compare --size 100kB --seeds 6 --loss 0%,0.1%,2% --rtt 20ms,50ms --cc cubic,bbr3";
+    let document = json(line);
+    assert_eq!(document["cells"].as_array().unwrap().len(), 12);
+    let places: Vec<&str> = document["answers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| answer["place"].as_str().unwrap())
+        .collect();
+    assert_eq!(places.len(), 6);
+    assert_eq!(places[..2], ["rtt 20ms, loss 0%", "rtt 20ms, loss 0.1%"]);
+    let text = stdout(line);
+    for place in places {
+        let rows = text.lines().filter(|line| line.starts_with(&format!("{place} ")));
+        assert_eq!(rows.count(), 1, "{place}: {text}");
+    }
+    assert!(text.contains("completion p50, bbr3 / cubic"), "{text}");
+    assert!(text.contains(" of 6 cells"), "{text}");
 }
 
 #[test]
-fn csv_has_a_row_for_each_column() {
+fn the_scenario_runs_in_the_laboratory() {
+    let scratch = common::Scratch::new("scenario");
+    let line = "compare --size 100kB --seeds 2 --cc cubic,bbr3+cubic";
+    let text = stdout(&format!("{line} --scenario"));
+    std::fs::write(scratch.path("compare.toml"), text).unwrap();
+    let lab = finish(common::lab(&scratch, "run compare.toml --format json"));
+    let document: Value = serde_json::from_str(&lab.stdout).unwrap();
+    assert_eq!(document["cells"], json(line)["cells"]);
+}
+
+#[test]
+fn a_mix_lists_each_controller_and_all_of_it() {
+    let line = "compare --cc bbr3+cubic,cubic --flows 2 --duration 3s --loss 0% --seeds 2";
+    let document = json(line);
+    let names = |cell: usize| -> Vec<(String, u64)> {
+        let classes = document["cells"][cell]["classes"].as_array().unwrap();
+        let row = |class: &Value| {
+            (class["cc"].as_str().unwrap().to_owned(), class["flows"].as_u64().unwrap())
+        };
+        classes.iter().map(row).collect()
+    };
+    let row = |name: &str, flows| (name.to_owned(), flows);
+    assert_eq!(names(0), [row("bbr3+cubic", 8), row("bbr3", 4), row("cubic", 4)]);
+    assert_eq!(names(1), [row("cubic", 4)]);
+    let share = |cc| metric(&document, 0, cc, "share_mean").unwrap();
+    assert!((share("bbr3") + share("cubic") - 100.0).abs() < 1e-3);
+    let link = metric(&document, 0, "bbr3+cubic", "utilisation_mean").unwrap();
+    assert!((80.0..=100.0).contains(&link), "{link}");
+    let csv = stdout(&format!("{line} --format csv"));
+    for row in ["bbr3+cubic,\"[", ",main,bbr3,", ",main,bbr3+cubic,"] {
+        assert!(csv.contains(row.trim_end_matches("\"[").trim_end_matches(',')), "{row}: {csv}");
+    }
+    let shares = csv.lines().filter(|line| line.contains(",share_mean,%,")).count();
+    assert_eq!(shares, 2, "{csv}");
+}
+
+#[test]
+fn csv_has_a_line_for_each_metric() {
     let text = stdout(&format!("{SMALL} --cc cubic,bbr1 --format csv"));
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows.len(), 3);
-    assert_eq!(rows[0][..3], ["cc", "flows", "completion_p10_s"]);
+    assert!(text.starts_with("flow.main.cc,class,cc,flows,finished,metric,unit,value,"), "{text}");
     assert!(rows.iter().all(|row| row.len() == rows[0].len()));
-    assert_eq!((rows[1][0], rows[2][0]), ("cubic", "bbr1"));
-    assert!(rows[1][3].parse::<f64>().unwrap() > 0.1);
+    for cc in ["cubic", "bbr1"] {
+        assert!(text.contains(&format!("\n{cc},main,{cc},3,3,completion_p50,s,")), "{text}");
+    }
 }
 
 #[test]
-fn the_table_has_a_row_for_each_column_and_a_verdict() {
+fn the_table_has_answers_and_a_row_for_each_column() {
     let text = stdout(&format!("{SMALL} --cc cubic,reno"));
-    assert!(text.contains("20 Mbit/s, 50 ms RTT, 1 % random loss after the bottleneck"), "{text}");
+    assert!(text.starts_with("200kB over 20mbit, 50ms RTT, 1% random loss after the"), "{text}");
     for name in ["cubic ", "reno "] {
         assert!(text.lines().any(|line| line.starts_with(name)), "{text}");
     }
@@ -157,19 +190,21 @@ fn colours_are_for_terminals_and_for_those_who_ask() {
 
 #[test]
 fn transfers_that_cannot_finish_are_counted_and_end() {
-    let document = json("compare --loss 99.99% --size 1MB --cc cubic --seeds 2");
-    let result = &document["results"][0];
-    assert_eq!(result["unfinished"], 2);
-    assert!(result["completion_s"].is_null());
-    let verdict = document["verdict"].as_str().unwrap();
-    assert_eq!(verdict, "cubic finishes 0 of 2 transfers; runs stop after 120 s of virtual time.");
+    let line = "compare --loss 99.99% --size 1MB --cc cubic,bbr1 --seeds 2";
+    let document = json(line);
+    let class = &document["cells"][0]["classes"][0];
+    assert_eq!((&class["flows"], &class["finished"]), (&2.into(), &0.into()));
+    assert_eq!(metric(&document, 0, "cubic", "completion_p50"), None);
+    let text = stdout(line);
+    assert!(text.contains("bbr1 finishes 0 of 2 transfers, cubic 0 of 2"), "{text}");
+    assert!(text.contains("\ncubic: 2 of 2 transfers did not finish.\n"), "{text}");
 }
 
 #[test]
 fn what_was_not_measured_is_absent() {
     // The only packet has arrived before its ACK could tell the sender of a round trip.
     let line = "compare --size 1kB --loss 0% --cc cubic --seeds 1";
-    assert!(json(line)["results"][0]["rtt_ms"].is_null());
+    assert_eq!(metric(&json(line), 0, "cubic", "rtt_p50"), None);
     assert!(!stdout(line).contains("NaN"));
     // Nothing ever arrives: neither panic nor nonsense.
     let nothing = "compare --size 1kB --loss 99.99999% --seeds 1";

@@ -1,31 +1,46 @@
-//! What to compare.
+//! A comparison: the same workload over one path, or over a few, with several controllers. It is a
+//! scenario that is written here.
 
-use std::fmt;
+use std::fmt::{self, Display};
 
-use uncork_path::{PathSpec, PathSpecError};
-use uncork_sim::{self as sim, FlowSpec, HEADER_BYTES, MSS_BYTES, PACKET_BYTES, RunSpec};
-use uncork_units::{ByteCount, Rng, Time, TimeDelta};
+use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec, PathSpecError, RateSpec};
+use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
+use uncork_units::{ByteCount, Rate, TimeDelta};
 
-use crate::Column;
+use crate::builtin::NoFiles;
+use crate::scenario::{Scenario, ScenarioError};
+use crate::{Column, FinishedRun, Preset};
 
-/// Flows that share a path start at random within this span, so that equal controllers do not act
-/// in lockstep.
+/// Flows that share a path start at random within this span, as in any scenario.
 const START_SPREAD: TimeDelta = TimeDelta::from_millis(100);
-/// Stream of the seed that the starts are drawn from; the simulator uses others.
-const START_STREAM: u64 = 3 << 32;
 /// A run of transfers ends, finished or not, at this time at the earliest...
 const SHORTEST_BOUND: TimeDelta = TimeDelta::from_secs(120);
 /// ...and after this many times as long as a round trip and the link's work on all bytes take.
 const BOUND_FACTOR: u64 = 100;
+/// Instants at which the longest run is written down...
+const SAMPLES: u64 = 1_000;
+/// ...as long as all flows of all cells together leave no more points than this.
+const MAX_POINTS: u64 = 300_000;
 
-/// The same workload over the same path, once for each column and seed.
+/// The same workload over the same paths, once for each column and seed. Every combination of rate,
+/// round-trip time, loss and buffer is a path.
 #[derive(Clone, Debug)]
 pub struct CompareSpec {
-    /// The path that all flows of a run share.
-    pub path: PathSpec,
+    /// The path of an access network, of which what follows is given anew; else all of it is given.
+    pub preset: Option<Preset>,
+    /// Rates of the bottleneck.
+    pub rates: Vec<Rate>,
+    /// Round-trip times of the empty path.
+    pub rtts: Vec<TimeDelta>,
+    /// Random losses.
+    pub losses: Vec<LossSpec>,
+    /// Where these strike.
+    pub loss_position: Option<LossPosition>,
+    /// Queues of the bottleneck.
+    pub buffers: Vec<Buffer>,
     /// What each flow carries.
     pub workload: Workload,
-    /// What is compared.
+    /// What is compared, with the first.
     pub columns: Vec<Column>,
     /// Flows of each member of a column.
     pub flows: u32,
@@ -33,8 +48,6 @@ pub struct CompareSpec {
     pub seeds: u32,
     /// Seed of the first run; the others follow it.
     pub first_seed: u64,
-    /// Whether to write down the inside of the first run of each column.
-    pub sampled: bool,
 }
 
 /// What each flow carries.
@@ -69,8 +82,10 @@ pub enum CompareError {
     },
     /// Too few or too many seeds.
     Seeds(u32),
-    /// The last seed would not fit into 64 bits.
+    /// The last seed is larger than scenarios have.
     FirstSeed(u64),
+    /// The link alone takes longer for the transfers than a run may last.
+    TooSlow(TimeDelta),
     /// More flows over all runs than are kept.
     TooManyFlows(u64),
     /// More packets over all runs than are worth waiting for.
@@ -92,71 +107,183 @@ impl CompareSpec {
 
     /// Checks that the comparison can be run, in a time that somebody would wait for.
     pub fn check(&self) -> Result<(), CompareError> {
-        self.path.check(PACKET_BYTES, HEADER_BYTES).map_err(CompareError::Path)?;
+        for path in self.paths() {
+            path.check(PACKET_BYTES, HEADER_BYTES).map_err(CompareError::Path)?;
+        }
         self.check_workload()?;
         self.check_columns()?;
         if self.seeds == 0 || self.seeds > Self::MAX_SEEDS {
             return Err(CompareError::Seeds(self.seeds));
         }
-        if self.first_seed.checked_add(u64::from(self.seeds) - 1).is_none() {
+        if self.first_seed > u64::MAX - u64::from(Self::MAX_SEEDS) {
             return Err(CompareError::FirstSeed(self.first_seed));
         }
+        let paths = self.paths().len() as u64;
         let records: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
-        match (records.saturating_mul(u64::from(self.seeds)), self.packets()) {
-            (records, _) if records > Self::MAX_RECORDS => Err(CompareError::TooManyFlows(records)),
-            (_, packets) if packets > Self::MAX_PACKETS => {
+        let records = records.saturating_mul(u64::from(self.seeds)).saturating_mul(paths);
+        match (records, self.packets(), self.ideal()) {
+            (records, ..) if records > Self::MAX_RECORDS => {
+                Err(CompareError::TooManyFlows(records))
+            }
+            (_, packets, _) if packets > Self::MAX_PACKETS => {
                 Err(CompareError::TooManyPackets(packets))
             }
+            (.., ideal) if ideal > Self::DURATIONS.1 => Err(CompareError::TooSlow(ideal)),
             _ => Ok(()),
         }
     }
 
+    /// The comparison as a scenario, whose text `uncork lab run` takes. The inside of the first runs
+    /// is written down every so often, if asked for.
+    ///
+    /// # Errors
+    ///
+    /// What [`CompareSpec::check`] finds, in the words of scenarios.
+    pub fn scenario(&self, sample: Option<TimeDelta>) -> Result<Scenario, ScenarioError> {
+        Scenario::parse("compare", &self.text(sample), &[], &NoFiles)
+    }
+
+    /// How often to write down the inside of the runs with the first seed. How long they take shows
+    /// only when `runs` are over.
+    pub fn sample_every(&self, runs: &[FinishedRun]) -> TimeDelta {
+        let first = runs.iter().filter(|run| run.outcome.seed == self.first_seed);
+        let flows = || first.clone().flat_map(|run| &run.outcome.flows);
+        let end = self.end().as_nanos();
+        let ends = flows().map(|flow| flow.completion_ns.map_or(end, |span| flow.start_ns + span));
+        let samples = SAMPLES.min(MAX_POINTS / flows().count().max(1) as u64).max(1);
+        let every = ends.max().unwrap_or(0).div_ceil(samples);
+        TimeDelta::from_nanos(every).max(Self::DURATIONS.0)
+    }
+
+    fn text(&self, sample: Option<TimeDelta>) -> String {
+        let Self { seeds, first_seed, .. } = self;
+        let work = match self.workload {
+            Workload::Transfer(size) => format!("transfer = \"{size}\""),
+            Workload::Duration(span) => format!("bulk = \"{span}\""),
+        };
+        let sample = sample.map_or_else(String::new, |every| format!("sample = \"{every}\"\n"));
+        let counts = self.columns.iter().map(|column| self.flows_of(column));
+        let count = counts.max().unwrap_or(1);
+        let path: String = [
+            key("preset", self.preset.as_ref().map(|preset| &preset.name)),
+            key("rate", self.rates.first()),
+            key("rtt", self.rtts.first()),
+            key("loss", self.losses.first()),
+            key("loss_position", self.position()),
+            key("buffer", self.buffers.first()),
+        ]
+        .concat();
+        let axes: String = [
+            axis("path.rate", &self.rates),
+            axis("path.rtt", &self.rtts),
+            axis("path.loss", &self.losses),
+            axis("path.buffer", &self.buffers),
+        ]
+        .concat();
+        format!(
+            "title = \"{}\"\n\n[run]\nseeds = {seeds}\nfirst_seed = {first_seed}\nend = \"{}\"\n\
+             {sample}\n[path]\n{path}\n[flow.main]\ncc = \"cubic\"\ncount = {count}\n{work}\n\n\
+             [matrix]\n{axes}{}",
+            self.title(),
+            self.end(),
+            self.controllers()
+        )
+    }
+
+    fn position(&self) -> Option<&'static str> {
+        self.loss_position.map(|position| match position {
+            LossPosition::Before => "before",
+            LossPosition::After => "after",
+        })
+    }
+
+    /// `10MB over 20mbit, 50ms RTT, 1% random loss after the bottleneck, buffer 1bdp`
+    fn title(&self) -> String {
+        let work = match (self.workload, self.flows) {
+            (Workload::Transfer(size), 1) => format!("{size}"),
+            (Workload::Transfer(size), flows) => format!("{flows} flows of {size} each"),
+            (Workload::Duration(span), 1) => format!("A flow of {span}"),
+            (Workload::Duration(span), flows) => format!("{flows} flows of {span}"),
+        };
+        let place =
+            self.position().map_or_else(String::new, |place| format!(" {place} the bottleneck"));
+        let loss = match self.losses.as_slice() {
+            [loss] if loss.mean() <= 0.0 => "no random loss".to_owned(),
+            losses => format!("{} random loss{place}", either(losses)),
+        };
+        let said = |is_given: bool, words: String| is_given.then_some(words);
+        let parts = [
+            self.preset.as_ref().map(|preset| preset.name.clone()),
+            said(!self.rates.is_empty(), either(&self.rates)),
+            said(!self.rtts.is_empty(), format!("{} RTT", either(&self.rtts))),
+            said(!self.losses.is_empty(), loss),
+            said(!self.buffers.is_empty(), format!("buffer {}", either(&self.buffers))),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        format!("{work} over {}", parts.join(", "))
+    }
+
+    /// The axis of the columns. Flows of a mix take its members in turn.
+    fn controllers(&self) -> String {
+        let counts: Vec<u64> = self.columns.iter().map(|column| self.flows_of(column)).collect();
+        let is_even = counts.windows(2).all(|pair| pair[0] == pair[1]);
+        let value = |(column, count): (&Column, u64)| {
+            let members: Vec<String> =
+                column.members().iter().map(|cc| format!("\"{cc}\"")).collect();
+            let members = members.join(", ");
+            match (column.members().len(), is_even) {
+                (1, true) => members,
+                (_, true) => format!("{{ name = \"{column}\", values = [[{members}]] }}"),
+                _ => format!("{{ name = \"{column}\", values = [[{members}], {count}] }}"),
+            }
+        };
+        let key = if is_even { "flow.main.cc" } else { "flow.main.cc,flow.main.count" };
+        let values: Vec<String> = self.columns.iter().zip(counts).map(value).collect();
+        format!("\"{key}\" = [{}]\n", values.join(", "))
+    }
+
     /// Flows of each run of `column`.
-    pub fn flows_of(&self, column: &Column) -> u64 {
+    fn flows_of(&self, column: &Column) -> u64 {
         column.members().len() as u64 * u64::from(self.flows)
     }
 
-    /// The seeds, in order.
-    pub fn seeds(&self) -> impl ExactSizeIterator<Item = u64> {
-        (0..self.seeds).map(|nth| self.first_seed.saturating_add(u64::from(nth)))
-    }
-
-    /// When a run of transfers ends, finished or not: after 120 s of virtual time, or a hundred
-    /// times as long as a round trip and the link's work on all bytes of `flows` flows take,
-    /// whichever is later. A flow of a duration ends when that is over.
-    pub fn bound(&self, flows: u64) -> TimeDelta {
-        match self.workload {
-            Workload::Transfer(size) => {
-                let bytes = wire_bytes(size.as_u64()).saturating_mul(flows);
-                let ideal = self.path.link.nominal_rate().time_for(bytes) + self.path.rtt;
-                ideal.times(BOUND_FACTOR).max(SHORTEST_BOUND)
-            }
-            Workload::Duration(duration) => duration,
-        }
-    }
-
-    /// When a run of `flows` flows ends, finished or not.
-    pub(crate) fn end(&self, flows: u64) -> Time {
-        Time::ZERO + start_spread(flows) + self.bound(flows)
-    }
-
-    /// The run of `column` with `seed`: its members' flows one after the other, as often as asked
-    /// for. When flows share the path, each starts at its own random time within 100 ms.
-    pub(crate) fn run_spec(&self, column: &Column, seed: u64) -> RunSpec {
-        let count = self.flows_of(column);
-        let spread = start_spread(count);
-        let mut rng = Rng::new(seed, START_STREAM);
-        let mut flow = |cc| {
-            let start = Time::from_nanos(rng.below(spread.as_nanos()));
-            let workload = match self.workload {
-                Workload::Transfer(size) => sim::Workload::Transfer(size.as_u64()),
-                Workload::Duration(duration) => sim::Workload::Until(start + duration),
-            };
-            FlowSpec { start, ..FlowSpec::new(cc, workload) }
+    /// Every combination of what is varied.
+    pub fn paths(&self) -> Vec<PathSpec> {
+        let base = self.preset.as_ref().and_then(Preset::path);
+        let options = || {
+            Some(PathSpec::new(*self.rates.first()?, *self.rtts.first()?, *self.buffers.first()?))
         };
-        let members = column.members().iter();
-        let flows = members.flat_map(|cc| (0..self.flows).map(|_| *cc)).map(&mut flow).collect();
-        RunSpec::over(self.path.clone(), flows, seed, self.end(count))
+        let mut paths: Vec<PathSpec> = base.or_else(options).into_iter().collect();
+        vary(&mut paths, &self.rates, |path, rate| path.link.rate = RateSpec::Constant(rate));
+        vary(&mut paths, &self.rtts, |path, rtt| path.rtt = rtt);
+        vary(&mut paths, &self.losses, |path, loss| path.loss = loss);
+        vary(&mut paths, &self.buffers, |path, buffer| path.link.buffer = buffer);
+        for path in &mut paths {
+            path.loss_position = self.loss_position.unwrap_or(path.loss_position);
+        }
+        paths
+    }
+
+    /// When a run ends, finished or not: of transfers after 120 s of virtual time, or a hundred times
+    /// as long as a round trip and the link's work on all bytes take, whichever is later, but within a
+    /// day. A flow of a duration ends when that is over.
+    fn end(&self) -> TimeDelta {
+        let bound = match self.workload {
+            Workload::Transfer(_) => self.ideal().times(BOUND_FACTOR).max(SHORTEST_BOUND),
+            Workload::Duration(duration) => duration,
+        };
+        let shares = self.columns.iter().any(|column| self.flows_of(column) > 1);
+        let spread = if shares { START_SPREAD } else { TimeDelta::ZERO };
+        (bound + spread).min(Self::DURATIONS.1)
+    }
+
+    /// A round trip and the link's work on all bytes of the largest column, on the slowest path.
+    fn ideal(&self) -> TimeDelta {
+        let Workload::Transfer(size) = self.workload else { return TimeDelta::ZERO };
+        let flows = self.columns.iter().map(|column| self.flows_of(column)).max().unwrap_or(1);
+        let bytes = wire_bytes(size.as_u64()).saturating_mul(flows);
+        let each = |path: &PathSpec| path.link.nominal_rate().time_for(bytes) + path.rtt;
+        self.paths().iter().map(each).max().unwrap_or(TimeDelta::ZERO)
     }
 
     fn check_workload(&self) -> Result<(), CompareError> {
@@ -186,24 +313,57 @@ impl CompareSpec {
         Ok(())
     }
 
-    /// About how many packets all runs send: what the transfers need, or the link can carry.
+    /// About how many packets all runs send: what the transfers need, or the links can carry.
     fn packets(&self) -> u64 {
-        let of_column = |column| match self.workload {
+        let on_path = |path: &PathSpec| match self.workload {
             Workload::Transfer(size) => {
-                size.as_u64().div_ceil(u64::from(MSS_BYTES)).saturating_mul(self.flows_of(column))
+                let flows: u64 = self.columns.iter().map(|column| self.flows_of(column)).sum();
+                size.as_u64().div_ceil(u64::from(MSS_BYTES)).saturating_mul(flows)
             }
             Workload::Duration(duration) => {
-                self.path.link.nominal_rate().bytes_in(duration) / u64::from(PACKET_BYTES)
+                let carried = path.link.nominal_rate().bytes_in(duration) / u64::from(PACKET_BYTES);
+                carried.saturating_mul(self.columns.len() as u64)
             }
         };
-        let of_seed = self.columns.iter().map(of_column).fold(0, u64::saturating_add);
+        let of_seed = self.paths().iter().map(on_path).fold(0, u64::saturating_add);
         of_seed.saturating_mul(u64::from(self.seeds))
     }
 }
 
-/// The span in which `flows` flows start: a flow alone has nobody to keep out of step with.
-fn start_spread(flows: u64) -> TimeDelta {
-    if flows > 1 { START_SPREAD } else { TimeDelta::ZERO }
+/// Replaces each of `paths` by one for each of `values`, if there are any.
+fn vary<T: Copy>(paths: &mut Vec<PathSpec>, values: &[T], set: impl Fn(&mut PathSpec, T)) {
+    if values.is_empty() {
+        return;
+    }
+    let with = |path: &PathSpec, value: T| {
+        let mut path = path.clone();
+        set(&mut path, value);
+        path
+    };
+    *paths = paths.iter().flat_map(|path| values.iter().map(|value| with(path, *value))).collect();
+}
+
+/// A line of a table; nothing without a value.
+fn key(name: &str, value: Option<impl Display>) -> String {
+    value.map_or_else(String::new, |value| format!("{name} = \"{value}\"\n"))
+}
+
+/// An axis of the values; nothing where there is one.
+fn axis<T: Display>(key: &str, values: &[T]) -> String {
+    if values.len() < 2 {
+        return String::new();
+    }
+    let values: Vec<String> = values.iter().map(|value| format!("\"{value}\"")).collect();
+    format!("\"{key}\" = [{}]\n", values.join(", "))
+}
+
+/// `0%, 0.1% or 1%`
+fn either<T: Display>(values: &[T]) -> String {
+    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    match values.split_last() {
+        Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        _ => values.concat(),
+    }
 }
 
 /// What `payload` bytes are on the wire.
@@ -231,7 +391,16 @@ impl fmt::Display for CompareError {
                 write!(f, "too many flows on one path; give 1 to {most} for {column}")
             }
             Self::Seeds(_) => write!(f, "give 1 to {}", CompareSpec::MAX_SEEDS),
-            Self::FirstSeed(_) => write!(f, "the seeds after it exceed {}", u64::MAX),
+            Self::FirstSeed(_) => {
+                let most = u64::MAX - u64::from(CompareSpec::MAX_SEEDS);
+                write!(f, "give 0 to {most}")
+            }
+            Self::TooSlow(ideal) => write!(
+                f,
+                "the link alone takes {ideal} for all flows, and a run ends after {}; give less data, \
+                 fewer flows or a faster link",
+                CompareSpec::DURATIONS.1
+            ),
             Self::TooManyFlows(flows) => write!(
                 f,
                 "{flows} flows over all controllers and seeds are too many; at most {} are \
@@ -250,32 +419,95 @@ impl fmt::Display for CompareError {
 
 impl std::error::Error for CompareError {}
 
-/// A path and a comparison that tests vary.
-#[cfg(test)]
-pub(crate) fn example(columns: &[&str]) -> CompareSpec {
-    CompareSpec {
-        path: PathSpec {
-            loss: uncork_path::LossSpec::Bernoulli("1%".parse().unwrap()),
-            ..PathSpec::new(
-                uncork_units::Rate::from_mbit(20),
-                TimeDelta::from_millis(50),
-                uncork_path::Buffer::MilliBdp(1000),
-            )
-        },
-        workload: Workload::Transfer("100kB".parse().unwrap()),
-        columns: columns.iter().map(|text| text.parse().unwrap()).collect(),
-        flows: 1,
-        seeds: 3,
-        first_seed: 1,
-        sampled: false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use uncork_path::LossSpec;
-
     use super::*;
+
+    fn example(columns: &[&str]) -> CompareSpec {
+        CompareSpec {
+            rates: vec![Rate::from_mbit(20)],
+            rtts: vec![TimeDelta::from_millis(50)],
+            losses: vec!["1%".parse().unwrap()],
+            preset: None,
+            loss_position: Some(LossPosition::After),
+            buffers: vec![Buffer::MilliBdp(1000)],
+            workload: Workload::Transfer("100kB".parse().unwrap()),
+            columns: columns.iter().map(|text| text.parse().unwrap()).collect(),
+            flows: 1,
+            seeds: 3,
+            first_seed: 1,
+        }
+    }
+
+    fn scenario(change: impl FnOnce(&mut CompareSpec)) -> Scenario {
+        let mut spec = example(&["cubic", "bbr3"]);
+        change(&mut spec);
+        assert_eq!(spec.check(), Ok(()));
+        spec.scenario(None).unwrap()
+    }
+
+    fn axes(scenario: &Scenario) -> Vec<(&str, Vec<&str>)> {
+        let axes = scenario.axes.iter();
+        axes.map(|axis| (axis.key.as_str(), axis.values.iter().map(String::as_str).collect()))
+            .collect()
+    }
+
+    #[test]
+    fn several_values_are_axes_and_multiply() {
+        let scenario = scenario(|spec| {
+            spec.losses =
+                ["0%", "0.1%", "gilbert:mean=1%,burst=5"].map(|l| l.parse().unwrap()).to_vec();
+            spec.buffers = ["1bdp", "83p"].map(|b| b.parse().unwrap()).to_vec();
+        });
+        let expected = [
+            ("path.loss", vec!["0%", "0.1%", "gilbert:mean=1%,burst=5"]),
+            ("path.buffer", vec!["1bdp", "83p"]),
+            ("flow.main.cc", vec!["cubic", "bbr3"]),
+        ];
+        assert_eq!(axes(&scenario), expected);
+        assert_eq!(scenario.cells.len(), 12);
+    }
+
+    #[test]
+    fn a_mix_has_equal_flows_of_each_member() {
+        let scenario = scenario(|spec| {
+            spec.columns = ["bbr3+cubic", "cubic+cubic"].map(|c| c.parse().unwrap()).to_vec();
+            spec.flows = 2;
+        });
+        assert_eq!(axes(&scenario), [("flow.main.cc", vec!["bbr3+cubic", "cubic+cubic"])]);
+        let of_cell = |cell: usize| {
+            let flows = scenario.instance(cell, 1).run.flows;
+            flows.iter().map(|flow| flow.cc.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(of_cell(0), ["bbr3", "cubic", "bbr3", "cubic"]);
+        assert_eq!(of_cell(1), ["cubic"; 4]);
+        assert_eq!(scenario.cells[1].classes[0].ccs, ["cubic"]);
+    }
+
+    #[test]
+    fn columns_of_different_size_vary_the_number_of_flows_too() {
+        let scenario = scenario(|spec| {
+            spec.columns = ["cubic", "bbr3+cubic+cubic"].map(|c| c.parse().unwrap()).to_vec();
+        });
+        assert_eq!(scenario.axes[0].key, "flow.main.cc,flow.main.count");
+        let flows = [0, 1].map(|cell| scenario.instance(cell, 1).run.flows.len());
+        assert_eq!(flows, [1, 3]);
+    }
+
+    /// A flow alone starts at once, so its runs are the same with any rule for starts.
+    #[test]
+    fn the_text_is_a_scenario_of_its_own() {
+        let spec = example(&["cubic", "bbr3"]);
+        let scenario = spec.scenario(Some(TimeDelta::from_millis(10))).unwrap();
+        let again = Scenario::parse("mine", &scenario.text, &[], &NoFiles).unwrap();
+        let run = |scenario: &Scenario| format!("{:?}", scenario.instance(1, 2).run);
+        assert_eq!(run(&scenario), run(&again));
+        assert_eq!(scenario.sample_every, Some(TimeDelta::from_millis(10)));
+        assert_eq!(
+            scenario.title,
+            "100kB over 20mbit, 50ms RTT, 1% random loss after the bottleneck, buffer 1bdp"
+        );
+    }
 
     fn error(change: impl FnOnce(&mut CompareSpec)) -> CompareError {
         let mut spec = example(&["cubic", "bbr3+bbr1"]);
@@ -286,16 +518,16 @@ mod tests {
 
     #[test]
     fn refuses_what_makes_no_sense() {
-        let path = error(|spec| spec.path.link.buffer = uncork_path::Buffer::Packets(0));
+        let path = error(|spec| spec.buffers.push(Buffer::Packets(0)));
         assert_eq!(
             path,
             CompareError::Path(PathSpecError::Buffer { bytes: 0, packet_bytes: 1500 })
         );
         let all = |spec: &mut CompareSpec| {
-            spec.path.loss = LossSpec::Bernoulli("100%".parse().unwrap());
+            spec.losses = vec![LossSpec::Bernoulli("100%".parse().unwrap())];
         };
         assert_eq!(error(all), CompareError::Path(PathSpecError::LosesEverything));
-        let every = |spec: &mut CompareSpec| spec.path.loss = LossSpec::EveryNth(1);
+        let every = |spec: &mut CompareSpec| spec.losses = vec![LossSpec::EveryNth(1)];
         assert_eq!(error(every), CompareError::Path(PathSpecError::LosesEverything));
         let nothing = |spec: &mut CompareSpec| {
             spec.workload = Workload::Transfer("0B".parse().unwrap());
@@ -330,44 +562,17 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_alone_starts_at_once() {
-        let spec = example(&["cubic"]);
-        let run = spec.run_spec(&spec.columns[0], 7);
-        assert_eq!(run.flows.len(), 1);
-        assert_eq!(run.flows[0].start, Time::ZERO);
-        assert_eq!(run.end, Time::ZERO + TimeDelta::from_secs(120));
-        assert_eq!(run.seed, 7);
-    }
-
-    #[test]
-    fn flows_that_share_start_within_100_ms_as_the_seed_says() {
-        let mut spec = example(&["bbr3+cubic"]);
-        spec.flows = 20;
-        spec.workload = Workload::Duration(TimeDelta::from_secs(30));
-        let run = spec.run_spec(&spec.columns[0], 7);
-        assert_eq!(run.flows.len(), 40);
-        assert!(run.flows[..20].iter().all(|flow| flow.cc.to_string() == "bbr3"));
-        assert!(run.flows[20..].iter().all(|flow| flow.cc.to_string() == "cubic"));
-        let mut starts: Vec<Time> = run.flows.iter().map(|flow| flow.start).collect();
-        starts.sort_unstable();
-        starts.dedup();
-        assert_eq!(starts.len(), 40);
-        assert!(starts[39] < Time::from_nanos(100_000_000));
-        for flow in &run.flows {
-            let end = flow.start + TimeDelta::from_secs(30);
-            assert_eq!(flow.workload, sim::Workload::Until(end));
-            assert!(end <= run.end);
-        }
-        assert_eq!(spec.run_spec(&spec.columns[0], 7).flows[3].start, run.flows[3].start);
-        assert_ne!(spec.run_spec(&spec.columns[0], 8).flows[3].start, run.flows[3].start);
-    }
-
-    #[test]
     fn long_transfers_get_a_hundred_times_what_is_possible() {
         let mut spec = example(&["cubic"]);
+        assert_eq!(spec.end(), SHORTEST_BOUND);
         spec.workload = Workload::Transfer("14.48MB".parse().unwrap());
         // 15 MB on the wire at 2.5 MB/s: 6 s, and an RTT of 50 ms.
-        assert_eq!(spec.bound(1), TimeDelta::from_secs(605));
-        assert_eq!(spec.bound(2), TimeDelta::from_secs(1205));
+        assert_eq!(spec.end(), TimeDelta::from_secs(605));
+        spec.rates.push(Rate::from_mbit(10));
+        assert_eq!(spec.end(), TimeDelta::from_secs(1205));
+        spec.flows = 2;
+        assert_eq!(spec.end(), TimeDelta::from_secs(2405) + START_SPREAD);
+        spec.rates = vec!["8kbit".parse().unwrap()];
+        assert!(matches!(spec.check(), Err(CompareError::TooSlow(_))));
     }
 }

@@ -5,16 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 /// The results of `work(0)` to `work(count - 1)`, in that order, computed on up to `jobs` threads.
-/// Which thread computes what changes from call to call; the results do not.
-pub(crate) fn map<T: Send + Sync>(
-    count: usize,
-    jobs: usize,
-    work: impl Fn(usize) -> T + Sync,
-) -> Vec<T> {
-    map_until(&AtomicBool::new(false), count, jobs, work)
-}
-
-/// Like [`map`], but begins nothing more once `stop` is set; what was not begun is left out.
+/// Which thread computes what changes from call to call; the results do not. Nothing more is begun
+/// once `stop` is set, and what was not begun is left out.
 pub(crate) fn map_until<T: Send + Sync>(
     stop: &AtomicBool,
     count: usize,
@@ -45,6 +37,10 @@ pub(crate) fn map_until<T: Send + Sync>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn map<T: Send + Sync>(count: usize, jobs: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        map_until(&AtomicBool::new(false), count, jobs, work)
+    }
 
     #[test]
     fn results_are_in_order_whatever_the_number_of_threads() {

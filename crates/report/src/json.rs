@@ -6,7 +6,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::ser::{Formatter, PrettyFormatter};
 
-use crate::document::CompareDocument;
 use crate::lab::{LabDocument, SuiteDocument};
 use crate::number::rounded;
 use crate::play::{GetDocument, ListenDocument};
@@ -58,23 +57,10 @@ impl From<serde_json::Error> for DocumentError {
     }
 }
 
-impl CompareDocument {
-    /// The document as indented JSON that ends in a newline. Floats are rounded to six significant
-    /// digits, so that a text is stable: writing what was read gives the same text.
-    pub fn to_json(&self) -> String {
-        write(self)
-    }
-
-    /// Reads what [`CompareDocument::to_json`] wrote. Fields it does not know are skipped: they
-    /// come from a later version of the same schema.
-    pub fn from_json(text: &str) -> Result<Self, DocumentError> {
-        read(text, Self::SCHEMA)
-    }
-}
-
 impl LabDocument {
-    /// The document as indented JSON that ends in a newline, like [`CompareDocument::to_json`].
-    /// Points of curves take a line each.
+    /// The document as indented JSON that ends in a newline. Floats are rounded to six significant
+    /// digits, so that a text is stable: writing what was read gives the same text. Points of curves
+    /// take a line each.
     pub fn to_json(&self) -> String {
         write(self)
     }
@@ -104,14 +90,14 @@ impl SuiteDocument {
 }
 
 impl GetDocument {
-    /// The document as indented JSON that ends in a newline, like [`CompareDocument::to_json`].
+    /// The document as indented JSON that ends in a newline, like [`LabDocument::to_json`].
     pub fn to_json(&self) -> String {
         write(self)
     }
 }
 
 impl ListenDocument {
-    /// The document as indented JSON that ends in a newline, like [`CompareDocument::to_json`].
+    /// The document as indented JSON that ends in a newline, like [`LabDocument::to_json`].
     pub fn to_json(&self) -> String {
         write(self)
     }
@@ -212,79 +198,22 @@ impl Formatter for Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Workload;
-    use crate::sample;
 
     #[test]
-    fn reading_what_was_written_gives_it_back() {
-        for document in [sample::transfers(), sample::mix()] {
-            let text = document.to_json();
-            let back = CompareDocument::from_json(&text).unwrap();
-            assert_eq!(back, document);
-            assert_eq!(back.to_json(), text);
+    fn floats_keep_six_digits_and_lose_noise() {
+        let mut document = LabDocument::from_json(include_str!("../tests/lab.json")).unwrap();
+        let metrics = &mut document.cells[0].classes[0].metrics;
+        for (metric, value) in metrics.iter_mut().zip([0.1 + 0.2, 40.0, -0.0]) {
+            metric.estimate.value = value;
+        }
+        let text = document.to_json();
+        for value in ["0.3", "40", "0"] {
+            assert!(text.contains(&format!("\"value\": {value},")), "{value}");
         }
     }
 
     #[test]
-    fn floats_keep_six_digits_and_lose_noise() {
-        let mut document = sample::transfers();
-        document.path.loss = 0.1 + 0.2;
-        document.path.rtt_ms = 40.0;
-        document.path.buffer_bdp = -0.0;
-        let text = document.to_json();
-        assert!(text.contains("\"loss\": 0.3,"), "{text}");
-        assert!(text.contains("\"rtt_ms\": 40,"), "{text}");
-        assert!(text.contains("\"buffer_bdp\": 0,"), "{text}");
-    }
-
-    #[test]
-    fn refuses_another_schema_and_says_which() {
-        let text = sample::transfers().to_json().replace("compare/1", "compare/2");
-        let error = CompareDocument::from_json(&text).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "schema is \"uncork.compare/2\", expected \"uncork.compare/1\""
-        );
-        assert!(matches!(CompareDocument::from_json("{"), Err(DocumentError::Json(_))));
-    }
-
-    #[test]
-    fn skips_fields_of_later_versions() {
-        let document = sample::transfers();
-        let text = document.to_json().replacen("\"seeds\"", "\"later\": [1],\n  \"seeds\"", 1);
-        assert_eq!(CompareDocument::from_json(&text).unwrap(), document);
-    }
-
-    /// The names and their order are a contract with whoever reads the files.
-    #[test]
-    fn field_names_are_the_contract() {
-        let text = sample::transfers().to_json();
-        let keys = keys(&text);
-        let expected = "schema version command path rate_bps rtt_ms loss loss_position \
-             buffer_bytes buffer_packets buffer_bdp mss_bytes packet_bytes workload size_bytes \
-             seeds results \
-             cc flows completion_s p10 p50 p90 unfinished goodput_bps utilisation \
-             rtt_ms min p50 p95 queue_ms p50 p95 retransmit_fraction timeouts jain \
-             per_flow flow cc goodput_bps share completion_s";
-        let expected: Vec<&str> = expected.split_whitespace().collect();
-        assert_eq!(keys[..expected.len()], expected);
-        assert_eq!(
-            keys[keys.len() - 5..],
-            ["verdict", "engine", "packets", "wall_s", "packets_per_s"]
-        );
-    }
-
-    #[test]
-    fn a_workload_is_its_only_field() {
-        let text = serde_json::to_string(&Workload::Duration { duration_s: 30.0 }).unwrap();
-        assert_eq!(text, r#"{"duration_s":30.0}"#);
-    }
-
-    /// The keys of indented JSON in the order of their appearance.
-    fn keys(text: &str) -> Vec<&str> {
-        text.lines()
-            .filter_map(|line| line.trim().strip_prefix('"')?.split_once("\":"))
-            .map(|(key, _)| key)
-            .collect()
+    fn what_is_no_json_is_refused() {
+        assert!(matches!(LabDocument::from_json("{"), Err(DocumentError::Json(_))));
     }
 }

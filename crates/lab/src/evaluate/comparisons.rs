@@ -138,7 +138,10 @@ fn costs(class: &Class) -> Vec<Quantity> {
         Quantity { metric: Metric::QueueDelay, statistic: Statistic::Quantile(0.95) },
         Quantity { metric: Metric::Jain, statistic: Statistic::Mean },
     ];
-    all.into_iter().filter(|quantity| class.has(quantity.metric)).collect()
+    // Connections that come and go have no goodputs to be compared.
+    let stays = class.flows < u64::MAX;
+    let has = |cost: &Quantity| class.has(cost.metric) && (stays || cost.metric != Metric::Jain);
+    all.into_iter().filter(has).collect()
 }
 
 fn is_less_better(metric: Metric) -> bool {
@@ -345,6 +348,7 @@ mod tests {
             name: String::new(),
             values: Vec::new(),
             written: Vec::new(),
+            parts: Vec::new(),
         };
         let named = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
         assert_eq!(chosen(&axis("flow.main.cc")), named(&["main"]));

@@ -1,11 +1,12 @@
 //! The table of results: each class and controller of each cell.
 
+use uncork_flow::FlowRecord;
 use uncork_report::lab::{Cell, ClassResult, Metric as Measured};
 
 use super::outcome::RunOutcome;
 use super::results::Results;
 use super::units::scaled;
-use crate::scenario::{Metric, Quantity, Selection, Statistic};
+use crate::scenario::{Class, Metric, Quantity, Selection, Statistic};
 
 const P50: Statistic = Statistic::Quantile(0.5);
 const P90: Statistic = Statistic::Quantile(0.9);
@@ -24,7 +25,7 @@ const TOLD: [(Metric, &[Statistic]); 17] = [
     (Metric::PlayedRate, &[Statistic::Mean]),
     (Metric::Switches, &[Statistic::Mean]),
     (Metric::Bandwidth, &[P50, P10, P1]),
-    (Metric::Goodput, &[P50]),
+    (Metric::Goodput, &[P50, Statistic::Sum]),
     (Metric::Utilisation, &[Statistic::Mean]),
     (Metric::Share, &[Statistic::Mean]),
     (Metric::Jain, &[Statistic::Mean]),
@@ -45,24 +46,33 @@ fn of_cell(results: &Results<'_>, cell: usize) -> Cell {
     let members = described.classes.iter().flat_map(|class| {
         let mut ccs = class.ccs.clone();
         ccs.sort_unstable();
-        ccs.dedup();
-        ccs.into_iter().map(|cc| (class.name.clone(), cc))
+        // Flows of several controllers on one link have a sum that means something.
+        let all = (ccs.len() > 1 && !class.own_links).then_some((class, None));
+        all.into_iter().chain(ccs.into_iter().map(move |cc| (class, Some(cc))))
     });
     let classes = members.map(|(class, cc)| of_class(results, cell, class, cc)).collect();
     Cell { point: described.point.clone(), classes }
 }
 
-fn of_class(results: &Results<'_>, cell: usize, class: String, cc: String) -> ClassResult {
+/// The flows of one controller of a class, or of all.
+fn of_class(
+    results: &Results<'_>,
+    cell: usize,
+    described: &Class,
+    cc: Option<String>,
+) -> ClassResult {
     let runs = results.of_cell(cell);
-    let of = Selection { class: Some(class.clone()), cc: Some(cc.clone()), ..Selection::default() };
+    let class = described.name.clone();
+    let of = Selection { class: Some(class.clone()), cc: cc.clone(), ..Selection::default() };
+    let is_selected =
+        |flow: &&FlowRecord| flow.group == class && cc.as_ref().is_none_or(|cc| flow.cc == *cc);
     let counted = |run: &RunOutcome| {
-        let flows = run.flows.iter().filter(|flow| flow.group == class && flow.cc == cc);
+        let flows = run.flows.iter().filter(is_selected);
         let finished = flows.clone().filter(|flow| flow.completion_ns.is_some()).count();
         (flows.count() as u64, finished as u64)
     };
     let counts = runs.iter().map(counted).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    let described = results.scenario.cells[cell].classes.iter().find(|known| known.name == class);
-    let told = TOLD.iter().filter(|(metric, _)| described.is_some_and(|class| class.has(*metric)));
+    let told = TOLD.iter().filter(|(metric, _)| described.has(*metric));
     let quantities = told.flat_map(|(metric, statistics)| {
         statistics.iter().map(|statistic| Quantity { metric: *metric, statistic: *statistic })
     });
@@ -79,6 +89,11 @@ fn of_class(results: &Results<'_>, cell: usize, class: String, cc: String) -> Cl
         results.scenario.cells[cell].classes.iter().map(|class| class.ccs.len()).sum::<usize>()
             == 1;
     metrics.retain(|metric| !(has_objects && metric.name.starts_with("goodput")));
-    metrics.retain(|metric| !(alone && metric.name.starts_with("share")));
+    let whole = alone || (cc.is_none() && results.scenario.cells[cell].classes.len() == 1);
+    metrics.retain(|metric| !(whole && metric.name.starts_with("share")));
+    // One flow is its own sum.
+    let single = described.flows == 1 && cc.is_some();
+    metrics.retain(|metric| !(single && metric.name == "goodput_p50"));
+    let cc = cc.unwrap_or_else(|| described.ccs.join("+"));
     ClassResult { metrics, class, cc, flows: counts.0, finished: counts.1 }
 }

@@ -5,11 +5,11 @@ use uncork_units::{Time, TimeDelta};
 
 use super::outcome::RunOutcome;
 use super::results::Results;
-use crate::figures::record;
 use crate::scenario::{
     Axis, Carries, Cell, Class, Expectation, Metric, Plan, Published, Quantity, Scenario,
     Selection, Statistic, Threshold,
 };
+use crate::testing::record;
 
 const P50: Statistic = Statistic::Quantile(0.5);
 

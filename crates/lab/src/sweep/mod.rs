@@ -11,5 +11,5 @@ pub use archive::{ARCHIVE_NAME, ArchiveIndex};
 pub use manifest::{MANIFEST_NAME, Manifest, ManifestError};
 pub use plan::{Item, Shard, ShardError, items};
 pub use results::{COMMAND_FILES, SWEEP_FILES, SweepResults, cell_name};
-pub use run::{FinishedRun, run_items};
+pub use run::{FinishedRun, Progress, run_items};
 pub use stored::{DamagedRun, StateNames};

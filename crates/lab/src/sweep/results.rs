@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn what_programs_printed_is_called_by_cell_seed_and_flow() {
         let flow =
-            |flow| FlowRecord { flow, group: "a b".into(), ..crate::figures::record(0, None, 1) };
+            |flow| FlowRecord { flow, group: "a b".into(), ..crate::testing::record(0, None, 1) };
         let printed = |flow, is_server, output: &str| CommandOutcome {
             flow,
             is_server,

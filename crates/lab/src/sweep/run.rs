@@ -9,8 +9,18 @@ use super::plan::Item;
 use crate::engine::{Engine, EngineError};
 use crate::evaluate::{RunOutcome, outcome};
 use crate::parallel;
-use crate::run::Progress;
 use crate::scenario::Scenario;
+
+/// How far runs have come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Runs that are over.
+    pub done: usize,
+    /// Runs in all.
+    pub total: usize,
+    /// Data packets simulated so far.
+    pub packets: u64,
+}
 
 /// What one run left.
 #[derive(Clone, Debug, PartialEq)]

@@ -192,7 +192,7 @@ mod tests {
             delivered_bytes: time_ns,
             lost_bytes: 0,
         };
-        let mut flow = crate::figures::record(0, Some(1234), 1_000_000);
+        let mut flow = crate::testing::record(0, Some(1234), 1_000_000);
         flow.rtt_ms = Some(uncork_flow::Quantiles { min: 0.1, p50: 1.0 / 3.0, p95: 1e-7 });
         FinishedRun {
             outcome: RunOutcome {

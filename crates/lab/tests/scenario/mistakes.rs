@@ -76,7 +76,6 @@ const CASES: &[Case] = &[
     case(RTT, "own_per_flow = true\nrtt = { quantiles = [[\"0%\", \"9ms\"], [\"100%\", \"1ms\"]] }", "this value is less than the one before", "[\"100%\", \"1ms\"]", "ascend"),
     case(RTT, "own_per_flow = true\nrtt = { quantiles = [[\"5%\", \"1ms\"], [\"100%\", \"9ms\"]] }", "these shares are no distribution", "[[\"5%\", \"1ms\"], [\"100%\", \"9ms\"]]", "from 0% to 100%"),
     case("count = 2", "count = 3\npaired = true", "3 flows cannot be paired among 2 controllers", "count", "multiple of 2"),
-    case("[\"cubic\", \"reno\"]", "[\"cubic\", \"cubic\"]", "`cubic` is there twice", "\"cubic\"", "once"),
     case(RTT, "rtt = \"50ms\"\nreorder = true", "`reorder` has no meaning here", "reorder", "leave it out"),
     case("[path]\n", "[link.core]\nrate = \"1gbit\"\n[path]\nvia = [\"core\", \"core\"]\n", "the path crosses `core` twice", "\"core\"", "once"),
     // The matrix.

@@ -2,6 +2,7 @@
 
 mod answer;
 mod check;
+mod compact;
 mod csv;
 mod document;
 mod figure;
@@ -15,6 +16,7 @@ mod tests;
 mod verdict;
 
 pub use answer::{Answer, AnswerKind, Payer, Price, Transfers};
+pub use compact::compare_table;
 pub use csv::lab_csv;
 pub use document::{
     Cell, ClassResult, ColumnValue, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis,

@@ -46,11 +46,20 @@ pub(super) fn push_answers(out: &mut String, document: &LabDocument, style: Styl
         if verdicts.len() > 1 {
             push_line(out, &style.dim(&printable(verdict.class)));
         }
-        for line in verdict.lines.iter().flat_map(|line| wrap(&printable(line), WIDTH)) {
+        for line in verdict.lines.iter().flat_map(|line| glued(&printable(line))) {
             push_line(out, &style.bold(&line));
         }
         push_line(out, "");
     }
+}
+
+/// `text` in lines that part no number from its unit.
+fn glued(text: &str) -> Vec<String> {
+    const GLUE: &str = "\u{1}";
+    let joined = [" %", " ms"]
+        .iter()
+        .fold(text.to_owned(), |text, unit| text.replace(unit, &unit.replace(' ', GLUE)));
+    wrap(&joined, WIDTH).iter().map(|line| line.replace(GLUE, " ")).collect()
 }
 
 fn push_published<'a>(

@@ -2,7 +2,6 @@
 
 use super::answer::{Answer, AnswerKind, Payer, Price};
 use super::document::{Estimate, LabDocument};
-use crate::number::short;
 use crate::words;
 
 /// A population of more cells than these gets a summary in place of a sentence for each.
@@ -306,26 +305,44 @@ fn summary(group: &[&Answer]) -> String {
         Kind::Stutters => ["stutters less", "more"],
         Kind::Rate => ["delivers more", "less"],
     };
-    let all = group.len();
-    let count = |kind: AnswerKind| group.iter().filter(|answer| answer.kind == kind).count();
+    let with = if first.of.is_empty() { "" } else { "with " };
     let subject = match first.of.as_str() {
         "" => first.choice.clone(),
         of => format!("{} with {} for {of}", first.class, first.choice),
     };
-    let mut parts = vec![format!(
-        "{subject} {better} than {}{} in {} of {all} cells{}",
-        if first.of.is_empty() { "" } else { "with " },
-        first.baseline,
-        count(AnswerKind::Better),
-        range(group, AnswerKind::Better)
-    )];
-    let worse =
-        format!("{worse} in {}{}", count(AnswerKind::Worse), range(group, AnswerKind::Worse));
-    parts.extend((count(AnswerKind::Worse) > 0).then_some(worse));
-    let same = count(AnswerKind::Alike) + count(AnswerKind::Open);
-    parts.extend((same > 0).then(|| format!("no difference in {same}")));
-    let unknown = count(AnswerKind::Unknown);
-    parts.extend((unknown > 0).then(|| format!("nothing to compare in {unknown}")));
+    let verb = better.split(' ').next().unwrap_or_default();
+    let baseline = format!("{with}{}", first.baseline);
+    let mut parts: Vec<String> = Vec::new();
+    for (kind, word) in [(AnswerKind::Better, better), (AnswerKind::Worse, worse)] {
+        let count = group.iter().filter(|answer| answer.kind == kind).count();
+        let range = range(group, kind);
+        match (count, parts.is_empty(), kind) {
+            (0, ..) => {}
+            (_, false, _) => parts.push(format!("{word} in {count}{range}")),
+            (_, true, AnswerKind::Better) => parts.push(format!(
+                "{subject} {word} than {baseline} in {count} of {} cells{range}",
+                group.len()
+            )),
+            _ => parts.push(format!(
+                "{subject} {verb} {word} than {baseline} in {count} of {} cells{range}",
+                group.len()
+            )),
+        }
+    }
+    let count = |kinds: &[AnswerKind]| group.iter().filter(|one| kinds.contains(&one.kind)).count();
+    let same = count(&[AnswerKind::Alike, AnswerKind::Open]);
+    parts.extend(match (same, parts.is_empty()) {
+        (0, _) => None,
+        (same, false) => Some(format!("no difference in {same}")),
+        (same, true) => {
+            let all = group.len();
+            Some(format!("{subject} and {baseline}: no difference in {same} of {all} cells"))
+        }
+    });
+    let unknown = count(&[AnswerKind::Unknown]);
+    let nothing =
+        if parts.is_empty() { format!("{subject} and {baseline}: ") } else { String::new() };
+    parts.extend((unknown > 0).then(|| format!("{nothing}nothing to compare in {unknown}")));
     let line = parts.join("; ") + ".";
     [Payer::Choice, Payer::Baseline]
         .iter()
@@ -348,7 +365,7 @@ fn range(group: &[&Answer], kind: AnswerKind) -> String {
     }
 }
 
-/// ` bbr3 retransmits more in 9 cells, at most 11 % against 0.50 %.`
+/// ` At worst bbr3 retransmits 11 % against 0.50 % (more in 9 cells).`
 fn paid_in_all(group: &[&Answer], payer: Payer) -> String {
     let mut seen: Vec<(&str, &str)> = Vec::new();
     let prices = || group.iter().flat_map(|answer| &answer.prices);
@@ -370,26 +387,25 @@ fn paid_in_all(group: &[&Answer], payer: Payer) -> String {
         Payer::Choice => &group[0].choice,
         Payer::Baseline => &group[0].baseline,
     };
-    if clauses.is_empty() { String::new() } else { format!(" {who} {}.", words::list(&clauses)) }
+    if clauses.is_empty() {
+        String::new()
+    } else {
+        format!(" At worst {who} {}.", words::list(&clauses))
+    }
 }
 
-/// A price in the cell where it is highest, and in how many cells it is paid.
+/// A price in the cell where the two are farthest apart, and in how many cells it is paid.
 fn most(prices: &[&Price], payer: Payer) -> String {
-    let factor = |price: &Price| {
-        let ratio = (price.value / price.baseline_value).ln();
-        let sign = if price.less_is_better { 1.0 } else { -1.0 };
-        let payer = if payer == Payer::Choice { 1.0 } else { -1.0 };
-        ratio * sign * payer
-    };
-    let worst = prices.iter().max_by(|one, other| factor(one).total_cmp(&factor(other)));
+    let apart = |price: &Price| (price.value - price.baseline_value).abs();
+    let worst = prices.iter().max_by(|one, other| apart(one).total_cmp(&apart(other)));
     let cells = words::counted(prices.len() as u64, "cell");
-    worst
-        .map_or_else(String::new, |price| format!("{} (at most, in {cells})", clause(price, payer)))
+    worst.map_or_else(String::new, |price| format!("{} (more in {cells})", clause(price, payer)))
 }
 
 /// A price to two digits or so: `11 %`, `49 ms`, `0.51`.
 fn amount(value: f64, unit: &str) -> String {
     match unit {
+        "s" if value >= 1.0 => format!("{} s", two(value)),
         "s" => format!("{} ms", two(value * 1e3)),
         "" => format!("{value:.2}"),
         unit => format!("{} {unit}", two(value)),
@@ -416,14 +432,164 @@ pub(super) fn decimal(ratio: f64) -> String {
 }
 
 fn percent(value: f64) -> String {
-    match value {
-        _ if value < 1.0 => format!("{value:.1} %"),
-        _ if value < 10.0 => format!("{} %", short((value * 10.0).round() / 10.0)),
-        _ => format!("{value:.0} %"),
-    }
+    let decimals = usize::from(value < 10.0);
+    format!("{value:.decimals$} %")
 }
 
 /// `completion_p50` as `completion p50`.
 pub(super) fn spelled(metric: &str) -> String {
     metric.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::Transfers;
+
+    fn answer(metric: &str, ratio: (f64, f64, f64), kind: AnswerKind) -> Answer {
+        let (value, low, high) = ratio;
+        Answer {
+            class: "main".to_owned(),
+            cell: 1,
+            place: String::new(),
+            choice: "bbr1".to_owned(),
+            baseline: "cubic".to_owned(),
+            of: String::new(),
+            metric: metric.to_owned(),
+            unit: String::new(),
+            less_is_better: !metric.starts_with("goodput"),
+            value: Some(value),
+            baseline_value: Some(1.0),
+            ratio: Some(Estimate { value, low: Some(low), high: Some(high), n: 10 }),
+            kind,
+            transfers: Transfers::default(),
+            baseline_transfers: Transfers::default(),
+            prices: Vec::new(),
+        }
+    }
+
+    fn price(metric: &str, values: (f64, f64), payer: Payer) -> Price {
+        Price {
+            class: String::new(),
+            metric: metric.to_owned(),
+            unit: if metric.starts_with("retransmitted") { "%" } else { "s" }.to_owned(),
+            less_is_better: true,
+            value: values.0,
+            baseline_value: values.1,
+            payer: Some(payer),
+        }
+    }
+
+    #[test]
+    fn differences_are_put_as_people_say_them() {
+        for (metric, ratio, kind, words) in [
+            (
+                "completion_p50",
+                (0.17, 0.15, 0.18),
+                AnswerKind::Better,
+                "is 5.9 times as fast as cubic (95 % CI 5.6 to 6.7",
+            ),
+            (
+                "completion_p50",
+                (0.75, 0.7, 0.8),
+                AnswerKind::Better,
+                "takes 25 % less time than cubic (95 % CI 20 to 30 %",
+            ),
+            (
+                "completion_p50",
+                (1.2, 1.1, 1.3),
+                AnswerKind::Worse,
+                "takes 20 % longer than cubic (95 % CI 10 to 30 %",
+            ),
+            (
+                "completion_p50",
+                (3.0, 2.5, 3.5),
+                AnswerKind::Worse,
+                "takes 3.0 times as long as cubic (95 % CI 2.5 to 3.5",
+            ),
+            (
+                "goodput_sum",
+                (0.989, 0.985, 0.99),
+                AnswerKind::Worse,
+                "delivers 1.1 % less than cubic (95 % CI 1.0 to 1.5 %",
+            ),
+            (
+                "goodput_sum",
+                (4.0, 3.5, 4.5),
+                AnswerKind::Better,
+                "delivers 4.0 times as much as cubic (95 % CI 3.5 to 4.5",
+            ),
+            (
+                "goodput_sum",
+                (1.0, 0.999, 1.001),
+                AnswerKind::Alike,
+                "delivers as much as cubic, within 1 % (10 seeds).|",
+            ),
+            (
+                "completion_p50",
+                (0.9, 0.7, 1.1),
+                AnswerKind::Open,
+                "and cubic do not differ by more than chance: ratio of completion p50 0.90 (95 % CI 0.70 to 1.10",
+            ),
+            (
+                "playback_latency_p90",
+                (0.8, 0.7, 0.9),
+                AnswerKind::Better,
+                "starts to play 20 % sooner than cubic",
+            ),
+            (
+                "stutters_mean",
+                (2.0, 1.5, 2.5),
+                AnswerKind::Worse,
+                "stutters 2.0 times as often as cubic",
+            ),
+            (
+                "completion_p50",
+                (1.2, 1.2, 1.2),
+                AnswerKind::Worse,
+                "takes 20 % longer than cubic (all 10 seeds agree).|",
+            ),
+        ] {
+            let sentence = sentence(&answer(metric, ratio, kind), 10) + "|";
+            assert!(sentence.starts_with(&format!("bbr1 {words}")), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn prices_are_told_of_either_side() {
+        let mut slower = answer("goodput_sum", (0.99, 0.985, 0.995), AnswerKind::Worse);
+        slower.prices = vec![
+            price("retransmitted_mean", (10.8, 0.5), Payer::Choice),
+            price("queue_delay_p95", (0.0012, 0.24), Payer::Baseline),
+        ];
+        let sentence = sentence(&slower, 10);
+        let end = ", 10 seeds), and retransmits 11 % against 0.50 %; cubic queues 240 ms at p95 against 1.2 ms.";
+        assert!(sentence.ends_with(end), "{sentence}");
+    }
+
+    #[test]
+    fn what_did_not_finish_is_counted() {
+        let mut lacking = answer("completion_p50", (1.0, 1.0, 1.0), AnswerKind::Worse);
+        (lacking.ratio, lacking.value) = (None, None);
+        lacking.transfers = Transfers { all: 10, finished: 3 };
+        lacking.baseline_transfers = Transfers { all: 10, finished: 10 };
+        assert_eq!(sentence(&lacking, 10), "bbr1 finishes 3 of 10 transfers, cubic 10 of 10.");
+    }
+
+    #[test]
+    fn many_cells_are_summed_up() {
+        let ratio = |value: f64| (value, value * 0.9, value * 1.05);
+        let mut answers: Vec<Answer> = [0.2, 0.5, 0.8]
+            .map(|value| answer("completion_p50", ratio(value), AnswerKind::Better))
+            .into();
+        answers.push(answer("completion_p50", ratio(1.5), AnswerKind::Worse));
+        answers.push(answer("completion_p50", ratio(1.0), AnswerKind::Open));
+        answers[1].prices = vec![price("retransmitted_mean", (10.8, 0.5), Payer::Choice)];
+        let group: Vec<&Answer> = answers.iter().collect();
+        assert_eq!(
+            summary(&group),
+            "bbr1 is faster than cubic in 3 of 5 cells, 1.25 to 5.0 times; slower in 1, 1.50 times; \
+             no difference in 1. At worst bbr1 retransmits 11 % against 0.50 % (more in 1 cell)."
+        );
+    }
 }

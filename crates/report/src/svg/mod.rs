@@ -10,8 +10,6 @@ mod downsample;
 mod heat_colours;
 mod heat_map;
 mod palette;
-mod ranges;
-mod timeline;
 
 pub use axis::{Axis, Scale};
 pub use bars::{BarChart, BarMark};
@@ -22,5 +20,3 @@ pub use heat_colours::heat_style;
 pub use heat_map::HeatGrid;
 pub(crate) use palette::COLOURS;
 pub use palette::{Ink, style};
-pub use ranges::{Range, RangeChart, RangePanel};
-pub use timeline::{Phase, Span, Timeline, TimelineRow};

@@ -66,22 +66,13 @@ fn controller(node: &Node) -> Result<CcSpec> {
     node.named("controller", &Algorithm::ALL.map(|it| (it.name(), it.options())))
 }
 
-/// One controller, or several that flows take in turn.
+/// One controller, or several that flows take in turn; one that is there twice gets two turns.
 fn controllers(node: &Node) -> Result<Vec<CcSpec>> {
     let Value::List(nodes) = &node.value else { return Ok(vec![controller(node)?]) };
     if nodes.is_empty() {
         return Err(ScenarioError::new(&node.place, "no controller").help("write cc = \"bbr3\""));
     }
-    let mut ccs: Vec<CcSpec> = Vec::new();
-    for node in nodes {
-        let cc = controller(node)?;
-        if ccs.contains(&cc) {
-            let message = format!("`{cc}` is there twice");
-            return Err(ScenarioError::new(&node.place, message).help("give each controller once"));
-        }
-        ccs.push(cc);
-    }
-    Ok(ccs)
+    nodes.iter().map(controller).collect()
 }
 
 fn paired(section: &Section<'_>, controllers: u64, count: u64) -> Result<bool> {

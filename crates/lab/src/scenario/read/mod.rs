@@ -16,6 +16,7 @@ mod workload;
 
 use std::ops::RangeInclusive;
 
+use uncork_cc::CcSpec;
 use uncork_config::{Node, Result, Section, Value};
 use uncork_path::{PathSpec, RateSpec};
 use uncork_units::{Rate, Time, TimeDelta};
@@ -212,7 +213,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
         let path = &paths[flow.path];
         Class {
             name: flow.name.clone(),
-            ccs: flow.ccs.iter().map(ToString::to_string).collect(),
+            ccs: distinct(&flow.ccs),
             carries: Carries::of(&flow.work),
             flows: if matches!(flow.work, Work::Arrivals(_)) { u64::MAX } else { flow.count },
             background: *background,
@@ -226,6 +227,17 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     let flows = flows.into_iter().map(|(flow, _)| flow).collect();
     let plan = Plan { links, paths, flows }.with_spreads();
     Ok(Cell { point, classes, end, plan })
+}
+
+/// The names of different controllers, in the order of the file.
+fn distinct(ccs: &[CcSpec]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in ccs.iter().map(ToString::to_string) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The mean rate of a link in bits per second: of steps until the end of the run.

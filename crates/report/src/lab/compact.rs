@@ -1,0 +1,170 @@
+//! A comparison for a terminal: the answers, ratios by cell, and a row for each controller.
+
+use super::answer::{Answer, AnswerKind};
+use super::document::{Cell, ClassResult, LabDocument};
+use super::table::push_answers;
+use super::verdict::{decimal, groups, spelled};
+use crate::number::decimals;
+use crate::table::{Align, Column, Style, Table, printable, push_line, wrap};
+use crate::words;
+
+/// Columns of the terminal that the text is made for.
+const WIDTH: usize = 100;
+
+/// A column of figures: heading, name below it, metric, what it is multiplied by, and decimals that do
+/// not depend on the values.
+type Figure = (&'static str, &'static str, &'static str, f64, Option<usize>);
+
+const FIGURES: [Figure; 13] = [
+    ("completion s", "p50", "completion_p50", 1.0, None),
+    ("completion s", "p90", "completion_p90", 1.0, None),
+    ("bandwidth", "Mbit/s", "bandwidth_p50", 1e-6, None),
+    ("goodput", "Mbit/s", "goodput_sum", 1e-6, None),
+    ("link", "%", "utilisation_mean", 1.0, Some(1)),
+    ("RTT ms", "p50", "rtt_p50", 1e3, None),
+    ("RTT ms", "p95", "rtt_p95", 1e3, None),
+    ("queue ms", "p50", "queue_delay_p50", 1e3, None),
+    ("queue ms", "p95", "queue_delay_p95", 1e3, None),
+    ("resent", "%", "retransmitted_mean", 1.0, Some(2)),
+    ("RTOs", "mean", "timeouts_mean", 1.0, Some(1)),
+    ("Jain", "mean", "jain_mean", 1.0, Some(3)),
+    ("share", "%", "share_mean", 1.0, Some(1)),
+];
+
+/// The title, the answers, the ratios of several cells, and what each controller got. Mixes list each of
+/// their controllers below their row.
+pub fn compare_table(document: &LabDocument, style: Style) -> String {
+    let mut out = String::new();
+    let seeds = words::counted(document.seeds, "seed");
+    for line in wrap(&printable(&format!("{}; {seeds}", document.title)), WIDTH) {
+        push_line(&mut out, &style.dim(&line));
+    }
+    push_line(&mut out, "");
+    push_answers(&mut out, document, style);
+    if let Some(ratios) = ratios(&document.answers) {
+        out.push_str(&ratios.render(style));
+        push_line(&mut out, "");
+    }
+    out.push_str(&figures(document).render(style));
+    for line in unfinished(document) {
+        push_line(&mut out, &line);
+    }
+    out
+}
+
+/// A row for each cell, and for each choice its ratio to the baseline and what that means; nothing where
+/// there is one cell.
+fn ratios(answers: &[Answer]) -> Option<Table> {
+    let groups: Vec<Vec<&Answer>> = groups(answers).into_iter().filter(|g| g.len() > 1).collect();
+    let first = groups.first()?;
+    let head = |group: &Vec<&Answer>| {
+        let Answer { metric, choice, baseline, .. } = group[0];
+        let title = format!("{}, {choice} / {baseline}", spelled(metric));
+        ["ratio", "95 % CI", ""].map(|name| column(&title, name, Align::Right))
+    };
+    let rows = first.iter().map(|row| {
+        let cells = groups.iter().flat_map(|group| {
+            let same = group.iter().find(|one| one.place == row.place);
+            same.map_or_else(Default::default, |answer| ratio(answer))
+        });
+        std::iter::once(printable(&row.place)).chain(cells).collect()
+    });
+    let columns = groups.iter().flat_map(head);
+    Some(Table {
+        rows: rows.collect(),
+        columns: std::iter::once(column("", "", Align::Left)).chain(columns).collect(),
+    })
+}
+
+fn ratio(answer: &Answer) -> [String; 3] {
+    let word = match answer.kind {
+        AnswerKind::Better => "better",
+        AnswerKind::Worse => "worse",
+        AnswerKind::Alike => "alike",
+        AnswerKind::Open => "open",
+        AnswerKind::Unknown => "?",
+    };
+    let value = answer.ratio.map_or_else(|| "-".to_owned(), |ratio| decimal(ratio.value));
+    let interval = answer.ratio.and_then(|ratio| ratio.low.zip(ratio.high));
+    let interval = interval
+        .map(|(low, high)| format!("{}–{}", decimal(low), decimal(high)))
+        .unwrap_or_default();
+    [value, interval, word.to_owned()]
+}
+
+fn figures(document: &LabDocument) -> Table {
+    let metric = |class: &ClassResult, name: &str| {
+        class.metrics.iter().find(|metric| metric.name == name).map(|metric| metric.estimate.value)
+    };
+    let all = || document.cells.iter().flat_map(|cell| &cell.classes);
+    let known =
+        FIGURES.iter().filter(|figure| all().any(|class| metric(class, figure.2).is_some()));
+    let known: Vec<&Figure> = known.collect();
+    let of_group = |group: &str| {
+        let kin: Vec<&&Figure> = known.iter().filter(|figure| figure.0 == group).collect();
+        decimals(all().flat_map(|class| {
+            kin.iter()
+                .filter_map(|figure| Some(metric(class, figure.2)? * figure.3))
+                .collect::<Vec<_>>()
+        }))
+    };
+    let digits: Vec<usize> =
+        known.iter().map(|figure| figure.4.unwrap_or_else(|| of_group(figure.0))).collect();
+    let row = |(cell, class): (&Cell, &ClassResult)| {
+        let cells = known.iter().zip(&digits).map(|(figure, digits)| {
+            let value = metric(class, figure.2).map(|value| value * figure.3);
+            value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+        });
+        labels(document, cell, class).into_iter().chain(cells).collect()
+    };
+    let axes = places(document).map(|at| column("", &document.axes[at].name, Align::Left));
+    let heads = known.iter().map(|figure| column(figure.0, figure.1, Align::Right));
+    let label = std::iter::once(column("", "", Align::Left));
+    Table {
+        columns: axes.chain(label).chain(heads).collect(),
+        rows: document
+            .cells
+            .iter()
+            .flat_map(|cell| cell.classes.iter().map(move |class| (cell, class)))
+            .map(row)
+            .collect(),
+    }
+}
+
+/// Axes that tell cells apart, but for that of the controllers.
+fn places(document: &LabDocument) -> impl Iterator<Item = usize> {
+    let axes = document.axes.iter().enumerate();
+    axes.filter(|(_, axis)| axis.values.len() > 1 && !axis.key.contains(".cc")).map(|(at, _)| at)
+}
+
+/// The cell and the controller; those of a mix stand below it.
+fn labels(document: &LabDocument, cell: &Cell, class: &ClassResult) -> Vec<String> {
+    let value = |at: usize| printable(&document.axes[at].values[cell.point[at]]);
+    let is_part = cell.classes.len() > 1 && !class.cc.contains('+');
+    let name = if is_part { format!("  {}", class.cc) } else { class.cc.clone() };
+    places(document).map(value).chain([printable(&name)]).collect()
+}
+
+/// One line for each row with transfers that did not finish.
+fn unfinished(document: &LabDocument) -> Vec<String> {
+    let rows =
+        document.cells.iter().flat_map(|cell| cell.classes.iter().map(move |one| (cell, one)));
+    let lacking = rows.filter(|(_, class)| {
+        let is_object = |metric: &super::Metric| metric.name.starts_with("bandwidth");
+        class.finished < class.flows && class.metrics.iter().any(is_object)
+    });
+    let line = |(cell, class): (&Cell, &ClassResult)| {
+        let labels = labels(document, cell, class).join(" ");
+        let transfers = words::counted(class.flows, "transfer");
+        format!(
+            "{}: {} of {transfers} did not finish.",
+            labels.trim(),
+            class.flows - class.finished
+        )
+    };
+    lacking.map(line).collect()
+}
+
+fn column(group: &str, name: &str, align: Align) -> Column {
+    Column { group: printable(group), name: printable(name), align }
+}
