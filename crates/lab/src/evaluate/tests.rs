@@ -170,8 +170,8 @@ fn thresholds_are_tested_in_every_cell_and_fail_where_nothing_is_measured() {
         [
             ("it ≤ b", "cubic", false),
             ("it ≤ b", "bbr3", true),
-            ("it ≥ a", "cubic", false),
-            ("it ≥ a", "bbr3", false)
+            ("it ≥ a (nothing to measure)", "cubic", false),
+            ("it ≥ a (nothing to measure)", "bbr3", false)
         ]
     );
     assert!(rows.iter().all(|row| row.class == "main" && row.cell.is_empty()), "{rows:?}");
@@ -196,8 +196,8 @@ fn each_bound_of_a_threshold_is_a_row_of_its_own() {
     let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
     let told: Vec<[&str; 4]> =
         rows.iter().map(|row| [&*row.text, &*row.class, &*row.cc, &*row.cell]).collect();
-    assert_eq!(told[0], ["share.mean ≥ 1%", "noise", "reno", "cc cubic"]);
-    assert_eq!(told[1], ["share.mean ≤ 2%", "noise", "reno", "cc cubic"]);
+    assert_eq!(told[0], ["share.mean ≥ 1% (nothing to measure)", "noise", "reno", "cc cubic"]);
+    assert_eq!(told[1], ["share.mean ≤ 2% (nothing to measure)", "noise", "reno", "cc cubic"]);
     assert_eq!(told[2][3], "cc the other");
 }
 

@@ -216,7 +216,11 @@ fn parse_refuses_a_place_that_is_set_twice() {
 
 #[test]
 fn parse_takes_a_run_of_a_day() {
-    let text = EXAMPLE.replacen("end = \"2min\"", "end = \"24h\"", 1);
+    let text = EXAMPLE.replacen("end = \"120s\"", "end = \"24h\"", 1).replacen(
+        "sample = \"100ms\"\n",
+        "",
+        1,
+    );
     assert_ne!(text, EXAMPLE);
     let scenario = parse(&text, &[]).expect("24 hours, as documented");
     assert_eq!(scenario.cells[0].end.as_nanos(), 86_400_000_000_000);

@@ -105,7 +105,7 @@ fn mistakes_of_samples_are_told() {
 
 #[test]
 fn series_are_of_the_seeds_that_are_asked_for() {
-    let text = SAMPLED.replace("seeds = 1\n", "seeds = 5\nfirst_seed = 3\nsample = \"10ms\"\n");
+    let text = SAMPLED.replace("seeds = 1\n", "seeds = 5\nfirst_seed = 3\nsample = \"1s\"\n");
     let sampled = |set: &[&str]| -> Vec<u64> {
         let scenario = scenario(&text, set);
         let is_sampled = |seed: &u64| scenario.instance(0, *seed).run.sample_every.is_some();
