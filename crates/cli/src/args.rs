@@ -37,7 +37,8 @@ directory that cannot be written), 5 a bug, 130 interrupted.";
 
 /// Find out whether BBR would help your users, prove it, and ship it
 #[derive(Debug, Parser)]
-#[command(version = uncork_lab::VERSION, before_help = EXAMPLES, after_help = EXIT_STATUS)]
+#[command(version = uncork_lab::VERSION, max_term_width = 100)]
+#[command(before_help = EXAMPLES, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

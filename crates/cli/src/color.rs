@@ -1,14 +1,30 @@
-//! Whether to write in colour.
+//! What stdout and stderr can show: colours, and how wide.
 
 use std::io::{self, IsTerminal};
 
-use uncork_report::Style;
+use uncork_report::{Style, Terminal};
 
 use crate::args::Color;
+
+/// Terminals that claim to be narrower are written to as if they were not.
+const NARROWEST: usize = 40;
 
 /// How to write to stdout.
 pub(crate) fn style(color: Color) -> Style {
     if wanted(color, io::stdout().is_terminal()) { Style::Ansi } else { Style::Plain }
+}
+
+/// How to write to stdout, and in lines of which width.
+pub(crate) fn terminal(color: Color) -> Terminal {
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let size = || size.map(|size| usize::from(size.ws_col));
+    Terminal { style: style(color), width: width(columns.or_else(size)) }
+}
+
+/// The width to write for, when `told` is what the user or the terminal says.
+fn width(told: Option<usize>) -> usize {
+    told.filter(|columns| *columns > 0).unwrap_or(Terminal::USUAL_WIDTH).max(NARROWEST)
 }
 
 /// Whether messages on stderr have colours.
@@ -28,4 +44,16 @@ fn is_understood(is_terminal: bool) -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let is_dumb = || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     is_terminal && !is_set("NO_COLOR") && !is_dumb()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_width_is_that_of_the_terminal_or_a_hundred() {
+        assert_eq!(width(Some(132)), 132);
+        assert_eq!([width(None), width(Some(0))], [100; 2]);
+        assert_eq!(width(Some(7)), 40);
+    }
 }

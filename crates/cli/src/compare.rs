@@ -15,7 +15,7 @@ use uncork_report::lab::{LabDocument, compare_table, lab_csv};
 use crate::args::{self, CompareArgs, Format};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
-use crate::progress::Watcher;
+use crate::progress::{Tracker, Watcher};
 use crate::{color, output, stdout};
 
 pub(crate) fn compare(args: &CompareArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -61,8 +61,11 @@ fn run(
     let of = (scenario, Engine::Sim);
     let stop = AtomicBool::new(false);
     let watcher = Watcher::of_stderr(args.quiet);
-    let runs = watcher
-        .watch(None, |tell| run_items(of, items, jobs, &stop, &|_, progress| tell(progress)));
+    let tracker = Tracker::of([scenario]);
+    tracker.begin(0, items);
+    let runs = watcher.watch(&tracker, None, || {
+        run_items(of, items, jobs, &stop, &|run, progress| tracker.finished(run, progress))
+    });
     runs.map_err(|error| Failure::Usage(error.message))
 }
 
@@ -95,7 +98,7 @@ fn write(
 fn print(document: &LabDocument, args: &CompareArgs) -> String {
     match args.format {
         Format::Human => {
-            let table = compare_table(document, color::style(args.color));
+            let table = compare_table(document, color::terminal(args.color));
             args.preset().map(preset_line).unwrap_or_default() + &table
         }
         Format::Json => document.to_json(),

@@ -11,6 +11,7 @@ mod color;
 mod compare;
 mod emu;
 mod failure;
+mod forecast;
 mod lab;
 mod manual;
 mod open_files;

@@ -1,15 +1,17 @@
-//! How far a run has come, on stderr.
+//! How far a command's runs have come, on stderr.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use uncork_lab::Progress;
+use uncork_lab::{FinishedRun, Item, Progress, Scenario};
 
 use crate::clock;
+use crate::forecast::Forecast;
 
 /// Shorter runs show no bar.
 const UNTIL_BAR: Duration = Duration::from_millis(500);
@@ -17,6 +19,98 @@ const UNTIL_BAR: Duration = Duration::from_millis(500);
 const BAR_TICK: Duration = Duration::from_millis(100);
 /// How often a log that is no terminal gets a line.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// The runs of a command: of one scenario after the other.
+pub(crate) struct Tracker {
+    started: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    forecast: Forecast,
+    /// Names of the scenarios.
+    names: Vec<String>,
+    /// Which of them runs.
+    current: usize,
+    /// Its runs that are over, its runs in all, and packets of the former.
+    progress: Progress,
+    /// When a log had its last line.
+    last_line: Duration,
+}
+
+impl Tracker {
+    /// Of all runs of `scenarios`.
+    pub(crate) fn of<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Self {
+        let scenarios: Vec<&Scenario> = scenarios.into_iter().collect();
+        let cells = scenarios.iter().map(|scenario| {
+            let runs = scenario.seeds as usize;
+            scenario.cells.iter().map(|cell| (cell.expected_packets(), runs)).collect()
+        });
+        Self::new(Forecast::new(cells), scenarios.iter().map(|one| one.name.clone()).collect())
+    }
+
+    fn new(forecast: Forecast, names: Vec<String>) -> Self {
+        let state = State {
+            forecast,
+            names,
+            current: 0,
+            progress: Progress::default(),
+            last_line: Duration::ZERO,
+        };
+        Self { started: clock::now(), state: Mutex::new(state) }
+    }
+
+    /// Of the scenario with this number only `items` are run.
+    pub(crate) fn expect(&self, scenario: usize, items: &[Item]) {
+        let mut left = vec![0; items.iter().map(|item| item.cell + 1).max().unwrap_or(0)];
+        items.iter().for_each(|item| left[item.cell] += 1);
+        self.with(|state, _| state.forecast.keep(scenario, left));
+    }
+
+    /// `items` of the scenario with this number are run from now on.
+    pub(crate) fn begin(&self, scenario: usize, items: &[Item]) {
+        self.expect(scenario, items);
+        self.with(|state, _| {
+            state.current = scenario;
+            state.progress = Progress { total: items.len(), ..Progress::default() };
+        });
+    }
+
+    /// A run of the current scenario is over.
+    pub(crate) fn finished(&self, run: &FinishedRun, progress: Progress) {
+        self.with(|state, elapsed| {
+            let (cell, packets) = (run.outcome.cell, run.outcome.packets);
+            state.forecast.finished((state.current, cell), packets, elapsed);
+            state.progress = progress;
+        });
+    }
+
+    fn with<T>(&self, change: impl FnOnce(&mut State, Duration) -> T) -> T {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut state, self.started.elapsed())
+    }
+}
+
+impl State {
+    /// `rfc9743-loss (3 of 18), 20 of 48 runs, 12345 packets, 1 minute: 5 minutes left`
+    fn text(&self, elapsed: Duration) -> String {
+        let Progress { done, total, packets } = self.progress;
+        let several = self.names.len() > 1;
+        let name = self.names.get(self.current).filter(|_| several);
+        let name =
+            name.map(|name| format!("{name} ({} of {})", self.current + 1, self.names.len()));
+        let packets = (packets > 0).then(|| format!("{packets} packets"));
+        let runs = format!("{done} of {total} runs");
+        let parts: Vec<String> = name.into_iter().chain([runs]).chain(packets).collect();
+        let whole = if several { " in all" } else { "" };
+        let left = match self.forecast.left(elapsed) {
+            Some(left) => format!("about {} left{whole}", HumanDuration(left)),
+            None => "no run is over yet".to_owned(),
+        };
+        format!("{} after {}: {left}", parts.join(", "), HumanDuration(elapsed))
+    }
+}
 
 /// Who watches.
 #[derive(Clone, Copy, Debug)]
@@ -36,124 +130,118 @@ impl Watcher {
         }
     }
 
-    /// Does `work`, which tells how far it is, and shows that. When the user sets `stop` it says what
-    /// that means.
+    /// Does `work`, which tells `tracker` how far it is, and shows that. When the user sets `stop` it says
+    /// what that means.
     pub(crate) fn watch<T>(
         self,
+        tracker: &Tracker,
         stop: Option<&AtomicBool>,
-        work: impl FnOnce(&(dyn Fn(Progress) + Sync)) -> T,
+        work: impl FnOnce() -> T,
     ) -> T {
         let (sender, receiver) = mpsc::channel();
         thread::scope(|scope| {
             scope.spawn(move || match self {
                 Self::Nobody => {}
-                Self::Terminal => draw_bar(&receiver, stop),
-                Self::Log => log(&receiver),
+                Self::Terminal => draw_bar(tracker, &receiver, stop),
+                Self::Log => log(tracker, &receiver),
             });
-            let result = work(&|progress| {
-                // Nobody may be listening; that is no reason to stop.
-                let _ = sender.send(progress);
-            });
+            let result = work();
             drop(sender); // ends the watching thread
             result
         })
     }
 }
 
-/// The newest of what comes within `span`; `None` when the work is over.
-fn newest(receiver: &Receiver<Progress>, span: Duration, mut newest: Progress) -> Option<Progress> {
-    let end = clock::now() + span;
-    loop {
-        match receiver.recv_timeout(end.saturating_duration_since(clock::now())) {
-            Ok(progress) => newest = progress,
-            Err(RecvTimeoutError::Timeout) => return Some(newest),
-            Err(RecvTimeoutError::Disconnected) => return None,
-        }
-    }
+/// Whether the work is over before `span` is.
+fn ends_within(receiver: &Receiver<()>, span: Duration) -> bool {
+    receiver.recv_timeout(span) == Err(RecvTimeoutError::Disconnected)
 }
 
-fn draw_bar(receiver: &Receiver<Progress>, stop: Option<&AtomicBool>) {
-    let Some(mut progress) = newest(receiver, UNTIL_BAR, Progress::default()) else { return };
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} runs in {elapsed}{msg}")
+fn draw_bar(tracker: &Tracker, receiver: &Receiver<()>, stop: Option<&AtomicBool>) {
+    if ends_within(receiver, UNTIL_BAR) {
+        return;
+    }
+    let style = ProgressStyle::with_template("{bar:20} {wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(progress.total as u64).with_style(style).with_elapsed(UNTIL_BAR);
+    let bar = ProgressBar::new(0).with_style(style);
     loop {
-        bar.set_length(progress.total as u64);
-        bar.set_position(progress.done as u64);
-        if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            bar.set_message("; waiting for the runs under way, Ctrl-C ends at once");
-        } else if progress.done > 0 {
-            bar.set_message(format!(", {} left", HumanDuration(bar.eta())));
-        }
+        tracker.with(|state, elapsed| {
+            bar.set_length(state.progress.total as u64);
+            bar.set_position(state.progress.done as u64);
+            bar.set_message(match stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                true => "waiting for the runs under way; Ctrl-C ends at once".to_owned(),
+                false => state.text(elapsed),
+            });
+        });
         bar.tick();
-        match newest(receiver, BAR_TICK, progress) {
-            Some(newer) => progress = newer,
-            None => break,
+        if ends_within(receiver, BAR_TICK) {
+            break;
         }
     }
     bar.finish_and_clear();
 }
 
-fn log(receiver: &Receiver<Progress>) {
-    let mut progress = Progress::default();
-    let mut waited = Duration::ZERO;
-    while let Some(newer) = newest(receiver, LINE_INTERVAL, progress) {
-        progress = newer;
-        waited += LINE_INTERVAL;
-        eprintln!("{}", line(progress, waited));
+/// A line every [`LINE_INTERVAL`], however many scenarios that spans.
+fn log(tracker: &Tracker, receiver: &Receiver<()>) {
+    loop {
+        let wait = tracker
+            .with(|state, elapsed| (state.last_line + LINE_INTERVAL).saturating_sub(elapsed));
+        if ends_within(receiver, wait) {
+            return;
+        }
+        let line = tracker.with(|state, elapsed| {
+            state.last_line = elapsed;
+            state.text(elapsed)
+        });
+        eprintln!("uncork: {line}");
     }
-}
-
-fn line(progress: Progress, waited: Duration) -> String {
-    let Progress { done, total, packets } = progress;
-    let seconds = waited.as_secs();
-    if total == 0 {
-        return format!("uncork: no run is over yet after {seconds} s");
-    }
-    let left = total.saturating_sub(done);
-    let left = waited.checked_div(u32::try_from(done).unwrap_or(u32::MAX)).map(|each| {
-        format!(
-            ", {} left",
-            HumanDuration(each.saturating_mul(u32::try_from(left).unwrap_or(u32::MAX)))
-        )
-    });
-    let left = left.unwrap_or_default();
-    format!("uncork: {done} of {total} runs, {packets} packets after {seconds} s{left}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn lines_say_how_far_it_is() {
-        let waited = Duration::from_secs(20);
-        let progress = Progress { done: 3, total: 30, packets: 21_000 };
-        assert_eq!(
-            line(progress, waited),
-            "uncork: 3 of 30 runs, 21000 packets after 20 s, 3 minutes left"
-        );
-        assert_eq!(line(Progress::default(), waited), "uncork: no run is over yet after 20 s");
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn state(names: &[&str], cells: usize) -> State {
+        let cells = (0..names.len()).map(|_| vec![(1, 10); cells]);
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        Tracker::new(Forecast::new(cells), names).state.into_inner().unwrap()
     }
 
     #[test]
-    fn the_newest_progress_counts_until_the_work_is_over() {
-        let (sender, receiver) = mpsc::channel();
-        for done in 1..=3 {
-            sender.send(Progress { done, total: 3, packets: 0 }).unwrap();
-        }
-        let span = Duration::from_millis(1);
-        let progress = newest(&receiver, span, Progress::default()).unwrap();
-        assert_eq!(progress.done, 3);
-        assert_eq!(newest(&receiver, span, progress), Some(progress));
-        drop(sender);
-        assert_eq!(newest(&receiver, span, progress), None);
+    fn a_line_says_how_far_it_is() {
+        let mut state = state(&["mine"], 1);
+        state.progress = Progress { done: 0, total: 10, packets: 0 };
+        assert_eq!(state.text(seconds(20)), "0 of 10 runs after 20 seconds: no run is over yet");
+        state.forecast.finished((0, 0), 700, seconds(20));
+        state.progress = Progress { done: 1, total: 10, packets: 700 };
+        assert_eq!(
+            state.text(seconds(30)),
+            "1 of 10 runs, 700 packets after 30 seconds: about 3 minutes left"
+        );
+    }
+
+    #[test]
+    fn of_a_suite_the_line_names_the_part_and_tells_the_time_of_the_whole() {
+        let mut state = state(&["first", "second", "third"], 1);
+        state.current = 1;
+        state.forecast.keep(0, [0]);
+        state.forecast.finished((1, 0), 0, seconds(10));
+        state.progress = Progress { done: 1, total: 10, packets: 0 };
+        assert_eq!(
+            state.text(seconds(10)),
+            "second (2 of 3), 1 of 10 runs after 10 seconds: about 3 minutes left in all"
+        );
     }
 
     #[test]
     fn watching_gives_what_the_work_gives() {
         for watcher in [Watcher::Nobody, Watcher::Terminal, Watcher::Log] {
-            assert_eq!(watcher.watch(None, |tell| (tell(Progress::default()), 7).1), 7);
+            let tracker = Tracker::new(Forecast::new([vec![(1, 1)]]), Vec::new());
+            assert_eq!(watcher.watch(&tracker, None, || 7), 7);
         }
     }
 }

@@ -67,7 +67,7 @@ fn stdout_has_the_format_that_is_asked_for() {
         finished.stdout
     };
     let table = printed("human");
-    assert!(table.starts_with("All 2 thresholds are met.\n"), "{table}");
+    assert!(table.starts_with("Both thresholds met.\n"), "{table}");
     assert!(!table.contains('\u{1b}'), "{table}");
     let csv = printed("csv");
     assert!(csv.starts_with("flow.main.cc,class,cc,flows,finished,metric,"), "{csv}");
@@ -130,8 +130,8 @@ fn a_missed_threshold_shows_in_the_exit_status() {
     let scratch = Scratch::new("threshold");
     let strict = SMALL.replace("max = \"60s\"", "max = \"100ms\"");
     let Finished { status, stdout, stderr } = lab(&scratch, &strict, "run small.toml");
-    assert_eq!((status, stderr.as_str()), (1, "error: 2 of 2 thresholds are missed\n"));
-    assert!(stdout.contains("FAILED"), "{stdout}");
+    assert_eq!((status, stderr.as_str()), (1, "error: 2 of 2 thresholds missed\n"));
+    assert!(stdout.contains("✗ missed"), "{stdout}");
 }
 
 #[test]
@@ -168,4 +168,35 @@ fn parts_of_a_sweep_need_a_place_to_be_kept() {
         assert_eq!(status, 2);
         assert!(stderr.contains("--output <DIR>"), "{stderr}");
     }
+}
+
+/// What `line` prints in a terminal of `columns`.
+fn printed_in(scratch: &Scratch, columns: usize, line: &str) -> String {
+    let mut command = common::command(line);
+    command.current_dir(scratch.path("")).env("COLUMNS", columns.to_string());
+    finish(command).stdout
+}
+
+#[test]
+fn lines_fit_the_terminal() {
+    let scratch = Scratch::new("width");
+    let small = SMALL.replace("max = \"60s\"", "max = \"100ms\"");
+    fs::write(scratch.path("small.toml"), small).unwrap();
+    for columns in [60, 80, 132] {
+        for line in ["lab list", "lab run small.toml", "lab run --help", "serve -h", "compare -h"] {
+            let text = printed_in(&scratch, columns, line);
+            let long = text.lines().find(|line| line.chars().count() > columns);
+            assert_eq!(long, None, "{line} in {columns} columns");
+        }
+    }
+    let usual = stdout("lab list");
+    assert!(usual.lines().all(|line| line.chars().count() <= 100), "{usual}");
+}
+
+#[test]
+fn a_log_says_where_the_report_is() {
+    let scratch = Scratch::new("wrote");
+    let told = lab(&scratch, SMALL, "run small.toml -o out").stderr;
+    assert_eq!(told, "wrote out/report.html\n");
+    assert_eq!(lab(&scratch, SMALL, "run small.toml -o other --quiet").stderr, "");
 }

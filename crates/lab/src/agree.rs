@@ -71,7 +71,7 @@ fn agrees(class: &Class, (axis, other): (usize, Engine), tolerance: f64) -> Thre
     let name = format!("{}.{}", metric.name(), statistic.name());
     let (least, most) = (1.0 - tolerance, 1.0 + tolerance);
     Threshold {
-        measures: format!("{name} on {other} over that on {}", Engine::Sim),
+        measures: format!("{name} on {other} / on {}", Engine::Sim),
         min_text: format!("{least}"),
         max_text: format!("{most}"),
         of: on(1),
@@ -137,8 +137,8 @@ cc = "reno"
         let rows = rows(100);
         assert_eq!(rows.len(), 2 * 2 * 2, "two classes, two cells, two bounds: {rows:?}");
         assert!(rows.iter().all(|(_, measured, passed)| (measured - 1.0).abs() < 1e-9 && *passed));
-        assert_eq!(rows[0].0, "main, completion.p50 on netns over that on sim ≥ 0.9");
-        assert!(rows[4].0.starts_with("bulk, goodput.mean on netns over that on sim"));
+        assert_eq!(rows[0].0, "main, completion.p50 on netns / on sim ≥ 0.9");
+        assert!(rows[4].0.starts_with("bulk, goodput.mean on netns / on sim"));
     }
 
     #[test]
@@ -146,7 +146,7 @@ cc = "reno"
         let rows = rows(120);
         let missed: Vec<&str> =
             rows.iter().filter(|row| !row.2).map(|(text, ..)| text.as_str()).collect();
-        assert_eq!(missed, ["main, completion.p50 on netns over that on sim ≤ 1.1"; 2]);
+        assert_eq!(missed, ["main, completion.p50 on netns / on sim ≤ 1.1"; 2]);
         assert!((rows[0].1 - 1.2).abs() < 1e-3);
     }
 }

@@ -85,6 +85,9 @@ impl Builtin {
 
 #[cfg(test)]
 mod tests {
+    use uncork_report::lab::{Threshold, lab_table};
+    use uncork_report::{Style, Terminal};
+
     use super::*;
 
     #[test]
@@ -108,5 +111,40 @@ mod tests {
         assert_eq!(Builtin::find("litespeed"), None);
         assert_eq!(Builtin::near("litespeed_los"), ["litespeed-loss"]);
         assert_eq!(Builtin::near("something else"), [""; 0]);
+    }
+
+    /// Its document before anything has run: tables with names alone.
+    fn empty(builtin: &Builtin) -> uncork_report::lab::LabDocument {
+        let scenario = builtin.parse(&[]).unwrap();
+        let results = crate::SweepResults::new(Vec::new());
+        results.document(&scenario, "uncork".into(), false)
+    }
+
+    #[test]
+    fn no_two_rows_of_a_table_have_equal_labels() {
+        for builtin in Builtin::all() {
+            let document = empty(builtin);
+            let terminal = Terminal { style: Style::Plain, width: 1000 };
+            let text = lab_table(&document, terminal);
+            let results = text.split_once(" from 1\n\n").unwrap().1;
+            let results = results.split("\n\n").next().unwrap();
+            let rows: Vec<&str> = results.lines().collect();
+            let count: usize = document.cells.iter().map(|cell| cell.classes.len()).sum();
+            assert_eq!(rows.len(), 1 + count, "{}:\n{results}", builtin.name);
+            for (n, row) in rows.iter().enumerate() {
+                assert!(!rows[..n].contains(row), "{}: twice {row:?}", builtin.name);
+            }
+        }
+    }
+
+    #[test]
+    fn no_two_thresholds_have_equal_labels() {
+        for builtin in Builtin::all() {
+            let mut seen = std::collections::HashSet::new();
+            for Threshold { text, class, cc, cell, .. } in empty(builtin).thresholds {
+                let row = format!("{text} | {class} | {cc} | {cell}");
+                assert!(seen.insert(row.clone()), "{}: twice {row}", builtin.name);
+            }
+        }
     }
 }

@@ -15,5 +15,5 @@ mod table;
 mod words;
 
 pub use json::DocumentError;
-pub use table::{Align, Column, Style, Table};
+pub use table::{Align, Column, Style, Table, Terminal};
 use uncork_page as page;

@@ -30,6 +30,27 @@ impl Style {
     }
 }
 
+/// Where text is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal {
+    /// Which escape sequences it understands.
+    pub style: Style,
+    /// Characters in a line. No line is longer, unless less than 40 are asked for.
+    pub width: usize,
+}
+
+impl Terminal {
+    /// Width of lines where no terminal tells its own.
+    pub const USUAL_WIDTH: usize = 100;
+}
+
+impl From<Style> for Terminal {
+    /// One of [`Terminal::USUAL_WIDTH`].
+    fn from(style: Style) -> Self {
+        Self { style, width: Self::USUAL_WIDTH }
+    }
+}
+
 /// Which edge of a column its cells touch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -63,7 +84,49 @@ pub struct Table {
 /// Between columns of a group and between groups.
 const GAPS: [usize; 2] = [1, 2];
 
+/// A column of words is not made narrower.
+const NARROWEST: usize = 6;
+
 impl Table {
+    /// The table as [`Table::render`] makes it, with words broken into lines so that it is no wider than
+    /// `terminal`.
+    pub fn fit(&self, terminal: Terminal) -> String {
+        self.narrowed(terminal.width).render(terminal.style)
+    }
+
+    /// The columns of words as narrow as `limit` asks for, and their texts in as many rows as it takes.
+    fn narrowed(&self, limit: usize) -> Self {
+        let groups = self.groups();
+        let mut widths = self.widths(&groups);
+        let gaps = |group: &Group<'_>| GAPS[1] + GAPS[0] * (group.end - group.start - 1);
+        let gaps = groups.iter().map(gaps).sum::<usize>().saturating_sub(GAPS[1]);
+        let least = |column: &Column| match column.align {
+            Align::Left => width(&column.name).max(NARROWEST),
+            Align::Right => usize::MAX,
+        };
+        while widths.iter().sum::<usize>() + gaps > limit {
+            let columns = self.columns.iter().zip(&mut widths);
+            let wide = columns.filter(|(column, width)| least(column) < **width);
+            let Some((_, widest)) = wide.max_by_key(|(_, width)| **width) else { break };
+            *widest -= 1;
+        }
+        let rows = self.rows.iter().flat_map(|row| self.broken(row, &widths));
+        Self { columns: self.columns.clone(), rows: rows.collect() }
+    }
+
+    /// A row in as many rows as its longest text takes.
+    fn broken(&self, row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
+        let lines = |(at, cell): (usize, &String)| match widths.get(at) {
+            Some(limit) if width(cell) > *limit => wrap(cell, *limit),
+            _ => vec![cell.clone()],
+        };
+        let cells: Vec<Vec<String>> = row.iter().enumerate().map(lines).collect();
+        let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+        let line =
+            |n: usize| cells.iter().map(move |cell| cell.get(n).cloned().unwrap_or_default());
+        (0..height).map(|n| line(n).collect()).collect()
+    }
+
     /// The table as lines that end in newlines. A line of headings that are all empty is left out.
     pub fn render(&self, style: Style) -> String {
         let groups = self.groups();
@@ -153,6 +216,13 @@ fn group_line(groups: &[Group<'_>], widths: &[usize]) -> String {
     titles.collect::<Vec<_>>().join(&" ".repeat(GAPS[1]))
 }
 
+/// `text` in bold lines that fit.
+pub(crate) fn push_bold(out: &mut String, text: &str, terminal: Terminal) {
+    for line in wrap(&printable(text), terminal.width) {
+        push_line(out, &terminal.style.bold(&line));
+    }
+}
+
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
@@ -174,21 +244,27 @@ pub(crate) fn push_line(out: &mut String, line: &str) {
     out.push('\n');
 }
 
-/// `text` broken at spaces into lines of at most `width` characters; longer words stay whole.
+/// `text` broken at spaces into lines of at most `width` characters; longer words are broken, too.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().flat_map(|word| pieces(word, width.max(1))) {
         let line = lines.last_mut().expect("starts with one line");
         if line.is_empty() {
-            line.push_str(word);
-        } else if self::width(line) + 1 + self::width(word) <= width {
+            line.push_str(&word);
+        } else if self::width(line) + 1 + self::width(&word) <= width {
             line.push(' ');
-            line.push_str(word);
+            line.push_str(&word);
         } else {
-            lines.push(word.to_owned());
+            lines.push(word);
         }
     }
     lines
+}
+
+/// `word` in pieces of at most `width` characters.
+fn pieces(word: &str, width: usize) -> Vec<String> {
+    let characters: Vec<char> = word.chars().collect();
+    characters.chunks(width).map(|piece| piece.iter().collect()).collect()
 }
 
 #[cfg(test)]
@@ -239,7 +315,40 @@ bbr3  40.1   61.0           0.5
     #[test]
     fn wraps_at_spaces() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
-        assert_eq!(wrap("extraordinary word", 4), ["extraordinary", "word"]);
+        assert_eq!(wrap("extraordinary word", 5), ["extra", "ordin", "ary", "word"]);
         assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn words_are_broken_until_the_table_fits() {
+        let columns = vec![
+            column("", "", Align::Left),
+            column("", "what", Align::Left),
+            column("RTT", "ms", Align::Right),
+        ];
+        let long = "completion.p50 in a very/long/path/without/any/space";
+        let rows = vec![
+            ["✗ missed", long, "1000"].map(str::to_owned).to_vec(),
+            ["✓ met", "short", "2"].map(str::to_owned).to_vec(),
+        ];
+        let table = Table { columns, rows };
+        assert_eq!(
+            table.fit(Terminal { style: Style::Plain, width: 80 }),
+            table.render(Style::Plain)
+        );
+        let expected = "                           RTT
+          what              ms
+✗ missed  completion.p50  1000
+          in a
+          very/long/path
+          /without/any/s
+          pace
+✓ met     short              2
+";
+        assert_eq!(table.fit(Terminal { style: Style::Plain, width: 30 }), expected);
+        for width in 24..80 {
+            let text = table.fit(Terminal { style: Style::Plain, width });
+            assert!(text.lines().all(|line| super::width(line) <= width), "{width}:\n{text}");
+        }
     }
 }

@@ -51,6 +51,11 @@ fn runs_without_errors_and_fits_the_window() {
             Value::Array(Vec::new()),
             "text outside of its picture: {view:#}"
         );
+        assert_eq!(
+            view["scrolled"],
+            Value::Array(Vec::new()),
+            "costs are seen beside gains without scrolling: {view:#}"
+        );
         assert_eq!(view["zoomed"], 3, "all panels of a run follow one drag: {view:#}");
         assert_eq!(view["closed"], true, "pictures come back: {view:#}");
         assert_eq!(view["copies"], 8, "commands to copy: {view:#}");
@@ -142,7 +147,7 @@ fn a_suite_fits_too() {
         scenarios,
     };
     for view in probe(&browser, &suite_html(&suite)).as_array().unwrap() {
-        for place in ["wider", "outside"] {
+        for place in ["wider", "outside", "scrolled"] {
             assert_eq!(view[place], Value::Array(Vec::new()), "{view:#}");
         }
         assert_eq!((&view["errors"], &view["ready"]), (&Value::Null, &"6".into()), "{view:#}");
@@ -171,7 +176,7 @@ fn can_be_seen_in_the_light_and_in_the_dark() {
     let page = scratch.write("page.html", lab_html(&document()));
     let mut pictures = Vec::new();
     for (name, scheme, size) in
-        [("light", 1, "1280,5400"), ("dark", 0, "1280,5400"), ("narrow", 1, "390,7000")]
+        [("light", 1, "1280,5400"), ("dark", 0, "1280,5400"), ("narrow", 1, "400,7000")]
     {
         let picture = scratch.path(&format!("{name}.png"));
         let flags = [

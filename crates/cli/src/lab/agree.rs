@@ -10,6 +10,7 @@ use super::source::{self, Sweep};
 use super::{interrupt, run};
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
+use crate::progress::Tracker;
 
 pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
@@ -24,12 +25,13 @@ pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let scenario = scenario.beside_the_simulator(args.on.engine(), args.tolerance.as_f64());
     let place = places(args.output.output.as_deref(), &[&scenario.name], true)?.pop().flatten();
     let mut runs = Vec::new();
-    for (side, sweep) in sides.iter().zip(&sweeps) {
+    let tracker = Tracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
+    for (nth, (side, sweep)) in sides.iter().zip(&sweeps).enumerate() {
         let place = side.output.output.as_deref();
         let directory = place.map(|place| run::open(place, sweep, side.runs.resume));
         let work =
             run::Work { args: side, sweep, directory: directory.transpose()?, again: args.again() };
-        let played = work.runs(&uncork_lab::items(&sweep.scenario), &stop)?;
+        let played = work.runs(&uncork_lab::items(&sweep.scenario), (&tracker, nth), &stop)?;
         runs.extend(played.into_iter().map(|run| run.on(side.on)));
     }
     let manifest = Manifest::new(&scenario, BTreeMap::new(), args.on.engine(), args.command());

@@ -1,12 +1,12 @@
 //! The built-in scenarios.
 
 use uncork_lab::{Builtin, Suite};
-use uncork_report::{Align, Column, Style, Table};
+use uncork_report::{Align, Column, Table};
 
 use super::source;
 use crate::args::Color;
 use crate::failure::Failure;
-use crate::stdout;
+use crate::{color, stdout};
 
 /// Prints the names of the built-in scenarios, and what they are about.
 pub(super) fn list() -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(super) fn list() -> Result<(), Failure> {
         column("title", Align::Left),
         column("cells x seeds = runs", Align::Right),
     ];
-    stdout::write(Table { columns, rows }.render(Style::Plain).as_bytes())
+    stdout::write(Table { columns, rows }.fit(color::terminal(Color::Never)).as_bytes())
 }
 
 /// Prints the file of the built-in scenario `name`.

@@ -115,7 +115,7 @@ impl<'a> Finish<'a> {
         }
         match self.args.format {
             Format::Human => {
-                stdout::write(suite_table(&document, color::style(self.args.color)).as_bytes())?;
+                stdout::write(suite_table(&document, color::terminal(self.args.color)).as_bytes())?;
             }
             Format::Json => stdout::write(document.to_json().as_bytes())?,
             Format::Csv => document.scenarios.iter().try_for_each(|one| self.print(one))?,
@@ -126,7 +126,7 @@ impl<'a> Finish<'a> {
 
     fn print(&mut self, document: &LabDocument) -> Result<(), Failure> {
         let text = match self.args.format {
-            Format::Human => lab_table(document, color::style(self.args.color)),
+            Format::Human => lab_table(document, color::terminal(self.args.color)),
             Format::Json => document.to_json(),
             Format::Csv => lab_csv(document),
         };
@@ -148,12 +148,10 @@ impl<'a> Finish<'a> {
     }
 
     fn note(&self, place: Option<&Path>) {
-        if !self.is_watched() {
-            return;
-        }
         match place {
+            _ if self.args.quiet => {}
             Some(place) => eprintln!("wrote {}", place.join("report.html").display()),
-            None if self.args.format == Format::Human => {
+            None if self.args.format == Format::Human && self.is_watched() => {
                 eprintln!("hint: add -o DIR for a report with pictures, and the data behind it");
             }
             None => {}
@@ -165,9 +163,7 @@ impl<'a> Finish<'a> {
         match (self.missed, self.thresholds) {
             (0, _) => Ok(()),
             (1, 1) => Err(Failure::Missed("the threshold is missed".to_owned())),
-            (missed, all) => {
-                Err(Failure::Missed(format!("{missed} of {all} thresholds are missed")))
-            }
+            (missed, all) => Err(Failure::Missed(format!("{missed} of {all} thresholds missed"))),
         }
     }
 }

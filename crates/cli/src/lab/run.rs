@@ -17,7 +17,7 @@ use super::source::{self, Sweep};
 use crate::args;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
-use crate::progress::Watcher;
+use crate::progress::{Tracker, Watcher};
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
@@ -40,8 +40,12 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
         return dry_run::print(&works, args.on, args.output.format);
     }
     let mut finish = Finish::new(&args.output, suite);
-    for work in &works {
-        work.run(&stop, &mut finish)?;
+    let tracker = Tracker::of(sweeps.iter().map(|sweep| &sweep.scenario));
+    for (nth, work) in works.iter().enumerate() {
+        tracker.expect(nth, &work.items());
+    }
+    for (nth, work) in works.iter().enumerate() {
+        work.run((&tracker, nth), &stop, &mut finish)?;
     }
     finish.suite(|suite| args.command(suite.name))?;
     finish.verdict()
@@ -78,10 +82,15 @@ pub(super) struct Work<'a> {
 }
 
 impl Work<'_> {
-    fn run(&self, stop: &AtomicBool, finish: &mut Finish<'_>) -> Result<(), Failure> {
+    fn run(
+        &self,
+        tracker: (&Tracker, usize),
+        stop: &AtomicBool,
+        finish: &mut Finish<'_>,
+    ) -> Result<(), Failure> {
         let stopwatch = Stopwatch::start();
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
-        let runs = self.runs(&shard.of(&uncork_lab::items(&self.sweep.scenario)), stop)?;
+        let runs = self.runs(&self.items(), tracker, stop)?;
         let results = self.directory.as_ref().map(RunDirectory::results);
         if shard.is_whole() {
             let cost = stopwatch.cost(self.jobs());
@@ -92,10 +101,18 @@ impl Work<'_> {
         }
     }
 
-    /// The runs of all `items`: those that are there already, and the others, which are kept.
+    /// Those runs of the scenario that are its shard's.
+    fn items(&self) -> Vec<Item> {
+        let shard = self.args.shard.unwrap_or(Shard::WHOLE);
+        shard.of(&uncork_lab::items(&self.sweep.scenario))
+    }
+
+    /// The runs of all `items`: those that are there already, and the others, which are kept. They are
+    /// the scenario of `tracker` with that number.
     pub(super) fn runs(
         &self,
         items: &[Item],
+        tracker: (&Tracker, usize),
         stop: &AtomicBool,
     ) -> Result<Vec<FinishedRun>, Failure> {
         let writer = |directory: &RunDirectory| {
@@ -103,9 +120,11 @@ impl Work<'_> {
             writer.map_err(|error| refused(directory.results(), error))
         };
         // Read first: a writer cuts off what is cut short.
-        let (mut runs, missing) = self.kept(items)?;
+        let (mut runs, mut missing) = self.kept(items)?;
+        // A run of each cell first: then it is known what the rest costs.
+        missing.sort_by_key(|item| (item.seed, item.cell));
         let writer = self.directory.as_ref().map(writer).transpose()?;
-        runs.append(&mut self.run_items(&missing, writer.as_ref(), stop)?);
+        runs.append(&mut self.run_items(&missing, (tracker, writer.as_ref()), stop)?);
         if runs.len() < items.len() {
             return Err(self.interrupted(runs.len(), items.len()));
         }
@@ -151,12 +170,13 @@ impl Work<'_> {
     fn run_items(
         &self,
         items: &[Item],
-        writer: Option<&RunWriter>,
+        ((tracker, nth), writer): ((&Tracker, usize), Option<&RunWriter>),
         stop: &AtomicBool,
     ) -> Result<Vec<FinishedRun>, Failure> {
         let failed: Mutex<Option<io::Error>> = Mutex::default();
         let watcher = Watcher::of_stderr(self.args.output.quiet);
-        let runs = watcher.watch(Some(stop), |tell| {
+        tracker.begin(nth, items);
+        let runs = watcher.watch(tracker, Some(stop), || {
             let of = (&self.sweep.scenario, self.args.on);
             uncork_lab::run_items(of, items, self.jobs(), stop, &|run, progress| {
                 let kept = writer.map_or(Ok(()), |writer| writer.keep(run));
@@ -164,7 +184,7 @@ impl Work<'_> {
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     stop.store(true, Ordering::Relaxed);
                 }
-                tell(progress);
+                tracker.finished(run, progress);
             })
         });
         let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);

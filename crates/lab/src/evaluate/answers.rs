@@ -26,15 +26,15 @@ fn threshold_in(
     let scenario::Threshold { of, quantity, over, expected, .. } = threshold;
     let measured = results.estimate(&[cell], of, *quantity, over.as_ref());
     let (unit, scale) = quantity.unit(over.is_some());
-    let (class, cc) = who(results, cell, of);
+    let (classes, cc) = who(results, cell, of);
     let absent = match measured {
         Some(_) => String::new(),
         None => format!(" ({})", results.absence(&[cell], of, *quantity, over.as_ref())),
     };
     let row = |words: &str, bound: f64, holds: fn(f64, f64) -> bool| Threshold {
         text: format!("{} {words}{absent}", threshold.measures),
-        class: class.clone(),
-        cell: results.label(cell, &scenario::Selection::default(), &cc),
+        class: classes.join(", "),
+        cell: results.label(cell, &scenario::Selection::default(), (&classes, &cc)),
         cc: cc.clone(),
         measured: measured.map(|estimate| estimate.value * scale),
         low: measured.and_then(|estimate| estimate.low).map(|low| low * scale),
@@ -50,7 +50,7 @@ fn threshold_in(
 }
 
 /// The classes whose flows `of` takes together in a cell, and their controllers.
-fn who(results: &Results<'_>, cell: usize, of: &scenario::Selection) -> (String, String) {
+fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec<&'a str>, String) {
     let classes = results.scenario.cells[cell].classes.iter().filter(|class| of.takes(class));
     let names: Vec<&str> = classes.clone().map(|class| class.name.as_str()).collect();
     let mut ccs: Vec<&str> = Vec::new();
@@ -59,7 +59,7 @@ fn who(results: &Results<'_>, cell: usize, of: &scenario::Selection) -> (String,
             ccs.push(cc);
         }
     }
-    (names.join(", "), ccs.join(", "))
+    (names, ccs.join(", "))
 }
 
 /// What others have published, beside what came out here.

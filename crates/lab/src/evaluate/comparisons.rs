@@ -87,7 +87,13 @@ fn along<'a>(
                 flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
             };
             let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
-            pairs.push(Pair { class, place: results.label(at, &fixed, ""), of, choice, baseline });
+            pairs.push(Pair {
+                class,
+                place: results.label(at, &fixed, (&[], "")),
+                of,
+                choice,
+                baseline,
+            });
         }
     }
     pairs
@@ -108,7 +114,7 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
         };
         let Some((first, others)) = class.ccs.split_first() else { continue };
         for cc in others {
-            let place = results.label(cell, &Selection::default(), "");
+            let place = results.label(cell, &Selection::default(), (&[], ""));
             let (choice, baseline) = (side(cc), side(first));
             pairs.push(Pair { class, place, of: String::new(), choice, baseline });
         }

@@ -82,21 +82,22 @@ fn doubts(runs: &[RunOutcome]) -> Vec<String> {
         problems.collect::<Vec<_>>().join("; ")
     };
     let doubts = [
-        doubt(runs, "are rather the machine's than the path's", late),
-        doubt(runs, "have commands that failed", failed),
+        doubt(runs, ["was disturbed by this machine", "were disturbed by this machine"], late),
+        doubt(runs, ["had a command that failed", "had commands that failed"], failed),
     ];
     doubts.into_iter().flatten().collect()
 }
 
-/// How many of `runs` are `what` for a reason, and the first such.
+/// How many of `runs` have a problem, by the words for one and for several, and the first reason.
 fn doubt(
     runs: &[RunOutcome],
-    what: &str,
+    [one, several]: [&str; 2],
     reason: impl Fn(&RunOutcome) -> String,
 ) -> Option<String> {
     let reasons = runs.iter().map(|run| (run.seed, reason(run)));
     let mut doubtful = reasons.filter(|(_, reason)| !reason.is_empty());
     let (seed, reason) = doubtful.next()?;
     let (count, all) = (1 + doubtful.count(), runs.len());
-    Some(format!("{count} of {all} runs {what}. The first has seed {seed}: {reason}"))
+    let problem = if count == 1 { one } else { several };
+    Some(format!("{count} of {all} runs {problem} (seed {seed}, {reason})."))
 }

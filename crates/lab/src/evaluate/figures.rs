@@ -76,7 +76,8 @@ fn plot(
     }
 }
 
-/// A curve or a bar: the cells that it is of, beyond what the figure fixes, and its controller.
+/// A curve or a bar: the cells that it is of, beyond what the figure fixes, and the controller that it
+/// stands for.
 struct Member {
     label: String,
     cc: String,
@@ -85,19 +86,25 @@ struct Member {
 }
 
 /// The members of a figure: one for each value of `by` and each controller that has flows. An axis
-/// that chooses the controller takes its name for a label, not both.
+/// that chooses the controller takes its name for a label, not both. One that chooses the controller
+/// of other flows makes members that stand for that.
 fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Member> {
     let values = by.map_or(1, |axis| results.scenario.axes[axis].values.len());
+    let is_of_others = by.is_some_and(|axis| {
+        of.class.as_ref().is_some_and(|class| results.scenario.axes[axis].is_cc_of_others(class))
+    });
     let mut members = Vec::new();
     for value in 0..values {
         let at: Vec<(usize, usize)> = by.map(|axis| (axis, value)).into_iter().collect();
         for cc in controllers(results, of, &at) {
             let name = by.map(|axis| results.scenario.axes[axis].values[value].clone());
-            let label = match name {
-                Some(name) if name != cc => format!("{cc}, {name}"),
-                _ => cc.clone(),
-            };
             let of = Selection { cc: Some(cc.clone()), ..of.clone() };
+            let (label, cc) = match name {
+                Some(name) if is_of_others => (format!("beside {name}"), name),
+                Some(name) if name.starts_with(&cc) => (name, cc),
+                Some(name) => (format!("{cc}, {name}"), cc),
+                None => (cc.clone(), cc),
+            };
             members.push(Member { label, cc, at: at.clone(), of });
         }
     }
@@ -199,6 +206,7 @@ fn map_of(
         values,
         scale: if over.is_some() { HeatScale::Diverging(1.0) } else { HeatScale::Sequential },
         log: over.is_some() && positive,
+        better: quantity.metric.better(),
     }
 }
 
@@ -325,7 +333,8 @@ pub(super) fn bars(
             let estimate = results.estimate(&cells, &member.of, quantity, None);
             let Some(estimate) = estimate.map(|estimate| scaled(estimate, scale)) else { continue };
             let (low, high) = (estimate.low, estimate.high);
-            let label = member.cc.clone();
+            let is_own = member.of.cc.as_ref() == Some(&member.cc);
+            let label = if is_own { &member.cc } else { &member.label }.clone();
             let bar = Bar { label, cc: member.cc.clone(), value: estimate.value, low, high };
             // An axis that chooses the controller makes no groups of its own.
             let group = if group == member.cc { "" } else { &group };

@@ -1,6 +1,6 @@
 //! All runs of a scenario, and the numbers drawn from them.
 
-use uncork_report::lab::Estimate;
+use uncork_report::lab::{Estimate, axis_title};
 use uncork_units::Time;
 
 use super::estimate::{Range, Samples};
@@ -139,15 +139,24 @@ impl<'a> Results<'a> {
     }
 
     /// What tells `cell` from others, among the axes that `of` does not fix. An axis that chooses the
-    /// controller `cc`, which is told beside it, is left out.
-    pub(crate) fn label(&self, cell: usize, of: &Selection, cc: &str) -> String {
+    /// controller `cc` of one of `classes`, which is told beside it, is left out.
+    pub(crate) fn label(
+        &self,
+        cell: usize,
+        of: &Selection,
+        (classes, cc): (&[&str], &str),
+    ) -> String {
         let axes = self.scenario.axes.iter().enumerate().filter(|(_, axis)| axis.values.len() > 1);
         let open = axes.filter(|(axis, _)| of.at.iter().all(|(fixed, _)| fixed != axis));
         let point = &self.scenario.cells[cell].point;
         let value = |(axis, with): (usize, &crate::scenario::Axis)| {
-            format!("{} {}", with.name, with.values[point[axis]])
+            format!("{} {}", axis_title(&with.key, &with.name), with.values[point[axis]])
         };
-        let open = open.filter(|(axis, with)| with.values[point[*axis]] != cc);
+        let is_told = |(axis, with): &(usize, &crate::scenario::Axis)| {
+            with.values[point[*axis]] == cc
+                && classes.iter().any(|class| !with.is_cc_of_others(class))
+        };
+        let open = open.filter(|axis| !is_told(axis));
         open.map(value).collect::<Vec<_>>().join(", ")
     }
 }

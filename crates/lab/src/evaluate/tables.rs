@@ -95,5 +95,6 @@ fn of_class(
     let single = described.flows == 1 && cc.is_some();
     metrics.retain(|metric| !(single && metric.name == "goodput_p50"));
     let cc = cc.unwrap_or_else(|| described.ccs.join("+"));
-    ClassResult { metrics, class, cc, flows: counts.0, finished: counts.1 }
+    let endless = !described.has(Metric::Completion);
+    ClassResult { metrics, class, cc, flows: counts.0, finished: counts.1, endless }
 }

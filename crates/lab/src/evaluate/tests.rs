@@ -196,9 +196,9 @@ fn each_bound_of_a_threshold_is_a_row_of_its_own() {
     let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
     let told: Vec<[&str; 4]> =
         rows.iter().map(|row| [&*row.text, &*row.class, &*row.cc, &*row.cell]).collect();
-    assert_eq!(told[0], ["share.mean ≥ 1% (nothing to measure)", "noise", "reno", "cc cubic"]);
-    assert_eq!(told[1], ["share.mean ≤ 2% (nothing to measure)", "noise", "reno", "cc cubic"]);
-    assert_eq!(told[2][3], "cc the other");
+    assert_eq!(told[0], ["share.mean ≥ 1% (nothing to measure)", "noise", "reno", "cc of main cubic"]);
+    assert_eq!(told[1], ["share.mean ≤ 2% (nothing to measure)", "noise", "reno", "cc of main cubic"]);
+    assert_eq!(told[2][3], "cc of main the other");
 }
 
 #[test]
@@ -308,4 +308,65 @@ fn the_warm_up_is_left_out_of_what_was_delivered_and_of_the_time() {
     let utilisation = quantity(Metric::Utilisation, Statistic::Mean);
     let value = results.estimate(&[0], &of, utilisation, None).unwrap().value;
     assert!((0.97..=1.001).contains(&value), "{value}");
+}
+
+const BESIDE: &str = r#"title = "A small file beside a large one"
+[run]
+seeds = 2
+end = "3s"
+[path]
+rate = "20mbit"
+rtt = "20ms"
+[flow.small]
+transfer = "50kB"
+cc = "cubic"
+[flow.large]
+bulk = "end"
+cc = "cubic"
+[matrix]
+"flow.large.cc" = ["cubic", "bbr1"]
+[[threshold]]
+flow = "small"
+metric = "completion.p50"
+max = "2s"
+[[figure]]
+kind = "cdf"
+title = "Completion"
+flow = "small"
+by = "flow.large.cc"
+metric = "completion"
+"#;
+
+/// The document of a scenario of one's own, after its runs.
+fn played(text: &str) -> uncork_report::lab::LabDocument {
+    use crate::sweep::{SweepResults, items, run_items};
+    let scenario = Scenario::parse("own", text, &[], &crate::builtin::NoFiles).unwrap();
+    let (of, stop) = ((&scenario, crate::Engine::Sim), std::sync::atomic::AtomicBool::new(false));
+    let runs = run_items(of, &items(&scenario), 2, &stop, &|_, _| {}).unwrap();
+    SweepResults::new(runs).document(&scenario, "uncork".into(), false)
+}
+
+#[test]
+fn curves_beside_another_controller_are_named_and_coloured_by_that() {
+    let document = played(BESIDE);
+    let uncork_report::lab::Plot::Cdf(cdf) = &document.figures[0].plot else { panic!() };
+    let curves: Vec<(&str, &str)> =
+        cdf.curves.iter().map(|curve| (curve.label.as_str(), curve.cc.as_str())).collect();
+    assert_eq!(curves, [("beside cubic", "cubic"), ("beside bbr1", "bbr1")]);
+}
+
+#[test]
+fn thresholds_name_the_controller_of_the_class_beside_them() {
+    let document = played(BESIDE);
+    let cells: Vec<&str> = document.thresholds.iter().map(|row| row.cell.as_str()).collect();
+    assert_eq!(cells, ["cc of large cubic", "cc of large bbr1"]);
+}
+
+#[test]
+fn bulk_flows_cannot_finish() {
+    let document = played(BESIDE);
+    let classes = document.cells[0].classes.iter();
+    let endless: Vec<(&str, bool)> =
+        classes.map(|class| (class.class.as_str(), class.endless)).collect();
+    assert_eq!(endless, [("small", false), ("large", true)]);
 }

@@ -69,7 +69,7 @@ fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) 
     let several = flows.clone().count() > 1;
     let trace = |flow: &uncork_flow::FlowRecord| {
         let number = if several { format!(" {}", flow.flow + 1) } else { String::new() };
-        let cell = results.label(sampled.cell, of, &flow.cc);
+        let cell = results.label(sampled.cell, of, (&[&flow.group], &flow.cc));
         let label = [format!("{}{number}", flow.cc), cell].join(", ");
         let points = sampled.points.iter().filter(|point| point.flow == flow.flow).collect();
         Trace { label: label.trim_end_matches(", ").to_owned(), cc: flow.cc.clone(), points }

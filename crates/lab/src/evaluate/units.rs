@@ -1,6 +1,6 @@
 //! Names and units of metrics, for documents and for people.
 
-use uncork_report::lab::{Estimate, quantity};
+use uncork_report::lab::{Better, Estimate, quantity};
 
 use crate::scenario::{Metric, MetricUnit, Quantity, Statistic};
 
@@ -25,6 +25,26 @@ impl Metric {
             Self::Stalled => "stalled",
             Self::PlayedRate => "played_rate",
             Self::Switches => "switches",
+        }
+    }
+
+    /// Which of two values is better; a share is another's loss.
+    pub(crate) fn better(self) -> Option<Better> {
+        match self {
+            Self::Goodput | Self::Bandwidth | Self::Utilisation | Self::Jain | Self::PlayedRate => {
+                Some(Better::Higher)
+            }
+            Self::Completion
+            | Self::FirstByte
+            | Self::Rtt
+            | Self::QueueDelay
+            | Self::Retransmitted
+            | Self::Dropped
+            | Self::Timeouts
+            | Self::PlaybackLatency
+            | Self::Stutters
+            | Self::Stalled => Some(Better::Lower),
+            Self::Share | Self::Switches => None,
         }
     }
 

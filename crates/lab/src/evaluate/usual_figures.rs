@@ -1,6 +1,8 @@
 //! The figures of a scenario that describes none.
 
-use uncork_report::lab::{Answer, EstimateCurve, EstimatePoint, HeatMap, HeatScale, Lines, Plot};
+use uncork_report::lab::{
+    Answer, Better, EstimateCurve, EstimatePoint, HeatMap, HeatScale, Lines, Plot,
+};
 
 use super::comparisons::chosen;
 use super::document::SampledCell;
@@ -192,6 +194,7 @@ impl Question<'_> {
             values,
             scale: HeatScale::Diverging(1.0),
             log: true,
+            better: Some(if self.first.less_is_better { Better::Lower } else { Better::Higher }),
         };
         Drawn {
             title: self.title(choice),

@@ -165,6 +165,15 @@ pub(super) fn number(text: &str) -> Option<(f64, Unit)> {
     }
 }
 
+impl Axis {
+    /// Whether it chooses controllers, and not that of the flows of `class`.
+    pub(crate) fn is_cc_of_others(&self, class: &str) -> bool {
+        let mut places = self.key.split(',').map(str::trim);
+        places.clone().all(|place| place.ends_with(".cc"))
+            && places.all(|place| place != format!("flow.{class}.cc"))
+    }
+}
+
 /// What the axes of these places are called: by the last words of their keys, each once, and by one
 /// word more where that is what another is called, too.
 pub(crate) fn names(axes: &[Vec<Vec<String>>]) -> Vec<String> {

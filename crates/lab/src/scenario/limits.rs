@@ -50,6 +50,13 @@ impl Load {
     }
 }
 
+impl Cell {
+    /// Data packets of a run, about: all that is asked for, at most what the links can carry.
+    pub fn expected_packets(&self) -> u64 {
+        Load::of_run(self).packets
+    }
+}
+
 /// Checks that all runs of `cells` together end in a reasonable time.
 pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), ScenarioError> {
     let mut total = Load::default();

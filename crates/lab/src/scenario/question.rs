@@ -77,7 +77,7 @@ pub struct Selection {
 /// Something that must hold in every cell that is selected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// What is measured, in words, such as `completion.p50 over that of cc cubic`.
+    /// What is measured, in words, such as `completion.p50 / cubic's`.
     pub measures: String,
     /// What it may not be less than, as the file has it.
     pub min_text: String,

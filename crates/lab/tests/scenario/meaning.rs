@@ -94,7 +94,7 @@ fn thresholds_say_what_they_ask_in_the_metric_s_unit() {
     assert_eq!(first.quantity, Quantity { metric: Metric::Completion, statistic: median });
     assert_eq!((&*first.measures, &*first.max_text), ("completion.p50", "30s"));
     assert_eq!(second.over.as_ref().unwrap().at, [(1, 0)]);
-    assert_eq!(second.measures, "goodput.p50 over that of cc cubic");
+    assert_eq!(second.measures, "goodput.p50 / cubic's");
     let published = &scenario.published[0];
     assert_eq!(published.agrees, Some(Expectation { min: Some(4.0), max: Some(20.0) }));
 }

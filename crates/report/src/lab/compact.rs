@@ -5,11 +5,8 @@ use super::document::{Cell, ClassResult, LabDocument};
 use super::table::push_answers;
 use super::verdict::{decimal, groups, spelled};
 use crate::number::decimals;
-use crate::table::{Align, Column, Style, Table, printable, push_line, wrap};
+use crate::table::{Align, Column, Table, Terminal, printable, push_line, wrap};
 use crate::words;
-
-/// Columns of the terminal that the text is made for.
-const WIDTH: usize = 100;
 
 /// A column of figures: heading, name below it, metric, what it is multiplied by, and decimals that do
 /// not depend on the values.
@@ -33,19 +30,20 @@ const FIGURES: [Figure; 13] = [
 
 /// The title, the answers, the ratios of several cells, and what each controller got. Mixes list each of
 /// their controllers below their row.
-pub fn compare_table(document: &LabDocument, style: Style) -> String {
+pub fn compare_table(document: &LabDocument, terminal: impl Into<Terminal>) -> String {
+    let terminal = terminal.into();
     let mut out = String::new();
     let seeds = words::counted(document.seeds, "seed");
-    for line in wrap(&printable(&format!("{}; {seeds}", document.title)), WIDTH) {
-        push_line(&mut out, &style.dim(&line));
+    for line in wrap(&printable(&format!("{}; {seeds}", document.title)), terminal.width) {
+        push_line(&mut out, &terminal.style.dim(&line));
     }
     push_line(&mut out, "");
-    push_answers(&mut out, document, style);
+    push_answers(&mut out, document, terminal);
     if let Some(ratios) = ratios(&document.answers) {
-        out.push_str(&ratios.render(style));
+        out.push_str(&ratios.fit(terminal));
         push_line(&mut out, "");
     }
-    out.push_str(&figures(document).render(style));
+    out.push_str(&figures(document).fit(terminal));
     for line in unfinished(document) {
         push_line(&mut out, &line);
     }

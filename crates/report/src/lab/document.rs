@@ -129,6 +129,27 @@ pub enum ColumnValue {
     Text(String),
 }
 
+impl MatrixAxis {
+    /// Whether it varies nothing but controllers.
+    pub(super) fn chooses_controllers(&self) -> bool {
+        self.key.split(',').all(|place| place.trim().ends_with(".cc"))
+    }
+
+    /// Heading of its values: `loss`; `cc of large` where it chooses the controller of one class.
+    pub fn title(&self) -> String {
+        axis_title(&self.key, &self.name)
+    }
+}
+
+/// [`MatrixAxis::title`] of the axis at `key` with the name `name`.
+pub fn axis_title(key: &str, name: &str) -> String {
+    let class = key.strip_prefix("flow.").and_then(|rest| rest.strip_suffix(".cc"));
+    match class.filter(|class| name == "cc" && !class.contains(',')) {
+        Some(class) => format!("cc of {class}"),
+        None => name.to_owned(),
+    }
+}
+
 /// One point of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -149,6 +170,9 @@ pub struct ClassResult {
     pub flows: u64,
     /// Flows that did all they had to do.
     pub finished: u64,
+    /// Whether its flows go on until the run ends, so that none can finish.
+    #[serde(default)]
+    pub endless: bool,
     /// What was measured; a metric that nothing could be said about is absent.
     pub metrics: Vec<Metric>,
 }

@@ -70,6 +70,19 @@ pub struct HeatMap {
     pub scale: HeatScale,
     /// Whether equal ratios, not equal differences, are equally far in colour.
     pub log: bool,
+    /// Which values are better; `None` where neither is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub better: Option<Better>,
+}
+
+/// Which of two values is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// The lower one: a time, a loss.
+    Lower,
+    /// The higher one: a rate.
+    Higher,
 }
 
 /// How values become colours.

@@ -1,4 +1,4 @@
-//! One colour for each controller, in all figures of a document.
+//! One colour for each controller, the same on every page.
 
 use super::document::LabDocument;
 use super::figure::Plot;
@@ -10,26 +10,57 @@ const PUBLISHED: usize = 1;
 /// Dashes of curves with one colour in one figure: whole lines first.
 const REPEATED: [usize; 4] = [0, 2, 3, 4];
 
-/// Who has which colour: controllers in the order of their appearance, then what has none.
+/// The controllers in the order of [`COLOURS`].
+const CONTROLLERS: [&str; 5] = ["cubic", "bbr1", "bbr3", "bbr2", "reno"];
+
+/// Colours of everything else; then those of controllers that the page does not show.
+const OTHERS: [usize; COLOURS.len()] = [5, 6, 4, 3, 2, 1, 0];
+
+/// What has which colour and, among what shares it, which dashes.
 #[derive(Debug)]
 pub(super) struct Inks {
-    keys: Vec<String>,
+    keys: Vec<Key>,
+}
+
+#[derive(Debug)]
+struct Key {
+    name: String,
+    colour: usize,
+    /// How many keys before it share its colour.
+    turn: usize,
 }
 
 impl Inks {
     /// Those of all `documents` that share a page.
     pub(super) fn of(documents: &[&LabDocument]) -> Self {
         let cells = documents.iter().flat_map(|document| &document.cells);
-        let classes = cells.flat_map(|cell| &cell.classes);
-        let mut keys: Vec<String> = Vec::new();
+        let classes = cells.flat_map(|cell| &cell.classes).map(|class| class.cc.as_str());
         let figures = documents.iter().flat_map(|document| &document.figures);
-        let drawn: Vec<(&str, &str)> = figures.flat_map(|figure| drawn(&figure.plot)).collect();
-        let controllers = drawn.iter().filter(|(cc, _)| !cc.is_empty()).map(|(cc, _)| *cc);
-        let others = drawn.iter().filter(|(cc, _)| cc.is_empty()).map(|(_, label)| *label);
-        for key in classes.map(|class| class.cc.as_str()).chain(controllers).chain(others) {
-            if !keys.iter().any(|known| known == key) {
-                keys.push(key.to_owned());
+        let drawn = figures.flat_map(|figure| drawn(&figure.plot));
+        let drawn = drawn.map(|(cc, label)| if cc.is_empty() { label } else { cc });
+        Self::named(classes.chain(drawn))
+    }
+
+    fn named<'a>(all: impl Iterator<Item = &'a str>) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        for name in all {
+            if !names.contains(&name) {
+                names.push(name);
             }
+        }
+        // A controller by itself has whole lines, whatever its variants.
+        names.sort_by_key(|name| name.contains(':'));
+        let taken: Vec<usize> = names.iter().filter_map(|name| controller(name)).collect();
+        let mut free: Vec<usize> = OTHERS.into_iter().filter(|n| !taken.contains(n)).collect();
+        if free.is_empty() {
+            free = OTHERS.into();
+        }
+        let mut others = free.iter().copied().cycle();
+        let mut keys: Vec<Key> = Vec::new();
+        for name in names {
+            let colour = controller(name).or_else(|| others.next()).unwrap_or(0);
+            let turn = keys.iter().filter(|key| key.colour == colour).count();
+            keys.push(Key { name: name.to_owned(), colour, turn });
         }
         Self { keys }
     }
@@ -39,21 +70,24 @@ impl Inks {
         &self,
         marks: impl Iterator<Item = (&'a str, &'a str, bool)>,
     ) -> Vec<Ink> {
-        let mut seen: Vec<(usize, bool)> = Vec::new();
-        let mut ink = |(cc, label, published): (&str, &str, bool)| {
-            let key = self.key(cc, label);
-            let repeated = seen.iter().filter(|other| **other == (key, published)).count();
-            seen.push((key, published));
-            let turn = REPEATED[(repeated + key / COLOURS.len()) % REPEATED.len()];
-            Ink::Styled { colour: key, dash: if published { PUBLISHED } else { turn } }
+        let mut seen: Vec<(&str, bool)> = Vec::new();
+        let mut ink = |(cc, label, published): (&'a str, &'a str, bool)| {
+            let name = if cc.is_empty() { label } else { cc };
+            let repeated = seen.iter().filter(|other| **other == (name, published)).count();
+            seen.push((name, published));
+            let key = self.keys.iter().find(|key| key.name == name);
+            let (colour, turn) = key.map_or((OTHERS[0], 0), |key| (key.colour, key.turn));
+            let turn = REPEATED[(repeated + turn) % REPEATED.len()];
+            Ink::Styled { colour, dash: if published { PUBLISHED } else { turn } }
         };
         marks.map(&mut ink).collect()
     }
+}
 
-    fn key(&self, cc: &str, label: &str) -> usize {
-        let key = if cc.is_empty() { label } else { cc };
-        self.keys.iter().position(|known| known == key).unwrap_or(self.keys.len())
-    }
+/// The colour of a controller, whatever its options: that of `bbr3` is that of `bbr3:rtt_fair`.
+fn controller(name: &str) -> Option<usize> {
+    let (name, _) = name.split_once(':').unwrap_or((name, ""));
+    CONTROLLERS.iter().position(|known| *known == name)
 }
 
 /// Controller and label of everything coloured in a figure.
@@ -79,9 +113,33 @@ fn drawn(plot: &Plot) -> Vec<(&str, &str)> {
 mod tests {
     use super::*;
 
+    fn ink(inks: &Inks, name: &str) -> (usize, usize) {
+        match inks.assign(std::iter::once((name, name, false)))[..] {
+            [Ink::Styled { colour, dash }] => (colour, dash),
+            ref other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
-    fn one_colour_each_and_dashes_for_the_rest() {
-        let inks = Inks { keys: ["cubic", "bbr3", "link"].map(str::to_owned).to_vec() };
+    fn a_controller_has_one_colour_whatever_stands_beside_it() {
+        let all = [&["cubic", "bbr1", "bbr3"][..], &["bbr3", "reno", "cubic"], &["link", "bbr3"]];
+        let pages = all.map(|names| Inks::named(names.iter().copied()));
+        assert_eq!(pages.each_ref().map(|page| ink(page, "bbr3")), [(2, 0); 3]);
+        assert_eq!(ink(&pages[0], "cubic"), ink(&pages[1], "cubic"));
+        assert_eq!(ink(&pages[2], "link"), (5, 0));
+    }
+
+    #[test]
+    fn options_of_a_controller_share_its_hue_and_differ_in_dashes() {
+        let inks = Inks::named(["bbr3:rtt_fair", "bbr3", "bbr3:loss_floor"].into_iter());
+        assert_eq!(ink(&inks, "bbr3"), (2, 0));
+        assert_eq!(ink(&inks, "bbr3:rtt_fair"), (2, 2));
+        assert_eq!(ink(&inks, "bbr3:loss_floor"), (2, 3));
+    }
+
+    #[test]
+    fn curves_of_one_colour_in_one_figure_differ_in_dashes() {
+        let inks = Inks::named(["cubic", "bbr3", "link"].into_iter());
         let marks = [
             ("bbr3", "bbr3", false),
             ("bbr3", "Cardwell 2017", true),
@@ -90,16 +148,17 @@ mod tests {
             ("", "link", false),
         ];
         let of = |colour, dash| Ink::Styled { colour, dash };
-        let expected = [of(1, 0), of(1, 1), of(0, 0), of(0, 2), of(2, 0)];
+        let expected = [of(2, 0), of(2, 1), of(0, 0), of(0, 2), of(5, 0)];
         assert_eq!(inks.assign(marks.into_iter()), expected);
     }
 
     #[test]
-    fn the_eighth_controller_differs_from_the_first() {
-        let keys: Vec<String> = (0..8).map(|n| format!("cc{n}")).collect();
-        let inks = Inks { keys: keys.clone() };
-        let ink = |n: usize| inks.assign(std::iter::once((keys[n].as_str(), "", false)))[0];
-        assert_eq!(ink(0), Ink::Styled { colour: 0, dash: 0 });
-        assert_eq!(ink(7), Ink::Styled { colour: 7, dash: 2 });
+    fn what_is_no_controller_keeps_away_from_those_of_the_page() {
+        let names: Vec<String> = (0..7).map(|n| format!("link {n}")).collect();
+        let inks =
+            Inks::named(["cubic", "bbr1"].into_iter().chain(names.iter().map(String::as_str)));
+        let all: Vec<(usize, usize)> = names.iter().map(|name| ink(&inks, name)).collect();
+        assert!(all.iter().all(|(colour, _)| ![0, 1].contains(colour)), "{all:?}");
+        assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), 7, "{all:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! The results of all cells as one table of text, shared by the terminal and the page.
 
+use std::collections::HashSet;
+
 use super::document::{Cell, ClassResult, LabDocument, Metric};
 use crate::number::{Unit, byte_unit, rate_unit, three, time_unit};
 
@@ -14,6 +16,7 @@ pub(super) struct Results {
 }
 
 /// One column of figures.
+#[derive(Clone)]
 pub(super) struct ResultColumn {
     /// `completion, s`, or `goodput` where the group has one column.
     pub(super) group: String,
@@ -32,6 +35,7 @@ pub(super) struct ResultRow {
 }
 
 /// One figure in print.
+#[derive(Clone)]
 pub(super) struct ResultCell {
     /// The figure.
     pub(super) value: String,
@@ -39,31 +43,74 @@ pub(super) struct ResultCell {
     pub(super) interval: Option<String>,
 }
 
+/// What users gain, and what others pay for it, in the order of the table.
+const ESSENTIAL: [&str; 12] = [
+    "completion_p50",
+    "completion_p90",
+    "playback_latency_p50",
+    "playback_latency_p90",
+    "stutters_mean",
+    "stalled_mean",
+    "played_rate_mean",
+    "goodput_p50",
+    "share_mean",
+    "jain_mean",
+    "queue_delay_p95",
+    "retransmitted_mean",
+];
+
 impl Results {
+    /// Everything that was measured.
     pub(super) fn of(document: &LabDocument) -> Self {
         let columns = columns(document);
-        let several = |of: fn(&ClassResult) -> &str| {
-            let mut names = classes(document).map(|(_, class)| of(class));
-            let first = names.next();
-            names.any(|name| Some(name) != first)
-        };
-        let with_class = several(|class| &class.class);
-        let mut labels: Vec<String> =
-            varied(document).map(|at| document.axes[at].name.clone()).collect();
-        labels.extend(with_class.then(|| "class".to_owned()));
-        labels.extend(["controller", "finished"].map(str::to_owned));
+        let labels = Labels::of(document);
         let row = |(cell, class): (&Cell, &ClassResult)| ResultRow {
-            labels: row_labels(document, cell, class, with_class),
+            labels: labels.of_row(document, cell, class),
             cells: columns.iter().map(|column| column.cell(class)).collect(),
         };
         let rows = classes(document).map(row).collect();
-        Self { labels, columns, rows }
+        Self { labels: labels.headings(document), columns, rows }
+    }
+
+    /// The same with the columns that a decision needs: gains beside prices.
+    pub(super) fn essential(&self) -> Self {
+        // Goodput is the gain of flows that never finish.
+        let finishes = self.rows.iter().all(|row| self.has_gain(row));
+        let needed = ESSENTIAL.iter().filter(|name| **name != "goodput_p50" || !finishes);
+        let place = |name: &&str| self.columns.iter().position(|column| column.key.0 == **name);
+        match needed.filter_map(place).collect::<Vec<_>>() {
+            none if none.is_empty() => self.with((0..self.columns.len()).collect()),
+            kept => self.with(kept),
+        }
+    }
+
+    /// Whether a row tells of something that came to its end.
+    fn has_gain(&self, row: &ResultRow) -> bool {
+        let mut columns = self.columns.iter().zip(&row.cells);
+        columns.any(|(column, cell)| {
+            cell.is_some() && ["completion_p50", "playback_latency_p50"].contains(&&*column.key.0)
+        })
+    }
+
+    /// The columns `kept`.
+    pub(super) fn with(&self, kept: Vec<usize>) -> Self {
+        let rows = self.rows.iter().map(|row| ResultRow {
+            labels: row.labels.clone(),
+            cells: kept.iter().map(|at| row.cells[*at].clone()).collect(),
+        });
+        let rows = rows.collect();
+        let columns = kept.into_iter().map(|at| self.columns[at].clone()).collect();
+        Self { labels: self.labels.clone(), columns, rows }
     }
 }
 
 impl ResultColumn {
     fn cell(&self, class: &ClassResult) -> Option<ResultCell> {
-        let estimate = class.metrics.iter().find(|metric| key(metric) == self.key)?.estimate;
+        let metric = class.metrics.iter().find(|metric| key(metric) == self.key)?;
+        let estimate = metric.estimate;
+        if estimate.n == 1 && repeats(class, metric) {
+            return None;
+        }
         let print = |value: f64| three(value / self.size);
         let value = print(estimate.value);
         let interval = estimate.low.zip(estimate.high).map(|(low, high)| (print(low), print(high)));
@@ -72,31 +119,83 @@ impl ResultColumn {
     }
 }
 
+/// Whether an earlier statistic of the same single sample says the same.
+fn repeats(class: &ClassResult, metric: &Metric) -> bool {
+    let earlier = class.metrics.iter().take_while(|other| other.name != metric.name);
+    let mut kin = earlier.filter(|other| split(&other.name).0 == split(&metric.name).0);
+    kin.any(|other| other.estimate == metric.estimate)
+}
+
 fn classes(document: &LabDocument) -> impl Iterator<Item = (&Cell, &ClassResult)> {
     document.cells.iter().flat_map(|cell| cell.classes.iter().map(move |class| (cell, class)))
 }
 
-/// Axes that tell cells apart. What a controller's axis says, the controller's column says too.
-fn varied(document: &LabDocument) -> impl Iterator<Item = usize> {
-    let axes = document.axes.iter().enumerate();
-    axes.filter(|(_, axis)| axis.values.len() > 1 && axis.name != "cc").map(|(at, _)| at)
+/// What tells the rows of a table apart.
+struct Labels {
+    /// Indices of axes.
+    axes: Vec<usize>,
+    class: bool,
+    finished: bool,
 }
 
-fn row_labels(
-    document: &LabDocument,
-    cell: &Cell,
-    class: &ClassResult,
-    with_class: bool,
-) -> Vec<String> {
-    let value = |at: usize| {
-        let value = cell.point.get(at).and_then(|n| document.axes[at].values.get(*n));
-        value.cloned().unwrap_or_default()
-    };
-    let mut labels: Vec<String> = varied(document).map(value).collect();
-    labels.extend(with_class.then(|| class.class.clone()));
-    labels.push(class.cc.clone());
-    labels.push(format!("{}/{}", class.finished, class.flows));
-    labels
+impl Labels {
+    fn of(document: &LabDocument) -> Self {
+        let several = |of: fn(&ClassResult) -> &str| {
+            let mut names = classes(document).map(|(_, class)| of(class));
+            let first = names.next();
+            names.any(|name| Some(name) != first)
+        };
+        let axes = document.axes.iter().enumerate();
+        let axes = axes.filter(|(_, axis)| axis.values.len() > 1).map(|(at, _)| at);
+        let finished = classes(document).any(|(_, class)| !class.endless);
+        let mut labels =
+            Self { axes: axes.collect(), class: several(|class| &class.class), finished };
+        // What the controller's column says need not be said twice.
+        for at in labels.axes.clone() {
+            let others = labels.axes.iter().copied().filter(|other| *other != at).collect();
+            let without = Self { axes: others, ..labels };
+            if document.axes[at].chooses_controllers() && without.differ(document) {
+                labels = without;
+            }
+        }
+        labels
+    }
+
+    fn headings(&self, document: &LabDocument) -> Vec<String> {
+        let axes = self.axes.iter().map(|at| document.axes[*at].title());
+        let rest = [("class", self.class), ("controller", true), ("finished", self.finished)];
+        let rest = rest.into_iter().filter(|(_, told)| *told).map(|(name, _)| name.to_owned());
+        axes.chain(rest).collect()
+    }
+
+    fn of_row(&self, document: &LabDocument, cell: &Cell, class: &ClassResult) -> Vec<String> {
+        let mut labels = self.names(document, cell, class);
+        let finished = if class.endless {
+            "–".to_owned()
+        } else {
+            format!("{}/{}", class.finished, class.flows)
+        };
+        labels.extend(self.finished.then_some(finished));
+        labels
+    }
+
+    /// Place, class and controller.
+    fn names(&self, document: &LabDocument, cell: &Cell, class: &ClassResult) -> Vec<String> {
+        let value = |at: &usize| {
+            let value = cell.point.get(*at).and_then(|n| document.axes[*at].values.get(*n));
+            value.cloned().unwrap_or_default()
+        };
+        let mut names: Vec<String> = self.axes.iter().map(value).collect();
+        names.extend(self.class.then(|| class.class.clone()));
+        names.push(class.cc.clone());
+        names
+    }
+
+    /// Whether no two rows have the same names.
+    fn differ(&self, document: &LabDocument) -> bool {
+        let mut seen = HashSet::new();
+        classes(document).all(|(cell, class)| seen.insert(self.names(document, cell, class)))
+    }
 }
 
 fn key(metric: &Metric) -> (String, String) {
@@ -124,7 +223,7 @@ fn spelled(quantity: &str) -> String {
     quantity.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// All metrics of all classes, in the order of their appearance.
+/// All metrics of all classes, in the order of their appearance; none that would be empty.
 fn columns(document: &LabDocument) -> Vec<ResultColumn> {
     let metrics: Vec<&Metric> = classes(document).flat_map(|(_, class)| &class.metrics).collect();
     let mut keys: Vec<(String, String)> = Vec::new();
@@ -133,15 +232,17 @@ fn columns(document: &LabDocument) -> Vec<ResultColumn> {
             keys.push(key(metric));
         }
     }
-    keys.into_iter().map(|key| column(key, &metrics)).collect()
+    let columns = keys.into_iter().map(|key| column(key, &metrics));
+    let is_told =
+        |column: &ResultColumn| classes(document).any(|(_, class)| column.cell(class).is_some());
+    columns.filter(is_told).collect()
 }
 
 fn column(key: (String, String), metrics: &[&Metric]) -> ResultColumn {
     let (quantity, statistic) = split(&key.0);
     let kin =
         metrics.iter().filter(|metric| split(&metric.name).0 == quantity && metric.unit == key.1);
-    let values: Vec<f64> = kin.map(|metric| metric.estimate.value).collect();
-    let unit = unit(&key.1, values.iter().fold(0.0, |most: f64, value| most.max(value.abs())));
+    let unit = common_unit(&key.1, kin.map(|metric| metric.estimate.value));
     let (name, size) = unit.map_or((key.1.as_str(), 1.0), |unit| (unit.name, unit.size));
     let title = spelled(quantity);
     let (group, name) = match (statistic, name) {
@@ -152,12 +253,20 @@ fn column(key: (String, String), metrics: &[&Metric]) -> ResultColumn {
     ResultColumn { group, name, key, size }
 }
 
-/// The multiple of a base unit in which values up to `most` read best.
-fn unit(base: &str, most: f64) -> Option<Unit> {
+/// The multiple of a base unit for all of `values`: that of their geometric mean, so that neither the
+/// large nor the small ones need many digits.
+fn common_unit(base: &str, values: impl Iterator<Item = f64>) -> Option<Unit> {
+    let logs: Vec<f64> = values.map(f64::abs).filter(|v| *v > 0.0).map(f64::ln).collect();
+    let mean = if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 };
+    unit(base, if logs.is_empty() { 0.0 } else { mean.exp() })
+}
+
+/// The multiple of a base unit in which `value` reads best.
+fn unit(base: &str, value: f64) -> Option<Unit> {
     match base {
-        "bit/s" => Some(rate_unit(most)),
-        "B" => Some(byte_unit(most)),
-        "s" => Some(time_unit(most)),
+        "bit/s" => Some(rate_unit(value)),
+        "B" => Some(byte_unit(value)),
+        "s" => Some(time_unit(value)),
         _ => None,
     }
 }

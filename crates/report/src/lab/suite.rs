@@ -40,16 +40,16 @@ impl SuiteDocument {
         self.scenarios.iter().flat_map(|scenario| &scenario.thresholds)
     }
 
-    /// `5 of 18 scenarios failed: 17 of 210 thresholds.`
+    /// `17 of 210 thresholds missed, in 5 of 18 scenarios.`
     pub(super) fn verdict(&self) -> String {
         let all = self.scenarios.len();
         let scenarios = words::counted(all as u64, "scenario");
         let thresholds = words::counted(self.thresholds().count() as u64, "threshold");
-        match self.scenarios.iter().filter(|scenario| !failed(scenario).is_empty()).count() {
-            0 => format!("Nothing failed: {scenarios} with {thresholds}."),
+        match self.scenarios.iter().filter(|scenario| !missed(scenario).is_empty()).count() {
+            0 => format!("{thresholds} in {scenarios}: all met."),
             some => {
                 let missed = self.thresholds().filter(|threshold| !threshold.passed).count();
-                format!("{some} of {scenarios} failed: {missed} of {thresholds}.")
+                format!("{missed} of {thresholds} missed, in {some} of {scenarios}.")
             }
         }
     }
@@ -61,30 +61,41 @@ impl SuiteDocument {
 }
 
 /// What a scenario missed.
-pub(super) fn failed(scenario: &LabDocument) -> Vec<&Threshold> {
+pub(super) fn missed(scenario: &LabDocument) -> Vec<&Threshold> {
     scenario.thresholds.iter().filter(|threshold| !threshold.passed).collect()
 }
 
-/// `2 of 7 failed`, `all 7 met`.
+/// `2 of 7 missed`, `all 7 met`.
 pub(super) fn score(scenario: &LabDocument) -> String {
-    match (failed(scenario).len(), scenario.thresholds.len()) {
+    match (missed(scenario).len(), scenario.thresholds.len()) {
         (_, 0) => "no thresholds".to_owned(),
         (0, 1) => "met".to_owned(),
+        (0, 2) => "both met".to_owned(),
         (0, all) => format!("all {all} met"),
-        (failed, all) => format!("{failed} of {all} failed"),
+        (_, 1) => "missed".to_owned(),
+        (missed, all) => format!("{missed} of {all} missed"),
     }
 }
 
-/// Who missed how many of a scenario's thresholds: `main, bbr1: 7; main, bbr3: 4`.
-pub(super) fn who_failed(scenario: &LabDocument) -> String {
-    let mut who: Vec<(String, u64)> = Vec::new();
-    for Threshold { class, cc, .. } in failed(scenario) {
-        let name = format!("{class}, {cc}");
-        match who.iter_mut().find(|(known, _)| *known == name) {
+/// How many of a scenario's thresholds were missed by which controllers: `7 by bbr1, 4 by bbr3 (class
+/// main)`.
+pub(super) fn who_missed(scenario: &LabDocument) -> String {
+    let mut classes: Vec<(&str, Vec<(&str, u64)>)> = Vec::new();
+    for Threshold { class, cc, .. } in missed(scenario) {
+        let known = classes.iter().position(|(known, _)| known == class);
+        let at = known.unwrap_or_else(|| {
+            classes.push((class, Vec::new()));
+            classes.len() - 1
+        });
+        let ccs = &mut classes[at].1;
+        match ccs.iter_mut().find(|(known, _)| known == cc) {
             Some((_, count)) => *count += 1,
-            None => who.push((name, 1)),
+            None => ccs.push((cc, 1)),
         }
     }
-    let who = who.into_iter().map(|(name, count)| format!("{name}: {count}"));
-    who.collect::<Vec<_>>().join("; ")
+    let by = |(class, ccs): &(&str, Vec<(&str, u64)>)| {
+        let ccs: Vec<String> = ccs.iter().map(|(cc, count)| format!("{count} by {cc}")).collect();
+        format!("{} (class {class})", ccs.join(", "))
+    };
+    classes.iter().map(by).collect::<Vec<_>>().join("; ")
 }

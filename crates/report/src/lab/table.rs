@@ -1,119 +1,138 @@
-//! A laboratory run for a terminal: what failed first, then what was found.
+//! A laboratory run for a terminal: what was missed first, then what was found.
 
 use super::document::{LabDocument, Published, Threshold};
 use super::results::{Results, quantity};
-use super::suite::{SuiteDocument, failed, score, who_failed};
+use super::suite::{SuiteDocument, missed, score, who_missed};
 use super::verdict::verdicts;
-use crate::table::{Align, Column, Style, Table, printable, push_line, width, wrap};
+use crate::table::{
+    Align, Column, Style, Table, Terminal, printable, push_bold, push_line, width, wrap,
+};
 use crate::words;
 
-/// Columns of the terminal that the text is made for.
-const WIDTH: usize = 100;
 /// Thresholds that are met, and not open, are listed if there are no more of them.
 const MET_LISTED: usize = 20;
 
-/// The answers; the thresholds, failed ones first; the results, in as many tables as the width asks
+/// The answers; the thresholds, missed ones first; the results, in as many tables as the width asks
 /// for; and how they compare with what was published.
-pub fn lab_table(document: &LabDocument, style: Style) -> String {
+pub fn lab_table(document: &LabDocument, terminal: impl Into<Terminal>) -> String {
+    let terminal = terminal.into();
     let mut out = String::new();
     for doubt in &document.doubts {
-        for line in wrap(&printable(&format!("Doubtful: {doubt}")), WIDTH) {
-            push_line(&mut out, &style.bold(&line));
-        }
+        push_bold(&mut out, &format!("Unreliable: {doubt}"), terminal);
     }
-    push_answers(&mut out, document, style);
+    push_answers(&mut out, document, terminal);
     if !document.thresholds.is_empty() {
-        out.push_str(&thresholds(document, style));
+        out.push_str(&thresholds(document, terminal));
         push_line(&mut out, "");
     }
     let seeds = words::counted(document.seeds, "seed");
-    let title = format!("{}: {seeds} from {}", document.title, document.first_seed);
-    for line in wrap(&printable(&title), WIDTH) {
-        push_line(&mut out, &style.bold(&line));
-    }
-    for table in results(document) {
-        push_line(&mut out, "");
-        out.push_str(&table.render(style));
-    }
-    push_published(&mut out, document.published.iter(), style);
+    push_bold(
+        &mut out,
+        &format!("{}: {seeds} from {}", document.title, document.first_seed),
+        terminal,
+    );
+    out.push_str(&results(document, terminal));
+    push_published(&mut out, document.published.iter(), terminal);
     out
 }
 
 /// The answers, population by population.
-pub(super) fn push_answers(out: &mut String, document: &LabDocument, style: Style) {
+pub(super) fn push_answers(out: &mut String, document: &LabDocument, terminal: Terminal) {
     let verdicts = verdicts(document);
     for verdict in &verdicts {
         if verdicts.len() > 1 {
-            push_line(out, &style.dim(&printable(verdict.class)));
+            push_line(out, &terminal.style.dim(&printable(verdict.class)));
         }
-        for line in verdict.lines.iter().flat_map(|line| glued(&printable(line))) {
-            push_line(out, &style.bold(&line));
+        for line in verdict.lines.iter().flat_map(|line| glued(&printable(line), terminal.width)) {
+            push_line(out, &terminal.style.bold(&line));
         }
         push_line(out, "");
     }
 }
 
 /// `text` in lines that part no number from its unit.
-fn glued(text: &str) -> Vec<String> {
+fn glued(text: &str, width: usize) -> Vec<String> {
     const GLUE: &str = "\u{1}";
     let joined = [" %", " ms"]
         .iter()
         .fold(text.to_owned(), |text, unit| text.replace(unit, &unit.replace(' ', GLUE)));
-    wrap(&joined, WIDTH).iter().map(|line| line.replace(GLUE, " ")).collect()
+    wrap(&joined, width).iter().map(|line| line.replace(GLUE, " ")).collect()
 }
 
+/// What others published beside what came out here, and why the two differ.
 fn push_published<'a>(
     out: &mut String,
     entries: impl Iterator<Item = &'a Published>,
-    style: Style,
+    terminal: Terminal,
 ) {
-    let entries: Vec<String> = entries.map(|entry| published(entry, style)).collect();
-    if !entries.is_empty() {
-        push_line(out, "");
-        push_line(out, &style.bold("Beside what was published"));
-        out.extend(entries);
+    let entries: Vec<&Published> = entries.collect();
+    if entries.is_empty() {
+        return;
+    }
+    push_line(out, "");
+    push_line(out, &terminal.style.bold("Beside what was published"));
+    let row = |entry: &&Published| {
+        let verdict = match entry.agrees {
+            Some(true) => "✓ agrees",
+            Some(false) => "✗ differs",
+            None => "not judged",
+        };
+        [verdict, &entry.what, &entry.published, &entry.measured].map(printable).to_vec()
+    };
+    let columns = ["", "what", "published", "here"].map(|name| column(name, Align::Left));
+    let table = Table { columns: columns.into(), rows: entries.iter().map(row).collect() };
+    out.push_str(&table.fit(terminal));
+    let noted = |entry: &&&Published| entry.agrees == Some(false) && !entry.note.is_empty();
+    for entry in entries.iter().filter(noted) {
+        let note = format!("{} ({}): {}", entry.what, entry.source, entry.note);
+        for line in wrap(&printable(&note), terminal.width) {
+            push_line(out, &terminal.style.dim(&line));
+        }
     }
 }
 
-/// Which scenarios of a suite failed and for whom; what each of these missed; and how the scenarios
-/// compare with what was published.
-pub fn suite_table(document: &SuiteDocument, style: Style) -> String {
+/// Which scenarios of a suite missed thresholds and by whom; what each of these missed; and how the
+/// scenarios compare with what was published.
+pub fn suite_table(document: &SuiteDocument, terminal: impl Into<Terminal>) -> String {
+    let terminal = terminal.into();
     let mut out = String::new();
-    push_line(&mut out, &style.bold(&document.verdict()));
+    push_bold(&mut out, &document.verdict(), terminal);
     let mut ordered: Vec<&LabDocument> = document.scenarios.iter().collect();
-    ordered.sort_by_key(|scenario| failed(scenario).is_empty());
+    ordered.sort_by_key(|scenario| missed(scenario).is_empty());
     let row = |scenario: &&LabDocument| {
-        let told = [&scenario.title, &score(scenario), &who_failed(scenario)];
+        let told = [&scenario.title, &score(scenario), &who_missed(scenario)];
         let told = told.map(|text| printable(text)).into_iter();
-        std::iter::once(result(failed(scenario).is_empty()).to_owned()).chain(told).collect()
+        std::iter::once(result(missed(scenario).is_empty()).to_owned()).chain(told).collect()
     };
-    let columns = ["", "scenario", "thresholds", "failed by"].map(|name| column(name, Align::Left));
+    let columns = ["", "scenario", "thresholds", "missed by"].map(|name| column(name, Align::Left));
     let rows = ordered.iter().map(row).collect();
-    out.push_str(&Table { columns: columns.into(), rows }.render(style));
+    out.push_str(&Table { columns: columns.into(), rows }.fit(terminal));
     for scenario in &document.scenarios {
-        let failed = failed(scenario);
-        if !failed.is_empty() {
+        let missed = missed(scenario);
+        if !missed.is_empty() {
             push_line(&mut out, "");
-            push_line(&mut out, &style.bold(&printable(&scenario.title)));
-            out.push_str(&threshold_table(&failed).render(style));
+            push_bold(&mut out, &scenario.title, terminal);
+            out.push_str(&threshold_table(&missed).fit(terminal));
         }
     }
     let published = document.scenarios.iter().flat_map(|scenario| &scenario.published);
-    push_published(&mut out, published, style);
+    push_published(&mut out, published, terminal);
     out
 }
 
-/// `2 of 7 thresholds failed`
+/// `2 of 7 thresholds missed`
 pub(super) fn verdict(thresholds: &[Threshold]) -> String {
-    let failed = thresholds.iter().filter(|threshold| !threshold.passed).count();
-    let verdict = match (failed, thresholds.len()) {
-        (0, 1) => "The threshold is met.".to_owned(),
-        (0, n) => format!("All {n} thresholds are met."),
-        (failed, n) => format!("{failed} of {} failed.", words::counted(n as u64, "threshold")),
+    let missed = thresholds.iter().filter(|threshold| !threshold.passed).count();
+    let verdict = match (missed, thresholds.len()) {
+        (0, 1) => "The threshold is met".to_owned(),
+        (0, 2) => "Both thresholds met".to_owned(),
+        (0, n) => format!("All {n} thresholds met"),
+        (_, 1) => "The threshold is missed".to_owned(),
+        (missed, n) => format!("{missed} of {n} thresholds missed"),
     };
     match thresholds.iter().filter(|threshold| threshold.is_open()).count() {
-        0 => verdict,
-        open => format!("{verdict} More seeds could decide {open} otherwise."),
+        0 => format!("{verdict}."),
+        open => format!("{verdict}; {open} within the noise: run more seeds."),
     }
 }
 
@@ -123,15 +142,15 @@ pub(super) fn measured(threshold: &Threshold) -> String {
     let shown = |value: f64| quantity(value, &threshold.unit);
     match (threshold.low, threshold.high) {
         (Some(low), Some(high)) if threshold.is_open() => {
-            format!("{}, open: {} to {}", shown(value), shown(low), shown(high))
+            format!("{}, within the noise: {} to {}", shown(value), shown(low), shown(high))
         }
         _ => shown(value),
     }
 }
 
-fn thresholds(document: &LabDocument, style: Style) -> String {
+fn thresholds(document: &LabDocument, terminal: Terminal) -> String {
     let mut out = String::new();
-    push_line(&mut out, &style.bold(&verdict(&document.thresholds)));
+    push_bold(&mut out, &verdict(&document.thresholds), terminal);
     let mut ordered: Vec<&Threshold> = document.thresholds.iter().collect();
     ordered.sort_by_key(|threshold| threshold.passed);
     let is_settled = |threshold: &&Threshold| threshold.passed && !threshold.is_open();
@@ -140,19 +159,17 @@ fn thresholds(document: &LabDocument, style: Style) -> String {
         ordered.retain(|threshold| !is_settled(threshold));
     }
     if !ordered.is_empty() {
-        out.push_str(&threshold_table(&ordered).render(style));
+        out.push_str(&threshold_table(&ordered).fit(terminal));
     }
     if settled > MET_LISTED {
-        push_line(
-            &mut out,
-            &format!("Not listed: {settled} that are met; the report and the JSON have them."),
-        );
+        let note = format!("Not listed: {settled} met; the report and the JSON have them.");
+        wrap(&note, terminal.width).iter().for_each(|line| push_line(&mut out, line));
     }
     out
 }
 
 fn result(passed: bool) -> &'static str {
-    if passed { "✓ met" } else { "✗ FAILED" }
+    if passed { "✓ met" } else { "✗ missed" }
 }
 
 fn threshold_table(thresholds: &[&Threshold]) -> Table {
@@ -180,27 +197,58 @@ fn column(name: &str, align: Align) -> Column {
     Column { group: String::new(), name: printable(name), align }
 }
 
-/// Groups of columns, as many of them side by side as fit; the rows' labels stand before each part.
-fn results(document: &LabDocument) -> Vec<Table> {
-    let results = Results::of(document);
-    let mut parts: Vec<Vec<usize>> = Vec::new();
-    let all: Vec<usize> = (0..results.columns.len()).collect();
-    for group in all.chunk_by(|a, b| results.columns[*a].group == results.columns[*b].group) {
-        let joined = parts.last().map(|part| [part, group].concat());
-        match joined.filter(|joined| fits(&part(&results, joined))) {
-            Some(joined) => *parts.last_mut().expect("it was joined") = joined,
-            None => parts.push(group.to_vec()),
+/// What a decision needs, in as many tables as it takes; where to find the rest.
+fn results(document: &LabDocument, terminal: Terminal) -> String {
+    let all = Results::of(document);
+    let (mut shown, mut more) = (tables(&all, terminal.width), 0);
+    if shown.len() > 1 {
+        let essential = all.essential();
+        more = all.columns.len() - essential.columns.len();
+        shown = tables(&essential, terminal.width);
+    }
+    let mut out = String::new();
+    for table in shown {
+        push_line(&mut out, "");
+        out.push_str(&table.fit(terminal));
+    }
+    if more > 0 {
+        let more = words::counted(more as u64, "column");
+        let note = format!("{more} left out: see --format csv, or the report of -o DIR.");
+        for line in wrap(&note, terminal.width) {
+            push_line(&mut out, &terminal.style.dim(&line));
         }
     }
-    parts.iter().map(|columns| part(&results, columns)).collect()
+    out
 }
 
-fn fits(table: &Table) -> bool {
-    table.render(Style::Plain).lines().all(|line| width(line) <= WIDTH)
+/// Groups of columns, as many of them side by side as fit; the rows' labels stand before each part.
+fn tables(results: &Results, limit: usize) -> Vec<Table> {
+    let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
+    let part = |nth: usize, columns: &[usize]| part(results, columns, nth == 0);
+    let all: Vec<usize> = (0..results.columns.len()).collect();
+    for group in all.chunk_by(|a, b| results.columns[*a].group == results.columns[*b].group) {
+        let nth = parts.len() - 1;
+        let last = &mut parts[nth];
+        let joined = [last, group].concat();
+        if last.is_empty() || fits(&part(nth, &joined), limit) {
+            *last = joined;
+        } else {
+            parts.push(group.to_vec());
+        }
+    }
+    parts.iter().enumerate().map(|(nth, columns)| part(nth, columns)).collect()
 }
 
-fn part(results: &Results, columns: &[usize]) -> Table {
-    let labels = results.labels.iter().map(|name| column(name, Align::Left));
+fn fits(table: &Table, limit: usize) -> bool {
+    table.render(Style::Plain).lines().all(|line| width(line) <= limit)
+}
+
+/// The names of the rows with some of the figures, and in the first part how many flows finished.
+fn part(results: &Results, columns: &[usize], is_first: bool) -> Table {
+    let is_shown = |name: &String| is_first || name != "finished";
+    let shown: Vec<bool> = results.labels.iter().map(is_shown).collect();
+    let labels = results.labels.iter().filter(|name| is_shown(name));
+    let labels = labels.map(|name| column(name, Align::Left));
     let figures = columns.iter().map(|at| &results.columns[*at]);
     let figures = figures.map(|c| Column {
         group: printable(&c.group),
@@ -211,27 +259,8 @@ fn part(results: &Results, columns: &[usize]) -> Table {
         let cells = columns.iter().map(|at| row.cells[*at].as_ref());
         let cells =
             cells.map(|cell| cell.map_or_else(|| "-".to_owned(), |cell| cell.value.clone()));
-        row.labels.iter().map(|label| printable(label)).chain(cells).collect()
+        let labels = row.labels.iter().zip(&shown).filter(|(_, shown)| **shown);
+        labels.map(|(label, _)| printable(label)).chain(cells).collect()
     });
     Table { columns: labels.chain(figures).collect(), rows: rows.collect() }
-}
-
-fn published(entry: &Published, style: Style) -> String {
-    let verdict = match entry.agrees {
-        Some(true) => "✓ agrees",
-        Some(false) => "✗ differs",
-        None => "not judged",
-    };
-    let note = if entry.note.is_empty() { String::new() } else { format!(" {}", entry.note) };
-    let text = format!(
-        "{}: {} published, {} here ({}).{note}",
-        entry.what, entry.published, entry.measured, entry.source
-    );
-    let mut verdict = format!("{verdict:<12}");
-    let mut out = String::new();
-    for line in wrap(&printable(&text), WIDTH - verdict.len()) {
-        push_line(&mut out, &format!("{}{line}", style.dim(&verdict)));
-        verdict = " ".repeat(12);
-    }
-    out
 }

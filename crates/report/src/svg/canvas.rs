@@ -5,7 +5,7 @@ use super::palette::Ink;
 use crate::escape::escape;
 
 /// Width of every chart, in the units of its view box.
-pub(super) const WIDTH: f64 = 860.0;
+pub(super) const WIDTH: f64 = 680.0;
 
 /// Estimated width of a character of the 12-pixel font, on the safe side.
 pub(super) const CHAR: f64 = 6.7;
@@ -278,6 +278,6 @@ mod tests {
         let name = "a controller with a long name";
         let entries: Vec<_> = (0..8).map(|n| (Ink::Series(n), name)).collect();
         assert!((legend(&entries[..2], 56.0).1 - 14.0).abs() < 1e-9, "one row");
-        assert!((legend(&entries, 56.0).1 - 50.0).abs() < 1e-9, "three rows");
+        assert!((legend(&entries, 56.0).1 - 68.0).abs() < 1e-9, "four rows");
     }
 }

@@ -11,9 +11,10 @@ type Rgb = [f64; 3];
 const SEQUENTIAL: [[u32; 3]; 2] =
     [[0x00ee_f5fa, 0x0056_a5d8, 0x0008_3a6b], [0x001b_2733, 0x0023_78b0, 0x00b9_e2fb]];
 
-/// From one colour over the page's to another; blue and orange are told apart by everybody.
+/// From worse over the page's colour to better: purple and green, which people with any kind of colour
+/// vision tell apart (ColorBrewer's `PRGn`), and which are not the red of a missed threshold.
 const DIVERGING: [[u32; 3]; 2] =
-    [[0x00c0_5300, 0x00f4_f4f2, 0x0000_5f9e], [0x00f0_9a3e, 0x0024_2a31, 0x005b_b8ee]];
+    [[0x0076_2a83, 0x00f4_f4f2, 0x001b_7837], [0x00d0_9bdf, 0x0024_2a31, 0x0071_c98b]];
 
 /// Rules for the classes `h0` to `h10` (sequential) and `v0` to `v10` (diverging).
 pub fn heat_style() -> String {
@@ -121,7 +122,7 @@ mod tests {
 
     #[test]
     fn oklab_there_and_back() {
-        for colour in [0x0000_0000, 0x00ff_ffff, 0x00c0_5300, 0x0012_3456] {
+        for colour in [0x0000_0000, 0x00ff_ffff, 0x0076_2a83, 0x0012_3456] {
             let back = from_oklab(to_oklab(rgb(colour)));
             for (a, b) in back.into_iter().zip(rgb(colour)) {
                 assert!((a - b).abs() < 1e-4, "{colour:x}: {back:?}");

@@ -180,7 +180,7 @@ mod tests {
         let grid = HeatGrid { x: ("x".to_owned(), columns), cells: vec![row], ..grid() };
         let svg = grid.render();
         let names = (0..40).filter(|n| svg.contains(&format!(">{n} ms<"))).count();
-        assert_eq!(names, 20, "every second: 20 px for each column, 34 for the longest name");
+        assert_eq!(names, 14, "every third: 15 px for each column, 34 for the longest name");
         assert!(!svg.contains(".25<"));
     }
 

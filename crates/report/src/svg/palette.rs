@@ -18,7 +18,7 @@ pub enum Ink {
     Total,
 }
 
-/// For a light and for a dark page.
+/// For a light and for a dark page. The first five are those of controllers.
 pub(crate) const COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#e69f00"),

@@ -208,7 +208,7 @@ impl Known<'_> {
         Ok((index, value_of(node, &self.axes[index])?))
     }
 
-    /// What a threshold measures of its class, such as `goodput.p50 over that of cc cubic`.
+    /// What a threshold measures of its class, such as `goodput.p50 / cubic's`.
     fn measures(&self, quantity: &str, of: &Selection, over: Option<&Selection>) -> String {
         let size = |word: &str, bytes: Option<u64>| {
             let size = bytes.map(ByteCount::new)?;
@@ -221,18 +221,28 @@ impl Known<'_> {
             text = format!("{text} of objects of {}", sizes.join(" and "));
         }
         match over {
-            Some(over) => format!("{text} over that of {}", self.told(over).join(", ")),
+            Some(over) => format!("{text} / {}", self.divisor(over)),
             None => text,
         }
     }
 
-    /// What `over` names.
-    fn told(&self, over: &Selection) -> Vec<String> {
-        let value = |&(axis, value): &(usize, usize)| {
-            format!("{} {}", self.axes[axis].name, self.axes[axis].values[value])
+    /// What `over` names: `cubic's`, `cubic's with loss 1 %`, `that with cubic for all`.
+    fn divisor(&self, over: &Selection) -> String {
+        let mut whose: Vec<String> = over.class.iter().chain(&over.cc).cloned().collect();
+        let mut places = Vec::new();
+        for (axis, value) in &over.at {
+            let (axis, value) = (&self.axes[*axis], &self.axes[*axis].values[*value]);
+            match axis.key.split(',').all(|place| place.trim().ends_with(".cc")) {
+                true if value.contains(' ') => places.push(value.clone()),
+                true => whose.push(value.clone()),
+                false => places.push(format!("{} {value}", axis.name)),
+            }
+        }
+        let whose = match whose.join(", ").as_str() {
+            "" => "that".to_owned(),
+            names => format!("{names}'s"),
         };
-        let names = over.class.iter().chain(&over.cc).cloned();
-        names.chain(over.at.iter().map(value)).collect()
+        if places.is_empty() { whose } else { format!("{whose} with {}", places.join(", ")) }
     }
 }
 

@@ -3,8 +3,8 @@
 use super::numbers;
 use super::zoom::{self, ZoomChart};
 use crate::lab::figure::{
-    Bar, Bars, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, HeatMap, HeatScale, Lines, Plot,
-    TimePanel, TimeSeries,
+    Bar, Bars, Better, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, HeatMap, HeatScale, Lines,
+    Plot, TimePanel, TimeSeries,
 };
 use crate::lab::inks::Inks;
 use crate::number::{short, three};
@@ -102,8 +102,18 @@ fn thinned(points: usize) -> String {
 fn heat_map(figure: &Figure, map: &HeatMap) -> HeatGrid {
     let values = || map.values.iter().flatten().flatten().copied();
     let colours = Colours::of(map.scale, map.log, values());
-    let cell = |value: &Option<f64>| value.map(|v| (colours.position(v), short(v)));
+    let diverging = matches!(map.scale, HeatScale::Diverging(_));
+    // A diverging scale leads from worse to better.
+    let falls = diverging && map.better == Some(Better::Lower);
+    let turned = |position: f64| if falls { 1.0 - position } else { position };
+    let cell = |value: &Option<f64>| value.map(|v| (turned(colours.position(v)), short(v)));
     let comma = if map.unit.is_empty() { "" } else { ", " };
+    let [low, middle, high] =
+        [0.0, 0.5, 1.0].map(|position| short(colours.value(turned(position))));
+    let ends = match map.better.filter(|_| diverging) {
+        Some(_) => [format!("{low} worse"), middle, format!("better {high}")],
+        None => [low, middle, high],
+    };
     HeatGrid {
         title: figure.title.clone(),
         description: figure.caption.clone(),
@@ -111,8 +121,8 @@ fn heat_map(figure: &Figure, map: &HeatMap) -> HeatGrid {
         y: (map.y_label.clone(), map.y.clone()),
         legend: format!("{}{comma}{}", map.quantity, map.unit),
         cells: map.values.iter().map(|row| row.iter().map(cell).collect()).collect(),
-        ends: [0.0, 0.5, 1.0].map(|position| short(colours.value(position))),
-        diverging: matches!(map.scale, HeatScale::Diverging(_)),
+        ends,
+        diverging,
     }
 }
 

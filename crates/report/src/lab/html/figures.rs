@@ -1,7 +1,7 @@
 //! Figures with all that belongs to them: heading, picture, caption, numbers, origin.
 
 use super::drawing::{self, Drawing};
-use super::numbers;
+use super::{caption, numbers};
 use crate::escape::escape;
 use crate::lab::document::LabDocument;
 use crate::lab::figure::{Figure, Provenance};
@@ -98,7 +98,7 @@ fn render(
          <b>Figure {number}.</b> {}{thinned}{}</figcaption>\n{numbers}</figure>\n",
         escape(&figure.id),
         escape(&figure.title),
-        escape(&figure.caption),
+        escape(&caption::of(figure)),
         source(document, &figure.provenance)
     )
 }

@@ -1,6 +1,7 @@
 //! One self-contained page: pictures that need no script, a script that lets them be zoomed, and
 //! nothing to load.
 
+mod caption;
 mod drawing;
 mod figures;
 mod glossary;
@@ -108,7 +109,7 @@ fn paragraphs(text: &str) -> String {
 /// Why the results may be doubted, before anything else is said of them.
 fn doubts(document: &LabDocument) -> String {
     let doubt = |doubt: &String| {
-        format!("<p class=\"doubt\"><strong>Doubtful:</strong> {}</p>\n", escape(doubt))
+        format!("<p class=\"doubt\"><strong>Unreliable:</strong> {}</p>\n", escape(doubt))
     };
     document.doubts.iter().map(doubt).collect()
 }

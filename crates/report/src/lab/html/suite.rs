@@ -2,11 +2,11 @@
 //! own.
 
 use super::figures::Figures;
-use super::tables::{self, wide};
+use super::tables::{self, cards};
 use super::{assumptions, file, footer, header, list, page, paragraphs};
 use crate::escape::escape;
 use crate::lab::document::LabDocument;
-use crate::lab::suite::{SuiteDocument, failed, score, who_failed};
+use crate::lab::suite::{SuiteDocument, missed, score, who_missed};
 use crate::number::thousands;
 use crate::words;
 
@@ -27,14 +27,14 @@ pub fn suite_html(document: &SuiteDocument) -> String {
     page(&document.title, &body.concat())
 }
 
-/// Which scenarios failed and for whom, with links to their sections.
+/// Which scenarios missed thresholds and by whom, with links to their sections.
 fn summary(document: &SuiteDocument) -> String {
     let is_met = document.thresholds().all(|threshold| threshold.passed);
     let (class, sign) = if is_met { ("passed", "✓") } else { ("failed", "✗") };
     let rows: String = document.scenarios.iter().map(summary_row).collect();
-    let table = wide(&format!(
+    let table = cards(&format!(
         "<caption class=\"aside\">Scenarios</caption>\n<thead>\n<tr><th scope=\"col\">scenario</th>\
-         <th scope=\"col\" class=\"l\">thresholds</th><th scope=\"col\" class=\"l\">failed by</th>\
+         <th scope=\"col\" class=\"l\">thresholds</th><th scope=\"col\" class=\"l\">missed by</th>\
          </tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
     ));
     format!(
@@ -45,18 +45,18 @@ fn summary(document: &SuiteDocument) -> String {
 }
 
 fn summary_row(scenario: &LabDocument) -> String {
-    let (class, sign) = match (failed(scenario).is_empty(), scenario.thresholds.is_empty()) {
+    let (class, sign) = match (missed(scenario).is_empty(), scenario.thresholds.is_empty()) {
         (_, true) => ("soft", ""),
         (true, _) => ("yes", "✓ "),
         (false, _) => ("no", "✗ "),
     };
     format!(
-        "<tr><th scope=\"row\"><a href=\"#{}\">{}</a></th><td class=\"l {class}\">{sign}{}</td>\
-         <td class=\"l\">{}</td></tr>\n",
+        "<tr><th scope=\"row\" class=\"broad\"><a href=\"#{}\">{}</a></th><td class=\"l {class} broad\">{sign}{}</td>\
+         <td class=\"l broad\">{}</td></tr>\n",
         escape(&scenario.name),
         escape(&scenario.title),
         escape(&score(scenario)),
-        escape(&who_failed(scenario))
+        escape(&who_missed(scenario))
     )
 }
 

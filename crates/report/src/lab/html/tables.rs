@@ -12,14 +12,14 @@ const MOST_ROWS: usize = 300;
 /// A table of more rows scrolls by itself, so that the figures are not far below it.
 const TALL: usize = 15;
 
-/// What failed, then, folded, what was met. Names for links begin with `prefix`.
+/// What was missed, then, folded, what was met. Names for links begin with `prefix`.
 pub(super) fn thresholds(document: &LabDocument, prefix: &str) -> String {
     if document.thresholds.is_empty() {
         return String::new();
     }
-    let (met, failed): (Vec<&Threshold>, Vec<&Threshold>) =
+    let (met, missed): (Vec<&Threshold>, Vec<&Threshold>) =
         document.thresholds.iter().partition(|threshold| threshold.passed);
-    let (class, sign) = match (failed.len(), met.len()) {
+    let (class, sign) = match (missed.len(), met.len()) {
         (0, _) => ("passed", "<span aria-hidden=\"true\">✓</span> "),
         _ => ("failed", "<span aria-hidden=\"true\">✗</span> "),
     };
@@ -28,7 +28,7 @@ pub(super) fn thresholds(document: &LabDocument, prefix: &str) -> String {
         [] => String::new(),
         some => threshold_table(caption, some),
     };
-    let mut tables = table("Failed", &failed);
+    let mut tables = table("Missed", &missed);
     if !met.is_empty() {
         let summary = format!("{} met", words::counted(met.len() as u64, "threshold"));
         let table = table("Met", &met);
@@ -45,10 +45,11 @@ fn threshold_table(caption: &str, thresholds: &[&Threshold]) -> String {
     let with_cell = with_cell(thresholds);
     let row = |threshold: &&Threshold| {
         let Threshold { text, class, cc, cell, .. } = threshold;
-        let who = [class, cc].into_iter().chain(with_cell.then_some(cell));
-        let who: String = who.map(|text| words(text)).collect();
+        let who = [("class", class), ("controller", cc)].into_iter();
+        let who = who.chain(with_cell.then_some(("where", cell)));
+        let who: String = who.map(|(heading, text)| words(heading, text)).collect();
         format!(
-            "<tr><th scope=\"row\">{}</th>{who}<td>{}</td></tr>\n",
+            "<tr><th scope=\"row\" class=\"broad\">{}</th>{who}<td data-h=\"measured\">{}</td></tr>\n",
             escape(text),
             escape(&measured(threshold))
         )
@@ -57,14 +58,14 @@ fn threshold_table(caption: &str, thresholds: &[&Threshold]) -> String {
     let heading = |name: &str| format!("<th scope=\"col\" class=\"l\">{name}</th>");
     let names: String = names.map(heading).collect();
     let rows: String = thresholds.iter().map(row).collect();
-    wide(&format!(
+    cards(&format!(
         "<caption class=\"aside\">{caption}</caption>\n<thead>\n<tr><th scope=\"col\">threshold</th>\
          {names}<th scope=\"col\">measured</th></tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
     ))
 }
 
-fn words(text: &str) -> String {
-    format!("<td class=\"l\">{}</td>", escape(text))
+fn words(heading: &str, text: &str) -> String {
+    format!("<td class=\"l\" data-h=\"{heading}\">{}</td>", escape(text))
 }
 
 /// The results beside those of others. Names for links begin with `prefix`.
@@ -75,10 +76,10 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     let agree = document.published.iter().filter(|entry| entry.agrees == Some(true)).count();
     let judged = document.published.iter().filter(|entry| entry.agrees.is_some()).count();
     let rows: String = document.published.iter().map(published_row).collect();
-    let table = wide(&format!(
-        "<caption>{agree} of {judged} that can be judged agree.</caption>\n<thead>\n\
+    let table = cards(&format!(
+        "<caption>{agree} of {judged} results agree.</caption>\n<thead>\n\
          <tr><th scope=\"col\">what</th><th scope=\"col\" class=\"l\">published</th>\
-         <th scope=\"col\" class=\"l\">measured here</th><th scope=\"col\" class=\"l\">agrees</th>\
+         <th scope=\"col\" class=\"l\">here</th><th scope=\"col\" class=\"l\">agrees</th>\
          <th scope=\"col\" class=\"l\">source</th></tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
     ));
     // A section of a section has a heading below that.
@@ -91,49 +92,59 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
 
 fn published_row(entry: &Published) -> String {
     let agrees = match entry.agrees {
-        Some(true) => "<td class=\"l yes\">✓ yes</td>",
-        Some(false) => "<td class=\"l no\">✗ no</td>",
-        None => "<td class=\"l\">not judged</td>",
+        Some(true) => "<td class=\"l yes\" data-h=\"agrees\">✓ yes</td>",
+        Some(false) => "<td class=\"l no\" data-h=\"agrees\">✗ no</td>",
+        None => "<td class=\"l\" data-h=\"agrees\">not judged</td>",
     };
     let note = match entry.note.as_str() {
         "" => String::new(),
         note => format!("<br/>{}", escape(note)),
     };
     format!(
-        "<tr class=\"words\"><th scope=\"row\">{}</th><td class=\"l\">{}</td><td class=\"l\">{}</td>\
-         {agrees}<td class=\"l soft\">{}{note}</td></tr>\n",
+        "<tr class=\"words\"><th scope=\"row\" class=\"broad\">{}</th>{}{}{agrees}\
+         <td class=\"l soft broad\">{}{note}</td></tr>\n",
         escape(&entry.what),
-        escape(&entry.published),
-        escape(&entry.measured),
+        words("published", &entry.published),
+        words("here", &entry.measured),
         escape(&entry.source)
     )
 }
 
-/// A row for each class of each cell, with the intervals of its figures below them.
+/// A row for each class of each cell: what a decision needs, then, folded, everything.
 pub(super) fn results(document: &LabDocument) -> String {
-    let results = Results::of(document);
-    if results.rows.is_empty() {
+    let all = Results::of(document);
+    if all.rows.is_empty() {
         return String::new();
     }
-    let rows: String =
-        results.rows.iter().take(MOST_ROWS).map(|row| result_row(&results, row)).collect();
-    let left_out = results.rows.len().saturating_sub(MOST_ROWS);
-    let left_out = match left_out {
+    let essential = all.essential();
+    let left_out = match all.rows.len().saturating_sub(MOST_ROWS) {
         0 => String::new(),
-        n => format!(
-            " {} more are left out here; the CSV has them.",
-            words::counted(n as u64, "row")
-        ),
+        n => format!(" {} more: see the CSV.", words::counted(n as u64, "row")),
     };
-    let table = wide(&format!(
-        "<caption>Below each figure: {}, where its ends differ from the figure.{left_out}</caption>\n\
-         <thead>\n{}</thead>\n<tbody>\n{rows}\
-         </tbody>\n",
-        escape(&document.intervals),
-        headings(&results)
-    ));
-    let tall = if results.rows.len() > TALL { " class=\"tall\"" } else { "" };
-    format!("<section id=\"results\"{tall}>\n<h2>Results</h2>\n{table}</section>\n")
+    let note = format!("Below a figure: {}, where its ends differ.{left_out}", document.intervals);
+    let table = result_table(&essential, &note);
+    let rest = if essential.columns.len() < all.columns.len() {
+        let table = result_table(&all, &note);
+        format!(
+            "<details class=\"numbers\">\n<summary>All {} columns</summary>\n{table}</details>\n",
+            all.columns.len()
+        )
+    } else {
+        String::new()
+    };
+    let tall = if all.rows.len() > TALL { " class=\"tall\"" } else { "" };
+    format!("<section id=\"results\"{tall}>\n<h2>Results</h2>\n{table}{rest}</section>\n")
+}
+
+fn result_table(results: &Results, caption: &str) -> String {
+    let rows: String =
+        results.rows.iter().take(MOST_ROWS).map(|row| result_row(results, row)).collect();
+    let table = format!(
+        "<caption>{}</caption>\n<thead>\n{}</thead>\n<tbody>\n{rows}</tbody>\n",
+        escape(caption),
+        headings(results)
+    );
+    cards(&table)
 }
 
 /// Two lines: groups, which span their columns, and the columns' own names.
@@ -158,24 +169,39 @@ fn headings(results: &Results) -> String {
     )
 }
 
+/// Cells carry their headings: on a narrow page each row becomes a card of its own.
 fn result_row(results: &Results, row: &ResultRow) -> String {
-    let label = |(n, label): (usize, &String)| match n {
-        0 => format!("<th scope=\"row\">{}</th>", escape(label)),
-        _ => format!("<td class=\"l\">{}</td>", escape(label)),
+    let label = |(n, (heading, label)): (usize, (&String, &String))| {
+        let heading = escape(heading);
+        let label = escape(label);
+        match n {
+            0 => format!("<th scope=\"row\" data-h=\"{heading}\">{label}</th>"),
+            _ => format!("<td class=\"l\" data-h=\"{heading}\">{label}</td>"),
+        }
     };
-    let labels: String = row.labels.iter().enumerate().map(label).collect();
-    let cells = results.columns.iter().zip(&row.cells).map(|(_, cell)| {
-        let Some(cell) = cell else { return "<td>–</td>".to_owned() };
+    let labels: String = results.labels.iter().zip(&row.labels).enumerate().map(label).collect();
+    let cells = results.columns.iter().zip(&row.cells).map(|(column, cell)| {
+        let heading = escape(&format!("{} {}", column.group, column.name));
+        let Some(cell) = cell else { return format!("<td data-h=\"{heading}\">–</td>") };
         let interval = cell.interval.as_ref().map(|text| format!("<br/><small>{text}</small>"));
-        format!("<td>{}{}</td>", cell.value, interval.unwrap_or_default())
+        format!("<td data-h=\"{heading}\">{}{}</td>", cell.value, interval.unwrap_or_default())
     });
     format!("<tr>{labels}{}</tr>\n", cells.collect::<String>())
 }
 
 /// A table that scrolls by itself where the page is too narrow for it.
 pub(super) fn wide(table: &str) -> String {
+    scrolling("wide", table)
+}
+
+/// The same; on a narrow page each row becomes a card.
+pub(super) fn cards(table: &str) -> String {
+    scrolling("wide cards", table)
+}
+
+fn scrolling(class: &str, table: &str) -> String {
     format!(
-        "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">\n<table>\n{table}</table>\n\
+        "<div class=\"{class}\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">\n<table>\n{table}</table>\n\
          </div>\n"
     )
 }

@@ -55,8 +55,8 @@ fn what_failed_comes_first() {
     let page = lab_html(&sample());
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
     let order = [
-        "2 of 9 thresholds failed.",
-        "bbr3</td><td class=\"l\">loss 10 %, buffer 1 BDP",
+        "2 of 9 thresholds missed.",
+        "bbr3</td><td class=\"l\" data-h=\"where\">loss 10 %, buffer 1 BDP",
         "7 thresholds met",
         "<h2>Figures</h2>",
         "<h2>Results</h2>",
@@ -71,7 +71,7 @@ fn what_failed_comes_first() {
 
     let mut document = sample();
     document.thresholds.iter_mut().for_each(|threshold| threshold.passed = true);
-    assert!(lab_html(&document).contains("All 9 thresholds are met."));
+    assert!(lab_html(&document).contains("All 9 thresholds met."));
     document.thresholds.clear();
     assert!(!lab_html(&document).contains("id=\"thresholds\""), "nothing is said of none");
 }
@@ -105,7 +105,7 @@ fn poison(value: &mut serde_json::Value, hostile: &str) {
         serde_json::Value::Array(items) => items.iter_mut().for_each(|item| poison(item, hostile)),
         serde_json::Value::Object(fields) => {
             // Names of the format itself, and names that must differ.
-            let kept = ["schema", "kind", "scale", "align", "id"];
+            let kept = ["schema", "kind", "scale", "better", "align", "id"];
             let fields = fields.iter_mut().filter(|(name, _)| !kept.contains(&name.as_str()));
             fields.for_each(|(_, field)| poison(field, hostile));
         }
@@ -169,7 +169,7 @@ fn a_controller_keeps_its_colour() {
     // three groups, lines and the published one.
     assert_eq!(classes(3, "line "), ["s0 d0", "s1 d0", "s2 d0", "s0 d0", "s1 d0", "s2 d0"]);
     assert_eq!(classes(4, "length "), ["f0", "f1", "f2", "f0", "f1", "f2", "f0", "f1", "f2"]);
-    assert_eq!(classes(5, "line "), ["s0 d0", "s1 d0", "s2 d0", "s3 d1"]);
+    assert_eq!(classes(5, "line "), ["s0 d0", "s1 d0", "s2 d0", "s5 d1"]);
 }
 
 /// The `d` of each line of a distribution goes right and up only.
@@ -225,7 +225,7 @@ fn many_cells_are_cut_short_and_counted() {
     let mut document = sample();
     document.cells = std::iter::repeat_n(document.cells.clone(), 20).flatten().collect();
     let page = lab_html(&document);
-    assert!(page.contains("600 rows more are left out here; the CSV has them."));
+    assert!(page.contains("600 rows more: see the CSV."));
     let parsed = parse(&page);
     let results = parsed.descendants().find(|n| n.attribute("id") == Some("results")).unwrap();
     let body = results.descendants().find(|n| n.has_tag_name("tbody")).unwrap();
@@ -273,15 +273,15 @@ fn a_suite_has_a_summary_and_a_section_for_each_scenario() {
 
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
     let order = [
-        "1 of 2 scenarios failed: 2 of 18 thresholds.",
-        "✗ 2 of 9 failed</td><td class=\"l\">download, bbr3: 2<",
+        "2 of 18 thresholds missed, in 1 of 2 scenarios.",
+        "✗ 2 of 9 missed</td><td class=\"l broad\">2 by bbr3 (class download)<",
         "✓ all 9 met",
         "600 in 2 scenarios",
         "<h2>The first</h2>",
-        "2 of 9 thresholds failed.",
+        "2 of 9 thresholds missed.",
         "<b>Figure 7.</b>",
         "<h2>The second</h2>",
-        "All 9 thresholds are met.",
+        "All 9 thresholds met.",
         "<b>Figure 14.</b>",
         "<h2>Not judged</h2>",
     ];
@@ -303,4 +303,43 @@ fn commands_in_a_text_can_be_copied() {
         "<p class=\"question\">One.</p>\n<pre><code class=\"command\">uncork lab run &lt;x&gt;</code>\
          </pre>\n<p class=\"question\">Two,\nstill two.</p>\n"
     );
+}
+
+/// A ratio of completion times: less is better, and the same green as more goodput.
+#[test]
+fn heat_maps_say_which_end_is_better() {
+    let mut document = sample();
+    let draw = |document: &LabDocument| {
+        let page = lab_html(document);
+        let from = page.find("id=\"figure-1\"").unwrap();
+        page[from..from + page[from..].find("</svg>").unwrap()].to_owned()
+    };
+    let ends = |svg: &str| -> Vec<String> {
+        let texts = svg.split("<text ").skip(1).map(|text| text.split(['>', '<']).nth(1).unwrap());
+        texts.take(3).map(str::to_owned).collect()
+    };
+    let set = |document: &mut LabDocument, better| match &mut document.figures[0].plot {
+        Plot::HeatMap(map) => map.better = better,
+        other => panic!("{other:?}"),
+    };
+    set(&mut document, None);
+    let neither = ends(&draw(&document));
+    set(&mut document, Some(crate::lab::Better::Higher));
+    let higher = draw(&document);
+    let [low, middle, high] = [0, 1, 2].map(|n| neither[n].clone());
+    assert_eq!(ends(&higher), [format!("{low} worse"), middle.clone(), format!("better {high}")]);
+    set(&mut document, Some(crate::lab::Better::Lower));
+    let lower = draw(&document);
+    assert_eq!(ends(&lower), [format!("{high} worse"), middle, format!("better {low}")]);
+    assert!(higher.contains("class=\"v10\"") && lower.contains("class=\"v0\""));
+}
+
+#[test]
+fn no_caption_is_empty() {
+    let mut document = sample();
+    document.figures.iter_mut().for_each(|figure| figure.caption.clear());
+    let page = lab_html(&document);
+    let first = page.split("<b>Figure 1.</b> ").nth(1).and_then(|rest| rest.split(" <").next());
+    assert_eq!(first, Some("BBRv3 / CUBIC by random loss after the bottleneck and buffer."));
+    assert_eq!(page.matches(".</b>  <").count(), 0);
 }
