@@ -572,7 +572,9 @@ mod tests {
         assert_eq!(spec.end(), TimeDelta::from_secs(1205));
         spec.flows = 2;
         assert_eq!(spec.end(), TimeDelta::from_secs(2405) + START_SPREAD);
+        // Two gigabytes at 8 kbit/s take weeks.
         spec.rates = vec!["8kbit".parse().unwrap()];
+        spec.workload = Workload::Transfer("1GB".parse().unwrap());
         assert!(matches!(spec.check(), Err(CompareError::TooSlow(_))));
     }
 }

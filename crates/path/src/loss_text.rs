@@ -218,9 +218,11 @@ mod tests {
         ] {
             assert!(error(text).ends_with("write gilbert:mean=1%,burst=5"), "{text}");
         }
-        for text in ["gemodel:", "gemodel:p=1%", "gemodel:p=1%,r=1%,q=1%", "gemodel:1%,2%"] {
+        for text in ["gemodel:", "gemodel:p=1%", "gemodel:1%,2%"] {
             assert!(error(text).ends_with("p=1%,r=20%,bad=100%,good=0%"), "{text}");
         }
+        let unknown = error("gemodel:p=1%,r=1%,q=1%");
+        assert!(unknown.contains("`q`") || unknown.contains("'q'"), "{unknown}");
         assert!(
             error("gilbert:mean=0.01,burst=5").starts_with("mean: a probability is written in")
         );

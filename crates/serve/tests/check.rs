@@ -26,8 +26,8 @@ fn refused(spec: &ServerSpec) -> ServeError {
     checked
 }
 
-fn admin(address: &str) -> Option<AdminSpec> {
-    Some(AdminSpec { address: address.parse().expect("an address"), anywhere: false })
+fn admin(address: &str) -> AdminSpec {
+    AdminSpec { address: address.parse().expect("an address"), anywhere: false }
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -67,9 +67,9 @@ fn check_refuses_admin_addresses() {
     let scratch = Scratch::new();
     let taken = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let mut spec = spec(&scratch.0);
-    spec.admin = admin(&taken.local_addr().expect("an address").to_string());
+    spec.admin = Some(admin(&taken.local_addr().expect("an address").to_string()));
     assert!(matches!(refused(&spec), ServeError::Admin(..)));
-    spec.admin = admin("0.0.0.0:0");
+    spec.admin = Some(admin("0.0.0.0:0"));
     assert!(matches!(refused(&spec), ServeError::AdminExposed(_)));
 }
 
@@ -108,7 +108,7 @@ fn check_leaves_nothing_behind() {
     let mut spec = secured_spec(&scratch);
     let before = names(&scratch.0);
     spec.qlog = Some(scratch.path("traces/qlog"));
-    spec.admin = admin(&format!("unix:{}", scratch.path("admin.sock").display()));
+    spec.admin = Some(admin(&format!("unix:{}", scratch.path("admin.sock").display())));
     for records in ["records/new/", "records.jsonl"] {
         spec.records = Some(RecordsSpec::new(scratch.path(records)));
         assert_eq!(spec.check().expect("good"), [""; 0]);

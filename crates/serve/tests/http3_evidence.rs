@@ -51,6 +51,7 @@ fn records_tell_what_became_of_each_response() {
         for count in 1..=3 {
             get(&connection, "/file.bin", &[]).await.expect("a response");
             recorded(&scratch, count).await;
+            pause_async(Duration::from_millis(200), "idle time, which is not busy time").await;
         }
         let given_up = connection.request(request("GET", "/large", &[])).await;
         drop(given_up.expect("a response"));

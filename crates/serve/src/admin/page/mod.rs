@@ -8,7 +8,7 @@ use uncork_page as page;
 /// SHA-256 of the page's style and of its script, in base64. A test in a browser tells the right ones when
 /// they have changed.
 pub(super) const SECURITY_POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-0Ecc+11HGQ6Iss/DAkjodLq7m98Q0KfLEGeLEDmBuJE='; \
+    style-src 'sha256-DprkY5sozO6bjrq0XztY0pyG6cfK6QpTy2OPRC0PhVQ='; \
     script-src 'sha256-Qgc5G1AV+e1OuWeevesl55RR1OJRB2mjmd4i73B26YI='; \
     connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
