@@ -202,13 +202,16 @@ impl CompareArgs {
     /// The comparison that is asked for; `given` tells options of the command line from defaults, which
     /// stand back behind a preset.
     pub(crate) fn spec(&self, given: impl Fn(&str) -> bool) -> CompareSpec {
+        fn listed<T: Clone>(counts: bool, values: &[T]) -> Vec<T> {
+            if counts { values.to_vec() } else { Vec::new() }
+        }
         let counts = |id: &str| self.preset.is_none() || given(id);
         CompareSpec {
             preset: self.preset(),
-            rates: counts("rate").then(|| self.rate.clone()).unwrap_or_default(),
-            rtts: counts("rtt").then(|| self.rtt.clone()).unwrap_or_default(),
-            losses: counts("loss").then(|| self.loss.0.clone()).unwrap_or_default(),
-            buffers: counts("buffer").then(|| self.buffer.clone()).unwrap_or_default(),
+            rates: listed(counts("rate"), &self.rate),
+            rtts: listed(counts("rtt"), &self.rtt),
+            losses: listed(counts("loss"), &self.loss.0),
+            buffers: listed(counts("buffer"), &self.buffer),
             loss_position: counts("loss_position").then_some(match self.loss_position {
                 Place::After => LossPosition::After,
                 Place::Before => LossPosition::Before,
@@ -414,7 +417,7 @@ mod tests {
     #[test]
     fn options_override_a_preset_and_their_defaults_do_not() {
         let lte = Preset::find("lte").and_then(|preset| preset.path()).expect("a path");
-        assert_eq!(spec("uncork compare --preset lte").paths(), [lte.clone()]);
+        assert_eq!(spec("uncork compare --preset lte").paths(), std::slice::from_ref(&lte));
         // Each of these is the default of its option.
         let line = "uncork compare --preset lte --rate 20mbit --loss 1%";
         let [path] = spec(line).paths().try_into().unwrap();

@@ -59,6 +59,8 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
 fn render(page: Command, roff: &mut Vec<u8>) -> io::Result<()> {
     let examples = page.get_before_help().map(ToString::to_string);
     let has_commands = page.has_subcommands();
+    let has_more = page.get_after_long_help().or(page.get_after_help()).is_some();
+    let has_version = page.get_long_version().or(page.get_version()).is_some();
     let man = Man::new(page);
     man.render_title(roff)?;
     man.render_name_section(roff)?;
@@ -75,8 +77,13 @@ fn render(page: Command, roff: &mut Vec<u8>) -> io::Result<()> {
     if has_commands {
         man.render_subcommands_section(roff)?;
     }
-    man.render_extra_section(roff)?;
-    man.render_version_section(roff)
+    if has_more {
+        man.render_extra_section(roff)?;
+    }
+    if has_version {
+        man.render_version_section(roff)?;
+    }
+    Ok(())
 }
 
 /// The subcommands of `page`: `compare, lab or man`.

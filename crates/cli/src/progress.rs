@@ -64,7 +64,9 @@ impl Tracker {
     /// Of the scenario with this number only `items` are run.
     pub(crate) fn expect(&self, scenario: usize, items: &[Item]) {
         let mut left = vec![0; items.iter().map(|item| item.cell + 1).max().unwrap_or(0)];
-        items.iter().for_each(|item| left[item.cell] += 1);
+        for item in items {
+            left[item.cell] += 1;
+        }
         self.with(|state, _| state.forecast.keep(scenario, left));
     }
 
@@ -168,9 +170,10 @@ fn draw_bar(tracker: &Tracker, receiver: &Receiver<()>, stop: Option<&AtomicBool
         tracker.with(|state, elapsed| {
             bar.set_length(state.progress.total as u64);
             bar.set_position(state.progress.done as u64);
-            bar.set_message(match stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-                true => "waiting for the runs under way; Ctrl-C ends at once".to_owned(),
-                false => state.text(elapsed),
+            bar.set_message(if stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+                "waiting for the runs under way; Ctrl-C ends at once".to_owned()
+            } else {
+                state.text(elapsed)
             });
         });
         bar.tick();

@@ -23,7 +23,7 @@ fn emu(options: &str, script: &str) -> Command {
 }
 
 fn eventually(what: &str, condition: impl FnMut() -> bool) {
-    wait_until(what, Duration::from_secs(60), condition);
+    wait_until(what, Duration::from_mins(1), condition);
 }
 
 fn is_alive(pid: &str) -> bool {

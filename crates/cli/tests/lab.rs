@@ -67,7 +67,9 @@ fn stdout_has_the_format_that_is_asked_for() {
         finished.stdout
     };
     let table = printed("human");
-    assert!(table.starts_with("Both thresholds met.\n"), "{table}");
+    // What the runs say comes first, then what was asked of them.
+    assert!(table.starts_with("bbr3 takes "), "{table}");
+    assert!(table.contains("\n\nBoth thresholds met.\n"), "{table}");
     assert!(!table.contains('\u{1b}'), "{table}");
     let csv = printed("csv");
     assert!(csv.starts_with("flow.main.cc,class,cc,flows,finished,metric,"), "{csv}");
@@ -99,13 +101,13 @@ fn the_command_in_the_document_repeats_it() {
 #[test]
 fn dry_run_tells_the_size_of_a_sweep_and_writes_nothing() {
     let scratch = Scratch::new("lab-dry");
-    let dry = lab(&scratch, SMALL, "--dry-run -o out --format json");
+    let dry = lab(&scratch, SMALL, "run small.toml --dry-run -o out --format json");
     assert_eq!((dry.status, dry.stderr.as_str()), (0, ""));
     assert_eq!(scratch.entries(""), ["small.toml"]);
     let plan: serde_json::Value = serde_json::from_str(&dry.stdout).unwrap();
     assert!(plan["packets_per_s"].as_f64().unwrap() > 1e4, "{plan}");
     let plan = &plan["scenarios"][0];
-    let whole = lab(&scratch, SMALL, "--format json -o out");
+    let whole = lab(&scratch, SMALL, "run small.toml --format json -o out");
     let document: serde_json::Value = serde_json::from_str(&whole.stdout).unwrap();
     assert_eq!(plan["cells"], document["cells"].as_array().unwrap().len());
     let seeds = document["seeds"].as_u64().unwrap();
@@ -114,7 +116,7 @@ fn dry_run_tells_the_size_of_a_sweep_and_writes_nothing() {
     assert!((0.5..2.0).contains(&(planned / sent)), "{planned} planned, {sent} sent");
     let files = plan["files"].as_array().unwrap();
     assert!(files.iter().all(|file| scratch.path(file.as_str().unwrap()).exists()), "{files:?}");
-    let again = lab(&scratch, SMALL, "--dry-run --resume -o out");
+    let again = lab(&scratch, SMALL, "run small.toml --dry-run --resume -o out");
     assert!(again.stdout.contains("of them there already"), "{}", again.stdout);
 }
 

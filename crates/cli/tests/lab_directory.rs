@@ -228,7 +228,8 @@ fn a_killed_run_goes_on() {
     child.wait().unwrap();
     let kept = archived(&scratch, "out").len();
     let note = notes(&scratch, &format!("{MANY} --resume -o out"));
-    let told = note.lines().last().unwrap_or_default();
+    let told = note.strip_suffix("\nwrote out/report.html\n").unwrap_or_default();
+    let told = told.lines().last().unwrap_or_default();
     let whole = [kept, kept - 1].map(|n| format!("note: {n} of 80 runs are there already"));
     assert!(whole.contains(&told.to_owned()), "{note}");
     notes(&scratch, &format!("{MANY} -o whole"));
@@ -245,7 +246,7 @@ fn one_process_at_a_time_writes_to_a_directory() {
     assert_eq!((status, stdout.as_str()), (3, ""));
     assert_eq!(
         stderr,
-        "error: 'out' of '--output <DIR>' is in use by another process; wait until it is done, or \
+        "note: 8 of 8 runs are there already\nerror: 'out' of '--output <DIR>' is in use by another process; wait until it is done, or \
          give another directory\n"
     );
     notes(&scratch, "merge out");
@@ -262,7 +263,7 @@ fn what_is_asked_may_change_after_the_runs() {
     let text = SMALL.replace("title = ", "about = \"More.\"\ntitle = ") + asked;
     fs::write(scratch.path("small.toml"), text).unwrap();
     let resumed = notes(&scratch, "run small.toml --seeds 5 --resume -o out");
-    assert_eq!(resumed, "note: 8 of 10 runs are there already\n");
+    assert_eq!(resumed, "note: 8 of 10 runs are there already\nwrote out/report.html\n");
     notes(&scratch, "run small.toml --seeds 5 -o whole");
     assert_same(&scratch.path("whole"), &scratch.path("out"));
 }
@@ -337,14 +338,14 @@ fn signal(child: &Child, name: &str) {
 /// Waits until there are `count` files in `directory`, which something makes.
 fn await_files(directory: &Path, count: usize) {
     let files = || fs::read_dir(directory).map_or(0, Iterator::count);
-    wait_until("files of runs", Duration::from_secs(60), || files() >= count);
+    wait_until("files of runs", Duration::from_mins(1), || files() >= count);
 }
 
 /// Waits until there are `count` runs in the archive of `directory`.
 fn await_runs(directory: &Path, count: usize) {
     let path = directory.join("runs.archive");
     let lines = || fs::read(&path).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count());
-    wait_until("archived runs", Duration::from_secs(60), || lines() >= 2 * count);
+    wait_until("archived runs", Duration::from_mins(1), || lines() >= 2 * count);
 }
 
 fn start(scratch: &Scratch, arguments: &str) -> Child {
@@ -371,7 +372,8 @@ fn an_interrupted_run_goes_on() {
         assert_eq!(again, format!("{MANY} --resume -o out"));
 
         let note = notes(&scratch, again);
-        assert_eq!(note, format!("note: {kept} of 80 runs are there already\n"));
+        let told = format!("note: {kept} of 80 runs are there already\nwrote out/report.html\n");
+        assert_eq!(note, told);
         notes(&scratch, &format!("{MANY} -o whole"));
         assert_same(&scratch.path("whole"), &scratch.path("out"));
     }
@@ -386,13 +388,13 @@ fn the_second_interruption_ends_at_once() {
     await_files(&scratch.path("out/runs"), 2);
     // Those files are there before the run begins, and without one the first interruption is the end.
     let threads = || fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().count();
-    wait_until("a thread that runs", Duration::from_secs(60), || threads() > 1);
+    wait_until("a thread that runs", Duration::from_mins(1), || threads() > 1);
     signal(&child, "INT");
     // Two equal signals that are both pending count as one.
     let status = || fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let is_taken =
         || !status().lines().any(|line| line.starts_with("ShdPnd") && line.contains('2'));
-    wait_until("the first signal is taken", Duration::from_secs(60), is_taken);
+    wait_until("the first signal is taken", Duration::from_mins(1), is_taken);
     signal(&child, "INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.len()), (Some(130), 0));

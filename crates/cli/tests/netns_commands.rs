@@ -137,8 +137,8 @@ fn programs_that_fail_are_told() {
     // Nobody listens: the client is refused, in both cells.
     let failed = lab(&scratch, &one.replace("SERVER", "true"), "run web.toml --on netns");
     assert_eq!(failed.status, 1, "{}", failed.stderr);
-    let words = "2 of 2 runs have commands that failed. The first has seed 1: the client of web ended \
-                 with status 1: ";
+    let words = "Unreliable: 2 of 2 runs had commands that failed (seed 1, the client of web ended with \
+                 status 1: ";
     let told = failed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains(words), "{}", failed.stdout);
 }
@@ -154,7 +154,7 @@ fn ctrl_c_leaves_no_program_behind() {
     fs::write(scratch.path("web.toml"), text).unwrap();
     let mut lab = common::lab(&scratch, "run web.toml --on netns -q");
     let lab = lab.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    wait_until("the command has started", Duration::from_secs(60), || {
+    wait_until("the command has started", Duration::from_mins(1), || {
         scratch.path("started").exists()
     });
     let interrupted = Command::new("kill").args(["-INT", &lab.id().to_string()]).status().unwrap();

@@ -94,7 +94,7 @@ fn a_directory_that_cannot_be_is_found_out_before_the_run() {
     assert_eq!((status, stdout.as_str()), (3, ""));
     let start = format!("error: cannot write to '{}' of '--output <DIR>': ", directory.display());
     assert!(stderr.starts_with(&start), "{stderr}");
-    let end = "; give a directory that can be written, or one that can be created\n";
+    let end = "; choose a directory that can be written or created\n";
     assert!(stderr.ends_with(end), "{stderr}");
     assert_eq!(scratch.entries(""), ["file"]);
 }

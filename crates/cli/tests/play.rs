@@ -166,7 +166,7 @@ fn what_is_broken_off_has_failed() {
         let has_begun = |name: &String| {
             name != "public" && fs::metadata(scratch.path(name)).is_ok_and(|file| file.len() > 0)
         };
-        wait_until("bytes arrive", Duration::from_secs(60), || {
+        wait_until("bytes arrive", Duration::from_mins(1), || {
             scratch.entries("").iter().any(has_begun)
         });
         drop(server);

@@ -96,7 +96,7 @@ fn a_queue_may_be_very_long() {
             pause(Duration::from_millis(1), "bursts that the device can hold");
         }
     }
-    wait_until("the device is empty", Duration::from_secs(60), || {
+    wait_until("the device is empty", Duration::from_mins(1), || {
         left_device(emulation.far()) - before >= u64::from(PACKETS)
     });
     let report = emulation.stop().unwrap();

@@ -110,21 +110,8 @@ impl Table {
             let Some((_, widest)) = wide.max_by_key(|(_, width)| **width) else { break };
             *widest -= 1;
         }
-        let rows = self.rows.iter().flat_map(|row| self.broken(row, &widths));
+        let rows = self.rows.iter().flat_map(|row| broken(row, &widths));
         Self { columns: self.columns.clone(), rows: rows.collect() }
-    }
-
-    /// A row in as many rows as its longest text takes.
-    fn broken(&self, row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
-        let lines = |(at, cell): (usize, &String)| match widths.get(at) {
-            Some(limit) if width(cell) > *limit => wrap(cell, *limit),
-            _ => vec![cell.clone()],
-        };
-        let cells: Vec<Vec<String>> = row.iter().enumerate().map(lines).collect();
-        let height = cells.iter().map(Vec::len).max().unwrap_or(1);
-        let line =
-            |n: usize| cells.iter().map(move |cell| cell.get(n).cloned().unwrap_or_default());
-        (0..height).map(|n| line(n).collect()).collect()
     }
 
     /// The table as lines that end in newlines. A line of headings that are all empty is left out.
@@ -202,6 +189,18 @@ impl Group<'_> {
         let columns = self.start..self.end;
         GAPS[0] * (columns.len() - 1) + widths[columns].iter().sum::<usize>()
     }
+}
+
+/// A row in as many rows as its longest text takes.
+fn broken(row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
+    let lines = |(at, cell): (usize, &String)| match widths.get(at) {
+        Some(limit) if width(cell) > *limit => wrap(cell, *limit),
+        _ => vec![cell.clone()],
+    };
+    let cells: Vec<Vec<String>> = row.iter().enumerate().map(lines).collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or(1);
+    let line = |n: usize| cells.iter().map(move |cell| cell.get(n).cloned().unwrap_or_default());
+    (0..height).map(|n| line(n).collect()).collect()
 }
 
 /// Titles over one column touch its right edge, like its figures; over several they are centred.

@@ -1,5 +1,6 @@
 //! `uncork lab run --dry-run`: what would be run, and how long it would take.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -115,13 +116,15 @@ impl Plan {
             let ScenarioPlan { name, cells, runs, kept, flows, packets, threads, .. } = plan;
             let there =
                 if *kept > 0 { format!(", {kept} of them there already") } else { String::new() };
-            text += &format!(
+            let _infallible = write!(
+                text,
                 "{name}\n  cells    {cells}\n  runs     {runs}{there}\n  flows    {flows}\n  packets  \
                  about {packets}\n  time     about {} on {threads} threads\n",
                 span(plan.seconds)
             );
             for (nth, file) in plan.files.iter().enumerate() {
-                text += &format!("  {:8} {file}\n", if nth == 0 { "files" } else { "" });
+                let _infallible =
+                    writeln!(text, "  {:8} {file}", if nth == 0 { "files" } else { "" });
             }
         }
         text + &match self.packets_per_s {

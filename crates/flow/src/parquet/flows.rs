@@ -283,7 +283,7 @@ mod tests {
         let plain = record();
         let player = FlowRecord { playback: Some(Playback::default()), ..record() };
         let transfer: Vec<&str> = transfer_columns().iter().map(|column| column.name).collect();
-        assert_eq!(names(&[plain.clone()]), transfer);
+        assert_eq!(names(std::slice::from_ref(&plain)), transfer);
         let server = FlowRecord { service: Some(service(&mut rng)), ..record() };
         let chosen = FlowRecord { choice: Some(choice(&mut rng)), ..server.clone() };
         assert_eq!(names(&[server]), names(&[chosen]));

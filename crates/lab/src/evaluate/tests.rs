@@ -196,8 +196,14 @@ fn each_bound_of_a_threshold_is_a_row_of_its_own() {
     let rows = super::answers::thresholds(&Results::new(&scenario, &runs));
     let told: Vec<[&str; 4]> =
         rows.iter().map(|row| [&*row.text, &*row.class, &*row.cc, &*row.cell]).collect();
-    assert_eq!(told[0], ["share.mean ≥ 1% (nothing to measure)", "noise", "reno", "cc of main cubic"]);
-    assert_eq!(told[1], ["share.mean ≤ 2% (nothing to measure)", "noise", "reno", "cc of main cubic"]);
+    assert_eq!(
+        told[0],
+        ["share.mean ≥ 1% (nothing to measure)", "noise", "reno", "cc of main cubic"]
+    );
+    assert_eq!(
+        told[1],
+        ["share.mean ≤ 2% (nothing to measure)", "noise", "reno", "cc of main cubic"]
+    );
     assert_eq!(told[2][3], "cc of main the other");
 }
 

@@ -168,9 +168,17 @@ pub(super) fn number(text: &str) -> Option<(f64, Unit)> {
 impl Axis {
     /// Whether it chooses controllers, and not that of the flows of `class`.
     pub(crate) fn is_cc_of_others(&self, class: &str) -> bool {
-        let mut places = self.key.split(',').map(str::trim);
-        places.clone().all(|place| place.ends_with(".cc"))
-            && places.all(|place| place != format!("flow.{class}.cc"))
+        self.chooses_controllers() && self.keys().all(|key| key != format!("flow.{class}.cc"))
+    }
+
+    /// Whether it varies nothing but controllers.
+    pub(crate) fn chooses_controllers(&self) -> bool {
+        self.keys().all(|key| key.rsplit('.').next() == Some("cc"))
+    }
+
+    /// The places that it varies.
+    fn keys(&self) -> impl Iterator<Item = &str> {
+        self.key.split(',').map(str::trim)
     }
 }
 

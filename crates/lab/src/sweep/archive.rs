@@ -135,7 +135,7 @@ mod tests {
         for length in first + 1..bytes.len() {
             let index = index(&bytes[..length]);
             assert_eq!((seeds(&index), index.end), (vec![1], first as u64), "{length}");
-            assert_eq!(index.damage, [first as u64..length as u64]);
+            assert_eq!(index.damage, std::slice::from_ref(&(first as u64..length as u64)));
         }
     }
 

@@ -3,6 +3,7 @@
 //! `UPDATE_DOCS=1 cargo test -p uncork-lab --test scenario from_logs` simulates the example records anew
 //! and writes the page.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,17 +58,18 @@ fn simulate(truth: &Scenario) {
     }
     let records: Vec<FlowRecord> = records.into_iter().map(served).collect();
     let mut lines = Vec::new();
-    write_json_lines(&mut lines, &records).unwrap();
-    fs::write(docs("from-logs/records.jsonl"), lines).unwrap();
+    write_json_lines(&mut lines, &records).expect("records in memory");
+    fs::write(docs("from-logs/records.jsonl"), lines).expect("a writable checkout");
 }
 
 /// What a shell prints for `command` beside the example logs.
 fn run(command: &str) -> String {
     let mut shell = Command::new("sh");
-    let output = shell.args(["-ec", command]).current_dir(docs("from-logs")).output().unwrap();
+    let output =
+        shell.args(["-ec", command]).current_dir(docs("from-logs")).output().expect("a shell");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command}: {stderr}");
-    String::from_utf8(output.stdout).unwrap()
+    String::from_utf8(output.stdout).expect("text")
 }
 
 /// The page with the output of each `console` command that is not `uncork`'s below it.
@@ -81,13 +83,15 @@ fn with_output(page: &str) -> String {
             is_ours = false;
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| in_block) {
             is_ours = !command.starts_with("uncork ");
-            out += &format!("{line}\n");
-            out += &if is_ours { run(command) } else { String::new() };
+            out.extend([line, "\n"]);
+            if is_ours {
+                out += &run(command);
+            }
             continue;
         } else if in_block && is_ours {
             continue;
         }
-        out += &format!("{line}\n");
+        out.extend([line, "\n"]);
     }
     out
 }
@@ -119,8 +123,9 @@ fn table(truth: &Scenario, estimate: &Scenario) -> String {
     for class in ["as64500", "as64501"] {
         for (name, scenario) in [("truth", truth), ("from the log", estimate)] {
             let [rate, rtt, loss, buffer] = figures(scenario, class);
-            out += &format!(
-                "| {class} | {name} | {rate:.1} Mbit/s | {rtt:.1} ms | {loss:.2} % | {buffer:.0} kB |\n"
+            let _infallible = writeln!(
+                out,
+                "| {class} | {name} | {rate:.1} Mbit/s | {rtt:.1} ms | {loss:.2} % | {buffer:.0} kB |"
             );
         }
     }

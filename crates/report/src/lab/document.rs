@@ -132,7 +132,7 @@ pub enum ColumnValue {
 impl MatrixAxis {
     /// Whether it varies nothing but controllers.
     pub(super) fn chooses_controllers(&self) -> bool {
-        self.key.split(',').all(|place| place.trim().ends_with(".cc"))
+        self.key.split(',').all(|place| place.trim().rsplit('.').next() == Some("cc"))
     }
 
     /// Heading of its values: `loss`; `cc of large` where it chooses the controller of one class.

@@ -163,7 +163,9 @@ fn thresholds(document: &LabDocument, terminal: Terminal) -> String {
     }
     if settled > MET_LISTED {
         let note = format!("Not listed: {settled} met; the report and the JSON have them.");
-        wrap(&note, terminal.width).iter().for_each(|line| push_line(&mut out, line));
+        for line in wrap(&note, terminal.width) {
+            push_line(&mut out, &line);
+        }
     }
     out
 }

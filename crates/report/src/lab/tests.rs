@@ -251,6 +251,7 @@ fn beside_another() -> LabDocument {
         key: "flow.large.cc".to_owned(),
         name: "cc".to_owned(),
         values: ["cubic", "bbr1", "bbr3"].map(str::to_owned).to_vec(),
+        columns: Vec::new(),
     }];
     document.cells.truncate(3);
     for (n, cell) in document.cells.iter_mut().enumerate() {

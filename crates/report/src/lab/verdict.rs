@@ -349,19 +349,29 @@ fn summary(group: &[&Answer]) -> String {
         .fold(line, |line, payer| line + &paid_in_all(group, *payer))
 }
 
-/// `, 1.2 to 6.0 times`: how far apart the two are in the cells of a kind.
+/// How far apart the two are in the cells of a kind: `, 1.2 to 6.0 times`, or `, by 1.9 to 2.5 %` where no
+/// cell differs by a tenth.
 fn range(group: &[&Answer], kind: AnswerKind) -> String {
     let answers = group.iter().filter(|answer| answer.kind == kind);
-    let factors: Vec<f64> = answers
-        .filter_map(|answer| answer.ratio.map(|ratio| ratio.value))
-        .map(|ratio| if ratio < 1.0 { 1.0 / ratio } else { ratio })
-        .collect();
-    let low = factors.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = factors.iter().copied().fold(0.0, f64::max);
-    match (factors.is_empty(), decimal(low), decimal(high)) {
-        (true, ..) => String::new(),
-        (_, low, high) if low == high => format!(", {low} times"),
-        (_, low, high) => format!(", {low} to {high} times"),
+    let ratios: Vec<f64> =
+        answers.filter_map(|answer| answer.ratio.map(|ratio| ratio.value)).collect();
+    let bounds = |of: fn(f64) -> f64| {
+        let values = || ratios.iter().copied().map(of);
+        (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max))
+    };
+    let (least, most) = bounds(|ratio| if ratio < 1.0 { 1.0 / ratio } else { ratio });
+    let ((before, low, high), unit) = if most < 1.1 {
+        let (least, most) = bounds(|ratio| (ratio - 1.0).abs() * 100.0);
+        (("by ", format!("{least:.1}"), format!("{most:.1}")), "%")
+    } else {
+        (("", decimal(least), decimal(most)), "times")
+    };
+    if ratios.is_empty() {
+        String::new()
+    } else if low == high {
+        format!(", {before}{low} {unit}")
+    } else {
+        format!(", {before}{low} to {high} {unit}")
     }
 }
 
@@ -480,76 +490,81 @@ mod tests {
         }
     }
 
+    /// Metric, ratio with its interval, what that means, and the words for it.
+    type Case = (&'static str, (f64, f64, f64), AnswerKind, &'static str);
+
+    const CASES: [Case; 11] = [
+        (
+            "completion_p50",
+            (0.17, 0.15, 0.18),
+            AnswerKind::Better,
+            "is 5.9 times as fast as cubic (95 % CI 5.6 to 6.7",
+        ),
+        (
+            "completion_p50",
+            (0.75, 0.7, 0.8),
+            AnswerKind::Better,
+            "takes 25 % less time than cubic (95 % CI 20 to 30 %",
+        ),
+        (
+            "completion_p50",
+            (1.2, 1.1, 1.3),
+            AnswerKind::Worse,
+            "takes 20 % longer than cubic (95 % CI 10 to 30 %",
+        ),
+        (
+            "completion_p50",
+            (3.0, 2.5, 3.5),
+            AnswerKind::Worse,
+            "takes 3.0 times as long as cubic (95 % CI 2.5 to 3.5",
+        ),
+        (
+            "goodput_sum",
+            (0.989, 0.985, 0.99),
+            AnswerKind::Worse,
+            "delivers 1.1 % less than cubic (95 % CI 1.0 to 1.5 %",
+        ),
+        (
+            "goodput_sum",
+            (4.0, 3.5, 4.5),
+            AnswerKind::Better,
+            "delivers 4.0 times as much as cubic (95 % CI 3.5 to 4.5",
+        ),
+        (
+            "goodput_sum",
+            (1.0, 0.999, 1.001),
+            AnswerKind::Alike,
+            "delivers as much as cubic, within 1 % (10 seeds).|",
+        ),
+        (
+            "completion_p50",
+            (0.9, 0.7, 1.1),
+            AnswerKind::Open,
+            "and cubic do not differ by more than chance: ratio of completion p50 0.90 (95 % CI 0.70 to 1.10",
+        ),
+        (
+            "playback_latency_p90",
+            (0.8, 0.7, 0.9),
+            AnswerKind::Better,
+            "starts to play 20 % sooner than cubic",
+        ),
+        (
+            "stutters_mean",
+            (2.0, 1.5, 2.5),
+            AnswerKind::Worse,
+            "stutters 2.0 times as often as cubic",
+        ),
+        (
+            "completion_p50",
+            (1.2, 1.2, 1.2),
+            AnswerKind::Worse,
+            "takes 20 % longer than cubic (all 10 seeds agree).|",
+        ),
+    ];
+
     #[test]
     fn differences_are_put_as_people_say_them() {
-        for (metric, ratio, kind, words) in [
-            (
-                "completion_p50",
-                (0.17, 0.15, 0.18),
-                AnswerKind::Better,
-                "is 5.9 times as fast as cubic (95 % CI 5.6 to 6.7",
-            ),
-            (
-                "completion_p50",
-                (0.75, 0.7, 0.8),
-                AnswerKind::Better,
-                "takes 25 % less time than cubic (95 % CI 20 to 30 %",
-            ),
-            (
-                "completion_p50",
-                (1.2, 1.1, 1.3),
-                AnswerKind::Worse,
-                "takes 20 % longer than cubic (95 % CI 10 to 30 %",
-            ),
-            (
-                "completion_p50",
-                (3.0, 2.5, 3.5),
-                AnswerKind::Worse,
-                "takes 3.0 times as long as cubic (95 % CI 2.5 to 3.5",
-            ),
-            (
-                "goodput_sum",
-                (0.989, 0.985, 0.99),
-                AnswerKind::Worse,
-                "delivers 1.1 % less than cubic (95 % CI 1.0 to 1.5 %",
-            ),
-            (
-                "goodput_sum",
-                (4.0, 3.5, 4.5),
-                AnswerKind::Better,
-                "delivers 4.0 times as much as cubic (95 % CI 3.5 to 4.5",
-            ),
-            (
-                "goodput_sum",
-                (1.0, 0.999, 1.001),
-                AnswerKind::Alike,
-                "delivers as much as cubic, within 1 % (10 seeds).|",
-            ),
-            (
-                "completion_p50",
-                (0.9, 0.7, 1.1),
-                AnswerKind::Open,
-                "and cubic do not differ by more than chance: ratio of completion p50 0.90 (95 % CI 0.70 to 1.10",
-            ),
-            (
-                "playback_latency_p90",
-                (0.8, 0.7, 0.9),
-                AnswerKind::Better,
-                "starts to play 20 % sooner than cubic",
-            ),
-            (
-                "stutters_mean",
-                (2.0, 1.5, 2.5),
-                AnswerKind::Worse,
-                "stutters 2.0 times as often as cubic",
-            ),
-            (
-                "completion_p50",
-                (1.2, 1.2, 1.2),
-                AnswerKind::Worse,
-                "takes 20 % longer than cubic (all 10 seeds agree).|",
-            ),
-        ] {
+        for (metric, ratio, kind, words) in CASES {
             let sentence = sentence(&answer(metric, ratio, kind), 10) + "|";
             assert!(sentence.starts_with(&format!("bbr1 {words}")), "{sentence}");
         }
@@ -590,6 +605,12 @@ mod tests {
             summary(&group),
             "bbr1 is faster than cubic in 3 of 5 cells, 1.25 to 5.0 times; slower in 1, 1.50 times; \
              no difference in 1. At worst bbr1 retransmits 11 % against 0.50 % (more in 1 cell)."
+        );
+        let small =
+            [0.981, 0.975].map(|value| answer("goodput_sum", ratio(value), AnswerKind::Worse));
+        assert_eq!(
+            summary(&small.each_ref()),
+            "bbr1 delivers less than cubic in 2 of 2 cells, by 1.9 to 2.5 %."
         );
     }
 }

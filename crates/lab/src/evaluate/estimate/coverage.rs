@@ -193,7 +193,9 @@ fn intervals_of_ratios_hold_the_truth() {
         }
         assert_coverage(&format!("ratio of medians of {n} strangers"), 1.0, |source| {
             let (one, mut other) = source.pairs(n, 0.0);
-            other.iter_mut().for_each(|sample| sample.cluster += 1000);
+            for sample in &mut other {
+                sample.cluster += 1000;
+            }
             ratio(&(one, other), MEDIAN)
         });
     }

@@ -232,7 +232,7 @@ impl Known<'_> {
         let mut places = Vec::new();
         for (axis, value) in &over.at {
             let (axis, value) = (&self.axes[*axis], &self.axes[*axis].values[*value]);
-            match axis.key.split(',').all(|place| place.trim().ends_with(".cc")) {
+            match axis.chooses_controllers() {
                 true if value.contains(' ') => places.push(value.clone()),
                 true => whose.push(value.clone()),
                 false => places.push(format!("{} {value}", axis.name)),
