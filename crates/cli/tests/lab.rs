@@ -74,7 +74,7 @@ fn stdout_has_the_format_that_is_asked_for() {
     let csv = printed("csv");
     assert!(csv.starts_with("flow.main.cc,class,cc,flows,finished,metric,"), "{csv}");
     let document: Value = serde_json::from_str(&printed("json")).unwrap();
-    assert_eq!(document["schema"], "uncork.lab/1");
+    assert_eq!(document["schema"], "uncork.lab/2");
     assert_eq!(document["command"], "uncork lab run small.toml");
     assert_eq!(document["cells"][1]["classes"][0]["flows"], 3);
     let coloured = lab(&scratch, SMALL, "run small.toml --color always").stdout;
