@@ -172,7 +172,10 @@ fn csv_has_a_line_for_each_metric() {
 #[test]
 fn the_table_has_answers_and_a_row_for_each_column() {
     let text = stdout(&format!("{SMALL} --cc cubic,reno"));
-    assert!(text.starts_with("200kB over 20mbit, 50ms RTT, 1% random loss after the"), "{text}");
+    assert!(
+        text.starts_with("200 kB over 20 Mbit/s, 50 ms RTT, 1 % random loss after the"),
+        "{text}"
+    );
     for name in ["cubic ", "reno "] {
         assert!(text.lines().any(|line| line.starts_with(name)), "{text}");
     }

@@ -246,8 +246,8 @@ fn one_process_at_a_time_writes_to_a_directory() {
     assert_eq!((status, stdout.as_str()), (3, ""));
     assert_eq!(
         stderr,
-        "note: 8 of 8 runs are there already\nerror: 'out' of '--output <DIR>' is in use by another process; wait until it is done, or \
-         give another directory\n"
+        "error: 'out' of '--output <DIR>' is in use by another process; wait until it is done, or give another \
+         directory\n"
     );
     notes(&scratch, "merge out");
     drop(held);

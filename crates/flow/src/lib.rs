@@ -3,7 +3,6 @@
 //! them.
 #![forbid(unsafe_code)]
 
-mod bootstrap;
 mod error;
 mod histogram;
 mod json;
@@ -21,7 +20,6 @@ mod transport;
 pub use self::parquet::{
     read_flows, read_objects, read_series, write_flows, write_objects, write_series,
 };
-pub use bootstrap::MedianRatio;
 pub use error::FileError;
 pub use histogram::Distribution;
 pub use json::{read_json_lines, write_json_lines};

@@ -197,13 +197,13 @@ impl CompareSpec {
         })
     }
 
-    /// `10MB over 20mbit, 50ms RTT, 1% random loss after the bottleneck, buffer 1bdp`
+    /// `10 MB over 20 Mbit/s, 50 ms RTT, 1 % random loss after the bottleneck, buffer 1 BDP`
     fn title(&self) -> String {
         let work = match (self.workload, self.flows) {
-            (Workload::Transfer(size), 1) => format!("{size}"),
-            (Workload::Transfer(size), flows) => format!("{flows} flows of {size} each"),
-            (Workload::Duration(span), 1) => format!("A flow of {span}"),
-            (Workload::Duration(span), flows) => format!("{flows} flows of {span}"),
+            (Workload::Transfer(size), 1) => spelled(size),
+            (Workload::Transfer(size), flows) => format!("{flows} flows of {} each", spelled(size)),
+            (Workload::Duration(span), 1) => format!("A flow of {}", spelled(span)),
+            (Workload::Duration(span), flows) => format!("{flows} flows of {}", spelled(span)),
         };
         let place =
             self.position().map_or_else(String::new, |place| format!(" {place} the bottleneck"));
@@ -359,11 +359,29 @@ fn axis<T: Display>(key: &str, values: &[T]) -> String {
 
 /// `0%, 0.1% or 1%`
 fn either<T: Display>(values: &[T]) -> String {
-    let values: Vec<String> = values.iter().map(ToString::to_string).collect();
+    let values: Vec<String> = values.iter().map(spelled).collect();
     match values.split_last() {
         Some((last, before)) if !before.is_empty() => format!("{} or {last}", before.join(", ")),
         _ => values.concat(),
     }
+}
+
+/// A quantity as people write it: `20 Mbit/s` for `20mbit`. What does not begin with a number stays as it is.
+fn spelled(value: impl Display) -> String {
+    let text = value.to_string();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = match unit {
+        "bit" => "bit/s",
+        "kbit" => "kbit/s",
+        "mbit" => "Mbit/s",
+        "gbit" => "Gbit/s",
+        "bdp" => "BDP",
+        "p" => "packets",
+        "us" => "µs",
+        same => same,
+    };
+    if number.is_empty() || unit.is_empty() { text } else { format!("{number} {unit}") }
 }
 
 /// What `payload` bytes are on the wire.
@@ -505,7 +523,7 @@ mod tests {
         assert_eq!(scenario.sample_every, Some(TimeDelta::from_millis(10)));
         assert_eq!(
             scenario.title,
-            "100kB over 20mbit, 50ms RTT, 1% random loss after the bottleneck, buffer 1bdp"
+            "100 kB over 20 Mbit/s, 50 ms RTT, 1 % random loss after the bottleneck, buffer 1 BDP"
         );
     }
 
@@ -572,9 +590,9 @@ mod tests {
         assert_eq!(spec.end(), TimeDelta::from_secs(1205));
         spec.flows = 2;
         assert_eq!(spec.end(), TimeDelta::from_secs(2405) + START_SPREAD);
-        // Two gigabytes at 8 kbit/s take weeks.
-        spec.rates = vec!["8kbit".parse().unwrap()];
-        spec.workload = Workload::Transfer("1GB".parse().unwrap());
+        // 200 GB at 1 Mbit/s take weeks.
+        spec.rates = vec![Rate::from_mbit(1)];
+        spec.workload = Workload::Transfer("100GB".parse().unwrap());
         assert!(matches!(spec.check(), Err(CompareError::TooSlow(_))));
     }
 }

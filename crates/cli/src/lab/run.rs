@@ -119,11 +119,11 @@ impl Work<'_> {
             let writer = directory.writer(&self.sweep.manifest);
             writer.map_err(|error| refused(directory.results(), error))
         };
-        // Read first: a writer cuts off what is cut short.
+        // Locked before it is read: a run that another process kept in between would be there twice.
+        let writer = self.directory.as_ref().map(writer).transpose()?;
         let (mut runs, mut missing) = self.kept(items)?;
         // A run of each cell first: then it is known what the rest costs.
         missing.sort_by_key(|item| (item.seed, item.cell));
-        let writer = self.directory.as_ref().map(writer).transpose()?;
         runs.append(&mut self.run_items(&missing, (tracker, writer.as_ref()), stop)?);
         if runs.len() < items.len() {
             return Err(self.interrupted(runs.len(), items.len()));

@@ -1,6 +1,6 @@
 //! Which controller serves each population better, cell by cell.
 
-use uncork_report::lab::{Answer, AnswerKind, Estimate, Payer, Price, Transfers};
+use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
 
 use super::results::Results;
 use crate::scenario::{Axis, Carries, Class, Metric, Quantity, Selection, Statistic};
@@ -150,10 +150,6 @@ fn costs(class: &Class) -> Vec<Quantity> {
     all.into_iter().filter(has).collect()
 }
 
-fn is_less_better(metric: Metric) -> bool {
-    !matches!(metric, Metric::Goodput | Metric::Jain)
-}
-
 impl Pair<'_> {
     fn cares(&self) -> Vec<Quantity> {
         cares(self.class)
@@ -164,7 +160,7 @@ impl Pair<'_> {
         let [value, baseline_value] =
             [&self.choice, &self.baseline].map(|side| side.value(results, quantity));
         let ratio = ratio(results, quantity, &self.choice, &self.baseline);
-        let less_is_better = is_less_better(quantity.metric);
+        let less_is_better = quantity.metric.better() != Some(Better::Higher);
         Answer {
             class: self.class.name.clone(),
             cell: self.choice.cell,
@@ -235,7 +231,7 @@ impl Pair<'_> {
         };
         let (choice, baseline) = (side(self.choice.cell), side(self.baseline.cell));
         let values = (choice.value(results, quantity)?, baseline.value(results, quantity)?);
-        let less_is_better = is_less_better(quantity.metric);
+        let less_is_better = quantity.metric.better() != Some(Better::Higher);
         let ratio = ratio(results, quantity, &choice, &baseline);
         let told = ratio.filter(|ratio| (ratio.value - 1.0).abs() >= PRICE_OTHERS);
         let payer = told.and_then(|ratio| match kind(&ratio, less_is_better) {
@@ -288,7 +284,7 @@ fn price(
         class: class.to_owned(),
         metric: quantity.name(),
         unit: unit.into(),
-        less_is_better: is_less_better(quantity.metric),
+        less_is_better: quantity.metric.better() != Some(Better::Higher),
         value: value * scale,
         baseline_value: baseline * scale,
         payer,

@@ -28,7 +28,7 @@ pub struct LabDocument {
     pub seeds: u64,
     /// The scenario as it was run: TOML with every default written out.
     pub scenario: String,
-    /// What the lower and upper ends of estimates are: `95 % bootstrap intervals over seeds`.
+    /// What the lower and upper ends of estimates are: `95 % intervals over seeds`.
     pub intervals: String,
     /// Which controller serves each population better, by how much, and at what price.
     #[serde(default)]
