@@ -153,32 +153,9 @@ fn remove_empty(directories: &[PathBuf]) {
 
 #[cfg(test)]
 mod tests {
+    use uncork_testkit::Scratch;
+
     use super::*;
-
-    /// A directory of the test's own, gone at its end.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("uncork-{}-{name}", std::process::id()));
-            fs::create_dir(&path).unwrap();
-            Self(path)
-        }
-
-        fn entries(&self) -> Vec<String> {
-            let entries = fs::read_dir(&self.0).unwrap();
-            let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-            let mut names: Vec<String> = names.collect();
-            names.sort();
-            names
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
 
     fn files(content: &str) -> [File<'_>; 2] {
         [("a", content.into()), ("b", content.into())]
@@ -188,9 +165,9 @@ mod tests {
     fn writes_and_replaces_all_files() {
         let scratch = Scratch::new("replace");
         for content in ["one", "two"] {
-            write(&scratch.0, &files(content)).unwrap();
-            assert_eq!(scratch.entries(), ["a", "b"]);
-            assert_eq!(fs::read_to_string(scratch.0.join("b")).unwrap(), content);
+            write(&scratch.path(""), &files(content)).unwrap();
+            assert_eq!(scratch.entries(""), ["a", "b"]);
+            assert_eq!(fs::read_to_string(scratch.path("b")).unwrap(), content);
         }
     }
 
@@ -198,20 +175,20 @@ mod tests {
     fn replace_leaves_the_earlier_file_when_it_fails() {
         let scratch = Scratch::new("one-file");
         for content in ["one", "two"] {
-            replace(&scratch.0, "a", content.as_bytes()).unwrap();
-            assert_eq!(fs::read_to_string(scratch.0.join("a")).unwrap(), content);
+            replace(&scratch.path(""), "a", content.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(scratch.path("a")).unwrap(), content);
         }
-        fs::create_dir(scratch.0.join("b")).unwrap();
-        replace(&scratch.0, "b", b"three").unwrap_err();
-        assert_eq!(scratch.entries(), ["a", "b"]);
+        fs::create_dir(scratch.path("b")).unwrap();
+        replace(&scratch.path(""), "b", b"three").unwrap_err();
+        assert_eq!(scratch.entries(""), ["a", "b"]);
     }
 
     #[test]
     fn creates_missing_directories_when_writing_but_not_when_probing() {
         let scratch = Scratch::new("create");
-        let deep = scratch.0.join("x/y/z");
+        let deep = scratch.path("x/y/z");
         probe(&deep, &["a", "b"]).unwrap();
-        assert_eq!(scratch.entries(), [""; 0]);
+        assert_eq!(scratch.entries(""), [""; 0]);
         write(&deep, &files("one")).unwrap();
         assert_eq!(fs::read_to_string(deep.join("a")).unwrap(), "one");
     }
@@ -219,22 +196,23 @@ mod tests {
     #[test]
     fn a_directory_in_the_place_of_a_file_is_left_alone() {
         let scratch = Scratch::new("occupied");
-        write(&scratch.0, &[("a", b"one".to_vec())]).unwrap();
-        fs::create_dir(scratch.0.join("b")).unwrap();
+        write(&scratch.path(""), &[("a", b"one".to_vec())]).unwrap();
+        fs::create_dir(scratch.path("b")).unwrap();
         assert_eq!(
-            probe(&scratch.0, &["a", "b"]).unwrap_err().to_string(),
+            probe(&scratch.path(""), &["a", "b"]).unwrap_err().to_string(),
             "b in it is a directory"
         );
-        write(&scratch.0, &files("two")).unwrap_err();
-        assert_eq!(scratch.entries(), ["a", "b"]);
-        assert_eq!(fs::read_to_string(scratch.0.join("a")).unwrap(), "one");
+        write(&scratch.path(""), &files("two")).unwrap_err();
+        assert_eq!(scratch.entries(""), ["a", "b"]);
+        assert_eq!(fs::read_to_string(scratch.path("a")).unwrap(), "one");
     }
 
     #[test]
     fn a_failure_half_way_puts_everything_back() {
         let scratch = Scratch::new("undo");
-        write(&scratch.0, &[("a", b"one".to_vec())]).unwrap();
-        let staging = Staging::new(&scratch.0).unwrap();
+        write(&scratch.path(""), &[("a", b"one".to_vec())]).unwrap();
+        let directory = scratch.path("");
+        let staging = Staging::new(&directory).unwrap();
         fs::write(staging.new_file("a"), "two").unwrap();
         fs::write(staging.new_file("c"), "two").unwrap();
         staging.put_in_place("a").unwrap();
@@ -243,17 +221,17 @@ mod tests {
         staging.take_back("a");
         staging.take_back("c");
         drop(staging);
-        assert_eq!(scratch.entries(), ["a"]);
-        assert_eq!(fs::read_to_string(scratch.0.join("a")).unwrap(), "one");
+        assert_eq!(scratch.entries(""), ["a"]);
+        assert_eq!(fs::read_to_string(scratch.path("a")).unwrap(), "one");
     }
 
     #[test]
     fn nothing_is_left_below_a_file() {
         let scratch = Scratch::new("file");
-        fs::write(scratch.0.join("file"), "").unwrap();
-        let below = scratch.0.join("file/x/y");
+        fs::write(scratch.path("file"), "").unwrap();
+        let below = scratch.path("file/x/y");
         probe(&below, &["a"]).unwrap_err();
         write(&below, &files("one")).unwrap_err();
-        assert_eq!(scratch.entries(), ["file"]);
+        assert_eq!(scratch.entries(""), ["file"]);
     }
 }

@@ -4,33 +4,18 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use uncork_testkit::Scratch;
+
 #[path = "../build/digest.rs"]
 mod digest;
 
-/// A directory that is removed at the end of the test.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("uncork-{}-{name}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    /// A tree of sources with `content` in `file`.
-    fn tree(&self, name: &str, file: &str, content: &str) -> PathBuf {
-        let root = self.0.join(name);
-        fs::create_dir_all(root.join("bbr3")).unwrap();
-        fs::write(root.join("lib.rs"), "mod bbr3;\n").unwrap();
-        fs::write(root.join(file), content).unwrap();
-        root
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// A tree of sources with `content` in `file`.
+fn tree(scratch: &Scratch, name: &str, file: &str, content: &str) -> PathBuf {
+    let root = scratch.path(name);
+    fs::create_dir_all(root.join("bbr3")).unwrap();
+    fs::write(root.join("lib.rs"), "mod bbr3;\n").unwrap();
+    fs::write(root.join(file), content).unwrap();
+    root
 }
 
 fn id(root: &Path) -> String {
@@ -40,14 +25,14 @@ fn id(root: &Path) -> String {
 #[test]
 fn build_id_depends_on_names_and_contents_only() {
     let scratch = Scratch::new("build-id");
-    let one = scratch.tree("one", "bbr3/gain.rs", "2.77");
-    let copy = scratch.tree("elsewhere/copy", "bbr3/gain.rs", "2.77");
+    let one = tree(&scratch, "one", "bbr3/gain.rs", "2.77");
+    let copy = tree(&scratch, "elsewhere/copy", "bbr3/gain.rs", "2.77");
     let touched = fs::File::options().append(true).open(copy.join("lib.rs")).unwrap();
     touched.set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(id(&one), id(&copy));
-    let constant = scratch.tree("constant", "bbr3/gain.rs", "2.89");
-    let renamed = scratch.tree("renamed", "bbr3/gains.rs", "2.77");
-    let moved = scratch.tree("moved", "gain.rs", "2.77");
+    let constant = tree(&scratch, "constant", "bbr3/gain.rs", "2.89");
+    let renamed = tree(&scratch, "renamed", "bbr3/gains.rs", "2.77");
+    let moved = tree(&scratch, "moved", "gain.rs", "2.77");
     for other in [constant, renamed, moved] {
         assert_ne!(id(&one), id(&other), "{}", other.display());
     }
