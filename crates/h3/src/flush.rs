@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 
 use bytes::{Bytes, BytesMut};
-use noq_proto::congestion::Controller;
 use noq_proto::{
     Connection, Dir, PathId, ReadError, RecvStream, SendStream, StreamId, VarInt, WriteError,
 };
@@ -240,6 +239,6 @@ impl Input {
 /// memory as long as the client pleases.
 fn send_window(connection: &Connection) -> u64 {
     let state = connection.congestion_state(PathId::ZERO);
-    let window = state.map_or(0, Controller::window);
+    let window = state.map_or(0, |state| state.metrics().congestion_window);
     window + AHEAD
 }

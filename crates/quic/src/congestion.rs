@@ -18,6 +18,10 @@ use crate::watch::{Event, Watcher};
 
 /// The exponent of a peer's acknowledgement delays unless it says otherwise (RFC 9000 §18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
+/// The minimum congestion window, in packets (RFC 9002 §7.2).
+const MIN_WINDOW: u64 = 2;
+/// More packets in a row that the stack counts in flight though they elicit no ACK than it keeps.
+const UNTOLD: u64 = 1024;
 /// Probe timeouts after which the stack no longer expects a lost packet to arrive.
 const LATE: u64 = 2;
 
@@ -108,6 +112,7 @@ impl Congestion {
     /// Window, pacing rate and send quantum.
     pub(crate) fn control(&self) -> Control {
         let mut control = self.controller.control();
+        control.cwnd = control.cwnd.max(MIN_WINDOW * u64::from(self.mss));
         if let Some(cap) = self.choice.pacing_cap {
             // Without a rate the stack would pace by itself, at this one (RFC 9002 §7.7).
             let by_stack = |rtt: RttSample| Rate::of(control.cwnd / 4 * 5, rtt.smoothed);
@@ -115,6 +120,17 @@ impl Congestion {
             control.pacing_rate = Some(rate.map_or(cap, |rate| rate.min(cap)));
         }
         control
+    }
+
+    /// The bytes that the stack may have in flight.
+    ///
+    /// The stack pads packets that only acknowledge to the size of others in their batch. It then counts them
+    /// in flight, but reports them to nobody, and no ACK is due for them. If they fill the window, the
+    /// stack sends nothing, ACKs included, until the connection times out. So when nothing that elicits an
+    /// ACK is in flight, there is room for one such packet on top of them.
+    pub(crate) fn window(&self) -> u64 {
+        let untold = if self.ledger.in_flight() == 0 { UNTOLD } else { 0 };
+        self.control().cwnd + untold * u64::from(self.mss)
     }
 
     /// Applies a choice: another algorithm inherits what was measured, or starts afresh if the path has just

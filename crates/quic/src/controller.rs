@@ -1,12 +1,13 @@
 //! The stack's congestion controller interface.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::time::Instant;
 
 use noq_proto::RttEstimator;
 use noq_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
 
+use crate::congestion::Congestion;
 use crate::handle::{Handle, Path};
 
 /// The controller of one path of a connection.
@@ -27,10 +28,10 @@ impl ControllerFactory for Factory {
 }
 
 impl Adapter {
-    fn control(&self) -> uncork_cc::Control {
+    fn settled(&self) -> MutexGuard<'_, Congestion> {
         let mut path = self.path.lock();
         path.settle(self.connection.observed());
-        path.control()
+        path
     }
 }
 
@@ -81,11 +82,11 @@ impl Controller for Adapter {
     }
 
     fn window(&self) -> u64 {
-        self.control().cwnd
+        self.settled().window()
     }
 
     fn metrics(&self) -> ControllerMetrics {
-        let control = self.control();
+        let control = self.settled().control();
         let mut metrics = ControllerMetrics::default();
         metrics.congestion_window = control.cwnd;
         metrics.pacing_rate = control.pacing_rate.map(uncork_units::Rate::bytes_per_sec);

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use pair::{Pair, Spec};
-use uncork_quic::{Event, Observation, Space, Watch};
+use uncork_quic::{Event, Handle, Observation, Space, Watch};
 use uncork_units::Time;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -123,4 +123,26 @@ fn losses_settle_with_the_acknowledgement_that_shows_them() {
     assert!(matches!(before.last(), Some(Record::Acknowledged(Space::Data, _))), "{before:?}");
     let settled = after.iter().find(is_boundary);
     assert!(matches!(settled, Some(Record::Settled(_))), "{settled:?}");
+}
+
+/// A small window must not keep a packet back for ever that elicits an ACK: the stack counts padded packets that
+/// only acknowledge in flight, reports them to nobody, and while the window is full sends no ACKs either.
+#[test]
+fn with_nothing_in_flight_a_packet_may_leave() {
+    const MTU: u16 = 1452;
+    let epoch = pair::epoch();
+    let mut cc = Handle::new(pair::choice("cubic"), 1, epoch).factory().build(epoch, MTU);
+    for packet in 0..10 {
+        cc.on_packet_sent(epoch, MTU, packet);
+    }
+    let later = epoch + Duration::from_millis(50);
+    cc.on_congestion_event(later, epoch, false, false, 10 * u64::from(MTU), 9);
+    for packet in 0..10 {
+        cc.on_packet_lost(MTU, packet, later);
+    }
+    let minimum = 2 * u64::from(MTU); // RFC 9002 §7.2
+    assert_eq!(cc.metrics().congestion_window, minimum);
+    assert!(cc.window() >= 1000 * u64::from(MTU), "{}", cc.window());
+    cc.on_packet_sent(later, MTU, 10);
+    assert_eq!(cc.window(), minimum);
 }

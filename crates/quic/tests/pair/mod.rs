@@ -104,7 +104,7 @@ const SERVING: usize = 0;
 const ASKING: usize = 1;
 
 #[expect(clippy::disallowed_methods, reason = "an instant can only be had from the clock")]
-fn epoch() -> Instant {
+pub(crate) fn epoch() -> Instant {
     Instant::now()
 }
 
