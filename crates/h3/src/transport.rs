@@ -372,3 +372,58 @@ fn name(id: StreamId) -> quic::StreamId {
         Err(_) => unreachable!("identifiers of streams are the same in both"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::pin::pin;
+    use std::task::Waker;
+
+    use noq_proto::Side;
+
+    use super::*;
+    use crate::core::Core;
+    use crate::session::Bounds;
+
+    /// Polls a future once, which needs no more than streams that are open.
+    fn ready<T>(future: impl Future<Output = T>) -> T {
+        match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => value,
+            Poll::Pending => panic!("it waits for something"),
+        }
+    }
+
+    /// A client's transport whose streams are open already.
+    fn transport() -> Transport {
+        #[expect(clippy::disallowed_methods, reason = "an instant can only be had from the clock")]
+        let now = std::time::Instant::now();
+        let mut core = Core::new(Side::Client, Bounds { request: 0, control: 0 }, now);
+        for (dir, count) in [(Dir::Uni, 3), (Dir::Bi, 1)] {
+            for index in 0..count {
+                let id = StreamId::new(Side::Client, dir, index);
+                core.insert(id);
+                core.opened.of(dir).push_back(id);
+            }
+        }
+        Transport { core: Rc::new(RefCell::new(core)), slot: Slot::default() }
+    }
+
+    /// `h3` promises nothing about when it looks at a payload. If an update copies one, or looks at it at
+    /// another time, this fails: review `payload.rs` and `patches/`.
+    #[test]
+    fn h3_passes_a_payload_on_without_a_copy() {
+        let transport = transport();
+        let mut builder = h3::client::builder();
+        let client = builder.build::<_, _, Payload>(transport.clone());
+        let (_connection, mut client) = ready(client).expect("a client");
+        let get = http::Request::get("https://localhost/").body(()).expect("a request");
+        let mut stream = ready(client.send_request(get)).expect("a stream");
+        let given = Bytes::from(vec![7; 10_000]);
+        let payload = Payload::new(given.clone(), &transport.slot);
+        ready(stream.send_data(payload)).expect("it is taken");
+        let core = transport.core.borrow();
+        let queue = &core.streams[&StreamId::new(Side::Client, Dir::Bi, 0)].output.queue;
+        let sent: Vec<_> = queue.iter().map(|bytes| (bytes.as_ptr(), bytes.len())).collect();
+        assert_eq!(sent.last(), Some(&(given.as_ptr(), given.len())), "{sent:?}");
+    }
+}
