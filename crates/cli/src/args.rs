@@ -13,6 +13,7 @@ use uncork_path::{Buffer, LossPosition, LossSpec};
 use uncork_units::{ByteCount, Rate, TimeDelta};
 
 use crate::emu::EmuArgs;
+use crate::host::HostArgs;
 use crate::lab::{LabArgs, quoted};
 #[cfg(target_os = "linux")]
 use crate::play::PlayArgs;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Serve(Box<ServeArgs>),
     #[cfg(target_os = "linux")]
     Play(PlayArgs),
+    Host(HostArgs),
     /// Print shell completions
     Completions {
         /// Shell

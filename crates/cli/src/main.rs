@@ -12,6 +12,7 @@ mod compare;
 mod emu;
 mod failure;
 mod forecast;
+mod host;
 mod lab;
 mod manual;
 mod open_files;
@@ -65,6 +66,7 @@ fn run() -> Result<(), Failure> {
         (Some(Command::Emu(args)), Some((_, matches))) => emu::emu(&args, matches),
         #[cfg(target_os = "linux")]
         (Some(Command::Play(args)), _) => play::play(&args),
+        (Some(Command::Host(args)), _) => host::host(&args),
         (Some(Command::Policy(args)), _) => policy::policy(&args),
         (Some(Command::Serve(args)), _) => serve::serve(&args),
         (Some(Command::Completions { shell }), _) => manual::completions(shell),

@@ -1,0 +1,61 @@
+//! The arguments of `uncork host`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  uncork host doctor
+  uncork host doctor --want bbr --notes
+  sudo uncork host doctor                       # containers' namespaces, too
+  uncork host doctor --format json | jq '.findings[].id'
+  uncork host doctor --save-facts web1.json     # diagnose it elsewhere:
+  uncork host doctor --facts web1.json";
+
+const DOCTOR_AFTER: &str = "\
+It changes nothing and needs no privileges. Root also sees other network namespaces. It opens one connection over loopback, \
+to see which BBR the kernel has. Saved facts contain the addresses of the host's connections.
+
+Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage, 3 the host cannot be read, 5 a bug.";
+
+/// Look after the congestion control of this host (docs/linux.md)
+#[derive(Args, Debug)]
+pub(crate) struct HostArgs {
+    #[command(subcommand)]
+    pub(super) command: HostCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum HostCommand {
+    /// Find what keeps this host from running the algorithm that it should
+    #[command(before_help = DOCTOR_EXAMPLES, after_help = DOCTOR_AFTER)]
+    Doctor(DoctorArgs),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct DoctorArgs {
+    /// Algorithm that new connections should run; default: the host's own default
+    #[arg(long, value_name = "ALGORITHM")]
+    pub(super) want: Option<String>,
+    /// Also print what is good to know
+    #[arg(long)]
+    pub(super) notes: bool,
+    /// Output format
+    #[arg(long, default_value = "human")]
+    pub(super) format: Format,
+    /// Diagnose a host whose facts were saved
+    #[arg(long, value_name = "FILE", conflicts_with = "save_facts")]
+    pub(super) facts: Option<PathBuf>,
+    /// Save the facts about this host as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(super) save_facts: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// Text
+    Human,
+    /// JSON, with all notes
+    Json,
+}

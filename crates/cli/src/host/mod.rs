@@ -1,0 +1,89 @@
+//! `uncork host`: the congestion control of this host.
+
+mod args;
+
+use std::fs;
+use std::path::Path;
+
+use uncork_host::{Diagnosis, FACTS_SCHEMA, HostFacts, Severity, diagnose};
+
+use crate::failure::Failure;
+use crate::stdout;
+pub(crate) use args::HostArgs;
+use args::{DoctorArgs, Format, HostCommand};
+
+pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
+    match &args.command {
+        HostCommand::Doctor(args) => doctor(args),
+    }
+}
+
+fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
+    let facts = match &args.facts {
+        Some(file) => read(file)?,
+        None => collect()?,
+    };
+    if let Some(file) = &args.save_facts {
+        save(file, &facts)?;
+    }
+    let diagnosis = diagnose(&facts, args.want.as_deref())
+        .ok_or_else(|| Failure::Shown("error: the facts name no network namespace".to_owned()))?;
+    let text = match args.format {
+        Format::Json => json(&diagnosis)?,
+        Format::Human => human(&diagnosis, args.notes),
+    };
+    stdout::write(text.as_bytes())?;
+    if diagnosis.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
+}
+
+fn human(diagnosis: &Diagnosis, notes: bool) -> String {
+    if notes && !diagnosis.needs_action() {
+        let findings = diagnosis.findings.iter().map(|finding| format!("\n{finding}"));
+        return format!("{}\n{}", diagnosis.summary, findings.collect::<String>());
+    }
+    let mut shown = diagnosis.clone();
+    if !notes && diagnosis.needs_action() {
+        shown.findings.retain(|finding| finding.severity != Severity::Note);
+    }
+    shown.to_string()
+}
+
+fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(value);
+    text.map(|text| text + "\n").map_err(|error| Failure::Environment(error.to_string()))
+}
+
+#[cfg(target_os = "linux")]
+fn collect() -> Result<HostFacts, Failure> {
+    uncork_host::collect()
+        .map_err(|error| Failure::Environment(format!("this host cannot be read: {error}")))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn collect() -> Result<HostFacts, Failure> {
+    let text = "only a Linux host can be examined; elsewhere give --facts FILE";
+    Err(Failure::Environment(text.to_owned()))
+}
+
+fn read(file: &Path) -> Result<HostFacts, Failure> {
+    let argument = "--facts <FILE>";
+    let text =
+        fs::read_to_string(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
+    let facts: HostFacts = serde_json::from_str(&text).map_err(|error| {
+        Failure::value(argument, file.display(), format!("{error}; expected {FACTS_SCHEMA}"))
+    })?;
+    if facts.schema != FACTS_SCHEMA {
+        let reason = format!("schema is {}, expected {FACTS_SCHEMA}", facts.schema);
+        return Err(Failure::value(argument, file.display(), reason));
+    }
+    Ok(facts)
+}
+
+fn save(file: &Path, facts: &HostFacts) -> Result<(), Failure> {
+    fs::write(file, json(facts)?).map_err(|error| {
+        Failure::Environment(format!(
+            "cannot write '{}' of '--save-facts <FILE>': {error}",
+            file.display()
+        ))
+    })
+}

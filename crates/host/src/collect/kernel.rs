@@ -1,0 +1,102 @@
+//! The kernel and its modules.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+
+use rustix::net::sockopt::set_tcp_congestion;
+use rustix::net::{AddressFamily, SocketType, connect, socket};
+use uncork_diag::Diag;
+
+use super::sockets;
+use crate::facts::{Kernel, Module, Namespace};
+
+const MODULES: [&str; 4] = ["tcp_bbr", "tcp_cubic", "sch_fq", "sch_fq_codel"];
+
+pub(super) fn kernel(own: &Namespace) -> io::Result<Kernel> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned();
+    let files = ModuleFiles::read(&Path::new("/lib/modules").join(&release));
+    let modules = MODULES.map(|name| (name.to_owned(), files.find(name, own)));
+    Ok(Kernel {
+        modules: modules.into_iter().collect::<BTreeMap<_, _>>(),
+        compiled_default: compiled_default(&release),
+        bbr_version: own.has("bbr").then(probe_bbr).flatten(),
+        release,
+    })
+}
+
+struct ModuleFiles {
+    loaded: String,
+    built_in: Option<String>,
+    files: Option<String>,
+}
+
+impl ModuleFiles {
+    fn read(directory: &Path) -> Self {
+        let read = |name| fs::read_to_string(directory.join(name)).ok();
+        Self {
+            loaded: fs::read_to_string("/proc/modules").unwrap_or_default(),
+            built_in: read("modules.builtin"),
+            files: read("modules.dep"),
+        }
+    }
+
+    fn find(&self, name: &str, own: &Namespace) -> Module {
+        let is_in = |text: &Option<String>| {
+            let text = text.as_deref().unwrap_or_default();
+            text.lines().any(|line| is_file_of(line.split(':').next().unwrap_or_default(), name))
+        };
+        if self.loaded.lines().any(|line| line.split(' ').next() == Some(name)) {
+            Module::Loaded
+        } else if is_in(&self.built_in) {
+            Module::BuiltIn
+        } else if is_in(&self.files) {
+            Module::File
+        } else if name.strip_prefix("tcp_").is_some_and(|algorithm| own.has(algorithm)) {
+            Module::BuiltIn
+        } else if self.files.is_some() {
+            Module::Absent
+        } else {
+            Module::Unknown
+        }
+    }
+}
+
+/// Whether `path` is `…/NAME.ko`, or that compressed.
+fn is_file_of(path: &str, name: &str) -> bool {
+    let file = path.rsplit('/').next().unwrap_or_default();
+    file.strip_prefix(name).is_some_and(|rest| rest.starts_with(".ko"))
+}
+
+fn compiled_default(release: &str) -> Option<String> {
+    let file = PathBuf::from(format!("/boot/config-{release}"));
+    let text = fs::read_to_string(file).ok()?;
+    let value = text.lines().find_map(|line| line.strip_prefix("CONFIG_DEFAULT_TCP_CONG="))?;
+    Some(value.trim_matches('"').to_owned())
+}
+
+/// BBR's version, as a connection over loopback shows it.
+fn probe_bbr() -> Option<u8> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let client = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
+    set_tcp_congestion(&client, "bbr").ok()?;
+    connect(&client, &listener.local_addr().ok()?).ok()?;
+    let client = TcpStream::from(client);
+    let (local, remote) = (client.local_addr().ok()?, client.peer_addr().ok()?);
+    let connection = Diag::open().ok()?.find(local, remote).ok()??;
+    sockets::version(&connection)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_known_by_its_file() {
+        assert!(is_file_of("kernel/net/ipv4/tcp_bbr.ko.xz", "tcp_bbr"));
+        assert!(is_file_of("kernel/net/ipv4/tcp_bbr.ko", "tcp_bbr"));
+        assert!(!is_file_of("kernel/net/ipv4/tcp_bbr3.ko", "tcp_bbr"));
+    }
+}

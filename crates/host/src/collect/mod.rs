@@ -1,0 +1,57 @@
+//! Takes a snapshot of the live host.
+
+mod boot;
+mod kernel;
+mod namespaces;
+mod processes;
+mod rtnetlink;
+mod sockets;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+
+use crate::facts::{Container, FACTS_SCHEMA, HostFacts};
+
+/// Takes a snapshot. Changes nothing; opens one connection over loopback to see which BBR the kernel has.
+/// Namespaces that the caller may not enter are listed in [`HostFacts::unread_namespaces`].
+///
+/// # Errors
+///
+/// The caller's own namespace cannot be read: no `/proc`, or no netlink.
+pub fn collect() -> io::Result<HostFacts> {
+    let own = namespaces::own()?;
+    let mut unread_namespaces = BTreeMap::new();
+    let mut all = vec![own];
+    let (found, hidden_processes) = processes::namespaces();
+    for (inode, namespace) in found {
+        if inode == all[0].inode {
+            all[0].processes = namespace.processes;
+            continue;
+        }
+        match namespaces::enter(&namespace.file, inode, namespace.processes.clone()) {
+            Ok(read) => all.push(read),
+            Err(_) => drop(unread_namespaces.insert(inode, namespace.processes)),
+        }
+    }
+    Ok(HostFacts {
+        schema: FACTS_SCHEMA.to_owned(),
+        kernel: kernel::kernel(&all[0])?,
+        container: container(),
+        boot_sysctls: boot::sysctls(),
+        namespaces: all,
+        unread_namespaces,
+        hidden_processes,
+    })
+}
+
+fn container() -> Option<Container> {
+    let marks = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"];
+    if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
+        Some(Container::Kubernetes)
+    } else if marks.iter().any(|mark| Path::new(mark).exists()) {
+        Some(Container::Other)
+    } else {
+        None
+    }
+}

@@ -1,0 +1,159 @@
+//! Interfaces, queue disciplines and routes of the calling thread's namespace, through rtnetlink(7).
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use netlink_packet_core::{DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
+use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
+use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric};
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily as Family, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
+    socket_with,
+};
+
+use crate::facts::{Interface, Route};
+
+/// `RTAX_CC_ALGO` in the bits of `RTAX_LOCK` (linux/rtnetlink.h).
+const LOCKED: u32 = 1 << 16;
+
+pub(super) struct Netlink {
+    socket: OwnedFd,
+    answer: Vec<u8>,
+}
+
+impl Netlink {
+    pub(super) fn open() -> io::Result<Self> {
+        // NETLINK_ROUTE is protocol 0, the default.
+        let socket = socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        Ok(Self { socket, answer: vec![0; 1 << 16] })
+    }
+
+    pub(super) fn interfaces(&mut self) -> io::Result<Vec<Interface>> {
+        let mut leaves: BTreeMap<i32, Vec<String>> = BTreeMap::new();
+        self.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), |message| {
+            if let RouteNetlinkMessage::NewQueueDiscipline(message) = message
+                && message.header.parent != TcHandle::ROOT
+            {
+                let kinds = message.attributes.iter().filter_map(|attribute| match attribute {
+                    TcAttribute::Kind(kind) => Some(kind.clone()),
+                    _ => None,
+                });
+                leaves.entry(message.header.index).or_default().extend(kinds);
+            }
+        })?;
+        let mut interfaces = Vec::new();
+        self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+            if let RouteNetlinkMessage::NewLink(link) = message {
+                let index = i32::try_from(link.header.index).unwrap_or(0);
+                interfaces.push(interface(&link, leaves.remove(&index).unwrap_or_default()));
+            }
+        })?;
+        Ok(interfaces)
+    }
+
+    /// The routes that choose an algorithm.
+    pub(super) fn routes(&mut self) -> io::Result<Vec<Route>> {
+        let mut routes = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut request = RouteMessage::default();
+            request.header.address_family = family;
+            self.dump(RouteNetlinkMessage::GetRoute(request), |message| {
+                if let RouteNetlinkMessage::NewRoute(message) = message {
+                    routes.extend(route(&message));
+                }
+            })?;
+        }
+        Ok(routes)
+    }
+
+    fn dump(
+        &mut self,
+        request: RouteNetlinkMessage,
+        mut each: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        let mut request = NetlinkMessage::from(request);
+        request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        sendto(&self.socket, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        loop {
+            let (length, _) = recv(&self.socket, self.answer.as_mut_slice(), RecvFlags::empty())?;
+            let mut rest = &self.answer[..length];
+            while !rest.is_empty() {
+                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest);
+                let message = message.map_err(|error| malformed(&error))?;
+                match message.payload {
+                    NetlinkPayload::Done(_) => return Ok(()),
+                    NetlinkPayload::Error(error) => return Err(error.to_io()),
+                    NetlinkPayload::InnerMessage(message) => each(message),
+                    _ => {}
+                }
+                // Messages are aligned to four bytes (netlink(7)).
+                let next = (message.header.length as usize).next_multiple_of(4).max(4);
+                rest = rest.get(next..).unwrap_or_default();
+            }
+        }
+    }
+}
+
+fn malformed(error: &DecodeError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("rtnetlink: {error}"))
+}
+
+fn interface(link: &LinkMessage, leaves: Vec<String>) -> Interface {
+    let flags = link.header.flags;
+    let mut interface = Interface {
+        name: String::new(),
+        is_up: flags.contains(LinkFlags::Up),
+        is_virtual: flags.contains(LinkFlags::Loopback),
+        qdisc: String::new(),
+        leaves,
+    };
+    for attribute in &link.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => interface.name.clone_from(name),
+            LinkAttribute::Qdisc(kind) => interface.qdisc.clone_from(kind),
+            // Devices without a kind are those of a driver.
+            LinkAttribute::LinkInfo(infos) => {
+                interface.is_virtual |= infos.iter().any(|info| matches!(info, LinkInfo::Kind(_)));
+            }
+            _ => {}
+        }
+    }
+    interface
+}
+
+fn route(message: &RouteMessage) -> Option<Route> {
+    let header = &message.header;
+    let mut destination = "default".to_owned();
+    let (mut congctl, mut is_locked, mut table) = (None, false, u32::from(header.table));
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Destination(RouteAddress::Inet(ip)) => {
+                destination = format!("{ip}/{}", header.destination_prefix_length);
+            }
+            RouteAttribute::Destination(RouteAddress::Inet6(ip)) => {
+                destination = format!("{ip}/{}", header.destination_prefix_length);
+            }
+            RouteAttribute::Table(number) => table = *number,
+            RouteAttribute::Metrics(metrics) => {
+                for metric in metrics {
+                    match metric {
+                        RouteMetric::CcAlgo(name) => {
+                            congctl = Some(name.trim_end_matches('\0').to_owned())
+                        }
+                        RouteMetric::Lock(bits) => is_locked = bits & LOCKED != 0,
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(Route { destination, table, congctl: congctl?, is_locked })
+}

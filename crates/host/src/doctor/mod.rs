@@ -1,0 +1,119 @@
+//! What is wrong with the congestion control of a host.
+
+mod algorithm;
+mod boot;
+mod buffers;
+mod finding;
+mod namespaces;
+mod pacing;
+mod render;
+mod routes;
+mod sockets;
+
+use serde::Serialize;
+
+use crate::facts::{HostFacts, Namespace};
+pub use finding::{Confidence, Finding, Severity};
+
+/// Schema of a [`Diagnosis`].
+const SCHEMA: &str = "uncork.host-doctor/1";
+
+/// The findings about a host.
+#[derive(Clone, Debug, Serialize)]
+pub struct Diagnosis {
+    /// `uncork.host-doctor/1`.
+    pub schema: &'static str,
+    /// The host in short.
+    pub summary: Summary,
+    /// Worst first.
+    pub findings: Vec<Finding>,
+}
+
+/// A host in short.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// As of `uname -r`.
+    pub kernel: String,
+    /// The algorithm that new connections should run.
+    pub wanted: String,
+    /// The algorithm that they run by default.
+    pub default: String,
+    /// BBR's version, if known.
+    pub bbr_version: Option<u8>,
+    /// Connected sockets outside of loopback.
+    pub connections: usize,
+    /// Of these, the ones that run the wanted algorithm.
+    pub connections_wanted: usize,
+    /// Network namespaces examined.
+    pub namespaces: usize,
+    /// Network namespaces that could not be entered.
+    pub namespaces_unread: usize,
+}
+
+/// What a check looks at.
+#[derive(Clone, Copy)]
+struct Host<'a> {
+    facts: &'a HostFacts,
+    own: &'a Namespace,
+    /// The algorithm that new connections should run.
+    wanted: &'a str,
+}
+
+impl Diagnosis {
+    /// Whether something needs to be done.
+    pub fn needs_action(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity != Severity::Note)
+    }
+}
+
+impl Host<'_> {
+    fn wants_bbr(&self) -> bool {
+        self.wanted.starts_with("bbr")
+    }
+
+    fn is_before(&self, version: (u32, u32)) -> bool {
+        let own = self.facts.kernel.version();
+        own != (0, 0) && own < version
+    }
+}
+
+/// Checks a host whose new connections should run `wanted`; without it, its own default. `None` if the
+/// snapshot has no namespace.
+pub fn diagnose(facts: &HostFacts, wanted: Option<&str>) -> Option<Diagnosis> {
+    let own = facts.own()?;
+    let wanted = wanted.unwrap_or(&own.default);
+    let host = Host { facts, own, wanted };
+    let mut findings = Vec::new();
+    algorithm::check(host, &mut findings);
+    sockets::check(host, &mut findings);
+    routes::check(host, &mut findings);
+    namespaces::check(host, &mut findings);
+    pacing::check(host, &mut findings);
+    buffers::check(host, &mut findings);
+    boot::check(host, &mut findings);
+    findings.sort_by_key(|finding| (finding.severity, finding.confidence));
+    Some(Diagnosis { schema: SCHEMA, summary: summary(host), findings })
+}
+
+fn summary(host: Host<'_>) -> Summary {
+    let remote = || sockets::remote(host.own);
+    Summary {
+        kernel: host.facts.kernel.release.clone(),
+        wanted: host.wanted.to_owned(),
+        default: host.own.default.clone(),
+        bbr_version: bbr_version(host.facts),
+        connections: remote().count(),
+        connections_wanted: remote().filter(|socket| socket.cc == host.wanted).count(),
+        namespaces: host.facts.namespaces.len(),
+        namespaces_unread: host.facts.unread_namespaces.len(),
+    }
+}
+
+/// BBR's version: from a probe, or from any socket that runs it.
+fn bbr_version(facts: &HostFacts) -> Option<u8> {
+    let sockets = facts.namespaces.iter().flat_map(|namespace| &namespace.sockets);
+    facts
+        .kernel
+        .bbr_version
+        .or_else(|| sockets.filter_map(|socket| socket.bbr).next().map(|bbr| bbr.version))
+}

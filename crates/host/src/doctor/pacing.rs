@@ -1,0 +1,68 @@
+//! Who paces: fq, or a timer per socket.
+
+use super::Host;
+use super::finding::Finding;
+use crate::facts::Interface;
+
+/// Sockets beyond which a timer for each costs noticeable CPU time.
+const MANY: usize = 1_000;
+
+pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+    let without_fq: Vec<&Interface> = host
+        .own
+        .interfaces
+        .iter()
+        .filter(|interface| interface.is_up && !interface.is_virtual && !interface.has_fq())
+        .collect();
+    if without_fq.is_empty() {
+        return;
+    }
+    let names: Vec<_> = without_fq.iter().map(|i| format!("{} ({})", i.name, i.qdisc)).collect();
+    let names = names.join(", ");
+    let replace = |finding: Finding| {
+        let commands =
+            without_fq.iter().map(|i| format!("tc qdisc replace dev {} root fq", i.name));
+        commands.fold(finding, Finding::remedy)
+    };
+    if host.own.sysctls.get("net.core.default_qdisc").is_some_and(|qdisc| qdisc == "fq") {
+        let what = format!("net.core.default_qdisc is fq, but not in use on {names}.");
+        findings.push(replace(
+            Finding::warning("fq-not-in-use", what).why(
+                "The sysctl applies to queue disciplines created later, not to those in place.",
+            ),
+        ));
+        return;
+    }
+    let capped = host.own.connections().filter(|socket| socket.pacing_cap.is_some()).count();
+    let paced =
+        host.own.connections().filter(|socket| socket.bbr.is_some() || socket.pacing_cap.is_some());
+    let paced = paced.count();
+    if capped > 0 && host.is_before((4, 13)) {
+        let what =
+            format!("{capped} connections have SO_MAX_PACING_RATE, and there is no fq on {names}.");
+        let finding = Finding::problem("pacing-cap-ignored", what);
+        findings.push(replace(
+            finding.why("Before Linux 4.13 only fq paces: the caps have no effect."),
+        ));
+    } else if capped > 0 {
+        let what =
+            format!("{capped} connections have SO_MAX_PACING_RATE, and there is no fq on {names}.");
+        findings.push(replace(
+            Finding::warning("pacing-caps-without-fq", what).possible().why(
+                "TCP paces them by a timer each. If fq was there when they began and was removed since, \
+                 nothing paces them any more: fq sets a flag on a socket that is never cleared.",
+            ),
+        ));
+    } else if paced > MANY {
+        let what = format!("{paced} paced connections, and no fq on {names}.");
+        findings.push(replace(Finding::warning("many-timers", what).likely().why(
+            "Each has a timer of its own. With more than a thousand, fq takes less CPU time.",
+        )));
+    } else if host.wants_bbr() && !host.is_before((4, 13)) {
+        let what = format!("TCP paces by its own timers on {names}.");
+        findings.push(
+            Finding::note("internal-pacing", what)
+                .why("Correct since Linux 4.13: BBR does not need fq. fq takes less CPU time on busy servers."),
+        );
+    }
+}

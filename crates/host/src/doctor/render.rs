@@ -1,0 +1,65 @@
+//! A diagnosis as text.
+
+use std::fmt;
+
+use super::finding::{Confidence, Finding, Severity};
+use super::{Diagnosis, Summary};
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, default, connections, connections_wanted, wanted, .. } = self;
+        write!(f, "Linux {kernel}; default: {default}")?;
+        if let Some(version) = self.bbr_version {
+            write!(f, "; bbr is BBRv{version}")?;
+        }
+        let (own, unread) = (self.namespaces, self.namespaces_unread);
+        write!(
+            f,
+            "\n{connections_wanted} of {connections} connections run {wanted}; {own} network namespace"
+        )?;
+        f.write_str(if own == 1 { " examined" } else { "s examined" })?;
+        if unread > 0 { write!(f, ", {unread} not") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Problem => "problem",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        })
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let confidence = match self.confidence {
+            Confidence::Certain => "",
+            Confidence::Likely => ", likely",
+            Confidence::Possible => ", possibly",
+        };
+        writeln!(f, "{}{confidence}: {} [{}]", self.severity, self.what, self.id)?;
+        if !self.why.is_empty() {
+            writeln!(f, "  why: {}", self.why)?;
+        }
+        self.remedy.iter().try_for_each(|step| writeln!(f, "  do:  {step}"))
+    }
+}
+
+impl fmt::Display for Diagnosis {
+    /// Three lines if nothing needs to be done.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}", self.summary)?;
+        let notes = self.findings.iter().filter(|it| it.severity == Severity::Note).count();
+        if !self.needs_action() {
+            f.write_str("Nothing needs to be done.")?;
+            return match notes {
+                0 => writeln!(f),
+                1 => writeln!(f, " 1 note: --notes shows it."),
+                _ => writeln!(f, " {notes} notes: --notes shows them."),
+            };
+        }
+        self.findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
+    }
+}

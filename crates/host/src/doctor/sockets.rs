@@ -1,0 +1,141 @@
+//! What the sockets run.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use super::Host;
+use super::finding::Finding;
+use crate::facts::{Namespace, Socket};
+
+/// Retransmission shares are compared between groups that sent at least so much.
+const ENOUGH_BYTES: u64 = 10_000_000;
+
+pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
+    findings.extend(old(host));
+    findings.extend(listeners(host));
+    findings.extend(retransmissions(host));
+}
+
+/// Connections that leave the host.
+pub(super) fn remote(namespace: &Namespace) -> impl Iterator<Item = &Socket> {
+    namespace.connections().filter(|socket| !is_loopback(socket))
+}
+
+fn is_loopback(socket: &Socket) -> bool {
+    let loops = |ip: IpAddr| ip.to_canonical().is_loopback();
+    loops(socket.local.ip()) || socket.remote.is_some_and(|remote| remote.ip() == socket.local.ip())
+}
+
+/// Established connections keep their algorithm when the default changes.
+fn old(host: Host<'_>) -> Option<Finding> {
+    let Host { own, .. } = host;
+    let default = &own.default;
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut count, mut oldest) = (0, 0);
+    for socket in remote(own) {
+        count += 1;
+        if socket.cc != *default && !is_chosen(host, socket) {
+            *others.entry(&socket.cc).or_default() += 1;
+            oldest = oldest.max(socket.age_s);
+        }
+    }
+    let total: usize = others.values().sum();
+    if total == 0 {
+        return None;
+    }
+    let names: Vec<_> = others.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let mut what = format!(
+        "{default} is the default, but {total} of {count} connections run another algorithm ({})",
+        names.join(", ")
+    );
+    if oldest > 0 {
+        what += &format!("; the oldest for at least {}", span(oldest));
+    }
+    what.push('.');
+    Some(
+        Finding::warning("old-sockets", what)
+            .likely()
+            .why(
+                "A connection keeps the algorithm that it began with, unless its program changes it. Until \
+                 these end, the host runs a mixture.",
+            )
+            .remedy("Wait, or close them: restart or drain the programs that hold them.")
+            .remedy(format!("ss -tinp state established | grep -B1 -w {}", others.keys().next()?)),
+    )
+}
+
+/// Whether a route explains a connection's algorithm.
+fn is_chosen(host: Host<'_>, socket: &Socket) -> bool {
+    host.own.routes.iter().any(|route| route.congctl == socket.cc)
+}
+
+/// A listener whose algorithm is not the default: set with setsockopt, or opened before the default changed.
+fn listeners(host: Host<'_>) -> Vec<Finding> {
+    let default = &host.own.default;
+    let different = host.own.listeners().filter(|listener| listener.cc != *default);
+    let mut seen = BTreeMap::new();
+    for listener in different {
+        seen.entry((listener.local.port(), listener.cc.clone())).or_insert(listener);
+    }
+    let finding = |(port, cc): &(u16, String)| {
+        let accepted = || remote(host.own).filter(|socket| socket.local.port() == *port);
+        let keeps = accepted().any(|socket| socket.cc == *cc);
+        let follows = accepted().any(|socket| socket.cc == *default);
+        let what = format!("The listener on port {port} is set to {cc}; the default is {default}.");
+        if keeps && !follows {
+            Finding::warning("listener-differs", what)
+                .possible()
+                .why(format!(
+                    "All its connections run {cc}. Either they are all older than the default, or the program \
+                     sets TCP_CONGESTION."
+                ))
+                .remedy(format!("Connect anew, and look: ss -tin sport = :{port}"))
+                .remedy(format!("If it still runs {cc}: change it in the program's configuration."))
+        } else {
+            Finding::note("listener-older-than-default", what).likely().why(format!(
+                "Opened before the default changed: it accepts connections with {default} all the same, and \
+                 needs no restart."
+            ))
+        }
+    };
+    seen.keys().map(finding).collect()
+}
+
+/// BBRv1 keeps its rate under losses that it causes.
+fn retransmissions(host: Host<'_>) -> Option<Finding> {
+    let share = |is_bbr: bool| {
+        let group = remote(host.own)
+            .filter(|socket| (socket.bbr.is_some_and(|bbr| bbr.version == 1)) == is_bbr);
+        let (sent, again) = group.fold((0, 0), |(sent, again), socket| {
+            (sent + socket.sent, again + socket.retransmitted)
+        });
+        (sent >= ENOUGH_BYTES).then(|| again as f64 / sent as f64)
+    };
+    let (bbr, others) = (share(true)?, share(false).unwrap_or(0.0));
+    (bbr > (2.0 * others).max(0.02)).then(|| {
+        let what = format!(
+            "BBRv1 connections retransmit {:.1} % of their bytes; the others {:.1} %.",
+            100.0 * bbr,
+            100.0 * others
+        );
+        Finding::warning("bbr1-loses", what)
+            .possible()
+            .why(
+                "BBRv1 does not slow down for losses below 20 %. Where the bottleneck's buffer is shallow, \
+                 it causes them itself, for everyone there.",
+            )
+            .remedy("Find the prefixes: ss -tin | grep bbr; give them cubic: ip route … congctl cubic")
+            .remedy("Compare with `uncork compare --buffer 0.1bdp`.")
+    })
+}
+
+/// Seconds as people say them.
+fn span(seconds: u64) -> String {
+    let (amount, unit) = match seconds {
+        0..120 => (seconds, "s"),
+        120..7_200 => (seconds / 60, "min"),
+        7_200..172_800 => (seconds / 3_600, "h"),
+        _ => (seconds / 86_400, "days"),
+    };
+    format!("{amount} {unit}")
+}

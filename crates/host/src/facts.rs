@@ -1,0 +1,232 @@
+//! A snapshot of a host.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// Schema of a recorded [`HostFacts`].
+pub const FACTS_SCHEMA: &str = "uncork.host-facts/1";
+
+/// What the doctor knows of a host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostFacts {
+    /// [`FACTS_SCHEMA`].
+    pub schema: String,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// The container that the snapshot was taken in.
+    pub container: Option<Container>,
+    /// Sysctls of `net.*` set at boot, in the order in which they apply: the last one wins.
+    pub boot_sysctls: Vec<Setting>,
+    /// Network namespaces, the caller's first.
+    pub namespaces: Vec<Namespace>,
+    /// Network namespaces that could not be entered, by inode, each with some of its processes.
+    pub unread_namespaces: BTreeMap<u64, Vec<String>>,
+    /// Processes of other users, whose network namespace the caller may not see.
+    pub hidden_processes: u64,
+}
+
+/// The kernel.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Kernel {
+    /// As of `uname -r`.
+    pub release: String,
+    /// `tcp_*` and `sch_*` modules that matter, by name.
+    pub modules: BTreeMap<String, Module>,
+    /// `CONFIG_DEFAULT_TCP_CONG`, where the configuration can be read.
+    pub compiled_default: Option<String>,
+    /// BBR's version, by the size of its sock_diag attribute (1 or 3), where a socket could be made that
+    /// runs it.
+    pub bbr_version: Option<u8>,
+}
+
+/// Where a kernel module is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Module {
+    /// Part of the kernel.
+    BuiltIn,
+    /// Loaded.
+    Loaded,
+    /// There is a file to load.
+    File,
+    /// There is none.
+    Absent,
+    /// `/lib/modules` cannot be read.
+    Unknown,
+}
+
+/// A kind of container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Container {
+    /// A Kubernetes pod.
+    Kubernetes,
+    /// Docker, Podman, LXC or another.
+    Other,
+}
+
+/// A sysctl that a file sets.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// The file.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: u32,
+    /// Such as `net.ipv4.tcp_congestion_control`.
+    pub key: String,
+    /// The value, without surrounding space.
+    pub value: String,
+    /// Whether this kernel has such a sysctl.
+    pub exists: bool,
+}
+
+/// A network namespace.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Namespace {
+    /// The inode of `/proc/PID/ns/net`.
+    pub inode: u64,
+    /// Whether it is the host's own rather than a container's.
+    pub is_initial: bool,
+    /// Some of its processes: `nginx (812)`.
+    pub processes: Vec<String>,
+    /// Registered algorithms.
+    pub available: Vec<String>,
+    /// Algorithms that an unprivileged process may choose.
+    pub allowed: Vec<String>,
+    /// The algorithm of new connections.
+    pub default: String,
+    /// Other sysctls of `net.*`.
+    pub sysctls: BTreeMap<String, String>,
+    /// Network interfaces.
+    pub interfaces: Vec<Interface>,
+    /// Routes that choose an algorithm.
+    pub routes: Vec<Route>,
+    /// Listening and connected TCP sockets.
+    pub sockets: Vec<Socket>,
+}
+
+/// A network interface.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Interface {
+    /// Such as `eth0`.
+    pub name: String,
+    /// Whether it is up.
+    pub is_up: bool,
+    /// Whether it is a loopback interface, a bridge, a veth or another one without a link of its own.
+    pub is_virtual: bool,
+    /// The root queue discipline.
+    pub qdisc: String,
+    /// Those below the root.
+    pub leaves: Vec<String>,
+}
+
+/// A route that chooses an algorithm.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Prefix, or `default`.
+    pub destination: String,
+    /// Routing table.
+    pub table: u32,
+    /// The algorithm.
+    pub congctl: String,
+    /// Whether applications cannot override it.
+    pub is_locked: bool,
+}
+
+/// A TCP socket.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Socket {
+    /// Own address.
+    pub local: SocketAddr,
+    /// The peer's address; absent for a listener.
+    pub remote: Option<SocketAddr>,
+    /// The algorithm.
+    pub cc: String,
+    /// Seconds that it exists at least, by its own timers.
+    pub age_s: u64,
+    /// `SO_MAX_PACING_RATE`, in bytes per second.
+    pub pacing_cap: Option<u64>,
+    /// Bandwidth, in bytes per second: BBR's estimate, or the delivery rate unless the application limited it.
+    pub bandwidth: Option<u64>,
+    /// Smallest round-trip time, in microseconds.
+    pub min_rtt_us: Option<u64>,
+    /// Milliseconds with data to send.
+    pub busy_ms: u64,
+    /// Of these, limited by the send buffer.
+    pub sndbuf_limited_ms: u64,
+    /// Bytes sent, retransmissions included.
+    pub sent: u64,
+    /// Bytes retransmitted.
+    pub retransmitted: u64,
+    /// What BBR tells, if it runs here.
+    pub bbr: Option<Bbr>,
+}
+
+/// What BBR tells of itself.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bbr {
+    /// 1, 2 or 3.
+    pub version: u8,
+}
+
+impl HostFacts {
+    /// The caller's namespace.
+    pub fn own(&self) -> Option<&Namespace> {
+        self.namespaces.first()
+    }
+}
+
+impl Kernel {
+    /// Major and minor version, `(0, 0)` if the release does not begin with them.
+    pub fn version(&self) -> (u32, u32) {
+        let mut numbers = self.release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor),
+            _ => (0, 0),
+        }
+    }
+
+    /// Where a module is.
+    pub fn module(&self, name: &str) -> Module {
+        self.modules.get(name).copied().unwrap_or(Module::Unknown)
+    }
+}
+
+impl Namespace {
+    /// A numeric sysctl.
+    pub fn number(&self, key: &str) -> Option<u64> {
+        self.sysctls.get(key)?.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// Connected sockets.
+    pub fn connections(&self) -> impl Iterator<Item = &Socket> {
+        self.sockets.iter().filter(|socket| socket.remote.is_some())
+    }
+
+    /// Listening sockets.
+    pub fn listeners(&self) -> impl Iterator<Item = &Socket> {
+        self.sockets.iter().filter(|socket| socket.remote.is_none())
+    }
+
+    /// Whether it can run an algorithm without loading a module.
+    pub fn has(&self, algorithm: &str) -> bool {
+        self.available.iter().any(|name| name == algorithm)
+    }
+}
+
+impl Interface {
+    /// Whether packets leave through `fq`, at the root or below it.
+    pub fn has_fq(&self) -> bool {
+        self.qdisc == "fq" || self.leaves.iter().any(|leaf| leaf == "fq")
+    }
+}

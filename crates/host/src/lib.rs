@@ -1,0 +1,20 @@
+//! Congestion control on a Linux host.
+//!
+//! [`HostFacts`] is a snapshot of a host: kernel, network namespaces, sockets, routes, queue disciplines, boot
+//! configuration. [`collect`] takes it without privileges and changes nothing. [`diagnose`] is pure: it
+//! looks for what contradicts the algorithm that the host should run. A recorded snapshot is diagnosed as
+//! well as the live host.
+#![forbid(unsafe_code)]
+
+#[cfg(target_os = "linux")]
+mod collect;
+mod doctor;
+mod facts;
+
+#[cfg(target_os = "linux")]
+pub use collect::collect;
+pub use doctor::{Confidence, Diagnosis, Finding, Severity, Summary, diagnose};
+pub use facts::{
+    Bbr, Container, FACTS_SCHEMA, HostFacts, Interface, Kernel, Module, Namespace, Route, Setting,
+    Socket,
+};

@@ -1,0 +1,220 @@
+//! Faults planted in recorded hosts, and hosts on which there is nothing to do.
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::fs;
+
+use uncork_host::{Diagnosis, HostFacts, Module, Route, Setting, Severity, Socket, diagnose};
+
+fn recorded(name: &str) -> HostFacts {
+    let file = format!("{}/tests/hosts/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+}
+
+fn healthy() -> HostFacts {
+    recorded("healthy")
+}
+
+fn found(facts: &HostFacts, wanted: Option<&str>) -> Vec<(&'static str, Severity)> {
+    let Diagnosis { findings, .. } = diagnose(facts, wanted).unwrap();
+    findings.iter().map(|finding| (finding.id, finding.severity)).collect()
+}
+
+/// A connection to a client on the Internet, from port 443.
+fn connection(cc: &str, change: impl FnOnce(&mut Socket)) -> Socket {
+    let mut sockets = healthy().namespaces.remove(0).sockets.into_iter();
+    let mut socket = sockets.find(|socket| socket.remote.is_some()).unwrap();
+    socket.cc = cc.to_owned();
+    socket.bbr = socket.bbr.filter(|_| cc == "bbr");
+    change(&mut socket);
+    socket
+}
+
+fn setting(key: &str, value: &str) -> Setting {
+    let (file, key, value) = ("/etc/sysctl.d/50-tuning.conf".into(), key.into(), value.into());
+    Setting { file, line: 7, key, value, exists: true }
+}
+
+fn sysctl(facts: &mut HostFacts, key: &str, value: &str) {
+    facts.namespaces[0].sysctls.insert(key.to_owned(), value.to_owned());
+}
+
+type Plant = fn(&mut HostFacts);
+
+/// Each fault alone on the healthy host, which should run `bbr`: what is found, and how bad it is.
+const FAULTS: [(&str, Severity, Plant); 25] = [
+    ("algorithm-missing", Severity::Problem, |host| {
+        host.namespaces[0].available.retain(|name| name != "bbr");
+        host.namespaces[0].default = "cubic".into();
+        host.kernel.modules.insert("tcp_bbr".into(), Module::Absent);
+    }),
+    ("module-not-loaded", Severity::Warning, |host| {
+        host.namespaces[0].available.retain(|name| name != "bbr");
+        host.namespaces[0].default = "cubic".into();
+        host.kernel.modules.insert("tcp_bbr".into(), Module::File);
+    }),
+    ("not-default", Severity::Problem, |host| host.namespaces[0].default = "cubic".into()),
+    ("restricted", Severity::Warning, |host| {
+        host.namespaces[0].allowed.retain(|name| name != "bbr");
+        host.unread_namespaces.insert(7, vec!["nginx (812)".into()]);
+    }),
+    ("kernel-too-old", Severity::Problem, |host| host.kernel.release = "4.4.0-210".into()),
+    ("kernel-needs-fq", Severity::Problem, |host| {
+        host.kernel.release = "4.9.337".into();
+        host.namespaces[0].interfaces[1].qdisc = "pfifo_fast".into();
+    }),
+    ("tcp-feature-off", Severity::Problem, |host| sysctl(host, "net.ipv4.tcp_sack", "0")),
+    ("bbr1-ignores-ecn", Severity::Warning, |host| sysctl(host, "net.ipv4.tcp_ecn", "1")),
+    ("old-sockets", Severity::Warning, |host| {
+        let old = connection("cubic", |socket| socket.age_s = 6 * 86_400);
+        host.namespaces[0].sockets.push(old);
+    }),
+    ("listener-differs", Severity::Warning, |host| {
+        let listener = |socket: &mut Socket| socket.remote = None;
+        host.namespaces[0].sockets =
+            vec![connection("cubic", listener), connection("cubic", |_| {})];
+    }),
+    ("bbr1-loses", Severity::Warning, |host| {
+        let loses =
+            |socket: &mut Socket| (socket.sent, socket.retransmitted) = (100_000_000, 9_000_000);
+        host.namespaces[0].sockets.push(connection("bbr", loses));
+    }),
+    ("route-overrides", Severity::Warning, |host| {
+        let (destination, congctl) = ("10.0.0.0/8".into(), "cubic".into());
+        let route = Route { destination, table: 254, congctl, is_locked: false };
+        host.namespaces[0].routes.push(route);
+    }),
+    ("route-locks", Severity::Note, |host| {
+        let (destination, congctl) = ("10.0.0.0/8".into(), "cubic".into());
+        let route = Route { destination, table: 254, congctl, is_locked: true };
+        host.namespaces[0].routes.push(route);
+    }),
+    ("namespace-differs", Severity::Warning, |host| {
+        let mut other = host.namespaces[0].clone();
+        (other.inode, other.default) = (5, "cubic".into());
+        other.processes = vec!["nginx (812)".into()];
+        host.namespaces.push(other);
+    }),
+    ("namespaces-not-examined", Severity::Note, |host| {
+        host.unread_namespaces.insert(7, vec!["nginx (812)".into()]);
+    }),
+    ("fq-not-in-use", Severity::Warning, |host| {
+        host.namespaces[0].interfaces[1].qdisc = "fq_codel".into();
+    }),
+    ("pacing-cap-ignored", Severity::Problem, |host| {
+        host.kernel.release = "4.12.14".into();
+        without_fq(host);
+        let capped = connection("bbr", |socket| socket.pacing_cap = Some(1_000_000));
+        host.namespaces[0].sockets.push(capped);
+    }),
+    ("pacing-caps-without-fq", Severity::Warning, |host| {
+        without_fq(host);
+        let capped = connection("bbr", |socket| socket.pacing_cap = Some(1_000_000));
+        host.namespaces[0].sockets.push(capped);
+    }),
+    ("many-timers", Severity::Warning, |host| {
+        without_fq(host);
+        host.namespaces[0].sockets.extend((0..1001).map(|_| connection("bbr", |_| {})));
+    }),
+    ("internal-pacing", Severity::Note, without_fq),
+    ("send-buffer-too-small", Severity::Warning, |host| {
+        // 100 Mbit/s and 200 ms: a BDP of 2.5 MB.
+        let long = |socket: &mut Socket| {
+            (socket.bandwidth, socket.min_rtt_us) = (Some(12_500_000), Some(200_000));
+        };
+        host.namespaces[0].sockets.push(connection("bbr", long));
+    }),
+    ("set-twice", Severity::Warning, |host| {
+        host.boot_sysctls.insert(0, setting("net.core.default_qdisc", "fq_codel"));
+    }),
+    ("unknown-sysctl", Severity::Warning, |host| {
+        let unknown = Setting { exists: false, ..setting("net.ipv4.tcp_pacing_shift", "8") };
+        host.boot_sysctls.push(unknown);
+    }),
+    ("no-effect-on-bbr", Severity::Note, |host| {
+        host.boot_sysctls.push(setting("net.ipv4.tcp_slow_start_after_idle", "0"));
+    }),
+    ("lost-at-boot", Severity::Warning, |host| {
+        host.boot_sysctls.retain(|it| it.key != "net.ipv4.tcp_congestion_control");
+    }),
+];
+
+fn without_fq(host: &mut HostFacts) {
+    sysctl(host, "net.core.default_qdisc", "fq_codel");
+    host.namespaces[0].interfaces[1].qdisc = "fq_codel".into();
+}
+
+#[test]
+fn each_planted_fault_is_found() {
+    for (id, severity, plant) in FAULTS {
+        let mut host = healthy();
+        plant(&mut host);
+        let found = found(&host, Some("bbr"));
+        assert!(found.contains(&(id, severity)), "{id}: {found:?}");
+        // The fault itself comes before what follows from it.
+        assert!(found[0].1 <= severity, "{id}: {found:?}");
+    }
+}
+
+#[test]
+fn every_finding_can_be_planted_and_each_has_a_reason() {
+    let mut seen = Vec::new();
+    for (_, _, plant) in FAULTS {
+        let mut host = healthy();
+        plant(&mut host);
+        for finding in diagnose(&host, Some("bbr")).unwrap().findings {
+            let is_note = finding.severity == Severity::Note;
+            assert!(!finding.why.is_empty(), "{}", finding.id);
+            assert!(is_note || !finding.remedy.is_empty(), "{} has no remedy", finding.id);
+            seen.push(finding.id);
+        }
+    }
+    for (id, ..) in FAULTS {
+        assert!(seen.contains(&id), "{id}");
+    }
+}
+
+#[test]
+fn a_healthy_host_takes_three_lines() {
+    let diagnosis = diagnose(&healthy(), None).unwrap();
+    assert!(!diagnosis.needs_action() && diagnosis.findings.is_empty(), "{diagnosis}");
+    let expected = "Linux 6.12.48+deb13-amd64; default: bbr; bbr is BBRv1\n\
+                    2 of 2 connections run bbr; 1 network namespace examined\n\
+                    Nothing needs to be done.\n";
+    assert_eq!(diagnosis.to_string(), expected);
+}
+
+#[test]
+fn hosts_as_they_come() {
+    let cases: [(&str, Option<&str>, &[&str]); 7] = [
+        ("ubuntu-default", None, &[]),
+        ("ubuntu-default", Some("bbr"), &["module-not-loaded", "internal-pacing"]),
+        ("kubernetes-pod", None, &[]),
+        ("kubernetes-pod", Some("bbr"), &["algorithm-missing"]),
+        ("azure-bbr3", None, &["vendor-bbr"]),
+        ("centos7", None, &[]),
+        ("centos7", Some("bbr"), &["kernel-too-old"]),
+    ];
+    for (name, wanted, expected) in cases {
+        let found = found(&recorded(name), wanted);
+        let ids: Vec<_> = found.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, expected, "{name}, {wanted:?}");
+    }
+}
+
+/// A listener that nginx opened before the default changed accepts with the new default: no restart needed.
+#[test]
+fn a_listener_older_than_the_default_needs_nothing() {
+    let mut host = healthy();
+    let listener = host.namespaces[0].sockets.iter_mut().find(|socket| socket.remote.is_none());
+    listener.unwrap().cc = "cubic".into();
+    assert_eq!(found(&host, None), [("listener-older-than-default", Severity::Note)]);
+}
+
+#[test]
+fn a_fault_found_by_a_route_is_not_blamed_on_age() {
+    let mut host = healthy();
+    let (destination, congctl) = ("198.51.100.0/24".into(), "cubic".into());
+    host.namespaces[0].routes.push(Route { destination, table: 254, congctl, is_locked: true });
+    host.namespaces[0].sockets.push(connection("cubic", |_| {}));
+    assert_eq!(found(&host, None), [("route-locks", Severity::Note)]);
+}
