@@ -166,3 +166,21 @@ fn invalid_facts_are_refused_by_place() {
     let run = uncork("host doctor --facts nowhere.json");
     assert!(run.status == 2 && run.stderr.contains("no such file"), "{}", run.stderr);
 }
+
+/// The example in docs/linux.md is what the command prints. `UPDATE_DOCS=1` writes it.
+#[test]
+fn the_documented_example_is_what_is_printed() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let file = format!("{root}/docs/linux.md");
+    let text = fs::read_to_string(&file).unwrap();
+    let (before, rest) = text.split_once("```console\n$ uncork ").unwrap();
+    let (block, after) = rest.split_once("```").unwrap();
+    let (line, _) = block.split_once('\n').unwrap();
+    let mut command = common::command(line);
+    command.current_dir(root);
+    let new = format!("{before}```console\n$ uncork {line}\n{}```{after}", finish(command).stdout);
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&file, &new).unwrap();
+    }
+    assert!(fs::read_to_string(&file).unwrap() == new, "UPDATE_DOCS=1 writes docs/linux.md anew");
+}
