@@ -62,7 +62,7 @@ impl<B: Body> Network<B> {
     }
 
     /// See [`path::Network::sent`].
-    pub fn sent(&self, direction: Direction) -> &[u64] {
+    pub fn sent(&self, direction: Direction) -> Vec<u64> {
         self.paths.sent(direction)
     }
 
@@ -88,7 +88,7 @@ impl<B: Body> Network<B> {
         let host = number.unwrap_or(key.host);
         let of_flow = FlowPath { path, host, rtt, back: self.back };
         let flow = self.flows.number(key, || self.paths.add_flow(of_flow));
-        self.paths.offer(now, Offer { direction, flow, bytes, ecn, body }, fate);
+        self.paths.offer(now, direction, Offer { flow, bytes, ecn, body }, fate);
     }
 }
 

@@ -31,9 +31,11 @@ impl<T> DelayLine<T> {
         self.jitter = Some(Box::new(Jitter::new(spec, seed, stream)));
     }
 
-    /// Gives back the room that what travels now does not need.
-    pub fn shrink(&mut self) {
-        self.travelling.shrink_to(1);
+    /// Frees the memory of an empty line.
+    pub fn shrink_if_empty(&mut self) {
+        if self.is_empty() {
+            self.travelling.shrink_to(1);
+        }
     }
 
     /// From now on what enters arrives at the end of a turn, together with all else of it; a slot of

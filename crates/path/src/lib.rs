@@ -17,7 +17,6 @@ mod loss;
 mod loss_text;
 mod network;
 mod packet;
-mod per_flow;
 mod policer;
 mod queue;
 mod rate;
@@ -30,10 +29,13 @@ pub use delay::DelayLine;
 pub use gilbert::GilbertElliott;
 pub use jitter::{JitterDistribution, JitterSpec};
 pub use link::LinkSpec;
-pub use links::{DroppedBy, Links, shared_rtt};
+pub use links::shared_rtt;
 pub use loss::{Loss, LossSpec};
 pub use loss_text::LossError;
-pub use network::{BackSpec, Body, Cause, Direction, Fate, FlowPath, Network, NetworkSpec, Offer};
+pub use network::{
+    BackSpec, Body, Cause, Direction, DropSink, Event, Fate, FlowPath, Line, Network, NetworkSpec,
+    Offer,
+};
 pub use packet::{Ecn, Packet};
 pub use policer::{Policer, PolicerError, PolicerSpec};
 pub use queue::{

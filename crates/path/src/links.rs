@@ -2,7 +2,7 @@
 
 use uncork_units::{Time, TimeDelta};
 
-use crate::{Bottleneck, Departure, LinkSpec, Packet, PathSpec, Policer};
+use crate::{Bottleneck, Cause, Departure, LinkSpec, Packet, PathSpec, Policer};
 
 /// Streams of the seed for the queues of links, apart from each other for each link.
 const DOWN_STREAM: u64 = 4 << 32;
@@ -10,7 +10,7 @@ const UP_STREAM: u64 = 5 << 32;
 
 /// Links in one direction, and the route of each path over them.
 #[derive(Debug)]
-pub struct Links<T> {
+pub(crate) struct Links<T> {
     all: Vec<Link<T>>,
     /// Those before this one are shared.
     shared: u32,
@@ -24,21 +24,14 @@ type Route = Vec<u32>;
 struct Link<T> {
     policer: Option<Policer>,
     bottleneck: Bottleneck<T>,
-}
-
-/// Who dropped a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DroppedBy {
-    /// The queue of a link.
-    Queue,
-    /// The policer in front of a link.
-    Policer,
+    /// Bytes that it has sent.
+    sent: u64,
 }
 
 impl<T> Links<T> {
     /// The links to the clients, for packets of `packet_bytes`: the links `shared` come first, which
     /// paths name in [`PathSpec::via`], then each path's own.
-    pub fn to_clients(
+    pub(crate) fn to_clients(
         shared: &[LinkSpec],
         paths: &[PathSpec],
         packet_bytes: u32,
@@ -59,7 +52,7 @@ impl<T> Links<T> {
     }
 
     /// The links to the servers, for acknowledgements of `ack_bytes`: those of paths that have one.
-    pub fn to_servers(paths: &[PathSpec], ack_bytes: u32, seed: u64) -> Self {
+    pub(crate) fn to_servers(paths: &[PathSpec], ack_bytes: u32, seed: u64) -> Self {
         let own = paths.iter().filter_map(|path| Some((path.uplink.as_ref()?, path.rtt)));
         let mut next = 0..;
         let mut route = |path: &PathSpec| match path.uplink {
@@ -74,12 +67,12 @@ impl<T> Links<T> {
     }
 
     /// The first link of `path`; `None` when nothing is in the way.
-    pub fn first(&self, path: usize) -> Option<u32> {
+    pub(crate) fn first(&self, path: usize) -> Option<u32> {
         self.routes[path].first().copied()
     }
 
     /// The link after `link` on a path, which is asked for only where several cross it.
-    pub fn after(&self, link: u32, path: impl FnOnce() -> usize) -> Option<u32> {
+    pub(crate) fn after(&self, link: u32, path: impl FnOnce() -> usize) -> Option<u32> {
         if link >= self.shared {
             return None; // A path's own link is its last.
         }
@@ -89,52 +82,59 @@ impl<T> Links<T> {
     }
 
     /// Bytes that wait in the queues that `path` crosses.
-    pub fn queued_bytes(&self, path: usize) -> u64 {
+    pub(crate) fn queued_bytes(&self, path: usize) -> u64 {
         let links = self.routes[path].iter().map(|link| &self.all[*link as usize]);
         links.map(|link| link.bottleneck.queued_bytes()).sum()
     }
 
     /// Bytes that `link` could send from [`Time::ZERO`] until `time`.
-    pub fn capacity(&self, link: u32, time: Time) -> u64 {
+    pub(crate) fn capacity(&self, link: u32, time: Time) -> u64 {
         self.all[link as usize].bottleneck.capacity(time)
     }
 
-    /// The links that have a bottleneck to change, the shared ones first.
-    pub fn bottleneck_mut(&mut self, link: u32) -> &mut Bottleneck<T> {
-        &mut self.all[link as usize].bottleneck
+    /// The own link of `path`, of links to clients.
+    pub(crate) fn own_mut(&mut self, path: usize) -> &mut Bottleneck<T> {
+        &mut self.all[self.shared as usize + path].bottleneck
+    }
+
+    /// Bytes that each link has sent.
+    pub(crate) fn sent(&self) -> impl Iterator<Item = u64> {
+        self.all.iter().map(|link| link.sent)
     }
 
     /// When `link` has sent what it is sending; [`Time::NEVER`] when it is idle.
-    pub fn next_departure(&self, link: u32) -> Time {
+    pub(crate) fn next_departure(&self, link: u32) -> Time {
         self.all[link as usize].bottleneck.next_departure()
     }
 
     /// A packet arrives at `link`; it, or others in its stead, may go to `dropped`.
-    pub fn offer(
+    pub(crate) fn offer(
         &mut self,
         now: Time,
         link: u32,
         packet: Packet<T>,
-        dropped: &mut impl FnMut(Packet<T>, DroppedBy),
+        dropped: &mut impl FnMut(Packet<T>, Cause),
     ) {
         let link = &mut self.all[link as usize];
         if link.policer.as_mut().is_some_and(|policer| !policer.admits(now, packet.bytes)) {
-            dropped(packet, DroppedBy::Policer);
+            dropped(packet, Cause::Policer);
             return;
         }
-        let mut by_queue = |packet| dropped(packet, DroppedBy::Queue);
+        let mut by_queue = |packet| dropped(packet, Cause::Queue);
         link.bottleneck.offer(now, packet, &mut by_queue);
     }
 
     /// The packet that has left `link` by `now`.
-    pub fn depart(
+    pub(crate) fn depart(
         &mut self,
         now: Time,
         link: u32,
-        dropped: &mut impl FnMut(Packet<T>, DroppedBy),
+        dropped: &mut impl FnMut(Packet<T>, Cause),
     ) -> Option<Departure<T>> {
-        let mut by_queue = |packet| dropped(packet, DroppedBy::Queue);
-        self.all[link as usize].bottleneck.depart(now, &mut by_queue)
+        let link = &mut self.all[link as usize];
+        let departure = link.bottleneck.depart(now, &mut |packet| dropped(packet, Cause::Queue))?;
+        link.sent += u64::from(departure.packet.bytes);
+        Some(departure)
     }
 }
 
@@ -146,6 +146,7 @@ fn build<'a, T>(
     let link = |(index, (spec, rtt)): (u64, (&LinkSpec, TimeDelta))| Link {
         policer: spec.policer.map(Policer::new),
         bottleneck: spec.build(packet_bytes, rtt, (seed, stream + 2 * index)),
+        sent: 0,
     };
     (0..).zip(links).map(link).collect()
 }
@@ -196,7 +197,7 @@ mod tests {
     }
 
     /// Offers packets at the beginning: whose were dropped, and by whom.
-    fn offer(links: &mut Links<()>, link: u32, flows: &[u32], bytes: u32) -> Vec<(u32, DroppedBy)> {
+    fn offer(links: &mut Links<()>, link: u32, flows: &[u32], bytes: u32) -> Vec<(u32, Cause)> {
         let mut dropped = Vec::new();
         for flow in flows {
             let packet = packet(*flow, bytes);
@@ -229,9 +230,9 @@ mod tests {
     fn buffers_are_counted_in_what_travels_there() {
         let paths = [path(&[], true)];
         let mut down = to_clients(&[], &paths);
-        assert_eq!(offer(&mut down, 0, &[7; 5], PACKET_BYTES), [(7, DroppedBy::Queue)]);
+        assert_eq!(offer(&mut down, 0, &[7; 5], PACKET_BYTES), [(7, Cause::Queue)]);
         let mut up = to_servers(&paths);
-        assert_eq!(offer(&mut up, 0, &[7; 4], ACK_BYTES), [(7, DroppedBy::Queue)]);
+        assert_eq!(offer(&mut up, 0, &[7; 4], ACK_BYTES), [(7, Cause::Queue)]);
     }
 
     /// 12 Mbit/s and 40 ms are 60 kB; the path of 10 ms crosses it, too.
@@ -262,7 +263,7 @@ mod tests {
         policed.policer = Some("1mbit:3000B".parse().expect("a policer"));
         let mut links = to_clients(&[policed], &[path(&[0], false)]);
         let dropped = offer(&mut links, 0, &[1, 2, 3], PACKET_BYTES);
-        assert_eq!(dropped, [(3, DroppedBy::Policer)]);
+        assert_eq!(dropped, [(3, Cause::Policer)]);
         let left = links.depart(Time::ZERO, 0, &mut |_, _| panic!("nothing is dropped"));
         assert_eq!((left, links.next_departure(0)), (None, Time::ZERO + TimeDelta::from_millis(1)));
         let left = links.depart(links.next_departure(0), 0, &mut |_, _| panic!("no drop"));

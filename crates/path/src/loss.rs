@@ -16,6 +16,9 @@ pub enum LossSpec {
 }
 
 impl LossSpec {
+    /// No loss.
+    pub const NONE: Self = Self::EveryNth(0);
+
     /// Share of packets that are lost in the long run, from 0 to 1, for reports.
     pub fn mean(self) -> f64 {
         match self {

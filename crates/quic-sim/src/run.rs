@@ -6,11 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use uncork_flow::{RequestRecord, SeriesPoint};
-use uncork_path::{
-    BackSpec, Body, Cause, Direction, Ecn, Fate, FlowPath, Network, NetworkSpec, Offer, Packet,
-};
+use uncork_path::{Body, Cause, Direction, Ecn, Fate, Network, Offer, Packet};
 use uncork_quic::Epoch;
-use uncork_sim::{HEADER_BYTES as ACK_BYTES, PACKET_BYTES, RunResult, RunSpec};
+use uncork_sim::{RunResult, RunSpec};
 use uncork_units::{Time, TimeDelta};
 
 use crate::error::QuicSimError;
@@ -42,7 +40,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
         identity: Identity::new()?,
         epoch: epoch(),
         now: Time::ZERO,
-        network: network(spec),
+        network: spec.network(),
         flows: spec.flows.iter().map(|_| None).collect(),
         wakes: BinaryHeap::new(),
         ended: Vec::new(),
@@ -77,19 +75,6 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
 #[expect(clippy::disallowed_methods, reason = "all times are counted from it")]
 fn epoch() -> Epoch {
     Epoch::new(Instant::now())
-}
-
-/// The paths of `spec`, with all flows on them.
-fn network(spec: &RunSpec) -> Network<Travelling> {
-    let RunSpec { links, paths, seed, .. } = spec;
-    let (packet_bytes, ack_bytes) = (PACKET_BYTES, ACK_BYTES);
-    let mut network =
-        Network::new(NetworkSpec { links, paths, packet_bytes, ack_bytes, seed: *seed });
-    for (index, flow) in (0..).zip(&spec.flows) {
-        let (path, host, rtt) = (flow.path, spec.host_of(index), flow.rtt);
-        network.add_flow(FlowPath { path, host, rtt, back: BackSpec::default() });
-    }
-    network
 }
 
 struct Run<'a> {
@@ -232,9 +217,9 @@ impl Run<'_> {
             let ecn = flow.ecn(end, datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
             let body = Travelling { data: datagram.data, queued_for: TimeDelta::ZERO, read };
-            let offer = Offer { direction, flow: index, bytes, ecn, body };
+            let offer = Offer { flow: index, bytes, ecn, body };
             let mut fate = |to, packet, fate| ended.push((to, packet, fate));
-            self.network.offer(self.now, offer, &mut fate);
+            self.network.offer(self.now, direction, offer, &mut fate);
         }
         if flow.is_over(self.now) {
             flow.rest();

@@ -4,8 +4,7 @@ use uncork_units::Time;
 
 use crate::app::{App, Get};
 use crate::flow::Upstream;
-use crate::run::Simulation;
-use crate::schedule::Source;
+use crate::run::{Simulation, Wake};
 
 impl Simulation<'_> {
     /// The handshake ends, perhaps with a request.
@@ -20,7 +19,7 @@ impl Simulation<'_> {
     }
 
     pub(crate) fn on_app_timer(&mut self, index: u32) {
-        self.schedule.done();
+        self.network.again(Time::NEVER);
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.app_timer.on_entry();
         if matches!(flow.app, App::Media { .. }) {
@@ -30,7 +29,7 @@ impl Simulation<'_> {
             self.advance_client(index);
             self.note_end(index);
         }
-        self.flows.reduce(self.now, index);
+        self.reduce(index);
     }
 
     /// The server's application writes what is due.
@@ -65,7 +64,7 @@ impl Simulation<'_> {
         }
         let deadline = flow.app.next_timer(self.now).max(self.now);
         if flow.app_timer.needs_entry(deadline) {
-            self.schedule.at(deadline, Source::AppTimer(index));
+            self.network.schedule(deadline, Wake::App(index));
         }
     }
 }

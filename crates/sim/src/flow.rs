@@ -3,7 +3,7 @@
 use uncork_apps::ClientReport;
 use uncork_cc::Controller;
 use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
-use uncork_path::{DroppedBy, Loss, LossSpec};
+use uncork_path::{Body, Cause, Ecn, Offer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::app::{self, App, Get, Requests};
@@ -30,17 +30,13 @@ impl Downstream {
         Self::Data { segment, queued_for: TimeDelta::ZERO }
     }
 
-    #[cfg(test)]
-    pub(crate) const fn is_marked(&self) -> bool {
-        matches!(self, Self::Data { segment, .. } if segment.ce)
-    }
-
     const fn is_data(&self) -> bool {
         matches!(self, Self::Data { .. })
     }
+}
 
-    /// It has waited in a queue for so long.
-    pub(crate) fn crossed(&mut self, waited: TimeDelta) {
+impl Body for Downstream {
+    fn crossed(&mut self, waited: TimeDelta) {
         if let Self::Data { queued_for, .. } = self {
             *queued_for += waited;
         }
@@ -60,12 +56,25 @@ pub(crate) enum Upstream {
     Ack(Ack),
 }
 
+impl Body for Upstream {}
+
+/// What a packet says of ECN, of a flow that says `ecn`. RFC 3168 forbids ECT on a SYN/ACK (§6.1.1) and on
+/// what is sent again (§6.1.5), and so does Linux (`tcp_ecn_send`). RFC 8311 §4.3 lets experiments set it
+/// on both; Linux does so for controllers that need ECN on all packets (`tcp_ca_needs_ecn`), which are
+/// those of L4S and of data centres.
+const fn ecn_of(ecn: Ecn, body: &Downstream) -> Ecn {
+    match (ecn, body) {
+        (Ecn::Ect0, Downstream::SynAck(_)) => Ecn::NotEct,
+        (Ecn::Ect0, Downstream::Data { segment, .. }) if segment.repeats => Ecn::NotEct,
+        _ => ecn,
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Flow<'a> {
     pub(crate) spec: &'a FlowSpec,
     pub(crate) index: u32,
     seed: u64,
-    pub(crate) host: u32,
     /// Whether the client has heard from the server.
     pub(crate) connected: bool,
     syns: u32,
@@ -78,7 +87,6 @@ pub(crate) struct Flow<'a> {
     finished: bool,
     /// Packets and messages on their way, in either direction.
     pub(crate) travelling: u32,
-    pub(crate) loss: Loss,
     pub(crate) sender_timer: Timer,
     pub(crate) receiver_timer: Timer,
     pub(crate) delivered_early: u64,
@@ -104,19 +112,13 @@ pub(crate) enum Server {
 }
 
 impl<'a> Flow<'a> {
-    /// A flow that begins, with random loss of its path's kind unless it is `changed` by now.
-    pub(crate) fn new(run: &'a RunSpec, index: u32, changed: Option<LossSpec>) -> Self {
+    /// A flow that begins.
+    pub(crate) fn new(run: &'a RunSpec, index: u32) -> Self {
         let spec = &run.flows[index as usize];
-        let path = run.path_of(spec);
-        let mut loss = path.loss_of(index, run.seed);
-        if let Some(changed) = changed {
-            loss.change(changed);
-        }
         Self {
             spec,
             index,
             seed: run.seed,
-            host: run.host_of(index),
             connected: false,
             syns: 0,
             server: Server::Listening,
@@ -126,7 +128,6 @@ impl<'a> Flow<'a> {
             app_timer: Timer::default(),
             finished: false,
             travelling: 0,
-            loss,
             sender_timer: Timer::default(),
             receiver_timer: Timer::default(),
             delivered_early: 0,
@@ -156,21 +157,21 @@ impl<'a> Flow<'a> {
         if again { requests.repeat() } else { requests.advance(now, &mut self.client) }
     }
 
-    /// Whether random loss strikes the packet that passes now.
-    pub(crate) fn is_struck(&mut self, packet: &Downstream) -> bool {
-        let struck = self.loss.strikes();
-        self.dropped_at_random += u64::from(struck && packet.is_data());
-        struck
+    /// A packet of `bytes` leaves the server.
+    pub(crate) fn offer(&mut self, bytes: u32, body: Downstream) -> Offer<Downstream> {
+        self.travelling += 1;
+        Offer { flow: self.index, bytes, ecn: ecn_of(self.spec.ecn, &body), body }
     }
 
     /// A packet was dropped on its way to the client. The record counts data packets only: a SYN/ACK is not
     /// among the packets sent, either.
-    pub(crate) fn note_drop(&mut self, packet: &Downstream, by: DroppedBy) {
+    pub(crate) fn note_drop(&mut self, packet: &Downstream, cause: Cause) {
         self.travelling -= 1;
         let count = u64::from(packet.is_data());
-        match by {
-            DroppedBy::Queue => self.dropped_by_queue += count,
-            DroppedBy::Policer => self.dropped_by_policer += count,
+        match cause {
+            Cause::Queue => self.dropped_by_queue += count,
+            Cause::Policer => self.dropped_by_policer += count,
+            Cause::Loss => self.dropped_at_random += count,
         }
     }
 
@@ -253,10 +254,14 @@ impl<'a> Flow<'a> {
         }
     }
 
+    /// Whether it may end before its run does.
+    pub(crate) fn may_end(&self) -> bool {
+        !matches!(self.spec.workload, Workload::Until(_))
+    }
+
     /// Whether the flow has just come to its end: told once, and not of flows that end at a time.
     pub(crate) fn has_finished(&mut self, now: Time) -> bool {
-        let ends = !matches!(self.spec.workload, Workload::Until(_));
-        ends && self.is_over(now) && !std::mem::replace(&mut self.finished, true)
+        self.may_end() && self.is_over(now) && !std::mem::replace(&mut self.finished, true)
     }
 
     /// Everything that was sent has arrived: what was grown for a full window goes, as the connection
@@ -270,7 +275,7 @@ impl<'a> Flow<'a> {
     /// Whether nothing will change any more what the flow leaves: it is over, nothing of it is on its
     /// way, and none of its timers has anything to do.
     pub(crate) fn is_settled(&self, now: Time) -> bool {
-        let ended = self.finished || matches!(self.spec.workload, Workload::Until(_));
+        let ended = self.finished || !self.may_end();
         ended
             && self.travelling == 0
             && self.is_over(now)
@@ -335,6 +340,28 @@ impl<'a> Flow<'a> {
             queue_ms: self.queueing.quantiles(),
             playback: report.and_then(ClientReport::playback_record),
             ..self.spec.unplayed((self.seed, self.index), "sim")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_new_data_is_ecn_capable_but_for_l4s() {
+        let data = |repeats| {
+            let segment =
+                Segment { seq: 0, tx: 0, sent: Time::ZERO, bytes: 1448, repeats, ce: false };
+            Downstream::Data { segment, queued_for: TimeDelta::ZERO }
+        };
+        let kinds = [Downstream::SynAck(Time::ZERO), data(true), data(false)];
+        for (ecn, says) in [
+            (Ecn::NotEct, [Ecn::NotEct; 3]),
+            (Ecn::Ect0, [Ecn::NotEct, Ecn::NotEct, Ecn::Ect0]),
+            (Ecn::Ect1, [Ecn::Ect1; 3]),
+        ] {
+            assert_eq!(kinds.each_ref().map(|body| ecn_of(ecn, body)), says, "{ecn:?}");
         }
     }
 }

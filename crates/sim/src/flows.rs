@@ -1,7 +1,7 @@
 //! All flows of a run: those to come, those under way, and what is left of the others.
 
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
-use uncork_path::{DroppedBy, Packet};
+use uncork_path::{Cause, DropSink, Packet};
 use uncork_units::Time;
 
 use crate::flow::{Downstream, Flow, Upstream};
@@ -61,35 +61,10 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// All flows under way.
-    pub(crate) fn live_mut(&mut self) -> impl Iterator<Item = &mut Flow<'a>> {
-        self.slots.iter_mut().filter_map(|slot| match slot {
-            Slot::Live(flow) => Some(&mut **flow),
-            Slot::ToCome | Slot::Over(_) => None,
-        })
-    }
-
-    /// A packet was dropped on its way to the client.
-    pub(crate) fn note_drop(&mut self, packet: &Packet<Downstream>, by: DroppedBy) {
-        if let Some(flow) = self.get_mut(packet.flow) {
-            flow.note_drop(&packet.body, by);
-        }
-    }
-
-    /// A message was dropped on its way to the server.
-    pub(crate) fn note_ack_drop(&mut self, packet: &Packet<Upstream>) {
-        if let Some(flow) = self.get_mut(packet.flow) {
-            flow.note_ack_drop();
-        }
-    }
-
-    /// Reduces a flow to what it leaves, if nothing can change that any more.
-    pub(crate) fn reduce(&mut self, now: Time, index: u32) {
-        let slot = &mut self.slots[index as usize];
-        if let Slot::Live(flow) = slot
-            && flow.is_settled(now)
-        {
-            *slot = Slot::Over(Box::new(Outcome::of(flow, now)));
+    /// Reduces a flow to its outcome.
+    pub(crate) fn end(&mut self, now: Time, index: u32) {
+        if let Some(flow) = self.get(index) {
+            self.slots[index as usize] = Slot::Over(Box::new(Outcome::of(flow, now)));
         }
     }
 
@@ -121,6 +96,20 @@ impl<'a> Flows<'a> {
             Slot::Live(flow) => Outcome::of(&flow, now),
             Slot::Over(outcome) => *outcome,
         })
+    }
+}
+
+impl DropSink<Downstream, Upstream> for Flows<'_> {
+    fn down(&mut self, packet: Packet<Downstream>, cause: Cause) {
+        if let Some(flow) = self.get_mut(packet.flow) {
+            flow.note_drop(&packet.body, cause);
+        }
+    }
+
+    fn up(&mut self, packet: Packet<Upstream>, _: Cause) {
+        if let Some(flow) = self.get_mut(packet.flow) {
+            flow.note_ack_drop();
+        }
     }
 }
 

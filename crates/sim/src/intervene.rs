@@ -9,19 +9,17 @@ use crate::run::Simulation;
 impl Simulation<'_> {
     /// The own link of the first path has another rate from now on.
     pub fn set_rate(&mut self, rate: Rate) {
-        let link = self.spec.links.len() as u32;
-        self.links.bottleneck_mut(link).set_rate(rate);
+        self.network.set_rate(0, rate);
     }
 
-    /// Random loss of another kind from now on, for all flows, those to come among them.
+    /// Random loss of another kind from now on, for all flows, including those that start later.
     pub fn set_loss(&mut self, loss: LossSpec) {
-        self.changed_loss = Some(loss);
-        self.flows.live_mut().for_each(|flow| flow.loss.change(loss));
+        self.network.set_loss(loss);
     }
 
     /// From now on ACKs reach the server in bunches, at multiples of `slot`; zero ends it.
     pub fn aggregate_acks(&mut self, slot: TimeDelta) {
-        self.to_servers.aggregate(slot);
+        self.network.aggregate(slot);
     }
 
     /// The application of an established flow that lasts [`crate::Workload::Until`] has nothing more

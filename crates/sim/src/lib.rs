@@ -11,10 +11,8 @@ mod check;
 mod flow;
 mod flows;
 mod intervene;
-mod lines;
 mod record;
 mod run;
-mod schedule;
 mod segments;
 mod spec;
 mod timer;
@@ -22,8 +20,6 @@ mod to_clients;
 mod to_servers;
 mod view;
 mod wakeups;
-#[cfg(test)]
-mod walk;
 
 pub use check::RunSpecError;
 pub use run::{RunResult, Simulation, run};

@@ -1,14 +1,12 @@
 //! The event loop.
 
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
-use uncork_path::{Links, LossSpec};
+use uncork_path::{Event, Network};
 use uncork_units::{Time, TimeDelta};
 
 use crate::flow::{Downstream, Flow, Upstream};
 use crate::flows::Flows;
-use crate::lines::Lines;
-use crate::schedule::{Schedule, Source};
-use crate::segments::{HEADER_BYTES, PACKET_BYTES, Scratch};
+use crate::segments::Scratch;
 use crate::spec::RunSpec;
 
 /// What a run leaves.
@@ -37,47 +35,48 @@ pub fn run(spec: &RunSpec) -> RunResult {
 pub struct Simulation<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) now: Time,
-    pub(crate) schedule: Schedule,
-    pub(crate) links: Links<Downstream>,
-    pub(crate) uplinks: Links<Upstream>,
-    pub(crate) to_clients: Lines<Downstream>,
-    pub(crate) to_servers: Lines<Upstream>,
+    pub(crate) network: Network<Downstream, Upstream, Wake>,
     pub(crate) flows: Flows<'a>,
-    pub(crate) changed_loss: Option<LossSpec>,
     pub(crate) scratch: Scratch,
     pub(crate) unfinished: usize,
     pub(crate) packets: u64,
     series: Vec<SeriesPoint>,
-    #[cfg(test)]
-    pub(crate) log: crate::walk::Log,
+}
+
+/// An event of the hosts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wake {
+    /// A flow begins, or sends its SYN again.
+    Start(u32),
+    /// The sender's pacing or loss timer of a flow.
+    Sender(u32),
+    /// The receiver's delayed-ACK timer of a flow.
+    Receiver(u32),
+    /// The application's timer of a flow.
+    App(u32),
+    /// The next points of the series.
+    Sample,
 }
 
 impl<'a> Simulation<'a> {
     /// A run of `spec` at its very beginning.
     pub fn new(spec: &'a RunSpec) -> Self {
-        let mut schedule = Schedule::new();
+        let mut network = spec.network();
         for (index, flow) in (0..).zip(&spec.flows) {
-            schedule.at(flow.start, Source::Start(index));
+            network.schedule(flow.start, Wake::Start(index));
         }
         if spec.sample_every.is_some() {
-            schedule.at(Time::ZERO, Source::Sample);
+            network.schedule(Time::ZERO, Wake::Sample);
         }
         Self {
             spec,
             now: Time::ZERO,
-            schedule,
-            links: Links::to_clients(&spec.links, &spec.paths, PACKET_BYTES, spec.seed),
-            uplinks: Links::to_servers(&spec.paths, HEADER_BYTES, spec.seed),
-            to_clients: Lines::to_clients(spec),
-            to_servers: Lines::to_servers(spec),
+            network,
             flows: Flows::new(spec.flows.len()),
-            changed_loss: None,
             scratch: Scratch::default(),
             unfinished: spec.flows.len(),
             packets: 0,
             series: Vec::new(),
-            #[cfg(test)]
-            log: crate::walk::Log::default(),
         }
     }
 
@@ -100,30 +99,30 @@ impl<'a> Simulation<'a> {
     /// `until` now, and the answer is false.
     pub fn step_until(&mut self, until: Time) -> bool {
         let until = until.min(self.spec.end);
-        let next = self.schedule.next().filter(|(time, _)| *time <= until);
-        let Some((time, source)) = next.filter(|_| self.unfinished > 0) else {
+        let next =
+            if self.unfinished > 0 { self.network.step(until, &mut self.flows) } else { None };
+        let Some((time, event)) = next else {
             self.now = self.now.max(until);
             return false;
         };
         self.now = time;
-        match source {
-            Source::Start(flow) => self.on_start(flow),
-            Source::Link(link) => self.on_departure(link),
-            Source::Uplink(link) => self.on_uplink_departure(link),
-            Source::Downstream(line) => self.on_downstream(line),
-            Source::Upstream(line) => self.on_upstream(line),
-            Source::SenderTimer(flow) => self.on_sender_timer(flow),
-            Source::ReceiverTimer(flow) => self.on_receiver_timer(flow),
-            Source::AppTimer(flow) => self.on_app_timer(flow),
-            Source::Sample => self.on_sample(),
+        match event {
+            Event::Internal => {}
+            Event::Down(line) => self.on_downstream(line),
+            Event::Up(line) => self.on_upstream(line),
+            Event::Host(Wake::Start(flow)) => self.on_start(flow),
+            Event::Host(Wake::Sender(flow)) => self.on_sender_timer(flow),
+            Event::Host(Wake::Receiver(flow)) => self.on_receiver_timer(flow),
+            Event::Host(Wake::App(flow)) => self.on_app_timer(flow),
+            Event::Host(Wake::Sample) => self.on_sample(),
         }
         true
     }
 
     /// The records of all flows, as far as they got.
     pub fn into_result(self) -> RunResult {
-        let (spec, loss) = (self.spec, self.changed_loss);
-        let begin = |index| Flow::new(spec, index, loss);
+        let spec = self.spec;
+        let begin = |index| Flow::new(spec, index);
         let (mut flows, mut requests) = (Vec::with_capacity(spec.flows.len()), Vec::new());
         for outcome in self.flows.into_outcomes(self.now, begin) {
             flows.push(outcome.record);
@@ -132,23 +131,36 @@ impl<'a> Simulation<'a> {
         RunResult { flows, requests, series: self.series, packets: self.packets }
     }
 
+    /// Frees the memory of a flow if nothing can change its records any more.
+    pub(crate) fn reduce(&mut self, index: u32) {
+        if self.flows.get(index).is_some_and(|flow| flow.is_settled(self.now)) {
+            self.end(index);
+        }
+    }
+
+    #[cold]
+    fn end(&mut self, index: u32) {
+        self.flows.end(self.now, index);
+        self.network.end_flow(index);
+    }
+
     /// The flow begins. The client's SYN leaves, and leaves again until it is answered.
     fn on_start(&mut self, index: u32) {
         if self.flows.is_to_come(index) {
-            self.flows.begin(index, Flow::new(self.spec, index, self.changed_loss));
+            self.flows.begin(index, Flow::new(self.spec, index));
         }
         let retry = self.flows.get_mut(index).map_or(Time::NEVER, |flow| flow.send_syn(self.now));
-        self.schedule.again_or_done(retry);
+        self.network.again(retry);
         if retry < Time::NEVER {
             self.reply(index, Upstream::Syn);
         }
     }
 
     fn on_sample(&mut self) {
-        let (links, flows) = (&self.links, &self.spec.flows);
-        let queued = |index: u32| links.queued_bytes(flows[index as usize].path);
+        let (network, flows) = (&self.network, &self.spec.flows);
+        let queued = |index: u32| network.queued_bytes(flows[index as usize].path);
         self.series.extend(self.flows.sample(self.now, queued));
         let every = self.spec.sample_every.unwrap_or(TimeDelta::MAX);
-        self.schedule.again(self.now + every.max(TimeDelta::from_micros(1)));
+        self.network.again(self.now + every.max(TimeDelta::from_micros(1)));
     }
 }

@@ -2,8 +2,10 @@
 
 use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ResumeHint};
-use uncork_path::{Ecn, LinkSpec, PathSpec};
+use uncork_path::{BackSpec, Body, Ecn, FlowPath, LinkSpec, Network, NetworkSpec, PathSpec};
 use uncork_units::{Rng, Time, TimeDelta};
+
+use crate::segments::{HEADER_BYTES, PACKET_BYTES};
 
 /// Stream of the seed that clients draw from, apart from each other for each flow.
 const CLIENT_STREAM: u64 = 6 << 32;
@@ -157,8 +159,20 @@ impl RunSpec {
         named.unwrap_or(Self::FIRST_UNNAMED_HOST | flow)
     }
 
-    /// The path of a flow.
-    pub(crate) fn path_of(&self, flow: &FlowSpec) -> &PathSpec {
-        &self.paths[flow.path]
+    /// The paths, with all flows on them and no packet.
+    pub fn network<D: Body, U: Body, E: Copy>(&self) -> Network<D, U, E> {
+        let mut network = Network::new(NetworkSpec {
+            links: &self.links,
+            paths: &self.paths,
+            packet_bytes: PACKET_BYTES,
+            ack_bytes: HEADER_BYTES,
+            seed: self.seed,
+        });
+        network.reserve(self.flows.len());
+        for (index, flow) in (0..).zip(&self.flows) {
+            let (path, host, rtt) = (flow.path, self.host_of(index), flow.rtt);
+            network.add_flow(FlowPath { path, host, rtt, back: BackSpec::default() });
+        }
+        network
     }
 }

@@ -42,7 +42,7 @@ impl Simulation<'_> {
             smoothed_rtt: sender.smoothed_rtt(),
             delivered_bytes: flow.client.delivered_bytes(),
             in_order_bytes: flow.client.in_order_bytes(),
-            queue_bytes: self.links.queued_bytes(flow.spec.path),
+            queue_bytes: self.network.queued_bytes(flow.spec.path),
             packets_lost: counters.packets_lost,
             timeouts: counters.timeouts,
         })

@@ -3,8 +3,7 @@
 use uncork_units::Time;
 
 use crate::flow::{Server, Upstream};
-use crate::run::Simulation;
-use crate::schedule::Source;
+use crate::run::{Simulation, Wake};
 
 impl Simulation<'_> {
     pub(crate) fn on_sender_timer(&mut self, index: u32) {
@@ -23,8 +22,8 @@ impl Simulation<'_> {
             }
         }
         let next = self.new_sender_deadline(index);
-        self.schedule.again_or_done(next);
-        self.flows.reduce(self.now, index);
+        self.network.again(next);
+        self.reduce(index);
     }
 
     pub(crate) fn on_receiver_timer(&mut self, index: u32) {
@@ -35,20 +34,20 @@ impl Simulation<'_> {
             }
         }
         let next = self.new_receiver_deadline(index);
-        self.schedule.again_or_done(next);
+        self.network.again(next);
     }
 
     pub(crate) fn arm_sender(&mut self, index: u32) {
         let deadline = self.new_sender_deadline(index);
         if deadline < Time::NEVER {
-            self.schedule.at(deadline, Source::SenderTimer(index));
+            self.network.schedule(deadline, Wake::Sender(index));
         }
     }
 
     pub(crate) fn arm_receiver(&mut self, index: u32) {
         let deadline = self.new_receiver_deadline(index);
         if deadline < Time::NEVER {
-            self.schedule.at(deadline, Source::ReceiverTimer(index));
+            self.network.schedule(deadline, Wake::Receiver(index));
         }
     }
 

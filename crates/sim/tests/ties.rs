@@ -30,7 +30,7 @@ const LINUX: [(&str, &str, f64, &str); 3] = [
 
 /// ACKs are as far apart as the packets that they acknowledge took to be sent. A server that sends two
 /// at an ACK thus finds, when the next comes, that the link has just sent the second, and whether the
-/// third of three has room hangs on who of the two is first. Here it is the link (`schedule.rs`); with
+/// third of three has room hangs on who of the two is first. Here it is the link (`crates/path/src/network/schedule.rs`); with
 /// the least jitter it is a matter of chance, as for real hosts.
 #[test]
 fn two_packets_of_buffer_hang_on_who_is_first() {

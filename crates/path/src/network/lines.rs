@@ -1,4 +1,4 @@
-//! Propagation, and which flows travel together.
+//! Delay lines, and which flows share one.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,24 @@ use uncork_units::TimeDelta;
 
 use crate::DelayLine;
 
-/// The delay lines of one direction. Flows over the same path with the same delay share one, so that a thousand
-/// flows take no more room than what travels; a flow whose line holds each packet for a time of its own, or
-/// until its turn, has it to itself.
+/// The delay lines of one direction. Flows over the same path with the same delay share one, so the size of a
+/// thousand flows is that of their packets in flight. A flow has a line of its own if the line holds each packet for
+/// a different time, or until the end of a slot.
 #[derive(Debug)]
-pub(crate) struct Lines<T> {
-    all: Vec<DelayLine<T>>,
-    shared: BTreeMap<(usize, TimeDelta), u32>,
+pub(super) struct Lines<T> {
+    pub(super) all: Vec<DelayLine<T>>,
+    shared: BTreeMap<(u32, TimeDelta), u32>,
 }
 
 impl<T> Lines<T> {
-    pub(crate) fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { all: Vec::new(), shared: BTreeMap::new() }
     }
 
-    /// The number of the line for one more flow over `path`; `make` makes one that is `own`, or needed first.
-    pub(crate) fn add(
+    /// The number of the line for one more flow over `path`. `make` makes a new one, if it is `own` or the first.
+    pub(super) fn add(
         &mut self,
-        (path, one_way): (usize, TimeDelta),
+        (path, one_way): (u32, TimeDelta),
         own: bool,
         make: impl FnOnce() -> DelayLine<T>,
     ) -> u32 {
@@ -33,9 +33,5 @@ impl<T> Lines<T> {
             all.len() as u32 - 1
         };
         if own { new() } else { *self.shared.entry((path, one_way)).or_insert_with(new) }
-    }
-
-    pub(crate) fn get_mut(&mut self, line: u32) -> &mut DelayLine<T> {
-        &mut self.all[line as usize]
     }
 }

@@ -1,73 +1,147 @@
-//! What happens next.
+//! The order of events: one entry for each source of events, not for each packet.
 
-use std::cmp::Reverse;
+use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use uncork_units::Time;
 
-use super::Direction;
-
-/// Who has something to do. Each keeps its own queue; the schedule only knows when to look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Source {
-    /// A link in this direction finished a packet.
-    Link(Direction, u32),
-    /// A packet comes out of a delay line in this direction.
-    Line(Direction, u32),
+/// What has an event. Each source keeps its own queue or deadline; the schedule only knows when to look, so
+/// its size is that of the network, not the number of packets in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source<E> {
+    /// A link to the clients has sent a packet.
+    LinkDown(u32),
+    /// A link to the servers has sent a packet.
+    LinkUp(u32),
+    /// A packet arrives at the end of a delay line to the clients.
+    LineDown(u32),
+    /// A packet arrives at the end of a delay line to the servers.
+    LineUp(u32),
+    /// An event of the caller.
+    Host(E),
 }
 
-/// Events by time; of events at the same time those of link 0 to clients come first, then the others in the order in which
-/// they were scheduled, as in the simulator.
-#[derive(Debug, Default)]
-pub(crate) struct Schedule {
-    links: Events,
-    lines: Events,
+/// Events by time. At equal times, link 0 to the clients is first; all others are in the order of scheduling.
+#[derive(Debug)]
+pub(super) struct Schedule<E> {
+    /// Link 0 to the clients. Often it is the only one and has an event for each packet: kept apart, it saves the
+    /// heaps a third of their work.
+    first_link: Time,
+    /// All other links.
+    links: BinaryHeap<Entry<E>>,
+    /// Everything else.
+    others: BinaryHeap<Entry<E>>,
     scheduled: u64,
 }
 
-/// The earliest first.
-type Events = BinaryHeap<Reverse<Event>>;
+#[derive(Clone, Copy, Debug)]
+struct Entry<E> {
+    time: Time,
+    order: u64,
+    source: Source<E>,
+}
 
-/// When, in which order of those at that time, and whose.
-type Event = (Time, u64, Source);
+impl<E: Copy> Schedule<E> {
+    pub(super) fn new() -> Self {
+        let (links, others) = (BinaryHeap::new(), BinaryHeap::new());
+        Self { first_link: Time::NEVER, links, others, scheduled: 0 }
+    }
 
-impl Schedule {
-    /// `source` has something to do at `time`, unless that is never.
-    pub(crate) fn at(&mut self, time: Time, source: Source) {
-        if time == Time::NEVER {
-            return;
+    /// A packet has come to a link, or left it. The link sends its current packet until `next`.
+    #[inline]
+    pub(super) fn link_at(&mut self, link: Source<E>, was_idle: bool, next: Time) {
+        if matches!(link, Source::LinkDown(0)) {
+            self.first_link = next;
+        } else if was_idle && next < Time::NEVER {
+            let entry = self.entry(next, link);
+            self.links.push(entry);
         }
+    }
+
+    /// The link whose event was the next has sent its packet. It sends another one until `next`.
+    #[inline]
+    pub(super) fn link_again(&mut self, link: Source<E>, next: Time) {
+        if matches!(link, Source::LinkDown(0)) {
+            self.first_link = next;
+        } else {
+            again(&mut self.links, &mut self.scheduled, next);
+        }
+    }
+
+    /// A delay line or the caller has an event at `time`.
+    pub(super) fn at(&mut self, time: Time, source: Source<E>) {
+        let entry = self.entry(time, source);
+        self.others.push(entry);
+    }
+
+    /// The source of the next event, which is no link, has its next one at `time`; [`Time::NEVER`] is none. This
+    /// is one move in the heap instead of two.
+    pub(super) fn again(&mut self, time: Time) {
+        again(&mut self.others, &mut self.scheduled, time);
+    }
+
+    fn entry(&mut self, time: Time, source: Source<E>) -> Entry<E> {
         self.scheduled += 1;
-        let order = if source == Source::Link(Direction::Down, 0) { 0 } else { self.scheduled };
-        let events = match source {
-            Source::Link(..) => &mut self.links,
-            Source::Line(..) => &mut self.lines,
-        };
-        events.push(Reverse((time, order, source)));
+        Entry { time, order: self.scheduled, source }
     }
 
-    /// When the next event comes at a link, and when a packet arrives; [`Time::NEVER`] if none
-    /// does.
-    pub(crate) fn next(&self) -> (Time, Time) {
-        let time = |event: Option<Event>| event.map_or(Time::NEVER, |(time, ..)| time);
-        (time(first(&self.links)), time(first(&self.lines)))
+    /// The next event. It stays the next until [`Self::link_again`] or [`Self::again`].
+    pub(super) fn next(&self) -> Option<(Time, Source<E>)> {
+        let next = match (self.links.peek(), self.others.peek()) {
+            (Some(link), Some(other)) if link > other => Some(link),
+            (link, None) => link,
+            (_, other) => other,
+        };
+        match next {
+            Some(next) if next.time < self.first_link => Some((next.time, next.source)),
+            _ if self.first_link < Time::NEVER => Some((self.first_link, Source::LinkDown(0))),
+            _ => None,
+        }
     }
 
-    /// The next event, if it comes by `now`.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<(Time, Source)> {
-        let events = match (first(&self.links), first(&self.lines)) {
-            (Some(link), Some(line)) if link < line => &mut self.links,
-            (Some(_), None) => &mut self.links,
-            _ => &mut self.lines,
-        };
-        first(events).filter(|(time, ..)| *time <= now)?;
-        events.pop().map(|Reverse((time, _, source))| (time, source))
+    /// The time of the next event at a link, and of the next other one; [`Time::NEVER`] if there is none.
+    pub(super) fn next_times(&self) -> (Time, Time) {
+        let time = |heap: &BinaryHeap<Entry<E>>| heap.peek().map_or(Time::NEVER, |next| next.time);
+        (time(&self.links).min(self.first_link), time(&self.others))
     }
 }
 
-fn first(events: &Events) -> Option<Event> {
-    events.peek().map(|Reverse(event)| *event)
+fn again<E>(heap: &mut BinaryHeap<Entry<E>>, scheduled: &mut u64, time: Time) {
+    if time == Time::NEVER {
+        heap.pop();
+    } else if let Some(mut entry) = heap.peek_mut() {
+        *scheduled += 1;
+        (entry.time, entry.order) = (time, *scheduled);
+    }
 }
+
+/// The heap's greatest entry is the earliest.
+impl<E> Ord for Entry<E> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.key().cmp(&self.key())
+    }
+}
+
+impl<E> PartialOrd for Entry<E> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<E> Entry<E> {
+    /// Time, then order, as one number: one comparison instead of two branches.
+    fn key(&self) -> u128 {
+        u128::from(self.time.as_nanos()) << 64 | u128::from(self.order)
+    }
+}
+
+impl<E> PartialEq for Entry<E> {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl<E> Eq for Entry<E> {}
 
 #[cfg(test)]
 mod tests {
@@ -75,24 +149,28 @@ mod tests {
 
     #[test]
     fn events_come_in_order() {
-        let mut schedule = Schedule::default();
         let at = Time::from_nanos;
-        let events = [
-            (5, Source::Line(Direction::Down, 1)),
-            (3, Source::Line(Direction::Up, 7)),
-            (5, Source::Link(Direction::Up, 0)),
-            (5, Source::Link(Direction::Down, 0)),
-            (9, Source::Line(Direction::Down, 1)),
-        ];
-        for (time, source) in events {
-            schedule.at(at(time), source);
-        }
-        schedule.at(Time::NEVER, Source::Link(Direction::Up, 3));
-        assert_eq!(schedule.next(), (at(5), at(3)));
-        assert_eq!(schedule.pop(at(2)), None);
-        let order: Vec<_> = std::iter::from_fn(|| schedule.pop(at(8))).collect();
-        let expected = [1, 3, 0, 2].map(|index: usize| (at(events[index].0), events[index].1));
-        assert_eq!(order, expected);
-        assert_eq!(schedule.next(), (Time::NEVER, at(9)));
+        let mut schedule = Schedule::new();
+        schedule.at(at(5), Source::Host('a'));
+        schedule.at(at(3), Source::LineUp(7));
+        schedule.link_at(Source::LinkUp(0), true, at(5));
+        schedule.link_at(Source::LinkDown(0), true, at(5));
+        schedule.link_at(Source::LinkUp(3), true, Time::NEVER);
+        schedule.link_at(Source::LinkUp(0), false, at(9));
+        assert_eq!(schedule.next_times(), (at(5), at(3)));
+        assert_eq!(schedule.next(), Some((at(3), Source::LineUp(7))));
+        schedule.again(at(5));
+        assert_eq!(schedule.next(), Some((at(5), Source::LinkDown(0))));
+        schedule.link_again(Source::LinkDown(0), Time::NEVER);
+        assert_eq!(schedule.next(), Some((at(5), Source::Host('a'))));
+        schedule.again(Time::NEVER);
+        assert_eq!(schedule.next(), Some((at(5), Source::LinkUp(0))));
+        schedule.link_again(Source::LinkUp(0), at(6));
+        assert_eq!(schedule.next(), Some((at(5), Source::LineUp(7))));
+        schedule.again(Time::NEVER);
+        assert_eq!(schedule.next_times(), (at(6), Time::NEVER));
+        assert_eq!(schedule.next(), Some((at(6), Source::LinkUp(0))));
+        schedule.link_again(Source::LinkUp(0), Time::NEVER);
+        assert_eq!(schedule.next(), None);
     }
 }

@@ -97,6 +97,7 @@ impl Rack {
 
     /// Steps 4 and 5: what left before a delivered transmission, a reordering window ago, is lost.
     //= rfc9937 5-3
+    #[inline]
     pub(crate) fn detect(
         &mut self,
         now: Time,

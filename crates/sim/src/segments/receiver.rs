@@ -94,6 +94,7 @@ impl Receiver {
         self.delayed.map_or(Time::NEVER, |(_, due)| due)
     }
 
+    #[inline]
     pub(crate) fn on_segment(&mut self, now: Time, segment: Segment) -> Reply {
         let seq = segment.seq;
         let mark_changed = self.note_mark(segment.ce);

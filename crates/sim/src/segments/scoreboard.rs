@@ -177,6 +177,7 @@ impl Scoreboard {
 
     /// Takes in an ACK and appends what it delivers to `delivered`, in the order of transmission.
     /// True when SND.UNA advanced.
+    #[inline]
     pub(crate) fn on_ack(&mut self, ack: &Ack, delivered: &mut Vec<Delivered>) -> bool {
         let advanced = ack.cumulative.min(self.next()) > self.una;
         while self.una < ack.cumulative {

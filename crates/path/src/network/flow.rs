@@ -1,0 +1,193 @@
+//! The part of each flow in a network: its path, its delay lines and its random losses.
+
+use uncork_units::TimeDelta;
+
+use super::FlowPath;
+use super::lines::Lines;
+use crate::{DelayLine, Loss, LossPosition, LossSpec, PathSpec};
+
+/// Streams of the seed, one of each for each flow.
+const LOSS_STREAM: u64 = 1 << 32;
+const JITTER_STREAM: u64 = 8 << 32;
+const LOSS_BACK_STREAM: u64 = 9 << 32;
+const JITTER_BACK_STREAM: u64 = 10 << 32;
+
+/// The flows of a network, and its paths.
+#[derive(Debug)]
+pub(super) struct Flows {
+    paths: Vec<PathSpec>,
+    seed: u64,
+    all: Vec<Flow>,
+    /// Losses behind the uplink, of the flows up to the last one that has one.
+    losses_back: Vec<Option<Loss>>,
+    /// The shortest delay of all flows.
+    pub(super) shortest_delay: TimeDelta,
+    /// The loss that has replaced those of the paths.
+    changed_loss: Option<LossSpec>,
+}
+
+#[derive(Debug)]
+pub(super) struct Flow {
+    pub(super) path: u32,
+    pub(super) host: u32,
+    /// Its delay lines to the client and to the server.
+    pub(super) lines: [u32; 2],
+    loss_position: LossPosition,
+    /// Made for its first packet: flows may be many, and start late.
+    loss: Option<Box<Loss>>,
+}
+
+impl PathSpec {
+    /// The random loss of the flow of index `flow`.
+    pub fn loss_of(&self, flow: u32, seed: u64) -> Loss {
+        Loss::new(self.loss, seed, LOSS_STREAM + u64::from(flow))
+    }
+}
+
+impl Flows {
+    pub(super) fn new(paths: Vec<PathSpec>, seed: u64) -> Self {
+        let (shortest_delay, changed_loss) = (TimeDelta::MAX, None);
+        Self { paths, seed, all: Vec::new(), losses_back: Vec::new(), shortest_delay, changed_loss }
+    }
+
+    pub(super) fn reserve(&mut self, flows: usize) {
+        self.all.reserve_exact(flows);
+    }
+
+    /// Adds a flow and its delay lines. Gives its number.
+    pub(super) fn add<D, U>(
+        &mut self,
+        flow: FlowPath,
+        down: &mut Lines<D>,
+        up: &mut Lines<U>,
+    ) -> u32 {
+        let FlowPath { path: index, host, rtt, back } = flow;
+        let (path, seed, number) = (&self.paths[index], self.seed, self.all.len() as u32);
+        let one_way = rtt.unwrap_or(path.rtt).divided_by(2);
+        let stream = |stream: u64| stream + u64::from(number);
+        let line_down = || {
+            let mut line = DelayLine::new(one_way);
+            if let Some(jitter) = path.jitter {
+                line.jitter(jitter, seed, stream(JITTER_STREAM));
+            }
+            line
+        };
+        let line_up = || {
+            let mut line = DelayLine::new(one_way);
+            if let Some(aggregation) = path.aggregation {
+                line.aggregate(aggregation);
+            }
+            if let Some(jitter) = back.jitter {
+                line.jitter(jitter, seed, stream(JITTER_BACK_STREAM));
+            }
+            line
+        };
+        let own = [path.jitter.is_some(), path.aggregation.is_some() || back.jitter.is_some()];
+        let key = (index as u32, one_way);
+        let lines = [down.add(key, own[0], line_down), up.add(key, own[1], line_up)];
+        if back.loss != LossSpec::NONE {
+            let loss = Loss::new(back.loss, seed, stream(LOSS_BACK_STREAM));
+            self.losses_back.resize(number as usize, None);
+            self.losses_back.push(Some(loss));
+        }
+        self.shortest_delay = self.shortest_delay.min(one_way);
+        let (path, loss_position) = (index as u32, path.loss_position);
+        self.all.push(Flow { path, host, lines, loss_position, loss: None });
+        number
+    }
+
+    #[inline]
+    pub(super) fn get(&self, flow: u32) -> &Flow {
+        &self.all[flow as usize]
+    }
+
+    /// Whether random loss in front of the links drops the next packet of a flow to its client.
+    #[inline]
+    pub(super) fn loses_before_links(&mut self, flow: u32) -> bool {
+        self.loses_at(flow, LossPosition::Before)
+    }
+
+    /// Whether random loss behind the links drops the packet of a flow that comes to its client now.
+    #[inline]
+    pub(super) fn loses_after_links(&mut self, flow: u32) -> bool {
+        self.loses_at(flow, LossPosition::After)
+    }
+
+    #[inline]
+    fn loses_at(&mut self, flow: u32, position: LossPosition) -> bool {
+        self.all[flow as usize].loss_position == position && self.strikes(flow)
+    }
+
+    fn strikes(&mut self, number: u32) -> bool {
+        let Self { paths, seed, changed_loss, .. } = self;
+        let flow = &mut self.all[number as usize];
+        let new = || {
+            let mut loss = paths[flow.path as usize].loss_of(number, *seed);
+            changed_loss.iter().for_each(|changed| loss.change(*changed));
+            Box::new(loss)
+        };
+        flow.loss.get_or_insert_with(new).strikes()
+    }
+
+    /// Whether random loss behind the uplink drops the next packet of a flow to its server.
+    #[inline]
+    pub(super) fn loses_behind_uplink(&mut self, flow: u32) -> bool {
+        let loss = self.losses_back.get_mut(flow as usize);
+        loss.and_then(Option::as_mut).is_some_and(Loss::strikes)
+    }
+
+    /// A flow has sent its last packet.
+    pub(super) fn end(&mut self, flow: u32) {
+        self.all[flow as usize].loss = None;
+    }
+
+    /// Another loss for all flows from now on, from the same streams.
+    pub(super) fn set_loss(&mut self, loss: LossSpec) {
+        self.changed_loss = Some(loss);
+        self.all.iter_mut().filter_map(|flow| flow.loss.as_mut()).for_each(|it| it.change(loss));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{BackSpec, Buffer, JitterDistribution, JitterSpec};
+    use uncork_units::Rate;
+
+    const fn millis(millis: u64) -> TimeDelta {
+        TimeDelta::from_millis(millis)
+    }
+
+    fn path() -> PathSpec {
+        PathSpec::new(Rate::from_mbit(10), millis(40), Buffer::Packets(10))
+    }
+
+    /// The lines of flows over paths of these indices and RTTs.
+    fn lines(paths: &[PathSpec], flows: &[(usize, Option<TimeDelta>)]) -> Vec<[u32; 2]> {
+        let mut all = Flows::new(paths.to_vec(), 1);
+        let (mut down, mut up) = (Lines::<()>::new(), Lines::<()>::new());
+        for (path, rtt) in flows {
+            let flow = FlowPath { path: *path, host: 0, rtt: *rtt, back: BackSpec::default() };
+            all.add(flow, &mut down, &mut up);
+        }
+        all.all.iter().map(|flow| flow.lines).collect()
+    }
+
+    #[test]
+    fn flows_of_equal_path_and_delay_share_a_line() {
+        let far = Some(millis(80));
+        let flows = [(0, None), (0, far), (0, None), (1, None), (0, far)];
+        assert_eq!(lines(&[path(), path()], &flows), [0, 1, 0, 2, 1].map(|line| [line; 2]));
+    }
+
+    #[test]
+    fn jitter_and_aggregation_are_per_flow_in_their_direction() {
+        let (distribution, max) = (JitterDistribution::Uniform, millis(9));
+        let jitter = Some(JitterSpec { distribution, max, reorder: false });
+        let jittery = PathSpec { jitter, ..path() };
+        let aggregating = PathSpec { aggregation: Some(millis(5).into()), ..path() };
+        for (path, second) in [(jittery, [1, 0]), (aggregating, [0, 1])] {
+            assert_eq!(lines(&[path], &[(0, None); 2]), [[0, 0], second]);
+        }
+    }
+}

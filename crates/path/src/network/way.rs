@@ -1,0 +1,95 @@
+//! One direction of all paths: links, then delay.
+
+use uncork_units::Time;
+
+use super::Body;
+use super::lines::Lines;
+use super::schedule::{Schedule, Source};
+use crate::links::Links;
+use crate::{Cause, Departure, Packet};
+
+/// The links and delay lines to the clients if `DOWN`, else to the servers.
+#[derive(Debug)]
+pub(super) struct Way<B, const DOWN: bool> {
+    pub(super) links: Links<B>,
+    pub(super) lines: Lines<Packet<B>>,
+}
+
+impl<B: Body, const DOWN: bool> Way<B, DOWN> {
+    pub(super) fn new(links: Links<B>) -> Self {
+        Self { links, lines: Lines::new() }
+    }
+
+    fn link<E>(link: u32) -> Source<E> {
+        if DOWN { Source::LinkDown(link) } else { Source::LinkUp(link) }
+    }
+
+    /// A packet comes to a link.
+    #[inline]
+    pub(super) fn offer<E: Copy>(
+        &mut self,
+        (now, link): (Time, u32),
+        packet: Packet<B>,
+        schedule: &mut Schedule<E>,
+        dropped: &mut impl FnMut(Packet<B>, Cause),
+    ) {
+        let was_idle = self.links.next_departure(link) == Time::NEVER;
+        self.links.offer(now, link, packet, dropped);
+        let next = self.links.next_departure(link);
+        schedule.link_at(Self::link(link), was_idle, next);
+    }
+
+    /// A link has sent a packet, which comes to the next link. Gives it back if that was the last one.
+    #[inline]
+    pub(super) fn depart<E: Copy>(
+        &mut self,
+        (now, link): (Time, u32),
+        path: impl FnOnce(u32) -> u32,
+        schedule: &mut Schedule<E>,
+        dropped: &mut impl FnMut(Packet<B>, Cause),
+    ) -> Option<Packet<B>> {
+        let departure = self.links.depart(now, link, dropped);
+        schedule.link_again(Self::link(link), self.links.next_departure(link));
+        let Departure { mut packet, queued_for } = departure?;
+        if DOWN {
+            packet.body.crossed(queued_for);
+        }
+        match self.links.after(link, || path(packet.flow) as usize) {
+            Some(next) => {
+                self.offer((now, next), packet, schedule, dropped);
+                None
+            }
+            None => Some(packet),
+        }
+    }
+
+    /// A packet that has crossed all links enters its delay line.
+    #[inline]
+    pub(super) fn propagate<E: Copy>(
+        &mut self,
+        (now, line): (Time, u32),
+        packet: Packet<B>,
+        schedule: &mut Schedule<E>,
+    ) {
+        let bytes = packet.bytes;
+        if let Some(next) = self.lines.all[line as usize].enter_sized(now, packet, bytes) {
+            let line = if DOWN { Source::LineDown(line) } else { Source::LineUp(line) };
+            schedule.at(next, line);
+        }
+    }
+
+    /// The packet that has arrived at the end of a delay line. There is none if it was overtaken by the one for
+    /// which a later event was scheduled.
+    #[inline]
+    pub(super) fn arrive<E: Copy>(
+        &mut self,
+        (now, line): (Time, u32),
+        schedule: &mut Schedule<E>,
+    ) -> Option<Packet<B>> {
+        let line = &mut self.lines.all[line as usize];
+        let packet = line.arrive(now);
+        let next = if packet.is_some() { line.next_arrival() } else { Time::NEVER };
+        schedule.again(next);
+        packet
+    }
+}
