@@ -1,11 +1,13 @@
 //! One type for all algorithms: dispatch by `match`, no allocation.
 
+use core::fmt;
+
 use uncork_units::Time;
 
 use crate::ack_frequency::AckFrequency;
 use crate::bbr1::Bbr1;
 use crate::bbr3::Bbr3;
-use crate::controller::{Control, Controller, Settings, Snapshot};
+use crate::controller::{Control, Controller, ControllerSpec, Settings, Snapshot};
 use crate::cubic::Cubic;
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::newreno::NewReno;
@@ -43,47 +45,97 @@ impl CcSpec {
     }
 }
 
+impl ControllerSpec for CcSpec {
+    type Controller = AnyController;
+
+    fn name(&self) -> impl fmt::Display {
+        *self
+    }
+
+    fn build(&self, settings: &Settings) -> AnyController {
+        Self::build(self, settings)
+    }
+}
+
+/// A controller of one of two types, or the [`ControllerSpec`] of one: to compare your own with those of this crate.
+#[derive(Clone, Copy, Debug)]
+pub enum Either<A, B> {
+    /// The first kind.
+    A(A),
+    /// The second kind.
+    B(B),
+}
+
+impl<A: fmt::Display, B: fmt::Display> fmt::Display for Either<A, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::A(it) => it.fmt(f),
+            Self::B(it) => it.fmt(f),
+        }
+    }
+}
+
+impl<A: ControllerSpec, B: ControllerSpec> ControllerSpec for Either<A, B> {
+    type Controller = Either<A::Controller, B::Controller>;
+
+    fn name(&self) -> impl fmt::Display {
+        match self {
+            Self::A(it) => Either::A(it.name()),
+            Self::B(it) => Either::B(it.name()),
+        }
+    }
+
+    fn build(&self, settings: &Settings) -> Self::Controller {
+        match self {
+            Self::A(it) => Either::A(it.build(settings)),
+            Self::B(it) => Either::B(it.build(settings)),
+        }
+    }
+}
+
+/// Calls the controller that an enum holds.
 macro_rules! dispatch {
-    ($self:expr, $controller:ident => $call:expr) => {
+    ($enum:ty, [$($generic:ident),*], $variants:tt) => {
+        impl<$($generic: Controller),*> Controller for $enum {
+            fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
+                dispatch!(self, $variants, it => it.on_sent(now, packet, app))
+            }
+
+            fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
+                dispatch!(self, $variants, it => it.on_feedback(now, feedback));
+            }
+
+            fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
+                dispatch!(self, $variants, it => it.on_spurious(now, packets));
+            }
+
+            fn on_timeout(&mut self, now: Time, timeout: Timeout) {
+                dispatch!(self, $variants, it => it.on_timeout(now, timeout));
+            }
+
+            fn on_path(&mut self, now: Time, event: PathEvent) {
+                dispatch!(self, $variants, it => it.on_path(now, event));
+            }
+
+            fn control(&self) -> Control {
+                dispatch!(self, $variants, it => it.control())
+            }
+
+            fn ack_frequency(&self) -> Option<AckFrequency> {
+                dispatch!(self, $variants, it => it.ack_frequency())
+            }
+
+            fn snapshot(&self) -> Snapshot {
+                dispatch!(self, $variants, it => it.snapshot())
+            }
+        }
+    };
+    ($self:expr, [$($variant:ident),*], $it:ident => $call:expr) => {
         match $self {
-            AnyController::Reno($controller) => $call,
-            AnyController::Cubic($controller) => $call,
-            AnyController::Bbr1($controller) => $call,
-            AnyController::Bbr3($controller) => $call,
+            $(Self::$variant($it) => $call,)*
         }
     };
 }
 
-impl Controller for AnyController {
-    fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token {
-        dispatch!(self, controller => controller.on_sent(now, packet, app))
-    }
-
-    fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) {
-        dispatch!(self, controller => controller.on_feedback(now, feedback));
-    }
-
-    fn on_spurious(&mut self, now: Time, packets: &[Lost]) {
-        dispatch!(self, controller => controller.on_spurious(now, packets));
-    }
-
-    fn on_timeout(&mut self, now: Time, timeout: Timeout) {
-        dispatch!(self, controller => controller.on_timeout(now, timeout));
-    }
-
-    fn on_path(&mut self, now: Time, event: PathEvent) {
-        dispatch!(self, controller => controller.on_path(now, event));
-    }
-
-    fn control(&self) -> Control {
-        dispatch!(self, controller => controller.control())
-    }
-
-    fn ack_frequency(&self) -> Option<AckFrequency> {
-        dispatch!(self, controller => controller.ack_frequency())
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        dispatch!(self, controller => controller.snapshot())
-    }
-}
+dispatch!(AnyController, [], [Reno, Cubic, Bbr1, Bbr3]);
+dispatch!(Either<A, B>, [A, B], [A, B]);

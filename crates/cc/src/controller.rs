@@ -1,5 +1,7 @@
 //! The interface every algorithm implements.
 
+use core::fmt;
+
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use crate::ack_frequency::AckFrequency;
@@ -183,8 +185,7 @@ impl Snapshot {
 /// ```
 /// use uncork_cc::units::Time;
 /// use uncork_cc::{
-///     AckFrequency, AppState, Control, Controller, Feedback, Lost, PathEvent, SentPacket, Snapshot,
-///     Timeout, Token,
+///     AppState, Control, Controller, Feedback, PathEvent, SentPacket, Snapshot, Timeout, Token,
 /// };
 ///
 /// /// Ten packets in flight, whatever happens.
@@ -200,7 +201,6 @@ impl Snapshot {
 ///     fn on_feedback(&mut self, _: Time, feedback: &Feedback<'_>) {
 ///         self.delivered += feedback.acked_bytes();
 ///     }
-///     fn on_spurious(&mut self, _: Time, _: &[Lost]) {}
 ///     fn on_timeout(&mut self, _: Time, _: Timeout) {}
 ///     fn on_path(&mut self, _: Time, event: PathEvent) {
 ///         if let PathEvent::MtuChanged { mss } = event {
@@ -209,9 +209,6 @@ impl Snapshot {
 ///     }
 ///     fn control(&self) -> Control {
 ///         Control::new(10 * u64::from(self.mss))
-///     }
-///     fn ack_frequency(&self) -> Option<AckFrequency> {
-///         None
 ///     }
 ///     fn snapshot(&self) -> Snapshot {
 ///         Snapshot::of_state("Fixed")
@@ -233,8 +230,9 @@ pub trait Controller {
     /// One acknowledgement or one loss timer, with everything it reports.
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>);
 
-    /// Packets declared lost earlier turn out to have been delivered: the same tokens, each once.
-    fn on_spurious(&mut self, now: Time, packets: &[Lost]);
+    /// Packets declared lost earlier turn out to have been delivered: the same tokens, each once. By default nothing
+    /// is undone.
+    fn on_spurious(&mut self, _now: Time, _packets: &[Lost]) {}
 
     /// A timer expired for want of acknowledgements.
     fn on_timeout(&mut self, now: Time, timeout: Timeout);
@@ -248,10 +246,25 @@ pub trait Controller {
     /// How often the receiver should acknowledge, in the controller's present state; `None` leaves it
     /// to the transport's rules (RFC 5681 §4.2, RFC 9000 §13.2.2). A query of its own, for hosts that
     /// can ask their peer: once a round trip is often enough.
-    fn ack_frequency(&self) -> Option<AckFrequency>;
+    fn ack_frequency(&self) -> Option<AckFrequency> {
+        None
+    }
 
     /// The controller's state, for logs, plots and tests.
     fn snapshot(&self) -> Snapshot;
+}
+
+/// Names a controller and builds it for each connection. [`crate::CcSpec`] does this for the controllers of this crate.
+/// Implement it for one of your own to use it where a host is generic, as `uncork-sim` is.
+pub trait ControllerSpec: Copy + fmt::Debug {
+    /// What it builds.
+    type Controller: Controller + fmt::Debug;
+
+    /// The name in results.
+    fn name(&self) -> impl fmt::Display;
+
+    /// A controller for a new connection.
+    fn build(&self, settings: &Settings) -> Self::Controller;
 }
 
 #[cfg(test)]

@@ -118,8 +118,8 @@ pub mod pacer;
 mod embedding {}
 
 pub use ack_frequency::AckFrequency;
-pub use any::AnyController;
-pub use controller::{Control, Controller, Settings, Snapshot};
+pub use any::{AnyController, Either};
+pub use controller::{Control, Controller, ControllerSpec, Settings, Snapshot};
 pub use event::{
     Acked, AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token,
 };

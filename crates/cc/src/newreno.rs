@@ -2,7 +2,6 @@
 
 use uncork_units::Time;
 
-use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
 use crate::inheritance::Inheritance;
@@ -108,10 +107,6 @@ impl Controller for NewReno {
 
     fn control(&self) -> Control {
         self.window.control()
-    }
-
-    fn ack_frequency(&self) -> Option<AckFrequency> {
-        None
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -1,6 +1,7 @@
 //! The applications on both ends of a connection: what a server writes, and what a client asks for.
 
 use uncork_apps::{Action, Cbr, Client, ClientReport};
+use uncork_cc::ControllerSpec;
 use uncork_units::{Time, TimeDelta};
 
 use crate::segments::{Receiver, Stream};
@@ -49,7 +50,7 @@ pub(crate) struct Get {
 }
 
 impl App {
-    pub(crate) fn new(run: &RunSpec, spec: &FlowSpec, index: u32) -> Self {
+    pub(crate) fn new<S: ControllerSpec>(run: &RunSpec<S>, spec: &FlowSpec<S>, index: u32) -> Self {
         match spec.workload {
             Workload::Transfer(_) | Workload::Until(_) => Self::Fixed,
             Workload::Media(media) => Cbr::new(media, spec.start)

@@ -1,12 +1,13 @@
 //! What happens when applications act.
 
+use uncork_cc::ControllerSpec;
 use uncork_units::Time;
 
 use crate::app::{App, Get};
 use crate::flow::Upstream;
 use crate::run::{Simulation, Wake};
 
-impl Simulation<'_> {
+impl<S: ControllerSpec> Simulation<'_, S> {
     /// The handshake ends, perhaps with a request.
     pub(crate) fn on_request(&mut self, index: u32, syn_ack: Time, get: Option<Get>) {
         let Some(flow) = self.flows.get_mut(index) else { return };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use uncork_cc::ControllerSpec;
 use uncork_path::{Ecn, PathSpec, shared_rtt};
 use uncork_units::{Time, TimeDelta};
 
@@ -39,7 +40,7 @@ fn at<E: fmt::Display>(place: Part, checked: std::result::Result<(), E>) -> Resu
     checked.map_err(|error| RunSpecError { place: place.to_string(), problem: error.to_string() })
 }
 
-impl RunSpec {
+impl<S: ControllerSpec> RunSpec<S> {
     /// Hosts of flows that name none are numbered from here on.
     pub(crate) const FIRST_UNNAMED_HOST: u32 = 1 << 31;
 
@@ -80,7 +81,7 @@ impl RunSpec {
         at(Part("link", link), self.links[link].check(PACKET_BYTES, rtt))
     }
 
-    fn check_flow(&self, place: Part, flow: &FlowSpec) -> Result {
+    fn check_flow(&self, place: Part, flow: &FlowSpec<S>) -> Result {
         one_of(place, "path", flow.path, self.paths.len())?;
         let (shortest, longest) = PathSpec::RTTS;
         if let Some(rtt) = flow.rtt {

@@ -1,7 +1,7 @@
 //! One flow: a client and a server, what travels between them, and what is measured of it.
 
 use uncork_apps::ClientReport;
-use uncork_cc::Controller;
+use uncork_cc::{Controller, ControllerSpec};
 use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
 use uncork_path::{Body, Cause, Ecn, Offer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
@@ -71,14 +71,14 @@ const fn ecn_of(ecn: Ecn, body: &Downstream) -> Ecn {
 }
 
 #[derive(Debug)]
-pub(crate) struct Flow<'a> {
-    pub(crate) spec: &'a FlowSpec,
+pub(crate) struct Flow<'a, S: ControllerSpec> {
+    pub(crate) spec: &'a FlowSpec<S>,
     pub(crate) index: u32,
     seed: u64,
     /// Whether the client has heard from the server.
     pub(crate) connected: bool,
     syns: u32,
-    pub(crate) server: Server,
+    pub(crate) server: Server<S::Controller>,
     /// Requests that the server has answered, or is answering.
     answered: u64,
     pub(crate) client: Receiver,
@@ -100,7 +100,7 @@ pub(crate) struct Flow<'a> {
 
 /// The server's end of the connection.
 #[derive(Debug)]
-pub(crate) enum Server {
+pub(crate) enum Server<C> {
     /// No SYN yet.
     Listening,
     /// A SYN/ACK is on its way; it is sent again at `retry`.
@@ -108,12 +108,12 @@ pub(crate) enum Server {
         retry: Time,
         retries: u32,
     },
-    Established(Box<Sender>),
+    Established(Box<Sender<C>>),
 }
 
-impl<'a> Flow<'a> {
+impl<'a, S: ControllerSpec> Flow<'a, S> {
     /// A flow that begins.
-    pub(crate) fn new(run: &'a RunSpec, index: u32) -> Self {
+    pub(crate) fn new(run: &'a RunSpec<S>, index: u32) -> Self {
         let spec = &run.flows[index as usize];
         Self {
             spec,
@@ -215,14 +215,14 @@ impl<'a> Flow<'a> {
         }
     }
 
-    pub(crate) fn sender(&self) -> Option<&Sender> {
+    pub(crate) fn sender(&self) -> Option<&Sender<S::Controller>> {
         match &self.server {
             Server::Established(sender) => Some(sender),
             _ => None,
         }
     }
 
-    pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender> {
+    pub(crate) fn sender_mut(&mut self) -> Option<&mut Sender<S::Controller>> {
         match &mut self.server {
             Server::Established(sender) => Some(sender),
             _ => None,

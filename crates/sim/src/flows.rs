@@ -1,5 +1,6 @@
 //! All flows of a run: those to come, those under way, and what is left of the others.
 
+use uncork_cc::ControllerSpec;
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
 use uncork_path::{Cause, DropSink, Packet};
 use uncork_units::Time;
@@ -9,14 +10,14 @@ use crate::flow::{Downstream, Flow, Upstream};
 /// Flows take memory from their start until they are over and quiet, so that a hundred thousand short
 /// ones may come one after the other.
 #[derive(Debug)]
-pub(crate) struct Flows<'a> {
-    slots: Vec<Slot<'a>>,
+pub(crate) struct Flows<'a, S: ControllerSpec> {
+    slots: Vec<Slot<'a, S>>,
 }
 
 #[derive(Debug)]
-enum Slot<'a> {
+enum Slot<'a, S: ControllerSpec> {
     ToCome,
-    Live(Box<Flow<'a>>),
+    Live(Box<Flow<'a, S>>),
     Over(Box<Outcome>),
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct Outcome {
     last: Option<SeriesPoint>,
 }
 
-impl<'a> Flows<'a> {
+impl<'a, S: ControllerSpec> Flows<'a, S> {
     /// So many flows to come.
     pub(crate) fn new(count: usize) -> Self {
         let slots = std::iter::repeat_with(|| Slot::ToCome).take(count).collect();
@@ -41,12 +42,12 @@ impl<'a> Flows<'a> {
     }
 
     /// A flow to come begins.
-    pub(crate) fn begin(&mut self, index: u32, flow: Flow<'a>) {
+    pub(crate) fn begin(&mut self, index: u32, flow: Flow<'a, S>) {
         self.slots[index as usize] = Slot::Live(Box::new(flow));
     }
 
     /// A flow, if it is under way.
-    pub(crate) fn get(&self, index: u32) -> Option<&Flow<'a>> {
+    pub(crate) fn get(&self, index: u32) -> Option<&Flow<'a, S>> {
         match &self.slots[index as usize] {
             Slot::Live(flow) => Some(flow),
             Slot::ToCome | Slot::Over(_) => None,
@@ -54,7 +55,7 @@ impl<'a> Flows<'a> {
     }
 
     /// A flow, if it is under way.
-    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Flow<'a>> {
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Flow<'a, S>> {
         match &mut self.slots[index as usize] {
             Slot::Live(flow) => Some(flow),
             Slot::ToCome | Slot::Over(_) => None,
@@ -89,7 +90,7 @@ impl<'a> Flows<'a> {
     pub(crate) fn into_outcomes(
         self,
         now: Time,
-        begin: impl Fn(u32) -> Flow<'a>,
+        begin: impl Fn(u32) -> Flow<'a, S>,
     ) -> impl Iterator<Item = Outcome> {
         (0..).zip(self.slots).map(move |(index, slot)| match slot {
             Slot::ToCome => Outcome::of(&begin(index), now),
@@ -99,7 +100,7 @@ impl<'a> Flows<'a> {
     }
 }
 
-impl DropSink<Downstream, Upstream> for Flows<'_> {
+impl<S: ControllerSpec> DropSink<Downstream, Upstream> for Flows<'_, S> {
     fn down(&mut self, packet: Packet<Downstream>, cause: Cause) {
         if let Some(flow) = self.get_mut(packet.flow) {
             flow.note_drop(&packet.body, cause);
@@ -114,7 +115,7 @@ impl DropSink<Downstream, Upstream> for Flows<'_> {
 }
 
 impl Outcome {
-    fn of(flow: &Flow<'_>, now: Time) -> Self {
+    fn of(flow: &Flow<'_, impl ControllerSpec>, now: Time) -> Self {
         let report = flow.report(now);
         let requests = report.as_ref().map(|report| report.request_records(flow.index));
         Self {

@@ -1,12 +1,13 @@
 //! Changing a run under way, at the moment that a flow's state suggests.
 
+use uncork_cc::ControllerSpec;
 use uncork_path::LossSpec;
 use uncork_units::{Rate, TimeDelta};
 
 use crate::flow::Flow;
 use crate::run::Simulation;
 
-impl Simulation<'_> {
+impl<S: ControllerSpec> Simulation<'_, S> {
     /// The own link of the first path has another rate from now on.
     pub fn set_rate(&mut self, rate: Rate) {
         self.network.set_rate(0, rate);

@@ -1,10 +1,11 @@
 //! What a flow leaves, as far as its description says it.
 
+use uncork_cc::ControllerSpec;
 use uncork_flow::FlowRecord;
 
 use crate::spec::{FlowSpec, RunSpec, Workload};
 
-impl RunSpec {
+impl<S: ControllerSpec> RunSpec<S> {
     /// The record of the flow of index `flow` before anything has happened: what `engine` measures goes
     /// on top of it.
     ///
@@ -16,7 +17,7 @@ impl RunSpec {
     }
 }
 
-impl FlowSpec {
+impl<S: ControllerSpec> FlowSpec<S> {
     /// Whether it has an end of its own to come to, which its completion is the time to.
     pub fn completes(&self) -> bool {
         matches!(self.workload, Workload::Transfer(_) | Workload::Client(_) | Workload::Command(_))
@@ -32,7 +33,7 @@ impl FlowSpec {
                 | Workload::Client(_)
                 | Workload::Command(_) => None,
             },
-            ..FlowRecord::blank(engine, "", &self.cc.to_string(), (seed, flow))
+            ..FlowRecord::blank(engine, "", &self.cc.name().to_string(), (seed, flow))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The event loop.
 
+use uncork_cc::{CcSpec, ControllerSpec};
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
 use uncork_path::{Event, Network};
 use uncork_units::{Time, TimeDelta};
@@ -25,18 +26,16 @@ pub struct RunResult {
 /// Simulates `spec` to its end. A specification that [`RunSpec::check`] refuses may make it panic, or wait
 /// for what never comes.
 pub fn run(spec: &RunSpec) -> RunResult {
-    let mut simulation = Simulation::new(spec);
-    while simulation.step() {}
-    simulation.into_result()
+    Simulation::new(spec).run()
 }
 
 /// A run under way, for those who want to look in between.
 #[derive(Debug)]
-pub struct Simulation<'a> {
-    pub(crate) spec: &'a RunSpec,
+pub struct Simulation<'a, S: ControllerSpec = CcSpec> {
+    pub(crate) spec: &'a RunSpec<S>,
     pub(crate) now: Time,
     pub(crate) network: Network<Downstream, Upstream, Wake>,
-    pub(crate) flows: Flows<'a>,
+    pub(crate) flows: Flows<'a, S>,
     pub(crate) scratch: Scratch,
     pub(crate) unfinished: usize,
     pub(crate) packets: u64,
@@ -58,9 +57,9 @@ pub(crate) enum Wake {
     Sample,
 }
 
-impl<'a> Simulation<'a> {
+impl<'a, S: ControllerSpec> Simulation<'a, S> {
     /// A run of `spec` at its very beginning.
-    pub fn new(spec: &'a RunSpec) -> Self {
+    pub fn new(spec: &'a RunSpec<S>) -> Self {
         let mut network = spec.network();
         for (index, flow) in (0..).zip(&spec.flows) {
             network.schedule(flow.start, Wake::Start(index));
@@ -117,6 +116,12 @@ impl<'a> Simulation<'a> {
             Event::Host(Wake::Sample) => self.on_sample(),
         }
         true
+    }
+
+    /// Simulates to the end.
+    pub fn run(mut self) -> RunResult {
+        while self.step() {}
+        self.into_result()
     }
 
     /// The records of all flows, as far as they got.

@@ -1,7 +1,7 @@
 //! What to simulate.
 
 use uncork_apps::{CbrSpec, Client, ClientSpec};
-use uncork_cc::{CcSpec, ResumeHint};
+use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
 use uncork_path::{BackSpec, Body, Ecn, FlowPath, LinkSpec, Network, NetworkSpec, PathSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
@@ -12,7 +12,7 @@ const CLIENT_STREAM: u64 = 6 << 32;
 
 /// One run: some flows over some paths.
 #[derive(Clone, Debug)]
-pub struct RunSpec {
+pub struct RunSpec<S: ControllerSpec = CcSpec> {
     /// Links that several paths cross on the way to their own.
     pub links: Vec<LinkSpec>,
     /// The paths. All flows of a path share its links.
@@ -22,7 +22,7 @@ pub struct RunSpec {
     /// Programs that real hosts run.
     pub commands: Vec<CommandSpec>,
     /// The flows.
-    pub flows: Vec<FlowSpec>,
+    pub flows: Vec<FlowSpec<S>>,
     /// Seed of everything random.
     pub seed: u64,
     /// Up to when what flows deliver is counted apart, because they are still finding their rate.
@@ -35,9 +35,9 @@ pub struct RunSpec {
 
 /// One flow from a server to a client.
 #[derive(Clone, Copy, Debug)]
-pub struct FlowSpec {
+pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     /// The server's controller.
-    pub cc: CcSpec,
+    pub cc: S,
     /// Index of its path in [`RunSpec::paths`].
     pub path: usize,
     /// The client's host, for queues that share a link out among hosts; `None` is one of its own.
@@ -104,9 +104,11 @@ pub enum CommandRecords {
 impl FlowSpec {
     /// A receive window that never binds.
     pub const WIDE_OPEN: u64 = 1 << 40;
+}
 
+impl<S: ControllerSpec> FlowSpec<S> {
     /// A flow that starts at once over the path's own RTT, never held back by its receiver.
-    pub const fn new(cc: CcSpec, workload: Workload) -> Self {
+    pub const fn new(cc: S, workload: Workload) -> Self {
         Self {
             cc,
             path: 0,
@@ -115,15 +117,15 @@ impl FlowSpec {
             start: Time::ZERO,
             rtt: None,
             workload,
-            receive_window: Self::WIDE_OPEN,
+            receive_window: FlowSpec::WIDE_OPEN,
             resume: None,
         }
     }
 }
 
-impl RunSpec {
+impl<S: ControllerSpec> RunSpec<S> {
     /// Flows over a single path, until `end`.
-    pub fn over(path: PathSpec, flows: Vec<FlowSpec>, seed: u64, end: Time) -> Self {
+    pub fn over(path: PathSpec, flows: Vec<FlowSpec<S>>, seed: u64, end: Time) -> Self {
         Self {
             links: Vec::new(),
             paths: vec![path],
@@ -147,7 +149,7 @@ impl RunSpec {
     }
 
     /// The programs of `flow`, if it has such.
-    pub fn command_of(&self, flow: &FlowSpec) -> Option<&CommandSpec> {
+    pub fn command_of(&self, flow: &FlowSpec<S>) -> Option<&CommandSpec> {
         let Workload::Command(command) = flow.workload else { return None };
         self.commands.get(command)
     }

@@ -1,12 +1,13 @@
 //! What happens to packets on their way from servers to clients.
 
+use uncork_cc::ControllerSpec;
 use uncork_path::{Cause, Ecn, Line, Packet};
 
 use crate::flow::{Downstream, Upstream};
 use crate::run::Simulation;
 use crate::segments::{HEADER_BYTES, Reply, Segment};
 
-impl Simulation<'_> {
+impl<S: ControllerSpec> Simulation<'_, S> {
     /// Sends what the flow's server may send now, and looks when it may send more.
     pub(crate) fn pump(&mut self, index: u32) {
         self.send(index);
@@ -108,7 +109,7 @@ mod tests {
             let mut path = PathSpec::new(Rate::from_mbit(1), rtt, Buffer::Packets(20));
             path.loss = "every:2".parse().expect("a loss");
             path.loss_position = position;
-            let reno = "reno".parse().expect("a controller");
+            let reno: uncork_cc::CcSpec = "reno".parse().expect("a controller");
             let flow = FlowSpec::new(reno, Workload::Until(end));
             let run = RunSpec::over(path, vec![flow], 1, end);
             let mut simulation = Simulation::new(&run);

@@ -1,12 +1,13 @@
 //! What happens to messages on their way from clients to servers.
 
+use uncork_cc::ControllerSpec;
 use uncork_path::{Ecn, Line, Offer, Packet};
 
 use crate::flow::{Server, Upstream};
 use crate::run::Simulation;
 use crate::segments::HEADER_BYTES;
 
-impl Simulation<'_> {
+impl<S: ControllerSpec> Simulation<'_, S> {
     /// A message leaves a client.
     pub(crate) fn reply(&mut self, index: u32, message: Upstream) {
         // RFC 3168 §6.1.1 for a SYN, §6.1.4 for acknowledgements.

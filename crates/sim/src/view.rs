@@ -1,6 +1,6 @@
 //! Looking into a run under way.
 
-use uncork_cc::{Control, Controller, Snapshot};
+use uncork_cc::{Control, Controller, ControllerSpec, Snapshot};
 use uncork_units::TimeDelta;
 
 use crate::run::Simulation;
@@ -28,7 +28,7 @@ pub struct FlowView {
     pub timeouts: u64,
 }
 
-impl Simulation<'_> {
+impl<S: ControllerSpec> Simulation<'_, S> {
     /// A flow as it is now; `None` before its connection is established, and when it is over and
     /// everything that it sent has arrived or is lost.
     pub fn view(&self, flow: u32) -> Option<FlowView> {

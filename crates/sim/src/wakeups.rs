@@ -1,11 +1,12 @@
 //! What happens when hosts' timers expire.
 
+use uncork_cc::ControllerSpec;
 use uncork_units::Time;
 
 use crate::flow::{Server, Upstream};
 use crate::run::{Simulation, Wake};
 
-impl Simulation<'_> {
+impl<S: ControllerSpec> Simulation<'_, S> {
     pub(crate) fn on_sender_timer(&mut self, index: u32) {
         if let Some(flow) = self.flows.get_mut(index) {
             flow.sender_timer.on_entry();

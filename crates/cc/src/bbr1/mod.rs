@@ -18,7 +18,6 @@ mod tests;
 
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
-use crate::ack_frequency::AckFrequency;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::filter::WindowedMax;
@@ -313,10 +312,6 @@ impl Controller for Bbr1 {
             pacing_rate: Some(self.pacing_rate),
             send_quantum: self.send_quantum(),
         }
-    }
-
-    fn ack_frequency(&self) -> Option<AckFrequency> {
-        None
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -5,7 +5,6 @@ mod curve;
 
 use uncork_units::{Ratio, Time, TimeDelta};
 
-use crate::ack_frequency::AckFrequency;
 use crate::ack_train::AckTrain;
 use crate::controller::{Control, Controller, Settings, Snapshot};
 use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, Timeout, Token};
@@ -220,10 +219,6 @@ impl Controller for Cubic {
 
     fn control(&self) -> Control {
         self.window.control()
-    }
-
-    fn ack_frequency(&self) -> Option<AckFrequency> {
-        None
     }
 
     fn snapshot(&self) -> Snapshot {

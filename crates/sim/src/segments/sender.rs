@@ -2,8 +2,8 @@
 
 use uncork_cc::pacer::Pacer;
 use uncork_cc::{
-    Acked, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost, PathEvent,
-    ResumeHint, RttSample, SentPacket, Settings, Timeout,
+    Acked, AppState, Control, Controller, ControllerSpec, Feedback, Lost, PathEvent, ResumeHint,
+    RttSample, SentPacket, Settings, Timeout,
 };
 use uncork_units::{Time, TimeDelta};
 
@@ -21,8 +21,8 @@ const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(200);
 
 /// The sending side of a connection.
 #[derive(Debug)]
-pub(crate) struct Sender {
-    controller: AnyController,
+pub(crate) struct Sender<C> {
+    controller: C,
     control: Control,
     pacer: Pacer,
     board: Scoreboard,
@@ -91,12 +91,12 @@ pub(crate) struct Counters {
     pub(crate) busy: TimeDelta,
 }
 
-impl Sender {
+impl<C: Controller> Sender<C> {
     /// A connection whose handshake just ended, after a round trip of `handshake_rtt`. `stream` is
     /// what there is to send.
     pub(crate) fn new(
         now: Time,
-        cc: CcSpec,
+        cc: impl ControllerSpec<Controller = C>,
         stream: Stream,
         receive_window: u64,
         (handshake_rtt, seed): (TimeDelta, u64),
@@ -134,7 +134,7 @@ impl Sender {
         self.control
     }
 
-    pub(crate) fn controller(&self) -> &AnyController {
+    pub(crate) fn controller(&self) -> &C {
         &self.controller
     }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::segments::ranges::Range;
+use uncork_cc::{AnyController, CcSpec};
 
 const RTT: TimeDelta = TimeDelta::from_millis(50);
 
@@ -8,8 +9,8 @@ fn at(millis: u64) -> Time {
 }
 
 /// A Reno sender of `segments`, 50 ms from its receiver, that has sent its initial window at once.
-fn sender(segments: u64) -> (Sender, Vec<Segment>) {
-    let cc = "reno".parse().expect("a controller");
+fn sender(segments: u64) -> (Sender<AnyController>, Vec<Segment>) {
+    let cc: CcSpec = "reno".parse().expect("a controller");
     let size = Stream::of(segments * u64::from(MSS_BYTES));
     let mut sender = Sender::new(at(0), cc, size, u64::MAX, (RTT, 1));
     let sent = burst(&mut sender, at(0));
@@ -17,7 +18,7 @@ fn sender(segments: u64) -> (Sender, Vec<Segment>) {
 }
 
 /// All that may leave now.
-fn burst(sender: &mut Sender, now: Time) -> Vec<Segment> {
+fn burst(sender: &mut Sender<AnyController>, now: Time) -> Vec<Segment> {
     std::iter::from_fn(|| sender.poll_segment(now)).collect()
 }
 
