@@ -50,7 +50,7 @@ mod tests {
         let text = String::from_utf8(written(&[record()])).unwrap();
         let start = r#"{"engine":"sim","group":"bbr3 vs cubic","cc":"bbr3","seed":7,"flow":1,"#;
         assert!(text.starts_with(start), "{text}");
-        assert!(text.contains(r#""rtt_ms":{"min":40.0,"p50":44.25,"p95":61.5},"queue_ms":null"#));
+        assert!(text.contains(r#""rtt_ms":{"min":40.0,"p50":44.25,"p95":61.5},"bytes_delivered_early":0,"packets_dropped_queue":2"#));
         assert!(text.ends_with("}\n"));
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::service::{Choice, Service};
 
-/// What became of one transfer, whoever carried it. Times are in nanoseconds since the start of the
+/// One transfer: a core that every engine has, and parts that some have. Times are in nanoseconds since the start of the
 /// run, byte counts are payload unless they say otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
@@ -31,8 +31,6 @@ pub struct FlowRecord {
     pub size_bytes: Option<u64>,
     /// Distinct payload bytes that reached the receiver.
     pub bytes_delivered: u64,
-    /// Those of them that arrived before the run's warm-up was over.
-    pub bytes_delivered_early: u64,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Payload bytes sent, retransmissions included.
@@ -43,25 +41,18 @@ pub struct FlowRecord {
     pub packets_sent: u64,
     /// Packets declared lost.
     pub packets_lost: u64,
-    /// Packets dropped by the bottleneck's queue.
-    pub packets_dropped_queue: u64,
-    /// Packets dropped by a policer.
-    pub packets_dropped_policer: u64,
-    /// Packets lost at random.
-    pub packets_dropped_random: u64,
     /// Packets that arrived with a mark of congestion (ECN).
     pub packets_marked: u64,
-    /// Acknowledgements dropped on the way back.
-    pub acks_dropped: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Round-trip times as the sender measured them, in milliseconds.
     pub rtt_ms: Option<Quantiles>,
-    /// Time each packet spent in queues on its way, in milliseconds.
-    pub queue_ms: Option<Quantiles>,
-    /// What somebody who listened or watched experienced.
+    /// The part of the laboratory's engines. In JSON its fields are among those of the record.
+    #[serde(flatten)]
+    pub lab: Option<LabRecord>,
+    /// What a listener or viewer experienced.
     pub playback: Option<Playback>,
-    /// What a server knows beside it. JSON without it has no such field.
+    /// The part of servers. JSON without it has no such field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
     /// Who chose the controller, if that was left to a policy.
@@ -85,24 +76,53 @@ impl FlowRecord {
             busy_ns: 0,
             size_bytes: None,
             bytes_delivered: 0,
-            bytes_delivered_early: 0,
             bytes_acked: 0,
             bytes_sent: 0,
             bytes_retransmitted: 0,
             packets_sent: 0,
             packets_lost: 0,
-            packets_dropped_queue: 0,
-            packets_dropped_policer: 0,
-            packets_dropped_random: 0,
             packets_marked: 0,
-            acks_dropped: 0,
             timeouts: 0,
             rtt_ms: None,
-            queue_ms: None,
+            lab: None,
             playback: None,
             service: None,
             choice: None,
         }
+    }
+
+    /// The part of the laboratory's engines; nothing happened if there is none.
+    pub fn lab(&self) -> LabRecord {
+        self.lab.unwrap_or_default()
+    }
+
+    /// Bytes delivered after the run's warm-up.
+    pub fn delivered_after_warmup(&self) -> u64 {
+        self.bytes_delivered - self.lab().bytes_delivered_early
+    }
+}
+
+/// What only an engine of the laboratory knows of a flow: it has the path and the clock of the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LabRecord {
+    /// Bytes delivered before the end of the run's warm-up.
+    pub bytes_delivered_early: u64,
+    /// Packets dropped by queues.
+    pub packets_dropped_queue: u64,
+    /// Packets dropped by policers.
+    pub packets_dropped_policer: u64,
+    /// Packets lost at random.
+    pub packets_dropped_random: u64,
+    /// Acknowledgements dropped on the way back.
+    pub acks_dropped: u64,
+    /// Time that each packet spent in queues, in milliseconds.
+    pub queue_ms: Option<Quantiles>,
+}
+
+impl LabRecord {
+    /// Packets dropped by queues and policers.
+    pub fn dropped_by_links(&self) -> u64 {
+        self.packets_dropped_queue + self.packets_dropped_policer
     }
 }
 

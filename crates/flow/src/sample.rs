@@ -3,7 +3,7 @@
 use proptest::prelude::{Strategy, any};
 use uncork_units::Rng;
 
-use crate::{Arm, Choice, FlowRecord, Playback, Quantiles, Scope, SeriesPoint, Service};
+use crate::{Arm, Choice, FlowRecord, LabRecord, Playback, Quantiles, Scope, SeriesPoint, Service};
 
 /// A finished transfer of 10 MB with round numbers.
 pub(crate) fn record() -> FlowRecord {
@@ -19,20 +19,19 @@ pub(crate) fn record() -> FlowRecord {
         busy_ns: 4_400_000_000,
         size_bytes: Some(10_000_000),
         bytes_delivered: 10_000_000,
-        bytes_delivered_early: 0,
         bytes_acked: 10_000_000,
         bytes_sent: 10_102_000,
         bytes_retransmitted: 102_000,
         packets_sent: 6_977,
         packets_lost: 70,
-        packets_dropped_queue: 2,
-        packets_dropped_policer: 0,
-        packets_dropped_random: 68,
         packets_marked: 0,
-        acks_dropped: 0,
         timeouts: 0,
         rtt_ms: Some(Quantiles { min: 40.0, p50: 44.25, p95: 61.5 }),
-        queue_ms: None,
+        lab: Some(LabRecord {
+            packets_dropped_queue: 2,
+            packets_dropped_random: 68,
+            ..LabRecord::default()
+        }),
         playback: None,
         service: None,
         choice: None,
@@ -55,24 +54,30 @@ fn scrambled(rng: &mut Rng, cc: String) -> FlowRecord {
         busy_ns: rng.next_u64(),
         size_bytes: maybe(rng),
         bytes_delivered: rng.next_u64(),
-        bytes_delivered_early: rng.next_u64(),
         bytes_acked: rng.next_u64(),
         bytes_sent: rng.next_u64(),
         bytes_retransmitted: rng.next_u64(),
         packets_sent: rng.next_u64(),
         packets_lost: rng.next_u64(),
-        packets_dropped_queue: rng.next_u64(),
-        packets_dropped_policer: rng.next_u64(),
-        packets_dropped_random: rng.next_u64(),
         packets_marked: rng.next_u64(),
-        acks_dropped: rng.next_u64(),
         timeouts: rng.next_u64(),
         rtt_ms: maybe(rng).map(|_| quantiles(rng)),
-        queue_ms: maybe(rng).map(|_| quantiles(rng)),
+        lab: maybe(rng).map(|_| lab(rng)),
         playback: maybe(rng).map(|_| playback(rng)),
         service: maybe(rng).map(|_| service(rng)),
         choice: maybe(rng).map(|_| choice(rng)),
         ..record()
+    }
+}
+
+fn lab(rng: &mut Rng) -> LabRecord {
+    LabRecord {
+        bytes_delivered_early: rng.next_u64(),
+        packets_dropped_queue: rng.next_u64(),
+        packets_dropped_policer: rng.next_u64(),
+        packets_dropped_random: rng.next_u64(),
+        acks_dropped: rng.next_u64(),
+        queue_ms: maybe(rng).map(|_| quantiles(rng)),
     }
 }
 

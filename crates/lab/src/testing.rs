@@ -1,6 +1,6 @@
 //! What tests share.
 
-use uncork_flow::{FlowRecord, Quantiles};
+use uncork_flow::{FlowRecord, LabRecord, Quantiles};
 
 /// A flow's record.
 pub(crate) fn record(start_ms: u64, completion_ms: Option<u64>, delivered: u64) -> FlowRecord {
@@ -12,7 +12,7 @@ pub(crate) fn record(start_ms: u64, completion_ms: Option<u64>, delivered: u64) 
         bytes_acked: delivered,
         bytes_sent: delivered,
         rtt_ms: quantiles(50.0),
-        queue_ms: quantiles(0.0),
+        lab: Some(LabRecord { queue_ms: quantiles(0.0), ..LabRecord::default() }),
         ..FlowRecord::blank("sim", "cubic", "cubic", (1, 0))
     }
 }

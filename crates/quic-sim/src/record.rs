@@ -1,7 +1,7 @@
 //! What a flow leaves.
 
 use uncork_apps::ClientReport;
-use uncork_flow::{FlowRecord, SeriesPoint};
+use uncork_flow::{FlowRecord, LabRecord, SeriesPoint};
 use uncork_quic::Observation;
 use uncork_sim::RunSpec;
 use uncork_units::{Rate, Time, TimeDelta};
@@ -25,19 +25,21 @@ pub(crate) fn record(
         first_byte_ns: since_start(seen.first_byte),
         busy_ns: flow.busy.as_nanos(),
         bytes_delivered: seen.bytes,
-        bytes_delivered_early: seen.early,
         bytes_acked: flow.acked(),
         bytes_sent: of_sent(|sent| sent.sent_bytes),
         bytes_retransmitted: of_sent(|sent| sent.lost_bytes),
         packets_sent: counts.sent,
         packets_lost: of_sent(|sent| sent.lost_packets),
-        packets_dropped_queue: counts.dropped_queue,
-        packets_dropped_policer: counts.dropped_policer,
-        packets_dropped_random: counts.dropped_random,
         packets_marked: counts.marked,
-        acks_dropped: counts.acks_dropped,
         rtt_ms: flow.rtts.quantiles(),
-        queue_ms: flow.queueing.quantiles(),
+        lab: Some(LabRecord {
+            bytes_delivered_early: seen.early,
+            packets_dropped_queue: counts.dropped_queue,
+            packets_dropped_policer: counts.dropped_policer,
+            packets_dropped_random: counts.dropped_random,
+            acks_dropped: counts.acks_dropped,
+            queue_ms: flow.queueing.quantiles(),
+        }),
         playback: report.and_then(ClientReport::playback_record),
         ..unplayed
     }

@@ -43,7 +43,7 @@ fn transfers_take_what_they_take_with_segments() {
         assert!(quic.bytes_sent > quic.bytes_acked, "frames and headers count");
         let rtt = quic.rtt_ms.expect("round trips");
         assert!((50.0..52.0).contains(&rtt.min), "{rtt:?}");
-        let queue = quic.queue_ms.expect("a queue");
+        let queue = quic.lab().queue_ms.expect("a queue");
         assert!((0.0..60.0).contains(&queue.p95), "{queue:?}");
         // From the server's first packet to the acknowledgement of its last.
         let idle_ms = (quic.completion_ns.unwrap_or(0) as f64 - quic.busy_ns as f64) / 1e6;
@@ -66,7 +66,7 @@ fn equal_runs_are_equal() {
     assert_eq!(one.result, same.result);
     assert_ne!(one.result.flows, other.result.flows);
     assert!(one.result.series.len() > 40, "{}", one.result.series.len());
-    assert!(one.result.flows[0].packets_dropped_random > 3);
+    assert!(one.result.flows[0].lab().packets_dropped_random > 3);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn flows_of_a_duration_fill_the_path_and_count_after_the_warm_up() {
     spec.warmup = secs(2);
     let record = &played(&spec).result.flows[0];
     assert_eq!(record.completion_ns, None);
-    let after = (record.bytes_delivered - record.bytes_delivered_early) as f64 * 8.0 / 8.0 / 20e6;
+    let after = record.delivered_after_warmup() as f64 * 8.0 / 8.0 / 20e6;
     // Headers take 5 %.
     assert!((0.9..0.96).contains(&after), "{after}");
 }
@@ -119,7 +119,7 @@ fn media_come_at_their_own_pace() {
     let flows = vec![flow("bbr3", Workload::Media(media))];
     let record = &played(&RunSpec::over(path(20, 40), flows, 1, secs(10))).result.flows[0];
     assert_eq!(record.bytes_delivered, 1_250_000);
-    assert!(record.queue_ms.expect("a queue").p95 < 3.0);
+    assert!(record.lab().queue_ms.expect("a queue").p95 < 3.0);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn queues_mark_what_knows_ecn() {
         let flows = vec![FlowSpec { ecn, ..flow("cubic", Workload::Until(secs(10))) }];
         let record = &played(&RunSpec::over(spec_path, flows, 1, secs(10))).result.flows[0];
         assert_eq!(record.packets_marked > 0, marks, "{ecn:?}: {record:?}");
-        assert!(record.packets_dropped_queue > 0, "slow start overruns it: {record:?}");
+        assert!(record.lab().packets_dropped_queue > 0, "slow start overruns it: {record:?}");
     }
 }
 
@@ -196,8 +196,8 @@ proptest! {
         let end = Time::ZERO + TimeDelta::from_millis(end_ms);
         let run = uncork_quic_sim::run(&RunSpec::over(path, flows, seed, end), &AtomicBool::new(false));
         for flow in run.expect("a run").result.flows {
-            let dropped = flow.packets_dropped_queue + flow.packets_dropped_policer;
-            prop_assert!(dropped + flow.packets_dropped_random <= flow.packets_sent, "{flow:?}");
+            let lab = flow.lab();
+            prop_assert!(lab.dropped_by_links() + lab.packets_dropped_random <= flow.packets_sent, "{flow:?}");
             prop_assert!(flow.bytes_acked <= flow.bytes_delivered, "{flow:?}");
             prop_assert!(flow.bytes_delivered <= bytes);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use uncork_apps::ClientReport;
 use uncork_emu::{FlowQueueing, Report};
-use uncork_flow::{Distribution, FlowRecord};
+use uncork_flow::{Distribution, FlowRecord, LabRecord};
 use uncork_sim::RunSpec;
 use uncork_units::Time;
 
@@ -28,7 +28,7 @@ pub(crate) fn flow(
         completion_ns: since_start(seen.complete.filter(|_| spec.completes())),
         first_byte_ns: since_start(seen.first_byte),
         bytes_delivered: delivered,
-        bytes_delivered_early: early,
+        lab: Some(LabRecord { bytes_delivered_early: early, ..LabRecord::default() }),
         rtt_ms: sent.rtts.quantiles(),
         playback: report.and_then(ClientReport::playback_record),
         ..run.unplayed(index, "netns")
@@ -45,10 +45,13 @@ pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Rep
             continue;
         };
         if told.insert(*host) {
-            flow.packets_dropped_queue = down.queue;
-            flow.packets_dropped_policer = down.policer;
-            flow.packets_dropped_random = down.loss;
-            flow.acks_dropped = up.queue + up.policer + up.loss;
+            flow.lab = Some(LabRecord {
+                packets_dropped_queue: down.queue,
+                packets_dropped_policer: down.policer,
+                packets_dropped_random: down.loss,
+                acks_dropped: up.queue + up.policer + up.loss,
+                ..flow.lab()
+            });
         }
     }
 }
@@ -72,6 +75,6 @@ pub(crate) fn note_queueing(
         }
     }
     for (record, waited) in flows.iter_mut().zip(waits) {
-        record.queue_ms = waited.quantiles();
+        record.lab = Some(LabRecord { queue_ms: waited.quantiles(), ..record.lab() });
     }
 }

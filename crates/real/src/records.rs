@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
-use uncork_flow::{FlowRecord, RequestRecord, read_json_lines};
+use uncork_flow::{FlowRecord, LabRecord, RequestRecord, read_json_lines};
 use uncork_sim::{RunResult, RunSpec};
 
 use crate::scratch::Scratch;
@@ -55,6 +55,6 @@ fn note(record: &mut FlowRecord, requests: &mut Vec<RequestRecord>, told: &[Flow
     let first = sized.iter().filter_map(|one| Some(one.start_ns + one.first_byte_ns?));
     record.first_byte_ns = first.min();
     record.bytes_delivered = sized.iter().map(|one| one.bytes_delivered).sum();
-    record.bytes_delivered_early = 0;
+    record.lab = Some(LabRecord { bytes_delivered_early: 0, ..record.lab() });
     record.playback = others.iter().find_map(|one: &&FlowRecord| one.playback);
 }

@@ -167,7 +167,7 @@ fn packets_of_all_connections_of_a_program_wait() {
     };
     let commands = vec![("cubic", command(Some(&side("server")), &side("client")))];
     let Some(real) = play(&spec(commands)) else { return };
-    let waited = real.result.flows[0].queue_ms.unwrap();
+    let waited = real.result.flows[0].lab().queue_ms.unwrap();
     // Ten segments come at once, at 0.6 ms each, and then more; the byte finds the queue empty.
     assert!(waited.p95 >= 4.0 && waited.min < 0.1, "{waited:?}: {:?}", real.commands);
 }

@@ -74,7 +74,7 @@ fn a_flow_without_end_fills_the_link_and_is_sampled() {
     };
     let Some(RealRun { result, .. }) = play(&spec) else { return };
     let record = &result.flows[0];
-    let late = record.bytes_delivered - record.bytes_delivered_early;
+    let late = record.delivered_after_warmup();
     // 20 Mbit/s for 2 s are 5 MB, 4.83 MB of them payload.
     assert!((3_000_000..=4_900_000).contains(&late), "{record:?}");
     assert_eq!((record.completion_ns, record.size_bytes), (None, None));
@@ -127,7 +127,7 @@ fn packets_wait_as_long_as_in_the_simulator() {
     let spec = RunSpec::over(deep, vec![flow("cubic", Workload::Until(at(8000)))], 1, at(8000));
     let Some(real) = play(&spec) else { return };
     let [real, simulated] =
-        [&real.result, &uncork_sim::run(&spec)].map(|run| run.flows[0].queue_ms.unwrap());
+        [&real.result, &uncork_sim::run(&spec)].map(|run| run.flows[0].lab().queue_ms.unwrap());
     println!("{real:?}, simulated {simulated:?}");
     for (real, simulated) in [(real.p50, simulated.p50), (real.p95, simulated.p95)] {
         assert!((real - simulated).abs() <= 8.0, "{real:.1} ms against {simulated:.1} ms");
@@ -148,7 +148,7 @@ fn marks_are_asked_for_and_heeded() {
     };
     let record = &result.flows[0];
     assert!(path.down.marked > 0 && record.packets_marked > 0, "{record:?}");
-    assert_eq!(record.packets_dropped_queue, 0, "{record:?}");
+    assert_eq!(record.lab().packets_dropped_queue, 0, "{record:?}");
 }
 
 /// Two flows over one link, whose path has a third round trip that neither of them takes. Both shake hands

@@ -2,7 +2,7 @@
 
 use uncork_apps::ClientReport;
 use uncork_cc::{Controller, ControllerSpec};
-use uncork_flow::{Distribution, FlowRecord, SeriesPoint};
+use uncork_flow::{Distribution, FlowRecord, LabRecord, SeriesPoint};
 use uncork_path::{Body, Cause, Ecn, Offer};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
@@ -324,20 +324,22 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
             first_byte_ns: since_start(self.client.first_byte()),
             busy_ns: counters.busy.as_nanos(),
             bytes_delivered: self.client.delivered_bytes(),
-            bytes_delivered_early: self.delivered_early,
             bytes_acked: counters.bytes_acked,
             bytes_sent: counters.bytes_sent,
             bytes_retransmitted: counters.bytes_retransmitted,
             packets_sent: counters.packets_sent,
             packets_lost: counters.packets_lost,
-            packets_dropped_queue: self.dropped_by_queue,
-            packets_dropped_policer: self.dropped_by_policer,
-            packets_dropped_random: self.dropped_at_random,
             packets_marked: self.client.marked(),
-            acks_dropped: self.acks_dropped,
             timeouts: counters.timeouts,
             rtt_ms: self.rtts.quantiles(),
-            queue_ms: self.queueing.quantiles(),
+            lab: Some(LabRecord {
+                bytes_delivered_early: self.delivered_early,
+                packets_dropped_queue: self.dropped_by_queue,
+                packets_dropped_policer: self.dropped_by_policer,
+                packets_dropped_random: self.dropped_at_random,
+                acks_dropped: self.acks_dropped,
+                queue_ms: self.queueing.quantiles(),
+            }),
             playback: report.and_then(ClientReport::playback_record),
             ..self.spec.unplayed((self.seed, self.index), "sim")
         }

@@ -1,7 +1,7 @@
 //! What a flow leaves, as far as its description says it.
 
 use uncork_cc::ControllerSpec;
-use uncork_flow::FlowRecord;
+use uncork_flow::{FlowRecord, LabRecord};
 
 use crate::spec::{FlowSpec, RunSpec, Workload};
 
@@ -33,6 +33,7 @@ impl<S: ControllerSpec> FlowSpec<S> {
                 | Workload::Client(_)
                 | Workload::Command(_) => None,
             },
+            lab: Some(LabRecord::default()),
             ..FlowRecord::blank(engine, "", &self.cc.name().to_string(), (seed, flow))
         }
     }

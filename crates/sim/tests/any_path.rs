@@ -77,8 +77,8 @@ fn is_consistent(flow: &FlowRecord) -> Result<(), TestCaseError> {
     prop_assert_eq!(flow.bytes_sent - flow.bytes_retransmitted, size);
     prop_assert!(flow.bytes_acked <= size);
     prop_assert!(flow.packets_lost <= flow.packets_sent);
-    let dropped = flow.packets_dropped_queue + flow.packets_dropped_policer;
-    prop_assert!(dropped + flow.packets_dropped_random <= flow.packets_sent);
+    let lab = flow.lab();
+    prop_assert!(lab.dropped_by_links() + lab.packets_dropped_random <= flow.packets_sent);
     Ok(())
 }
 

@@ -8,9 +8,9 @@ use common::{Run, case, is_complete, mean};
 fn drops_of_the_policer_are_counted_as_such() {
     let run = case(100, 40, 2000).policed("5mbit:50kB").flow("cubic", 20, 1);
     let record = &run.result.flows[0];
-    assert_eq!((record.packets_dropped_queue, record.packets_dropped_random), (0, 0));
-    assert!(record.packets_dropped_policer > 0);
-    let arrived = record.packets_sent - record.packets_dropped_policer;
+    assert_eq!((record.lab().packets_dropped_queue, record.lab().packets_dropped_random), (0, 0));
+    assert!(record.lab().packets_dropped_policer > 0);
+    let arrived = record.packets_sent - record.lab().packets_dropped_policer;
     let admitted = 50_000 + 625_000 * 20;
     assert!(arrived * 1500 <= admitted, "{arrived} packets");
 }

@@ -56,7 +56,7 @@ fn bytes_are_conserved() {
 //= rfc9937 5-3 test
 fn lost_retransmissions_need_no_timeout() {
     let record = case(100, 40, 2000).every_nth_lost(5).flow("bbr1", 20, 1).result.flows.remove(0);
-    assert!(record.packets_dropped_random > 400, "{}", record.packets_dropped_random);
+    assert!(record.lab().packets_dropped_random > 400, "{}", record.lab().packets_dropped_random);
     assert_eq!(record.timeouts, 0);
 }
 
@@ -79,7 +79,7 @@ fn a_lost_tail_is_probed_for() {
     let bytes = 9 * u64::from(MSS_BYTES);
     let record = transfer(&case(100, 40, 2000).every_nth_lost(10), "cubic", bytes, 1);
     let seconds = record.completion_ns.expect("finished") as f64 / 1e9;
-    assert_eq!((record.packets_dropped_random, record.timeouts), (1, 0));
+    assert_eq!((record.lab().packets_dropped_random, record.timeouts), (1, 0));
     assert_eq!(record.bytes_retransmitted, u64::from(MSS_BYTES));
     assert!((0.16..0.48).contains(&seconds), "{seconds} s");
 }
@@ -122,7 +122,7 @@ fn a_flow_of_a_duration_counts_nothing_after_its_end() {
     let record = &run.result.flows[0];
     let capacity = run.path.link.nominal_rate().bytes_in(TimeDelta::from_millis(100));
     assert!(record.bytes_delivered <= capacity, "{} of {capacity}", record.bytes_delivered);
-    assert_eq!(record.packets_dropped_queue, 0);
+    assert_eq!(record.lab().packets_dropped_queue, 0);
     assert!(record.bytes_delivered + 50_000 < record.bytes_sent, "the queue was not empty");
 }
 

@@ -75,7 +75,7 @@ fn requests_survive_an_uplink_that_loses_them() {
     case.path.uplink = Some(LinkSpec::new(Rate::from_bits_per_sec(64_000), Buffer::Packets(1)));
     let result = client_of("cubic", &case, fetch(3_000_000, 5, 10));
     let flow = &result.flows[0];
-    assert!(flow.acks_dropped > 20, "{}", flow.acks_dropped);
+    assert!(flow.lab().acks_dropped > 20, "{}", flow.lab().acks_dropped);
     assert_eq!((flow.bytes_delivered, result.requests.len()), (15_000_000, 5));
 }
 
@@ -140,8 +140,8 @@ fn the_warm_up_is_counted_apart() {
     let flows = vec![FlowSpec::new(spec("cubic"), Workload::Until(secs(20)))];
     let over = RunSpec::over(case.path.clone(), flows, 1, secs(20));
     let flow = run(&RunSpec { warmup: secs(5), ..over.clone() }).flows.remove(0);
-    let rest = (flow.bytes_delivered - flow.bytes_delivered_early) as f64;
+    let rest = (flow.delivered_after_warmup()) as f64;
     let capacity = 20e6 / 8.0 * 15.0 * 1448.0 / 1500.0;
     assert!((0.97..=1.001).contains(&(rest / capacity)), "{}", rest / capacity);
-    assert_eq!(run(&over).flows[0].bytes_delivered_early, 0);
+    assert_eq!(run(&over).flows[0].lab().bytes_delivered_early, 0);
 }

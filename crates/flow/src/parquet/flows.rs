@@ -8,7 +8,7 @@ use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
 use super::write::{Column, grouped, write_table};
 use crate::error::FileError;
 use crate::labelled::{Labelled, TableHead};
-use crate::record::{FlowRecord, Playback, Quantiles};
+use crate::record::{FlowRecord, LabRecord, Playback, Quantiles};
 
 /// What a file says that it is.
 const SCHEMA: &str = "uncork.flows/1";
@@ -16,6 +16,7 @@ const SCHEMA: &str = "uncork.flows/1";
 /// The optional parts of records that a table has columns for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts {
+    lab: bool,
     playback: bool,
     service: bool,
     choice: bool,
@@ -23,12 +24,13 @@ pub(super) struct Parts {
 
 impl Parts {
     #[cfg(test)]
-    pub(super) const ALL: Self = Self { playback: true, service: true, choice: true };
+    pub(super) const ALL: Self = Self { lab: true, playback: true, service: true, choice: true };
 
     /// Those that at least one of `flows` has. All tables of servers have the same columns, whether or not a
     /// policy chose: they are read together.
     fn of<'a>(flows: impl Iterator<Item = &'a FlowRecord>) -> Self {
         flows.fold(Self::default(), |parts, flow| Self {
+            lab: parts.lab || flow.lab.is_some(),
             playback: parts.playback || flow.playback.is_some(),
             service: parts.service || flow.service.is_some(),
             choice: parts.choice || flow.choice.is_some() || flow.service.is_some(),
@@ -37,7 +39,10 @@ impl Parts {
 }
 
 pub(super) fn columns<'a>(parts: Parts) -> Vec<Column<&'a FlowRecord>> {
-    let mut columns = Vec::from(transfer_columns());
+    let mut columns = Vec::from(core_columns());
+    if parts.lab {
+        columns.extend(lab_columns());
+    }
     if parts.playback {
         columns.extend(playback_columns());
     }
@@ -50,7 +55,7 @@ pub(super) fn columns<'a>(parts: Parts) -> Vec<Column<&'a FlowRecord>> {
     columns
 }
 
-fn transfer_columns<'a>() -> [Column<&'a FlowRecord>; 29] {
+fn core_columns<'a>() -> [Column<&'a FlowRecord>; 21] {
     [
         Column { name: "engine", cells: Text(|flow| &flow.engine) },
         Column { name: "group", cells: Text(|flow| &flow.group) },
@@ -63,27 +68,50 @@ fn transfer_columns<'a>() -> [Column<&'a FlowRecord>; 29] {
         Column { name: "busy_ns", cells: Count(|flow| flow.busy_ns) },
         Column { name: "size_bytes", cells: MaybeCount(|flow| flow.size_bytes) },
         Column { name: "bytes_delivered", cells: Count(|flow| flow.bytes_delivered) },
-        Column { name: "bytes_delivered_early", cells: Count(|flow| flow.bytes_delivered_early) },
         Column { name: "bytes_acked", cells: Count(|flow| flow.bytes_acked) },
         Column { name: "bytes_sent", cells: Count(|flow| flow.bytes_sent) },
         Column { name: "bytes_retransmitted", cells: Count(|flow| flow.bytes_retransmitted) },
         Column { name: "packets_sent", cells: Count(|flow| flow.packets_sent) },
         Column { name: "packets_lost", cells: Count(|flow| flow.packets_lost) },
-        Column { name: "packets_dropped_queue", cells: Count(|flow| flow.packets_dropped_queue) },
-        Column {
-            name: "packets_dropped_policer",
-            cells: Count(|flow| flow.packets_dropped_policer),
-        },
-        Column { name: "packets_dropped_random", cells: Count(|flow| flow.packets_dropped_random) },
         Column { name: "packets_marked", cells: Count(|flow| flow.packets_marked) },
-        Column { name: "acks_dropped", cells: Count(|flow| flow.acks_dropped) },
         Column { name: "timeouts", cells: Count(|flow| flow.timeouts) },
         Column { name: "rtt_min_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.min)) },
         Column { name: "rtt_p50_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p50)) },
         Column { name: "rtt_p95_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p95)) },
-        Column { name: "queue_min_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.min)) },
-        Column { name: "queue_p50_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.p50)) },
-        Column { name: "queue_p95_ms", cells: MaybeNumber(|flow| flow.queue_ms.map(|ms| ms.p95)) },
+    ]
+}
+
+fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 8] {
+    fn lab(flow: &FlowRecord, field: fn(LabRecord) -> u64) -> Option<u64> {
+        flow.lab.map(field)
+    }
+    fn queue(flow: &FlowRecord, quantile: fn(Quantiles) -> f64) -> Option<f64> {
+        flow.lab?.queue_ms.map(quantile)
+    }
+    [
+        Column {
+            name: "bytes_delivered_early",
+            cells: MaybeCount(|flow| lab(flow, |lab| lab.bytes_delivered_early)),
+        },
+        Column {
+            name: "packets_dropped_queue",
+            cells: MaybeCount(|flow| lab(flow, |lab| lab.packets_dropped_queue)),
+        },
+        Column {
+            name: "packets_dropped_policer",
+            cells: MaybeCount(|flow| lab(flow, |lab| lab.packets_dropped_policer)),
+        },
+        Column {
+            name: "packets_dropped_random",
+            cells: MaybeCount(|flow| lab(flow, |lab| lab.packets_dropped_random)),
+        },
+        Column {
+            name: "acks_dropped",
+            cells: MaybeCount(|flow| lab(flow, |lab| lab.acks_dropped)),
+        },
+        Column { name: "queue_min_ms", cells: MaybeNumber(|flow| queue(flow, |ms| ms.min)) },
+        Column { name: "queue_p50_ms", cells: MaybeNumber(|flow| queue(flow, |ms| ms.p50)) },
+        Column { name: "queue_p95_ms", cells: MaybeNumber(|flow| queue(flow, |ms| ms.p95)) },
     ]
 }
 
@@ -121,7 +149,7 @@ fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
 }
 
 /// Writes one row per record, behind the columns of `head`. Quantiles are columns of their
-/// own, `rtt_p95_ms` for the 95th percentile of `rtt_ms`. A part that no record has (playback, service, choice)
+/// own, `rtt_p95_ms` for the 95th percentile of `rtt_ms`. A part that no record has (lab, playback, service, choice)
 /// has no columns.
 pub fn write_flows<'a>(
     out: impl Write + Send,
@@ -152,24 +180,34 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
         busy_ns: row.count("busy_ns")?,
         size_bytes: row.maybe_count("size_bytes")?,
         bytes_delivered: row.count("bytes_delivered")?,
-        bytes_delivered_early: row.count("bytes_delivered_early")?,
         bytes_acked: row.count("bytes_acked")?,
         bytes_sent: row.count("bytes_sent")?,
         bytes_retransmitted: row.count("bytes_retransmitted")?,
         packets_sent: row.count("packets_sent")?,
         packets_lost: row.count("packets_lost")?,
-        packets_dropped_queue: row.count("packets_dropped_queue")?,
-        packets_dropped_policer: row.count("packets_dropped_policer")?,
-        packets_dropped_random: row.count("packets_dropped_random")?,
         packets_marked: row.count("packets_marked")?,
-        acks_dropped: row.count("acks_dropped")?,
         timeouts: row.count("timeouts")?,
         rtt_ms: quantiles(row, ["rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms"])?,
-        queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,
+        lab: lab(row)?,
         playback: playback(row)?,
         service: service(row)?,
         choice: choice(row)?,
     })
+}
+
+/// None if the table has no such columns.
+fn lab(row: &mut Row) -> Result<Option<LabRecord>, FileError> {
+    let Some(bytes_delivered_early) = row.count_if_any("bytes_delivered_early")? else {
+        return Ok(None);
+    };
+    Ok(Some(LabRecord {
+        bytes_delivered_early,
+        packets_dropped_queue: row.count("packets_dropped_queue")?,
+        packets_dropped_policer: row.count("packets_dropped_policer")?,
+        packets_dropped_random: row.count("packets_dropped_random")?,
+        acks_dropped: row.count("acks_dropped")?,
+        queue_ms: quantiles(row, ["queue_min_ms", "queue_p50_ms", "queue_p95_ms"])?,
+    }))
 }
 
 /// Nothing if the flow played nothing, or the table has no such columns.
@@ -280,16 +318,18 @@ mod tests {
     #[test]
     fn a_part_that_no_record_has_has_no_columns() {
         let mut rng = uncork_units::Rng::new(1, 0);
-        let plain = record();
-        let player = FlowRecord { playback: Some(Playback::default()), ..record() };
-        let transfer: Vec<&str> = transfer_columns().iter().map(|column| column.name).collect();
-        assert_eq!(names(std::slice::from_ref(&plain)), transfer);
-        let server = FlowRecord { service: Some(service(&mut rng)), ..record() };
+        let plain = FlowRecord { lab: None, ..record() };
+        let player = FlowRecord { playback: Some(Playback::default()), ..plain.clone() };
+        let core: Vec<&str> = core_columns().iter().map(|column| column.name).collect();
+        assert_eq!(names(std::slice::from_ref(&plain)), core);
+        let simulated = names(&[record(), plain.clone()]);
+        assert_eq!(simulated.len(), core.len() + lab_columns().len());
+        let server = FlowRecord { service: Some(service(&mut rng)), ..plain.clone() };
         let chosen = FlowRecord { choice: Some(choice(&mut rng)), ..server.clone() };
         assert_eq!(names(&[server]), names(&[chosen]));
         let both = names(&[plain.clone(), player.clone()]);
-        assert_eq!(both[..transfer.len()], transfer);
-        assert_eq!(both.len(), transfer.len() + playback_columns().len());
+        assert_eq!(both[..core.len()], core);
+        assert_eq!(both.len(), core.len() + playback_columns().len());
         assert_eq!(read_flows(written(&[plain.clone(), player.clone()])).unwrap(), [plain, player]);
     }
 

@@ -76,9 +76,8 @@ impl<'a> View<'a> {
                 )
             }),
             Metric::Dropped => of_runs(&|run| {
-                let dropped =
-                    self.sum(run, |flow| flow.packets_dropped_queue + flow.packets_dropped_policer);
-                ratio(dropped, self.sum(run, |flow| flow.packets_sent))
+                let by_links = |flow: &FlowRecord| flow.lab().dropped_by_links();
+                ratio(self.sum(run, by_links), self.sum(run, |flow| flow.packets_sent))
             }),
         }
     }
@@ -88,7 +87,7 @@ impl<'a> View<'a> {
     /// other.
     pub(crate) fn samples_at(&self, metric: Metric, quantile: f64) -> Vec<Sample> {
         self.of_flows(|_, flow| {
-            let kept = if metric == Metric::Rtt { flow.rtt_ms } else { flow.queue_ms }?;
+            let kept = if metric == Metric::Rtt { flow.rtt_ms } else { flow.lab().queue_ms }?;
             Some(if quantile > 0.5 { kept.p95 } else { kept.p50 } / 1e3)
         })
     }
@@ -165,7 +164,7 @@ impl<'a> View<'a> {
         let warmup = self.scenario.warmup.as_nanos();
         let from = flow.start_ns.max(warmup);
         let end = self.end_ns(run, flow);
-        let bytes = flow.bytes_delivered - flow.bytes_delivered_early;
+        let bytes = flow.delivered_after_warmup();
         (end > from).then(|| bits(bytes) / seconds(end - from))
     }
 
@@ -180,7 +179,7 @@ impl<'a> View<'a> {
         let warmup = self.scenario.warmup.as_nanos();
         let from = self.flows(run).map(|flow| flow.start_ns.max(warmup)).min()?;
         let end = self.flows(run).map(|flow| self.end_ns(run, flow)).max()?;
-        let bytes = self.sum(run, |flow| flow.bytes_delivered - flow.bytes_delivered_early);
+        let bytes = self.sum(run, FlowRecord::delivered_after_warmup);
         (end > from).then(|| (bytes, seconds(end - from)))
     }
 
@@ -195,7 +194,7 @@ impl<'a> View<'a> {
 
     fn share(&self, run: &RunOutcome) -> Option<f64> {
         self.flows(run).next()?;
-        let delivered = |flow: &FlowRecord| flow.bytes_delivered - flow.bytes_delivered_early;
+        let delivered = FlowRecord::delivered_after_warmup;
         let met = self.classes_met(run);
         let all = run.flows.iter().filter(|flow| met.contains(&flow.group.as_str()));
         ratio(self.sum(run, delivered), all.map(delivered).sum())

@@ -47,7 +47,7 @@ fn served(flow: FlowRecord) -> FlowRecord {
         sndbuf_limited_ns: Some(0),
         app_limited_ns: Some(0),
     };
-    FlowRecord { engine: "serve".into(), service: Some(service), queue_ms: None, ..flow }
+    FlowRecord { engine: "serve".into(), service: Some(service), lab: None, ..flow }
 }
 
 fn simulate(truth: &Scenario) {

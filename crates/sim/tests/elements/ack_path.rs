@@ -71,7 +71,7 @@ fn a_slow_uplink_that_loses_nothing_is_the_clock() {
         let goodput = run.goodput(0, 10.0, SECS as f64);
         let expected = ack_clocked(kbit);
         println!("{cc:5} {kbit} kbit/s up: {:.3} Mbit/s of {:.3}", goodput / 1e6, expected / 1e6);
-        assert_eq!(run.result.flows[0].acks_dropped, 0);
+        assert_eq!(run.result.flows[0].lab().acks_dropped, 0);
         assert!(goodput <= 1.02 * expected, "{cc} {kbit}: {goodput:.0} of {expected:.0}");
         let least = if cc.starts_with("bbr") { 0.85 } else { 0.98 };
         assert!(goodput >= least * expected, "{cc} {kbit}: {goodput:.0} of {expected:.0}");
@@ -90,13 +90,17 @@ fn lost_acks_are_made_up_for_by_the_next() {
              {} packets lost, {} timeouts",
             goodput / 1e6,
             ack_clocked(100) / 1e6,
-            flow.acks_dropped,
+            flow.lab().acks_dropped,
             flow.packets_lost,
             flow.timeouts
         );
-        assert!(flow.acks_dropped > 1000, "{cc}: {}", flow.acks_dropped);
+        assert!(flow.lab().acks_dropped > 1000, "{cc}: {}", flow.lab().acks_dropped);
         assert!(goodput > 2.0 * ack_clocked(100), "{cc}: {goodput:.0}");
-        assert_eq!((flow.packets_lost - flow.packets_dropped_queue, flow.timeouts), (0, 0), "{cc}");
+        assert_eq!(
+            (flow.packets_lost - flow.lab().packets_dropped_queue, flow.timeouts),
+            (0, 0),
+            "{cc}"
+        );
     }
 }
 
@@ -106,7 +110,10 @@ fn lost_acks_are_made_up_for_by_the_next() {
 fn bbr_takes_the_clock_of_acks_for_the_link() {
     let [cubic, bbr] = ["cubic", "bbr1"].map(|cc| {
         let run = go(&asymmetric(100, 28), vec![windowed(cc, 400)], SECS);
-        (run.goodput(0, 10.0, SECS as f64) / ack_clocked(100), run.result.flows[0].acks_dropped)
+        (
+            run.goodput(0, 10.0, SECS as f64) / ack_clocked(100),
+            run.result.flows[0].lab().acks_dropped,
+        )
     });
     println!("room for 28 ACKs, times the clock, ACKs lost: CUBIC {cubic:.2?}, BBRv1 {bbr:.2?}");
     assert!(cubic.0 > 2.0 && cubic.1 > 1000, "{cubic:.2?}");

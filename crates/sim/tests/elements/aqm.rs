@@ -41,7 +41,7 @@ fn measure(queue: &str, cc: &str, (mbit, rtt_ms, count): (u64, u64, usize)) -> M
 fn report(queue: &str, cc: &str, run: &Run) -> Measured {
     let (p50, p95) = waited(&run.result.flows[0]);
     let used = run.utilisation(5.0, SECS as f64);
-    let drops = total(run, |flow| flow.packets_dropped_queue);
+    let drops = total(run, |flow| flow.lab().packets_dropped_queue);
     println!(
         "{queue:>8} {:>7} {:>5} {:>2} {cc:5}: waited p50 {p50:6.2} p95 {p95:6.2} ms, used {used:.3}, {drops} drops",
         run.path.link.rate.mean().to_string(),

@@ -58,8 +58,8 @@ fn as_much_is_lost_as_was_asked_for() {
         for seed in 1..=SEEDS {
             let run = lossy(loss).flow("bbr1", SECS, seed);
             let flow = &run.result.flows[0];
-            let passed = (flow.packets_sent - flow.packets_dropped_queue) as f64;
-            let (lost, share) = (flow.packets_dropped_random as f64, spec.mean());
+            let passed = (flow.packets_sent - flow.lab().packets_dropped_queue) as f64;
+            let (lost, share) = (flow.lab().packets_dropped_random as f64, spec.mean());
             let sigma = (passed * share * (1.0 - share) * inflation(spec)).sqrt();
             println!("{loss}, seed {seed}: {lost} of {passed}, {:.0} expected", passed * share);
             assert!((lost - passed * share).abs() <= 4.0 * sigma, "{loss}, seed {seed}: {lost}");

@@ -31,7 +31,7 @@ fn behind_with(queue: &str, cc: &str, ecn: Ecn) -> Run {
         run.utilisation(5.0, 30.0),
         low.packets_marked,
         low.packets_sent,
-        total(&run, |flow| flow.packets_dropped_queue),
+        total(&run, |flow| flow.lab().packets_dropped_queue),
     );
     run
 }
@@ -59,7 +59,7 @@ fn classic_share(run: &Run) -> f64 {
 /// Of what the first flow sent, how much the queue dropped.
 fn classic_loss(run: &Run) -> f64 {
     let classic = &run.result.flows[0];
-    classic.packets_dropped_queue as f64 / classic.packets_sent as f64
+    classic.lab().packets_dropped_queue as f64 / classic.packets_sent as f64
 }
 
 /// BBRv1 does not read marks. All its packets are marked, and nothing yields until the base probability
@@ -72,7 +72,7 @@ fn a_flow_that_ignores_marks_harms_others_but_shuts_nobody_out() {
     let run = beside("bbr1");
     let low = &run.result.flows[3];
     assert!(low.packets_marked * 2 > low.packets_sent, "{} marks", low.packets_marked);
-    assert!(low.packets_dropped_queue > 100, "{} drops", low.packets_dropped_queue);
+    assert!(low.lab().packets_dropped_queue > 100, "{} drops", low.lab().packets_dropped_queue);
     let pie = go(
         &behind("pie", 40, 20),
         flows(&["cubic", "cubic", "bbr1", "bbr1"], Ecn::NotEct, SECS),

@@ -16,12 +16,12 @@ fn three(case: &Case, cc: &str, ecn: Ecn) -> Run {
 
 fn counts(queue: &str, cc: &str, ecn: Ecn) -> Counts {
     let run = three(&behind(queue, 20, 40), cc, ecn);
-    let dropped = total(&run, |flow| flow.packets_dropped_queue);
+    let dropped = total(&run, |flow| flow.lab().packets_dropped_queue);
     let marked = total(&run, |flow| flow.packets_marked);
     let lost = total(&run, |flow| flow.packets_lost);
     let used = run.utilisation(5.0, SECS as f64);
     let late = (0..3).map(|flow| run.lost_bytes(flow, 5.0, SECS as f64)).sum();
-    let wait = run.result.flows[0].queue_ms.expect("sent").p50;
+    let wait = run.result.flows[0].lab().queue_ms.expect("sent").p50;
     println!(
         "{queue:>9} {cc:5} {ecn:?}: {dropped} dropped, {marked} marked, {lost} lost, used {used:.3}, \
          waited p50 {wait:.1} ms"
@@ -99,7 +99,7 @@ fn what_is_sent_again_is_not_ecn_capable_but_for_l4s() {
     case.path.loss = "every:50".parse().expect("a loss");
     for (ecn, drops) in [(Ecn::Ect0, true), (Ecn::Ect1, false)] {
         let run = three(&case, "bbr1", ecn);
-        let dropped = total(&run, |flow| flow.packets_dropped_queue);
+        let dropped = total(&run, |flow| flow.lab().packets_dropped_queue);
         let repeated = total(&run, |flow| flow.bytes_retransmitted) / u64::from(MSS_BYTES);
         println!("bbr1 {ecn:?}: {dropped} dropped, {repeated} sent again");
         assert!(repeated > 500, "{repeated}");

@@ -26,7 +26,7 @@ fn call_beside(queue: &str, mbit: u64, bulk: &[&str]) -> (f64, f64) {
     all.push(call());
     let run = go(&behind(queue, mbit, 40), all, SECS);
     let call = run.result.flows.last().expect("the call");
-    let (waited, rtt) = (call.queue_ms.expect("sent"), call.rtt_ms.expect("measured"));
+    let (waited, rtt) = (call.lab().queue_ms.expect("sent"), call.rtt_ms.expect("measured"));
     println!(
         "{queue:>9} {mbit:3} Mbit/s, a call beside {bulk:?}: waited p50 {:.2} p95 {:.2} ms, RTT p50 {:.2} ms",
         waited.p50, waited.p95, rtt.p50

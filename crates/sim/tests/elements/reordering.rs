@@ -28,7 +28,7 @@ fn flow(cc: &str, max_ms: u64, reorder: bool) -> Run {
     bulk.receive_window = WINDOW * u64::from(MSS_BYTES);
     let run = go(&jittery(max_ms, reorder), vec![bulk], SECS);
     let flow = &run.result.flows[0];
-    assert_eq!(flow.packets_dropped_queue, 0, "{cc}: nothing is really lost");
+    assert_eq!(flow.lab().packets_dropped_queue, 0, "{cc}: nothing is really lost");
     println!(
         "{cc:5} {max_ms:2} ms{}: used {:.3}, declared lost {}, sent again {}, timeouts {}",
         if reorder { ", overtaking" } else { "" },

@@ -45,7 +45,7 @@ pub(crate) fn on_the_wire(payload: u64) -> f64 {
 
 /// Median and 95th percentile of the time that a flow's packets waited, in milliseconds.
 pub(crate) fn waited(flow: &FlowRecord) -> (f64, f64) {
-    let queue = flow.queue_ms.expect("it sent something");
+    let queue = flow.lab().queue_ms.expect("it sent something");
     (queue.p50, queue.p95)
 }
 

@@ -74,11 +74,11 @@ fn equal_seeds_give_equal_bytes_with_everything_random() {
     let of =
         |count: fn(&uncork_flow::FlowRecord) -> u64| first.flows.iter().map(count).sum::<u64>();
     let happened = [
-        of(|flow| flow.packets_dropped_random),
-        of(|flow| flow.packets_dropped_queue),
-        of(|flow| flow.packets_dropped_policer),
+        of(|flow| flow.lab().packets_dropped_random),
+        of(|flow| flow.lab().packets_dropped_queue),
+        of(|flow| flow.lab().packets_dropped_policer),
         of(|flow| flow.packets_marked),
-        of(|flow| flow.acks_dropped),
+        of(|flow| flow.lab().acks_dropped),
     ];
     println!("lost at random, by queues, by the policer, marked, ACKs: {happened:?}");
     assert!(happened.iter().all(|count| *count > 0), "all of it was at work: {happened:?}");
@@ -96,7 +96,7 @@ fn first_losses(change: impl Fn(&mut PathSpec)) -> Vec<u64> {
     let flow = FlowSpec::new(spec("cubic"), Workload::Transfer(9 * 1448));
     let result = run(&RunSpec::over(path, vec![flow; 300], 7, at(95)));
     assert!(result.flows.iter().all(|flow| flow.bytes_retransmitted == 0));
-    result.flows.iter().map(|flow| flow.packets_dropped_random).collect()
+    result.flows.iter().map(|flow| flow.lab().packets_dropped_random).collect()
 }
 
 #[test]
