@@ -9,30 +9,16 @@
 mod adapter;
 mod pair;
 
-use std::process::ExitCode;
-
 use uncork_cc::CcSpec;
 
 const BYTES: u64 = 4_000_000;
 
-fn run() -> Result<String, Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec: CcSpec = std::env::args().nth(1).unwrap_or_else(|| "bbr3".into()).parse()?;
     let report = pair::transfer(spec, BYTES)?;
     let (seconds, dropped, state) = (report.seconds, report.dropped, report.snapshot.state);
-    Ok(format!("{spec}: {BYTES} bytes in {seconds:.3} s, {dropped} packets dropped, in {state}"))
-}
-
-fn main() -> ExitCode {
-    match run() {
-        Ok(report) => {
-            println!("{report}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::from(2)
-        }
-    }
+    println!("{spec}: {BYTES} bytes in {seconds:.3} s, {dropped} packets dropped, in {state}");
+    Ok(())
 }
 
 #[cfg(test)]

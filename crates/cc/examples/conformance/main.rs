@@ -16,7 +16,6 @@ mod trace;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 // For link.rs, which is a module of uncork-cc's unit tests too.
 use uncork_cc::{
@@ -70,26 +69,15 @@ fn check(dir: &Path) -> Result<String, Error> {
     Ok(format!("{} traces agree", paths.len()))
 }
 
-fn run() -> Result<String, Error> {
+fn main() -> Result<(), Error> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["write", dir] => write(Path::new(dir)),
-        ["check", dir] => check(Path::new(dir)),
-        _ => Err("usage: conformance write|check DIR".into()),
-    }
-}
-
-fn main() -> ExitCode {
-    match run() {
-        Ok(report) => {
-            println!("{report}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::from(2)
-        }
-    }
+    let report = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["write", dir] => write(Path::new(dir))?,
+        ["check", dir] => check(Path::new(dir))?,
+        _ => return Err("usage: conformance write|check DIR".into()),
+    };
+    println!("{report}");
+    Ok(())
 }
 
 #[cfg(test)]
