@@ -52,13 +52,13 @@ fn measure(rate_mbit: u64) -> Outcome<(f64, Report)> {
         spec.busy_wait = TimeDelta::from_micros(200);
     }
     let emulation = Emulation::start(&spec)?;
-    [emulation.near(), emulation.far()].into_iter().try_for_each(widen)?;
-    let address = (emulation.far().addresses().v4, 5000);
-    let listener = emulation.far().run(|| TcpListener::bind(address))??;
+    [emulation.client(), emulation.server()].into_iter().try_for_each(widen)?;
+    let address = (emulation.server().addresses().v4, 5000);
+    let listener = emulation.server().run(|| TcpListener::bind(address))??;
     let over = AtomicBool::new(false);
     let bits = thread::scope(|scope| {
         let sender = scope.spawn(|| send(&listener, &over));
-        let stream = emulation.near().run(|| TcpStream::connect(address))??;
+        let stream = emulation.client().run(|| TcpStream::connect(address))??;
         let bits = receive(stream);
         over.store(true, Ordering::Relaxed);
         sender.join().map_err(|_| "the sender failed")?.ok();

@@ -21,18 +21,18 @@ pub(crate) const NETWORKS: [(IpAddr, u8); 2] = [
     (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0)), 48),
 ];
 
-/// Hosts on the near side, at most.
+/// Hosts on the client side, at most.
 pub(crate) const MAX_HOSTS: usize = 1000;
 
 impl Addresses {
-    /// The host on the far side.
-    pub const FAR: Self = Self {
+    /// The host on the server side.
+    pub const SERVER: Self = Self {
         v4: Ipv4Addr::new(198, 18, 0, 1),
         v6: Some(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1)),
     };
 
-    /// The host of index `host` on the near side.
-    pub const fn near(host: u32) -> Self {
+    /// The host of index `host` on the client side.
+    pub const fn client(host: u32) -> Self {
         let [_, _, high, low] = (host + 1).to_be_bytes();
         Self {
             v4: Ipv4Addr::new(198, 19, high, low),
@@ -49,8 +49,8 @@ impl Addresses {
     }
 }
 
-/// The index of the near host whose address this is, if it is one of such hosts.
-pub(crate) fn near_host(address: IpAddr) -> Option<u32> {
+/// The index of the client whose address this is, if it is one of such hosts.
+pub(crate) fn client_host(address: IpAddr) -> Option<u32> {
     let number = match address {
         IpAddr::V4(address) => {
             let [_, _, high, low] = address.octets();
@@ -62,7 +62,7 @@ pub(crate) fn near_host(address: IpAddr) -> Option<u32> {
         }
     };
     let host = number.checked_sub(1)?;
-    (host < MAX_HOSTS as u32 && Addresses::near(host).have(address)).then_some(host)
+    (host < MAX_HOSTS as u32 && Addresses::client(host).have(address)).then_some(host)
 }
 
 #[cfg(test)]
@@ -72,14 +72,14 @@ mod tests {
     #[test]
     fn hosts_are_found_by_their_addresses() {
         for host in [0, 1, 254, 255, 256, MAX_HOSTS as u32 - 1] {
-            let addresses = Addresses::near(host);
-            assert_eq!(near_host(addresses.v4.into()), Some(host));
-            assert_eq!(near_host(addresses.v6.expect("always").into()), Some(host));
+            let addresses = Addresses::client(host);
+            assert_eq!(client_host(addresses.v4.into()), Some(host));
+            assert_eq!(client_host(addresses.v6.expect("always").into()), Some(host));
         }
         for other in
             ["198.19.0.0", "198.19.255.1", "198.18.0.1", "10.0.0.1", "2001:2::1", "ff02::1"]
         {
-            assert_eq!(near_host(other.parse().expect("an address")), None, "{other}");
+            assert_eq!(client_host(other.parse().expect("an address")), None, "{other}");
         }
     }
 }

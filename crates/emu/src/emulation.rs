@@ -9,19 +9,19 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::address::Addresses;
 use crate::error::CARRY;
-use crate::forwarder::{self, Carried, Devices};
-use crate::{EmuError, EmulationSpec, Namespace, Passage, Report, leftovers};
+use crate::forwarder::{self, Devices, Forwarded};
+use crate::{EmuError, EmulationSpec, Namespace, PacketRecord, Report, leftovers};
 
 /// Namespaces, and a path between them once it has begun. Dropped, it stops.
 #[derive(Debug)]
 pub struct Emulation {
     spec: EmulationSpec,
-    far: Namespace,
-    near: Vec<Namespace>,
+    server: Namespace,
+    clients: Vec<Namespace>,
     stop: Arc<OwnedFd>,
     /// Until it begins.
     devices: Option<Devices>,
-    thread: Option<JoinHandle<io::Result<Carried>>>,
+    thread: Option<JoinHandle<io::Result<Forwarded>>>,
 }
 
 impl Emulation {
@@ -44,17 +44,18 @@ impl Emulation {
     /// As for [`Self::start`].
     pub fn prepare(spec: &EmulationSpec) -> Result<Self, EmuError> {
         spec.check()?;
-        let (far, far_device) = Namespace::create(Addresses::FAR, spec.mtu)?;
-        let (mut near, mut devices) = (Vec::new(), Devices { far: far_device, near: Vec::new() });
+        let (server, server_device) = Namespace::create(Addresses::SERVER, spec.mtu)?;
+        let (mut clients, mut devices) =
+            (Vec::new(), Devices { server: server_device, clients: Vec::new() });
         for host in 0..spec.hosts.len() as u32 {
-            let (namespace, device) = Namespace::create(Addresses::near(host), spec.mtu)?;
-            near.push(namespace);
-            devices.near.push(device);
+            let (namespace, device) = Namespace::create(Addresses::client(host), spec.mtu)?;
+            clients.push(namespace);
+            devices.clients.push(device);
         }
         let stop = eventfd(0, EventfdFlags::CLOEXEC)
             .map_err(|error| EmuError::system("make an eventfd", error.into()))?;
         let (stop, devices) = (Arc::new(stop), Some(devices));
-        Ok(Self { spec: spec.clone(), far, near, stop, devices, thread: None })
+        Ok(Self { spec: spec.clone(), server, clients, stop, devices, thread: None })
     }
 
     /// Carries packets from now on, if it does not do so already.
@@ -67,25 +68,25 @@ impl Emulation {
         let (told, stopped) = (self.spec.clone(), Arc::clone(&self.stop));
         let thread = thread::Builder::new()
             .name("uncork-path".to_owned())
-            .spawn(move || forwarder::carry(&told, &devices, &stopped))
+            .spawn(move || forwarder::forward(&told, &devices, &stopped))
             .map_err(|error| EmuError::system("start a thread", error))?;
         self.thread = Some(thread);
         Ok(())
     }
 
-    /// The first host on the near side, where clients are.
-    pub fn near(&self) -> &Namespace {
-        &self.near[0]
+    /// The first host on the client side, where clients are.
+    pub fn client(&self) -> &Namespace {
+        &self.clients[0]
     }
 
-    /// All hosts on the near side.
+    /// All hosts on the client side.
     pub fn hosts(&self) -> &[Namespace] {
-        &self.near
+        &self.clients
     }
 
-    /// The host on the far side, where servers are.
-    pub fn far(&self) -> &Namespace {
-        &self.far
+    /// The host on the server side, where servers are.
+    pub fn server(&self) -> &Namespace {
+        &self.server
     }
 
     /// What is emulated.
@@ -113,18 +114,18 @@ impl Emulation {
     /// # Errors
     ///
     /// As for [`Self::stop`].
-    pub fn stop_and_tell(mut self) -> Result<(Report, Vec<Passage>), EmuError> {
+    pub fn stop_and_tell(mut self) -> Result<(Report, Vec<PacketRecord>), EmuError> {
         let failed = |error| EmuError::system(CARRY, error);
         // The devices go with the thread: they are asked before.
-        let up = self.near.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
-        let overruns = [self.far.overruns().map_err(failed)?, up.map_err(failed)?];
+        let up = self.clients.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
+        let overruns = [self.server.overruns().map_err(failed)?, up.map_err(failed)?];
         let carried = self.join().unwrap_or_else(|| Err(io::Error::other("it never began")));
         let carried = carried.map_err(failed)?;
         let report = Report::new(&self.spec, &carried, overruns);
-        Ok((report, carried.record.into_passages()))
+        Ok((report, carried.record.into_packets()))
     }
 
-    fn join(&mut self) -> Option<io::Result<Carried>> {
+    fn join(&mut self) -> Option<io::Result<Forwarded>> {
         let thread = self.thread.take();
         if thread.is_none() && self.devices.take().is_none() {
             return None; // It has been stopped already.
@@ -132,7 +133,7 @@ impl Emulation {
         // An eventfd takes a number unless it is full.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
         // What cannot be killed, or looked at, belongs to somebody else by now.
-        let hosts = self.near.iter().chain([&self.far]);
+        let hosts = self.clients.iter().chain([&self.server]);
         let inodes: Vec<u64> = hosts.filter_map(|host| leftovers::inode(host).ok()).collect();
         let _ = leftovers::kill_within(&inodes);
         thread.map(|thread| match thread.join() {

@@ -4,20 +4,20 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// Who talks to whom: the host on the near side, the version of IP, the protocol, and the ports on
+/// Who talks to whom: the host on the client side, the version of IP, the protocol, and the ports on
 /// both sides. Both directions of a connection have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct FlowKey {
-    /// Index of the host on the near side.
+    /// Index of the host on the client side.
     pub host: u32,
     /// Whether it speaks IPv6.
     pub v6: bool,
     /// The protocol above IP.
     pub protocol: u8,
-    /// Port of the near side.
-    pub near_port: u16,
-    /// Port of the far side.
-    pub far_port: u16,
+    /// Port of the client side.
+    pub client_port: u16,
+    /// Port of the server side.
+    pub server_port: u16,
 }
 
 /// Flows that have a state of their own. Later ones share that of others of their host.
@@ -56,9 +56,9 @@ impl Flows {
 impl FlowKey {
     /// The one that stands for it, among others of its host, where there are too many.
     fn shared(self) -> Self {
-        let near_port = (self.near_port ^ self.far_port) % SHARED;
+        let client_port = (self.client_port ^ self.server_port) % SHARED;
         // 255 is reserved: no packet has this protocol.
-        Self { host: self.host, v6: false, protocol: 255, near_port, far_port: 0 }
+        Self { host: self.host, v6: false, protocol: 255, client_port, server_port: 0 }
     }
 }
 
@@ -68,8 +68,8 @@ mod tests {
 
     use super::*;
 
-    fn key(near_port: u16, host: u32) -> FlowKey {
-        FlowKey { host, v6: false, protocol: 6, near_port, far_port: 80 }
+    fn key(client_port: u16, host: u32) -> FlowKey {
+        FlowKey { host, v6: false, protocol: 6, client_port, server_port: 80 }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use uncork_path::{Body, Cause, Direction, Ecn, Fate, Packet};
 use uncork_units::{Time, TimeDelta};
 
-use crate::address::{Addresses, near_host};
+use crate::address::{Addresses, client_host};
 use crate::clock::{Clock, cpu_time};
 use crate::flows::FlowKey;
 use crate::network::{Arrival, Network};
@@ -27,9 +27,9 @@ const SHORTEST_NAP: TimeDelta = TimeDelta::from_micros(30);
 
 /// What a packet is known by while it travels.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parcel {
+pub(crate) struct InFlight {
     slot: Slot,
-    /// Index of the host on the near side.
+    /// Index of the host on the client side.
     host: u32,
     came: Time,
     /// What its header said of congestion.
@@ -41,25 +41,25 @@ pub(crate) struct Parcel {
     queued_for: Option<TimeDelta>,
 }
 
-impl Body for Parcel {
+impl Body for InFlight {
     fn crossed(&mut self, waited: TimeDelta) {
         self.queued_for = Some(self.queued_for.unwrap_or(TimeDelta::ZERO) + waited);
     }
 }
 
-/// The devices of all hosts: that of the far side, and those of the near side.
+/// The devices of all hosts: that of the server side, and those of the client side.
 #[derive(Debug)]
 pub(crate) struct Devices {
-    pub(crate) far: Tun,
-    pub(crate) near: Vec<Tun>,
+    pub(crate) server: Tun,
+    pub(crate) clients: Vec<Tun>,
 }
 
 /// What the thread leaves.
 #[derive(Debug)]
-pub(crate) struct Carried {
+pub(crate) struct Forwarded {
     pub(crate) tallies: Tallies,
     pub(crate) queueing: Queueing,
-    pub(crate) network: Network<Parcel>,
+    pub(crate) network: Network<InFlight>,
     pub(crate) record: Record,
     pub(crate) stopped: Time,
     /// Processor time that it took.
@@ -69,11 +69,11 @@ pub(crate) struct Carried {
 }
 
 /// Carries packets until `stop` can be read.
-pub(crate) fn carry(
+pub(crate) fn forward(
     spec: &EmulationSpec,
     devices: &Devices,
     stop: &OwnedFd,
-) -> io::Result<Carried> {
+) -> io::Result<Forwarded> {
     let ran_first = spec.first && sys::run_first().is_ok();
     // Where it may not, timers are late by this slack, 50 us unless it is less.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -82,7 +82,7 @@ pub(crate) fn carry(
     let mut exit = Exit {
         devices,
         pool: Pool::new(spec.mtu as usize),
-        tallies: Tallies::of_hosts(devices.near.len()),
+        tallies: Tallies::of_hosts(devices.clients.len()),
         queueing: Queueing::new(spec.tell_queueing),
         record: Record::new(spec.record),
         clock,
@@ -91,7 +91,7 @@ pub(crate) fn carry(
     while waiting.wait(clock, network.next_arrival())? {
         let now = clock.now();
         network.advance(now, &mut |direction, packet, fate| exit.settle(direction, &packet, fate));
-        for index in 0..=devices.near.len() {
+        for index in 0..=devices.clients.len() {
             if waiting.is_readable(index) {
                 take_in(index, &mut network, &mut exit)?;
             }
@@ -99,15 +99,15 @@ pub(crate) fn carry(
     }
     let Exit { tallies, queueing, record, .. } = exit;
     let (stopped, cpu) = (clock.now(), cpu_time());
-    Ok(Carried { tallies, queueing, network, record, stopped, cpu, ran_first })
+    Ok(Forwarded { tallies, queueing, network, record, stopped, cpu, ran_first })
 }
 
-/// Takes in what waits at a device: that of the far side has index 0.
-fn take_in(index: usize, network: &mut Network<Parcel>, exit: &mut Exit<'_>) -> io::Result<()> {
+/// Takes in what waits at a device: that of the server side has index 0.
+fn take_in(index: usize, network: &mut Network<InFlight>, exit: &mut Exit<'_>) -> io::Result<()> {
     let devices = exit.devices;
     let (device, direction) = match index.checked_sub(1) {
-        None => (&devices.far, Direction::Down),
-        Some(host) => (&devices.near[host], Direction::Up),
+        None => (&devices.server, Direction::Down),
+        Some(host) => (&devices.clients[host], Direction::Up),
     };
     for _ in 0..BATCH {
         let slot = exit.pool.take();
@@ -152,14 +152,14 @@ impl Exit<'_> {
         now: Time,
         direction: Direction,
         from: usize,
-    ) -> Option<Arrival<Parcel>> {
+    ) -> Option<Arrival<InFlight>> {
         let tally = self.tallies.of_mut(direction);
         let bytes = self.pool.packet(slot);
         let Some(header) = packet::parse(bytes) else {
             tally.malformed += 1;
             return None;
         };
-        let Some(flow) = flow(&header, direction, from, self.devices.near.len()) else {
+        let Some(flow) = flow(&header, direction, from, self.devices.clients.len()) else {
             tally.stray += 1;
             return None;
         };
@@ -168,13 +168,13 @@ impl Exit<'_> {
         let ecn = header.ecn;
         let number = self.record.begin(now, Arrival { direction, flow, bytes, ecn, body: () });
         let (host, has_data) = (flow.host, header.has_data);
-        let body = Parcel { slot, host, came: now, ecn, number, has_data, queued_for: None };
+        let body = InFlight { slot, host, came: now, ecn, number, has_data, queued_for: None };
         Some(Arrival { direction, flow, bytes, ecn, body })
     }
 
     /// A packet arrives, or never will.
-    fn settle(&mut self, direction: Direction, packet: &Packet<Parcel>, fate: Fate) {
-        let Parcel { slot, host, came, ecn, number, has_data, queued_for } = packet.body;
+    fn settle(&mut self, direction: Direction, packet: &Packet<InFlight>, fate: Fate) {
+        let InFlight { slot, host, came, ecn, number, has_data, queued_for } = packet.body;
         self.record.end(number, fate, packet.ecn);
         // Of what was lost behind the links it counts, too: whom random loss strikes is chance.
         let crossed = matches!(fate, Fate::Arrives(_) | Fate::Dropped(Cause::Loss));
@@ -190,8 +190,8 @@ impl Exit<'_> {
                     packet::mark(bytes);
                 }
                 let device = match direction {
-                    Direction::Up => &self.devices.far,
-                    Direction::Down => &self.devices.near[host as usize],
+                    Direction::Up => &self.devices.server,
+                    Direction::Down => &self.devices.clients[host as usize],
                 };
                 let delivered = device.deliver(bytes).is_ok();
                 let tally = self.tallies.of_mut(direction);
@@ -210,22 +210,22 @@ impl Exit<'_> {
 /// The flow of a packet that came from the device of index `from`; `None` unless it goes from an address
 /// of that host to one of the other side.
 fn flow(header: &Header, direction: Direction, from: usize, hosts: usize) -> Option<FlowKey> {
-    let (near, far, [near_port, far_port]) = match direction {
+    let (client, server, [client_port, server_port]) = match direction {
         Direction::Down => {
             let [source, destination] = header.ports;
             (header.destination, header.source, [destination, source])
         }
         Direction::Up => (header.source, header.destination, header.ports),
     };
-    let host = near_host(near).filter(|host| (*host as usize) < hosts)?;
+    let host = client_host(client).filter(|host| (*host as usize) < hosts)?;
     let is_of_device = direction == Direction::Down || host as usize + 1 == from;
-    let is_ours = is_of_device && Addresses::FAR.have(far);
+    let is_ours = is_of_device && Addresses::SERVER.have(server);
     is_ours.then(|| FlowKey {
         host,
-        v6: near.is_ipv6(),
+        v6: client.is_ipv6(),
         protocol: header.protocol,
-        near_port,
-        far_port,
+        client_port,
+        server_port,
     })
 }
 
@@ -238,7 +238,7 @@ struct Waiting<'a> {
 
 impl<'a> Waiting<'a> {
     fn new(devices: &'a Devices, stop: &'a OwnedFd, busy: TimeDelta) -> Self {
-        let tuns = std::iter::once(&devices.far).chain(&devices.near);
+        let tuns = std::iter::once(&devices.server).chain(&devices.clients);
         let fds = tuns.map(AsFd::as_fd).chain([stop.as_fd()]);
         Self { fds: fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect(), busy }
     }

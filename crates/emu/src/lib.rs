@@ -1,6 +1,6 @@
 //! A path in real time: `uncork-path` between network namespaces, through TUN devices.
 //!
-//! [`Emulation::start`] makes a namespace for each host on the near side (clients) and one on the far
+//! [`Emulation::start`] makes a namespace for each host on the client side (clients) and one on the far
 //! side (servers), and carries packets between them as an [`EmulationSpec`] says, until
 //! [`Emulation::stop`] gives a [`Report`]. The network of the machine itself is not touched. Nothing
 //! that is made has a name or outlives the process, unless [`Names`] are asked for.
@@ -16,7 +16,6 @@ mod emulation;
 mod error;
 mod flows;
 mod forwarder;
-mod job;
 mod leftovers;
 mod listening;
 mod names;
@@ -25,6 +24,7 @@ mod netlink;
 mod network;
 mod packet;
 mod pool;
+mod process_group;
 mod record;
 mod report;
 mod spec;
@@ -38,12 +38,12 @@ pub use clock::Clock;
 pub use emulation::Emulation;
 pub use error::EmuError;
 pub use flows::FlowKey;
-pub use job::{Job, Service, ends_within};
 pub use leftovers::{Leftovers, clean_up};
 pub use names::Names;
 pub use namespace::Namespace;
 pub use network::{Arrival, Network};
-pub use record::Passage;
+pub use process_group::{ProcessGroup, ServerState, ends_within};
+pub use record::PacketRecord;
 pub use report::{DirectionReport, Drops, FlowQueueing, HostDrops, LinkReport, Report, Spread};
 pub use spec::{EmulationSpec, HostSpec};
 pub use summary::summary;

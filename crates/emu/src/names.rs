@@ -33,10 +33,11 @@ impl Names {
         fs::create_dir_all(DIRECTORY)?;
         let pid = std::process::id();
         let mut names = Self(Vec::new());
-        let near = emulation.hosts().iter().enumerate().map(|(index, host)| {
+        let clients = emulation.hosts().iter().enumerate().map(|(index, host)| {
             (if index == 0 { "near".to_owned() } else { format!("near{}", index + 1) }, host)
         });
-        for (side, namespace) in [("far".to_owned(), emulation.far())].into_iter().chain(near) {
+        for (side, namespace) in [("far".to_owned(), emulation.server())].into_iter().chain(clients)
+        {
             let name = Path::new(DIRECTORY).join(format!("{PREFIX}{pid}{label}-{side}"));
             let target = format!("/proc/{pid}/fd/{}", namespace.as_fd().as_raw_fd());
             symlink(target, &name)?;
@@ -45,7 +46,7 @@ impl Names {
         Ok(names)
     }
 
-    /// The names, that of the far side first, then those of the hosts on the near side.
+    /// The names, that of the server side first, then those of the hosts on the client side.
     pub fn all(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|path| path.file_name()?.to_str())
     }

@@ -7,7 +7,7 @@ use crate::network::Arrival;
 
 /// A packet that came to the path, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passage {
+pub struct PacketRecord {
     /// When it came.
     pub came: Time,
     /// What it was.
@@ -19,30 +19,30 @@ pub struct Passage {
 /// The packets in the order in which they came; none if they are not recorded.
 #[derive(Debug)]
 pub(crate) struct Record {
-    passages: Option<Vec<Passage>>,
+    packets: Option<Vec<PacketRecord>>,
 }
 
 impl Record {
     pub(crate) fn new(wanted: bool) -> Self {
-        Self { passages: wanted.then(Vec::new) }
+        Self { packets: wanted.then(Vec::new) }
     }
 
     /// A packet comes; gives its number.
     pub(crate) fn begin(&mut self, came: Time, arrival: Arrival<()>) -> u64 {
-        let Some(passages) = &mut self.passages else { return 0 };
-        passages.push(Passage { came, arrival, end: None });
-        passages.len() as u64 - 1
+        let Some(packets) = &mut self.packets else { return 0 };
+        packets.push(PacketRecord { came, arrival, end: None });
+        packets.len() as u64 - 1
     }
 
     /// The packet of this number has come to its end.
     pub(crate) fn end(&mut self, number: u64, fate: Fate, ecn: Ecn) {
-        let passage = self.passages.as_mut().and_then(|all| all.get_mut(number as usize));
-        if let Some(passage) = passage {
-            passage.end = Some((fate, ecn));
+        let packet = self.packets.as_mut().and_then(|all| all.get_mut(number as usize));
+        if let Some(packet) = packet {
+            packet.end = Some((fate, ecn));
         }
     }
 
-    pub(crate) fn into_passages(self) -> Vec<Passage> {
-        self.passages.unwrap_or_default()
+    pub(crate) fn into_packets(self) -> Vec<PacketRecord> {
+        self.packets.unwrap_or_default()
     }
 }

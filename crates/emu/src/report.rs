@@ -6,7 +6,7 @@ use uncork_units::TimeDelta;
 
 use crate::EmulationSpec;
 use crate::flows::FlowKey;
-use crate::forwarder::Carried;
+use crate::forwarder::Forwarded;
 use crate::tally::{Tally, Timing};
 use uncork_path::Direction;
 
@@ -21,9 +21,9 @@ pub struct Report {
     pub cpu_s: f64,
     /// Flows that were told apart.
     pub flows: u64,
-    /// To the near side, where clients are.
+    /// To the client side, where clients are.
     pub down: DirectionReport,
-    /// To the far side, where servers are.
+    /// To the server side, where servers are.
     pub up: DirectionReport,
     /// What each link has sent.
     pub links: Vec<LinkReport>,
@@ -40,7 +40,7 @@ pub struct Report {
     pub flags: Vec<String>,
 }
 
-/// How long the packets of a flow waited in queues on their way to the near side: those that crossed all
+/// How long the packets of a flow waited in queues on their way to the client side: those that crossed all
 /// links and, of TCP's, carried data.
 #[derive(Clone, Debug)]
 pub struct FlowQueueing {
@@ -67,7 +67,7 @@ pub struct DirectionReport {
     pub marked: u64,
     /// Packets that were dropped.
     pub dropped: Drops,
-    /// Those that the path dropped, for each near host.
+    /// Those that the path dropped, for each client.
     pub hosts: Vec<HostDrops>,
     /// Packets that were still on their way.
     pub travelling: u64,
@@ -98,7 +98,7 @@ pub struct Drops {
     pub stray: u64,
 }
 
-/// Packets that the path dropped on the way to or from one of the near hosts, by cause.
+/// Packets that the path dropped on the way to or from one of the clients, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostDrops {
     /// By a queue.
@@ -142,7 +142,7 @@ const LATE_PARTS: u64 = 20;
 const LATE_AT_LEAST: TimeDelta = TimeDelta::from_micros(100);
 
 impl Report {
-    pub(crate) fn new(spec: &EmulationSpec, carried: &Carried, overruns: [u64; 2]) -> Self {
+    pub(crate) fn new(spec: &EmulationSpec, carried: &Forwarded, overruns: [u64; 2]) -> Self {
         let directions = [Direction::Down, Direction::Up];
         let [down, up] = directions.map(|direction| {
             let overruns = overruns[direction as usize];
@@ -168,7 +168,7 @@ impl Report {
     }
 }
 
-fn queueing(carried: &Carried) -> Vec<FlowQueueing> {
+fn queueing(carried: &Forwarded) -> Vec<FlowQueueing> {
     let flows = carried.network.flow_keys().into_iter().zip(carried.queueing.flows());
     flows.map(|(flow, waited)| FlowQueueing { flow, waited: waited.clone() }).collect()
 }
@@ -233,7 +233,7 @@ fn spread(timing: &Timing) -> Option<Spread> {
 }
 
 /// The links in the order in which [`crate::Network::sent`] has them.
-fn links(spec: &EmulationSpec, carried: &Carried) -> Vec<LinkReport> {
+fn links(spec: &EmulationSpec, carried: &Forwarded) -> Vec<LinkReport> {
     let uplinks = spec.paths.iter().filter(|path| path.uplink.is_some()).count();
     let mut reports = Vec::new();
     for (direction, kind, first, count) in [
@@ -250,7 +250,7 @@ fn links(spec: &EmulationSpec, carried: &Carried) -> Vec<LinkReport> {
 }
 
 impl LinkReport {
-    fn new(name: String, carried: &Carried, direction: Direction, link: usize) -> Self {
+    fn new(name: String, carried: &Forwarded, direction: Direction, link: usize) -> Self {
         let (network, tally) = (&carried.network, carried.tallies.of(direction));
         let bytes = network.sent(direction)[link];
         let first = tally.first.unwrap_or(tally.last);

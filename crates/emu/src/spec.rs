@@ -6,17 +6,17 @@ use uncork_units::TimeDelta;
 use crate::EmuError;
 use crate::address::MAX_HOSTS;
 
-/// What to emulate: paths between hosts on the near side, which stand for clients, and one on the far
-/// side, which stands for the servers. What a path calls downstream comes from the far side.
+/// What to emulate: paths between hosts on the client side, which stand for clients, and one on the far
+/// side, which stands for the servers. What a path calls downstream comes from the server side.
 #[derive(Clone, Debug)]
 pub struct EmulationSpec {
     /// Links that several paths cross on the way to their own.
     pub links: Vec<LinkSpec>,
     /// The paths.
     pub paths: Vec<PathSpec>,
-    /// The hosts on the near side.
+    /// The hosts on the client side.
     pub hosts: Vec<HostSpec>,
-    /// What happens to packets on the way to the far side, besides what their paths say.
+    /// What happens to packets on the way to the server side, besides what their paths say.
     pub back: BackSpec,
     /// Seed of everything random.
     pub seed: u64,
@@ -29,12 +29,12 @@ pub struct EmulationSpec {
     pub first: bool,
     /// Whether to record each packet, for [`crate::Emulation::stop_and_tell`]. It takes memory for each.
     pub record: bool,
-    /// Whether to tell of each flow how long its packets to the near side waited in queues. It takes
+    /// Whether to tell of each flow how long its packets to the client side waited in queues. It takes
     /// memory for each flow.
     pub tell_queueing: bool,
 }
 
-/// A host on the near side.
+/// A host on the client side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostSpec {
     /// Index of its path in [`EmulationSpec::paths`].

@@ -25,7 +25,7 @@ pub(crate) struct Tally {
     /// When the first packet came, and the last one was delivered.
     pub(crate) first: Option<Time>,
     pub(crate) last: Time,
-    /// What the path dropped of each near host's packets.
+    /// What the path dropped of each client's packets.
     pub(crate) of_hosts: Vec<HostDrops>,
     /// From when a packet was due until it had been delivered.
     pub(crate) lateness: Timing,
@@ -38,7 +38,7 @@ pub(crate) struct Tally {
 pub(crate) struct Tallies([Tally; 2]);
 
 impl Tallies {
-    /// Of nothing yet, for so many near hosts.
+    /// Of nothing yet, for so many clients.
     pub(crate) fn of_hosts(count: usize) -> Self {
         let tally = || Tally { of_hosts: vec![HostDrops::default(); count], ..Tally::default() };
         Self([tally(), tally()])
@@ -62,7 +62,7 @@ impl Tally {
         self.first.get_or_insert(now);
     }
 
-    /// A packet to or from the near host `host` is dropped.
+    /// A packet to or from the client `host` is dropped.
     pub(crate) fn drop(&mut self, cause: Cause, host: u32) {
         let host = &mut self.of_hosts[host as usize];
         let count = match cause {

@@ -20,8 +20,8 @@ fn offer(network: &mut Network<Nothing>, from: u64, to: u64) -> u64 {
             host: 0,
             v6: n % 2 == 0,
             protocol: 6,
-            near_port: (n % 20) as u16,
-            far_port: 443,
+            client_port: (n % 20) as u16,
+            server_port: 443,
         };
         let ecn = if n % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         for (direction, bytes) in [(Direction::Down, 1500), (Direction::Up, 52)] {

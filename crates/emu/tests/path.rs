@@ -14,10 +14,11 @@ use uncork_units::{Rate, TimeDelta};
 #[test]
 fn both_directions_take_the_delay_of_the_path() {
     let Some(emulation) = start(&path(100, 40, 100)) else { return };
-    let (far, near) = (addresses(emulation.far()), addresses(emulation.near()));
+    let (far, near) = (addresses(emulation.server()), addresses(emulation.client()));
     let mut round_trips = Vec::new();
     for (far, near) in far.into_iter().zip(near) {
-        let (server, client) = (udp(emulation.far(), far, 7000), udp(emulation.near(), near, 0));
+        let (server, client) =
+            (udp(emulation.server(), far, 7000), udp(emulation.client(), near, 0));
         for n in 0..40_u8 {
             let (sent, mut buffer) = (now(), [0; 200]);
             client.send_to(&[n; 100], (far, 7000)).unwrap();
@@ -51,9 +52,9 @@ fn carried(rate_mbit: u64, span: Duration) -> Option<f64> {
     const PAYLOAD: usize = 1472;
     // 100 ms of packets: the path has something to send even if the sender does not get to run.
     let emulation = start(&path(rate_mbit, 10, 20.max(rate_mbit * 25 / 3)))?;
-    let far = emulation.far().addresses().v4.into();
-    let near = emulation.near().addresses().v4.into();
-    let (server, client) = (udp(emulation.far(), far, 0), udp(emulation.near(), near, 7000));
+    let far = emulation.server().addresses().v4.into();
+    let near = emulation.client().addresses().v4.into();
+    let (server, client) = (udp(emulation.server(), far, 0), udp(emulation.client(), near, 7000));
     let per_second = rate_mbit as f64 * 1e6 / 12_000.0 * 4.0 / 3.0;
     let sender = thread::spawn(move || {
         let (start, mut sent) = (now(), 0.0);
@@ -100,9 +101,9 @@ fn loss_is_what_the_seed_says() {
     spec.paths[0].loss = "10%".parse().unwrap();
     let arrived = || {
         let emulation = start(&spec)?;
-        let far = emulation.far().addresses().v4.into();
-        let near = emulation.near().addresses().v4.into();
-        let (server, client) = (udp(emulation.far(), far, 5), udp(emulation.near(), near, 6));
+        let far = emulation.server().addresses().v4.into();
+        let near = emulation.client().addresses().v4.into();
+        let (server, client) = (udp(emulation.server(), far, 5), udp(emulation.client(), near, 6));
         client.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
         for n in 0..200_u8 {
             server.send_to(&[n], (near, 6)).unwrap();
@@ -129,14 +130,14 @@ fn marks_arrive() {
     let mut spec = path(20, 10, 200);
     spec.paths[0].link.queue = "codel:target=1ms,interval=10ms,ecn".parse().unwrap();
     let Some(emulation) = start(&spec) else { return };
-    for host in [emulation.near(), emulation.far()] {
+    for host in [emulation.client(), emulation.server()] {
         sysctl(host, "ipv4/tcp_ecn", "1");
     }
-    for address in addresses(emulation.far()) {
-        let (near, far) = connect(emulation.near(), emulation.far(), address);
+    for address in addresses(emulation.server()) {
+        let (near, far) = connect(emulation.client(), emulation.server(), address);
         transfer(far, near, 3_000_000);
     }
-    let (near, v6) = (emulation.near(), emulation.near().addresses().v6.is_some());
+    let (near, v6) = (emulation.client(), emulation.client().addresses().v6.is_some());
     let v4_marks = counter(near, "InCEPkts");
     let v6_marks = if v6 { counter(near, "Ip6InCEPkts") } else { 0 };
     let errors = ["InHdrErrors", "InCsumErrors"].map(|name| counter(near, name));
@@ -155,15 +156,16 @@ fn packets_are_as_large_as_they_may_be_and_no_larger() {
         spec.mtu = mtu;
         spec.paths[0].link.buffer = Buffer::Bytes("4MB".parse().unwrap());
         let Some(emulation) = start(&spec) else { return };
-        let address = emulation.far().addresses().v4.into();
-        let (near, far) = connect(emulation.near(), emulation.far(), address);
+        let address = emulation.server().addresses().v4.into();
+        let (near, far) = connect(emulation.client(), emulation.server(), address);
         transfer(far, near, 5_000_000);
-        let host = emulation.near().addresses().v4.into();
-        let (server, client) = (udp(emulation.far(), address, 1), udp(emulation.near(), host, 2));
+        let host = emulation.client().addresses().v4.into();
+        let (server, client) =
+            (udp(emulation.server(), address, 1), udp(emulation.client(), host, 2));
         // TCP need not fill packets of 64 kB; headers of IP and UDP are 28 bytes.
         server.send_to(&vec![7; mtu as usize - 28], (host, 2)).unwrap();
         assert_eq!(client.recv(&mut vec![0; 65_536]).unwrap(), mtu as usize - 28);
-        let errors = counter(emulation.near(), "InErrs");
+        let errors = counter(emulation.client(), "InErrs");
         let report = emulation.stop().unwrap();
         assert_eq!((report.down.largest_packet, errors), (mtu, 0));
         let per_packet = report.down.delivered_bytes / report.down.delivered_packets;
@@ -181,10 +183,10 @@ fn hosts_share_a_link_and_have_their_own_paths() {
     spec.paths.push(longer);
     spec.hosts = [0, 1, 1].map(HostSpec::over).to_vec();
     let Some(emulation) = start(&spec) else { return };
-    let far = emulation.far().addresses().v4.into();
+    let far = emulation.server().addresses().v4.into();
     for (host, rtt) in emulation.hosts().iter().zip([10, 30, 30]) {
         let address = host.addresses().v4.into();
-        let (server, client) = (udp(emulation.far(), far, 9), udp(host, address, 9));
+        let (server, client) = (udp(emulation.server(), far, 9), udp(host, address, 9));
         let times: Vec<_> = (0..40)
             .map(|_| {
                 let (sent, mut buffer) = (now(), [0; 9]);
@@ -210,8 +212,8 @@ fn the_way_back_may_have_a_link_of_its_own() {
     let buffer = Buffer::Bytes("100kB".parse().unwrap());
     spec.paths[0].uplink = Some(LinkSpec::new(Rate::from_mbit(8), buffer));
     let Some(emulation) = start(&spec) else { return };
-    let address = emulation.far().addresses().v4.into();
-    let (near, far) = connect(emulation.near(), emulation.far(), address);
+    let address = emulation.server().addresses().v4.into();
+    let (near, far) = connect(emulation.client(), emulation.server(), address);
     let begun = now();
     transfer(near, far, 2_000_000);
     let took = begun.elapsed();

@@ -2,7 +2,7 @@
 mod common;
 
 use common::{path, recorded};
-use uncork_emu::{BackSpec, Body, EmulationSpec, Fate, HostSpec, Network, Passage};
+use uncork_emu::{BackSpec, Body, EmulationSpec, Fate, HostSpec, Network, PacketRecord};
 use uncork_path::{Ecn, JitterDistribution, JitterSpec, LinkSpec, LossPosition, Packet};
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -13,15 +13,15 @@ struct Number(usize);
 impl Body for Number {}
 
 /// The same packets at the same times, on a path in virtual time.
-fn replayed(spec: &EmulationSpec, passages: &[Passage]) -> Vec<Option<(Fate, Ecn)>> {
+fn replayed(spec: &EmulationSpec, packets: &[PacketRecord]) -> Vec<Option<(Fate, Ecn)>> {
     let mut network = Network::new(spec);
-    let mut ends = vec![None; passages.len()];
+    let mut ends = vec![None; packets.len()];
     let mut fate = |_, packet: Packet<Number>, fate| ends[packet.body.0] = Some((fate, packet.ecn));
-    for (index, passage) in passages.iter().enumerate() {
-        network.advance(passage.came, &mut fate);
-        let uncork_emu::Arrival { direction, flow, bytes, ecn, body: () } = passage.arrival;
+    for (index, packet) in packets.iter().enumerate() {
+        network.advance(packet.came, &mut fate);
+        let uncork_emu::Arrival { direction, flow, bytes, ecn, body: () } = packet.arrival;
         let arrival = uncork_emu::Arrival { direction, flow, bytes, ecn, body: Number(index) };
-        network.offer(passage.came, arrival, &mut fate);
+        network.offer(packet.came, arrival, &mut fate);
     }
     network.advance(Time::NEVER, &mut fate);
     ends
@@ -48,23 +48,20 @@ fn a_recorded_run_ends_in_the_same_way_again() {
         over.jitter = Some(jitter);
         let buffer = uncork_path::Buffer::Bytes("60kB".parse().expect("a size"));
         over.uplink = Some(LinkSpec::new(Rate::from_mbit(5), buffer));
-        let Some(passages) = recorded(&spec) else { return };
-        let ends = replayed(&spec, &passages);
+        let Some(packets) = recorded(&spec) else { return };
+        let ends = replayed(&spec, &packets);
         let count = |wanted: fn(&(Fate, Ecn)) -> bool| {
-            passages.iter().filter_map(|passage| passage.end).filter(wanted).count()
+            packets.iter().filter_map(|packet| packet.end).filter(wanted).count()
         };
         let dropped = count(|(fate, _)| matches!(fate, Fate::Dropped(_)));
         let marked = count(|(_, ecn)| *ecn == Ecn::Ce);
-        eprintln!("{queue}: {} packets, {dropped} dropped, {marked} marked", passages.len());
-        assert!(passages.len() > 4000 && dropped > 10, "{queue}");
+        eprintln!("{queue}: {} packets, {dropped} dropped, {marked} marked", packets.len());
+        assert!(packets.len() > 4000 && dropped > 10, "{queue}");
         // PIE marks little: it drops where it would mark much (RFC 8033 §5.1).
         assert!(marked > 0 || queue.starts_with("pie"), "{queue}");
-        for (passage, again) in passages.iter().zip(ends) {
+        for (packet, again) in packets.iter().zip(ends) {
             // What was still on its way had no end there.
-            assert!(
-                passage.end.is_none() || passage.end == again,
-                "{queue}: {passage:?} {again:?}"
-            );
+            assert!(packet.end.is_none() || packet.end == again, "{queue}: {packet:?} {again:?}");
         }
     }
 }

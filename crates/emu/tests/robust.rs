@@ -55,14 +55,14 @@ fn malformed_packets_are_counted_and_dropped() {
         .flat_map(|first| [1, 5, 19, 39].map(|length| [vec![*first], vec![0xff; length]].concat()))
         .collect();
     let stray = [vec![0x45, 0, 0, 20, 0, 0, 0, 0, 64, 6, 0, 0, 198, 19, 0, 1], vec![8; 4]].concat();
-    for host in [emulation.near(), emulation.far()] {
+    for host in [emulation.client(), emulation.server()] {
         inject(host, &garbage);
         inject(host, &short);
         inject(host, std::slice::from_ref(&stray));
     }
     // It works still, and has seen all of them when this has arrived.
-    let address = emulation.far().addresses().v4.into();
-    let (near, far) = connect(emulation.near(), emulation.far(), address);
+    let address = emulation.server().addresses().v4.into();
+    let (near, far) = connect(emulation.client(), emulation.server(), address);
     transfer(far, near, 10_000);
     let report = emulation.stop().unwrap();
     for direction in [&report.down, &report.up] {
@@ -87,9 +87,9 @@ fn a_queue_may_be_very_long() {
     let mut spec = path(1, 2, 0);
     spec.paths[0].link.buffer = Buffer::Packets(u64::from(PACKETS));
     let Some(emulation) = start(&spec) else { return };
-    let near = IpAddr::from(emulation.near().addresses().v4);
-    let far = udp(emulation.far(), emulation.far().addresses().v4.into(), 1);
-    let before = left_device(emulation.far());
+    let near = IpAddr::from(emulation.client().addresses().v4);
+    let far = udp(emulation.server(), emulation.server().addresses().v4.into(), 1);
+    let before = left_device(emulation.server());
     for sent in 0..PACKETS {
         far.send_to(&[0; 72], (near, 2)).unwrap();
         if sent % 1000 == 0 {
@@ -97,7 +97,7 @@ fn a_queue_may_be_very_long() {
         }
     }
     wait_until("the device is empty", Duration::from_mins(1), || {
-        left_device(emulation.far()) - before >= u64::from(PACKETS)
+        left_device(emulation.server()) - before >= u64::from(PACKETS)
     });
     let report = emulation.stop().unwrap();
     let overrun = report.down.dropped.overrun;
@@ -113,8 +113,8 @@ fn emulations_do_not_see_each_other() {
     std::thread::scope(|scope| {
         for emulation in [&one, &other] {
             scope.spawn(|| {
-                let address = emulation.far().addresses().v4.into();
-                let (near, far) = connect(emulation.near(), emulation.far(), address);
+                let address = emulation.server().addresses().v4.into();
+                let (near, far) = connect(emulation.client(), emulation.server(), address);
                 transfer(far, near, 1_000_000);
             });
         }
@@ -145,8 +145,8 @@ fn nothing_is_left_behind() {
         let found = clean_up().unwrap();
         assert!(!found.names.iter().any(|name| paths.iter().any(|path| name.ends_with(path))));
         assert!(paths.iter().all(|path| std::fs::metadata(path).is_ok()));
-        let address = emulation.far().addresses().v4.into();
-        let (near, far) = connect(emulation.near(), emulation.far(), address);
+        let address = emulation.server().addresses().v4.into();
+        let (near, far) = connect(emulation.client(), emulation.server(), address);
         transfer(far, near, 10_000);
         let files = open_files();
         // Other tests of this file open some at the same time.

@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use uncork_emu::{Emulation, Job, Service};
+use uncork_emu::{Emulation, ProcessGroup, ServerState};
 use uncork_sim::{CommandSpec, FlowSpec, RunSpec};
 use uncork_units::Time;
 
@@ -58,7 +58,7 @@ pub(crate) struct Setting<'a> {
 pub(crate) struct Server {
     flow: u32,
     name: String,
-    job: Job,
+    job: ProcessGroup,
     output: Output,
     remark: Option<String>,
 }
@@ -102,23 +102,23 @@ impl Setting<'_> {
     ) -> Result<Option<Server>, RealError> {
         let Some(script) = &spec.server else { return Ok(None) };
         let failed = RealError::system("start the server of a command");
-        let shell = self.shell(self.emulation.far_command(self.host, "sh"), script);
+        let shell = self.shell(self.emulation.server_command(self.host, "sh"), script);
         let (mut shell, output) = shell.map_err(&failed)?;
         let is_over = || stop.load(Ordering::Relaxed);
-        let served = Job::serve(self.emulation.far(), &mut shell, is_over);
+        let served = ProcessGroup::serve(self.emulation.server(), &mut shell, is_over);
         let (job, service) = served.map_err(&failed)?;
         drop(shell); // It holds the pipe open, too.
         let name = spec.name.clone();
         let remark = match service {
-            Service::Ended(status) if !status.success() => {
+            ServerState::Exited(status) if !status.success() => {
                 let how = format!("the server of {name} {} before it listened", told(status));
                 return Err(RealError::Command(with_last_line(&how, &output.text())));
             }
-            Service::Silent(waited) => {
+            ServerState::TimedOut(waited) => {
                 let waited = waited.as_secs();
                 Some(format!("the server of {name} did not listen within {waited} s"))
             }
-            Service::Listens | Service::Ended(_) => None,
+            ServerState::Listening | ServerState::Exited(_) => None,
         };
         Ok(Some(Server { flow: self.flow, name, job, output, remark }))
     }
@@ -136,8 +136,8 @@ impl Setting<'_> {
             return Ok(seen);
         }
         let (mut shell, output) =
-            self.shell(self.emulation.near_command(self.host, "sh"), &spec.client)?;
-        let mut job = Job::start(&mut shell)?;
+            self.shell(self.emulation.client_command(self.host, "sh"), &spec.client)?;
+        let mut job = ProcessGroup::start(&mut shell)?;
         drop(shell);
         let limit = spec.limit.map_or(Time::NEVER, |limit| flow.start + limit);
         let status = loop {

@@ -69,7 +69,7 @@ pub(crate) fn note_queueing(
     for FlowQueueing { flow, waited } in &path.queueing {
         let of_host = host_of.iter().position(|host| *host == flow.host as usize);
         let of_command = of_host.filter(|index| run.command_of(&run.flows[*index]).is_some());
-        let of_port = || flow.far_port.checked_sub(first_port).map(usize::from);
+        let of_port = || flow.server_port.checked_sub(first_port).map(usize::from);
         if let Some(sum) = of_command.or_else(of_port).and_then(|index| waits.get_mut(index)) {
             sum.merge(waited);
         }

@@ -139,7 +139,7 @@ impl Stage<'_> {
     fn prepare(&self) -> Result<Vec<String>, RealError> {
         let failed = RealError::system("enter a network namespace");
         let settle = || kernel::settle().and_then(|()| kernel::available());
-        let far = self.emulation.far().run(settle).map_err(&failed)?;
+        let far = self.emulation.server().run(settle).map_err(&failed)?;
         let available = far.map_err(RealError::system("set a namespace's TCP up"))?;
         for (index, host) in self.emulation.hosts().iter().enumerate() {
             let asks = self.asks_for_ecn(index);
@@ -166,7 +166,7 @@ impl Stage<'_> {
 
     /// Has the connections of a flow whose programs know nothing of `cc` use it, in both directions.
     fn control(&self, flow: usize, cc: &str) -> Result<(), RealError> {
-        let (far, near) = (self.emulation.far(), &self.emulation.hosts()[self.host_of[flow]]);
+        let (far, near) = (self.emulation.server(), &self.emulation.hosts()[self.host_of[flow]]);
         far.control_congestion(near.addresses(), cc)
             .and_then(|()| near.control_congestion(far.addresses(), cc))
             .map_err(RealError::system("give a route its congestion control"))
@@ -178,7 +178,7 @@ impl Stage<'_> {
     }
 
     fn address(&self, flow: usize) -> SocketAddr {
-        SocketAddr::new(self.emulation.far().addresses().v4.into(), FIRST_PORT + flow as u16)
+        SocketAddr::new(self.emulation.server().addresses().v4.into(), FIRST_PORT + flow as u16)
     }
 
     /// Sockets that wait for the flows' clients.
@@ -192,7 +192,7 @@ impl Stage<'_> {
         };
         let listeners = self
             .emulation
-            .far()
+            .server()
             .run(listen)
             .map_err(RealError::system("enter a network namespace"))?;
         listeners.map_err(RealError::system("listen for clients"))
@@ -228,7 +228,7 @@ impl Stage<'_> {
     ) -> Result<(RunResult, Vec<Ended>), RealError> {
         let listeners = self.listeners(controllers)?;
         let traffic = Traffic::open(&self.emulation, self.spec, &self.host_of)?;
-        let watch = Watch::open(self.emulation.far(), self.spec, FIRST_PORT, traffic)?;
+        let watch = Watch::open(self.emulation.server(), self.spec, FIRST_PORT, traffic)?;
         let over = AtomicBool::new(stop.load(Ordering::Relaxed));
         let clock = Clock::after(LEAD);
         let at = Circumstances { clock, warmup: self.spec.warmup, stop: &over };

@@ -74,7 +74,7 @@ impl Traffic {
         if hosts.is_empty() {
             return Ok(None);
         }
-        let (far, far_addresses) = (diag(emulation.far())?, emulation.far().addresses());
+        let (far, far_addresses) = (diag(emulation.server())?, emulation.server().addresses());
         Ok(Some(Self { far, far_addresses, hosts, every }))
     }
 

@@ -51,7 +51,7 @@ impl Host {
         let ways =
             spec.hosts.iter().zip(classes).map(|(host, classes)| Way::new(*host, spec, classes));
         let near = emulation.hosts().iter().zip(ways).map(|(host, way)| ("near", host, Some(way)));
-        let hosts = [("far", emulation.far(), None)].into_iter().chain(near);
+        let hosts = [("far", emulation.server(), None)].into_iter().chain(near);
         hosts.zip(names).map(|((side, host, way), name)| Self::new(side, host, name, way)).collect()
     }
 

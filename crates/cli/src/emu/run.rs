@@ -6,7 +6,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 
 use clap::ArgMatches;
-use uncork_emu::{EmuError, Emulation, Job, Names, Report, Service, clean_up, summary};
+use uncork_emu::{
+    EmuError, Emulation, Names, ProcessGroup, Report, ServerState, clean_up, summary,
+};
 
 use super::args::{EmuArgs, EmuFormat};
 use super::document::{Document, Host, json};
@@ -69,24 +71,24 @@ fn start_server(
     emulation: &Emulation,
     signals: &Signals,
     command: &str,
-) -> Result<Job, Failure> {
-    let mut shell = emulation.far_command(0, "sh").map_err(|error| no_start(&error))?;
+) -> Result<ProcessGroup, Failure> {
+    let mut shell = emulation.server_command(0, "sh").map_err(|error| no_start(&error))?;
     // What a server prints is no result of COMMAND's.
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(io::stderr());
-    let served = Job::serve(emulation.far(), &mut shell, || signals.have_come());
+    let served = ProcessGroup::serve(emulation.server(), &mut shell, || signals.have_come());
     let (job, service) = served.map_err(|error| no_start(&error))?;
     if signals.have_come() {
         let message = "before the command of '--server' listened".to_owned();
         return Err(Failure::Interrupted(message));
     }
     let remark = match service {
-        Service::Listens => return Ok(job),
-        Service::Ended(status) if !status.success() => {
+        ServerState::Listening => return Ok(job),
+        ServerState::Exited(status) if !status.success() => {
             let message = format!("the command of '--server' ended before it listened: {status}");
             return Err(Failure::Environment(message));
         }
-        Service::Ended(_) => "has ended, and nothing listens".to_owned(),
-        Service::Silent(waited) => format!("does not listen after {} s", waited.as_secs()),
+        ServerState::Exited(_) => "has ended, and nothing listens".to_owned(),
+        ServerState::TimedOut(waited) => format!("does not listen after {} s", waited.as_secs()),
     };
     if !args.quiet {
         eprintln!("note: the command of '--server' {remark}");
@@ -101,7 +103,7 @@ fn no_start(error: &io::Error) -> Failure {
 /// Runs COMMAND on the near side, and gives its status.
 fn run(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<u8, Failure> {
     let Some((program, arguments)) = args.command.split_first() else { return Ok(0) };
-    let command = emulation.near_command(0, program);
+    let command = emulation.client_command(0, program);
     let started = command.and_then(|mut command| command.args(arguments).spawn());
     let mut child = match started {
         Ok(child) => child,
@@ -156,11 +158,11 @@ fn note(args: &EmuArgs, emulation: &Emulation) {
         return;
     }
     if !args.is_up() {
-        let far = emulation.far().addresses();
+        let far = emulation.server().addresses();
         let v6 = far.v6.map_or(String::new(), |v6| format!(", {v6}"));
         eprintln!("note: the far side is {}{v6}", far.v4);
     }
-    if emulation.far().addresses().v6.is_none() {
+    if emulation.server().addresses().v6.is_none() {
         eprintln!("note: this kernel has no IPv6: the path carries IPv4 only");
     }
 }

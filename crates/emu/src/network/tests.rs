@@ -21,7 +21,7 @@ fn spec() -> EmulationSpec {
 }
 
 fn arrival(direction: Direction, body: u32) -> Arrival<Number> {
-    let flow = FlowKey { host: 0, v6: false, protocol: 6, near_port: 1, far_port: 2 };
+    let flow = FlowKey { host: 0, v6: false, protocol: 6, client_port: 1, server_port: 2 };
     Arrival { direction, flow, bytes: 1500, ecn: Ecn::Ect0, body: Number(body, TimeDelta::ZERO) }
 }
 

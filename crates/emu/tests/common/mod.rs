@@ -8,7 +8,7 @@ use std::net::{IpAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
-use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace, Passage};
+use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace, PacketRecord};
 use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, TimeDelta};
@@ -70,24 +70,25 @@ pub(crate) fn transfer(from: TcpStream, mut to: TcpStream, bytes: usize) {
 }
 
 /// Records real traffic in both directions: two hosts, TCP that knows ECN, datagrams.
-pub(crate) fn recorded(spec: &EmulationSpec) -> Option<Vec<Passage>> {
+pub(crate) fn recorded(spec: &EmulationSpec) -> Option<Vec<PacketRecord>> {
     let emulation = start(spec)?;
-    let address = emulation.far().addresses().v4.into();
-    for host in emulation.hosts().iter().chain([emulation.far()]) {
+    let address = emulation.server().addresses().v4.into();
+    for host in emulation.hosts().iter().chain([emulation.server()]) {
         sysctl(host, "ipv4/tcp_ecn", "1");
         sysctl(host, "ipv4/tcp_max_reordering", "300");
     }
     thread::scope(|scope| {
         for host in emulation.hosts() {
             scope.spawn(|| {
-                let (near, far) = connect(host, emulation.far(), address);
+                let (near, far) = connect(host, emulation.server(), address);
                 transfer(far, near, 1_500_000);
-                let (near, far) = connect(host, emulation.far(), address);
+                let (near, far) = connect(host, emulation.server(), address);
                 transfer(near, far, 300_000);
             });
         }
-        let near = emulation.near().addresses().v4.into();
-        let (server, client) = (udp(emulation.far(), address, 1), udp(emulation.near(), near, 2));
+        let near = emulation.client().addresses().v4.into();
+        let (server, client) =
+            (udp(emulation.server(), address, 1), udp(emulation.client(), near, 2));
         for _ in 0..500 {
             server.send_to(&[0; 1000], (near, 2)).expect("sent");
             client.send_to(&[0; 100], (address, 3)).expect("sent");

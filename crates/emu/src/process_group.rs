@@ -1,4 +1,4 @@
-//! Commands that end when they are told to, with all that they started.
+//! Commands with all processes that they start.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -15,73 +15,73 @@ use crate::{Clock, Namespace};
 
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often to look whether it does.
+/// Time between two looks.
 const LOOK: Duration = Duration::from_millis(10);
-/// What was asked to end is killed after this.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A command that leads a process group: signals of the terminal do not reach it. Dropped, all of the
-/// group is killed.
+/// A command that leads its own process group, which the terminal's signals do not reach. Dropping it kills the whole
+/// group.
 #[derive(Debug)]
-pub struct Job {
+pub struct ProcessGroup {
     child: Child,
     status: Option<ExitStatus>,
 }
 
-/// How far a server got.
+/// The state of a server after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Service {
-    /// It listens, or what it started does.
-    Listens,
-    /// It has ended, and nothing listens that did not before.
-    Ended(ExitStatus),
-    /// It did neither in this time.
-    Silent(Duration),
+pub enum ServerState {
+    /// It, or a process that it started, listens.
+    Listening,
+    /// It has exited, and nothing new listens.
+    Exited(ExitStatus),
+    /// It has done neither in this time.
+    TimedOut(Duration),
 }
 
-impl Job {
+impl ProcessGroup {
     /// Starts `command`.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         Ok(Self { child: command.process_group(0).spawn()?, status: None })
     }
 
-    /// Starts `command`, a server on `host`, and waits until it listens or has ended, but not longer
-    /// than ten seconds or until `is_over`.
+    /// Starts `command`, a server on `host`, and waits until it listens, has exited, ten seconds have passed, or
+    /// `is_over`.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn serve(
         host: &Namespace,
         command: &mut Command,
         is_over: impl Fn() -> bool,
-    ) -> io::Result<(Self, Service)> {
+    ) -> io::Result<(Self, ServerState)> {
         let before = host.listening()?;
-        let mut job = Self::start(command)?;
+        let mut group = Self::start(command)?;
         let clock = Clock::start();
         let waited = || Duration::from_nanos(clock.now().since(Time::ZERO).as_nanos());
         while waited() < PATIENCE && !is_over() {
-            // In this order: what has ended may have left a server behind, as daemons do.
-            let ended = job.ends_within(LOOK)?;
+            // In this order: a daemon's first process exits and leaves the server running.
+            let ended = group.ends_within(LOOK)?;
             if !host.listening()?.is_subset(&before) {
-                return Ok((job, Service::Listens));
+                return Ok((group, ServerState::Listening));
             }
             if let Some(status) = ended {
-                return Ok((job, Service::Ended(status)));
+                return Ok((group, ServerState::Exited(status)));
             }
         }
-        Ok((job, Service::Silent(waited())))
+        Ok((group, ServerState::TimedOut(waited())))
     }
 
-    /// How it ended, if it does within `span`.
+    /// Its exit status, if it exits within `span`.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn ends_within(&mut self, span: Duration) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = ends_within(&mut self.child, span)?;
@@ -89,20 +89,20 @@ impl Job {
         Ok(self.status)
     }
 
-    /// Asks the whole group to end.
+    /// Sends SIGTERM to the group.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn ask_to_end(&mut self) -> io::Result<()> {
         self.signal(Signal::TERM)
     }
 
-    /// Asks the whole group to end, kills it after two seconds, and gives how the command ended.
+    /// Sends SIGTERM to the group and, after two seconds, SIGKILL. Gives the status of the command.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// Errors of the system.
     pub fn end(mut self) -> io::Result<ExitStatus> {
         self.ask_to_end()?;
         if let Some(status) = self.ends_within(GRACE)? {
@@ -114,7 +114,7 @@ impl Job {
         Ok(status)
     }
 
-    /// Once the command has been waited for, its number may be another's.
+    /// After the command has been waited for, another process may have its number.
     fn signal(&mut self, signal: Signal) -> io::Result<()> {
         let Some(group) = pid(&self.child).filter(|_| self.status.is_none()) else { return Ok(()) };
         match kill_process_group(group, signal) {
@@ -124,16 +124,16 @@ impl Job {
     }
 }
 
-impl Drop for Job {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if self.status.is_none() && self.signal(Signal::KILL).is_ok() {
-            // It has been killed: there is nothing to learn.
+            // It has been killed: its status says nothing.
             let _ = self.child.wait();
         }
     }
 }
 
-/// How `child` ended, if it does within `span`.
+/// The exit status of `child`, if it exits within `span`.
 ///
 /// # Errors
 ///
@@ -159,19 +159,19 @@ fn pid(child: &Child) -> Option<Pid> {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Job {
-        Job::start(Command::new("sh").args(["-c", script])).expect("a shell")
+    fn shell(script: &str) -> ProcessGroup {
+        ProcessGroup::start(Command::new("sh").args(["-c", script])).expect("a shell")
     }
 
     #[test]
     fn an_end_is_seen_when_it_comes() {
-        let mut job = shell("exit 7");
-        let status = job.ends_within(Duration::from_secs(10)).expect("waited").expect("ended");
+        let mut group = shell("exit 7");
+        let status = group.ends_within(Duration::from_secs(10)).expect("waited").expect("ended");
         assert_eq!(status.code(), Some(7));
         // Told again, and nothing else is signalled.
-        assert_eq!(job.end().expect("ended").code(), Some(7));
-        let mut job = shell("exec sleep 100");
-        assert_eq!(job.ends_within(Duration::from_millis(20)).expect("waited"), None);
+        assert_eq!(group.end().expect("ended").code(), Some(7));
+        let mut group = shell("exec sleep 100");
+        assert_eq!(group.ends_within(Duration::from_millis(20)).expect("waited"), None);
     }
 
     #[test]
@@ -181,9 +181,9 @@ mod tests {
         // The sleeping one holds the pipe open, too.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 100 & wait"]).stdout(writer);
-        let job = Job::start(&mut command).expect("a shell");
+        let group = ProcessGroup::start(&mut command).expect("a shell");
         drop(command);
-        assert_eq!(job.end().expect("ended").signal(), Some(15));
+        assert_eq!(group.end().expect("ended").signal(), Some(15));
         let mut rest = String::new();
         io::Read::read_to_string(&mut &reader, &mut rest).expect("an end");
     }
