@@ -74,7 +74,7 @@ impl Emulation {
         Ok(())
     }
 
-    /// The first host on the client side, where clients are.
+    /// The first client.
     pub fn client(&self) -> &Namespace {
         &self.clients[0]
     }
@@ -84,7 +84,7 @@ impl Emulation {
         &self.clients
     }
 
-    /// The host on the server side, where servers are.
+    /// The servers' host.
     pub fn server(&self) -> &Namespace {
         &self.server
     }

@@ -21,9 +21,9 @@ pub struct Report {
     pub cpu_s: f64,
     /// Flows that were told apart.
     pub flows: u64,
-    /// To the client side, where clients are.
+    /// To the clients.
     pub down: DirectionReport,
-    /// To the server side, where servers are.
+    /// To the servers.
     pub up: DirectionReport,
     /// What each link has sent.
     pub links: Vec<LinkReport>,

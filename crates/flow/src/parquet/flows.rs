@@ -5,7 +5,7 @@ use std::io::Write;
 use super::read::{Row, read_table};
 use super::service::{choice, choice_columns, service, service_columns};
 use super::write::Cells::{Count, MaybeCount, MaybeNumber, Text};
-use super::write::{Column, grouped, write_table};
+use super::write::{Column, column, grouped, write_table};
 use crate::error::FileError;
 use crate::labelled::{Labelled, TableHead};
 use crate::record::{FlowRecord, LabRecord, Playback, Quantiles};
@@ -57,94 +57,70 @@ pub(super) fn columns<'a>(parts: Parts) -> Vec<Column<&'a FlowRecord>> {
 
 fn core_columns<'a>() -> [Column<&'a FlowRecord>; 21] {
     [
-        Column { name: "engine", cells: Text(|flow| &flow.engine) },
-        Column { name: "group", cells: Text(|flow| &flow.group) },
-        Column { name: "cc", cells: Text(|flow| &flow.cc) },
-        Column { name: "seed", cells: Count(|flow| flow.seed) },
-        Column { name: "flow", cells: Count(|flow| u64::from(flow.flow)) },
-        Column { name: "start_ns", cells: Count(|flow| flow.start_ns) },
-        Column { name: "completion_ns", cells: MaybeCount(|flow| flow.completion_ns) },
-        Column { name: "first_byte_ns", cells: MaybeCount(|flow| flow.first_byte_ns) },
-        Column { name: "busy_ns", cells: Count(|flow| flow.busy_ns) },
-        Column { name: "size_bytes", cells: MaybeCount(|flow| flow.size_bytes) },
-        Column { name: "bytes_delivered", cells: Count(|flow| flow.bytes_delivered) },
-        Column { name: "bytes_acked", cells: Count(|flow| flow.bytes_acked) },
-        Column { name: "bytes_sent", cells: Count(|flow| flow.bytes_sent) },
-        Column { name: "bytes_retransmitted", cells: Count(|flow| flow.bytes_retransmitted) },
-        Column { name: "packets_sent", cells: Count(|flow| flow.packets_sent) },
-        Column { name: "packets_lost", cells: Count(|flow| flow.packets_lost) },
-        Column { name: "packets_marked", cells: Count(|flow| flow.packets_marked) },
-        Column { name: "timeouts", cells: Count(|flow| flow.timeouts) },
-        Column { name: "rtt_min_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.min)) },
-        Column { name: "rtt_p50_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p50)) },
-        Column { name: "rtt_p95_ms", cells: MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p95)) },
+        column("engine", Text(|flow| &flow.engine)),
+        column("group", Text(|flow| &flow.group)),
+        column("cc", Text(|flow| &flow.cc)),
+        column("seed", Count(|flow| flow.seed)),
+        column("flow", Count(|flow| u64::from(flow.flow))),
+        column("start_ns", Count(|flow| flow.start_ns)),
+        column("completion_ns", MaybeCount(|flow| flow.completion_ns)),
+        column("first_byte_ns", MaybeCount(|flow| flow.first_byte_ns)),
+        column("busy_ns", Count(|flow| flow.busy_ns)),
+        column("size_bytes", MaybeCount(|flow| flow.size_bytes)),
+        column("bytes_delivered", Count(|flow| flow.bytes_delivered)),
+        column("bytes_acked", Count(|flow| flow.bytes_acked)),
+        column("bytes_sent", Count(|flow| flow.bytes_sent)),
+        column("bytes_retransmitted", Count(|flow| flow.bytes_retransmitted)),
+        column("packets_sent", Count(|flow| flow.packets_sent)),
+        column("packets_lost", Count(|flow| flow.packets_lost)),
+        column("packets_marked", Count(|flow| flow.packets_marked)),
+        column("timeouts", Count(|flow| flow.timeouts)),
+        column("rtt_min_ms", MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.min))),
+        column("rtt_p50_ms", MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p50))),
+        column("rtt_p95_ms", MaybeNumber(|flow| flow.rtt_ms.map(|ms| ms.p95))),
     ]
 }
 
 fn lab_columns<'a>() -> [Column<&'a FlowRecord>; 8] {
-    fn lab(flow: &FlowRecord, field: fn(LabRecord) -> u64) -> Option<u64> {
-        flow.lab.map(field)
-    }
-    fn queue(flow: &FlowRecord, quantile: fn(Quantiles) -> f64) -> Option<f64> {
-        flow.lab?.queue_ms.map(quantile)
-    }
     [
-        Column {
-            name: "bytes_delivered_early",
-            cells: MaybeCount(|flow| lab(flow, |lab| lab.bytes_delivered_early)),
-        },
-        Column {
-            name: "packets_dropped_queue",
-            cells: MaybeCount(|flow| lab(flow, |lab| lab.packets_dropped_queue)),
-        },
-        Column {
-            name: "packets_dropped_policer",
-            cells: MaybeCount(|flow| lab(flow, |lab| lab.packets_dropped_policer)),
-        },
-        Column {
-            name: "packets_dropped_random",
-            cells: MaybeCount(|flow| lab(flow, |lab| lab.packets_dropped_random)),
-        },
-        Column {
-            name: "acks_dropped",
-            cells: MaybeCount(|flow| lab(flow, |lab| lab.acks_dropped)),
-        },
-        Column { name: "queue_min_ms", cells: MaybeNumber(|flow| queue(flow, |ms| ms.min)) },
-        Column { name: "queue_p50_ms", cells: MaybeNumber(|flow| queue(flow, |ms| ms.p50)) },
-        Column { name: "queue_p95_ms", cells: MaybeNumber(|flow| queue(flow, |ms| ms.p95)) },
+        column(
+            "bytes_delivered_early",
+            MaybeCount(|flow| flow.lab.map(|it| it.bytes_delivered_early)),
+        ),
+        column(
+            "packets_dropped_queue",
+            MaybeCount(|flow| flow.lab.map(|it| it.packets_dropped_queue)),
+        ),
+        column(
+            "packets_dropped_policer",
+            MaybeCount(|flow| flow.lab.map(|it| it.packets_dropped_policer)),
+        ),
+        column(
+            "packets_dropped_random",
+            MaybeCount(|flow| flow.lab.map(|it| it.packets_dropped_random)),
+        ),
+        column("acks_dropped", MaybeCount(|flow| flow.lab.map(|it| it.acks_dropped))),
+        column("queue_min_ms", MaybeNumber(|flow| flow.lab().queue_ms.map(|ms| ms.min))),
+        column("queue_p50_ms", MaybeNumber(|flow| flow.lab().queue_ms.map(|ms| ms.p50))),
+        column("queue_p95_ms", MaybeNumber(|flow| flow.lab().queue_ms.map(|ms| ms.p95))),
     ]
 }
 
 fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
     [
-        Column {
-            name: "playback_startup_ns",
-            cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.startup_ns)),
-        },
-        Column {
-            name: "playback_played_ns",
-            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.played_ns)),
-        },
-        Column {
-            name: "playback_stalled_ns",
-            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stalled_ns)),
-        },
-        Column {
-            name: "playback_stutters",
-            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.stutters)),
-        },
-        Column {
-            name: "playback_items",
-            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.items)),
-        },
-        Column {
-            name: "playback_bitrate_bps",
-            cells: MaybeCount(|flow| flow.playback.and_then(|playback| playback.bitrate_bps)),
-        },
-        Column {
-            name: "playback_switches",
-            cells: MaybeCount(|flow| flow.playback.map(|playback| playback.switches)),
-        },
+        column(
+            "playback_startup_ns",
+            MaybeCount(|flow| flow.playback.and_then(|it| it.startup_ns)),
+        ),
+        column("playback_played_ns", MaybeCount(|flow| flow.playback.map(|it| it.played_ns))),
+        column("playback_stalled_ns", MaybeCount(|flow| flow.playback.map(|it| it.stalled_ns))),
+        column("playback_stutters", MaybeCount(|flow| flow.playback.map(|it| it.stutters))),
+        column("playback_items", MaybeCount(|flow| flow.playback.map(|it| it.items))),
+        column(
+            "playback_bitrate_bps",
+            MaybeCount(|flow| flow.playback.and_then(|it| it.bitrate_bps)),
+        ),
+        column("playback_switches", MaybeCount(|flow| flow.playback.map(|it| it.switches))),
     ]
 }
 
@@ -295,7 +271,7 @@ mod tests {
         let record = record();
         let error = read_flows(table(&record, &columns(Parts::ALL)[1..])).unwrap_err();
         assert_eq!(error.to_string(), "the table has no column engine");
-        let counted = [Column { name: "engine", cells: Count(|_| 1) }];
+        let counted = [column("engine", Count(|_| 1))];
         let error = read_flows(table(&record, &counted));
         assert!(matches!(error, Err(FileError::UnexpectedValue("engine"))), "{error:?}");
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::read::{Row, read_table};
 use super::write::Cells::{Count, MaybeCount, Text};
-use super::write::{Column, grouped, write_table};
+use super::write::{Column, column, grouped, write_table};
 use crate::error::FileError;
 use crate::labelled::{Labelled, TableHead};
 use crate::record::{FlowRecord, ObjectRow, RequestRecord};
@@ -17,15 +17,15 @@ const SCHEMA: &str = "uncork.objects/1";
 
 pub(super) fn columns<'a>() -> [Column<Carried<'a>>; 9] {
     [
-        Column { name: "group", cells: Text(|(flow, _)| &flow.group) },
-        Column { name: "cc", cells: Text(|(flow, _)| &flow.cc) },
-        Column { name: "seed", cells: Count(|(flow, _)| flow.seed) },
-        Column { name: "flow", cells: Count(|(flow, _)| u64::from(flow.flow)) },
-        Column { name: "start_ns", cells: Count(|(_, object)| object.start_ns) },
-        Column { name: "first_byte_ns", cells: MaybeCount(|(_, object)| object.first_byte_ns) },
-        Column { name: "completion_ns", cells: MaybeCount(|(_, object)| object.completion_ns) },
-        Column { name: "size_bytes", cells: Count(|(_, object)| object.size_bytes) },
-        Column { name: "bytes_delivered", cells: Count(|(_, object)| object.bytes_delivered) },
+        column("group", Text(|(flow, _)| &flow.group)),
+        column("cc", Text(|(flow, _)| &flow.cc)),
+        column("seed", Count(|(flow, _)| flow.seed)),
+        column("flow", Count(|(flow, _)| u64::from(flow.flow))),
+        column("start_ns", Count(|(_, object)| object.start_ns)),
+        column("first_byte_ns", MaybeCount(|(_, object)| object.first_byte_ns)),
+        column("completion_ns", MaybeCount(|(_, object)| object.completion_ns)),
+        column("size_bytes", Count(|(_, object)| object.size_bytes)),
+        column("bytes_delivered", Count(|(_, object)| object.bytes_delivered)),
     ]
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::read::{Row, read_table};
 use super::write::Cells::{Count, MaybeCount, Text};
-use super::write::{Column, write_table};
+use super::write::{Column, column, write_table};
 use crate::error::FileError;
 use crate::labelled::{Labelled, TableHead};
 use crate::record::FlowRecord;
@@ -18,21 +18,21 @@ const SCHEMA: &str = "uncork.series/1";
 
 pub(super) fn columns<'a>() -> [Column<Tagged<'a>>; 15] {
     [
-        Column { name: "group", cells: Text(group) },
-        Column { name: "cc", cells: Text(cc) },
-        Column { name: "seed", cells: Count(|(run, _)| run.seed) },
-        Column { name: "flow", cells: Count(|(_, point)| u64::from(point.flow)) },
-        Column { name: "time_ns", cells: Count(|(_, point)| point.time_ns) },
-        Column { name: "state", cells: Text(|(_, point)| point.state) },
-        Column { name: "cwnd_bytes", cells: Count(|(_, point)| point.cwnd_bytes) },
-        Column { name: "inflight_bytes", cells: Count(|(_, point)| point.inflight_bytes) },
-        Column { name: "pacing_bps", cells: MaybeCount(|(_, point)| point.pacing_bps) },
-        Column { name: "max_bw_bps", cells: MaybeCount(|(_, point)| point.max_bw_bps) },
-        Column { name: "min_rtt_ns", cells: MaybeCount(|(_, point)| point.min_rtt_ns) },
-        Column { name: "rtt_ns", cells: MaybeCount(|(_, point)| point.rtt_ns) },
-        Column { name: "queue_bytes", cells: Count(|(_, point)| point.queue_bytes) },
-        Column { name: "delivered_bytes", cells: Count(|(_, point)| point.delivered_bytes) },
-        Column { name: "lost_bytes", cells: Count(|(_, point)| point.lost_bytes) },
+        column("group", Text(group)),
+        column("cc", Text(cc)),
+        column("seed", Count(|(run, _)| run.seed)),
+        column("flow", Count(|(_, point)| u64::from(point.flow))),
+        column("time_ns", Count(|(_, point)| point.time_ns)),
+        column("state", Text(|(_, point)| point.state)),
+        column("cwnd_bytes", Count(|(_, point)| point.cwnd_bytes)),
+        column("inflight_bytes", Count(|(_, point)| point.inflight_bytes)),
+        column("pacing_bps", MaybeCount(|(_, point)| point.pacing_bps)),
+        column("max_bw_bps", MaybeCount(|(_, point)| point.max_bw_bps)),
+        column("min_rtt_ns", MaybeCount(|(_, point)| point.min_rtt_ns)),
+        column("rtt_ns", MaybeCount(|(_, point)| point.rtt_ns)),
+        column("queue_bytes", Count(|(_, point)| point.queue_bytes)),
+        column("delivered_bytes", Count(|(_, point)| point.delivered_bytes)),
+        column("lost_bytes", Count(|(_, point)| point.lost_bytes)),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use super::read::Row;
 use super::write::Cells::{MaybeCount, MaybeNumber, MaybeText};
-use super::write::Column;
+use super::write::{Column, column};
 use crate::error::FileError;
 use crate::record::FlowRecord;
 use crate::service::{Arm, Choice, Scope, Service};
@@ -12,85 +12,37 @@ type Columns<'a, const N: usize> = [Column<&'a FlowRecord>; N];
 /// Of [`Service`].
 pub(super) fn service_columns<'a>() -> Columns<'a, 17> {
     [
-        Column { name: "service_scope", cells: MaybeText(|it| of(it, |to| Some(to.scope.name()))) },
-        Column {
-            name: "service_start_unix_ns",
-            cells: MaybeCount(|it| of(it, |to| Some(to.start_unix_ns))),
-        },
-        Column { name: "service_protocol", cells: MaybeText(|it| of(it, |to| Some(&to.protocol))) },
-        Column { name: "service_listener", cells: MaybeText(|it| of(it, |to| Some(&to.listener))) },
-        Column { name: "service_host", cells: MaybeText(|it| of(it, |to| to.host.as_deref())) },
-        Column { name: "service_client", cells: MaybeText(|it| of(it, |to| to.client.as_deref())) },
-        Column { name: "service_asn", cells: MaybeCount(|it| of(it, |to| to.asn).map(u64::from)) },
-        Column {
-            name: "service_country",
-            cells: MaybeText(|it| of(it, |to| to.country.as_deref())),
-        },
-        Column {
-            name: "service_status",
-            cells: MaybeCount(|it| of(it, |to| to.status).map(u64::from)),
-        },
-        Column {
-            name: "service_object_bytes",
-            cells: MaybeCount(|it| of(it, |to| to.object_bytes)),
-        },
-        Column {
-            name: "service_responses",
-            cells: MaybeCount(|it| of(it, |to| Some(to.responses))),
-        },
-        Column {
-            name: "service_broken_off",
-            cells: MaybeCount(|it| of(it, |to| Some(to.broken_off))),
-        },
-        Column { name: "service_min_rtt_ns", cells: MaybeCount(|it| of(it, |to| to.min_rtt_ns)) },
-        Column {
-            name: "service_delivery_rate_bps",
-            cells: MaybeCount(|it| of(it, |to| to.delivery_rate_bps)),
-        },
-        Column {
-            name: "service_rwnd_limited_ns",
-            cells: MaybeCount(|it| of(it, |to| to.rwnd_limited_ns)),
-        },
-        Column {
-            name: "service_sndbuf_limited_ns",
-            cells: MaybeCount(|it| of(it, |to| to.sndbuf_limited_ns)),
-        },
-        Column {
-            name: "service_app_limited_ns",
-            cells: MaybeCount(|it| of(it, |to| to.app_limited_ns)),
-        },
+        column("service_scope", MaybeText(|it| of(it, |it| Some(it.scope.name())))),
+        column("service_start_unix_ns", MaybeCount(|it| of(it, |it| Some(it.start_unix_ns)))),
+        column("service_protocol", MaybeText(|it| of(it, |it| Some(&it.protocol)))),
+        column("service_listener", MaybeText(|it| of(it, |it| Some(&it.listener)))),
+        column("service_host", MaybeText(|it| of(it, |it| it.host.as_deref()))),
+        column("service_client", MaybeText(|it| of(it, |it| it.client.as_deref()))),
+        column("service_asn", MaybeCount(|it| of(it, |it| it.asn).map(u64::from))),
+        column("service_country", MaybeText(|it| of(it, |it| it.country.as_deref()))),
+        column("service_status", MaybeCount(|it| of(it, |it| it.status).map(u64::from))),
+        column("service_object_bytes", MaybeCount(|it| of(it, |it| it.object_bytes))),
+        column("service_responses", MaybeCount(|it| of(it, |it| Some(it.responses)))),
+        column("service_broken_off", MaybeCount(|it| of(it, |it| Some(it.broken_off)))),
+        column("service_min_rtt_ns", MaybeCount(|it| of(it, |it| it.min_rtt_ns))),
+        column("service_delivery_rate_bps", MaybeCount(|it| of(it, |it| it.delivery_rate_bps))),
+        column("service_rwnd_limited_ns", MaybeCount(|it| of(it, |it| it.rwnd_limited_ns))),
+        column("service_sndbuf_limited_ns", MaybeCount(|it| of(it, |it| it.sndbuf_limited_ns))),
+        column("service_app_limited_ns", MaybeCount(|it| of(it, |it| it.app_limited_ns))),
     ]
 }
 
 /// Of [`Choice`], and of its [`Arm`].
 pub(super) fn choice_columns<'a>() -> Columns<'a, 8> {
     [
-        Column {
-            name: "choice_policy",
-            cells: MaybeText(|it| it.choice.as_ref().map(|choice| choice.policy.as_str())),
-        },
-        Column {
-            name: "choice_rule",
-            cells: MaybeText(|it| it.choice.as_ref().map(|choice| choice.rule.as_str())),
-        },
-        Column {
-            name: "choice_cc",
-            cells: MaybeText(|it| it.choice.as_ref().and_then(|choice| choice.cc.as_deref())),
-        },
-        Column {
-            name: "arm_experiment",
-            cells: MaybeText(|it| arm(it).map(|arm| arm.experiment.as_str())),
-        },
-        Column { name: "arm", cells: MaybeText(|it| arm(it).map(|arm| arm.arm.as_str())) },
-        Column { name: "arm_unit", cells: MaybeCount(|it| arm(it).map(|arm| arm.unit)) },
-        Column {
-            name: "arm_bucket",
-            cells: MaybeCount(|it| arm(it).map(|arm| u64::from(arm.bucket))),
-        },
-        Column {
-            name: "arm_propensity",
-            cells: MaybeNumber(|it| arm(it).map(|arm| arm.propensity)),
-        },
+        column("choice_policy", MaybeText(|it| it.choice.as_ref().map(|it| it.policy.as_str()))),
+        column("choice_rule", MaybeText(|it| it.choice.as_ref().map(|it| it.rule.as_str()))),
+        column("choice_cc", MaybeText(|it| it.choice.as_ref().and_then(|it| it.cc.as_deref()))),
+        column("arm_experiment", MaybeText(|it| arm(it).map(|it| it.experiment.as_str()))),
+        column("arm", MaybeText(|it| arm(it).map(|it| it.arm.as_str()))),
+        column("arm_unit", MaybeCount(|it| arm(it).map(|it| it.unit))),
+        column("arm_bucket", MaybeCount(|it| arm(it).map(|it| u64::from(it.bucket)))),
+        column("arm_propensity", MaybeNumber(|it| arm(it).map(|it| it.propensity))),
     ]
 }
 

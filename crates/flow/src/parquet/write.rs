@@ -22,6 +22,10 @@ pub(super) struct Column<R> {
     pub(super) cells: Cells<R>,
 }
 
+pub(super) const fn column<R>(name: &'static str, cells: Cells<R>) -> Column<R> {
+    Column { name, cells }
+}
+
 /// Where the cells of a column come from, and thereby its type.
 pub(super) enum Cells<R> {
     /// UTF-8.
