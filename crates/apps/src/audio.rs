@@ -49,7 +49,7 @@ pub struct AudioReport {
     pub finished: usize,
 }
 
-/// A music player at work.
+/// A music player.
 #[derive(Clone, Debug)]
 pub struct AudioPlayer {
     spec: AudioSpec,

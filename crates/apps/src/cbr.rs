@@ -17,7 +17,7 @@ pub struct CbrSpec {
     pub duration: TimeDelta,
 }
 
-/// Such an application at work: a function of time, without a state of its own.
+/// The application: a function of time without state.
 #[derive(Clone, Copy, Debug)]
 pub struct Cbr {
     spec: CbrSpec,

@@ -6,7 +6,7 @@ use crate::error::require;
 use crate::transfer::Transfers;
 use crate::{Action, ClientReport, ObjectSizes, SpecError, exponential};
 
-/// How long somebody thinks between the end of a response and the next request.
+/// Think time between the end of a response and the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Think {
@@ -48,7 +48,7 @@ impl FetchSpec {
     }
 }
 
-/// A downloader at work.
+/// A downloader.
 #[derive(Clone, Debug)]
 pub struct Fetch {
     spec: FetchSpec,

@@ -13,7 +13,7 @@ pub struct Stall {
     pub lasted: TimeDelta,
 }
 
-/// What somebody who listens or watches has experienced. Until the end has been played, startup,
+/// What a listener or viewer has experienced. Until the end has been played, startup,
 /// played and stalled time add up to the time since the click.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaybackReport {
@@ -43,7 +43,7 @@ enum Phase {
 }
 
 /// The playhead. Media is measured in playing time; instants are computed, not sampled, so that it
-/// does not matter how often somebody looks.
+/// does not matter how often it is polled.
 #[derive(Clone, Debug)]
 pub(crate) struct Playback {
     /// Media that must be buffered before it starts.

@@ -37,7 +37,7 @@ pub struct VideoReport {
     pub switches: usize,
 }
 
-/// A video player at work.
+/// A video player.
 #[derive(Clone, Debug)]
 pub struct VideoPlayer {
     spec: VideoSpec,

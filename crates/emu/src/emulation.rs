@@ -94,7 +94,7 @@ impl Emulation {
         &self.spec
     }
 
-    /// Whether packets are carried. They are no more if somebody has removed a device.
+    /// Whether packets are forwarded. This ends if a device is removed.
     pub fn is_at_work(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -132,7 +132,7 @@ impl Emulation {
         }
         // An eventfd takes a number unless it is full.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
-        // What cannot be killed, or looked at, belongs to somebody else by now.
+        // Errors mean that the process has gone.
         let hosts = self.clients.iter().chain([&self.server]);
         let inodes: Vec<u64> = hosts.filter_map(|host| leftovers::inode(host).ok()).collect();
         let _ = leftovers::kill_within(&inodes);

@@ -176,7 +176,7 @@ impl Exit<'_> {
     fn settle(&mut self, direction: Direction, packet: &Packet<InFlight>, fate: Fate) {
         let InFlight { slot, host, came, ecn, number, has_data, queued_for } = packet.body;
         self.record.end(number, fate, packet.ecn);
-        // Of what was lost behind the links it counts, too: whom random loss strikes is chance.
+        // Packets lost behind the links count, too: random loss does not depend on the wait.
         let crossed = matches!(fate, Fate::Arrives(_) | Fate::Dropped(Cause::Loss));
         if let Some(waited) = queued_for.filter(|_| crossed && has_data) {
             self.queueing.record(packet.flow, waited);
@@ -262,7 +262,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Whether there is something to read, be it that the device is gone.
+    /// Whether there is something to read, or the device is gone.
     fn is_readable(&self, index: usize) -> bool {
         self.fds.get(index).is_some_and(|fd| !fd.revents().is_empty())
     }

@@ -54,7 +54,7 @@ impl Netlink {
     }
 
     /// The device of this index works from now on. Where `sizes` are given, they are its MTU and the
-    /// packets that wait for whoever reads the device.
+    /// packets that wait in the device.
     pub(crate) fn set_up(&mut self, index: u32, sizes: Option<(u32, u32)>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;

@@ -24,7 +24,7 @@ pub struct Arrival<B> {
     pub body: B,
 }
 
-/// Paths at work.
+/// The paths of an emulation.
 #[derive(Debug)]
 pub struct Network<B> {
     hosts: Vec<HostSpec>,

@@ -1,4 +1,4 @@
-//! IP packets: what the path wants to know of them, and the one thing that it changes.
+//! IP packets: the fields that the path reads, and the ECN mark that it sets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

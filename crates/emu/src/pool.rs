@@ -25,7 +25,7 @@ impl Pool {
         Self { size, buffers: Vec::new(), free: Vec::new() }
     }
 
-    /// A buffer that nobody uses; what is in it means nothing.
+    /// A free buffer with arbitrary content.
     pub(crate) fn take(&mut self) -> Slot {
         self.free.pop().unwrap_or_else(|| {
             self.buffers.push(Buffer { bytes: vec![0; self.size].into(), used: 0 });

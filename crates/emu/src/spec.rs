@@ -20,7 +20,7 @@ pub struct EmulationSpec {
     pub back: BackSpec,
     /// Seed of everything random.
     pub seed: u64,
-    /// The largest packet, in bytes with its IP header. A buffer in packets holds so many of these;
+    /// The largest packet, in bytes with its IP header. Buffers in packets are measured in these;
     /// that of an uplink holds acknowledgements.
     pub mtu: u32,
     /// For how long before it is due to wait for a packet without letting go of the processor.

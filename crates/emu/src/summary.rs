@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::report::{DirectionReport, Drops, Report, Spread};
 
-/// What a person wants to know after a run.
+/// A summary of a run for people.
 pub fn summary(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a string never fails.

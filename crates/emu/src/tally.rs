@@ -38,7 +38,7 @@ pub(crate) struct Tally {
 pub(crate) struct Tallies([Tally; 2]);
 
 impl Tallies {
-    /// Of nothing yet, for so many clients.
+    /// Empty tallies for `count` clients.
     pub(crate) fn of_hosts(count: usize) -> Self {
         let tally = || Tally { of_hosts: vec![HostDrops::default(); count], ..Tally::default() };
         Self([tally(), tally()])
@@ -83,7 +83,7 @@ impl Tally {
     }
 }
 
-/// How long the packets of each flow waited in queues; of none if nobody wants to know.
+/// How long the packets of each flow waited in queues, if that is recorded.
 #[derive(Debug)]
 pub(crate) struct Queueing {
     wanted: bool,

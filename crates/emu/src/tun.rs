@@ -28,7 +28,7 @@ impl Tun {
         Ok(Self(file))
     }
 
-    /// Reads a packet that somebody sent; `None` if there is none.
+    /// Reads a packet; `None` if there is none.
     pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.0, into) {
             Ok(length) => Ok(Some(length)),

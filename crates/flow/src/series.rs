@@ -3,7 +3,7 @@
 use crate::labelled::Label;
 use crate::record::FlowRecord;
 
-/// The inside of a flow at one instant. Counters are since the start of the flow. `S` is the text of
+/// The state of a flow at one instant. Counters are since the start of the flow. `S` is the text of
 /// the state: a name of the controller's, or one that was read from a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesPoint<S = &'static str> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A response or a connection of a server. Whom it served is told as precisely as an analysis needs, and
-/// no better: no address, no path.
+/// not more: no address, no path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
     /// What the record is of.

@@ -28,7 +28,7 @@ impl From<TimeDelta> for AggregationSpec {
     }
 }
 
-/// Aggregation at work.
+/// The state of an aggregating link.
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregation {
     spec: AggregationSpec,

@@ -47,7 +47,7 @@ impl<T> Bottleneck<T> {
     }
 
     /// Another rate from now on, whatever was to come. A packet on the wire finishes at the old one:
-    /// nothing was known of its change when its end was reckoned.
+    /// its end was computed before the change.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = LinkRate::constant(rate);
     }

@@ -1,4 +1,4 @@
-//! Propagation: everything comes out as it went in, later.
+//! Propagation delay.
 
 use std::collections::VecDeque;
 
@@ -45,12 +45,12 @@ impl<T> DelayLine<T> {
         self.aggregation = Aggregation::new(spec.into()).map(Box::new);
     }
 
-    /// Something without a size enters; see [`Self::enter_sized`].
+    /// [`Self::enter_sized`] without a size.
     pub fn enter(&mut self, now: Time, item: T) -> Option<Time> {
         self.enter_sized(now, item, 0)
     }
 
-    /// Something of `bytes` enters. They count where a turn carries so many at most. Gives the next
+    /// Something of `bytes` enters. They count if a turn has a limit in bytes. Gives the next
     /// arrival if it is earlier now: the line was empty, or this overtakes all that travels.
     pub fn enter_sized(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();

@@ -29,7 +29,7 @@ pub enum JitterDistribution {
     Bell,
 }
 
-/// Jitter at work.
+/// A jitter process.
 #[derive(Clone, Debug)]
 pub(crate) struct Jitter {
     spec: JitterSpec,

@@ -30,7 +30,7 @@ impl LinkSpec {
         Self { rate, policer: None, queue, buffer }
     }
 
-    /// The rate that its bandwidth-delay product is reckoned with: the first one of steps, the mean of
+    /// The rate for its bandwidth-delay product: the first one of steps, the mean of
     /// what varies otherwise.
     pub fn nominal_rate(&self) -> Rate {
         match &self.rate {

@@ -1,4 +1,4 @@
-//! Loss that is nobody's congestion.
+//! Random loss, which is no sign of congestion.
 
 use uncork_units::{Probability, Rng};
 
@@ -30,7 +30,7 @@ impl LossSpec {
     }
 }
 
-/// A loss process at work.
+/// A loss process.
 #[derive(Clone, Debug)]
 pub struct Loss {
     spec: LossSpec,

@@ -1,4 +1,4 @@
-//! What travels.
+//! Packets and their ECN field.
 
 /// A packet as the path sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,21 +9,21 @@ pub struct Packet<T> {
     pub host: u32,
     /// Size on the wire, in bytes.
     pub bytes: u32,
-    /// What the network may say, and has said, about congestion.
+    /// The ECN field of its IP header.
     pub ecn: Ecn,
-    /// What the hosts exchange; the path carries it and does not look.
+    /// The caller's part, which the path does not read.
     pub body: T,
 }
 
 /// The ECN field of the IP header (RFC 3168 §5, RFC 9331 §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// The transport knows nothing of ECN: congestion can only be told by a loss.
+    /// No ECN: only losses signal congestion.
     #[default]
     NotEct,
-    /// Congestion may be marked, and counts as a loss does.
+    /// A mark counts as a loss.
     Ect0,
-    /// Congestion may be marked early and often: a scalable controller's packet (L4S).
+    /// Marks are frequent: a scalable controller (L4S).
     Ect1,
     /// Congestion experienced.
     Ce,
@@ -37,7 +37,7 @@ impl Ecn {
 }
 
 impl<T> Packet<T> {
-    /// Marks it as having met congestion. False when its transport does not know marks.
+    /// Marks it with CE. False if it is not ECN-capable.
     pub fn mark(&mut self) -> bool {
         let capable = self.ecn.is_capable();
         if capable {

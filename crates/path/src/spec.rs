@@ -13,7 +13,7 @@ pub struct PathSpec {
     /// crossed on the way to its own.
     pub via: Vec<usize>,
     /// The link on the way back, which the acknowledgements of all flows of the path share; `None` is
-    /// one that is never slow. A buffer in packets holds so many acknowledgements.
+    /// one that is never slow. Its buffer in packets is measured in acknowledgements.
     pub uplink: Option<LinkSpec>,
     /// Round-trip propagation time; half of it in each direction.
     pub rtt: TimeDelta,

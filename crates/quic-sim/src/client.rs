@@ -1,37 +1,37 @@
-//! Who asks: what becomes of what arrives.
+//! The client's application.
 
 use noq_proto::{Connection, Dir, StreamId};
 use uncork_apps::{Action, Client};
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 
-/// The client's side of a flow.
-pub(crate) struct Asking {
+/// The client's application of a flow.
+pub(crate) struct ClientApp {
     wants: Wants,
     pub(crate) seen: Seen,
     /// The stream of the answer that comes in.
     stream: Option<StreamId>,
 }
 
-/// What a client saw.
+/// What the client has received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) first_byte: Option<Time>,
-    /// When all that was wanted had arrived.
+    /// When everything had arrived.
     pub(crate) complete: Option<Time>,
     pub(crate) bytes: u64,
-    /// Those that arrived before the end of the warm-up.
+    /// Bytes before the end of the warm-up.
     pub(crate) early: u64,
 }
 
 enum Wants {
-    /// So many bytes, from one request, up to a time.
+    /// Bytes of one request, and its end.
     Bytes(u64, Time),
-    /// What this client asks for.
+    /// The requests of a client.
     Requests(Box<Client>),
 }
 
-impl Asking {
+impl ClientApp {
     pub(crate) fn new(spec: &FlowSpec, client: Option<Client>) -> Self {
         let wants = match (spec.workload, client) {
             (Workload::Client(_), Some(client)) => Wants::Requests(Box::new(client)),
@@ -44,7 +44,7 @@ impl Asking {
         Self { wants, seen: Seen::default(), stream: None }
     }
 
-    /// Who made requests.
+    /// The client that makes requests, if there is one.
     pub(crate) fn client(&self) -> Option<&Client> {
         match &self.wants {
             Wants::Requests(client) => Some(client),
@@ -58,7 +58,7 @@ impl Asking {
         is_late || self.seen.complete.is_some()
     }
 
-    /// Reads what has arrived, and asks for more if it is time: when that will be otherwise.
+    /// Reads what has arrived and sends requests that are due. Gives the time of the next one.
     pub(crate) fn act(&mut self, connection: &mut Connection, now: Time, warmup: Time) -> Time {
         if connection.is_handshaking() || self.is_over(now) {
             return Time::NEVER;
@@ -94,7 +94,7 @@ impl Asking {
         }
     }
 
-    /// A request is the number of bytes that are wanted, on a stream of its own.
+    /// A request is a number of bytes, on its own stream.
     fn ask(&mut self, connection: &mut Connection, bytes: u64) {
         let Some(stream) = connection.streams().open(Dir::Bi) else { return };
         let mut send = connection.send_stream(stream);

@@ -1,4 +1,4 @@
-//! A flow: two endpoints and what they are for.
+//! A flow: two endpoints and their applications.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use uncork_quic::{Epoch, Handle, Observation};
 use uncork_sim::{FlowSpec, RunSpec};
 use uncork_units::{Rng, Time, TimeDelta};
 
-use crate::client::Asking;
+use crate::client::ClientApp;
 use crate::identity::{Identity, NAME};
 use crate::peer::{Datagram, Peer, transport};
-use crate::server::Answering;
+use crate::server::ServerApp;
 
 /// Streams of the seed that endpoints draw from, apart from each other for each flow.
 const ENDPOINT_STREAM: u64 = 7 << 32;
@@ -23,14 +23,14 @@ const LINGER: TimeDelta = TimeDelta::from_secs(1);
 /// the stack asks to be woken again and again and does nothing.
 const STALLED_TURNS: u32 = 10_000;
 const STALLED_FOR: TimeDelta = TimeDelta::from_millis(1);
-/// What the client sends with: requests and acknowledgements.
+/// The client's controller.
 const CLIENT_CC: &str = "cubic";
 
 /// A flow that has begun.
 pub(crate) struct Flow<'a> {
     pub(crate) spec: &'a FlowSpec,
-    pub(crate) asking: Asking,
-    answering: Answering,
+    pub(crate) client: ClientApp,
+    server: ServerApp,
     /// The client and the server.
     peers: [Peer; 2],
     /// The congestion control of the server.
@@ -46,10 +46,10 @@ pub(crate) struct Flow<'a> {
     pub(crate) failure: Option<ConnectionError>,
     /// Payload that the server knows to have arrived.
     acked: u64,
-    /// When to look again at each end if nothing happens before.
+    /// The next deadline of each end.
     wakes: [Time; 2],
     progress: Progress,
-    /// The earliest time at which it will be looked at.
+    /// Its next wake-up in the queue.
     pub(crate) scheduled: Time,
 }
 
@@ -100,8 +100,8 @@ impl<'a> Flow<'a> {
         let client = Peer::client(&mut rng, epoch.instant(spec.start), client, NAME);
         Some(Self {
             spec,
-            asking: Asking::new(spec, run.client_of(index)),
-            answering: Answering::new(spec),
+            client: ClientApp::new(spec, run.client_of(index)),
+            server: ServerApp::new(spec),
             peers: [client, server],
             handle,
             counts: Counts::default(),
@@ -127,7 +127,7 @@ impl<'a> Flow<'a> {
         self.handle.observe()
     }
 
-    /// A datagram arrives, which left when the client had read so many bytes: its ACK frame tells of them all.
+    /// A datagram arrives. The client had read `read` bytes when it left: its ACK frame covers all of them.
     pub(crate) fn receive(&mut self, now: Instant, to: End, (data, read): (&[u8], u64), ecn: Ecn) {
         self.progress.turns = 0;
         if to == End::Server {
@@ -141,15 +141,15 @@ impl<'a> Flow<'a> {
         self.progress.turns >= STALLED_TURNS && now.since(self.progress.at) < STALLED_FOR
     }
 
-    /// Whether nothing will happen any more that counts.
+    /// Whether the flow has ended.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         let is_acknowledged = || self.observe().is_none_or(|seen| seen.in_flight == 0);
-        let complete = self.asking.seen.complete;
+        let complete = self.client.seen.complete;
         self.failure.is_some()
             || complete.is_some_and(|complete| now >= complete + LINGER || is_acknowledged())
     }
 
-    /// When to look again if nothing happens before.
+    /// Its next deadline.
     pub(crate) fn wake(&self) -> Time {
         self.wakes[0].min(self.wakes[1])
     }
@@ -160,7 +160,7 @@ impl<'a> Flow<'a> {
         [End::Client, End::Server].into_iter().filter(move |end| wakes[*end as usize] <= now)
     }
 
-    /// One end does what is due, and sends what may leave.
+    /// Runs one end: timers, application, transmission.
     pub(crate) fn act(
         &mut self,
         end: End,
@@ -181,8 +181,8 @@ impl<'a> Flow<'a> {
                 }
             }
             wake = match end {
-                End::Client => self.asking.act(connection, now, warmup),
-                End::Server => self.answering.act(connection, now),
+                End::Client => self.client.act(connection, now, warmup),
+                End::Server => self.server.act(connection, now),
             };
         }
         let turns = &mut self.progress.turns;
@@ -195,17 +195,17 @@ impl<'a> Flow<'a> {
         // none, and earns no tokens while time stands still: the next turn lies in the future.
         self.wakes[end as usize] = wake.min(timeout).max(now + TimeDelta::from_nanos(1));
         if end == End::Server {
-            self.take_note(now);
+            self.update_metrics(now);
         }
     }
 
-    /// Nothing that is still to come matters.
+    /// Ends the flow: it has no more deadlines.
     pub(crate) fn rest(&mut self) {
         self.wakes = [Time::NEVER; 2];
     }
 
-    /// Takes note of how the server's connection does.
-    fn take_note(&mut self, now: Time) {
+    /// Updates the metrics of the server's connection.
+    fn update_metrics(&mut self, now: Time) {
         let Some(seen) = self.observe() else { return };
         if seen.rtt != self.last_rtt {
             self.last_rtt = seen.rtt;

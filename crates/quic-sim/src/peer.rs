@@ -1,4 +1,4 @@
-//! One end of a connection, without what it is for.
+//! One end of a connection, without its application.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::num::NonZeroUsize;
@@ -13,9 +13,9 @@ use noq_proto::{
 use uncork_quic::Handle;
 use uncork_units::Rng;
 
-/// Datagrams that are asked for at a time; they leave at the same instant in any case.
+/// Datagrams per call; all leave at the same instant.
 const BATCH: NonZeroUsize = NonZeroUsize::new(32).expect("more than none");
-/// What a sender keeps of a connection's data until it is acknowledged: never what binds.
+/// The send buffer, which never limits.
 const SEND_BUFFER: u64 = 64 << 20;
 
 pub(crate) const CLIENT: SocketAddr = address(1);
@@ -30,18 +30,18 @@ pub(crate) struct Peer {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
     other: SocketAddr,
-    /// What becomes of the packets that come in while there is no connection.
+    /// The configuration for a new connection; `None` refuses it.
     accepts: Option<Arc<ServerConfig>>,
     buffer: Vec<u8>,
 }
 
-/// A datagram that leaves.
+/// A datagram to send.
 pub(crate) struct Datagram {
     pub(crate) data: Vec<u8>,
     pub(crate) ecn: Option<EcnCodepoint>,
 }
 
-/// How both ends of a flow treat the transport.
+/// The transport parameters of both ends.
 pub(crate) fn transport(handle: &Handle, receive_window: u64) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(handle.factory());
@@ -89,7 +89,7 @@ impl Peer {
         self.connection.as_mut().map(|(_, connection)| connection)
     }
 
-    /// When something is due if nothing arrives before.
+    /// The next deadline if nothing arrives before.
     pub(crate) fn timeout(&self) -> Option<Instant> {
         self.connection.as_ref().and_then(|(_, connection)| connection.poll_timeout())
     }
@@ -115,7 +115,7 @@ impl Peer {
         }
     }
 
-    /// Timers that have expired do what they are for.
+    /// Handles expired timers.
     pub(crate) fn expire(&mut self, now: Instant) {
         if let Some(connection) = self.connection()
             && connection.poll_timeout().is_some_and(|due| due <= now)
@@ -130,7 +130,7 @@ impl Peer {
         }
     }
 
-    /// Everything that may leave now.
+    /// Sends everything that may leave now.
     pub(crate) fn send(&mut self, now: Instant, mut leave: impl FnMut(Datagram)) {
         let Self { connection: Some((_, connection)), buffer, .. } = self else { return };
         loop {
@@ -144,7 +144,7 @@ impl Peer {
     }
 }
 
-/// Stateless resets, which no simulated host has use for: they are never sent.
+/// No stateless resets: simulated hosts do not send them.
 struct NoResets;
 
 impl noq_proto::crypto::HmacKey for NoResets {

@@ -1,4 +1,4 @@
-//! What a flow leaves.
+//! The record of a flow.
 
 use uncork_apps::ClientReport;
 use uncork_flow::{FlowRecord, LabRecord, SeriesPoint};
@@ -18,7 +18,7 @@ pub(crate) fn record(
     let unplayed = run.unplayed(index, "quic-sim");
     let Some(flow) = flow else { return unplayed };
     let since_start = |time: Option<Time>| time.map(|time| time.since(flow.spec.start).as_nanos());
-    let (seen, counts, sent) = (flow.asking.seen, flow.counts, flow.observe());
+    let (seen, counts, sent) = (flow.client.seen, flow.counts, flow.observe());
     let of_sent = |field: fn(&Observation) -> u64| sent.as_ref().map_or(0, field);
     FlowRecord {
         completion_ns: since_start(seen.complete.filter(|_| flow.spec.completes())),
@@ -60,7 +60,7 @@ pub(crate) fn point(now: Time, index: u32, flow: &Flow<'_>, queue: u64) -> Optio
         min_rtt_ns: min_rtt.map(TimeDelta::as_nanos),
         rtt_ns: rtt.map(|rtt| rtt.latest.as_nanos()),
         queue_bytes: queue,
-        delivered_bytes: flow.asking.seen.bytes,
+        delivered_bytes: flow.client.seen.bytes,
         lost_bytes,
     })
 }

@@ -19,12 +19,12 @@ use crate::record;
 /// An IPv4 and a UDP header, in bytes.
 const HEADER_BYTES: u32 = 28;
 
-/// What a run leaves.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct QuicRun {
     /// The same as of a run of segments.
     pub result: RunResult,
-    /// Connections that were lost, and why: what they leave says little.
+    /// Lost connections and the reasons. Their records are incomplete.
     pub failures: Vec<String>,
 }
 
@@ -82,25 +82,25 @@ struct Run<'a> {
     identity: Identity,
     epoch: Epoch,
     now: Time,
-    network: Network<Travelling>,
+    network: Network<InFlight>,
     flows: Vec<Option<Box<Flow<'a>>>>,
-    /// When which flow wants to be looked at, or did.
+    /// Wake-ups of flows by time. Some are stale.
     wakes: BinaryHeap<Reverse<(Time, u32)>>,
-    /// Datagrams whose fate is known and has not been looked at.
-    ended: Vec<(Direction, Packet<Travelling>, Fate)>,
+    /// Datagrams that have arrived or were dropped, to be handled.
+    ended: Vec<(Direction, Packet<InFlight>, Fate)>,
     series: Vec<SeriesPoint>,
 }
 
 /// A datagram on its way.
-struct Travelling {
+struct InFlight {
     data: Vec<u8>,
     /// How long it has waited in queues on its way to the client.
     queued_for: TimeDelta,
-    /// What the client had read when it left.
+    /// Bytes that the client had read when it left.
     read: u64,
 }
 
-impl Body for Travelling {
+impl Body for InFlight {
     fn crossed(&mut self, waited: TimeDelta) {
         self.queued_for += waited;
     }
@@ -130,7 +130,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Everything that happens now, until `stop`: how many flows are over by that.
+    /// Handles everything that happens now, until `stop`. Gives the number of flows that end.
     fn step(&mut self, stop: &AtomicBool) -> Result<usize, QuicSimError> {
         let mut over = 0;
         let mut ended = std::mem::take(&mut self.ended);
@@ -161,8 +161,8 @@ impl Run<'_> {
         }
     }
 
-    /// A datagram comes to its end: whether it arrives.
-    fn arrive(&mut self, to: End, packet: &Packet<Travelling>, fate: Fate) -> bool {
+    /// A datagram arrives or is dropped. Whether it arrives.
+    fn arrive(&mut self, to: End, packet: &Packet<InFlight>, fate: Fate) -> bool {
         let Some(flow) = self.flows[packet.flow as usize].as_mut() else { return false };
         let (counts, datagram) = (&mut flow.counts, &packet.body);
         match (fate, to) {
@@ -183,14 +183,14 @@ impl Run<'_> {
         false
     }
 
-    /// A flow wants to be looked at: whether it is over by that.
+    /// A wake-up of a flow. Whether the flow is over now.
     fn wake(&mut self, time: Time, index: u32) -> bool {
         let place = &mut self.flows[index as usize];
         match place {
             None => {
                 *place = Flow::begin(self.spec, index, &self.identity, self.epoch).map(Box::new);
             }
-            // It has changed its mind.
+            // A stale wake-up.
             Some(flow) if flow.wake() > time => {
                 flow.scheduled = Time::NEVER;
                 self.schedule(index);
@@ -202,7 +202,7 @@ impl Run<'_> {
         due.collect::<Vec<End>>().into_iter().any(|end| self.act(index, end))
     }
 
-    /// An end of a flow does what there is to do: whether the flow is over by that.
+    /// Runs an end of a flow. Whether the flow is over now.
     fn act(&mut self, index: u32, end: End) -> bool {
         let Some(flow) = self.flows[index as usize].as_mut() else { return false };
         if flow.wake() == Time::NEVER && flow.is_over(self.now) {
@@ -212,11 +212,11 @@ impl Run<'_> {
         let (times, mut out) = ((self.epoch, self.now, self.spec.warmup), Vec::new());
         flow.act(end, times, |datagram| out.push(datagram));
         flow.counts.sent += if end == End::Server { out.len() as u64 } else { 0 };
-        let (read, ended) = (flow.asking.seen.bytes, &mut self.ended);
+        let (read, ended) = (flow.client.seen.bytes, &mut self.ended);
         for datagram in out {
             let ecn = flow.ecn(end, datagram.ecn);
             let bytes = datagram.data.len() as u32 + HEADER_BYTES;
-            let body = Travelling { data: datagram.data, queued_for: TimeDelta::ZERO, read };
+            let body = InFlight { data: datagram.data, queued_for: TimeDelta::ZERO, read };
             let offer = Offer { flow: index, bytes, ecn, body };
             let mut fate = |to, packet, fate| ended.push((to, packet, fate));
             self.network.offer(self.now, direction, offer, &mut fate);
@@ -249,7 +249,7 @@ impl Run<'_> {
         let (mut flows, mut requests, mut failures) = (Vec::new(), Vec::new(), Vec::new());
         for (index, flow) in (0..).zip(&self.flows) {
             let flow = flow.as_deref();
-            let client = flow.and_then(|flow| flow.asking.client());
+            let client = flow.and_then(|flow| flow.client.client());
             let report = client.map(|client| client.report(self.now));
             flows.push(record::record(self.spec, index, flow, report.as_ref()));
             let records = report.into_iter().flat_map(|report| report.request_records(index));

@@ -1,4 +1,4 @@
-//! Who answers.
+//! The server's application.
 
 use bytes::Bytes;
 use noq_proto::{Connection, Dir, StreamId, VarInt};
@@ -6,21 +6,21 @@ use uncork_apps::Cbr;
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::Time;
 
-/// What is written at a time, without a copy of it.
+/// The content of answers.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// The server's side of a flow.
-pub(crate) struct Answering {
+/// The server's application of a flow.
+pub(crate) struct ServerApp {
     source: Source,
-    /// When what has not been sent is given up.
+    /// When it resets its streams.
     end: Time,
     answers: Vec<Answer>,
 }
 
 enum Source {
-    /// What was asked for is there.
+    /// All data is there.
     Store,
-    /// What there is comes at its own pace.
+    /// Data appears at a constant rate.
     Live(Cbr),
 }
 
@@ -33,7 +33,7 @@ struct Answer {
     written: u64,
 }
 
-impl Answering {
+impl ServerApp {
     pub(crate) fn new(spec: &FlowSpec) -> Self {
         let source = match spec.workload {
             Workload::Media(media) => {
@@ -48,7 +48,7 @@ impl Answering {
         Self { source, end, answers: Vec::new() }
     }
 
-    /// Takes requests in and writes what the connection takes: when there will be more to write.
+    /// Reads requests and writes answers. Gives the time at which there is more to write.
     pub(crate) fn act(&mut self, connection: &mut Connection, now: Time) -> Time {
         while let Some(stream) = connection.streams().accept(Dir::Bi) {
             self.answers.push(Answer { stream, request: Vec::new(), wanted: None, written: 0 });
@@ -74,7 +74,7 @@ impl Answering {
         next.unwrap_or(Time::NEVER).min(self.end)
     }
 
-    /// Streams are reset, which takes with them what they have buffered.
+    /// Resets all streams with their buffers.
     fn give_up(&mut self, connection: &mut Connection) {
         for answer in self.answers.drain(..) {
             let _reset = connection.send_stream(answer.stream).reset(VarInt::from_u32(0));

@@ -29,7 +29,7 @@ pub fn kernel_name(cc: CcSpec) -> Option<&'static str> {
     }
 }
 
-/// The kernel's name of `cc`, which is one of those that it has.
+/// The kernel's name of `cc`, if the kernel has it.
 pub(crate) fn controller(cc: CcSpec, available: &str) -> Result<&'static str, RealError> {
     let known = kernel_name(cc).filter(|name| available.split_whitespace().any(|one| one == *name));
     known.ok_or_else(|| {

@@ -12,7 +12,7 @@ const PART: usize = 512 << 10;
 const LOOK: Duration = Duration::from_millis(5);
 const LOOKS: u32 = 200;
 
-/// A pipe that is read as fast as it fills, so that nobody who prints has to wait.
+/// A pipe that is read as fast as it fills, so a program that prints never blocks.
 #[derive(Debug)]
 pub(crate) struct Output {
     kept: Arc<Mutex<Kept>>,

@@ -1,4 +1,4 @@
-//! What a flow leaves.
+//! The record of a flow.
 
 use std::collections::BTreeSet;
 

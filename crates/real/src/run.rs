@@ -26,7 +26,7 @@ const MAX_FLOWS: usize = 500;
 /// From the first thread to the beginning of the run.
 const LEAD: TimeDelta = TimeDelta::from_millis(100);
 
-/// What a run leaves.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct RealRun {
     /// The same as of a simulated run.

@@ -16,7 +16,7 @@ impl Scratch {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = format!("uncork-run-{}-{count}", std::process::id());
             let path = std::env::temp_dir().join(name);
-            // What is there already is somebody else's, who may write there.
+            // An existing directory may be another user's.
             match fs::create_dir(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| Self(path)),

@@ -26,7 +26,7 @@ pub(crate) fn listen(address: SocketAddr, cc: &str) -> io::Result<TcpListener> {
 }
 
 /// Serves one connection as `workload` says, until it is done or the run over. Gives the connection, which
-/// stays open for those who ask the kernel about it.
+/// stays open for queries to the kernel.
 pub(crate) fn serve(
     listener: &TcpListener,
     workload: Workload,
@@ -90,7 +90,7 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Writes so many bytes, unless the run is over before.
+    /// Writes `bytes`, unless the run ends before.
     fn write(&mut self, bytes: u64) -> io::Result<()> {
         let mut left = bytes;
         while left > 0 && !self.at.is_over() {

@@ -10,7 +10,7 @@ use crate::spec::{FlowSpec, RunSpec, Workload};
 /// A request without an answer is sent again after this time, then after twice as long, and so on.
 const REQUEST_RETRY: TimeDelta = TimeDelta::from_secs(1);
 
-/// What drives a flow.
+/// The application that drives a flow.
 #[derive(Debug)]
 pub(crate) enum App {
     /// The server has a fixed amount to send, or never too little.
@@ -19,8 +19,7 @@ pub(crate) enum App {
     Media { source: Cbr, written: u64 },
     /// The client makes requests.
     Client(Box<Requests>),
-    /// Nothing can drive it, because its description is none: the check of its own type refuses it. Or
-    /// real programs would have to.
+    /// Nothing is sent: the workload is invalid, or a command, which the simulator does not run.
     Idle,
 }
 
@@ -43,7 +42,7 @@ pub(crate) struct Requests {
 /// A request: the server answers each number once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Get {
-    /// Counted from 1; 0 is none.
+    /// From 1; 0 is no request.
     pub(crate) number: u64,
     /// Size of the answer.
     pub(crate) bytes: u64,
@@ -63,7 +62,7 @@ impl App {
         }
     }
 
-    /// When it wants to act; [`Time::NEVER`] when something must happen first.
+    /// Its next deadline; [`Time::NEVER`] if it waits for data.
     pub(crate) fn next_timer(&self, now: Time) -> Time {
         match self {
             Self::Fixed | Self::Idle => Time::NEVER,
@@ -92,7 +91,7 @@ impl App {
     }
 }
 
-/// What a server has to send without being asked.
+/// What a server sends without a request.
 pub(crate) fn unasked(workload: Workload) -> Stream {
     match workload {
         Workload::Transfer(bytes) => Stream::of(bytes),

@@ -1,4 +1,4 @@
-//! What happens when applications act.
+//! Events of applications.
 
 use uncork_cc::ControllerSpec;
 use uncork_units::Time;

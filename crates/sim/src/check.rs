@@ -1,4 +1,4 @@
-//! What is wrong with a description of a run.
+//! Errors in the description of a run.
 
 use std::fmt;
 
@@ -9,8 +9,7 @@ use uncork_units::{Time, TimeDelta};
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 
-/// Why a description is no run. Printed, it names the place and the value, and says what to give
-/// instead.
+/// An invalid description of a run. The text names place, value and remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct RunSpecError {
@@ -35,7 +34,7 @@ fn require(holds: bool, place: impl fmt::Display, problem: impl FnOnce() -> Stri
     if holds { Ok(()) } else { Err(RunSpecError { place: place.to_string(), problem: problem() }) }
 }
 
-/// What is wrong at `place`, as its own type words it.
+/// An error of a part, with its place.
 fn at<E: fmt::Display>(place: Part, checked: std::result::Result<(), E>) -> Result {
     checked.map_err(|error| RunSpecError { place: place.to_string(), problem: error.to_string() })
 }
@@ -112,7 +111,7 @@ impl<S: ControllerSpec> RunSpec<S> {
     }
 }
 
-/// That there is a `what` of this index among `count`.
+/// Fails unless `index` is one of `count`.
 fn one_of(place: Part, what: &str, index: usize, count: usize) -> Result {
     require(index < count, place, || {
         format!("there is no {what} {index}: there are {count}, counted from 0")
@@ -211,7 +210,7 @@ mod tests {
         }
     }
 
-    /// What no path crosses has no round trip to measure its buffer in, and is in nobody's way.
+    /// A link that no path crosses has no RTT to measure its buffer in, and does not matter.
     #[test]
     fn a_link_that_nobody_crosses_may_be_anything() {
         let mut run = run();

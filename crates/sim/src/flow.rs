@@ -234,7 +234,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         self.sender_mut()?.poll_segment(now)
     }
 
-    /// When the server's end wants to be woken.
+    /// The next deadline of the server.
     pub(crate) fn next_sender_timer(&self) -> Time {
         match &self.server {
             Server::Listening => Time::NEVER,
@@ -304,12 +304,12 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         })
     }
 
-    /// What a client that makes requests, and its user, experienced until `now`.
+    /// The experience of a client that makes requests, and of its user, until `now`.
     pub(crate) fn report(&self, now: Time) -> Option<ClientReport> {
         self.app.requests().map(|requests| requests.report(now))
     }
 
-    /// What became of the flow by the time of `report`.
+    /// The record of the flow at the time of `report`.
     pub(crate) fn record(&self, report: Option<&ClientReport>) -> FlowRecord {
         let start = self.spec.start;
         let since_start = |time: Option<Time>| time.map(|time| time.since(start).as_nanos());

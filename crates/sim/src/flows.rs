@@ -21,12 +21,12 @@ enum Slot<'a, S: ControllerSpec> {
     Over(Box<Outcome>),
 }
 
-/// What a flow leaves.
+/// The result of a flow.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) record: FlowRecord,
     pub(crate) requests: Vec<RequestRecord>,
-    /// Its inside at the end, which a series repeats.
+    /// Its last state, which a series repeats.
     last: Option<SeriesPoint>,
 }
 
@@ -86,7 +86,7 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         })
     }
 
-    /// What all flows leave; those that never began are made to tell it.
+    /// The outcomes of all flows. `begin` makes the flows that have not started.
     pub(crate) fn into_outcomes(
         self,
         now: Time,

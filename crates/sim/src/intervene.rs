@@ -1,4 +1,4 @@
-//! Changing a run under way, at the moment that a flow's state suggests.
+//! Changes during a run, at a time that depends on a flow's state.
 
 use uncork_cc::ControllerSpec;
 use uncork_path::LossSpec;
@@ -13,7 +13,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.network.set_rate(0, rate);
     }
 
-    /// Random loss of another kind from now on, for all flows, including those that start later.
+    /// Replaces the random loss of all flows, including flows that start later.
     pub fn set_loss(&mut self, loss: LossSpec) {
         self.network.set_loss(loss);
     }
@@ -31,8 +31,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         }
     }
 
-    /// The application of a paused flow writes so many full segments; with [`u64::MAX`] it is not
-    /// paused any more.
+    /// The application of a paused flow writes `segments` full segments; [`u64::MAX`] ends the pause.
     pub fn write(&mut self, flow: u32, segments: u64) {
         if let Some(sender) = self.flows.get_mut(flow).and_then(Flow::sender_mut) {
             sender.write(segments);

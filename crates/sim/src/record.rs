@@ -1,4 +1,4 @@
-//! What a flow leaves, as far as its description says it.
+//! The parts of a flow's record that its description gives.
 
 use uncork_cc::ControllerSpec;
 use uncork_flow::{FlowRecord, LabRecord};

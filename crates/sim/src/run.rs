@@ -10,7 +10,7 @@ use crate::flows::Flows;
 use crate::segments::Scratch;
 use crate::spec::RunSpec;
 
-/// What a run leaves.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunResult {
     /// One record per flow.
@@ -29,7 +29,7 @@ pub fn run(spec: &RunSpec) -> RunResult {
     Simulation::new(spec).run()
 }
 
-/// A run under way, for those who want to look in between.
+/// A run, step by step.
 #[derive(Debug)]
 pub struct Simulation<'a, S: ControllerSpec = CcSpec> {
     pub(crate) spec: &'a RunSpec<S>,

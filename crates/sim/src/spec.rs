@@ -69,8 +69,8 @@ pub enum Workload {
     Media(CbrSpec),
     /// What a client asks for: its index in [`RunSpec::clients`].
     Client(usize),
-    /// What programs have to say to each other: their index in [`RunSpec::commands`]. Here nobody runs
-    /// them, and nothing is sent.
+    /// The traffic of programs, by their index in [`RunSpec::commands`]. The simulator does not run them and sends
+    /// nothing.
     Command(usize),
 }
 

@@ -1,4 +1,4 @@
-//! What happens to packets on their way from servers to clients.
+//! Packets from servers to clients.
 
 use uncork_cc::ControllerSpec;
 use uncork_path::{Cause, Ecn, Line, Packet};
@@ -62,7 +62,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.reduce(index);
     }
 
-    /// What arrives when the flow is over counts for nothing.
+    /// Data that arrives after the end of the flow is ignored.
     fn on_data(&mut self, index: u32, segment: Segment) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         if flow.is_over(self.now) {
@@ -85,7 +85,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         }
     }
 
-    /// Takes note if the flow has just come to its end.
+    /// Counts the flow as finished if it has just ended.
     pub(crate) fn note_end(&mut self, index: u32) {
         let ended = self.flows.get_mut(index).is_some_and(|flow| flow.has_finished(self.now));
         self.unfinished -= usize::from(ended);

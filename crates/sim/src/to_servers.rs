@@ -1,4 +1,4 @@
-//! What happens to messages on their way from clients to servers.
+//! Messages from clients to servers.
 
 use uncork_cc::ControllerSpec;
 use uncork_path::{Ecn, Line, Offer, Packet};

@@ -1,16 +1,16 @@
-//! Looking into a run under way.
+//! The state of a running flow.
 
 use uncork_cc::{Control, Controller, ControllerSpec, Snapshot};
 use uncork_units::TimeDelta;
 
 use crate::run::Simulation;
 
-/// The inside of a flow at one instant.
+/// The state of a flow at one instant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowView {
-    /// The inside of its controller.
+    /// The state of its controller.
     pub snapshot: Snapshot,
-    /// How it may send.
+    /// Its window and rate.
     pub control: Control,
     /// Bytes in flight.
     pub in_flight: u64,

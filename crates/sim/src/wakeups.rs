@@ -1,4 +1,4 @@
-//! What happens when hosts' timers expire.
+//! Hosts' timers.
 
 use uncork_cc::ControllerSpec;
 use uncork_units::Time;

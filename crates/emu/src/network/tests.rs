@@ -161,7 +161,7 @@ fn hosts_may_have_round_trips_of_their_own() {
     );
 }
 
-/// 1500 bytes take 0.5 ms on the shared link and 1 ms on the path's own, and nobody counts these.
+/// 1500 bytes take 0.5 ms on the shared link and 1 ms on the path's own, and these have no counter.
 #[test]
 fn packets_are_told_how_long_they_waited_on_all_links() {
     let mut spec = spec();

@@ -26,7 +26,7 @@ pub(super) const fn column<R>(name: &'static str, cells: Cells<R>) -> Column<R> 
     Column { name, cells }
 }
 
-/// Where the cells of a column come from, and thereby its type.
+/// The source of a column's cells, and its type.
 pub(super) enum Cells<R> {
     /// UTF-8.
     Text(fn(&R) -> &str),

@@ -110,7 +110,7 @@ impl<T> Codel<T> {
         self.fifo.enqueue(now, packet, dropped);
     }
 
-    /// The packet that leaves at `now`; those that CoDel drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets that CoDel drops before it go to `dropped`.
     pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(Packet<T>)) -> Option<Queued<T>> {
         let Self { fifo, largest, .. } = self;
         let pop = || {

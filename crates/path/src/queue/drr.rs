@@ -1,5 +1,5 @@
-//! Deficit round robin over flows with a CoDel each, and priority for those that send little: what
-//! FQ-CoDel and CAKE have in common (RFC 8290 §4; Shreedhar and Varghese, SIGCOMM 1995).
+//! Deficit round robin over flows with a CoDel each, and priority for sparse flows: the common part of
+//! FQ-CoDel and CAKE (RFC 8290 §4; Shreedhar and Varghese, SIGCOMM 1995).
 //!
 //! A flow that starts to send goes to the list of new flows, which are served before the old ones,
 //! until it has used up its first credits or has nothing left to send; then it goes to the end of the

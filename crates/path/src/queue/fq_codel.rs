@@ -128,7 +128,7 @@ impl<T> FqCodel<T> {
         }
     }
 
-    /// The packet that leaves at `now`; those that CoDel drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets that CoDel drops before it go to `dropped`.
     pub fn dequeue(
         &mut self,
         now: Time,
@@ -229,7 +229,7 @@ mod tests {
         assert!(sent.iter().all(|sent| *sent > 20 * 1500), "{sent:?}");
     }
 
-    /// RFC 8290 §1.3: a flow that sends little does not wait for those that send much, but for the
+    /// RFC 8290 §1.3: a sparse flow does not wait for bulk flows, but for the
     /// packet on the wire.
     #[test]
     fn a_sparse_flow_goes_first() {

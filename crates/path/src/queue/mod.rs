@@ -77,7 +77,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The packet that leaves at `now`; those that the discipline drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets that the discipline drops before it go to `dropped`.
     pub fn dequeue(
         &mut self,
         now: Time,

@@ -118,7 +118,7 @@ impl LteSpec {
     }
 }
 
-/// The process at work.
+/// The state of the process.
 struct Shadowing {
     rng: Rng,
     /// Mean and standard deviation of the rate's logarithm, the rate in bytes a second.

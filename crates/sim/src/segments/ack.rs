@@ -1,4 +1,4 @@
-//! What a receiver tells.
+//! Acknowledgements.
 
 use super::Segment;
 use super::ranges::Range;

@@ -6,9 +6,9 @@ use uncork_units::{Time, TimeDelta};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 
-/// RFC 8985 §6.2 step 4: so many segments delivered above a hole leave no doubt.
+/// RFC 8985 §6.2 step 4: this many segments delivered above a hole prove a loss.
 const DUP_THRESHOLD: u64 = 3;
-/// RFC 8985 §6.2 step 4: a wider window lasts for so many recoveries without a needless repair.
+/// RFC 8985 §6.2 step 4: a wider window lasts this many recoveries without a spurious retransmission.
 const PERSIST: u32 = 16;
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     /// RACK.reo_wnd_mult: the window in quarters of the shortest round trip.
     window_quarters: u64,
-    /// RACK.reo_wnd_persist: after so many recoveries it is one quarter again.
+    /// RACK.reo_wnd_persist: recoveries until the window is one quarter again.
     persist: u32,
     /// RACK.dsack_round: no further needless repair widens the window until SND.UNA reaches this.
     widened_until: Option<u64>,

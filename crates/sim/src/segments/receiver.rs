@@ -104,7 +104,7 @@ impl Receiver {
         if !duplicate {
             self.take(now, segment);
         }
-        // RFC 5681 §4.2: out-of-order segments, and those that fill a hole, are acknowledged at once.
+        // RFC 5681 §4.2: out-of-order segments and segments that fill a hole are acknowledged at once.
         let in_order = !duplicate && !had_hole && self.above.first().is_none();
         if in_order && !mark_changed && self.delayed.is_none() && self.may_delay(ends_message) {
             self.delayed = Some((segment, now + DELAYED_ACK));

@@ -20,7 +20,7 @@ pub(crate) struct Scoreboard {
     entries: VecDeque<Entry>,
     sacked: RangeSet,
     sacked_segments: u64,
-    /// Transmissions by departure; those that no longer count are skipped when they come up.
+    /// Transmissions by departure; stale ones are skipped.
     sent: VecDeque<Sent>,
     next_tx: u64,
     /// Segments declared lost and not sent again yet, the lowest first: it holds SND.UNA back.

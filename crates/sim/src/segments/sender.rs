@@ -68,7 +68,7 @@ impl Probe {
     const NONE: Self = Self { at: Time::NEVER, due: false, outstanding: None };
 }
 
-/// What an ACK tells besides the fate of packets.
+/// The news of an ACK besides the fate of packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     rtt: Option<RttSample>,
@@ -77,7 +77,7 @@ struct News {
     ce_packets: u32,
 }
 
-/// What a sender counts.
+/// A sender's counters.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) packets_sent: u64,
@@ -165,7 +165,7 @@ impl<C: Controller> Sender<C> {
         self.stream.cut(self.board.next() + 1);
     }
 
-    /// The application has so many full segments more.
+    /// The application writes `segments` more full segments.
     pub(crate) fn write(&mut self, segments: u64) {
         self.stream.append_segments(segments);
     }
@@ -175,12 +175,12 @@ impl<C: Controller> Sender<C> {
         self.stream.append(bytes);
     }
 
-    /// When [`Self::on_timer`] wants to be called.
+    /// The next deadline of [`Self::on_timer`].
     pub(crate) fn next_timer(&self) -> Time {
         self.rto_at.min(self.probe.at).min(self.pace_at).min(self.rack.deadline())
     }
 
-    /// The segment that leaves now, if one may. Ask until there is none.
+    /// The next segment that may leave now. Call until `None`.
     //= bbr-06 2.4-1
     //= rfc9002 7-3 7.5-1
     pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {

@@ -31,7 +31,7 @@ impl Stream {
         stream
     }
 
-    /// Another message. One of no bytes is none.
+    /// Appends a message. An empty one is ignored.
     pub(crate) fn append(&mut self, bytes: u64) {
         let mss = u64::from(MSS_BYTES);
         let Some(before_last) = bytes.checked_sub(1).map(|rest| rest / mss) else { return };
@@ -45,7 +45,7 @@ impl Stream {
         self.segments = self.segments.saturating_add(count);
     }
 
-    /// No more segments than so many.
+    /// At most `segments` segments.
     pub(crate) fn cut(&mut self, segments: u64) {
         self.segments = segments;
         self.ends.retain(|(last, _)| *last < segments);

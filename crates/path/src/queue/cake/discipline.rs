@@ -69,7 +69,7 @@ impl<T> Cake<T> {
         }
     }
 
-    /// The packet that leaves at `now`; those that CoDel drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets that CoDel drops before it go to `dropped`.
     pub fn dequeue(
         &mut self,
         now: Time,

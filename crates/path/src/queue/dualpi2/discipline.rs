@@ -1,4 +1,4 @@
-//! DualPI2 at work (RFC 9332, figures 3 and 7).
+//! The DualPI2 discipline (RFC 9332, figures 3 and 7).
 
 use uncork_units::Time;
 
@@ -63,7 +63,7 @@ impl<T> DualPi2<T> {
     }
 
     /// Takes a packet into the queue that its ECN field names, or gives it to `dropped` when one of
-    /// the largest size would not fit: small packets have no better chance (figure 3).
+    /// the largest size would not fit: small packets have no advantage (figure 3).
     pub fn enqueue(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         self.update(now);
         self.largest = self.largest.max(packet.bytes);

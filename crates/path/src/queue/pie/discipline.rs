@@ -1,4 +1,4 @@
-//! PIE at work: a FIFO in front of which packets are dropped or marked (RFC 8033 §4.1, §5).
+//! The PIE discipline: a FIFO that drops or marks on arrival (RFC 8033 §4.1, §5).
 
 use uncork_units::{Rng, Time, TimeDelta};
 
