@@ -1,5 +1,5 @@
-//! CPU time of the server for a gigabyte: one stream over a veth pair (MTU 1500) between two network
-//! namespaces, the server on core 0, the client on core 1. Needs root, `ip` and `taskset`.
+//! Measures the server's CPU time per gigabyte: one stream over a veth pair (MTU 1500) between two
+//! network namespaces, the server on core 0, the client on core 1. Needs root, `ip` and `taskset`.
 //!
 //! `gigabyte [ROUNDS] [CONTROLLER…]` prints medians of interleaved rounds. Controllers are uncork's and the
 //! stack's own, `noq-cubic` and `noq-bbr3`. The variable `WAIT_US` is the longest delay of a connection
@@ -17,7 +17,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use common::identity::certificate;
-use common::{Ask, Asking, Ends, Serving, Told, now, transport};
+use common::{Ends, Report, Request, TestClient, TestServer, now, transport};
 use noq_proto::ConnectionError;
 use rustix::time::{ClockId, clock_gettime};
 use uncork_emu::{Emulation, EmulationSpec};
@@ -59,7 +59,7 @@ fn ends() -> Ends {
 
 fn serve(cc: &str) {
     let ends = ends();
-    let mut app = Serving::new(&ends, cc.strip_prefix("noq-").unwrap_or(cc));
+    let mut app = TestServer::new(&ends, cc.strip_prefix("noq-").unwrap_or(cc));
     if let Some(name) = cc.strip_prefix("noq-") {
         let mut transport = transport(Duration::from_secs(30));
         if name == "bbr3" {
@@ -94,15 +94,16 @@ fn serve(cc: &str) {
 fn get(server: &str) {
     let client = ends().client;
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
-    let make = move |_| Asking { client: client.clone() };
+    let make = move |_| TestClient { client: client.clone() };
     let workers = Workers::start(vec![socket], &Ends::client_config(), make).unwrap();
-    let (tell, told) = channel();
+    let (report, reports) = channel();
     let remote = SocketAddr::new(server.parse().unwrap(), PORT);
     let (before, start) = (cpu(), now());
-    workers.tell(0, Ask { remote, bytes: BYTES, streams: 1, looks: false, tell });
-    let end = told.iter().find(|told| matches!(told, Told::Over { .. }));
+    workers.tell(0, Request { remote, bytes: BYTES, streams: 1, verify: false, report });
+    let end = reports.iter().find(|report| matches!(report, Report::Closed { .. }));
     let (used, took) = (cpu() - before, start.elapsed().as_secs_f64());
-    let Some(Told::Over { bytes: BYTES, reason: ConnectionError::LocallyClosed, .. }) = end else {
+    let Some(Report::Closed { bytes: BYTES, reason: ConnectionError::LocallyClosed, .. }) = end
+    else {
         panic!("{end:?}");
     };
     println!("{used} {took}");

@@ -1,4 +1,4 @@
-//! What connections are for.
+//! The application interface: callbacks for events of connections.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -11,103 +11,103 @@ use uncork_quic::Handle;
 
 use crate::driver::Host;
 
-/// What is done with connections. All of it is called on the thread of the worker that has the
-/// connection; while a call lasts, all connections of this worker wait.
+/// The application on a worker's connections. All callbacks run on the worker's thread; while one
+/// runs, every connection of this worker waits.
 ///
-/// After the calls that come of one or more datagrams there is one of [`App::settle`]. Then whatever the
-/// connection has to send is sent.
+/// After the callbacks for a batch of events comes one call of [`App::settle`]; then the connection's
+/// pending output is sent.
 pub trait App {
-    /// What is kept beside each connection.
+    /// Per-connection state.
     type State;
-    /// What other threads can tell it, see [`crate::Workers::tell`].
+    /// Commands from other threads, see [`crate::Workers::tell`].
     type Command: Send + 'static;
 
-    /// A client asks for a connection.
+    /// A client requests a connection.
     fn incoming(&mut self, arrival: &Arrival<'_>) -> Verdict<Self::State>;
 
-    /// Another thread tells something.
+    /// A command from another thread arrived.
     fn command(&mut self, host: &mut Host<'_, Self::State>, command: Self::Command) {
         let _ = (host, command);
     }
 
-    /// The handshake is over, or so far that data can be sent.
+    /// The handshake is complete, or far enough along to send data.
     fn connected(&mut self, turn: &mut Turn<'_, Self::State>) {
         let _ = turn;
     }
 
-    /// The peer opened streams: `Streams::accept` gives them. They may be readable.
+    /// The peer opened streams; accept them with `Streams::accept`. They may already be readable.
     fn opened(&mut self, turn: &mut Turn<'_, Self::State>, dir: Dir) {
         let _ = (turn, dir);
     }
 
-    /// Streams that could not be opened for want of credit can be.
+    /// The peer raised its stream limit: streams can be opened again.
     fn available(&mut self, turn: &mut Turn<'_, Self::State>, dir: Dir) {
         let _ = (turn, dir);
     }
 
-    /// There is something to read, an end or a reset included.
+    /// The stream is readable: data, its end or a reset.
     fn readable(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId) {
         let _ = (turn, stream);
     }
 
-    /// A stream that took no more takes something again.
+    /// A blocked stream is writable again.
     fn writable(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId) {
         let _ = (turn, stream);
     }
 
-    /// All of a stream that was finished has been acknowledged.
+    /// The peer acknowledged all data of a finished stream.
     fn finished(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId) {
         let _ = (turn, stream);
     }
 
-    /// The peer does not want more of a stream.
+    /// The peer asked to stop sending on the stream (STOP_SENDING).
     fn stopped(&mut self, turn: &mut Turn<'_, Self::State>, stream: StreamId, code: VarInt) {
         let _ = (turn, stream, code);
     }
 
-    /// Anything else that the stack tells: datagrams, paths.
+    /// All other events of the stack: datagrams, paths.
     fn other(&mut self, turn: &mut Turn<'_, Self::State>, event: Event) {
         let _ = (turn, event);
     }
 
-    /// The time that was asked for by [`Turn::wake_at`] has come.
+    /// The time set with [`Turn::wake_at`] has come.
     fn timer(&mut self, turn: &mut Turn<'_, Self::State>) {
         let _ = turn;
     }
 
-    /// Everything that has happened so far has been told.
+    /// All events so far have been delivered.
     fn settle(&mut self, turn: &mut Turn<'_, Self::State>) {
         let _ = turn;
     }
 
-    /// No new connections are accepted. What is under way should be finished, and the connection
-    /// closed then, at once if nothing is; otherwise it will be when the time is over.
+    /// The driver shuts down and accepts no new connections. Finish what is in progress, then close the
+    /// connection, immediately if idle. At the deadline the driver closes it.
     fn shutting_down(&mut self, turn: &mut Turn<'_, Self::State>) {
         let _ = turn;
     }
 
-    /// The connection is over. This is told once of each, whoever closed it.
+    /// The connection is closed, by either side. Called once per connection.
     fn closed(&mut self, turn: &mut Turn<'_, Self::State>, reason: &ConnectionError) {
         let _ = (turn, reason);
     }
 }
 
-/// Names a connection of a worker. No two have the same, even after one another.
+/// Identifies a connection of a worker. Keys are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnectionKey {
     pub(crate) slot: usize,
     pub(crate) serial: u64,
 }
 
-/// A connection while something happens to it.
+/// A connection during a callback.
 pub struct Turn<'a, S> {
     /// The time.
     pub now: Instant,
-    /// Which connection it is.
+    /// The key of the connection.
     pub key: ConnectionKey,
     /// The connection.
     pub connection: &'a mut Connection,
-    /// What the application keeps beside it.
+    /// The application's state for it.
     pub state: &'a mut S,
     /// Its congestion control.
     pub cc: &'a Handle,
@@ -115,66 +115,66 @@ pub struct Turn<'a, S> {
 }
 
 impl<S> Turn<'_, S> {
-    /// Asks for a call of [`App::timer`] at this time, instead of any asked for before.
+    /// Schedules [`App::timer`] at this time, replacing an earlier schedule; `None` cancels it.
     pub fn wake_at(&mut self, time: Option<Instant>) {
         *self.wake_at = time;
     }
 }
 
-/// A client that asks for a connection.
+/// A client that requests a connection.
 #[derive(Debug)]
 pub struct Arrival<'a> {
     /// The time.
     pub now: Instant,
-    /// What the stack knows.
+    /// The stack's view of the request.
     pub incoming: &'a Incoming,
-    /// What this worker has to do already.
+    /// The current load of this worker.
     pub load: Load,
 }
 
 impl Arrival<'_> {
-    /// The client's address, of IPv4 if it came so.
+    /// The client's address; IPv4-mapped addresses become IPv4.
     pub fn remote(&self) -> SocketAddr {
         let remote = self.incoming.remote_address();
         SocketAddr::new(remote.ip().to_canonical(), remote.port())
     }
 
-    /// The address that it was sent to.
+    /// The local address that the packet was sent to.
     pub fn local_ip(&self) -> Option<IpAddr> {
         self.incoming.local_ip().map(|ip| ip.to_canonical())
     }
 
-    /// Whether the client has shown that it receives what is sent to its address (RFC 9000 §8.1).
+    /// Whether the client's address is validated (RFC 9000 §8.1).
     pub fn is_validated(&self) -> bool {
         self.incoming.remote_address_validated()
     }
 }
 
-/// How much a worker has to do.
+/// The load of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Connections that are there.
+    /// Open connections.
     pub connections: usize,
-    /// Of these, in their handshake.
+    /// Connections still in their handshake.
     pub handshaking: usize,
 }
 
-/// What becomes of a client that asks for a connection.
+/// How to answer a connection request.
 pub enum Verdict<S> {
-    /// It gets one.
+    /// Accept the connection.
     Accept {
-        /// How; [`crate::Server::accept`] makes it.
+        /// Its configuration, from [`crate::Server::accept`].
         config: Arc<ServerConfig>,
         /// Its congestion control.
         cc: Handle,
-        /// What the application keeps beside it.
+        /// The application's state for it.
         state: S,
     },
-    /// It has to show first that it receives what is sent to its address (RFC 9000 §8.1.2). One that
-    /// has done so before is refused.
+    /// Send a Retry to validate the client's address (RFC 9000 §8.1.2). A client that has already
+    /// retried is refused.
     Retry,
-    /// It is told that it gets none.
+    /// Refuse it (CONNECTION_REFUSED).
     Refuse,
-    /// It is told nothing.
+    /// Drop the request without an answer.
     Ignore,
 }

@@ -1,17 +1,17 @@
-//! Sockets of one port.
+//! Sockets that share a port.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
 use socket2::{Domain, Protocol, Type};
 
-/// So many sockets that share `address`: the kernel gives all datagrams of a client to the same one,
-/// as long as the client's address stays. With port 0 they share whichever is free. One of `[::]`
-/// receives from clients of IPv4, too.
+/// Binds `count` sockets to `address` (`SO_REUSEPORT`). The kernel delivers all datagrams of a client
+/// address to the same socket. With port 0 they share one free port. Sockets on `[::]` also receive
+/// IPv4.
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The system's error.
 pub fn bind(address: SocketAddr, count: usize) -> io::Result<Vec<UdpSocket>> {
     let mut sockets: Vec<UdpSocket> = Vec::with_capacity(count);
     let mut address = address;

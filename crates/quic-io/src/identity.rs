@@ -1,4 +1,4 @@
-//! Connection IDs that name the worker they belong to, and the keys that go with them.
+//! Connection IDs that encode their worker, and the keys for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use thiserror::Error;
 
-/// Bytes of a connection ID that are random.
+/// Length of the random part of a connection ID.
 const NONCE: usize = 8;
-/// Bytes that follow them: the worker, and zeros by which an ID is known for ours, under a mask.
+/// Length of the masked part after it: the worker's index, and zeros that identify the ID as ours.
 const SEALED: usize = 4;
 const LENGTH: usize = NONCE + SEALED;
 
-/// What all workers of a server share, and what must stay the same if clients are to learn at once
-/// that the server was started anew (RFC 9000 §10.3).
+/// The keys for connection IDs and stateless resets, shared by all workers of a server. They must
+/// survive a restart for clients to learn of it immediately, by a stateless reset (RFC 9000 §10.3).
 #[derive(Clone)]
 pub struct Identity {
     reset: Arc<hmac::Key>,
     mask: Arc<HeaderProtectionKey>,
 }
 
-/// The system gave no random numbers.
+/// The system's random number generator failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the system gives no random numbers")]
 pub struct Random;
@@ -36,7 +36,7 @@ impl From<Unspecified> for Random {
 }
 
 impl Identity {
-    /// One that no other process has.
+    /// A new random identity.
     ///
     /// # Errors
     ///
@@ -47,11 +47,11 @@ impl Identity {
         Self::from_secret(&secret)
     }
 
-    /// One that every process with this secret has.
+    /// The identity derived from `secret`, the same in every process.
     ///
     /// # Errors
     ///
-    /// None that can be thought of; the cipher's interface has one.
+    /// None in practice; the cipher's interface is fallible.
     pub fn from_secret(secret: &[u8; 32]) -> Result<Self, Random> {
         let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
         let derive = |label: &[u8]| hmac::sign(&key, label);
@@ -61,7 +61,7 @@ impl Identity {
         Ok(Self { reset: Arc::new(reset), mask: Arc::new(mask) })
     }
 
-    /// What [`crate::Driver::new`] wants for the worker of this index.
+    /// The endpoint configuration of the worker with this index, for [`crate::Driver::new`].
     pub fn endpoint_config(&self, worker: u8) -> EndpointConfig {
         let mut config = EndpointConfig::new(Arc::clone(&self.reset) as _);
         let identity = self.clone();
@@ -71,8 +71,8 @@ impl Identity {
         config
     }
 
-    /// The worker of the connection that `datagram` belongs to, if its ID is one of ours. Of other IDs,
-    /// such as those that clients make up for their first packets, 1 in 2²⁴ looks like ours.
+    /// The worker that the datagram's destination connection ID names, if the ID is ours. Of other IDs,
+    /// such as those that clients choose for their first packets, 1 in 2²⁴ looks like ours.
     pub(crate) fn worker_of(&self, datagram: &[u8]) -> Option<u8> {
         self.open(destination(datagram)?)
     }
@@ -98,7 +98,7 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// The connection ID that a datagram is for, where its first packet has it in all versions
+/// The destination connection ID of a datagram's first packet, by the layout common to all versions
 /// (RFC 8999 §5).
 fn destination(datagram: &[u8]) -> Option<&[u8]> {
     let (first, rest) = datagram.split_first()?;
@@ -109,8 +109,8 @@ fn destination(datagram: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(*length))
 }
 
-/// Makes connection IDs that name `worker`, in a way that only an [`Identity`] can read: nobody else
-/// can tell whether two belong together (RFC 9000 §5.1).
+/// Generates connection IDs that encode `worker`. They are masked: without the [`Identity`], an
+/// observer cannot link two IDs of a connection (RFC 9000 §5.1).
 struct Generator {
     identity: Identity,
     worker: u8,
@@ -120,8 +120,8 @@ struct Generator {
 impl ConnectionIdGenerator for Generator {
     fn generate_cid(&mut self) -> ConnectionId {
         let mut nonce = [0; NONCE];
-        // If the system had no random numbers, no `Identity` would have been made. Two equal IDs would
-        // cost no more than one connection.
+        // `Identity` could not exist without random numbers. Two equal IDs would cost at most one
+        // connection.
         let _ = self.random.fill(&mut nonce);
         let mut id = [0; LENGTH];
         id[..NONCE].copy_from_slice(&nonce);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn other_connection_ids_name_nobody() {
+    fn other_connection_ids_name_no_worker() {
         let identity = Identity::random().expect("random numbers");
         let other = Identity::random().expect("random numbers");
         let foreign = generator(&other, 0).generate_cid();
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn connection_ids_of_a_worker_have_nothing_in_common() {
+    fn connection_ids_of_a_worker_share_no_byte() {
         let mut generator = generator(&Identity::from_secret(&[1; 32]).expect("a key"), 5);
         let ids: Vec<ConnectionId> = (0..256).map(|_| generator.generate_cid()).collect();
         for index in 0..LENGTH {
             let mut seen: Vec<u8> = ids.iter().map(|id| id[index]).collect();
             seen.sort_unstable();
             seen.dedup();
-            // Of 256 random bytes, 162 differ on the average; 100 or fewer is beyond 10 sigma.
+            // 256 random bytes have 162 distinct values on average; 100 or fewer is beyond 10 sigma.
             assert!(seen.len() > 100, "byte {index}: {} values", seen.len());
         }
     }

@@ -1,15 +1,15 @@
 //! QUIC connections with uncork's congestion control on UDP sockets.
 //!
-//! - [`Driver`] is one end of many connections without clock and sockets: time and datagrams go in,
-//!   batches of datagrams and the time of the next deadline come out.
-//! - [`Socket`] gives batches to the kernel and takes them from it (UDP segmentation and receive
-//!   offload), with the marks of ECN and the addresses that datagrams were sent to.
-//! - [`Workers`] are threads of a socket and a driver each. Sockets of one port (`SO_REUSEPORT`, see
-//!   [`bind`]) share its clients; a datagram that the kernel gives to the wrong thread, because a client
-//!   has moved, is handed over to the right one, which its connection ID names.
+//! - [`Driver`] is a QUIC endpoint without clock and sockets: time and datagrams go in, batches of
+//!   datagrams and the next deadline come out.
+//! - [`Socket`] exchanges batches with the kernel (UDP segmentation and receive offload), with ECN
+//!   marks and local addresses.
+//! - [`Workers`] are threads, each with a socket and a driver. Sockets of one port (`SO_REUSEPORT`, see
+//!   [`bind`]) share its clients. When a client's address changes, the kernel may deliver its datagrams
+//!   to the wrong thread; that thread passes them on to the one that the connection ID names.
 //!
-//! What connections are for is an [`App`]: it is called on the worker's thread, with the connection at
-//! hand.
+//! The application implements [`App`]. Its callbacks run on the worker's thread, one connection at a
+//! time.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 

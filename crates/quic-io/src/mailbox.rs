@@ -1,4 +1,4 @@
-//! What other threads tell a worker.
+//! Messages from other threads to a worker.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,27 +11,27 @@ use crate::driver::{Datagram, ShutdownOptions};
 use crate::socket::Socket;
 use crate::worker::Shared;
 
-/// What a worker can be told.
+/// A message to a worker.
 pub(crate) enum Mail<C> {
-    /// Something for the application.
+    /// A command for the application.
     Command(C),
-    /// One of its connections has something to do.
+    /// A connection has work to do.
     Wake(ConnectionKey),
     /// A datagram for one of its connections.
     Datagram(Datagram),
-    /// Another socket to go on with.
+    /// A new socket to use instead of the current one.
     Rebind(Box<Socket>),
-    /// To end.
+    /// Shut down.
     ShutDown(ShutdownOptions),
 }
 
-/// Where mail waits, with a file descriptor that is readable while some does.
+/// A queue of messages, with an eventfd that is readable while the queue is not empty.
 pub(crate) struct Mailbox<C> {
     inner: Mutex<Inner<C>>,
     wake: OwnedFd,
 }
 
-/// What reaches a worker from any thread. Clones reach the same.
+/// Sends messages to a worker from any thread. Clones send to the same worker.
 pub struct Mailer<C> {
     workers: Arc<[Shared<C>]>,
     worker: usize,
@@ -48,17 +48,17 @@ impl<C> Mailer<C> {
         Self { workers, worker }
     }
 
-    /// The worker's number, from 0.
+    /// The worker's index, from 0.
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// Tells its application something.
+    /// Sends a command to its application.
     pub fn tell(&self, command: C) {
         self.post(Mail::Command(command));
     }
 
-    /// Has it look at one of its connections, which ends with a call of [`crate::App::settle`].
+    /// Schedules a turn of a connection, which calls [`crate::App::settle`].
     pub fn wake(&self, connection: ConnectionKey) {
         self.post(Mail::Wake(connection));
     }
@@ -75,8 +75,8 @@ struct Inner<C> {
     datagrams: usize,
 }
 
-/// Datagrams that wait at most: those of a worker that cannot keep up are lost, as in a socket.
-const MOST_DATAGRAMS: usize = 4096;
+/// Most queued datagrams. Beyond that they are dropped, as in a full socket buffer.
+const MAX_DATAGRAMS: usize = 4096;
 
 impl<C> Mailbox<C> {
     pub(crate) fn new() -> io::Result<Self> {
@@ -91,10 +91,10 @@ impl<C> Mailbox<C> {
         self.wake(&inner);
     }
 
-    /// Whether there was room for it.
+    /// Returns false if the queue is full.
     pub(crate) fn put_datagram(&self, datagram: Datagram) -> bool {
         let mut inner = self.lock();
-        if inner.datagrams == MOST_DATAGRAMS {
+        if inner.datagrams == MAX_DATAGRAMS {
             return false;
         }
         inner.datagrams += 1;
@@ -103,19 +103,19 @@ impl<C> Mailbox<C> {
         true
     }
 
-    /// Swaps all mail for what is in `empty`, which is nothing.
+    /// Moves all mail into `empty`.
     pub(crate) fn take(&self, empty: &mut Vec<Mail<C>>) {
         let mut inner = self.lock();
-        // Under the lock, so that no mail comes without a wake.
+        // Reset under the lock, so no mail arrives without a wake-up.
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
         inner.datagrams = 0;
         std::mem::swap(&mut inner.mail, empty);
     }
 
-    /// The first piece wakes; those that follow find the worker awake.
+    /// Signals the eventfd for the first message; later ones find the worker awake.
     fn wake(&self, inner: &Inner<C>) {
         if inner.mail.len() == 1 {
-            // An eventfd takes a number unless it is full.
+            // Writing to an eventfd fails only if its counter overflows.
             let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
         }
     }

@@ -1,37 +1,38 @@
-//! How long a connection that sends much waits for a batch that is worth a system call.
+//! Send moderation: short delays of busy connections for larger batches.
 
 use std::time::{Duration, Instant};
 
-/// A batch of so many datagrams costs hardly more than half of it for each.
-const WORTH_IT: u64 = 32;
-/// Waits start so long, and are not kept up when they were not needed for [`FORGET`].
-const SHORTEST: Duration = Duration::from_micros(32);
-const FORGET: Duration = Duration::from_millis(10);
+/// Datagrams in a batch beyond which the cost per datagram hardly falls.
+const LARGE_BATCH: u64 = 32;
+/// The first delay.
+const FIRST_WAIT: Duration = Duration::from_micros(32);
+/// The delay is reset to zero when nothing was sent for this long.
+const RESET_AFTER: Duration = Duration::from_millis(10);
 
-/// Holds a connection back for a moment after it has sent, so that what the pacer and arriving
-/// acknowledgements allow in small pieces goes out together.
+/// Delays a connection briefly after it has sent, so that the small pieces that pacer and
+/// acknowledgements allow are sent together.
 ///
-/// It waits no longer than the millisecond in which BBR wants its send quantum to be sent
-/// (draft-ietf-ccwg-bbr-06 §5.6.3), nor than an eighth of the round-trip time; only a connection that
-/// sends full packets one turn after the other waits at all, and as long as its batches are small.
+/// The delay is at most the millisecond in which BBR wants its send quantum to be sent
+/// (draft-ietf-ccwg-bbr-06 §5.6.3), and at most an eighth of the round-trip time. Only connections that
+/// send full packets turn after turn are delayed, and only while their batches are small.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moderation {
     wait: Duration,
     last: Option<Instant>,
     held_until: Option<Instant>,
-    /// Whether it might have sent something otherwise.
+    /// Whether a turn was skipped because of the delay.
     is_deferred: bool,
 }
 
 impl Moderation {
-    /// Whether it may send.
+    /// Whether the connection may send now.
     pub(crate) fn admits(&mut self, now: Instant) -> bool {
         self.is_deferred = self.is_held(now);
         !self.is_deferred
     }
 
-    /// When to look again at a connection that wants to be looked at at `wanted`: most likely that is
-    /// when the pacer has some credit, and whatever else it is can wait so long.
+    /// The connection's next deadline, given that it wants to run at `wanted`: not before the end of the
+    /// delay. `wanted` is usually the pacer's next credit; other reasons can wait that long, too.
     pub(crate) fn deadline(&self, now: Instant, wanted: Option<Instant>) -> Option<Instant> {
         match self.held_until {
             Some(held) if self.is_deferred => Some(held),
@@ -40,25 +41,25 @@ impl Moderation {
         }
     }
 
-    /// It sent so much in its turn at `now`, and has nothing more to send for the moment.
+    /// Records a turn at `now` that sent everything. The next delay is at most `longest`.
     pub(crate) fn sent(&mut self, now: Instant, datagrams: u64, bytes: u64, longest: Duration) {
         if bytes < 2 * 1200 {
             return; // Acknowledgements, or a small message.
         }
         let since = self.last.map_or(Duration::MAX, |last| now.saturating_duration_since(last));
         self.last = Some(now);
-        if since > FORGET {
+        if since > RESET_AFTER {
             self.wait = Duration::ZERO;
-        } else if datagrams < WORTH_IT && since <= longest {
-            self.wait = (self.wait * 2).max(SHORTEST);
-        } else if datagrams > 2 * WORTH_IT {
+        } else if datagrams < LARGE_BATCH && since <= longest {
+            self.wait = (self.wait * 2).max(FIRST_WAIT);
+        } else if datagrams > 2 * LARGE_BATCH {
             self.wait /= 2;
         }
         self.wait = self.wait.min(longest);
         self.held_until = (!self.wait.is_zero()).then(|| now + self.wait);
     }
 
-    /// It is not held back any more.
+    /// Ends the delay.
     pub(crate) fn release(&mut self) {
         self.held_until = None;
         self.is_deferred = false;
@@ -93,7 +94,7 @@ mod tests {
         assert_eq!(sent(&mut moderation, now, 4), LONGEST);
         assert_eq!(sent(&mut moderation, now + LONGEST, 40), LONGEST, "worth it");
         assert_eq!(sent(&mut moderation, now + LONGEST * 2, 80), LONGEST / 2, "too long");
-        assert_eq!(sent(&mut moderation, now + FORGET * 2, 4), Duration::ZERO, "forgotten");
+        assert_eq!(sent(&mut moderation, now + RESET_AFTER * 2, 4), Duration::ZERO, "forgotten");
     }
 
     #[test]
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deferred_is_done_when_the_wait_is_over() {
+    fn deferred_turns_run_when_the_wait_is_over() {
         let mut now = crate::worker::now();
         let mut moderation = Moderation::default();
         for _ in 0..10 {

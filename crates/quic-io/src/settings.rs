@@ -1,4 +1,4 @@
-//! Configurations of the stack with a congestion controller of the connection's own.
+//! Configurations of the stack with a congestion controller per connection.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use noq_proto::{ClientConfig, ServerConfig, TransportConfig, crypto};
 use uncork_cc::CcSpec;
 use uncork_quic::{Choice, Handle};
 
-/// What all connections of a server have in common.
+/// The configuration shared by all connections of a server.
 #[derive(Clone)]
 pub struct Server {
     base: ServerConfig,
@@ -16,19 +16,19 @@ pub struct Server {
 }
 
 impl Server {
-    /// Of `base` all but the transport is taken. Times of controllers count from `epoch`.
+    /// Uses everything of `base` but its transport. Controller times count from `epoch`.
     pub fn new(base: ServerConfig, transport: TransportConfig, epoch: Instant) -> Self {
         Self { base, transport, epoch }
     }
 
-    /// What [`crate::Config::server`] wants. It says how addresses are validated, so all workers must
-    /// have the same.
+    /// The configuration for [`crate::Config::server`]. It contains the key for address validation, so
+    /// all workers must share it.
     pub fn base(&self) -> Arc<ServerConfig> {
         Arc::new(self.base.clone())
     }
 
-    /// What a connection is accepted with: it sends as `choice` says, until `choose` knows better
-    /// when the client has said which server it wants. Each connection wants a `seed` of its own.
+    /// The configuration to accept one connection with. It starts with `choice`; `choose` may replace
+    /// that once the client has sent its server name (SNI). Use a different `seed` per connection.
     pub fn accept(
         &self,
         choice: Choice,
@@ -43,7 +43,7 @@ impl Server {
     }
 }
 
-/// What all connections of a client have in common.
+/// The configuration shared by all connections of a client.
 #[derive(Clone)]
 pub struct Client {
     crypto: Arc<dyn crypto::ClientConfig>,
@@ -52,7 +52,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Times of controllers count from `epoch`.
+    /// Controller times count from `epoch`.
     pub fn new(
         crypto: Arc<dyn crypto::ClientConfig>,
         transport: TransportConfig,
@@ -61,7 +61,8 @@ impl Client {
         Self { crypto, transport, epoch }
     }
 
-    /// What [`crate::Host::connect`] wants. Each connection wants a `seed` of its own.
+    /// The configuration of one connection, for [`crate::Host::connect`]. Use a different `seed` per
+    /// connection.
     pub fn begin(&self, spec: CcSpec, seed: u64) -> (Handle, ClientConfig) {
         let cc = Handle::new(spec.into(), seed, self.epoch);
         let mut config = ClientConfig::new(cc.client(Arc::clone(&self.crypto)));

@@ -1,4 +1,4 @@
-//! A UDP socket, with batches in both directions.
+//! A UDP socket that sends and receives batches.
 
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
@@ -15,17 +15,17 @@ use rustix::net::sockopt::{
 use crate::driver::{Datagram, Sent, Sink};
 use crate::stats::SocketStats;
 
-/// What the kernel gives at once with receive offload: no more than fits into an IP packet.
-const MOST_BYTES: usize = 65_535;
-/// Batches taken by one system call.
+/// Largest batch that the kernel delivers with receive offload (GRO): an IP packet.
+const MAX_BATCH_BYTES: usize = 65_535;
+/// Batches read per system call.
 const BATCHES: usize = 8;
 
-/// How much the kernel keeps for a socket.
+/// Buffer sizes of a socket in the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketOptions {
-    /// Bytes that may wait to be read, the kernel's own included.
+    /// Receive buffer in bytes, including the kernel's overhead.
     pub receive_buffer: usize,
-    /// Bytes that may wait to be sent.
+    /// Send buffer in bytes.
     pub send_buffer: usize,
 }
 
@@ -35,24 +35,24 @@ impl Default for SocketOptions {
     }
 }
 
-/// A socket, and room for what arrives.
+/// A UDP socket with its receive buffer.
 #[derive(Debug)]
 pub struct Socket {
     udp: UdpSocket,
     state: UdpSocketState,
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     stats: SocketStats,
 }
 
 impl Socket {
-    /// Takes over a socket that is bound. It does not block from now on.
+    /// Wraps a bound socket and makes it non-blocking.
     ///
     /// # Errors
     ///
-    /// If the socket is none that QUIC can use.
+    /// If a socket option that QUIC needs cannot be set.
     pub fn new(socket: UdpSocket, options: SocketOptions) -> io::Result<Self> {
         let SocketOptions { receive_buffer, send_buffer } = options;
-        // Above the system's limit only with CAP_NET_ADMIN; up to it otherwise.
+        // Exceeding the system's limit requires CAP_NET_ADMIN; fall back to the limit.
         if set_socket_recv_buffer_size_force(&socket, receive_buffer).is_err() {
             set_socket_recv_buffer_size(&socket, receive_buffer)?;
         }
@@ -60,43 +60,43 @@ impl Socket {
             set_socket_send_buffer_size(&socket, send_buffer)?;
         }
         let state = UdpSocketState::new((&socket).into())?;
-        let room = vec![0; BATCHES * MOST_BYTES];
-        Ok(Self { udp: socket, state, room, stats: SocketStats::default() })
+        let buffer = vec![0; BATCHES * MAX_BATCH_BYTES];
+        Ok(Self { udp: socket, state, buffer, stats: SocketStats::default() })
     }
 
-    /// What it did.
+    /// The counters.
     pub fn stats(&self) -> SocketStats {
         self.stats
     }
 
-    /// Its address.
+    /// The local address.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.udp.local_addr()
     }
 
-    /// Whether packets that are too large might be cut into pieces on their way.
+    /// Whether the network may fragment large packets.
     pub fn may_fragment(&self) -> bool {
         self.state.may_fragment()
     }
 
-    /// Datagrams that the kernel takes in one batch.
+    /// Most datagrams that the kernel accepts in one batch (GSO).
     pub fn datagrams_per_batch(&self) -> std::num::NonZeroUsize {
         self.state.max_gso_segments()
     }
 
-    /// Goes on with another socket; the counters stay.
+    /// Replaces the socket; keeps the counters.
     pub(crate) fn replace(&mut self, other: Self) {
         let stats = self.stats;
         *self = Self { stats, ..other };
     }
 
-    /// Gives what one system call has to `take`; whether there may be more.
+    /// Passes the datagrams of one system call to `take`. Returns whether more may be waiting.
     pub fn receive(&mut self, mut take: impl FnMut(Datagram)) -> bool {
-        let mut buffers = self.room.chunks_exact_mut(MOST_BYTES);
+        let mut buffers = self.buffer.chunks_exact_mut(MAX_BATCH_BYTES);
         let mut buffers: [IoSliceMut<'_>; BATCHES] =
             std::array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
         let mut metas = [RecvMeta::default(); BATCHES];
@@ -145,8 +145,8 @@ impl Socket {
         Ok(())
     }
 
-    /// Sends one datagram after the other: this device does not segment.
-    fn send_one_by_one(&mut self, transmit: &Transmit, contents: &[u8], size: usize) -> Sent {
+    /// Sends datagrams one by one, for devices without GSO.
+    fn send_unsegmented(&mut self, transmit: &Transmit, contents: &[u8], size: usize) -> Sent {
         for (index, datagram) in contents.chunks(size.max(1)).enumerate() {
             match self.try_send(transmit, datagram, None) {
                 Ok(()) => {}
@@ -168,7 +168,7 @@ impl Sink for Socket {
         if let Some(size) = segment_size
             && self.datagrams_per_batch().get() == 1
         {
-            return self.send_one_by_one(transmit, contents, size);
+            return self.send_unsegmented(transmit, contents, size);
         }
         match self.try_send(transmit, contents, segment_size) {
             Ok(()) => Sent::All,
@@ -177,11 +177,11 @@ impl Sink for Socket {
                 Sent::Until(0)
             }
             Err(_) => match segment_size {
-                // It is by such an error that a device shows that it does not segment.
+                // A device without GSO reports it by this error.
                 Some(size) if self.datagrams_per_batch().get() == 1 => {
-                    self.send_one_by_one(transmit, contents, size)
+                    self.send_unsegmented(transmit, contents, size)
                 }
-                // To the connection it is lost. Most are probes for a larger MTU.
+                // The connection sees a lost packet. Most are probes for a larger MTU.
                 _ => {
                     self.stats.refused += 1;
                     Sent::All

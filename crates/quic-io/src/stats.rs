@@ -1,52 +1,52 @@
 //! Counters.
 
-/// What a socket did.
+/// Counters of a socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SocketStats {
-    /// Batches that the kernel took, one system call each.
+    /// Batches sent, one system call each.
     pub batches_sent: u64,
-    /// Datagrams in them.
+    /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Bytes in them, without the headers of UDP and IP.
+    /// Bytes sent, without UDP and IP headers.
     pub bytes_sent: u64,
-    /// How often the kernel could take no more for the moment (`EAGAIN`).
+    /// Sends that failed because the socket buffer was full (`EAGAIN`).
     pub blocked: u64,
-    /// Batches that the kernel refused for good: no route, or larger than the device allows.
+    /// Batches that the kernel rejected: no route, or larger than the device allows.
     pub refused: u64,
-    /// System calls that gave datagrams.
+    /// System calls that returned datagrams.
     pub receive_calls: u64,
     /// Datagrams received.
     pub datagrams_received: u64,
-    /// Bytes in them.
+    /// Bytes received.
     pub bytes_received: u64,
-    /// System calls that gave an error.
+    /// System calls that failed.
     pub receive_errors: u64,
 }
 
-/// What a driver did.
+/// Counters of a driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DriverStats {
-    /// Connections that are there, those included that are over and wait for late packets.
+    /// Current connections, including closed ones that still drain.
     pub connections: u64,
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections begun from here.
+    /// Connections opened as a client.
     pub begun: u64,
-    /// Clients that were refused.
+    /// Connection requests refused.
     pub declined: u64,
-    /// Clients that have to show their address first.
+    /// Connection requests answered with Retry.
     pub retried: u64,
-    /// Clients that got no answer.
+    /// Connection requests dropped without an answer.
     pub ignored: u64,
-    /// Clients whose first packet was no good.
+    /// Connection requests whose first packet was invalid.
     pub failed: u64,
-    /// Answers of the endpoint itself that were dropped because too many waited.
+    /// Replies of the endpoint dropped because their queue was full.
     pub replies_dropped: u64,
 }
 
-/// What a worker did.
+/// Counters of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -54,12 +54,12 @@ pub struct Stats {
     pub socket: SocketStats,
     /// Its connections.
     pub driver: DriverStats,
-    /// How often it looked for work.
+    /// Iterations of the worker's loop.
     pub wakes: u64,
-    /// Datagrams for connections of another worker, which were handed over.
+    /// Datagrams passed on to another worker.
     pub handed_over: u64,
-    /// Of these, those that were dropped because too many waited there.
+    /// Of these, datagrams dropped because that worker's queue was full.
     pub handed_over_dropped: u64,
-    /// Datagrams that came from other workers.
+    /// Datagrams received from other workers.
     pub taken_over: u64,
 }

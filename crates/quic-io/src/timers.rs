@@ -1,4 +1,4 @@
-//! Who has to be looked at when.
+//! Connection deadlines, earliest first.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -10,8 +10,9 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// `slot` is due at `deadline`, instead of at `armed`. A deadline that moves away is left: when it
-    /// comes, the connection says how much later it is now. Most deadlines move away with each packet.
+    /// Moves the deadline of `slot` from `armed` to `deadline` and returns the armed time. A later
+    /// deadline stays armed at the earlier time and is checked when that fires: most deadlines move
+    /// back with every packet.
     pub(crate) fn arm(
         &mut self,
         slot: usize,
@@ -36,8 +37,8 @@ impl Timers {
         self.deadlines.remove(&(armed, slot));
     }
 
-    /// One that is due by `now`; it is not armed any more.
-    pub(crate) fn due(&mut self, now: Instant) -> Option<usize> {
+    /// Removes and returns a slot that is due by `now`.
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<usize> {
         let first = self.deadlines.first().filter(|(time, _)| *time <= now)?;
         let slot = first.1;
         self.deadlines.pop_first();
@@ -65,10 +66,10 @@ mod tests {
         assert_eq!(timers.arm(1, armed, Some(at(10))), Some(at(10)));
         timers.arm(2, None, Some(at(15)));
         assert_eq!(timers.next(), Some(at(10)));
-        assert_eq!(timers.due(at(9)), None);
-        assert_eq!(timers.due(at(15)), Some(1));
-        assert_eq!(timers.due(at(15)), Some(2));
-        assert_eq!(timers.due(at(99)), None, "the deadline at 20 ms is gone");
+        assert_eq!(timers.pop_due(at(9)), None);
+        assert_eq!(timers.pop_due(at(15)), Some(1));
+        assert_eq!(timers.pop_due(at(15)), Some(2));
+        assert_eq!(timers.pop_due(at(99)), None, "the deadline at 20 ms is gone");
         assert_eq!(timers.next(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting until there is something to do.
+//! Waiting for a socket, a mailbox or a deadline.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -8,26 +8,26 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-/// What there is to do.
+/// What a wait ended with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Woken {
     pub(crate) has_datagrams: bool,
     pub(crate) has_mail: bool,
 }
 
-/// Makes the calling thread's waits end on time, rather than up to 50 µs late.
-pub(crate) fn be_precise() -> io::Result<()> {
+/// Sets the thread's timer slack to 1 ns, so that waits do not end up to 50 µs late.
+pub(crate) fn set_timer_slack() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-/// Waits for something to read, for mail, if asked to for room to write, and at most for `timeout`.
+/// Waits until the socket is readable (or writable, with `or_writable`), mail arrives, or `timeout` passes.
 pub(crate) fn wait(
     socket: impl AsFd,
     mailbox: impl AsFd,
-    for_room: bool,
+    or_writable: bool,
     timeout: Option<Duration>,
 ) -> io::Result<Woken> {
-    let wanted = if for_room { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    let wanted = if or_writable { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
     let mut fds = [PollFd::new(&socket, wanted), PollFd::new(&mailbox, PollFlags::IN)];
     let timeout = timeout.map(|timeout| Timespec {
         tv_sec: timeout.as_secs() as i64,
@@ -40,7 +40,7 @@ pub(crate) fn wait(
     }
     let [socket, mailbox] = fds;
     Ok(Woken {
-        // An error of the socket is read from it, too.
+        // Socket errors are reported by reading.
         has_datagrams: socket.revents().intersects(PollFlags::IN | PollFlags::ERR),
         has_mail: !mailbox.revents().is_empty(),
     })

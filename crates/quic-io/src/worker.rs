@@ -1,4 +1,4 @@
-//! A thread with a socket and its connections.
+//! A worker thread: a socket and its connections.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,32 +14,32 @@ use crate::socket::{Socket, SocketOptions};
 use crate::stats::Stats;
 use crate::wait;
 
-/// System calls that read, and turns of connections, before everything else is looked at again.
+/// Receive calls and connection turns per iteration of the loop.
 const READS: usize = 4;
 const TURNS: usize = 16;
 
-/// What workers are made with.
+/// Configuration of workers.
 #[derive(Clone)]
 pub struct Config {
-    /// What connection IDs and resets are made with.
+    /// Keys for connection IDs and stateless resets.
     pub identity: Identity,
-    /// How clients are answered that get no connection of their own; without it nobody gets one.
+    /// Answers connection requests. None: connections are refused.
     pub server: Option<Arc<ServerConfig>>,
-    /// What a worker does not exceed.
+    /// Limits of each worker.
     pub limits: Limits,
-    /// What the kernel keeps for a socket.
+    /// Socket buffer sizes.
     pub socket: SocketOptions,
 }
 
 impl Config {
-    /// That of clients, which accept no connections.
+    /// A configuration for clients: accepts no connections.
     pub fn new(identity: Identity) -> Self {
         let (limits, socket) = (Limits::default(), SocketOptions::default());
         Self { identity, server: None, limits, socket }
     }
 }
 
-/// What a worker shares with other threads.
+/// The part of a worker that other threads access.
 pub(crate) struct Shared<C> {
     pub(crate) mailbox: Mailbox<C>,
     stats: Mutex<Stats>,
@@ -55,7 +55,7 @@ impl<C> Shared<C> {
         *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the worker ended before it was told to.
+    /// Why the worker failed, if it did.
     pub(crate) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -65,8 +65,8 @@ impl<C> Shared<C> {
     }
 }
 
-/// Runs `work` for the worker `index` and notes if it fails, by an error or by a panic.
-pub(crate) fn noted<C, T>(
+/// Runs `work` and records its failure, an error or a panic, in worker `index`.
+pub(crate) fn record_failure<C, T>(
     workers: &[Shared<C>],
     index: usize,
     work: impl FnOnce() -> io::Result<T>,
@@ -87,13 +87,13 @@ pub(crate) fn noted<C, T>(
     result
 }
 
-/// The clock: time is an argument everywhere below.
+/// Reads the clock. Everything below takes time as an argument.
 #[expect(clippy::disallowed_methods, reason = "this is the outermost layer")]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// A socket and its connections.
+/// A socket and its driver.
 pub(crate) struct Worker<A: App> {
     index: usize,
     socket: Socket,
@@ -119,9 +119,9 @@ impl<A: App> Worker<A> {
         Self { index, socket, driver, identity, workers, mail: Vec::new(), stats: Stats::default() }
     }
 
-    /// Works until it is told to end, and has.
+    /// Runs until a shutdown is complete.
     pub(crate) fn run(mut self) -> io::Result<Stats> {
-        wait::be_precise()?;
+        wait::set_timer_slack()?;
         let result = self.work();
         self.driver.abandon(now());
         self.publish();
@@ -181,11 +181,11 @@ impl<A: App> Worker<A> {
     fn receive(&mut self) {
         let Self { index, socket, driver, identity, workers, stats, .. } = self;
         for _ in 0..READS {
-            // A batch has arrived when it is read; all of it is that old.
+            // One timestamp per batch: when it was read.
             let mut time = None;
             let has_more = socket.receive(|datagram| {
                 let time = *time.get_or_insert_with(now);
-                match elsewhere(identity, *index, workers, &datagram) {
+                match other_owner(identity, *index, workers, &datagram) {
                     None => driver.receive(time, datagram),
                     Some(owner) => {
                         stats.handed_over += 1;
@@ -209,11 +209,12 @@ impl<A: App> Worker<A> {
     }
 }
 
-/// The other worker that `datagram` is for, if it is. The kernel chooses by the client's address: once
-/// that has changed, the connection is most likely elsewhere. To look costs some 100 ns, to hand over
-/// from 0.2 µs in a batch to 1.5 µs for one alone; a server of downloads receives a few thousand
-/// datagrams for each gigabyte that it sends. A BPF program could spare it, and would want a privilege.
-fn elsewhere<'a, C>(
+/// The worker that owns the datagram's connection, if it is another one. The kernel picks the socket
+/// by client address, so a client that moves most likely reaches the wrong worker. The check costs
+/// about 100 ns, passing a datagram on 0.2 µs (in a batch) to 1.5 µs (alone); a download server
+/// receives a few thousand datagrams per gigabyte sent. A BPF program could avoid this, but requires a
+/// privilege.
+fn other_owner<'a, C>(
     identity: &Identity,
     index: usize,
     workers: &'a [Shared<C>],

@@ -1,4 +1,4 @@
-//! Threads, and what they are told from outside.
+//! The worker threads of a server or client.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,9 +12,9 @@ use crate::driver::ShutdownOptions;
 use crate::mailbox::{Mail, Mailer};
 use crate::socket::{Socket, SocketOptions};
 use crate::stats::Stats;
-use crate::worker::{Config, Shared, Worker, noted};
+use crate::worker::{Config, Shared, Worker, record_failure};
 
-/// A thread for each of some sockets. Dropped, they end at once.
+/// Worker threads, one per socket. Dropping this stops them immediately.
 pub struct Workers<C> {
     shared: Arc<[Shared<C>]>,
     threads: Vec<JoinHandle<io::Result<Stats>>>,
@@ -22,34 +22,35 @@ pub struct Workers<C> {
     options: SocketOptions,
 }
 
-/// Tells whether workers still work.
+/// Reports failed workers.
 pub struct WorkersHealth<C>(Arc<[Shared<C>]>);
 
 impl<C> WorkersHealth<C> {
-    /// The workers that have failed, and why: clients that the kernel gives to their sockets get no answer.
+    /// Failed workers, by index, with the reason. Clients on their sockets get no answer.
     pub fn failures(&self) -> Vec<(usize, String)> {
         let all = self.0.iter().enumerate();
         all.filter_map(|(index, shared)| Some((index, shared.failure()?))).collect()
     }
 }
 
-/// Workers that a connection ID can name.
-const MOST: usize = 256;
+/// A connection ID has one byte for the worker.
+const MAX_WORKERS: usize = 256;
 
 impl<C: Send + 'static> Workers<C> {
-    /// Starts a worker for each socket; those of a server share their port ([`crate::bind`]). `make`
-    /// makes the application of each on its own thread, and can keep what its worker is reached by.
+    /// Starts a worker per socket. The sockets of a server share a port ([`crate::bind`]). `make` creates
+    /// each worker's application on its thread; the [`Mailer`] sends to that worker.
     ///
     /// # Errors
     ///
-    /// If a socket is none that QUIC can use, there are more than 256, or the system has no thread left.
+    /// If a socket is unusable for QUIC, there are no or more than 256 sockets, or a thread cannot be
+    /// started.
     pub fn start<A: App<Command = C>>(
         sockets: Vec<UdpSocket>,
         config: &Config,
         make: impl Fn(Mailer<C>) -> A + Clone + Send + 'static,
     ) -> io::Result<Self> {
-        if sockets.is_empty() || sockets.len() > MOST {
-            let problem = format!("{} sockets: there must be 1 to {MOST}", sockets.len());
+        if sockets.is_empty() || sockets.len() > MAX_WORKERS {
+            let problem = format!("{} sockets: there must be 1 to {MAX_WORKERS}", sockets.len());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
         }
         let shared = sockets.iter().map(|_| Shared::new()).collect::<io::Result<Vec<_>>>()?;
@@ -67,7 +68,7 @@ impl<C: Send + 'static> Workers<C> {
             let mailer = Mailer::new(Arc::clone(&shared), index);
             let run = move || {
                 let workers = Arc::clone(&shared);
-                noted(&workers, index, || {
+                record_failure(&workers, index, || {
                     Worker::new(index, make(mailer), socket, config, shared).run()
                 })
             };
@@ -77,63 +78,63 @@ impl<C: Send + 'static> Workers<C> {
         Ok(workers)
     }
 
-    /// The addresses of the sockets that they were started with.
+    /// The addresses of the initial sockets.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// How many there are.
+    /// The number of workers.
     pub fn count(&self) -> usize {
         self.shared.len()
     }
 
-    /// Tells the application of a worker something.
+    /// Sends a command to a worker's application.
     pub fn tell(&self, worker: usize, command: C) {
         self.post(worker, Mail::Command(command));
     }
 
-    /// What reaches a worker from anywhere. Once it has ended, nobody reads what it is told.
+    /// A handle that sends to a worker. Messages to a worker that has ended are lost.
     pub fn mailer(&self, worker: usize) -> Mailer<C> {
         Mailer::new(Arc::clone(&self.shared), worker)
     }
 
-    /// Has a worker of clients go on with another socket: their connections move to its address
-    /// (RFC 9000 §9).
+    /// Replaces the socket of a client worker. Its connections migrate to the new address
     ///
     /// # Errors
     ///
-    /// If the socket is none that QUIC can use.
+    /// If the socket is unusable for QUIC.
     pub fn rebind(&self, worker: usize, socket: UdpSocket) -> io::Result<()> {
         let socket = Box::new(Socket::new(socket, self.options)?);
         self.post(worker, Mail::Rebind(socket));
         Ok(())
     }
 
-    /// What a worker has done so far.
+    /// A worker's counters.
     pub fn stats(&self, worker: usize) -> Stats {
         self.shared.get(worker).map(Shared::stats).unwrap_or_default()
     }
 
-    /// Tells whether they still work, from any thread and after they are gone.
+    /// The workers' health, readable from any thread and after this is dropped.
     pub fn health(&self) -> WorkersHealth<C> {
         WorkersHealth(Arc::clone(&self.shared))
     }
 
-    /// Begins to end all of them, see [`Self::join`]. Told again, they hurry if they are to.
+    /// Starts the shutdown of all workers; wait with [`Self::join`]. A second call can only shorten the
+    /// times.
     pub fn shut_down(&self, shutdown: &ShutdownOptions) {
         for shared in &*self.shared {
             shared.mailbox.put(Mail::ShutDown(shutdown.clone()));
         }
     }
 
-    /// Waits until all have ended, and gives what each did.
+    /// Waits until all workers have ended. Returns their counters.
     ///
     /// # Errors
     ///
-    /// What the system said to those that could not go on.
+    /// The error of the first worker that failed.
     pub fn join(mut self) -> io::Result<Vec<Stats>> {
         let threads = std::mem::take(&mut self.threads);
-        threads.into_iter().map(end).collect()
+        threads.into_iter().map(join_thread).collect()
     }
 
     fn post(&self, worker: usize, mail: Mail<C>) {
@@ -150,13 +151,13 @@ impl<C> Drop for Workers<C> {
             shared.mailbox.put(Mail::ShutDown(shutdown.clone()));
         }
         for thread in self.threads.drain(..) {
-            // It is over in any case.
+            // Ended either way.
             let _ = thread.join();
         }
     }
 }
 
-fn end(thread: JoinHandle<io::Result<Stats>>) -> io::Result<Stats> {
+fn join_thread(thread: JoinHandle<io::Result<Stats>>) -> io::Result<Stats> {
     match thread.join() {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use common::{Ask, Asking, Ends, Serving, Told, transport, until};
+use common::{Ends, Report, Request, TestClient, TestServer, transport, until};
 use emulation::start;
 use noq_proto::ConnectionError;
 use uncork_emu::Emulation;
@@ -20,7 +20,7 @@ use uncork_quic_io::{SocketOptions, Workers, bind};
 use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, TimeDelta};
 
-/// 100 Mbit/s and 20 ms, where every so-manieth packet is lost.
+/// A path of 100 Mbit/s and 20 ms that drops every `loss`-th packet.
 fn path(loss: Option<u64>, jitter: Option<TimeDelta>) -> PathSpec {
     let rtt = TimeDelta::from_millis(20);
     let path = PathSpec::new(Rate::from_mbit(100), rtt, Buffer::MilliBdp(1000));
@@ -29,24 +29,24 @@ fn path(loss: Option<u64>, jitter: Option<TimeDelta>) -> PathSpec {
     PathSpec { loss, jitter: jitter.map(spec), ..path }
 }
 
-/// Has a client on the near side ask a server on the far side; gives bytes declared
-/// lost, and how often the server's socket was full.
+/// Transfers `bytes` from a server on the far side to a client on the near side. Returns the bytes
+/// declared lost, and how often the server's socket was full.
 fn transfer(emulation: &Emulation, cc: &str, bytes: u64, buffers: SocketOptions) -> (u64, u64) {
     let ends = Ends::new(&transport(Duration::from_secs(30)));
     let remote = SocketAddr::new(emulation.far().addresses().v4.into(), 443);
     let sockets = emulation.far().run(|| bind(remote, 1)).unwrap().unwrap();
-    let (serving, mut config) = (Serving::new(&ends, cc), ends.server_config());
+    let (server_app, mut config) = (TestServer::new(&ends, cc), ends.server_config());
     config.socket = buffers;
-    let (app, lost) = (serving.clone(), serving.lost);
+    let (app, lost) = (server_app.clone(), server_app.lost);
     let server = Workers::start(sockets, &config, move |_| app.clone()).unwrap();
     let socket = emulation.near().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
     let client = ends.client.clone();
-    let make = move |_| Asking { client: client.clone() };
+    let make = move |_| TestClient { client: client.clone() };
     let clients = Workers::start(vec![socket], &Ends::client_config(), make).unwrap();
-    let (tell, told) = channel();
-    clients.tell(0, Ask { remote, bytes, streams: 1, looks: true, tell });
-    let end = told.iter().find(|told| matches!(told, Told::Over { .. })).unwrap();
-    let Told::Over { bytes: arrived, is_right: true, reason, .. } = end else {
+    let (report, reports) = channel();
+    clients.tell(0, Request { remote, bytes, streams: 1, verify: true, report });
+    let end = reports.iter().find(|report| matches!(report, Report::Closed { .. })).unwrap();
+    let Report::Closed { bytes: arrived, is_valid: true, reason, .. } = end else {
         panic!("{cc}: {end:?}");
     };
     assert_eq!((arrived, reason), (bytes, ConnectionError::LocallyClosed), "{cc}");
@@ -60,7 +60,7 @@ fn a_path_that_loses_and_reorders_packets_is_crossed_with_every_controller() {
     let Some(emulation) = start(path(Some(300), Some(jitter))) else { return };
     for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
         let (lost, _) = transfer(&emulation, cc, 10_000_000, SocketOptions::default());
-        // 7000 packets of the server: 23 of them at the least.
+        // The server sends at least 7000 packets; 23 of them are dropped.
         assert!(lost > 20 * 1200, "{cc}: {lost} bytes lost");
     }
     emulation.stop().unwrap();
@@ -69,7 +69,7 @@ fn a_path_that_loses_and_reorders_packets_is_crossed_with_every_controller() {
 #[test]
 fn a_server_whose_socket_is_full_waits_for_it() {
     let Some(emulation) = start(path(None, None)) else { return };
-    // What a shaper holds counts against the socket; what is on the path does not.
+    // Packets in a shaper count against the send buffer; packets on the path do not.
     let shaper = "qdisc add dev uncork0 root tbf rate 40mbit burst 20kb latency 1s".split(' ');
     match emulation.far().command("tc").unwrap().args(shaper).status() {
         Ok(status) if status.success() => {}

@@ -1,4 +1,4 @@
-//! What arrives, and who gets a connection.
+//! Incoming datagrams and connection requests.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use super::{Datagram, Driver};
 use crate::app::{App, Arrival, Load, Verdict};
 
 impl<A: App> Driver<A> {
-    /// A datagram has arrived.
+    /// Handles an incoming datagram.
     pub fn receive(&mut self, now: Instant, datagram: Datagram) {
         let Datagram { path, ecn, data } = datagram;
         let mut reply = Vec::new();

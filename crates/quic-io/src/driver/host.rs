@@ -1,4 +1,4 @@
-//! What an application can do from outside of its connections.
+//! The application's access to all connections of a worker, and to new ones.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use super::table::Table;
 use crate::app::{App, ConnectionKey, Turn};
 use crate::stats::DriverStats;
 
-/// All connections of a worker.
+/// Access to all connections of a worker.
 pub struct Host<'a, S> {
     /// The time.
     pub now: Instant,
@@ -36,12 +36,12 @@ impl<A: App> Driver<A> {
 }
 
 impl<S> Host<'_, S> {
-    /// Begins a connection with `remote`, which has a certificate for `server_name`.
-    /// [`crate::Client::begin`] makes the configuration.
+    /// Opens a connection to `remote`, whose certificate must match `server_name`. The configuration
+    /// comes from [`crate::Client::begin`].
     ///
     /// # Errors
     ///
-    /// If the address or the name is none to connect to.
+    /// If the address or the server name is invalid.
     pub fn connect(
         &mut self,
         (cc, config): (Handle, ClientConfig),
@@ -56,7 +56,7 @@ impl<S> Host<'_, S> {
         self.table.key(handle.0).ok_or(ConnectError::EndpointStopping)
     }
 
-    /// A connection to do something with, if it is still there.
+    /// A connection by its key, or `None` if it no longer exists. It gets a turn afterwards.
     pub fn turn(&mut self, key: ConnectionKey) -> Option<Turn<'_, S>> {
         self.table.find(key)?;
         self.touch(key.slot);
@@ -64,7 +64,7 @@ impl<S> Host<'_, S> {
         Some(entry.turn(key.slot, self.now))
     }
 
-    /// All connections, those included that are over and wait for late packets.
+    /// The keys of all connections, including closed ones that still drain.
     pub fn keys(&mut self) -> Vec<ConnectionKey> {
         let slots = self.table.slots();
         slots.into_iter().filter_map(|slot| self.table.key(slot)).collect()

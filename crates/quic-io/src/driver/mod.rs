@@ -1,4 +1,4 @@
-//! One end of many connections, without clock and sockets.
+//! A QUIC endpoint and its connections, without clock and sockets.
 
 mod admit;
 mod host;
@@ -26,17 +26,17 @@ use output::{Pending, Replies};
 use shutdown::Shutdown;
 use table::Table;
 
-/// What a driver does not exceed.
+/// Limits of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Connections at the same time. Clients beyond that are refused without a question.
+    /// Concurrent connections. Requests beyond that are refused without calling [`App::incoming`].
     pub connections: usize,
-    /// Batches that a connection sends before it is the next one's turn.
+    /// Batches that a connection sends per turn.
     pub batches_per_turn: usize,
-    /// Datagrams in a batch. The kernel takes 64 at most, and 64 KiB.
+    /// Datagrams per batch. The kernel takes at most 64, and at most 64 KiB.
     pub datagrams_per_batch: NonZeroUsize,
-    /// For how long a connection that sends much may be held back for larger batches.
+    /// The longest delay of a busy connection for larger batches.
     pub longest_wait: Duration,
 }
 
@@ -51,27 +51,27 @@ impl Default for Limits {
     }
 }
 
-/// A datagram that arrived.
+/// A received datagram.
 #[derive(Debug)]
 pub struct Datagram {
-    /// Where it came from and was sent to.
+    /// Its source and destination.
     pub path: FourTuple,
-    /// How it is marked.
+    /// Its ECN mark.
     pub ecn: Option<EcnCodepoint>,
-    /// What is in it.
+    /// Its payload.
     pub data: BytesMut,
 }
 
-/// One end of many connections: an endpoint of the stack, its connections, their timers, who has
-/// something to do, and the application.
+/// A QUIC endpoint: the stack's endpoint, its connections, their timers, the queue of connections
+/// that are ready, and the application.
 pub struct Driver<A: App> {
     app: A,
     endpoint: Endpoint,
     table: Table<A::State>,
     timers: Timers,
-    /// Slots that have something to do, each once.
+    /// Slots of connections with work to do, each at most once.
     ready: VecDeque<usize>,
-    /// What the socket did not take.
+    /// The rest of a batch that the socket did not take.
     pending: Option<Pending>,
     replies: Replies,
     buffer: Vec<u8>,
@@ -81,8 +81,8 @@ pub struct Driver<A: App> {
 }
 
 impl<A: App> Driver<A> {
-    /// One end, which accepts connections if there is a `server`: its cryptography also answers clients
-    /// that are refused or have to retry.
+    /// Creates a driver. It accepts connections if `server` is given; its cryptography also answers
+    /// clients that are refused or must retry.
     pub fn new(
         app: A,
         config: EndpointConfig,
@@ -105,7 +105,7 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// What it did.
+    /// The counters.
     pub fn stats(&self) -> DriverStats {
         DriverStats {
             connections: self.table.len() as u64,
@@ -114,36 +114,36 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// When [`Self::expire`] has to be called, if nothing happens before.
+    /// When to call [`Self::expire`], unless an event comes first.
     pub fn deadline(&self) -> Option<Instant> {
         let shutdown = self.shutdown.as_ref().map(|shutdown| shutdown.deadline(self.is_blocked()));
         self.timers.next().into_iter().chain(shutdown).min()
     }
 
-    /// Whether [`Self::turn`] has something to do.
+    /// Whether [`Self::turn`] has work to do.
     pub fn is_ready(&self) -> bool {
         self.pending.is_some() || !self.replies.is_empty() || !self.ready.is_empty()
     }
 
-    /// Whether a batch waits for the socket.
+    /// Whether a batch waits for room in the socket's buffer.
     pub fn is_blocked(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// The application may do something with any connection, or begin some.
+    /// Passes a command to the application, which may use any connection or open new ones.
     pub fn command(&mut self, now: Instant, command: A::Command) {
         let (app, mut host) = self.host(now);
         app.command(&mut host, command);
     }
 
-    /// A connection, if it is still there, has something to do.
+    /// Schedules a turn of a connection, if it still exists.
     pub fn wake(&mut self, connection: ConnectionKey) {
         if self.table.find(connection).is_some() {
             self.mark_ready(connection.slot);
         }
     }
 
-    /// This end has another address from now on.
+    /// Tells all connections that the local address has changed.
     pub fn rebound(&mut self, now: Instant) {
         for (slot, entry) in self.table.iter_mut() {
             entry.connection.handle_network_change(None, now);
@@ -153,9 +153,9 @@ impl<A: App> Driver<A> {
         }
     }
 
-    /// Time has passed.
+    /// Fires all timers that are due at `now`.
     pub fn expire(&mut self, now: Instant) {
-        while let Some(slot) = self.timers.due(now) {
+        while let Some(slot) = self.timers.pop_due(now) {
             self.expire_connection(now, slot);
         }
         self.advance_shutdown(now);

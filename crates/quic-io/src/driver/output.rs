@@ -1,44 +1,44 @@
-//! What goes out.
+//! Outgoing batches.
 
 use std::collections::VecDeque;
 
 use noq_proto::Transmit;
 
-/// Where batches go.
+/// Sends batches of datagrams.
 pub trait Sink {
-    /// Sends `contents`, datagrams of `transmit.segment_size` bytes each but the last, to
-    /// `transmit.destination`.
+    /// Sends `contents` to `transmit.destination`: datagrams of `transmit.segment_size` bytes each, the
+    /// last possibly shorter.
     fn send(&mut self, transmit: &Transmit, contents: &[u8]) -> Sent;
 }
 
-/// What became of a batch.
+/// The result of sending a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// It is gone, or will never be.
+    /// All of it was sent, or failed for good: do not retry.
     All,
-    /// It was taken up to this byte, where a datagram begins; the rest has to wait.
+    /// The bytes before this offset, a datagram boundary, were sent; retry the rest.
     Until(usize),
 }
 
-/// How far a turn got.
+/// The result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Somebody had something to do.
+    /// A connection did some work.
     Worked,
-    /// Nobody has anything to do.
+    /// No connection has work to do.
     Idle,
-    /// The sink takes no more.
+    /// The sink is full.
     Blocked,
 }
 
-/// A batch that the sink has not taken all of.
+/// A batch that is only partly sent: `contents` from offset `from` remains.
 pub(crate) struct Pending {
     transmit: Transmit,
     contents: Vec<u8>,
     from: usize,
 }
 
-/// Sends what is in `contents`, which is empty then; what was not taken is left as the result.
+/// Sends and clears `contents`. Returns what the sink did not take.
 pub(crate) fn send(
     sink: &mut impl Sink,
     transmit: Transmit,
@@ -54,7 +54,7 @@ pub(crate) fn send(
 }
 
 impl Pending {
-    /// Tries again; gives back what is still not taken, or the buffer.
+    /// Retries. Returns the empty buffer, or the rest that is still not sent.
     pub(crate) fn send(mut self, sink: &mut impl Sink) -> Result<Vec<u8>, Self> {
         match sink.send(&self.transmit, &self.contents[self.from..]) {
             Sent::All => {
@@ -69,8 +69,8 @@ impl Pending {
     }
 }
 
-/// What the endpoint itself answers, to clients without connection. Limited: whoever floods us gets no
-/// memory for it.
+/// Replies of the endpoint to clients without a connection. The queue is bounded, so a flood cannot
+/// exhaust memory.
 #[derive(Default)]
 pub(crate) struct Replies {
     queue: VecDeque<(Transmit, Vec<u8>)>,

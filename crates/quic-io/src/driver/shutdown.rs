@@ -8,21 +8,21 @@ use noq_proto::VarInt;
 use super::Driver;
 use crate::app::App;
 
-/// How a worker ends.
+/// How a worker shuts down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShutdownOptions {
-    /// How long connections may finish; the rest are closed then.
+    /// How long connections may finish; then the remaining ones are closed.
     pub finish: Duration,
-    /// The error code that these get.
+    /// The error code of that close.
     pub code: VarInt,
-    /// The reason that these get.
+    /// The reason phrase of that close.
     pub reason: Bytes,
-    /// How long closed connections answer late packets (RFC 9000 §10.2), at most.
+    /// The longest time that closed connections answer late packets (RFC 9000 §10.2).
     pub drain: Duration,
 }
 
 impl ShutdownOptions {
-    /// Closes at once, without answers to late packets.
+    /// Closes immediately, without answers to late packets.
     pub fn at_once(code: VarInt) -> Self {
         let none = Duration::ZERO;
         Self { finish: none, code, reason: Bytes::new(), drain: none }
@@ -31,7 +31,7 @@ impl ShutdownOptions {
 
 pub(crate) struct Shutdown {
     options: ShutdownOptions,
-    /// When connections are closed, and whether they have been.
+    /// When to close the remaining connections.
     close_at: Instant,
     is_closed: bool,
 }
@@ -52,7 +52,8 @@ impl Shutdown {
 }
 
 impl<A: App> Driver<A> {
-    /// Accepts no more connections and ends the open ones. A second call can only shorten the times.
+    /// Stops accepting connections and shuts down the open ones. A second call can only shorten the
+    /// times.
     pub fn shut_down(&mut self, now: Instant, options: ShutdownOptions) {
         let close_at = now + options.finish;
         let begun = match &mut self.shutdown {
@@ -70,7 +71,7 @@ impl<A: App> Driver<A> {
         };
         for slot in self.table.slots().into_iter().filter(|_| begun) {
             if let Some(entry) = self.table.get_mut(slot)
-                && !entry.is_told_closed
+                && !entry.is_close_reported
             {
                 self.app.shutting_down(&mut entry.turn(slot, now));
             }
@@ -112,5 +113,5 @@ impl<A: App> Driver<A> {
     }
 }
 
-/// How long to wait for a blocked socket.
+/// How long to wait for a blocked socket after the drain period.
 const PATIENCE: Duration = Duration::from_millis(500);

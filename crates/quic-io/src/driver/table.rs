@@ -1,4 +1,4 @@
-//! The connections, at the same places as in the stack's endpoint.
+//! The connections, indexed by the stack's connection handle.
 
 use std::time::Instant;
 
@@ -8,25 +8,25 @@ use uncork_quic::Handle;
 use crate::app::{ConnectionKey, Turn};
 use crate::moderation::Moderation;
 
-/// A connection.
+/// A connection and its driver state.
 pub(crate) struct Entry<S> {
     serial: u64,
     pub(crate) connection: Connection,
     pub(crate) cc: Handle,
     pub(crate) state: S,
     pub(crate) wake_at: Option<Instant>,
-    /// When its timer goes off.
+    /// When its timer fires.
     pub(crate) armed: Option<Instant>,
     pub(crate) moderation: Moderation,
-    /// Whether it is in the queue of those that have something to do.
+    /// Whether it is in the ready queue.
     ready: bool,
     pub(crate) handshaking: bool,
-    /// Whether the application knows that it is over.
-    pub(crate) is_told_closed: bool,
+    /// Whether the application was told that it is closed.
+    pub(crate) is_close_reported: bool,
 }
 
 impl<S> Entry<S> {
-    /// Whether it was not marked yet.
+    /// Marks it as queued. Returns whether it was not queued before.
     pub(crate) fn mark_ready(&mut self) -> bool {
         !std::mem::replace(&mut self.ready, true)
     }
@@ -47,7 +47,7 @@ impl<S> Entry<S> {
     }
 }
 
-/// All of them.
+/// All connections of a driver.
 pub(crate) struct Table<S> {
     entries: Vec<Option<Box<Entry<S>>>>,
     length: usize,
@@ -79,7 +79,7 @@ impl<S> Table<S> {
             moderation: Moderation::default(),
             ready: false,
             handshaking: true,
-            is_told_closed: false,
+            is_close_reported: false,
         }));
     }
 
@@ -90,8 +90,8 @@ impl<S> Table<S> {
         Some(entry)
     }
 
-    /// Its handshake is over, with or without success.
-    pub(crate) fn handshaken(&mut self, slot: usize) {
+    /// Notes that the handshake ended, successfully or not.
+    pub(crate) fn end_handshake(&mut self, slot: usize) {
         if let Some(entry) = self.get_mut(slot)
             && std::mem::take(&mut entry.handshaking)
         {

@@ -1,4 +1,4 @@
-//! The turn of a connection: it tells what happened, the application acts, and it sends.
+//! A connection's turn: deliver its events to the application, then send its output.
 
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -10,23 +10,23 @@ use super::table::Entry;
 use super::{Driver, Limits};
 use crate::app::App;
 
-/// What the kernel takes at once: an IP packet of 65,535 bytes with the longer header of IPv6.
-const MOST_BYTES: usize = 65_535 - 48;
-/// Of the round-trip time, what a connection may be held back for.
+/// Largest payload of a GSO batch: an IP packet of 65,535 bytes with the longer header of IPv6.
+const MAX_BATCH_BYTES: usize = 65_535 - 48;
+/// A connection is delayed by at most 1/8 of its round-trip time.
 const SHARE_OF_RTT: u32 = 8;
 
-/// How a connection left its turn.
+/// The state of a connection's output after its turn.
 enum Outcome {
-    /// It has nothing more to send for now.
+    /// Nothing more to send for now.
     Done,
-    /// It has more to send, and others are next.
+    /// It has more to send in its next turn.
     More,
-    /// The sink takes no more.
+    /// The sink is full.
     Blocked,
 }
 
 impl<A: App> Driver<A> {
-    /// Lets the next one that has something to do act and send.
+    /// Runs the turn of the next ready connection.
     pub fn turn(&mut self, now: Instant, sink: &mut impl Sink) -> Progress {
         if !self.send_waiting(sink) {
             return Progress::Blocked;
@@ -35,8 +35,8 @@ impl<A: App> Driver<A> {
         if let Some(entry) = self.table.get_mut(slot) {
             entry.unmark();
         }
-        if !self.digest(now, slot) {
-            return Progress::Worked; // It is gone.
+        if !self.process_events(now, slot) {
+            return Progress::Worked; // The connection is gone.
         }
         let outcome = self.transmit(now, slot, sink);
         if matches!(outcome, Outcome::More | Outcome::Blocked) {
@@ -46,7 +46,7 @@ impl<A: App> Driver<A> {
         if matches!(outcome, Outcome::Blocked) { Progress::Blocked } else { Progress::Worked }
     }
 
-    /// Sends what was left over and what the endpoint answers; whether that is all gone.
+    /// Sends the rest of the last batch and the endpoint's replies. Returns whether all was sent.
     fn send_waiting(&mut self, sink: &mut impl Sink) -> bool {
         if let Some(pending) = self.pending.take() {
             match pending.send(sink) {
@@ -61,9 +61,9 @@ impl<A: App> Driver<A> {
         false
     }
 
-    /// Passes on what the connection tells, to the endpoint and to the application; whether it is
-    /// still there.
-    fn digest(&mut self, now: Instant, slot: usize) -> bool {
+    /// Delivers the connection's events to the endpoint and the application. Returns whether the
+    /// connection still exists.
+    fn process_events(&mut self, now: Instant, slot: usize) -> bool {
         let mut is_drained = false;
         loop {
             let Some(entry) = self.table.get_mut(slot) else { return false };
@@ -74,39 +74,39 @@ impl<A: App> Driver<A> {
                     entry.connection.handle_event(event);
                 }
             } else if let Some(event) = entry.connection.poll() {
-                self.tell(now, slot, event);
+                self.deliver(now, slot, event);
             } else {
                 break;
             }
         }
-        // Its slot is the endpoint's to give away again, but nothing has arrived meanwhile.
+        // The endpoint may reuse the slot, but has received nothing since.
         if is_drained {
             self.remove(now, slot);
         }
         let Some(entry) = self.table.get_mut(slot) else { return false };
-        if !entry.is_told_closed {
+        if !entry.is_close_reported {
             self.app.settle(&mut entry.turn(slot, now));
         }
-        // The stack does not tell what the application did itself.
+        // The stack reports no event for a close by the application itself.
         if entry.connection.is_closed() {
-            tell_closed(&mut self.app, entry, slot, now, &ConnectionError::LocallyClosed);
-            self.table.handshaken(slot);
+            report_closed(&mut self.app, entry, slot, now, &ConnectionError::LocallyClosed);
+            self.table.end_handshake(slot);
         }
         true
     }
 
-    fn tell(&mut self, now: Instant, slot: usize, event: Event) {
+    fn deliver(&mut self, now: Instant, slot: usize, event: Event) {
         let Some(entry) = self.table.get_mut(slot) else { return };
         if let Event::ConnectionLost { reason } = &event {
-            tell_closed(&mut self.app, entry, slot, now, reason);
-            self.table.handshaken(slot);
+            report_closed(&mut self.app, entry, slot, now, reason);
+            self.table.end_handshake(slot);
             return;
         }
-        if entry.is_told_closed {
+        if entry.is_close_reported {
             return;
         }
         if matches!(event, Event::Connected) {
-            self.table.handshaken(slot);
+            self.table.end_handshake(slot);
         }
         let Some(entry) = self.table.get_mut(slot) else { return };
         let (app, turn) = (&mut self.app, &mut entry.turn(slot, now));
@@ -135,7 +135,7 @@ impl<A: App> Driver<A> {
         let (mut datagrams, mut bytes) = (0, 0);
         let mut outcome = Outcome::More;
         for _ in 0..self.limits.batches_per_turn {
-            let most = datagrams_at_once(entry.connection.current_mtu(), &self.limits);
+            let most = max_datagrams(entry.connection.current_mtu(), &self.limits);
             let Some(transmit) = entry.connection.poll_transmit(now, most, &mut self.buffer) else {
                 outcome = Outcome::Done;
                 break;
@@ -149,7 +149,7 @@ impl<A: App> Driver<A> {
                 break;
             }
         }
-        // One that was interrupted goes on where it was.
+        // Only a turn that sent everything counts; others continue in the next turn.
         if datagrams > 0 && matches!(outcome, Outcome::Done) {
             let rtt = entry.connection.rtt(PathId::ZERO).unwrap_or_default();
             let longest = self.limits.longest_wait.min(rtt / SHARE_OF_RTT);
@@ -165,17 +165,17 @@ impl<A: App> Driver<A> {
         entry.armed = self.timers.arm(slot, entry.armed, deadline);
     }
 
-    /// The timer of the connection went off.
+    /// Handles the timer of a connection.
     pub(super) fn expire_connection(&mut self, now: Instant, slot: usize) {
         let Some(entry) = self.table.get_mut(slot) else { return };
         entry.armed = None;
         if entry.wake_at.is_some_and(|time| time <= now) {
             entry.wake_at = None;
-            if !entry.is_told_closed {
+            if !entry.is_close_reported {
                 self.app.timer(&mut entry.turn(slot, now));
             }
         } else if entry.deadline(now).is_none_or(|time| time > now) {
-            self.arm(now, slot); // It has moved away since.
+            self.arm(now, slot); // The deadline has moved since.
             return;
         }
         if entry.connection.poll_timeout().is_some_and(|time| time <= now) {
@@ -189,7 +189,7 @@ impl<A: App> Driver<A> {
         if let Some(armed) = entry.armed {
             self.timers.disarm(slot, armed);
         }
-        tell_closed(&mut self.app, &mut entry, slot, now, &ConnectionError::LocallyClosed);
+        report_closed(&mut self.app, &mut entry, slot, now, &ConnectionError::LocallyClosed);
     }
 }
 
@@ -200,19 +200,19 @@ impl<S> Entry<S> {
     }
 }
 
-fn datagrams_at_once(mtu: u16, limits: &Limits) -> NonZeroUsize {
-    let fit = NonZeroUsize::new(MOST_BYTES / usize::from(mtu.max(1)));
+fn max_datagrams(mtu: u16, limits: &Limits) -> NonZeroUsize {
+    let fit = NonZeroUsize::new(MAX_BATCH_BYTES / usize::from(mtu.max(1)));
     fit.unwrap_or(NonZeroUsize::MIN).min(limits.datagrams_per_batch)
 }
 
-fn tell_closed<A: App>(
+fn report_closed<A: App>(
     app: &mut A,
     entry: &mut Entry<A::State>,
     slot: usize,
     now: Instant,
     reason: &ConnectionError,
 ) {
-    if !std::mem::replace(&mut entry.is_told_closed, true) {
+    if !std::mem::replace(&mut entry.is_close_reported, true) {
         entry.wake_at = None;
         app.closed(&mut entry.turn(slot, now), reason);
     }

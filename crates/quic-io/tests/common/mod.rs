@@ -1,4 +1,4 @@
-//! A server that sends as many bytes as it is asked for, and clients that look at each of them.
+//! A server that sends as many bytes as requested, and clients that check them.
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -25,7 +25,7 @@ use uncork_quic_io::{
     App, Arrival, Client, Config, ConnectionKey, Host, Identity, Server, Turn, Verdict,
 };
 
-/// A certificate, and how connections are made with them.
+/// Server and client configurations with a shared certificate.
 #[derive(Clone)]
 pub(crate) struct Ends {
     pub(crate) server: Server,
@@ -70,38 +70,38 @@ impl Ends {
     }
 }
 
-/// Sends what it is asked for.
+/// The server: sends as many bytes as requested.
 #[derive(Clone)]
-pub(crate) struct Serving {
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) cc: CcSpec,
-    /// In place of what goes with `cc`.
+    /// Replaces the configuration for `cc`.
     pub(crate) other: Option<Arc<ServerConfig>>,
-    /// Clients have to show their addresses first.
+    /// Clients must validate their address with a Retry.
     pub(crate) retries: bool,
-    /// Bytes that all connections together declared lost.
+    /// Bytes declared lost, over all connections.
     pub(crate) lost: Arc<AtomicU64>,
     pub(crate) seed: u64,
 }
 
-impl Serving {
+impl TestServer {
     pub(crate) fn new(ends: &Ends, cc: &str) -> Self {
         let (cc, server) = (cc.parse().unwrap(), ends.server.clone());
         Self { server, cc, other: None, retries: false, lost: Arc::default(), seed: 0 }
     }
 }
 
-/// What is left to be sent on a stream.
+/// A response in progress.
 #[derive(Default)]
-pub(crate) struct Unsent {
+pub(crate) struct Response {
     request: Vec<u8>,
     offset: u64,
 }
 
-/// The streams of a connection of a server.
-pub(crate) type Streams = BTreeMap<StreamId, Unsent>;
+/// The open streams of a server connection.
+pub(crate) type Streams = BTreeMap<StreamId, Response>;
 
-impl App for Serving {
+impl App for TestServer {
     type State = Streams;
     type Command = ();
 
@@ -117,29 +117,29 @@ impl App for Serving {
 
     fn opened(&mut self, turn: &mut Turn<'_, Streams>, dir: Dir) {
         while let Some(stream) = turn.connection.streams().accept(dir) {
-            turn.state.insert(stream, Unsent::default());
+            turn.state.insert(stream, Response::default());
             self.readable(turn, stream);
         }
     }
 
     fn readable(&mut self, turn: &mut Turn<'_, Streams>, stream: StreamId) {
-        let Some(unsent) = turn.state.get_mut(&stream) else { return };
-        let is_over = read(turn.connection, stream, |bytes| unsent.request.extend(bytes));
-        if is_over {
+        let Some(response) = turn.state.get_mut(&stream) else { return };
+        let is_complete = read(turn.connection, stream, |bytes| response.request.extend(bytes));
+        if is_complete {
             self.writable(turn, stream);
         }
     }
 
     fn writable(&mut self, turn: &mut Turn<'_, Streams>, stream: StreamId) {
-        let Some(unsent) = turn.state.get_mut(&stream) else { return };
-        let Ok(wanted) = <[u8; 8]>::try_from(&unsent.request[..]).map(u64::from_be_bytes) else {
+        let Some(response) = turn.state.get_mut(&stream) else { return };
+        let Ok(wanted) = <[u8; 8]>::try_from(&response.request[..]).map(u64::from_be_bytes) else {
             return;
         };
         let mut output = turn.connection.send_stream(stream);
-        while unsent.offset < wanted {
-            let mut chunks = [piece(unsent.offset, wanted - unsent.offset)];
+        while response.offset < wanted {
+            let mut chunks = [piece(response.offset, wanted - response.offset)];
             match output.write_chunks(&mut &mut chunks[..]) {
-                Ok(written) => unsent.offset += written as u64,
+                Ok(written) => response.offset += written as u64,
                 Err(_) => return,
             }
         }
@@ -153,98 +153,98 @@ impl App for Serving {
     }
 }
 
-/// Asks for something on some streams, and looks at what comes.
+/// The client: requests bytes on several streams and checks them.
 #[derive(Clone)]
-pub(crate) struct Asking {
+pub(crate) struct TestClient {
     pub(crate) client: Client,
 }
 
-/// What is asked for.
+/// A request: opens a connection and asks for `bytes` on each of `streams`.
 #[derive(Clone)]
-pub(crate) struct Ask {
+pub(crate) struct Request {
     pub(crate) remote: SocketAddr,
     pub(crate) bytes: u64,
     pub(crate) streams: u64,
-    /// Whether the bytes are looked at.
-    pub(crate) looks: bool,
-    pub(crate) tell: Sender<Told>,
+    /// Whether to check the bytes.
+    pub(crate) verify: bool,
+    pub(crate) report: Sender<Report>,
 }
 
-/// What became of it.
+/// Progress of a request.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum Report {
     /// The first byte arrived.
-    Begun(#[expect(dead_code, reason = "seen in failures")] ConnectionKey),
-    /// The connection is over: bytes received, whether all of them were right, and why.
-    Over { bytes: u64, is_right: bool, finished: u64, reason: ConnectionError },
+    Started(#[expect(dead_code, reason = "seen in failures")] ConnectionKey),
+    /// The connection is closed: bytes received, whether all were correct, and the reason.
+    Closed { bytes: u64, is_valid: bool, finished: u64, reason: ConnectionError },
 }
 
-pub(crate) struct Asked {
-    ask: Ask,
+pub(crate) struct ClientState {
+    request: Request,
     offsets: BTreeMap<StreamId, u64>,
     bytes: u64,
     finished: u64,
-    is_right: bool,
+    is_valid: bool,
 }
 
-impl App for Asking {
-    type State = Asked;
-    type Command = Ask;
+impl App for TestClient {
+    type State = ClientState;
+    type Command = Request;
 
-    fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<Asked> {
+    fn incoming(&mut self, _: &Arrival<'_>) -> Verdict<ClientState> {
         Verdict::Ignore
     }
 
-    fn command(&mut self, host: &mut Host<'_, Asked>, ask: Ask) {
+    fn command(&mut self, host: &mut Host<'_, ClientState>, request: Request) {
         let config = self.client.begin("cubic".parse().unwrap(), 1);
-        let remote = ask.remote;
+        let remote = request.remote;
         let offsets = BTreeMap::new();
-        let asked = Asked { ask, offsets, bytes: 0, finished: 0, is_right: true };
-        host.connect(config, remote, identity::NAME, asked).unwrap();
+        let state = ClientState { request, offsets, bytes: 0, finished: 0, is_valid: true };
+        host.connect(config, remote, identity::NAME, state).unwrap();
     }
 
-    fn connected(&mut self, turn: &mut Turn<'_, Asked>) {
-        for _ in 0..turn.state.ask.streams {
+    fn connected(&mut self, turn: &mut Turn<'_, ClientState>) {
+        for _ in 0..turn.state.request.streams {
             let stream = turn.connection.streams().open(Dir::Bi).unwrap();
             let mut output = turn.connection.send_stream(stream);
-            output.write(&turn.state.ask.bytes.to_be_bytes()).unwrap();
+            output.write(&turn.state.request.bytes.to_be_bytes()).unwrap();
             output.finish().unwrap();
             turn.state.offsets.insert(stream, 0);
         }
     }
 
-    fn readable(&mut self, turn: &mut Turn<'_, Asked>, stream: StreamId) {
-        let asked = &mut *turn.state;
-        let Some(offset) = asked.offsets.get_mut(&stream) else { return };
-        if asked.bytes == 0 {
-            let _ = asked.ask.tell.send(Told::Begun(turn.key));
+    fn readable(&mut self, turn: &mut Turn<'_, ClientState>, stream: StreamId) {
+        let state = &mut *turn.state;
+        let Some(offset) = state.offsets.get_mut(&stream) else { return };
+        if state.bytes == 0 {
+            let _ = state.request.report.send(Report::Started(turn.key));
         }
-        let is_over = read(turn.connection, stream, |bytes| {
-            asked.is_right &= !asked.ask.looks || fits(*offset, bytes);
+        let is_complete = read(turn.connection, stream, |bytes| {
+            state.is_valid &= !state.request.verify || fits(*offset, bytes);
             *offset += bytes.len() as u64;
-            asked.bytes += bytes.len() as u64;
+            state.bytes += bytes.len() as u64;
         });
-        if is_over {
-            asked.is_right &= *offset == asked.ask.bytes;
-            asked.finished += 1;
-            if asked.finished == asked.ask.streams {
+        if is_complete {
+            state.is_valid &= *offset == state.request.bytes;
+            state.finished += 1;
+            if state.finished == state.request.streams {
                 turn.connection.close(turn.now, VarInt::from_u32(0), Bytes::new());
             }
         }
     }
 
-    fn closed(&mut self, turn: &mut Turn<'_, Asked>, reason: &ConnectionError) {
-        let Asked { bytes, is_right, finished, .. } = *turn.state;
-        let told = Told::Over { bytes, is_right, finished, reason: reason.clone() };
-        let _ = turn.state.ask.tell.send(told);
+    fn closed(&mut self, turn: &mut Turn<'_, ClientState>, reason: &ConnectionError) {
+        let ClientState { bytes, is_valid, finished, .. } = *turn.state;
+        let report = Report::Closed { bytes, is_valid, finished, reason: reason.clone() };
+        let _ = turn.state.request.report.send(report);
     }
 }
 
-/// Reads what there is; whether that was the end.
+/// Reads available data. Returns whether the stream ended.
 fn read(connection: &mut Connection, stream: StreamId, mut take: impl FnMut(&[u8])) -> bool {
     let mut input = connection.recv_stream(stream);
     let Ok(mut chunks) = input.read(true) else { return false };
-    let is_over = loop {
+    let is_complete = loop {
         match chunks.next(usize::MAX) {
             Ok(Some(chunk)) => take(&chunk.bytes),
             Ok(None) => break true,
@@ -252,10 +252,10 @@ fn read(connection: &mut Connection, stream: StreamId, mut take: impl FnMut(&[u8
         }
     };
     let _ = chunks.finalize();
-    is_over
+    is_complete
 }
 
-/// Waits, without counting on any time, until something is so.
-pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
-    uncork_testkit::wait_until(what, Duration::from_mins(2), is_so);
+/// Waits until `condition` returns true; fails after two minutes.
+pub(crate) fn until(what: &str, condition: impl FnMut() -> bool) {
+    uncork_testkit::wait_until(what, Duration::from_mins(2), condition);
 }

@@ -1,10 +1,10 @@
-//! What tests in real time have in common: bytes that are known wherever they are.
+//! The payload of tests in real time: bytes that can be checked at any offset.
 
 use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-/// What is sent, over and over again. Its length is a prime, so nothing that is shifted fits.
+/// The block that the payload repeats. Its length is prime, so shifted data never matches.
 pub(crate) fn block() -> &'static Bytes {
     static BLOCK: OnceLock<Bytes> = OnceLock::new();
     BLOCK.get_or_init(|| {
@@ -13,13 +13,13 @@ pub(crate) fn block() -> &'static Bytes {
     })
 }
 
-/// The next piece of what is sent, from `offset` on.
+/// The payload from `offset`, up to the end of the block or `at_most` bytes.
 pub(crate) fn piece(offset: u64, at_most: u64) -> Bytes {
     let from = (offset % block().len() as u64) as usize;
     block().slice(from..block().len().min(from + at_most as usize))
 }
 
-/// Whether `bytes` are what is sent at `offset`.
+/// Whether `bytes` match the payload at `offset`.
 pub(crate) fn fits(mut offset: u64, mut bytes: &[u8]) -> bool {
     while !bytes.is_empty() {
         let piece = piece(offset, bytes.len() as u64);
