@@ -1,4 +1,4 @@
-//! Waking a connection, from its own thread or another.
+//! The waker of a connection's tasks, usable on any thread.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,22 +7,22 @@ use std::task::Wake;
 use std::sync::Arc;
 use uncork_quic_io::{ConnectionKey, Mailer};
 
-/// Rung when a future of a connection can go on.
+/// Wakes a connection when one of its tasks can make progress.
 pub(crate) struct ConnectionWaker<C> {
     mailer: Mailer<C>,
     key: OnceLock<ConnectionKey>,
     is_rung: AtomicBool,
-    /// The connection has its turn: it will look before that ends, and needs no mail.
+    /// The connection is in its turn and will check `is_rung` before it ends, so no mail is needed.
     is_attended: AtomicBool,
 }
 
-/// What a session needs of a bell, whatever its worker can be told.
+/// A session's view of its [`ConnectionWaker`], without the type of the worker's commands.
 pub(crate) trait Attend: Send + Sync {
-    /// The connection has its turn.
+    /// A turn of the connection begins.
     fn attend(&self, key: ConnectionKey);
-    /// Whether it was rung since this was asked last.
+    /// Whether it was woken since the last call.
     fn was_woken(&self) -> bool;
-    /// The turn ends; whether it must not, because the bell was rung.
+    /// Ends the turn. Returns true if the turn must continue because of a new wake-up.
     fn leave(&self) -> bool;
 }
 
@@ -44,7 +44,7 @@ impl<C: Send> Attend for ConnectionWaker<C> {
     }
 
     fn leave(&self) -> bool {
-        // In this order: who rings after the first line sends mail, who rang before is seen below.
+        // The order matters: a wake-up after the first line sends mail, an earlier one is seen below.
         self.is_attended.store(false, Ordering::SeqCst);
         let must_stay = self.is_rung.load(Ordering::SeqCst);
         self.is_attended.store(must_stay, Ordering::SeqCst);

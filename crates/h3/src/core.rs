@@ -1,4 +1,4 @@
-//! What the two sides of a session share: the events of the connection, and the futures.
+//! The state that a session shares with its tasks.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -15,43 +15,43 @@ use crate::priority::Priority;
 use crate::session::Bounds;
 use crate::stream::Stream;
 
-/// All that is there for as long as one of both sides is.
+/// The shared state, alive as long as the session or a task.
 pub(crate) type Shared = Rc<RefCell<Core>>;
 
-/// A future of a connection.
+/// A task of a connection.
 pub(crate) type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 pub(crate) struct Core {
     pub(crate) side: Side,
     pub(crate) bounds: Bounds,
-    /// The time of the turn.
+    /// The time of the current turn.
     pub(crate) now: Instant,
     pub(crate) streams: BTreeMap<StreamId, Stream>,
-    /// Streams that something is to be done for, each once.
+    /// Streams with work to do, each at most once.
     pub(crate) changed: Vec<StreamId>,
-    /// Streams of the peer that nobody has taken yet.
+    /// Streams opened by the peer, not yet accepted by a task.
     pub(crate) accepted: PerDir<VecDeque<StreamId>>,
     pub(crate) accepting: PerDir<Option<Waker>>,
-    /// Streams of ours that nobody has taken yet.
+    /// Streams opened by us, not yet taken by a task.
     pub(crate) opened: PerDir<VecDeque<StreamId>>,
     pub(crate) opening: PerDir<Vec<Waker>>,
-    /// The index behind that of the peer's last request.
+    /// One more than the index of the peer's latest request stream.
     pub(crate) requests: u64,
-    /// What the peer has said of requests' priorities later than, or before, with them.
+    /// Priorities from PRIORITY_UPDATE frames, including those for future requests.
     pub(crate) updated: BTreeMap<StreamId, Priority>,
-    /// Streams whose end has been sent and not been acknowledged.
+    /// Streams whose FIN was sent but not acknowledged.
     pub(crate) unacknowledged: BTreeSet<StreamId>,
-    /// What the connection is to be closed with.
+    /// Code and reason to close the connection with.
     pub(crate) closing: Option<(VarInt, Bytes)>,
-    /// Why the connection is over.
+    /// Why the connection ended.
     pub(crate) over: Option<ConnectionErrorIncoming>,
-    /// Futures that have not been begun.
+    /// Tasks that have not started.
     pub(crate) spawned: Vec<Task>,
-    /// `h3` looks at a request's head: a stream that it drops now has all of its answer.
+    /// `h3` is parsing a request's head: if it drops the stream now, the response is complete.
     pub(crate) is_resolving: bool,
 }
 
-/// One for streams of two directions, one for those of one direction.
+/// A value for bidirectional and one for unidirectional streams.
 #[derive(Debug, Default)]
 pub(crate) struct PerDir<T>([T; 2]);
 
@@ -91,7 +91,7 @@ impl Core {
         }
     }
 
-    /// A stream that there is from now on.
+    /// Adds a new stream.
     pub(crate) fn insert(&mut self, id: StreamId) {
         let (is_ours, is_bi) = (id.initiator() == self.side, id.dir() == Dir::Bi);
         let allowance = match (is_ours, is_bi) {
@@ -111,7 +111,7 @@ impl Core {
         self.streams.insert(id, stream);
     }
 
-    /// Has something done for a stream at the end of the turn.
+    /// Marks a stream as having work to do.
     pub(crate) fn change(&mut self, id: StreamId) {
         if let Some(stream) = self.streams.get_mut(&id)
             && !std::mem::replace(&mut stream.is_changed, true)
@@ -120,7 +120,7 @@ impl Core {
         }
     }
 
-    /// The connection is over: everybody is told.
+    /// Ends the connection and wakes all waiting tasks.
     pub(crate) fn end(&mut self, reason: ConnectionErrorIncoming) {
         self.over = Some(reason);
         for stream in self.streams.values_mut() {
@@ -132,7 +132,7 @@ impl Core {
         accepting.chain(opening).for_each(Waker::wake);
     }
 
-    /// Why a stream is not read to its end, if nobody says. A server need not read what it answers
+    /// The default error code for STOP_SENDING. A server may answer without reading the whole request
     /// (RFC 9114 §4.1).
     pub(crate) fn unread(&self) -> VarInt {
         const NO_ERROR: VarInt = VarInt::from_u32(0x100);
@@ -143,7 +143,7 @@ impl Core {
 /// `H3_REQUEST_CANCELLED` (RFC 9114 §8.1).
 pub(crate) const REQUEST_CANCELLED: VarInt = VarInt::from_u32(0x10c);
 
-/// Has `waker` wake the future of `context`.
+/// Stores the waker of `context`.
 pub(crate) fn wait(waker: &mut Option<Waker>, context: &Context<'_>) {
     match waker {
         Some(waker) => waker.clone_from(context.waker()),

@@ -1,11 +1,11 @@
-//! What went wrong with a connection, as `h3` has it.
+//! Converts the stack's errors to those of `h3`.
 
 use std::sync::Arc;
 
 use h3::quic::{ConnectionErrorIncoming, StreamErrorIncoming};
 use noq_proto::ConnectionError;
 
-/// What `h3` is told of a connection that is over.
+/// The error of a closed connection.
 pub(crate) fn connection(error: &ConnectionError) -> ConnectionErrorIncoming {
     match error {
         ConnectionError::ApplicationClosed(close) => {
@@ -16,7 +16,7 @@ pub(crate) fn connection(error: &ConnectionError) -> ConnectionErrorIncoming {
     }
 }
 
-/// What it is told of the streams of such a connection.
+/// The error of a stream on a closed connection.
 pub(crate) fn stream(error: &ConnectionErrorIncoming) -> StreamErrorIncoming {
     StreamErrorIncoming::ConnectionErrorIncoming { connection_error: error.clone() }
 }

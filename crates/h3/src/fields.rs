@@ -1,8 +1,8 @@
-//! Fields that have no place in HTTP/3.
+//! Header fields that are forbidden in HTTP/3.
 
 use http::{HeaderMap, HeaderName, header};
 
-/// Those that are about a connection of HTTP/1.1 (RFC 9110 §7.6.1).
+/// Connection-specific fields of HTTP/1.1 (RFC 9110 §7.6.1).
 const OF_CONNECTIONS: [HeaderName; 5] = [
     header::CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -11,7 +11,7 @@ const OF_CONNECTIONS: [HeaderName; 5] = [
     header::UPGRADE,
 ];
 
-/// Whether a head has fields that make it malformed (RFC 9114 §4.2), which `h3` lets pass.
+/// Whether a head has fields that make it malformed (RFC 9114 §4.2). `h3` does not check this.
 pub fn are_malformed(headers: &HeaderMap) -> bool {
     let other_than_trailers =
         |te: &http::HeaderValue| !te.as_bytes().trim_ascii().eq_ignore_ascii_case(b"trailers");

@@ -1,4 +1,4 @@
-//! From the futures to the stack and back.
+//! Moves data between the tasks' streams and the stack.
 
 use std::cmp::Reverse;
 
@@ -11,19 +11,19 @@ use crate::core::Core;
 use crate::priority::Priority;
 use crate::stream::{Input, Output, Receiving, Sending, Stream};
 
-/// How much is read from a stream at a time.
+/// Bytes read from a stream at a time.
 const CHUNK: usize = 64 * 1024;
-/// What the stack holds to be sent beside what the congestion window has room for: some batches. Whenever a
-/// part of a window is acknowledged there is more; what lies longer has left the processor's cache, and the
-/// stack passes by all of it in search of each packet's bytes.
+/// Bytes that the stack may buffer beyond the congestion window: a few batches. More is of no use: each
+/// acknowledgement triggers a refill, data that lies longer falls out of the processor's cache, and the
+/// stack scans all of it for each packet.
 const AHEAD: u64 = 256 * 1024;
-/// Requests that are to come whose priorities are kept in mind: as many as a client may have open.
+/// Most stored priorities of future requests: as many as a client may have open.
 const UPDATES: usize = 100;
 /// `H3_EXCESSIVE_LOAD` (RFC 9114 §8.1).
 const EXCESSIVE_LOAD: VarInt = VarInt::from_u32(0x107);
 
 impl Core {
-    /// Does what was asked for since the last time, and takes what is waited for.
+    /// Passes the tasks' pending operations to the stack, and reads the data they wait for.
     pub(crate) fn flush(&mut self, connection: &mut Connection) {
         self.open(connection);
         if self.changed.is_empty() {
@@ -61,7 +61,7 @@ impl Core {
         }
     }
 
-    /// Opens the streams that are waited for.
+    /// Opens the streams that tasks wait for.
     fn open(&mut self, connection: &mut Connection) {
         for dir in [Dir::Bi, Dir::Uni] {
             while !self.opening.of(dir).is_empty() {
@@ -73,7 +73,7 @@ impl Core {
         }
     }
 
-    /// Takes the streams that the peer has opened, with what is on them already.
+    /// Accepts the streams that the peer opened, and reads their first data.
     pub(crate) fn accept(&mut self, connection: &mut Connection, dir: Dir) {
         while let Some(id) = connection.streams().accept(dir) {
             self.insert(id);
@@ -88,8 +88,8 @@ impl Core {
         }
     }
 
-    /// Has those requests go out in another order of which a stream of the peer's says so. Of one that
-    /// is over nothing is said; one that has not come yet is kept in mind.
+    /// Applies the peer's PRIORITY_UPDATE frames. Updates for finished requests are ignored, those for
+    /// future requests stored.
     fn update(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(input) = self.streams.get_mut(&id).map(|stream| &mut stream.input) else { return };
         let Some(updates) = &mut input.updates else { return };
@@ -144,7 +144,7 @@ impl Output {
         }
         let mut stream = connection.send_stream(id);
         self.prioritize(&mut stream);
-        // Until it takes no more: only then it tells when it does again.
+        // Write until blocked: only then the stack reports when the stream is writable again.
         while !self.queue.is_empty() {
             match stream.write_chunks(&mut self.queue.make_contiguous()) {
                 Ok(written) => {
@@ -165,7 +165,7 @@ impl Output {
 }
 
 impl Output {
-    /// Tells the stack of the stream's place if that is new.
+    /// Passes the stream's priority to the stack if it changed.
     fn prioritize(&mut self, stream: &mut SendStream<'_>) {
         if self.told != self.priority && stream.set_priority(self.priority).is_ok() {
             self.told = self.priority;
@@ -174,8 +174,8 @@ impl Output {
 }
 
 impl Input {
-    /// Takes a chunk. Small ones are put together: each holds the memory of a whole datagram, and costs
-    /// all who pass it on the same.
+    /// Reads a chunk. Small ones are merged: each would hold the memory of a whole datagram and cost the
+    /// same handling as a large one.
     fn read(&mut self, mut stream: RecvStream<'_>) {
         let Ok(mut chunks) = stream.read(true) else {
             self.state = Receiving::Over;
@@ -212,7 +212,7 @@ impl Input {
                 }
             }
         }
-        // The stack looks itself whether the peer is to be told of new credit.
+        // The stack decides itself whether to send MAX_DATA.
         let _credit = chunks.finalize();
         self.take(if joined.is_empty() { first } else { joined.freeze() }, stream);
     }
@@ -234,9 +234,9 @@ impl Input {
     }
 }
 
-/// How much the stack may hold of what was sent and not acknowledged, and of what is to be sent: no more
-/// than is of use, because whatever is in there goes out before anything more urgent does, and stays in
-/// memory as long as the client pleases.
+/// Limit of the stack's send buffer, acknowledged data excluded, in bytes. It is kept small because
+/// buffered data precedes more urgent data, and stays in memory as long as the client does not
+/// acknowledge it.
 fn send_window(connection: &Connection) -> u64 {
     let state = connection.congestion_state(PathId::ZERO);
     let window = state.map_or(0, |state| state.metrics().congestion_window);

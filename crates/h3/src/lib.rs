@@ -1,9 +1,9 @@
 //! HTTP/3 (RFC 9114) over uncork's QUIC connections.
 //!
-//! The `h3` crate speaks HTTP/3 over whatever has its traits of a transport. Here is that transport:
-//! [`Session`] stands between the events of a connection (`uncork_quic_io::App`) and the futures that
-//! `h3` and its users are made of, all on the thread of the connection's worker. [`Client`] is a whole
-//! client, for any thread.
+//! The `h3` crate implements HTTP/3 over a transport trait. This crate implements that transport:
+//! [`Session`] connects the events of a connection (`uncork_quic_io::App`) with the tasks of `h3` and
+//! its users, all on the thread of the connection's worker. [`Client`] is a complete client, usable on
+//! any thread.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 

@@ -1,17 +1,17 @@
-//! Bodies on their way out, without a copy.
+//! Outgoing bodies without a copy.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use bytes::{Buf, Bytes};
 
-/// Where a [`Payload`] lends its bytes.
+/// The place where a [`Payload`] leaves its bytes.
 pub(crate) type Slot = Rc<Cell<Option<Bytes>>>;
 
-/// Bytes of a body that `h3` is given to send.
+/// Bytes of a body, to be sent by `h3`.
 ///
-/// `h3` wraps them into a frame that shows nothing but slices, of which only copies could be kept. So
-/// whoever looks at a slice of a payload finds the bytes themselves in its connection's slot.
+/// `h3` wraps them into a frame that exposes only slices, which would have to be copied. So reading a
+/// slice of a payload also leaves the reference-counted bytes in the connection's slot.
 pub struct Payload {
     bytes: Bytes,
     slot: Slot,

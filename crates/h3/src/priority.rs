@@ -1,9 +1,9 @@
-//! Which response goes first (RFC 9218).
+//! Priorities of responses (RFC 9218).
 
 use http::HeaderMap;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
-/// What a client says of a request's priority.
+/// The priority parameters of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
     /// From 0, the most urgent, to 7.
@@ -12,24 +12,24 @@ pub struct Priority {
     pub incremental: bool,
 }
 
-/// What a request has that says nothing else (RFC 9218 §4).
+/// The defaults of RFC 9218 §4.
 impl Default for Priority {
     fn default() -> Self {
         Self { urgency: 3, incremental: false }
     }
 }
 
-/// Orders of one urgency. Streams beyond so many of a connection are not told apart.
+/// Stack priorities per urgency. Streams with a larger index share the lowest one.
 const BAND: i32 = 1 << 27;
 
 impl Priority {
-    /// What the `Priority` header says; `None` if there is none. What it says besides is ignored, and so
-    /// is all of one that is not well-formed (RFC 9218 §5, RFC 9651 §4.2).
+    /// The value of the `Priority` header, or `None` without one. Unknown parameters are ignored, as is a
+    /// malformed header as a whole (RFC 9218 §5, RFC 9651 §4.2).
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut values = headers.get_all("priority").iter();
         let first = values.next()?.as_bytes();
         let Some(second) = values.next() else { return Some(Self::parse(first)) };
-        // Several fields are one list.
+        // Several field lines form one list.
         let mut joined = first.to_vec();
         for value in std::iter::once(second).chain(values) {
             joined.push(b',');
@@ -38,7 +38,7 @@ impl Priority {
         Some(Self::parse(&joined))
     }
 
-    /// Reads a `Priority` header.
+    /// Parses a `Priority` header.
     pub fn parse(value: &[u8]) -> Self {
         let members = Parser::new(value).parse::<Dictionary>().unwrap_or_default();
         let item = |key: &str| match members.get(key) {
@@ -53,10 +53,10 @@ impl Priority {
         }
     }
 
-    /// The place of the `index`-th stream of a connection: higher goes first, equal ones share. Of one
-    /// urgency, responses that are of use only when they are complete come one after the other in the
-    /// order of their requests, then those that are incremental share (RFC 9218 §10). A client that says
-    /// nothing most likely does not know of priorities: its responses share, as they do over HTTP/2.
+    /// The stack priority of a connection's `index`-th stream: higher goes first, equal ones share. Within
+    /// an urgency, non-incremental responses come first, in the order of their requests, then incremental
+    /// ones share (RFC 9218 §10). A client without the header most likely does not support priorities: its
+    /// responses share, as over HTTP/2.
     pub(crate) fn order(priority: Option<Self>, index: u64) -> i32 {
         let Self { urgency, incremental } =
             priority.unwrap_or(Self { incremental: true, ..Self::default() });

@@ -1,4 +1,4 @@
-//! The heads of requests.
+//! Request heads.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -12,12 +12,12 @@ use crate::session::Scope;
 use crate::transport::{BidiStream, Transport};
 
 impl Scope {
-    /// Waits for the head of a request. One that is too large `h3` answers by itself, with 431, and drops the stream
-    /// without an end; here that answer has one, so that the client sees it.
+    /// Waits for a request's head. `h3` answers a head that is too large with 431, but drops the stream
+    /// without a FIN; this adds the FIN, so that the client receives the response.
     ///
     /// # Errors
     ///
-    /// What is wrong with it. The client has been told.
+    /// If the head is invalid. The client has already been answered.
     pub async fn resolve(
         &self,
         request: RequestResolver<Transport, Payload>,

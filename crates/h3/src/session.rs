@@ -20,20 +20,19 @@ use crate::priority::Priority;
 use crate::stream::Sending;
 use crate::transport::Transport;
 
-/// What a peer may have us hold, in bytes.
+/// Limits on the peer's data, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Of what it sends on a stream of two directions that it has opened. `h3` holds a frame of headers
-    /// until all of it is there.
+    /// Per bidirectional stream that the peer opens. `h3` buffers a HEADERS frame until it is complete.
     pub request: u64,
-    /// Of what it sends on one of its streams of one direction, over the connection's life.
+    /// Per unidirectional stream of the peer, over the connection's life.
     pub control: u64,
 }
 
-/// The futures of a connection, and what they see of it.
+/// HTTP/3 on one connection: runs its tasks.
 ///
-/// What happens to the connection is told by the methods that have the names of
-/// [`uncork_quic_io::App`]'s. Each turn ends with [`Session::settle`].
+/// Forward the events of [`uncork_quic_io::App`] to the methods of the same names. End each turn with
+/// [`Session::settle`].
 pub struct Session {
     core: Shared,
     slot: Slot,
@@ -42,7 +41,7 @@ pub struct Session {
     waker: Waker,
 }
 
-/// What the futures of a connection know of it. Clones are of the same.
+/// A task's handle of its connection. Clones refer to the same connection.
 #[derive(Clone)]
 pub struct Scope {
     pub(crate) core: Shared,
@@ -50,7 +49,7 @@ pub struct Scope {
 }
 
 impl Session {
-    /// One for a connection of the worker that `mailer` reaches.
+    /// Creates a session for a connection of the worker that `mailer` sends to.
     pub fn new<C: Send + 'static>(
         mailer: Mailer<C>,
         side: Side,
@@ -67,12 +66,12 @@ impl Session {
         }
     }
 
-    /// What `h3` is built on.
+    /// The transport for `h3`.
     pub fn transport(&self) -> Transport {
         Transport { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot) }
     }
 
-    /// What futures are given.
+    /// The handle for tasks.
     pub fn scope(&self) -> Scope {
         Scope { core: Rc::clone(&self.core), slot: Rc::clone(&self.slot) }
     }
@@ -82,7 +81,7 @@ impl Session {
         self.core.borrow_mut().accept(connection, dir);
     }
 
-    /// There is something to read.
+    /// A stream is readable.
     pub fn readable(&mut self, id: StreamId) {
         let mut core = self.core.borrow_mut();
         let Some(stream) = core.streams.get_mut(&id) else { return };
@@ -92,12 +91,12 @@ impl Session {
         }
     }
 
-    /// A stream that took no more takes something again.
+    /// A blocked stream is writable again.
     pub fn writable(&mut self, id: StreamId) {
         self.core.borrow_mut().change(id);
     }
 
-    /// The peer does not want more of a stream; it is told where it ends (RFC 9000 §3.5).
+    /// The peer sent STOP_SENDING; resets the stream in return (RFC 9000 §3.5).
     pub fn stopped(&mut self, connection: &mut Connection, id: StreamId, code: VarInt) {
         let _gone = connection.send_stream(id).reset(code);
         let mut core = self.core.borrow_mut();
@@ -109,12 +108,12 @@ impl Session {
         core.change(id);
     }
 
-    /// All of a stream has been acknowledged.
+    /// The peer acknowledged all data of a stream.
     pub fn finished(&mut self, id: StreamId) {
         self.core.borrow_mut().unacknowledged.remove(&id);
     }
 
-    /// Lets futures go on, and has done what they ask for, until there is nothing left.
+    /// Runs tasks and passes their operations to the stack until none can make progress.
     pub fn settle(&mut self, now: Instant, key: ConnectionKey, connection: &mut Connection) {
         self.core.borrow_mut().now = now;
         self.connection_waker.attend(key);
@@ -125,7 +124,7 @@ impl Session {
             }
         }
         let mut core = self.core.borrow_mut();
-        // What was answered must arrive before the connection goes, but nothing waits for a broken one.
+        // A clean close waits until all responses are acknowledged; a close with an error does not.
         let is_clean = core.closing.as_ref().is_some_and(|(code, _)| *code == NO_ERROR);
         if (!is_clean || core.unacknowledged.is_empty())
             && let Some((code, reason)) = core.closing.take()
@@ -134,7 +133,7 @@ impl Session {
         }
     }
 
-    /// The connection is over. Futures see that, once; after that there are none.
+    /// The connection is closed. Tasks run once more to see that, then they are dropped.
     pub fn closed(&mut self, now: Instant, key: ConnectionKey, reason: &ConnectionError) {
         self.connection_waker.attend(key);
         {
@@ -144,12 +143,12 @@ impl Session {
         }
         while self.poll() {}
         self.tasks.clear();
-        // Dropped, they look at what is borrowed here.
+        // Drop them outside the borrow: their destructors borrow the core.
         let spawned = std::mem::take(&mut self.core.borrow_mut().spawned);
         drop(spawned);
     }
 
-    /// Lets futures go on that can; whether there were any.
+    /// Runs woken and new tasks. Returns whether there were any.
     fn poll(&mut self) -> bool {
         let spawned = std::mem::take(&mut self.core.borrow_mut().spawned);
         if spawned.is_empty() && !self.connection_waker.was_woken() {
@@ -166,29 +165,28 @@ impl Session {
 const NO_ERROR: VarInt = VarInt::from_u32(0x100);
 
 impl Scope {
-    /// Has the connection run a future. It is dropped when the connection is over.
+    /// Starts a task on the connection's thread. It is dropped when the connection closes.
     pub fn spawn(&self, task: impl Future<Output = ()> + 'static) {
         self.core.borrow_mut().spawned.push(Box::pin(task));
     }
 
-    /// The time at the beginning of the connection's turn.
+    /// The time at the start of the current turn.
     pub fn now(&self) -> Instant {
         self.core.borrow().now
     }
 
-    /// Whether something was given to be sent that the stack does not take: the peer's flow control holds
-    /// it back, or all that the stack may hold is there already.
+    /// Whether data waits because the stack does not accept it: the peer's flow control blocks it, or the
+    /// stack's send buffer is full.
     pub fn is_held_back(&self) -> bool {
         self.core.borrow().streams.values().any(|stream| !stream.output.queue.is_empty())
     }
 
-    /// Bytes for `h3` to send.
+    /// Wraps bytes for `h3` to send.
     pub fn payload(&self, bytes: Bytes) -> Payload {
         Payload::new(bytes, &self.slot)
     }
 
-    /// In which order what is sent on a stream goes out, unless the client has said otherwise after its
-    /// request (RFC 9218 §7).
+    /// Sets the priority of a response. A PRIORITY_UPDATE of the client takes precedence (RFC 9218 §7).
     pub fn prioritize(&self, stream: Name, priority: Option<Priority>) {
         let mut core = self.core.borrow_mut();
         let said = core.updated.get(&id(stream)).copied().or(priority);

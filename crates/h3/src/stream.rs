@@ -1,4 +1,4 @@
-//! One stream, between the stack and those who read and write it.
+//! The state of one stream, between the stack and the tasks.
 
 use std::collections::VecDeque;
 use std::task::Waker;
@@ -8,7 +8,8 @@ use noq_proto::VarInt;
 
 use crate::update::Updates;
 
-/// So much may be left of what was given to be sent when more is asked for: small frames go out together.
+/// Low-water mark of the send queue in bytes: at or below it, more data is accepted. Small frames are
+/// thus sent together.
 const LOW: usize = 16 * 1024;
 
 /// A stream.
@@ -16,68 +17,68 @@ const LOW: usize = 16 * 1024;
 pub(crate) struct Stream {
     pub(crate) output: Output,
     pub(crate) input: Input,
-    /// Whether it is in the list of those that something is to be done for.
+    /// Whether it is in the list of streams with work to do.
     pub(crate) is_changed: bool,
 }
 
-/// What is sent on a stream.
+/// The sending half.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) state: Sending,
     pub(crate) queue: VecDeque<Bytes>,
     pub(crate) queued: usize,
     pub(crate) waker: Option<Waker>,
-    /// Of two, the one with the higher number goes first.
+    /// Higher goes first.
     pub(crate) priority: i32,
-    /// The priority that the stack knows.
+    /// The priority last passed to the stack.
     pub(crate) told: i32,
     pub(crate) is_held: bool,
 }
 
-/// How far sending has come.
+/// The state of the sending half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sending {
-    /// There may be more.
+    /// Open.
     Open,
-    /// What is queued is the last.
+    /// The queue is final; then FIN.
     Ending,
-    /// The rest is not sent, for this reason; the peer is to be told.
+    /// RESET_STREAM is to be sent, with this code.
     Resetting(VarInt),
-    /// The peer wants no more, for this reason.
+    /// The peer sent STOP_SENDING, with this code.
     Stopped(VarInt),
-    /// Nothing is to be done.
+    /// Nothing left to do.
     Over,
 }
 
-/// What is received on a stream.
+/// The receiving half.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) state: Receiving,
     pub(crate) chunk: Option<Bytes>,
-    /// Somebody waits for a chunk.
+    /// A task waits for a chunk.
     pub(crate) is_wanted: bool,
-    /// The stack may have one.
+    /// The stack may have data.
     pub(crate) is_readable: bool,
     pub(crate) waker: Option<Waker>,
-    /// Bytes that may still come.
+    /// Bytes that the peer may still send.
     pub(crate) allowance: u64,
-    /// What looks for updates of priorities in it.
+    /// Parser of PRIORITY_UPDATE frames, on a client's unidirectional streams.
     pub(crate) updates: Option<Box<Updates>>,
     pub(crate) is_held: bool,
 }
 
-/// How far receiving has come.
+/// The state of the receiving half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Receiving {
-    /// There may be more.
+    /// Open.
     Open,
-    /// That was all.
+    /// FIN received.
     Ended,
-    /// The peer has broken it off, for this reason.
+    /// Reset, with this code.
     Reset(VarInt),
-    /// Nobody wants more, for this reason; the peer is to be told.
+    /// STOP_SENDING is to be sent, with this code.
     Stopping(VarInt),
-    /// Nothing is to be done.
+    /// Nothing left to do.
     Over,
 }
 
@@ -107,7 +108,7 @@ impl Stream {
         }
     }
 
-    /// Whether nobody will ask for it any more.
+    /// Whether the stream can be removed.
     pub(crate) fn is_over(&self) -> bool {
         let is_sent = matches!(self.output.state, Sending::Over | Sending::Stopped(_));
         let is_received = !matches!(self.input.state, Receiving::Stopping(_));
@@ -123,12 +124,12 @@ impl Output {
         }
     }
 
-    /// Whether more may be given.
+    /// Whether the queue accepts more data.
     pub(crate) fn is_ready(&self) -> bool {
         self.queued <= LOW
     }
 
-    /// Nothing more is sent.
+    /// Ends sending and drops the queue.
     pub(crate) fn end(&mut self, state: Sending) {
         self.state = state;
         self.queue = VecDeque::new();

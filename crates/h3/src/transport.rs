@@ -1,4 +1,4 @@
-//! The transport that `h3` knows.
+//! The implementation of `h3`'s transport traits.
 
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -15,30 +15,30 @@ use crate::error;
 use crate::payload::{Payload, Slot};
 use crate::stream::{Receiving, Sending};
 
-/// A frame up to this size is copied into one piece at once.
+/// Frames up to this size get one buffer of the right size.
 const SMALL: usize = 4096;
 
-/// A connection, which opens and accepts streams. Clones are of the same.
+/// A connection: opens and accepts streams. Clones refer to the same connection.
 #[derive(Clone)]
 pub struct Transport {
     pub(crate) core: Shared,
     pub(crate) slot: Slot,
 }
 
-/// What is sent on a stream.
+/// The sending half of a stream.
 pub struct SendStream {
     core: Shared,
     slot: Slot,
     id: StreamId,
 }
 
-/// What is received on a stream.
+/// The receiving half of a stream.
 pub struct RecvStream {
     core: Shared,
     id: StreamId,
 }
 
-/// A stream of both directions.
+/// A bidirectional stream.
 pub struct BidiStream {
     send: SendStream,
     recv: RecvStream,
@@ -138,7 +138,7 @@ impl quic::Connection<Payload> for Transport {
 }
 
 impl SendStream {
-    /// Takes a frame apart: what is not a payload is copied, into as few pieces as there can be.
+    /// Queues a frame: payloads without a copy, everything else copied into as few buffers as possible.
     fn queue(&self, mut frame: WriteBuf<Payload>) {
         let mut core = self.core.borrow_mut();
         let Some(stream) = core.streams.get_mut(&self.id) else { return };
@@ -200,7 +200,7 @@ impl quic::SendStream<Payload> for SendStream {
         Ok(())
     }
 
-    /// The end is queued; that it has been acknowledged is known to the connection's application.
+    /// Only queues the FIN; the application learns of its acknowledgement by `App::finished`.
     fn poll_finish(&mut self, _: &mut Context<'_>) -> Poll<Result<(), StreamErrorIncoming>> {
         let mut core = self.core.borrow_mut();
         if let Some(over) = &core.over {
@@ -230,7 +230,7 @@ impl quic::SendStream<Payload> for SendStream {
     }
 }
 
-/// What was not sent to its end must not look as if it were.
+/// Resets an unfinished stream, so that it does not look complete.
 impl Drop for SendStream {
     fn drop(&mut self) {
         let mut core = self.core.borrow_mut();
@@ -361,7 +361,7 @@ fn terminated(code: VarInt) -> StreamErrorIncoming {
     StreamErrorIncoming::StreamTerminated { error_code: code.into_inner() }
 }
 
-/// What is no code of QUIC's cannot be sent.
+/// Codes that exceed QUIC's range become the maximum.
 fn varint(code: u64) -> VarInt {
     VarInt::try_from(code).unwrap_or(VarInt::MAX)
 }
@@ -385,7 +385,7 @@ mod tests {
     use crate::core::Core;
     use crate::session::Bounds;
 
-    /// Polls a future once, which needs no more than streams that are open.
+    /// Polls a future once; it must not wait for anything but open streams.
     fn ready<T>(future: impl Future<Output = T>) -> T {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => value,
@@ -393,7 +393,7 @@ mod tests {
         }
     }
 
-    /// A client's transport whose streams are open already.
+    /// A client's transport with streams already open.
     fn transport() -> Transport {
         #[expect(clippy::disallowed_methods, reason = "an instant can only be had from the clock")]
         let now = std::time::Instant::now();
@@ -408,7 +408,7 @@ mod tests {
         Transport { core: Rc::new(RefCell::new(core)), slot: Slot::default() }
     }
 
-    /// `h3` promises nothing about when it looks at a payload. If an update copies one, or looks at it at
+    /// `h3` does not guarantee when it reads a payload. If an update copies payloads or reads them at
     /// another time, this fails: review `payload.rs` and `patches/`.
     #[test]
     fn h3_passes_a_payload_on_without_a_copy() {

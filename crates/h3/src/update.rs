@@ -1,7 +1,7 @@
-//! What a client says of priorities after its requests: `PRIORITY_UPDATE` (RFC 9218 §7.2).
+//! `PRIORITY_UPDATE` frames (RFC 9218 §7.2).
 //!
-//! `h3` skips frames that it does not know. So what comes on a client's control stream is looked at on
-//! its way there. What else is wrong with it is for `h3` to find.
+//! `h3` skips unknown frames. So this module parses a client's control stream on its way to `h3`, which
+//! reports all other errors in it.
 
 use noq_proto::{Dir, Side, StreamId, VarInt};
 
@@ -9,28 +9,28 @@ use crate::priority::Priority;
 
 /// The type of a control stream (RFC 9114 §6.2.1).
 const CONTROL: u64 = 0;
-/// `PRIORITY_UPDATE` of a request.
+/// `PRIORITY_UPDATE` for a request stream.
 const OF_REQUEST: u64 = 0xf_0700;
-/// Longer ones are skipped: nobody has so much to say.
+/// Longer frames are skipped: no real one needs as much.
 const LONGEST: u64 = 1024;
 /// `H3_FRAME_ERROR` (RFC 9114 §8.1).
 const FRAME_ERROR: VarInt = VarInt::from_u32(0x106);
 /// `H3_ID_ERROR`.
 const ID_ERROR: VarInt = VarInt::from_u32(0x108);
 
-/// Reads the updates out of a client's stream.
+/// Parses the updates in a client's unidirectional stream.
 #[derive(Debug, Default)]
 pub(crate) struct Updates {
     place: Place,
-    /// What of the next item there is.
+    /// The incomplete next item.
     partial: Vec<u8>,
-    /// What was read and not taken.
+    /// Updates parsed and not yet taken.
     found: Vec<(StreamId, Priority)>,
-    /// What the connection is to be closed with.
+    /// The error code to close the connection with.
     broken: Option<VarInt>,
 }
 
-/// Which part of the stream comes next.
+/// What comes next in the stream.
 #[derive(Clone, Copy, Debug, Default)]
 enum Place {
     /// The stream's type.
@@ -38,20 +38,20 @@ enum Place {
     Type,
     /// A frame.
     Frame,
-    /// So much of a frame that nobody here wants.
+    /// The rest of a skipped frame, in bytes.
     Unwanted(u64),
-    /// A stream that is none of ours, to its end.
+    /// Not a control stream, or a broken one: ignored to its end.
     Other,
 }
 
 impl Updates {
-    /// Those that were read since the last time, and what the connection is to be closed with if one
-    /// of them is wrong.
+    /// Returns the updates since the last call, and the error code to close the connection with if one was
+    /// invalid.
     pub(crate) fn take(&mut self) -> (Vec<(StreamId, Priority)>, Option<VarInt>) {
         (std::mem::take(&mut self.found), self.broken)
     }
 
-    /// Reads on.
+    /// Parses the next bytes of the stream.
     pub(crate) fn read(&mut self, bytes: &[u8]) {
         if let Err(code) = self.try_read(bytes) {
             self.broken = Some(code);
@@ -70,7 +70,7 @@ impl Updates {
         Ok(())
     }
 
-    /// Reads the item that `bytes` begin with: how many of them it has, if it is all there.
+    /// Parses the first item in `bytes`. Returns its length, or `None` if it is incomplete.
     fn item(&mut self, bytes: &[u8]) -> Result<Option<usize>, VarInt> {
         if bytes.is_empty() {
             return Ok(None);
@@ -106,7 +106,7 @@ impl Updates {
     }
 }
 
-/// The payload of a frame: which stream, and what its `Priority` is from now on.
+/// Parses a frame's payload: the request stream and its new priority.
 fn update(payload: &[u8]) -> Result<(StreamId, Priority), VarInt> {
     let (id, value) = varint(payload).ok_or(FRAME_ERROR)?;
     let id = StreamId::from(VarInt::try_from(id).map_err(|_| FRAME_ERROR)?);
@@ -116,7 +116,7 @@ fn update(payload: &[u8]) -> Result<(StreamId, Priority), VarInt> {
     Ok((id, Priority::parse(value)))
 }
 
-/// An integer (RFC 9000 §16), and what is behind it.
+/// A variable-length integer (RFC 9000 §16), and the bytes after it.
 fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let first = *bytes.first()?;
     let (number, rest) = bytes.split_at_checked(1 << (first >> 6))?;

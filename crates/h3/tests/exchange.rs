@@ -9,7 +9,7 @@ use common::{Counts, Test, client, fits, get, run, until};
 use uncork_h3::client::{Body, ClientError};
 use uncork_testkit::pause_async;
 
-/// The length of a body, and whether each byte is right.
+/// Reads a body and checks each byte. Returns its length.
 async fn read(body: &mut Body) -> Result<u64, ClientError> {
     let (mut length, mut last) = (0, body.head_at());
     while let Some(chunk) = body.next_chunk().await {
@@ -64,7 +64,7 @@ fn a_body_that_nobody_takes_holds_up_no_other_and_is_stopped_in_the_end() {
     let (test, client) = (Test::new(), client());
     run(async {
         let connection = test.connect(&client).await;
-        // Less than the connection's window, which they share.
+        // Far larger than the receive window, which the streams of the connection share.
         let unread = connection.request(get("/100000000")).await.unwrap();
         pause_async(Duration::from_millis(50), "a body that nobody takes").await;
         drop(unread);
@@ -82,7 +82,7 @@ fn a_body_that_breaks_off_is_an_error() {
         let connection = test.connect(&client).await;
         for length in [0, 100_000] {
             let response = connection.request(get(&format!("/cut/{length}"))).await;
-            // A reset overtakes what was sent before.
+            // A reset may overtake the data before it.
             let error = match response {
                 Ok(mut response) => read(response.body_mut()).await.unwrap_err(),
                 Err(error) => error,

@@ -1,5 +1,4 @@
-//! Clients that do not speak HTTP/3 as they should: each is told what it did wrong, and nobody else
-//! notices.
+//! Clients that violate HTTP/3: each gets the right error code, and no other connection is affected.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -12,7 +11,7 @@ use common::{Test, still_serves};
 use noq_proto::{Dir, VarInt};
 use uncork_quic_io::ShutdownOptions;
 
-/// Waits until the server makes `wanted` of these streams, whatever else it does.
+/// Sends these streams and waits for the event `wanted`, ignoring others.
 fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let (workers, told) = ask(socket, test, streams, &[]);
@@ -31,7 +30,7 @@ fn expect(test: &Test, streams: &[Written], wanted: &Told, what: &str) {
 fn what_breaks_the_protocol_closes_the_connection_with_its_code() {
     let test = Test::new();
     let settings = control(&SETTINGS);
-    // PRIORITY_UPDATE (RFC 9218 §7.2) of stream 1, which is the server's, and of none.
+    // PRIORITY_UPDATE (RFC 9218 §7.2) for stream 1, which is the server's, and without a stream.
     let update = |payload: &[u8]| vec![control(&[&[4, 0, 0x80, 0x0f, 7, 0], payload].concat())];
     let cases: [(&str, Vec<Written>, u64); 12] = [
         ("the priority of what is no request", update(&[2, 1, b'i']), 0x108),
@@ -73,7 +72,7 @@ fn what_is_wrong_with_a_request_resets_its_stream() {
     still_serves(&test);
 }
 
-/// The words are those of `h3`, which drops the stream when it has said them.
+/// `h3` sends this response itself and then drops the stream.
 #[test]
 fn a_head_that_is_too_large_is_answered() {
     let test = Test::new();
@@ -91,7 +90,7 @@ fn what_is_unknown_is_ignored() {
     let grease = [&SETTINGS[..], &frame(0x21, b"what"), &frame(0x21, b"")].concat();
     let streams = [
         control(&grease),
-        // A stream of a type that nobody knows; nobody reads it (RFC 9114 §6.2).
+        // A request with an unknown frame before its head (RFC 9114 §9).
         request(&[frame(0x21, b"before"), frame(1, &fields("/10"))].concat()),
     ];
     expect(&test, &streams, &Told::Answered(0), "unknown frames");

@@ -1,4 +1,4 @@
-//! Which response goes first where there is not enough for all (RFC 9218).
+//! Priorities of responses that compete for a bottleneck (RFC 9218).
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -24,7 +24,7 @@ use uncork_units::{Rate, TimeDelta};
 const FIRST: u64 = 4_000_000;
 const SECOND: u64 = 1_000_000;
 
-/// 20 Mbit/s and 20 ms; `None`, loudly, where the machine has no namespaces or TUN devices for us.
+/// A path of 20 Mbit/s and 20 ms, or `None` without permission for namespaces and TUN devices.
 fn start() -> Option<Emulation> {
     let rtt = TimeDelta::from_millis(20);
     let path = PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000));
@@ -47,7 +47,7 @@ async fn read(connection: &Connection, request: Request<()>, length: &AtomicU64)
     }
 }
 
-/// How much of a first response arrives from the request for a second one until that is there.
+/// Bytes of a first response that arrive between the request for a second one and its end.
 async fn meanwhile(
     connection: &Connection,
     first: Option<&'static str>,
@@ -76,13 +76,13 @@ fn an_urgent_response_overtakes_one_that_can_wait() {
     let client = started.expect("there").expect("a client");
     run(async {
         let connection = test.connect(&client).await;
-        // What was under way already, of the path's 50 kB, its queue's, and the next batches.
+        // Data already in flight: 50 kB on the path, its queue, and the next batches.
         let most = 400_000;
         let took = meanwhile(&connection, Some("u=7"), Some("u=0")).await;
         assert!(took < most, "u=7 took {took} bytes from u=0");
         let took = meanwhile(&connection, Some("u=3, i"), Some("u=2")).await;
         assert!(took < most, "u=3 took {took} bytes from u=2");
-        // Who asked first goes first; neither is of use before it is complete.
+        // Non-incremental responses are sent in the order of their requests.
         let took = meanwhile(&connection, Some("u=3"), Some("u=3")).await;
         assert!(took > FIRST - 300_000 - most, "only {took} bytes went before");
         for (first, second) in [(Some("u=5, i"), Some("u=5, i")), (None, None)] {
@@ -96,14 +96,14 @@ fn an_urgent_response_overtakes_one_that_can_wait() {
     emulation.stop().expect("stopped");
 }
 
-/// A PRIORITY_UPDATE of a stream whose number is less than 64.
+/// A PRIORITY_UPDATE frame for a stream ID below 64.
 fn update(stream: u8, value: &str) -> Vec<u8> {
     let length = 1 + value.len() as u8;
     [&[0x80, 0x0f, 7, 0, length, stream], value.as_bytes()].concat()
 }
 
-/// Two requests without priorities, the second for more: which is answered first, if this is said before
-/// them, and that while they are under way.
+/// Sends two requests without priorities, the second for more data, with `before` on the control stream
+/// ahead of them and `later` during the responses. Returns the stream that is answered first.
 fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8]) -> u64 {
     let socket = emulation.near().run(|| UdpSocket::bind("0.0.0.0:0")).expect("there");
     let get = |path| raw_request(&frame(1, &fields(path)));

@@ -1,4 +1,4 @@
-//! A worker of a client.
+//! The application on a client's workers.
 
 use std::net::SocketAddr;
 use std::time::Instant;
@@ -13,10 +13,10 @@ use super::error::ClientError;
 use super::request;
 use crate::session::{Bounds, Session};
 
-/// What a worker is told: to connect.
+/// The command for a worker: open a connection.
 pub(super) struct Command(pub(super) Box<Connect>);
 
-/// With whom, and how.
+/// The parameters of a new connection.
 pub(super) struct Connect {
     pub(super) remote: SocketAddr,
     pub(super) server_name: String,
@@ -31,11 +31,11 @@ pub(super) struct App {
     head_bytes: u64,
 }
 
-/// What is kept beside a connection.
+/// Per-connection state.
 pub(super) struct State {
     session: Session,
     begun: Instant,
-    /// Who waits for it to be made.
+    /// Receives the connection once it is established.
     reply: Option<Reply>,
 }
 
@@ -55,7 +55,7 @@ impl uncork_quic_io::App for App {
 
     fn command(&mut self, host: &mut Host<'_, State>, Command(connect): Command) {
         let Connect { remote, server_name, config, reply } = *connect;
-        // A response is what was asked for, however long; what else there is does no harm to a client.
+        // A client requested its responses, so their length is unlimited.
         let bounds = Bounds { request: u64::MAX, control: u64::MAX };
         let session = Session::new(self.mailer.clone(), Side::Client, bounds, host.now);
         let state = State { session, begun: host.now, reply: None };
@@ -78,7 +78,7 @@ impl uncork_quic_io::App for App {
         let handshake = turn.now.saturating_duration_since(*begun);
         let scope = session.scope();
         scope.spawn(request::talk(session.transport(), scope.clone(), asked, self.head_bytes));
-        // Who does not wait any more drops the connection with this.
+        // If the receiver is gone, this drops the last `Link` and so closes the connection.
         let _ = reply.send(Ok(Link { asks, cc: turn.cc.clone(), handshake }));
     }
 

@@ -1,4 +1,4 @@
-//! What follows a response's head.
+//! Response bodies.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -10,19 +10,19 @@ use tokio::sync::mpsc;
 use super::Client;
 use super::error::ClientError;
 
-/// Chunks that wait to be taken, of up to 64 KiB each. Beyond that the server has to wait.
+/// Chunks buffered per body, up to 64 KiB each. Beyond that, flow control holds the server back.
 pub(super) const ROOM: usize = 8;
 
-/// A part of a body.
+/// A chunk of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// When its worker had it: when it arrived, unless those before it were not taken.
+    /// When the worker read it: its arrival, unless the buffer was full.
     pub at: Instant,
-    /// The part.
+    /// The bytes.
     pub data: Bytes,
 }
 
-/// What a body's worker tells.
+/// A message from the worker to a [`Body`].
 #[derive(Debug)]
 pub(super) enum Part {
     Chunk(Chunk),
@@ -30,13 +30,13 @@ pub(super) enum Part {
     End,
 }
 
-/// A body as it arrives. Dropped before its end, it tells the server to stop.
+/// A response body, readable as it arrives. Dropping it early cancels the response.
 #[derive(Debug)]
 pub struct Body {
     parts: mpsc::Receiver<Part>,
     head_at: Instant,
     is_over: bool,
-    /// The worker stays as long as the body.
+    /// Keeps the workers alive.
     pub(super) client: Option<Client>,
 }
 
@@ -50,16 +50,16 @@ impl Body {
         self.head_at
     }
 
-    /// The next part; `None` at the end.
+    /// The next chunk, or `None` at the end.
     ///
     /// # Errors
     ///
-    /// If the body ends too early. Nothing follows.
+    /// If the body ends early. After an error the body is over.
     pub async fn next_chunk(&mut self) -> Option<Result<Chunk, ClientError>> {
         poll_fn(|context| self.poll_chunk(context)).await
     }
 
-    /// The next part, for those who poll.
+    /// Polls for the next chunk.
     pub fn poll_chunk(
         &mut self,
         context: &mut Context<'_>,

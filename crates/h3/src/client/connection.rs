@@ -1,4 +1,4 @@
-//! A connection, as other threads hold it.
+//! The handle of a connection, usable on any thread.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use super::Client;
 use super::body::Body;
 use super::error::ClientError;
 
-/// A connection to a server. Clones are the same; it is closed when all are dropped and no response is
-/// under way.
+/// A connection to a server. Clones share it. It closes when all are dropped and no response is in
+/// progress.
 #[derive(Clone)]
 pub struct Connection {
     pub(super) link: Link,
     pub(super) remote: SocketAddr,
-    /// The workers stay as long as their connections.
+    /// Keeps the workers alive.
     pub(super) client: Client,
 }
 
-/// What a worker gives of a connection.
+/// The worker's end of an established connection.
 #[derive(Clone)]
 pub(super) struct Link {
     pub(super) asks: mpsc::UnboundedSender<Ask>,
@@ -29,19 +29,19 @@ pub(super) struct Link {
     pub(super) handshake: Duration,
 }
 
-/// A request, and where its response goes.
+/// A request and the channel for its response.
 pub(super) struct Ask {
     pub(super) request: Request<()>,
     pub(super) reply: oneshot::Sender<Result<Response<Body>, ClientError>>,
 }
 
 impl Connection {
-    /// Sends a request without a body, and waits for the head of its response. The request's URI has
-    /// `https` and the server's name. Not waited for any longer, it is cancelled.
+    /// Sends a request without a body and waits for the response's head. The request's URI needs the
+    /// scheme `https` and the server's name. Dropping the future cancels the request.
     ///
     /// # Errors
     ///
-    /// If there is no response.
+    /// If no response arrives.
     pub async fn request(&self, request: Request<()>) -> Result<Response<Body>, ClientError> {
         let (reply, replied) = oneshot::channel();
         self.link.asks.send(Ask { request, reply }).map_err(|_| ClientError::Ended)?;
@@ -50,12 +50,12 @@ impl Connection {
         Ok(response)
     }
 
-    /// Whether it is over.
+    /// Whether the connection is closed.
     pub fn is_closed(&self) -> bool {
         self.link.asks.is_closed()
     }
 
-    /// Waits until it is over.
+    /// Waits until the connection is closed.
     pub async fn closed(&self) {
         self.link.asks.closed().await;
     }
@@ -65,13 +65,13 @@ impl Connection {
         self.remote
     }
 
-    /// How long the handshake took.
+    /// The duration of the handshake.
     pub fn handshake_time(&self) -> Duration {
         self.link.handshake
     }
 
-    /// What can be seen of the connection's own congestion control: round-trip times, and what it sent,
-    /// which is requests and acknowledgements.
+    /// The state of the client's own congestion control: round-trip times, and counters of what it sent
+    /// (requests and acknowledgements).
     pub fn observe(&self) -> Option<Observation> {
         self.link.cc.observe()
     }

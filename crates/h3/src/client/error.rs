@@ -3,20 +3,20 @@
 use h3::error::{ConnectionError as H3ConnectionError, StreamError};
 use thiserror::Error;
 
-/// Why there is no response, or not all of it.
+/// Why a response is missing or incomplete.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// No connection can be begun: a bad address or name.
+    /// The connection cannot be opened: invalid address or server name.
     #[error("cannot connect: {0}")]
     Connect(String),
-    /// The connection was lost, for this reason.
+    /// The connection was lost, with the reason.
     #[error("the connection was lost: {0}")]
     Lost(String),
-    /// The server reset the response, with this code (RFC 9114 §8.1).
+    /// The server reset the response, with the error code (RFC 9114 §8.1).
     #[error("the server reset the response (code {0:#x})")]
     Reset(u64),
-    /// The server takes no more requests on this connection.
+    /// The server accepts no more requests on this connection (GOAWAY).
     #[error("the server takes no more requests on this connection")]
     Closing,
     /// The request or the response violates HTTP/3.

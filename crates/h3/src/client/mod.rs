@@ -1,7 +1,7 @@
-//! An HTTP/3 client for any thread.
+//! An HTTP/3 client, usable on any thread.
 //!
-//! Connections live on workers of their own; what is asked of them and what comes of it passes through
-//! channels of tokio's, which need no runtime.
+//! Connections run on the client's worker threads. Requests and responses pass through tokio's channels,
+//! which need no runtime.
 
 mod app;
 mod body;
@@ -29,18 +29,18 @@ pub use tls::Tls;
 
 use app::{App, Command, Connect};
 
-/// What all connections of a client have in common.
+/// Options for all connections of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Threads that connections are shared out to, each with two sockets.
+    /// Pairs of worker threads, one each for IPv4 and IPv6; connections are distributed over the pairs.
     pub workers: usize,
-    /// A connection that hears nothing for so long is over; so is one that is not made in this time.
+    /// The idle timeout, also for the handshake.
     pub idle_time: Duration,
-    /// What a server may send on a connection before it is taken. The stack gives a connection up that
-    /// has 1024 gaps in what it holds, so a larger window is of use only where little is lost.
+    /// The receive window in bytes, per connection and per stream. The stack closes a connection whose
+    /// receive buffer has 1024 gaps, so a larger window only helps with little loss.
     pub receive_window: u32,
-    /// A response's head, in bytes.
+    /// Maximum size of a response's head, in bytes.
     pub head_bytes: u64,
 }
 
@@ -55,13 +55,13 @@ impl Default for ClientOptions {
     }
 }
 
-/// Workers for connections to servers. Clones are the same; with the last one and all connections
-/// dropped, the workers end.
+/// An HTTP/3 client with its workers. Clones share them. The workers end when the last clone and all
+/// connections are dropped.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
 struct Inner {
-    /// Pairs of workers, for addresses of IPv4 and IPv6.
+    /// Pairs of workers, one for IPv4 and one for IPv6.
     workers: Workers<Command>,
     next: AtomicUsize,
     transport: TransportConfig,
@@ -70,11 +70,11 @@ struct Inner {
 }
 
 impl Client {
-    /// Starts its workers. Times of controllers count from `epoch`.
+    /// Starts the workers. Controller times count from `epoch`.
     ///
     /// # Errors
     ///
-    /// If the system has no sockets or threads left.
+    /// If a socket or a thread cannot be created.
     pub fn start(options: &ClientOptions, epoch: Instant) -> io::Result<Self> {
         let mut sockets = Vec::new();
         let mut has_v6 = true;
@@ -98,12 +98,12 @@ impl Client {
         Ok(Self(Arc::new(Inner { workers, next, transport, epoch, has_v6 })))
     }
 
-    /// Connects to `remote`, whose certificate is to be for `server_name`. What is sent, which is little,
-    /// is controlled by `cc`. Each connection wants a `seed` of its own.
+    /// Connects to `remote`, whose certificate must match `server_name`. `cc` controls the little that the
+    /// client sends. Use a different `seed` per connection.
     ///
     /// # Errors
     ///
-    /// If there is nobody, nobody who speaks HTTP/3, or somebody else.
+    /// If the server does not respond, does not speak HTTP/3, or has the wrong certificate.
     pub async fn connect(
         &self,
         remote: SocketAddr,
@@ -149,7 +149,7 @@ fn transport(options: &ClientOptions) -> io::Result<TransportConfig> {
     transport.max_idle_timeout(Some(idle));
     transport.stream_receive_window(VarInt::from_u32(options.receive_window));
     transport.receive_window(VarInt::from_u32(options.receive_window));
-    // A server opens its control stream and two of QPACK's, and perhaps some to no purpose.
+    // A server opens a control stream, two QPACK streams, and perhaps some of unknown type (grease).
     transport.max_concurrent_uni_streams(VarInt::from_u32(16));
     transport.max_concurrent_bidi_streams(VarInt::from_u32(0));
     Ok(transport)

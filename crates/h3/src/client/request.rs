@@ -1,4 +1,4 @@
-//! The futures of a client's connection.
+//! The tasks of a client connection.
 
 use std::pin::pin;
 
@@ -19,7 +19,7 @@ use crate::transport::{BidiStream, Transport};
 type Requests = SendRequest<Transport, Payload>;
 type Stream = RequestStream<BidiStream, Payload>;
 
-/// Talks until nobody asks any more.
+/// Runs a connection until all request handles are dropped.
 pub(super) async fn talk(
     transport: Transport,
     scope: Scope,
@@ -28,7 +28,7 @@ pub(super) async fn talk(
 ) {
     let mut builder = h3::client::builder();
     builder.max_field_section_size(head_bytes).send_grease(false);
-    // An error closes the connection, and that is told to all who ask.
+    // An error closes the connection; pending requests then fail.
     let Ok((mut driver, requests)) = builder.build(transport).await else { return };
     scope.spawn(async move {
         driver.wait_idle().await;
@@ -80,14 +80,14 @@ async fn begin(
     Ok((stream, response))
 }
 
-/// The length of the body to come, if the head tells.
+/// The length of the body from `Content-Length`, if present.
 fn promised(method: &Method, response: &Response<()>) -> Option<u64> {
     let is_empty = method == Method::HEAD || response.status() == StatusCode::NOT_MODIFIED;
     let length = response.headers().get(header::CONTENT_LENGTH).filter(|_| !is_empty)?;
     length.to_str().ok()?.parse().ok()
 }
 
-/// Passes the body on, and gives its length; `None` if nobody wants it any more.
+/// Passes the body on to its receiver. Returns its length, or `None` if the receiver is gone.
 async fn pass_on(
     stream: &mut Stream,
     scope: &Scope,

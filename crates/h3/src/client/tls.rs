@@ -1,4 +1,4 @@
-//! Whom a client believes.
+//! The TLS configuration of a client.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use noq_proto::crypto;
 use noq_proto::crypto::rustls::QuicClientConfig;
 
-/// How a client knows its servers: `rustls`'s configuration, for QUIC and HTTP/3.
+/// A `rustls` client configuration for QUIC and HTTP/3.
 #[derive(Clone)]
 pub struct Tls(pub(super) Arc<dyn crypto::ClientConfig>);
 
-/// Its keys are nobody's business.
+/// Prints no secrets.
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tls")
@@ -18,12 +18,11 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// With the application protocol set to HTTP/3.
+    /// Uses `config` with ALPN set to HTTP/3.
     ///
     /// # Errors
     ///
-    /// `None` if it is for no version of TLS that QUIC can use, or without the cipher of its first
-    /// packets (RFC 9001 §5.2).
+    /// `None` if `config` lacks TLS 1.3 or the cipher suite of Initial packets (RFC 9001 §5.2).
     pub fn new(mut config: rustls::ClientConfig) -> Option<Self> {
         config.alpn_protocols = vec![b"h3".to_vec()];
         let config = QuicClientConfig::try_from(config).ok()?;

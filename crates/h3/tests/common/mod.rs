@@ -1,4 +1,4 @@
-//! A server whose responses are as long as their paths say, and clients that look at each byte.
+//! A server whose responses have the length given in the path, and clients that check each byte.
 #![allow(dead_code, unused_imports, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -30,17 +30,17 @@ use uncork_quic_io::{
     App, Arrival, Config, Identity, Mailer, Server, Turn, Verdict, Workers, bind,
 };
 
-/// What became of a server's connections and requests.
+/// Counters of a server's connections and requests.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: AtomicU64,
     pub(crate) closed: AtomicU64,
-    /// The code that the last one was closed with.
+    /// The error code of the last close.
     pub(crate) code: AtomicU64,
-    /// Responses that were sent to their end, and those that the client stopped.
+    /// Responses sent completely, and responses that the client stopped.
     pub(crate) sent: AtomicU64,
     pub(crate) stopped: AtomicU64,
-    /// Those whose end was acknowledged.
+    /// Responses whose FIN was acknowledged.
     pub(crate) acknowledged: AtomicU64,
 }
 
@@ -135,7 +135,7 @@ async fn serve(transport: Transport, scope: Scope, counts: Arc<Counts>) {
     }
 }
 
-/// `/LENGTH` gives so many bytes; `/cut/LENGTH` breaks off after so many, and `/silent` gives nothing.
+/// `/LENGTH` returns that many bytes; `/cut/LENGTH` resets after that many; `/silent` never answers.
 async fn respond(
     request: Requests,
     scope: Scope,
@@ -171,13 +171,13 @@ async fn respond(
     stream.finish().await
 }
 
-/// A server, and what a client needs for it.
+/// A server, and the TLS configurations for its clients.
 pub(crate) struct Test {
     pub(crate) server: Workers<()>,
     pub(crate) address: SocketAddr,
     pub(crate) counts: Arc<Counts>,
     pub(crate) tls: Tls,
-    /// The same for those who speak QUIC alone.
+    /// The TLS configuration for plain QUIC clients.
     pub(crate) crypto: Arc<QuicClientConfig>,
 }
 
@@ -238,18 +238,18 @@ pub(crate) fn get(path: &str) -> Request<()> {
     Request::get(format!("https://{}{path}", identity::NAME)).body(()).unwrap()
 }
 
-/// Runs a test, for two minutes at most.
+/// Runs a test with a timeout of two minutes.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(Duration::from_mins(2), test).await.unwrap() })
 }
 
-/// Waits, without counting on any time, until something is so.
+/// Waits until `is_so` returns true; fails after a minute.
 pub(crate) async fn until(what: &str, is_so: impl FnMut() -> bool) {
     uncork_testkit::wait_until_async(what, Duration::from_mins(1), is_so).await;
 }
 
-/// The server goes on, and nothing is left of others' connections.
+/// Checks that the server still works and all other connections are gone.
 pub(crate) fn still_serves(test: &Test) {
     let client = client();
     run(async {

@@ -1,4 +1,4 @@
-//! A client that says what it is told to, whether or not that is HTTP/3.
+//! A client that sends arbitrary bytes, valid HTTP/3 or not.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -9,27 +9,27 @@ use uncork_quic_io::{App, Arrival, Client, Config, Host, Identity, Turn, Verdict
 
 use super::{Test, identity, now, transport};
 
-/// What is written on a stream, and whether it ends there.
+/// A stream's direction, its bytes, and whether it ends with FIN.
 pub(crate) type Written = (Dir, Vec<u8>, bool);
 
-/// Writes, and waits for what comes of it.
+/// Writes streams and reports how they end.
 struct Raw(Client);
 
 pub(crate) struct Ask {
     remote: SocketAddr,
     streams: Vec<Written>,
-    /// What is written on the first stream when the first bytes of an answer are there.
+    /// Written on the first stream when the first bytes of a response arrive.
     later: Vec<u8>,
     tell: Sender<Told>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Told {
-    /// The connection was closed, with this code.
+    /// The connection was closed with this code.
     Closed(u64),
-    /// A stream was reset, or nobody reads it any more.
+    /// A stream was reset or stopped with this code.
     Reset(u64),
-    /// A stream of this number was answered to its end.
+    /// The response on this stream is complete.
     Answered(u64),
 }
 
@@ -101,7 +101,7 @@ impl App for Raw {
     }
 }
 
-/// Writes these streams, and tells what comes of it.
+/// Writes `streams` on a new connection. The receiver reports how they end.
 pub(crate) fn ask(
     socket: UdpSocket,
     test: &Test,
@@ -136,7 +136,7 @@ pub(crate) fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 pub(crate) const GET: u8 = 0xd1;
 pub(crate) const HTTPS: u8 = 0xd7;
 
-/// These, and `:authority` and `:path` with values of their own.
+/// A GET request's field section, with `:authority` and `path`.
 pub(crate) fn fields(path: &str) -> Vec<u8> {
     let literal =
         |name: u8, value: &str| [&[0x50 | name, value.len() as u8], value.as_bytes()].concat();

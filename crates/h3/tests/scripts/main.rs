@@ -1,4 +1,4 @@
-//! Any bytes on streams. `fuzz/` looks for more with the same scripts.
+//! Arbitrary bytes on streams. `fuzz/` runs the same scripts.
 #![cfg(target_os = "linux")]
 
 #[path = "../common/mod.rs"]
@@ -17,7 +17,7 @@ fn config(cases: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Pieces of streams that mean something: types of streams, frames, settings, heads.
+/// Meaningful pieces of streams: stream types, frames, settings, heads.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let head = |path| [&[1, fields(path).len() as u8][..], &fields(path)].concat();
     let known: Vec<Vec<u8>> = vec![
@@ -52,7 +52,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![6 => prop::sample::select(known), 1 => prop::collection::vec(any::<u8>(), 0..20)]
 }
 
-/// Scripts whose streams are made of such pieces.
+/// Scripts whose streams consist of such pieces.
 fn scripts() -> impl Strategy<Value = Vec<u8>> {
     let kind = prop_oneof![Just(0_u8), Just(1), Just(2), Just(3), Just(3)];
     let stream = (kind, prop::collection::vec(pieces(), 0..5)).prop_map(|(kind, pieces)| {

@@ -1,4 +1,4 @@
-//! Streams out of scripts, and what a server may make of them.
+//! Plays scripts of streams against a server.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use uncork_quic_io::ShutdownOptions;
 use crate::common::Test;
 use crate::common::raw::{Told, Written, ask, fields, frame, request};
 
-/// Streams, each of a byte for its kind, one for its length, and what is written on it.
+/// Decodes streams: per stream a byte for its kind, a byte for its length, and the bytes to write.
 fn streams(mut script: &[u8]) -> Vec<Written> {
     let mut streams = Vec::new();
     while let [kind, length, rest @ ..] = script
@@ -23,8 +23,8 @@ fn streams(mut script: &[u8]) -> Vec<Written> {
     streams
 }
 
-/// Writes what the script says, and a request behind it: that is answered, or the connection closed with a code of
-/// HTTP/3 or QPACK (RFC 9114 §8.1, RFC 9204 §6), which is the result.
+/// Writes the script's streams, then a request. The server must answer it or close the connection with
+/// an error code of HTTP/3 or QPACK (RFC 9114 §8.1, RFC 9204 §6), which is returned.
 pub(crate) fn play(test: &Test, script: &[u8]) -> Option<u64> {
     let mut streams = streams(script);
     let last = 4 * streams.iter().filter(|(dir, ..)| *dir == Dir::Bi).count() as u64;
