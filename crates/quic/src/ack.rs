@@ -10,7 +10,7 @@ const MAX_RANGES: usize = 64;
 /// The contents of an ACK frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AckFrame {
-    /// Packet numbers from and to, both inclusive, from the largest downwards.
+    /// Inclusive ranges of packet numbers, in descending order.
     pub(crate) ranges: Vec<(u64, u64)>,
     /// ACK delay, in the peer's unit.
     pub(crate) delay: u64,
@@ -45,7 +45,7 @@ impl AckFrame {
         found
     }
 
-    /// What comes after a frame of this type.
+    /// Parses the body of a frame of this type. Returns the bytes after it.
     fn frame<'a>(&mut self, kind: u64, mut rest: &'a [u8], found: &mut bool) -> Option<&'a [u8]> {
         match kind {
             0x02 | 0x03 => {
@@ -84,7 +84,7 @@ impl AckFrame {
     }
 }
 
-/// Skips the body of a frame that is no ACK (RFC 9000 §19, RFC 9221 §4, draft-ietf-quic-ack-frequency
+/// Skips the body of a non-ACK frame (RFC 9000 §19, RFC 9221 §4, draft-ietf-quic-ack-frequency
 /// §4 and §5).
 fn skip(kind: u64, rest: &mut &[u8]) -> Option<()> {
     let varints = match kind {
@@ -116,7 +116,7 @@ fn skip_bytes(kind: u64, rest: &mut &[u8]) -> Option<()> {
         }
         // NEW_TOKEN, DATAGRAM with a length.
         0x07 | 0x31 => varint(rest)?,
-        // STREAM: offset and length are there if their bits are.
+        // STREAM: the type's bits tell whether offset and length are present.
         0x08..=0x0f => {
             varint(rest)?;
             if kind & 0x04 != 0 {
@@ -132,7 +132,7 @@ fn skip_bytes(kind: u64, rest: &mut &[u8]) -> Option<()> {
         }
         // PATH_CHALLENGE, PATH_RESPONSE.
         0x1a | 0x1b => 8,
-        // CONNECTION_CLOSE of the transport, with the type of the frame that was wrong.
+        // CONNECTION_CLOSE of the transport, with the type of the offending frame.
         0x1c => {
             varint(rest)?;
             varint(rest)?;
@@ -186,7 +186,9 @@ mod tests {
         }
     }
 
-    /// RFC 9000 §19.3.1: a gap is one less than what is missing, a range one less than what arrived.
+    /// RFC 9000 §19.3.1: a gap is the number of missing packets minus one, a range that of received ones
+    /// minus
+    /// one.
     #[test]
     fn ranges_are_counted_from_the_largest_down() {
         let ack = read(&[0x02, 20, 5, 2, 0, 1, 3, 0, 4]).unwrap();
@@ -197,13 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_the_third_of_the_counts() {
+    fn the_third_count_is_ce() {
         let ack = read(&[0x03, 9, 0, 0, 9, 7, 8, 0x40, 0xff]).unwrap();
         assert_eq!((ack.ranges, ack.ce_total), (vec![(0, 9)], Some(255)));
     }
 
     #[test]
-    fn an_acknowledgement_is_found_behind_every_other_frame() {
+    fn an_ack_is_found_after_any_other_frame() {
         let ack = [0x02, 3, 1, 0, 3];
         let others: [&[u8]; 24] = [
             &[0x00, 0x00, 0x00],
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_unknown_ends_the_reading() {
+    fn a_malformed_or_unknown_frame_ends_parsing() {
         assert_eq!(read(&[]), None);
         assert_eq!(read(&[0x02]), None);
         assert_eq!(read(&[0x02, 3, 0, 0, 4]), None, "below zero");

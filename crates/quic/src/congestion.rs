@@ -1,4 +1,4 @@
-//! The congestion control of one path: a controller and its host's books.
+//! The congestion control of one path: a controller and the bookkeeping around it.
 
 use uncork_cc::{
     Acked, AnyController, AppState, Control, Controller, Feedback, Lost, PathEvent, RttSample,
@@ -20,8 +20,8 @@ use crate::watch::{Event, Watcher};
 const ACK_DELAY_EXPONENT: u32 = 3;
 /// The minimum congestion window, in packets (RFC 9002 §7.2).
 const MIN_WINDOW: u64 = 2;
-/// More packets in a row that the stack counts in flight though they elicit no ACK than it keeps.
-const UNTOLD: u64 = 1024;
+/// Upper bound on consecutive packets that the stack counts in flight but does not report.
+const UNREPORTED: u64 = 1024;
 /// Probe timeouts after which the stack no longer expects a lost packet to arrive.
 const LATE: u64 = 2;
 
@@ -124,17 +124,18 @@ impl Congestion {
 
     /// The bytes that the stack may have in flight.
     ///
-    /// The stack pads packets that only acknowledge to the size of others in their batch. It then counts them
-    /// in flight, but reports them to nobody, and no ACK is due for them. If they fill the window, the
-    /// stack sends nothing, ACKs included, until the connection times out. So when nothing that elicits an
-    /// ACK is in flight, there is room for one such packet on top of them.
+    /// The stack pads ACK-only packets to the size of others in their batch. It then counts them in flight,
+    /// but does not report them to the controller, and the peer does not acknowledge them. If they fill the
+    /// window, the stack sends nothing, ACKs included, until the connection times out. So when no
+    /// ack-eliciting
+    /// packet is in flight, this leaves room for one on top of them.
     pub(crate) fn window(&self) -> u64 {
-        let untold = if self.ledger.in_flight() == 0 { UNTOLD } else { 0 };
-        self.control().cwnd + untold * u64::from(self.mss)
+        let unreported = if self.ledger.in_flight() == 0 { UNREPORTED } else { 0 };
+        self.control().cwnd + unreported * u64::from(self.mss)
     }
 
-    /// Applies a choice: another algorithm inherits what was measured, or starts afresh if the path has just
-    /// begun.
+    /// Applies a choice. A new algorithm inherits the measurements, or starts afresh if the path has just
+    /// started.
     pub(crate) fn choose(&mut self, choice: Choice) {
         let window = self.initial_window();
         let before = std::mem::replace(&mut self.choice, choice);
@@ -143,7 +144,7 @@ impl Congestion {
         if choice.spec == before.spec && has_window {
             return;
         }
-        // Packets that left until now have tokens of the former controller.
+        // Packets sent until now have tokens of the former controller.
         self.now += TimeDelta::from_nanos(1);
         let mut settings = settings(&choice, self.mss, self.seed, self.now);
         let rtt = self.rtt.last();
@@ -215,7 +216,7 @@ impl Congestion {
         self.pending.is_acked = true;
         self.pending.largest = largest;
         self.pending.is_drained = is_drained;
-        self.keep_acknowledgement(observed);
+        self.keep_ack_frame(observed);
     }
 
     /// A packet is declared lost.
@@ -242,7 +243,7 @@ impl Congestion {
     /// The packet size changes.
     pub(crate) fn on_mtu(&mut self, mtu: u16) {
         if self.pending.is_open {
-            // In the middle of an acknowledgement: afterwards.
+            // Defer it until the current acknowledgement is processed.
             self.pending.mtu = Some(mtu);
         } else {
             self.change_mtu(mtu);
@@ -273,7 +274,7 @@ impl Congestion {
         if !self.pending.is_open {
             return;
         }
-        let AckDetails { delay, marked } = self.take_in_acknowledgement(observed);
+        let AckDetails { delay, marked } = self.process_ack_frame(observed);
         if self.pending.largest.is_some() {
             self.is_drained = self.pending.is_drained;
         }
@@ -298,13 +299,13 @@ impl Congestion {
             self.change_mtu(mtu);
         }
         self.pending.clear();
-        if self.watcher.is_there() {
+        if self.watcher.is_set() {
             self.watcher.tell(self.now, &Event::Settled(&self.observation()));
         }
     }
 
     /// Keeps the ACK frame of the current packet: the next packet may come before this one is settled.
-    fn keep_acknowledgement(&mut self, observed: &Observed) {
+    fn keep_ack_frame(&mut self, observed: &Observed) {
         let mut received = observed.received();
         let (space, Some(ack)) = (received.space, &received.ack) else { return };
         let event = Event::Acknowledged { space, ranges: &ack.ranges, ce_total: ack.ce_total };
@@ -314,8 +315,8 @@ impl Congestion {
         }
     }
 
-    /// Processes what the ACK frame contains and the stack does not report.
-    fn take_in_acknowledgement(&mut self, observed: &Observed) -> AckDetails {
+    /// Processes the contents of the ACK frame that the stack does not report.
+    fn process_ack_frame(&mut self, observed: &Observed) -> AckDetails {
         let Some(ack) = self.pending.ack.take() else { return AckDetails::default() };
         self.take_spurious(|packet| ack.contains(packet));
         // The stack has checked the count (RFC 9000 §13.4.2.1).
@@ -366,7 +367,7 @@ impl Congestion {
     }
 }
 
-/// What an ACK frame contains besides its ranges.
+/// The contents of an ACK frame besides its ranges.
 #[derive(Clone, Copy, Debug, Default)]
 struct AckDetails {
     /// ACK delay.
@@ -375,7 +376,7 @@ struct AckDetails {
     marked: u32,
 }
 
-/// The stack paces whatever the controller is.
+/// Settings of a controller. The stack always paces.
 fn settings(choice: &Choice, mss: u32, seed: u64, now: Time) -> Settings {
     let mut settings = Settings::new(mss, seed, now);
     settings.paced = true;

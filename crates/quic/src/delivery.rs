@@ -7,13 +7,13 @@ use uncork_units::{Rate, Time};
 /// Like Linux's `tcpi_delivery_rate`, it is the newest sample that the application did not limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DeliveryRate {
-    /// The round trip ends when a packet sent from here on is acknowledged.
+    /// Start of the round trip; it ends when a packet sent later is acknowledged.
     since: Time,
     /// Bytes acknowledged at its start.
     acked: u64,
-    /// When the newest of them left.
+    /// When the newest of them was sent.
     sent: Time,
-    /// Whether the application ran dry meanwhile.
+    /// Whether the application ran out of data during the round trip.
     is_limited: bool,
     newest: Option<Rate>,
 }
@@ -23,19 +23,20 @@ impl DeliveryRate {
         Self { since: now, acked: 0, sent: now, is_limited: false, newest: None }
     }
 
-    /// A packet leaves after an idle time, which does not count.
+    /// Restarts the measurement after an idle period.
     pub(crate) fn begin(&mut self, now: Time, acked: u64) {
         (self.since, self.acked, self.sent) = (now, acked, now);
     }
 
-    /// `acked` bytes are acknowledged in all; the newest packet left at `sent`.
-    /// `is_drained`: nothing was left to send.
+    /// Records an acknowledgement: `acked` bytes in total; the newest packet was sent at `sent`.
+    /// `is_drained`:
+    /// nothing was left to send.
     pub(crate) fn on_acked(&mut self, now: Time, sent: Time, acked: u64, is_drained: bool) {
         self.is_limited |= is_drained;
         if sent < self.since || now <= self.since {
             return;
         }
-        // Acknowledgements may come all at once, but nothing arrives faster than it was sent
+        // Acknowledgements may be compressed, but data is not delivered faster than it was sent
         // (draft-ietf-ccwg-bbr-06 §4.1.1.2).
         let interval = now.since(self.since).max(sent.since(self.sent));
         let sample = Rate::of(acked - self.acked, interval);
@@ -76,9 +77,9 @@ mod tests {
         assert_eq!(rate.newest(), Some(Rate::from_bytes_per_sec(1_000_000)));
     }
 
-    /// A receiver that is busy with something else acknowledges all of 50 ms at once.
+    /// A busy receiver acknowledges 50 ms of data at once.
     #[test]
-    fn acknowledgements_that_come_at_once_do_not_count_for_more() {
+    fn compressed_acks_do_not_raise_the_rate() {
         let mut rate = DeliveryRate::new(at(0));
         for burst in 1..20 {
             for ms in (burst - 1) * 50..burst * 50 {
@@ -92,16 +93,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_held_back_counts_only_if_it_is_more() {
+    fn application_limited_samples_count_only_if_they_are_larger() {
         let mut rate = DeliveryRate::new(at(0));
         steady(&mut rate, 0, 200, false);
         let before = rate.newest();
-        // A tenth of it, and it says so.
+        // A tenth of the rate, application-limited.
         for n in 0..100 {
             rate.on_acked(at(260 + 10 * n), at(210 + 10 * n), 200_000 + n * 1000, true);
         }
         assert_eq!(rate.newest(), before);
-        // A pause is no round trip.
+        // A pause does not count as a round trip.
         rate.begin(at(9_000), 299_000);
         rate.on_acked(at(9_050), at(9_000), 399_000, true);
         assert_eq!(rate.newest(), Some(Rate::from_bytes_per_sec(2_000_000)));

@@ -52,8 +52,9 @@ pub struct Observation {
     pub snapshot: Snapshot,
     /// The latest, smoothed and smallest round-trip time.
     pub rtt: Option<RttSample>,
-    /// Delivery rate over the last round trip in which the application did not run dry, or over a later one
-    /// if that was faster.
+    /// Delivery rate over the last round trip that was not application-limited, or over a later one if
+    /// that was
+    /// faster.
     pub delivery_rate: Option<Rate>,
     /// Whether nothing was left to send at the last acknowledgement, or flow control blocked it, and
     /// nothing was sent since.
@@ -68,7 +69,7 @@ pub struct Observation {
     pub lost_bytes: u64,
     /// Packets declared lost.
     pub lost_packets: u64,
-    /// Bytes sent whose fate stays unknown: packets of discarded handshake keys, MTU probes, packets of a
+    /// Bytes sent whose fate remains unknown: packets of discarded handshake keys, MTU probes, packets of a
     /// path that the connection left.
     pub unheard_bytes: u64,
     /// Packets declared lost that had arrived.
@@ -78,8 +79,8 @@ pub struct Observation {
 }
 
 impl Handle {
-    /// The congestion control of a future connection. Times count from `epoch`. Give each connection
-    /// another `seed`.
+    /// The congestion control of a new connection. Times count from `epoch`. Use a different `seed` per
+    /// connection.
     pub fn new(choice: Choice, seed: u64, epoch: Instant) -> Self {
         Self(Arc::new(Inner {
             epoch: Epoch::new(epoch),
@@ -109,9 +110,9 @@ impl Handle {
         tls::client(inner, self.clone())
     }
 
-    /// Chooses how the connection sends from now on. Until more than an initial window was sent, this
-    /// restarts the congestion control with the round-trip time of the handshake. Afterwards another
-    /// algorithm continues from what was measured, and another initial window applies to the next path.
+    /// Changes the congestion control of the connection. Until more than an initial window was sent, this
+    /// restarts it with the round-trip time of the handshake. Afterwards a new algorithm continues from the
+    /// measurements, and a new initial window applies to the next path.
     pub fn choose(&self, choice: Choice) {
         let mut now = self.now();
         now.choice = choice;
@@ -120,12 +121,13 @@ impl Handle {
         }
     }
 
-    /// Reports events to `watch` from the next path on; every event if the connection does not exist yet.
+    /// Reports events to `watch`, starting with the next path; all events if the connection does not
+    /// exist yet.
     pub fn watch(&self, watch: Box<dyn Watch>) {
         self.now().watcher = Watcher::new(watch);
     }
 
-    /// The state now; `None` before the connection exists.
+    /// The current state; `None` before the connection exists.
     pub fn observe(&self) -> Option<Observation> {
         let path = self.now().path.clone()?;
         let mut path = path.lock();

@@ -1,4 +1,4 @@
-//! Packets in flight, and lost packets that may still prove to have arrived.
+//! Packets in flight, and lost packets that may still turn out to be spurious losses.
 
 use std::collections::VecDeque;
 
@@ -7,9 +7,8 @@ use uncork_units::Time;
 
 use crate::observed::Space;
 
-/// Losses declared by packet number come when one so much larger is acknowledged (RFC 9002 §6.1.1), as
-/// the stack is configured by default: what is older then and in neither group is a probe of a larger
-/// packet size, whose loss the stack does not report.
+/// The packet threshold of loss detection (RFC 9002 §6.1.1), the stack's default. An older packet that is
+/// neither acknowledged nor lost is an MTU probe, whose loss the stack does not report.
 const PACKET_THRESHOLD: u64 = 3;
 
 /// A packet that was sent.
@@ -22,10 +21,10 @@ pub(crate) struct Sent {
 /// The packets of one packet number space.
 #[derive(Clone, Debug, Default)]
 struct Numbers {
-    /// By packet number, from `first` on; numbers of packets that are not in flight are empty.
+    /// Indexed by packet number from `first`; `None` for packets not in flight.
     in_flight: VecDeque<Option<Sent>>,
     first: u64,
-    /// Packets that count as lost, by number.
+    /// Packets declared lost, by number.
     lost: VecDeque<(u64, Lost)>,
     last_lost: Option<u64>,
 }
@@ -36,7 +35,7 @@ impl Numbers {
             self.first = packet;
         }
         let Some(index) = packet.checked_sub(self.first) else { return };
-        // The stack leaves numbers out for packets that only acknowledge, few at a time.
+        // ACK-only packets are not reported, which leaves small gaps.
         while (self.in_flight.len() as u64) < index {
             self.in_flight.push_back(None);
         }
@@ -73,7 +72,7 @@ pub(crate) struct Ledger {
     spaces: [Numbers; 3],
     /// Bytes in flight.
     bytes: u64,
-    /// Bytes whose fate stays unknown.
+    /// Bytes whose fate remains unknown.
     forgotten: u64,
 }
 
@@ -83,7 +82,7 @@ impl Ledger {
         self.bytes
     }
 
-    /// Bytes whose fate stays unknown.
+    /// Bytes whose fate remains unknown.
     pub(crate) fn forgotten(&self) -> u64 {
         self.forgotten
     }
@@ -106,7 +105,7 @@ impl Ledger {
         Some(sent)
     }
 
-    /// A packet counts as lost.
+    /// A packet is declared lost.
     pub(crate) fn on_lost(&mut self, space: Space, packet: u64) -> Option<Lost> {
         let Sent { token, bytes } = self.on_acked(space, packet)?;
         let numbers = &mut self.spaces[space as usize];
@@ -121,8 +120,7 @@ impl Ledger {
         Some(lost)
     }
 
-    /// The space of a packet of this number and size that a timer declares lost: the oldest, should
-    /// there be several.
+    /// The space of a packet that a timer declares lost, by its number and size; the first if several match.
     pub(crate) fn space_of(&self, packet: u64, bytes: u32) -> Space {
         let has = |space: &Space| {
             let sent = self.spaces[*space as usize].get(packet);
@@ -131,7 +129,7 @@ impl Ledger {
         Space::ALL.into_iter().find(has).unwrap_or(Space::Data)
     }
 
-    /// Removes lost packets that have arrived after all.
+    /// Removes spuriously lost packets, which have arrived, and passes them to `found`.
     pub(crate) fn take_spurious(
         &mut self,
         space: Space,
@@ -147,7 +145,7 @@ impl Ledger {
         });
     }
 
-    /// Forgets lost packets that left before `before`.
+    /// Forgets lost packets that were sent before `before`.
     pub(crate) fn forget_lost(&mut self, before: Time) {
         for numbers in &mut self.spaces {
             while numbers.lost.front().is_some_and(|(_, lost)| lost.token.send_time() < before) {
@@ -156,8 +154,8 @@ impl Ledger {
         }
     }
 
-    /// Forgets packets that the stack will not report: `largest` is acknowledged, and all losses that this
-    /// shows are declared.
+    /// Forgets packets that the stack will not report, once `largest` is acknowledged and all losses that
+    /// follow from it are declared.
     pub(crate) fn forget_unreported(&mut self, space: Space, largest: u64) {
         let (numbers, mut bytes) = (&mut self.spaces[space as usize], 0);
         while numbers.first + PACKET_THRESHOLD <= largest
@@ -179,8 +177,8 @@ impl Ledger {
         }
     }
 
-    /// Counts the packets of another path as of unknown fate. The other path may have counted packets in
-    /// flight here in that way before.
+    /// Adds the packets of another path to those of unknown fate. The other path may already have counted the
+    /// packets in flight here.
     pub(crate) fn forget_all_of(&mut self, other: &Self) {
         self.forgotten = (other.forgotten + other.bytes).saturating_sub(self.bytes);
     }
@@ -191,7 +189,7 @@ impl Ledger {
         self.forget(self.bytes);
     }
 
-    /// When the oldest packet in flight left.
+    /// When the oldest packet in flight was sent.
     pub(crate) fn oldest_sent(&self) -> Time {
         let oldest = self.spaces.iter().filter_map(|numbers| numbers.in_flight.front()?.as_ref());
         oldest.map(|sent| sent.token.send_time()).min().unwrap_or(Time::NEVER)

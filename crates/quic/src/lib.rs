@@ -7,8 +7,8 @@
 //!
 //! - A [`Handle`] for each connection gives the stack a factory of controllers, and wraps its packet
 //!   keys to see packets in plain text just before the stack processes them.
-//! - The calls about one acknowledgement are collected and passed on when the next event or question
-//!   shows that the acknowledgement is complete.
+//! - The calls for one acknowledgement are collected and passed on when the next event or query shows that
+//!   the acknowledgement is complete.
 //! - The algorithm, the initial window and a cap on the pacing rate ([`Choice`]) can be chosen by the
 //!   server name that the client asks for, and changed at any time ([`Handle::choose`]).
 //!
@@ -20,13 +20,13 @@
 //! - Probe timeouts ([`uncork_cc::Timeout::Probe`]) are not reported. Controllers conclude nothing from
 //!   them.
 //! - The ACK frequency ([`uncork_cc::Controller::ack_frequency`]) comes from the stack's configuration.
-//! - Only the next acknowledgement shows that the application ran dry. Data written before it counts as
-//!   if it had been there all the time.
-//! - [`uncork_cc::Control::send_quantum`] bounds the stack's batches, but its pacer lets ten packets go
+//! - Only the next acknowledgement shows that the application ran out of data. Data written before it counts
+//!   as if it had been available all the time.
+//! - [`uncork_cc::Control::send_quantum`] bounds the stack's batches, but its pacer sends ten packets at once
 //!   after a pause.
 //! - The fate of packets of an earlier path (RFC 9000 §9.4) is not reported.
 //!
-//! `docs/fidelity.md` measures the effect beside a transport that reports everything.
+//! `docs/fidelity.md` measures the effect, compared with a transport that reports everything.
 #![forbid(unsafe_code)]
 
 mod ack;

@@ -18,24 +18,24 @@ pub enum Space {
     Data,
 }
 
-/// The keys of a space were discarded.
+/// Marks a space whose keys were discarded.
 const GONE: u8 = u8::MAX;
 
 impl Space {
     pub(crate) const ALL: [Self; 3] = [Self::Initial, Self::Handshake, Self::Data];
 }
 
-/// Facts read from a connection's packets in plain text.
+/// Observations of a connection's plain-text packets.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
-    /// Space of the packet encrypted last: the stack reports it as sent right after.
+    /// Space of the last encrypted packet, which the stack reports as sent right after.
     sent: AtomicU8,
     /// Number of sending keys in each space; [`GONE`] once they were discarded.
     keys: [AtomicU8; 3],
     received: Mutex<Received>,
 }
 
-/// The packet decrypted last: the stack processes it right after, unless it is a duplicate.
+/// The last decrypted packet. The stack processes it right after, unless it is a duplicate.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) space: Space,
@@ -46,7 +46,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    /// The ACK frame was used.
+    /// Returns a processed ACK frame, so that its memory is reused.
     pub(crate) fn put_back(&mut self, ack: AckFrame) {
         self.spare = ack;
     }
@@ -74,7 +74,7 @@ impl Observed {
         self.keys[space as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A sending key was dropped. Without any, packets in flight will never be acknowledged (RFC 9002 §6.4).
+    /// A sending key was dropped. Without one, packets in flight will never be acknowledged (RFC 9002 §6.4).
     /// After a Retry a client creates new Initial keys before it drops the old ones.
     pub(crate) fn on_key_gone(&self, space: Space) {
         if self.keys[space as usize].fetch_sub(1, Ordering::Relaxed) == 1 {

@@ -5,8 +5,8 @@ use uncork_cc::{Acked, Lost};
 use crate::ack::AckFrame;
 use crate::observed::Space;
 
-/// An acknowledgement, or a loss timer, as far as it is known. The stack reports each packet separately,
-/// and losses last.
+/// The reports collected for an acknowledgement or a loss timer. The stack reports each packet separately,
+/// losses last.
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Pending {
@@ -19,7 +19,7 @@ pub(crate) struct Pending {
     /// The largest packet number ever acknowledged, if this is an acknowledgement.
     pub(crate) largest: Option<u64>,
     pub(crate) newest: Option<u64>,
-    /// The frame, for what the stack does not report.
+    /// The ACK frame, for contents that the stack does not report.
     pub(crate) ack: Option<AckFrame>,
     pub(crate) is_marked: bool,
     pub(crate) is_persistent: bool,

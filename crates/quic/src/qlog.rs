@@ -1,5 +1,5 @@
-//! What happens on a connection as qlog: draft-ietf-quic-qlog-main-schema-02 and
-//! draft-ietf-quic-qlog-quic-events-01, which is version 0.3 and what qvis reads.
+//! Events of a connection as qlog 0.3, which qvis reads: draft-ietf-quic-qlog-main-schema-02 and
+//! draft-ietf-quic-qlog-quic-events-01.
 //!
 //! The text is a JSON text sequence (RFC 7464). The caller writes it to a file.
 
@@ -16,10 +16,10 @@ use crate::watch::Event;
 #[derive(Debug)]
 pub struct Qlog {
     /// Times are relative to this.
-    begun: Time,
+    start: Time,
     spec: Option<CcSpec>,
     state: &'static str,
-    told: Metrics,
+    written: Metrics,
 }
 
 /// The metrics written last: only changes are written (§5.1 of the events' draft).
@@ -41,8 +41,8 @@ const METRICS: [&str; 10] = [
 ];
 
 impl Qlog {
-    /// Begins the trace of a connection accepted at `now`, which is this many milliseconds after 1970.
-    /// Characters of `title` that JSON would escape are replaced.
+    /// Begins the trace of a connection accepted at `now`, which is `unix_ms` milliseconds after 1970.
+    /// Characters of `title` that need escaping in JSON are replaced by underscores.
     pub fn begin(text: &mut String, title: &str, now: Time, unix_ms: f64) -> Self {
         let is_plain = |c: char| matches!(c, ' '..='~') && !matches!(c, '"' | '\\');
         let title: String = title.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
@@ -56,77 +56,77 @@ impl Qlog {
                  \"vantage_point\":{{\"name\":\"uncork\",\"type\":\"server\"}}}}}}"
             ),
         );
-        Self { begun: now, spec: None, state: "", told: Metrics::default() }
+        Self { start: now, spec: None, state: "", written: Metrics::default() }
     }
 
     /// Writes an event at `now`.
     pub fn event(&mut self, text: &mut String, now: Time, event: &Event<'_>) {
-        let at = now.since(self.begun);
+        let at = now.since(self.start);
         match *event {
             Event::Sent { space, packet, bytes } => {
-                let header = header(space, Some(packet));
+                let header = Header(space, Some(packet));
                 let data = format_args!("{header},\"raw\":{{\"length\":{bytes}}}");
                 entry(text, at, "transport:packet_sent", data);
             }
             Event::Lost { space, packet, .. } => {
-                let header = header(space, Some(packet));
+                let header = Header(space, Some(packet));
                 entry(text, at, "recovery:packet_lost", format_args!("{header}"));
             }
             Event::Acknowledged { space, ranges, ce_total } => {
-                let (header, ranges) = (header(space, None), Ranges(ranges));
+                let (header, ranges) = (Header(space, None), Ranges(ranges));
                 let ce = ce_total.map_or(String::new(), |ce| format!(",\"ce\":{ce}"));
                 let frame = format_args!(
                     "{header},\"frames\":[{{\"frame_type\":\"ack\",\"acked_ranges\":[{ranges}]{ce}}}]"
                 );
                 entry(text, at, "transport:packet_received", frame);
             }
-            Event::Settled(seen) => self.settled(text, at, seen),
+            Event::Settled(observation) => self.settled(text, at, observation),
         }
     }
 
-    fn settled(&mut self, text: &mut String, at: TimeDelta, seen: &Observation) {
-        if self.spec.replace(seen.spec) != Some(seen.spec) {
-            let data = format_args!("\"new\":\"{}\"", seen.spec);
+    fn settled(&mut self, text: &mut String, at: TimeDelta, observation: &Observation) {
+        if self.spec.replace(observation.spec) != Some(observation.spec) {
+            let data = format_args!("\"new\":\"{}\"", observation.spec);
             entry(text, at, "uncork:controller_chosen", data);
         }
-        let state = state(seen);
+        let state = state(observation);
         if state != self.state {
             let data = format_args!("\"old\":\"{}\",\"new\":\"{state}\"", self.state);
             entry(text, at, "recovery:congestion_state_updated", data);
             self.state = state;
         }
-        let metrics = Metrics::of(seen);
-        let changed = Changed(&self.told, &metrics).to_string();
+        let metrics = Metrics::of(observation);
+        let changed = Changed(&self.written, &metrics).to_string();
         if !changed.is_empty() {
             entry(text, at, "recovery:metrics_updated", format_args!("{changed}"));
         }
-        self.told = metrics;
+        self.written = metrics;
     }
 }
 
 impl Metrics {
-    fn of(seen: &Observation) -> Self {
+    fn of(observation: &Observation) -> Self {
         let ms = |time: Option<TimeDelta>| time.map(TimeDelta::as_millis_f64);
         let bits = |rate: Option<Rate>| rate.map(|rate| rate.bits_per_sec() as f64);
-        let snapshot = &seen.snapshot;
+        let snapshot = &observation.snapshot;
         Self([
-            ms(seen.rtt.map(|rtt| rtt.min)),
-            ms(seen.rtt.map(|rtt| rtt.smoothed)),
-            ms(seen.rtt.map(|rtt| rtt.latest)),
-            Some(seen.control.cwnd as f64),
-            Some(seen.in_flight as f64),
+            ms(observation.rtt.map(|rtt| rtt.min)),
+            ms(observation.rtt.map(|rtt| rtt.smoothed)),
+            ms(observation.rtt.map(|rtt| rtt.latest)),
+            Some(observation.control.cwnd as f64),
+            Some(observation.in_flight as f64),
             snapshot.ssthresh.map(|bytes| bytes as f64),
-            bits(seen.control.pacing_rate),
+            bits(observation.control.pacing_rate),
             bits(snapshot.max_bw),
             ms(snapshot.min_rtt),
-            bits(seen.delivery_rate),
+            bits(observation.delivery_rate),
         ])
     }
 }
 
-/// The names of the drafts where they have one, else the algorithm's own.
-fn state(seen: &Observation) -> &'static str {
-    match seen.snapshot.state {
+/// The state's name in the draft if it has one, else the algorithm's name.
+fn state(observation: &Observation) -> &'static str {
+    match observation.snapshot.state {
         "Recovery" => "recovery",
         "SlowStart" => "slow_start",
         "CongestionAvoidance" => "congestion_avoidance",
@@ -134,11 +134,8 @@ fn state(seen: &Observation) -> &'static str {
     }
 }
 
+/// The `header` field of a packet event.
 struct Header(Space, Option<u64>);
-
-fn header(space: Space, packet: Option<u64>) -> Header {
-    Header(space, packet)
-}
 
 impl std::fmt::Display for Header {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -155,7 +152,7 @@ impl std::fmt::Display for Header {
     }
 }
 
-/// Ranges of packet numbers, upwards.
+/// Ranges of packet numbers, written in ascending order.
 struct Ranges<'a>(&'a [(u64, u64)]);
 
 impl std::fmt::Display for Ranges<'_> {

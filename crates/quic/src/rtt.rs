@@ -3,19 +3,18 @@
 use uncork_cc::RttSample;
 use uncork_units::TimeDelta;
 
-/// The stack updates its own estimate only after it calls the controller.
+/// An RTT estimator of our own: the stack updates its estimate only after it calls the controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RttEstimator {
     sample: Option<RttSample>,
     variation: TimeDelta,
 }
 
-/// How long a peer may hold an acknowledgement back (`max_ack_delay`, RFC 9000 §18.2) unless it says
-/// otherwise.
+/// The default `max_ack_delay` (RFC 9000 §18.2): how long a peer may delay an acknowledgement.
 const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(25);
 
 impl RttEstimator {
-    /// A sample; the peer reports `ack_delay`, which counts up to `max_ack_delay` (RFC 9002 §5.3).
+    /// Adds a sample. `ack_delay`, reported by the peer, counts up to `max_ack_delay` (RFC 9002 §5.3).
     pub(crate) fn update(&mut self, latest: TimeDelta, ack_delay: TimeDelta) -> RttSample {
         let Some(before) = self.sample else {
             self.variation = latest.divided_by(2);
@@ -56,7 +55,7 @@ mod tests {
         assert_eq!(rtt.probe_timeout(), ms(40 + 4 * 20 + 25));
     }
 
-    /// RFC 9002 §5.3: a delay is taken off unless that would fall below the shortest sample.
+    /// RFC 9002 §5.3: the ACK delay is subtracted unless the result is below the minimum.
     #[test]
     fn the_peers_delay_counts_for_the_smoothed_estimate_only() {
         let mut rtt = RttEstimator::default();
@@ -66,7 +65,7 @@ mod tests {
         let sample = rtt.update(ms(41), ms(8));
         assert_eq!((sample.latest, sample.smoothed), (ms(41), ms(41)));
         assert_eq!(rtt.update(ms(33), ms(0)).min, ms(33));
-        // 40 from now on; of the 80 that the peer says it waited, 25 are believed.
+        // Of the 80 ms that the peer reports, at most 25 ms count.
         assert_eq!(rtt.update(ms(40), ms(0)).smoothed, ms(40));
         assert_eq!(rtt.update(ms(145), ms(80)).smoothed, ms(50));
     }

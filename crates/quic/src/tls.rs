@@ -50,7 +50,12 @@ impl ServerConfig for Server {
     fn start_session(&self, version: u32, params: &TransportParameters) -> Box<dyn Session> {
         let inner = self.inner.start_session(version, params);
         let choose = Some(Arc::clone(&self.choose));
-        Box::new(Watched { inner, handle: self.handle.clone(), choose, next: Space::Handshake })
+        Box::new(WatchedSession {
+            inner,
+            handle: self.handle.clone(),
+            choose,
+            next: Space::Handshake,
+        })
     }
 }
 
@@ -68,12 +73,12 @@ impl ClientConfig for Client {
     ) -> Result<Box<dyn Session>, ConnectError> {
         let inner = self.inner.start_session(version, server_name, params)?;
         let handle = self.handle.clone();
-        Ok(Box::new(Watched { inner, handle, choose: None, next: Space::Handshake }))
+        Ok(Box::new(WatchedSession { inner, handle, choose: None, next: Space::Handshake }))
     }
 }
 
-/// A handshake.
-struct Watched {
+/// A TLS session whose packet keys are observed.
+struct WatchedSession {
     inner: Box<dyn Session>,
     handle: Handle,
     choose: Option<Choose>,
@@ -81,7 +86,7 @@ struct Watched {
     next: Space,
 }
 
-impl Watched {
+impl WatchedSession {
     fn key(&self, inner: Box<dyn PacketKey>, space: Space, is_local: bool) -> Box<dyn PacketKey> {
         let observed = Arc::clone(self.handle.observed());
         if is_local {
@@ -101,7 +106,7 @@ impl Watched {
         Keys { header: keys.header, packet: self.pair(keys.packet, space) }
     }
 
-    /// The client's server name is known.
+    /// Calls `choose` when the client's server name is known.
     fn choose(&mut self) {
         let Some(choose) = self.choose.take() else { return };
         let data =
@@ -113,7 +118,7 @@ impl Watched {
     }
 }
 
-impl Session for Watched {
+impl Session for WatchedSession {
     fn initial_keys(&self, id: ConnectionId, side: Side) -> Keys {
         self.keys(self.inner.initial_keys(id, side), Space::Initial)
     }
@@ -181,7 +186,7 @@ struct WatchedKey {
     inner: Box<dyn PacketKey>,
     observed: Arc<Observed>,
     space: Space,
-    /// Whether it encrypts.
+    /// Whether it is a sending key.
     is_local: bool,
 }
 

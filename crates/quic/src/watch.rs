@@ -8,11 +8,11 @@ use uncork_units::Time;
 use crate::handle::Observation;
 use crate::observed::Space;
 
-/// What happens on a connection, as its congestion control sees it.
+/// An event of a connection's congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// An ack-eliciting packet leaves.
+    /// An ack-eliciting packet is sent.
     Sent {
         /// Its packet number space.
         space: Space,
@@ -25,7 +25,7 @@ pub enum Event<'a> {
     Acknowledged {
         /// Its packet number space.
         space: Space,
-        /// Inclusive ranges, from the largest downwards; of many, the newest.
+        /// Inclusive ranges in descending order; only the newest if there are many.
         ranges: &'a [(u64, u64)],
         /// CE marks so far, if the frame has ECN counts.
         ce_total: Option<u64>,
@@ -58,7 +58,7 @@ impl Watcher {
         Self(Some(Arc::new(Mutex::new(watch))))
     }
 
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.is_some()
     }
 
@@ -71,6 +71,6 @@ impl Watcher {
 
 impl fmt::Debug for Watcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Watcher").field(&self.is_there()).finish()
+        f.debug_tuple("Watcher").field(&self.is_set()).finish()
     }
 }

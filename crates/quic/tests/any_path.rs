@@ -1,4 +1,4 @@
-//! Whatever the path does, and whoever is in control, nothing is lost count of.
+//! On any path and with any controller, every byte sent is accounted for.
 mod pair;
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const ALL: [&str; 6] = ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor"];
 
-/// Up to `limit`, from a number and a salt.
+/// A pseudo-random value below `limit`, from a number and a salt.
 fn draw(number: u64, salt: u64, limit: u64) -> u64 {
     let mut rng = uncork_units::Rng::new(salt, number);
     rng.below(limit)
@@ -69,13 +69,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_is_lost_count_of(
+    fn every_byte_is_accounted_for(
         path in paths(),
         bytes in 1..3_000_000_u64,
         changes in prop::collection::vec((0..2_000_u64, 0..ALL.len()), 0..4),
     ) {
         let mut pair = Pair::new(path.spec());
-        let stream = pair.ask(bytes);
+        let stream = pair.request(bytes);
         for (after_ms, cc) in changes {
             pair.wait(Duration::from_millis(after_ms));
             pair.handle.choose(choice(ALL[cc]));

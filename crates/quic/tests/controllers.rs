@@ -12,10 +12,10 @@ use uncork_units::Rate;
 const MINUTE: Duration = Duration::from_mins(1);
 const ALL: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
 
-/// Gets so many bytes, and waits until nothing is on its way any more: how long the bytes took.
+/// Fetches `bytes`, then waits until nothing is in flight. Returns the time of the fetch.
 fn fetch(pair: &mut Pair, bytes: u64) -> Duration {
     let begun = pair.now;
-    let stream = pair.ask(bytes);
+    let stream = pair.request(bytes);
     pair.run(stream, 5 * MINUTE).expect("it arrives");
     assert_eq!(pair.received(stream), bytes);
     let took = pair.now - begun;
@@ -27,7 +27,7 @@ fn observe(pair: &Pair) -> Observation {
     pair.handle.observe().expect("a connection")
 }
 
-/// What was sent is acknowledged or lost.
+/// Checks that all bytes sent are acknowledged or lost.
 fn assert_balanced(pair: &Pair, what: &str) {
     let seen = observe(pair);
     let Observation { sent_bytes, acked_bytes, lost_bytes, in_flight, .. } = seen;
@@ -45,7 +45,7 @@ fn every_controller_fills_the_path() {
         assert_balanced(&pair, cc);
         let rtt = observe(&pair).rtt.expect("a sample");
         assert!((40.0..42.0).contains(&rtt.min.as_millis_f64()), "{cc}: {rtt:?}");
-        // Of packets without the headers of UDP and IP: 1452 of 1480 bytes.
+        // Without UDP and IP headers: 1452 of 1480 bytes.
         let rate = observe(&pair).delivery_rate.expect("a sample").bits_per_sec() as f64;
         let share = rate / 20e6 * 1480.0 / 1452.0;
         assert!((0.98..1.03).contains(&share), "{cc}: {share}");
@@ -56,11 +56,11 @@ fn every_controller_fills_the_path() {
 fn bbr_learns_the_rate_of_the_path() {
     for cc in ["bbr1", "bbr3"] {
         let mut pair = Pair::new(Spec::new(cc, 50, 30));
-        let stream = pair.ask(50_000_000);
+        let stream = pair.request(50_000_000);
         pair.run_until(Duration::from_secs(3));
         assert!(pair.received(stream) > 10_000_000);
         let snapshot = observe(&pair).snapshot;
-        // UDP and IP headers are no payload: 1452 of 1480 bytes.
+        // UDP and IP headers do not count: 1452 of 1480 bytes.
         let share = snapshot.max_bw.unwrap().bytes_per_sec() as f64 / 50e6 * 8.0 * 1480.0 / 1452.0;
         assert!((0.99..1.01).contains(&share), "{cc}: {share} {snapshot:?}");
         assert!(snapshot.state.starts_with("Probe"), "{cc}: {snapshot:?}");
@@ -68,7 +68,7 @@ fn bbr_learns_the_rate_of_the_path() {
 }
 
 #[test]
-fn bytes_are_counted_whatever_becomes_of_them() {
+fn lost_bytes_are_counted() {
     for cc in ALL {
         for (what, is_lost) in [
             ("every tenth", (|n| n % 10 == 9) as fn(u64) -> bool),
@@ -84,7 +84,7 @@ fn bytes_are_counted_whatever_becomes_of_them() {
     }
 }
 
-/// The stack looks for larger packets, and keeps the loss of such a probe to itself.
+/// The stack probes for larger packets and does not report lost probes.
 #[test]
 fn probes_of_the_packet_size_do_not_stay_in_flight() {
     let mut pair = Pair::new(Spec { mtu: Some(1300), ..Spec::new("bbr3", 20, 20) });
@@ -105,9 +105,9 @@ fn every_mark_is_counted() {
     }
 }
 
-/// Packets that arrive behind twenty later ones count as lost until then.
+/// Packets that arrive after twenty later ones are first declared lost.
 #[test]
-fn what_arrives_late_was_not_lost() {
+fn late_packets_are_spurious_losses() {
     for cc in ALL {
         let late: fn(u64) -> Duration =
             |n| if n % 100 == 50 { Duration::from_millis(12) } else { Duration::ZERO };
@@ -133,14 +133,14 @@ fn a_run_repeats_itself() {
     assert_ne!(trace(1), trace(2));
 }
 
-/// What an application that writes little has delivered says nothing of the path.
+/// Application-limited samples must not lower the bandwidth estimate.
 #[test]
-fn a_sender_that_ran_dry_keeps_what_it_knows() {
+fn an_application_limited_sender_keeps_its_estimate() {
     for cc in ["bbr1", "bbr3"] {
         let mut pair = Pair::new(Spec::new(cc, 20, 40));
         fetch(&mut pair, 5_000_000);
         for _ in 0..100 {
-            let stream = pair.ask(20_000);
+            let stream = pair.request(20_000);
             pair.run(stream, 5 * MINUTE).unwrap();
             pair.wait(Duration::from_millis(200));
         }
@@ -150,24 +150,24 @@ fn a_sender_that_ran_dry_keeps_what_it_knows() {
 }
 
 #[test]
-fn the_name_that_the_client_asks_for_chooses() {
+fn the_server_name_chooses_the_controller() {
     let spec = Spec::new("reno", 20, 40);
     let mut pair = Pair::choosing(spec, |name| {
         assert_eq!(name, Some("named.example"));
         Some(choice("bbr3"))
     });
-    let stream = pair.ask(1_000_000);
+    let stream = pair.request(1_000_000);
     assert_eq!(observe(&pair).spec.to_string(), "bbr3", "before the first byte of data");
     pair.run(stream, MINUTE).unwrap();
     assert!(observe(&pair).snapshot.max_bw.is_some());
 }
 
-/// One that began anew would deliver a tenth less in these two seconds.
+/// A restart from scratch would deliver a tenth less in these two seconds.
 #[test]
 fn an_open_connection_changes_its_algorithm() {
     for (from, to) in [("cubic", "bbr3"), ("bbr3", "cubic"), ("reno", "bbr1"), ("bbr1", "reno")] {
         let mut pair = Pair::new(Spec::new(from, 20, 40));
-        let stream = pair.ask(10_000_000);
+        let stream = pair.request(10_000_000);
         pair.run_until(Duration::from_secs(2));
         let (before, dropped) = (pair.received(stream), pair.dropped);
         pair.handle.choose(choice(to));
@@ -184,14 +184,14 @@ fn an_open_connection_changes_its_algorithm() {
     }
 }
 
-/// RFC 9000 §9.4: another port of the same host is most likely the same path, another host is not.
+/// RFC 9000 §9.4: a new port of the same host is most likely the same path, a new host is not.
 #[test]
 fn a_client_may_move() {
     for (address, knows) in [("192.0.2.2:6000", true), ("192.0.2.3:5000", false)] {
         let mut pair = Pair::new(Spec::new("bbr3", 20, 40));
         fetch(&mut pair, 3_000_000);
         pair.move_client(address);
-        let stream = pair.ask(20_000_000);
+        let stream = pair.request(20_000_000);
         pair.wait(Duration::from_millis(100));
         let snapshot = observe(&pair).snapshot;
         assert_eq!(snapshot.state != "Startup", knows, "{address}: {snapshot:?}");
@@ -208,10 +208,10 @@ fn window(cc: &str, packets: u32) -> Choice {
     Choice { initial_window: Some(InitialWindow::Packets(packets)), ..choice(cc) }
 }
 
-/// Bytes that the client has a round trip of 100 ms, but for a little, after the first of an object have
-/// come to it: the window to begin with, for what is behind it waits for its acknowledgements.
+/// The first flight: bytes that the client has received almost one round trip (95 of 100 ms) after the
+/// first. It is the initial window, as later data waits for acknowledgements.
 fn first_flight(pair: &mut Pair) -> u64 {
-    let stream = pair.ask(1_000_000);
+    let stream = pair.request(1_000_000);
     while pair.received(stream) == 0 {
         pair.wait(Duration::from_millis(1));
     }
@@ -220,8 +220,8 @@ fn first_flight(pair: &mut Pair) -> u64 {
 }
 
 #[test]
-fn the_window_to_begin_with_is_as_chosen() {
-    // Of 14,520 bytes (RFC 9002 §7.2) the end of the handshake has some.
+fn the_initial_window_is_as_chosen() {
+    // The end of the handshake uses some of the 14,520 bytes (RFC 9002 §7.2).
     for (cc, packets, bytes) in [
         ("cubic", None, 12_000..14_521),
         ("cubic", Some(4), 3_000..4 * 1_452 + 1),
@@ -236,14 +236,14 @@ fn the_window_to_begin_with_is_as_chosen() {
     }
 }
 
-/// By the client's name for the server, and with its first request.
+/// Chosen by server name, and with the first request.
 #[test]
 fn a_window_that_is_chosen_in_time_counts() {
     for cc in ["cubic", "bbr3"] {
         let spec = Spec::new(cc, 200, 100);
         let mut named = Pair::choosing(spec.clone(), move |_| Some(window(cc, 60)));
         let mut asked = Pair::new(spec);
-        asked.ask(0);
+        asked.request(0);
         asked.wait(Duration::from_millis(60));
         asked.handle.choose(window(cc, 60));
         for pair in [&mut named, &mut asked] {
@@ -264,28 +264,28 @@ fn a_window_that_is_chosen_late_changes_nothing() {
     pair.handle.choose(window("cubic", 1000));
     let control = |pair: &Pair| observe(pair).control;
     assert_eq!(control(&pair), control(&other));
-    // But it counts for the next algorithm's next path.
+    // But it applies to the next path.
     pair.move_client("192.0.2.3:5000");
-    pair.ask(10_000_000);
+    pair.request(10_000_000);
     pair.wait(Duration::from_millis(25));
     assert!(control(&pair).cwnd >= 1000 * 1200, "{:?}", control(&pair));
 }
 
-/// In whatever state the algorithm is; and it is taken back.
+/// In every state of the algorithm. The cap can also be removed.
 #[test]
 fn nothing_is_paced_faster_than_the_cap() {
     for cc in ALL {
         let cap = Rate::from_mbit(5);
         let capped = Choice { pacing_cap: Some(cap), ..choice(cc) };
         let mut pair = Pair::new(Spec { cc: capped, ..Spec::new(cc, 50, 40) });
-        let stream = pair.ask(100_000_000);
+        let stream = pair.request(100_000_000);
         pair.run_until(Duration::from_secs(1));
         let rate = |pair: &mut Pair| {
             let before = pair.received(stream);
             pair.wait(Duration::from_secs(4));
             (pair.received(stream) - before) as f64 * 8.0 / 4e6
         };
-        // Payload, of what is paced with the headers of QUIC.
+        // Payload only; the cap includes QUIC headers.
         let capped = rate(&mut pair);
         pair.handle.choose(choice(cc));
         pair.wait(Duration::from_secs(8));
@@ -294,7 +294,7 @@ fn nothing_is_paced_faster_than_the_cap() {
         pair.wait(Duration::from_secs(1));
         let again = rate(&mut pair);
         println!("{cc}: {capped:.2}, then {free:.2}, then {again:.2} Mbit/s");
-        // A ProbeRTT may be in it.
+        // The interval may include a ProbeRTT.
         assert!((4.6..=5.0).contains(&capped) && (4.6..=5.0).contains(&again), "{cc}");
         assert!(free > 40.0, "{cc}: {free}");
     }

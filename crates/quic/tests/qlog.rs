@@ -1,4 +1,4 @@
-//! What is written of a connection is what happened on it.
+//! The qlog of a connection matches its events.
 mod pair;
 
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use uncork_quic::{Event, Observation, Qlog, Watch};
 use uncork_units::Time;
 
-/// Writes into memory.
+/// Writes a qlog into memory.
 struct Memory {
     qlog: Qlog,
     text: Arc<Mutex<String>>,
@@ -21,7 +21,7 @@ impl Watch for Memory {
     }
 }
 
-/// The records of a connection that fetches 2 MB, and what was seen of it at last.
+/// The records of a connection that fetches 2 MB, and its final state.
 fn trace(spec: Spec) -> (Vec<Value>, Observation) {
     let text = Arc::new(Mutex::new(String::new()));
     let mut pair = Pair::new(spec);
@@ -29,7 +29,7 @@ fn trace(spec: Spec) -> (Vec<Value>, Observation) {
         |text: &mut String| Qlog::begin(text, "a \"title\"", Time::ZERO, 1_800_000_000_000.5);
     let qlog = begun(&mut text.lock().expect("one thread"));
     pair.handle.watch(Box::new(Memory { qlog, text: Arc::clone(&text) }));
-    let stream = pair.ask(2_000_000);
+    let stream = pair.request(2_000_000);
     pair.run(stream, Duration::from_mins(1)).expect("it arrives");
     pair.wait(Duration::from_secs(2));
     let seen = pair.handle.observe().expect("a connection");
@@ -70,7 +70,7 @@ fn a_file_begins_as_readers_expect() {
 }
 
 #[test]
-fn each_packet_is_there_with_what_became_of_it() {
+fn each_packet_is_recorded_with_its_fate() {
     for cc in ["reno", "bbr3"] {
         let (events, seen) = trace(lossy(cc));
         let sent = named(&events, "transport:packet_sent");

@@ -1,5 +1,5 @@
-//! What this crate relies on in noq-proto without being promised it. An update that changes any of it fails here
-//! first: review `tls.rs`, `observed.rs` and `congestion.rs` before the pinned version moves.
+//! Undocumented behaviour of noq-proto that this crate relies on. If an update changes any of it, these tests
+//! fail: review `tls.rs`, `observed.rs` and `congestion.rs` before moving the pinned version.
 mod pair;
 
 use std::collections::{HashMap, HashSet};
@@ -35,12 +35,12 @@ impl Watch for Recorder {
     }
 }
 
-/// What happens on the server's connection while the client fetches 1 MB.
+/// The events of the server's connection while the client fetches 1 MB.
 fn records(spec: Spec) -> Vec<Record> {
     let records = Arc::new(Mutex::new(Vec::new()));
     let mut pair = Pair::new(spec);
     pair.handle.watch(Box::new(Recorder(Arc::clone(&records))));
-    let stream = pair.ask(1_000_000);
+    let stream = pair.request(1_000_000);
     pair.run(stream, Duration::from_mins(1)).expect("it arrives");
     pair.wait(Duration::from_secs(2));
     drop(pair);
@@ -66,7 +66,7 @@ fn dependencies_are_the_reviewed_versions() {
     }
 }
 
-/// The stack encrypts a packet right before it reports it as sent: that tells its space.
+/// The stack encrypts a packet right before it reports it as sent, which shows its space.
 #[test]
 fn sent_packets_are_numbered_within_the_space_of_the_last_encryption() {
     let mut last: HashMap<u8, u64> = HashMap::new();
@@ -79,8 +79,8 @@ fn sent_packets_are_numbered_within_the_space_of_the_last_encryption() {
     assert_eq!(last.len(), 3, "packets in all three spaces");
 }
 
-/// The stack works through a packet right after its decryption, and reports each packet that its ACK frame
-/// names: what settles lies in the ranges read from plain text.
+/// The stack processes a packet right after its decryption and reports each packet that its ACK frame
+/// acknowledges: settled packets lie in the ranges read from plain text.
 #[test]
 fn acknowledged_bytes_are_those_of_the_ranges_read_from_plain_text() {
     let mut in_flight: HashSet<(u8, u64)> = HashSet::new();
@@ -113,7 +113,7 @@ fn acknowledged_bytes_are_those_of_the_ranges_read_from_plain_text() {
     assert!(newly > 600 && settled > 100 && lost >= 2, "{newly} {settled} {lost}");
 }
 
-/// Losses come after the acknowledgement that shows them, before the next question: one feedback has both.
+/// Losses are reported after their acknowledgement and before the next query, so one feedback has both.
 #[test]
 fn losses_settle_with_the_acknowledgement_that_shows_them() {
     let records = records(lossy());
@@ -125,8 +125,8 @@ fn losses_settle_with_the_acknowledgement_that_shows_them() {
     assert!(matches!(settled, Some(Record::Settled(_))), "{settled:?}");
 }
 
-/// A small window must not keep a packet back for ever that elicits an ACK: the stack counts padded packets that
-/// only acknowledge in flight, reports them to nobody, and while the window is full sends no ACKs either.
+/// A small window must not block an ack-eliciting packet forever: the stack counts padded ACK-only packets in
+/// flight, does not report them, and while the window is full sends no ACKs either.
 #[test]
 fn with_nothing_in_flight_a_packet_may_leave() {
     const MTU: u16 = 1452;

@@ -1,4 +1,4 @@
-//! Who the server is, and that the client believes it.
+//! A self-signed certificate, and TLS configurations for it.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// What the certificate calls the server.
+/// The server name in the certificate.
 pub(crate) const NAME: &str = "named.example";
 
-/// A certificate for [`NAME`], and its key. Ed25519, whose signatures are all of one length.
+/// A certificate for [`NAME`], and its key. Ed25519, so that all signatures have the same length.
 pub(crate) fn certificate() -> (Vec<u8>, Vec<u8>) {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
     let certificate = rcgen::CertificateParams::new(vec![NAME.into()]).unwrap();
     (certificate.self_signed(&key).unwrap().der().to_vec(), key.serialize_der())
 }
 
-/// The cryptography of a server that has `certificate` and `key`, and of a client that trusts it.
+/// TLS configurations of a server with this certificate, and of a client that trusts it.
 pub(crate) fn cryptography(
     certificate: &[u8],
     key: &[u8],

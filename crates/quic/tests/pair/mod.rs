@@ -21,26 +21,26 @@ use uncork_quic::{Choice, Handle};
 pub(crate) const SERVER: &str = "192.0.2.1:443";
 pub(crate) const CLIENT: &str = "192.0.2.2:5000";
 
-/// What lies between the two, and what they do.
+/// The path between client and server, and their settings.
 #[derive(Clone)]
 pub(crate) struct Spec {
     pub(crate) cc: Choice,
     pub(crate) rate_mbit: u64,
     pub(crate) rtt: Duration,
-    /// Bytes that the queue of the way to the client holds.
+    /// Queue limit towards the client, in bytes.
     pub(crate) queue: u64,
-    /// A full-sized packet to the client is lost if its number, from 0, says so.
+    /// Whether the `n`-th full-sized packet to the client is lost, counted from 0.
     pub(crate) is_lost: Arc<dyn Fn(u64) -> bool>,
-    /// By how much a full-sized packet to the client is late, by its number.
+    /// Extra delay of the `n`-th full-sized packet to the client.
     pub(crate) late: Arc<dyn Fn(u64) -> Duration>,
-    /// Packets that meet so many bytes in the queue are marked.
+    /// Packets that find more bytes than this in the queue are marked.
     pub(crate) mark_above: u64,
-    /// The largest datagram that gets through, which the two have to find out; otherwise they know.
+    /// The largest datagram that passes, to be discovered; `None`: both ends know it.
     pub(crate) mtu: Option<usize>,
     pub(crate) seed: u8,
 }
 
-/// A controller, and all else as it has it.
+/// A controller with its defaults.
 pub(crate) fn choice(cc: &str) -> Choice {
     cc.parse::<CcSpec>().unwrap().into()
 }
@@ -74,19 +74,19 @@ struct Peer {
     endpoint: Endpoint,
     address: SocketAddr,
     connection: Option<(ConnectionHandle, Connection)>,
-    /// What is still to be written, by stream.
+    /// Bytes still to write, by stream.
     unsent: HashMap<StreamId, u64>,
     received: HashMap<StreamId, u64>,
     finished: Vec<StreamId>,
 }
 
-/// The two, and what is on the way between them.
+/// A client and a server, and the packets between them.
 pub(crate) struct Pair {
     epoch: Instant,
     pub(crate) now: Instant,
     spec: Spec,
     peers: [Peer; 2],
-    on_the_way: BTreeMap<(Instant, u64), Packet>,
+    in_flight: BTreeMap<(Instant, u64), Packet>,
     sequence: u64,
     full_sized: u64,
     free_at: Instant,
@@ -95,13 +95,13 @@ pub(crate) struct Pair {
     server_config: Arc<ServerConfig>,
     /// The congestion control of the server's connection.
     pub(crate) handle: Handle,
-    /// Of each datagram that was sent: when, and how large.
+    /// Time and size of each datagram sent.
     pub(crate) trace: Vec<(Duration, usize)>,
 }
 
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
-const SERVING: usize = 0;
-const ASKING: usize = 1;
+const SERVER_SIDE: usize = 0;
+const CLIENT_SIDE: usize = 1;
 
 #[expect(clippy::disallowed_methods, reason = "an instant can only be had from the clock")]
 pub(crate) fn epoch() -> Instant {
@@ -135,7 +135,7 @@ impl Pair {
         Self::choosing(spec, |_| None)
     }
 
-    /// A pair whose server chooses by the name that the client calls it by, `named.example`.
+    /// A pair whose server chooses by the client's server name, `named.example`.
     pub(crate) fn choosing(
         spec: Spec,
         choose: impl Fn(Option<&str>) -> Option<Choice> + Send + Sync + 'static,
@@ -171,7 +171,7 @@ impl Pair {
             now: epoch,
             spec,
             peers: [server, client],
-            on_the_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             sequence: 0,
             full_sized: 0,
             free_at: epoch,
@@ -184,11 +184,11 @@ impl Pair {
     }
 
     fn client(&mut self) -> &mut Connection {
-        &mut self.peers[ASKING].connection.as_mut().unwrap().1
+        &mut self.peers[CLIENT_SIDE].connection.as_mut().unwrap().1
     }
 
-    /// The client asks for so many bytes, on a stream of its own, as soon as the handshake is over.
-    pub(crate) fn ask(&mut self, bytes: u64) -> StreamId {
+    /// Requests `bytes` on a new stream of the client, once the handshake is done.
+    pub(crate) fn request(&mut self, bytes: u64) -> StreamId {
         while self.client().is_handshaking() {
             self.step(self.epoch + Duration::from_secs(10)).expect("a handshake");
         }
@@ -199,36 +199,36 @@ impl Pair {
         stream
     }
 
-    /// The client has another address from now on.
+    /// Changes the client's address.
     pub(crate) fn move_client(&mut self, address: &str) {
-        self.peers[ASKING].address = address.parse().unwrap();
+        self.peers[CLIENT_SIDE].address = address.parse().unwrap();
     }
 
-    /// Lets time pass until all of `stream` has arrived: the time since the beginning. `None` if that
-    /// takes longer than `at_most` or the connection is lost.
+    /// Advances until `stream` has arrived completely. Returns the time since the start, or `None` if that
+    /// exceeds `at_most` or nothing more happens.
     pub(crate) fn run(&mut self, stream: StreamId, at_most: Duration) -> Option<Duration> {
         let end = self.epoch + at_most;
-        while !self.peers[ASKING].finished.contains(&stream) {
+        while !self.peers[CLIENT_SIDE].finished.contains(&stream) {
             self.step(end)?;
         }
         Some(self.now - self.epoch)
     }
 
-    /// Lets time pass until `time` after the beginning.
+    /// Advances until `time` after the start.
     pub(crate) fn run_until(&mut self, time: Duration) {
         let end = self.epoch + time;
         while self.step(end).is_some() {}
         self.now = end;
     }
 
-    /// Lets so much time pass.
+    /// Advances by `span`.
     pub(crate) fn wait(&mut self, span: Duration) {
         self.run_until(self.now - self.epoch + span);
     }
 
     /// Bytes that the client has received on `stream`.
     pub(crate) fn received(&self, stream: StreamId) -> u64 {
-        self.peers[ASKING].received.get(&stream).copied().unwrap_or(0)
+        self.peers[CLIENT_SIDE].received.get(&stream).copied().unwrap_or(0)
     }
 
     fn step(&mut self, end: Instant) -> Option<()> {
@@ -236,7 +236,7 @@ impl Pair {
         let timers =
             self.peers.iter().filter_map(|peer| peer.connection.as_ref()?.1.poll_timeout());
         let timer = timers.min();
-        let packet = self.on_the_way.keys().next().map(|(time, _)| *time);
+        let packet = self.in_flight.keys().next().map(|(time, _)| *time);
         let next = timer.into_iter().chain(packet).min()?;
         if next > end {
             return None;
@@ -249,14 +249,14 @@ impl Pair {
                 connection.handle_timeout(self.now);
             }
         }
-        while let Some(entry) = self.on_the_way.first_entry() {
+        while let Some(entry) = self.in_flight.first_entry() {
             if entry.key().0 > self.now {
                 break;
             }
             let packet = entry.remove();
             self.deliver(&packet);
         }
-        for index in [SERVING, ASKING] {
+        for index in [SERVER_SIDE, CLIENT_SIDE] {
             self.work(index);
         }
         Some(())
@@ -283,7 +283,7 @@ impl Pair {
         }
     }
 
-    /// What the application does.
+    /// Runs the application of a peer.
     fn work(&mut self, index: usize) {
         let peer = &mut self.peers[index];
         let Some((handle, connection)) = &mut peer.connection else { return };
@@ -304,7 +304,7 @@ impl Pair {
         while let Some(id) = connection.streams().accept(Dir::Bi) {
             read(connection, id, &mut peer.received, &mut peer.finished);
         }
-        if index == SERVING {
+        if index == SERVER_SIDE {
             for id in peer.finished.drain(..) {
                 peer.unsent.insert(id, peer.received[&id]);
             }
@@ -313,7 +313,7 @@ impl Pair {
     }
 
     fn send(&mut self) {
-        for index in [SERVING, ASKING] {
+        for index in [SERVER_SIDE, CLIENT_SIDE] {
             let mut buffer = Vec::new();
             loop {
                 buffer.clear();
@@ -331,13 +331,13 @@ impl Pair {
         }
     }
 
-    /// A packet goes out: through the bottleneck if it is the server's.
+    /// Sends a packet: through the bottleneck if it is the server's.
     fn enqueue(&mut self, from: usize, data: Vec<u8>, mut ecn: Option<EcnCodepoint>) {
         if self.spec.mtu.is_some_and(|mtu| data.len() > mtu) {
             return;
         }
         let mut arrival = self.now + self.spec.rtt / 2;
-        if from == SERVING {
+        if from == SERVER_SIDE {
             let bytes = data.len() as u64 + 28;
             let waiting = self.free_at.saturating_duration_since(self.now);
             let queued = waiting.as_nanos() as u64 * self.spec.rate_mbit / 8_000;
@@ -362,11 +362,11 @@ impl Pair {
         }
         let packet = Packet { to: 1 - from, from: self.peers[from].address, data, ecn };
         self.sequence += 1;
-        self.on_the_way.insert((arrival, self.sequence), packet);
+        self.in_flight.insert((arrival, self.sequence), packet);
     }
 }
 
-/// Reads what there is. The server learns how many bytes are wanted.
+/// Reads available data. The server thereby learns how many bytes to send.
 fn read(
     connection: &mut Connection,
     id: StreamId,
@@ -396,7 +396,7 @@ fn read(
     let _ = chunks.finalize();
 }
 
-/// Writes what the stack takes; whether there is more.
+/// Writes until the stack is full. Returns whether more is left.
 fn write(connection: &mut Connection, id: StreamId, left: &mut u64) -> bool {
     let mut stream = connection.send_stream(id);
     while *left > 0 {
