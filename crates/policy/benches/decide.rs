@@ -1,4 +1,4 @@
-//! What a decision costs: a policy of a hundred rules of which the last holds.
+//! The cost of a decision, for a policy of a hundred rules of which only the last matches.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -9,7 +9,7 @@ use uncork_units::ByteCount;
 
 const RULES: usize = 100;
 
-/// Rules of which none holds, before one that does.
+/// A policy whose last rule matches, after rules with `condition` that do not.
 fn text(condition: &dyn Fn(usize) -> String) -> String {
     let mut text = String::new();
     for n in 0..RULES - 1 {

@@ -1,21 +1,21 @@
-//! What a rule asks of a connection.
+//! The conditions of rules.
 
 use uncork_units::ByteCount;
 
 use crate::glob::Glob;
-use crate::headers::{any_cookie, any_flag};
+use crate::headers::{any_cookie, any_parameter};
 use crate::prefix::Prefixes;
 use crate::window::Window;
 use crate::{Country, Fact, Facts, Verdict};
 
-/// A condition, and how it was written.
+/// A condition and its source text.
 #[derive(Clone, Debug)]
 pub(crate) struct Condition {
     pub(crate) test: Test,
     pub(crate) written: Box<str>,
 }
 
-/// What is tested. A list holds if one of its members does.
+/// The test of a condition. A list matches if one of its members does.
 #[derive(Clone, Debug)]
 pub(crate) enum Test {
     Listener(Box<[Glob]>),
@@ -37,7 +37,7 @@ pub(crate) enum Test {
     },
 }
 
-/// Something with a name, and the values that it may have.
+/// A name with patterns for its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) name: Box<str>,
@@ -56,7 +56,7 @@ impl Test {
             Self::Host(globs) => facts.host.test(|host| any(globs, host_name(host).as_bytes())),
             Self::Path(globs) => facts.path.test(|path| any(globs, path.as_bytes())),
             Self::Query(Named { name, values }) => {
-                facts.query.test(|query| any_flag(query, name, |value| any(values, value)))
+                facts.query.test(|query| any_parameter(query, name, |value| any(values, value)))
             }
             Self::Header(Named { name, values }) => {
                 facts.headers.test(|it| it.any(name, &mut |value| any(values, value)))
@@ -70,27 +70,29 @@ impl Test {
         }
     }
 
-    /// What the facts have to say to this test, in words: `the host is …`.
+    /// The fact that this test reads, in words: `the host is …`.
     pub(crate) fn found(&self, facts: &Facts<'_>) -> String {
         match self {
-            Self::Listener(_) => said("the listener", facts.listener.map(quoted)),
-            Self::Client(_) => said("the client", facts.client.map(|it| it.to_string())),
-            Self::Asn(_) => said("the client's network", facts.asn.map(|asn| format!("AS{asn}"))),
-            Self::Country(_) => said("the country", facts.country.map(|it| it.to_string())),
-            Self::Time(_) => {
-                said("the time", facts.accepted.map(|time| format!("{} s since 1970", time.0)))
+            Self::Listener(_) => describe("the listener", facts.listener.map(quoted)),
+            Self::Client(_) => describe("the client", facts.client.map(|it| it.to_string())),
+            Self::Asn(_) => {
+                describe("the client's network", facts.asn.map(|asn| format!("AS{asn}")))
             }
-            Self::Sni(_) => said("the name in the handshake", facts.sni.map(quoted)),
-            Self::Host(_) => said("the host", facts.host.map(quoted)),
-            Self::Path(_) => said("the path", facts.path.map(quoted)),
-            Self::Query(_) => said("the query", facts.query.map(quoted)),
+            Self::Country(_) => describe("the country", facts.country.map(|it| it.to_string())),
+            Self::Time(_) => {
+                describe("the time", facts.accepted.map(|time| format!("{} s since 1970", time.0)))
+            }
+            Self::Sni(_) => describe("the name in the handshake", facts.sni.map(quoted)),
+            Self::Host(_) => describe("the host", facts.host.map(quoted)),
+            Self::Path(_) => describe("the path", facts.path.map(quoted)),
+            Self::Query(_) => describe("the query", facts.query.map(quoted)),
             Self::Header(Named { name, .. }) => {
                 let value = facts.headers.and_then(|headers| {
                     first(|note| {
                         headers.any(name, note);
                     })
                 });
-                said(&format!("the header `{name}`"), value)
+                describe(&format!("the header `{name}`"), value)
             }
             Self::Cookie(Named { name, .. }) => {
                 let value = facts.headers.and_then(|headers| {
@@ -98,10 +100,10 @@ impl Test {
                         any_cookie(headers, name, note);
                     })
                 });
-                said(&format!("the cookie `{name}`"), value)
+                describe(&format!("the cookie `{name}`"), value)
             }
             Self::Size { .. } => {
-                said("the size", facts.size.map(|size: ByteCount| size.to_string()))
+                describe("the size", facts.size.map(|size: ByteCount| size.to_string()))
             }
         }
     }
@@ -111,10 +113,10 @@ fn any(globs: &[Glob], text: &[u8]) -> bool {
     globs.iter().any(|glob| glob.matches(text))
 }
 
-/// A host without its port and without the dot that may end a complete name.
+/// The host name, without port and trailing dot.
 fn host_name(host: &str) -> &str {
     let name = match host.rsplit_once(':') {
-        // What stands in brackets is an address of IPv6, which has colons of its own.
+        // An IPv6 address in brackets contains colons.
         Some((name, port)) if !port.ends_with(']') => name,
         _ => host,
     };
@@ -125,7 +127,7 @@ fn quoted(text: &str) -> String {
     format!("`{}`", text.escape_debug())
 }
 
-fn said(what: &str, fact: Fact<String>) -> String {
+fn describe(what: &str, fact: Fact<String>) -> String {
     match fact {
         Fact::Unknown => format!("{what} is not known yet"),
         Fact::Absent => format!("{what} is absent"),
@@ -133,7 +135,7 @@ fn said(what: &str, fact: Fact<String>) -> String {
     }
 }
 
-/// The first value that `visit` comes to.
+/// The first value that `visit` passes to its callback.
 fn first(visit: impl FnOnce(&mut dyn FnMut(&[u8]) -> bool)) -> Fact<String> {
     let mut found = None;
     visit(&mut |value| {

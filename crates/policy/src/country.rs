@@ -5,24 +5,24 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A country by its two letters (ISO 3166-1), such as `PE`.
+/// A two-letter country code (ISO 3166-1), such as `PE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Country([u8; 2]);
 
-/// The text is not a country's code.
+/// The text is not a country code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a country code has two capital letters: write PE for Peru")]
-pub struct NoCountry;
+pub struct CountryError;
 
 impl FromStr for Country {
-    type Err = NoCountry;
+    type Err = CountryError;
 
-    fn from_str(text: &str) -> Result<Self, NoCountry> {
+    fn from_str(text: &str) -> Result<Self, CountryError> {
         match text.as_bytes() {
             &[one, other] if one.is_ascii_uppercase() && other.is_ascii_uppercase() => {
                 Ok(Self([one, other]))
             }
-            _ => Err(NoCountry),
+            _ => Err(CountryError),
         }
     }
 }

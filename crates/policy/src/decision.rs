@@ -1,4 +1,4 @@
-//! What was decided, and by what.
+//! Decisions, and the rules they come from.
 
 use std::fmt;
 
@@ -6,23 +6,23 @@ use uncork_units::Probability;
 
 use crate::Settings;
 
-/// What a connection is given, as far as its facts tell.
+/// The settings of a connection, as far as its known facts determine them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision<'p> {
-    /// What it is given.
+    /// The settings.
     pub settings: &'p Settings,
-    /// What decided.
+    /// What decided: a rule or the default.
     pub by: By<'p>,
-    /// The arm, if what decided is an experiment.
+    /// The arm, if the rule has an experiment.
     pub experiment: Option<Assignment<'p>>,
-    /// Whether no further knowledge of this connection and request can change it.
+    /// Whether no further fact about this connection and request can change it.
     pub is_final: bool,
 }
 
-/// What decided.
+/// The origin of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By<'p> {
-    /// No rule: what the policy gives everybody else.
+    /// No rule matched: the policy's default.
     Default,
     /// A rule.
     Rule {
@@ -40,13 +40,13 @@ pub struct Assignment<'p> {
     pub experiment: &'p str,
     /// The arm's name.
     pub arm: &'p str,
-    /// The keyed hash of the unit, which records may have in its place.
+    /// The keyed hash of the unit, for records instead of the unit itself.
     pub unit: u64,
-    /// Which of the [`SLOTS`](crate::SLOTS) the unit is in, which decided the arm.
+    /// The slot of the unit, below [`SLOTS`](crate::SLOTS); it determines the arm.
     pub slot: u16,
-    /// Which of the [`BUCKETS`](crate::BUCKETS) the unit is in, which says nothing of the arm.
+    /// The bucket of the unit, below [`BUCKETS`](crate::BUCKETS), independent of the arm.
     pub bucket: u8,
-    /// The share of all units that this arm is given to.
+    /// The share of all units in this arm.
     pub propensity: Probability,
 }
 

@@ -1,4 +1,4 @@
-//! Experiments: a deterministic share of the clients, each in one of several arms.
+//! Experiments: assign a deterministic share of the clients to one of several arms.
 
 use std::fmt;
 use std::hash::Hasher;
@@ -11,16 +11,16 @@ use crate::headers::any_cookie;
 use crate::prefix::Prefix;
 use crate::{Assignment, Fact, Facts, Headers, Settings};
 
-/// The parts that all units are dealt to, of which arms take some: a hundredth of a percent each.
+/// Number of slots that units are hashed to, 0.01 % each. Arms own ranges of slots.
 pub const SLOTS: u16 = 10_000;
 
-/// The parts that units are dealt to for the analysis (a jackknife over them), whatever their arms.
+/// Number of buckets that units are hashed to for the analysis (a jackknife over them), in all arms alike.
 pub const BUCKETS: u8 = 100;
 
-/// Bits of an address that make a client: those that a subscriber or a site usually has.
+/// Prefix lengths (IPv4, IPv6) that identify a client: the usual assignment of a subscriber or site.
 const CLIENT_BITS: (u8, u8) = (24, 48);
 
-/// What an experiment deals to its arms.
+/// The unit that an experiment assigns to arms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// The client's network: /24 of IPv4, /48 of IPv6.
@@ -37,14 +37,14 @@ pub(crate) struct Experiment {
     pub(crate) name: Box<str>,
     pub(crate) unit: Unit,
     pub(crate) salt: Box<str>,
-    /// The secret of the whole policy.
+    /// The policy's secret key.
     pub(crate) key: [u8; 16],
     pub(crate) arms: Box<[Arm]>,
-    /// How rules name it.
+    /// The condition's text in explanations.
     pub(crate) written: Box<str>,
 }
 
-/// An arm, and the slots that it has.
+/// An arm and its range of slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Arm {
     pub(crate) name: Box<str>,
@@ -53,10 +53,10 @@ pub(crate) struct Arm {
     pub(crate) slots: u16,
 }
 
-/// Where the slots of arms begin and how many each has.
+/// The slots of each arm: the first one and their number.
 ///
-/// All slots are divided by `weights`, and each arm takes `share` of its part from the beginning.
-/// So a share that grows moves nobody from one arm to another.
+/// All slots are divided by `weights`; each arm takes the first `share` of its part. So a growing share
+/// never moves a unit from one arm to another.
 pub(crate) fn divide(weights: &[u64], share: Probability) -> Vec<(u16, u16)> {
     let total = u128::from(weights.iter().sum::<u64>().max(1));
     let mut before = 0_u128;
@@ -72,7 +72,7 @@ pub(crate) fn divide(weights: &[u64], share: Probability) -> Vec<(u16, u16)> {
 }
 
 impl Experiment {
-    /// What this unit is given, if it takes part.
+    /// The arm of the unit and its settings, if it takes part.
     pub(crate) fn assignment(&self, facts: &Facts<'_>) -> Fact<(Assignment<'_>, &Settings)> {
         self.hash(facts).and_then(|hash| Fact::known_or_absent(self.assignment_of(hash)))
     }
@@ -92,7 +92,7 @@ impl Experiment {
         Some((assignment, &arm.settings))
     }
 
-    /// The hash of the unit that `facts` are of.
+    /// The hash of the unit in `facts`.
     pub(crate) fn hash(&self, facts: &Facts<'_>) -> Fact<u64> {
         match &self.unit {
             Unit::Prefix => facts.client.map(|address| self.hash_of_client(address)),
@@ -124,7 +124,7 @@ impl Experiment {
         facts.headers.and_then(|headers| {
             let mut hash = None;
             visit(headers, &mut |value| {
-                // An empty value tells nobody from anybody.
+                // An empty value does not identify a unit.
                 hash = (!value.is_empty()).then(|| self.digest(kind, value));
                 hash.is_some()
             });
@@ -132,8 +132,8 @@ impl Experiment {
         })
     }
 
-    /// SipHash-2-4, keyed: nobody without the key can choose an arm or tell a client from its hash.
-    /// The byte 0xff, which no text has, ends the salt.
+    /// Keyed SipHash-2-4: without the key, a client can neither choose its arm nor be identified by its hash.
+    /// The byte 0xff, which never occurs in text, ends the salt.
     fn digest(&self, kind: u8, unit: &[u8]) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write(self.salt.as_bytes());
@@ -153,12 +153,12 @@ impl fmt::Display for Unit {
     }
 }
 
-/// The upper half of the hash decides the arm.
+/// The slot, from the upper half of the hash.
 pub(crate) fn slot(hash: u64) -> u16 {
     (((hash >> 32) * u64::from(SLOTS)) >> 32) as u16
 }
 
-/// The lower half decides the bucket, so that each arm has units in every bucket.
+/// The bucket, from the lower half, so that each arm has units in every bucket.
 fn bucket(hash: u64) -> u8 {
     (((hash & u64::from(u32::MAX)) * u64::from(BUCKETS)) >> 32) as u8
 }
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_never_overlap_and_a_growing_share_moves_nobody(
+        fn parts_never_overlap_and_a_growing_share_moves_no_unit(
             weights in prop::collection::vec(1_u64..1000, 1..20),
             one in 0_u64..=10_000,
             other in 0_u64..=10_000,

@@ -1,64 +1,64 @@
-//! Why a connection is given what it is given.
+//! Explanations of decisions.
 
 use std::fmt;
 
-use crate::policy::{Gives, Rule};
+use crate::policy::{Action, Rule};
 use crate::{Decision, Fact, Facts, Policy, Verdict};
 
-/// What each rule says to the facts, and what is decided.
+/// The evaluation of each rule, and the decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation<'p> {
-    /// The rules in order, those that are never asked included.
+    /// All rules in order, including those after the deciding one.
     pub rules: Vec<RuleTrace<'p>>,
-    /// What is decided.
+    /// The decision.
     pub decision: Decision<'p>,
 }
 
-/// What a rule says to the facts.
+/// The evaluation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleTrace<'p> {
     /// Its index, from 0.
     pub index: usize,
     /// Its name, if it has one.
     pub name: Option<&'p str>,
-    /// The line of the policy's text that it begins on, from 1.
+    /// The line of the policy's text that it starts on, from 1.
     pub line: usize,
-    /// What becomes of it.
+    /// The outcome.
     pub outcome: Asked,
-    /// All that it asks, also where one condition settled it.
+    /// All its conditions, even if one alone settled the outcome.
     pub conditions: Vec<ConditionTrace<'p>>,
 }
 
-/// What becomes of a rule.
+/// The outcome of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// It decides.
     Decides,
-    /// It does not hold.
+    /// It does not match.
     Fails,
-    /// It may hold when more is known.
+    /// It may match when more facts are known.
     Waits,
-    /// A rule before it decides.
+    /// An earlier rule decided.
     Never,
 }
 
-/// What a condition says to the facts.
+/// The evaluation of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionTrace<'p> {
-    /// The condition as it was written.
+    /// The condition's source text.
     pub written: &'p str,
-    /// Whether it holds.
+    /// Whether it matches.
     pub verdict: Verdict,
-    /// What it was asked of, in words: ``the host is `cdn.example` ``.
+    /// The fact it was evaluated on, in words: ``the host is `cdn.example` ``.
     pub found: String,
 }
 
 impl Policy {
-    /// What each rule says to `facts`, and what [`Policy::decide`] decides.
+    /// Evaluates every rule on `facts`; the decision equals that of [`Policy::decide`].
     pub fn explain(&self, facts: &Facts<'_>) -> Explanation<'_> {
         let mut decided = false;
         let trace = |(index, rule): (usize, &'_ Rule)| {
-            let outcome = match self.given(rule, facts) {
+            let outcome = match self.evaluate(rule, facts) {
                 _ if decided => Asked::Never,
                 Fact::Known(_) => Asked::Decides,
                 Fact::Unknown => Asked::Waits,
@@ -85,12 +85,16 @@ impl Policy {
             verdict: condition.test.verdict(facts),
             found: condition.test.found(facts),
         });
-        own.chain(self.part(rule, facts)).collect()
+        own.chain(self.participation(rule, facts)).collect()
     }
 
-    /// Whether the client takes part in the rule's experiment, if it has one.
-    fn part<'p>(&'p self, rule: &'p Rule, facts: &Facts<'_>) -> Option<ConditionTrace<'p>> {
-        let Gives::Experiment(index) = rule.gives else { return None };
+    /// Whether the unit takes part in the rule's experiment, if the rule has one.
+    fn participation<'p>(
+        &'p self,
+        rule: &'p Rule,
+        facts: &Facts<'_>,
+    ) -> Option<ConditionTrace<'p>> {
+        let Action::Experiment(index) = rule.action else { return None };
         let experiment = self.experiments.get(index)?;
         let (verdict, found) = match (experiment.hash(facts), experiment.assignment(facts)) {
             (Fact::Unknown, _) => {

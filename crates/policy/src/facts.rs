@@ -1,4 +1,4 @@
-//! What is known of a connection and its request so far.
+//! The facts known about a connection and its request.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,19 +7,19 @@ use uncork_units::ByteCount;
 
 use crate::{Country, Headers, Origin, UnixTime, Verdict};
 
-/// Something that may become known. Once it is known, or known not to be, it stays so.
+/// A fact that may become known. Once known or absent, it does not change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fact<T> {
-    /// It may become known.
+    /// Not known yet.
     #[default]
     Unknown,
-    /// There is no such thing: a client that sent no name, an address in no database.
+    /// Does not exist: no server name was sent, the address is in no database.
     Absent,
-    /// It is this.
+    /// Known to be this.
     Known(T),
 }
 
-/// What is known of a connection, and of the request that it is decided by.
+/// The facts about a connection, and about the request that decides.
 #[derive(Clone, Copy, Default)]
 pub struct Facts<'a> {
     /// The name of the listener that accepted it.
@@ -30,40 +30,40 @@ pub struct Facts<'a> {
     pub asn: Fact<u32>,
     /// The client's country.
     pub country: Fact<Country>,
-    /// When the connection was accepted: its one time, also for decisions made later.
+    /// When the connection was accepted; later decisions use the same time.
     pub accepted: Fact<UnixTime>,
-    /// The server's name in the client's TLS handshake; absent without TLS.
+    /// The server name of the TLS handshake (SNI); absent without TLS.
     pub sni: Fact<&'a str>,
     /// `Host` or `:authority` of the request, with or without port.
     pub host: Fact<&'a str>,
-    /// The path of the request, decoded and normalised, from `/` on.
+    /// The path of the request, starting with `/`, decoded and normalised.
     pub path: Fact<&'a str>,
-    /// What follows `?` in the request, as it was sent.
+    /// The query of the request after `?`, not decoded.
     pub query: Fact<&'a str>,
     /// The header fields of the request.
     pub headers: Fact<&'a dyn Headers>,
-    /// The size of the object that is asked for, whatever ranges of it.
+    /// The size of the whole requested object, even for a range request.
     pub size: Fact<ByteCount>,
 }
 
 impl<T> Fact<T> {
-    /// Known if there is one, else absent.
+    /// `Known` for `Some`, `Absent` for `None`.
     pub fn known_or_absent(value: Option<T>) -> Self {
         value.map_or(Self::Absent, Self::Known)
     }
 
-    /// The same, but absent if it is unknown.
+    /// Turns `Unknown` into `Absent`.
     #[must_use]
     pub fn or_absent(self) -> Self {
         if matches!(self, Self::Unknown) { Self::Absent } else { self }
     }
 
-    /// What `map` makes of it, if it is known.
+    /// Applies `map` to a known value.
     pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Fact<U> {
         self.and_then(|value| Fact::Known(map(value)))
     }
 
-    /// The fact that follows from it, if it is known.
+    /// Applies `then`, which returns a fact, to a known value.
     pub fn and_then<U>(self, then: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Unknown => Fact::Unknown,
@@ -72,7 +72,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Whether `test` holds of it. Nothing holds of what is absent.
+    /// Whether `test` accepts the value. An absent value fails every test.
     pub(crate) fn test(self, test: impl FnOnce(T) -> bool) -> Verdict {
         match self {
             Self::Unknown => Verdict::Unknown,
@@ -83,8 +83,7 @@ impl<T> Fact<T> {
 }
 
 impl<'a> Facts<'a> {
-    /// What is known when a connection is accepted. `origin` is where the client is, if anything
-    /// can tell.
+    /// The facts known when a connection is accepted. `origin` is the client's origin from databases.
     pub fn at_accept(
         listener: &'a str,
         client: IpAddr,
@@ -101,14 +100,13 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The same once databases were asked: what they did not tell is absent.
+    /// Marks unknown origin facts as absent, once the databases were queried.
     #[must_use]
     pub fn with_whole_origin(self) -> Self {
         Self { asn: self.asn.or_absent(), country: self.country.or_absent(), ..self }
     }
 
-    /// The same once the request is there: what the handshake and the request did not tell is
-    /// absent.
+    /// Marks unknown facts of handshake and request as absent, once the request has arrived.
     #[must_use]
     pub fn with_whole_request(self) -> Self {
         Self {

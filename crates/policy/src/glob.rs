@@ -1,46 +1,45 @@
-//! Patterns with `*`.
+//! Glob patterns with `*` and `**`.
 
-/// What a pattern is matched with.
+/// The kind of text that a pattern matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Names of hosts and listeners: the case of letters does not matter, `*` is anything.
+    /// Names of hosts and listeners: case-insensitive, `*` matches anything.
     Name,
-    /// Paths: `*` ends at `/`, `**` does not.
+    /// Paths: `*` does not match `/`, `**` does.
     Path,
-    /// Values of headers, cookies and flags: `*` is anything.
+    /// Values of headers, cookies and query parameters: `*` matches anything.
     Value,
 }
 
-/// The most characters and stars from the first star on: one bit of the state for each, one more
-/// for the end.
+/// Maximum number of tokens from the first star on: the automaton has a bit per token and one for the
+/// end.
 pub(crate) const MOST: usize = u128::BITS as usize - 1;
 
-/// A pattern, as an automaton of which the bits of a word are the states (the Shift-And method of
-/// Baeza-Yates and Gonnet): the cost of a match grows with the text alone, so that no client can
-/// send a path that takes long.
+/// A compiled pattern: a bit-parallel automaton (the Shift-And method of Baeza-Yates and Gonnet). Matching
+/// takes time linear in the text, so a client cannot send a path that is slow to match.
 #[derive(Clone, Debug)]
 pub(crate) struct Glob {
-    /// What stands before the first star.
+    /// The literal text before the first star.
     head: Box<[u8]>,
-    /// Its number for each byte that the tail has, from 1.
+    /// The class of each byte, from 1 for bytes in the tail, else 0.
     classes: Box<[u8; 256]>,
-    /// For each number the states that such a byte leaves for the next; none for 0.
+    /// Per class, the states that such a byte advances; none for class 0.
     moves: Box<[u128]>,
-    /// States before a star, of which a byte leaves those that remain.
+    /// The states at a star, which remain active after a byte.
     stars: u128,
-    /// Those of them that `/` leaves.
+    /// Of these, the states that remain active after `/`.
     deep: u128,
-    /// How many tokens the tail has.
+    /// The number of tokens in the tail.
     length: usize,
     folds: bool,
 }
 
-/// Why a pattern is none.
+/// Why a pattern is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GlobError {
-    /// A backslash at its end.
+    /// It ends with a backslash.
     Unfinished,
-    /// It is longer than [`MOST`].
+    /// The part from the first star is longer than [`MOST`].
     TooLong,
 }
 
@@ -51,7 +50,7 @@ enum Token {
 }
 
 impl Glob {
-    /// Reads `pattern`. A backslash takes the meaning from the character behind it.
+    /// Compiles `pattern`. A backslash escapes the next character.
     pub(crate) fn new(pattern: &str, kind: Kind) -> Result<Self, GlobError> {
         let tokens = tokens(pattern, kind)?;
         let first_star = tokens.iter().position(|token| matches!(token, Token::Star { .. }));
@@ -86,7 +85,7 @@ impl Glob {
     fn add_move(&mut self, moves: &mut Vec<u128>, byte: u8, state: u128) {
         let class = &mut self.classes[usize::from(byte)];
         if *class == 0 {
-            // At most as many as the tail has tokens.
+            // At most one class per token of the tail.
             *class = moves.len() as u8;
             moves.push(0);
         }
@@ -97,7 +96,7 @@ impl Glob {
         }
     }
 
-    /// Whether the whole of `text` is as the pattern says.
+    /// Whether the pattern matches the whole `text`.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         let Some((head, tail)) = text.split_at_checked(self.head.len()) else { return false };
         let same =
@@ -121,7 +120,7 @@ impl Glob {
         states >> self.length & 1 == 1
     }
 
-    /// A star may also be nothing. No two of them stand side by side.
+    /// Adds the states after stars, since a star also matches nothing. Stars are never adjacent.
     fn past_stars(&self, states: u128) -> u128 {
         states | (states & self.stars) << 1
     }
@@ -190,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_makes_a_star_of_a_star() {
+    fn a_backslash_escapes_a_star() {
         assert!(matches(Kind::Value, r"a\*b", "a*b"));
         assert!(!matches(Kind::Value, r"a\*b", "axb"));
         assert_eq!(Glob::new(r"a\", Kind::Value).err(), Some(GlobError::Unfinished));
     }
 
     #[test]
-    fn only_what_follows_a_star_is_bounded() {
+    fn only_the_part_from_the_first_star_is_bounded() {
         let long = "x".repeat(1000);
         assert!(matches(Kind::Path, &long, &long));
         assert!(matches(Kind::Path, &format!("{long}*y"), &format!("{long}zzy")));
@@ -206,7 +205,7 @@ mod tests {
         assert_eq!(Glob::new(&format!("{most}y"), Kind::Value).err(), Some(GlobError::TooLong));
     }
 
-    /// The meaning, as it is said: a star is any run of characters, in a path one without `/`.
+    /// A naive matcher: a star matches any run of characters, in a path one without `/`.
     fn model(kind: Kind, pattern: &[u8], text: &[u8]) -> bool {
         let stars = pattern.iter().take_while(|byte| **byte == b'*').count();
         if stars > 0 {

@@ -1,13 +1,13 @@
-//! Header fields, the cookies in them, and the flags of a query.
+//! Header fields, cookies and query parameters.
 
-/// The header fields of a request, whoever holds them.
+/// Access to the header fields of a request, in any representation.
 pub trait Headers {
-    /// Whether `test` holds of any value of the field `name`, which is in lower case; asks in order,
-    /// up to the first of which it does.
+    /// Whether `test` accepts any value of the field `name` (lower case). Calls `test` in order until it
+    /// returns true.
     fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool;
 }
 
-/// Pairs of name and value; the case of names does not matter.
+/// Pairs of name and value; names are case-insensitive.
 impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for [(N, V)] {
     fn any(&self, name: &str, test: &mut dyn FnMut(&[u8]) -> bool) -> bool {
         self.iter()
@@ -28,8 +28,8 @@ impl<N: AsRef<str>, V: AsRef<[u8]>> Headers for Vec<(N, V)> {
     }
 }
 
-/// Whether `test` holds of any value of the cookie `name` (RFC 6265 §4.2.1). HTTP/2 and HTTP/3 may
-/// send several fields (RFC 9113 §8.2.3).
+/// Whether `test` accepts any value of the cookie `name` (RFC 6265 §4.2.1). HTTP/2 and HTTP/3 may send
+/// several `Cookie` fields (RFC 9113 §8.2.3).
 pub(crate) fn any_cookie(
     headers: &dyn Headers,
     name: &str,
@@ -43,8 +43,8 @@ pub(crate) fn any_cookie(
     })
 }
 
-/// Whether `test` holds of any value of `name` in a query; a name without `=` has an empty one.
-pub(crate) fn any_flag(query: &str, name: &str, mut test: impl FnMut(&[u8]) -> bool) -> bool {
+/// Whether `test` accepts any value of the query parameter `name`; without `=` the value is empty.
+pub(crate) fn any_parameter(query: &str, name: &str, mut test: impl FnMut(&[u8]) -> bool) -> bool {
     query.as_bytes().split(|byte| *byte == b'&').any(|pair| {
         let (known, value) = split_once(pair, b'=');
         known == name.as_bytes() && test(value)
@@ -90,9 +90,9 @@ mod tests {
 
     #[test]
     fn flags_of_a_query_are_found() {
-        assert!(any_flag("x&bbr=1&y=2", "bbr", |value| value == b"1"));
-        assert!(any_flag("x&bbr", "bbr", <[u8]>::is_empty));
-        assert!(!any_flag("bbrx=1", "bbr", |_| true));
-        assert!(!any_flag("", "bbr", |_| true));
+        assert!(any_parameter("x&bbr=1&y=2", "bbr", |value| value == b"1"));
+        assert!(any_parameter("x&bbr", "bbr", <[u8]>::is_empty));
+        assert!(!any_parameter("bbrx=1", "bbr", |_| true));
+        assert!(!any_parameter("", "bbr", |_| true));
     }
 }

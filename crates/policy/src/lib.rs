@@ -1,12 +1,12 @@
-//! Which congestion controller for which connection.
+//! Chooses the congestion controller of each connection.
 //!
-//! A [`Policy`] is read from one TOML file (`docs/policy.md`): rules in order, and experiments that
-//! give a deterministic share of the clients one of several arms. [`Policy::decide`] takes what is
-//! known of a connection so far, its [`Facts`], and says whether more knowledge could still change
-//! the [`Decision`]: a server asks when it accepts a connection, and again with the first request.
-//! [`Policy::explain`] tells why.
+//! A [`Policy`] is a TOML file (`docs/policy.md`) of rules in order, and of experiments that assign a
+//! deterministic share of the clients to one of several arms. [`Policy::decide`] takes the [`Facts`] known
+//! about a connection so far, and tells whether more facts could still change the [`Decision`]: a server
+//! calls it when it accepts a connection, and again with the first request. [`Policy::explain`] shows the
+//! evaluation of every rule.
 //!
-//! Nothing here reads a clock, a file or a socket; deciding does not allocate.
+//! This crate reads no clock, file or socket; deciding does not allocate.
 #![forbid(unsafe_code)]
 
 mod condition;
@@ -26,7 +26,7 @@ mod verdict;
 mod warnings;
 mod window;
 
-pub use country::{Country, NoCountry};
+pub use country::{Country, CountryError};
 pub use decision::{Assignment, By, Decision};
 pub use experiment::{BUCKETS, SLOTS};
 pub use explain::{Asked, ConditionTrace, Explanation, RuleTrace};
@@ -38,4 +38,4 @@ pub use settings::Settings;
 pub use uncork_cc::{InitialWindow, InitialWindowError};
 pub use uncork_config::ConfigError as PolicyError;
 pub use verdict::Verdict;
-pub use window::{NoTime, UnixTime};
+pub use window::{TimeError, UnixTime};

@@ -1,4 +1,4 @@
-//! Where clients are: databases in MaxMind's format.
+//! Client origins from databases in MaxMind's format.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::Country;
 
-/// Where a client is, as far as databases tell.
+/// The origin of a client, as far as databases know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The number of its autonomous system.
@@ -16,9 +16,9 @@ pub struct Origin {
     pub country: Option<Country>,
 }
 
-/// Databases in the format of MaxMind (MMDB 2.0) with the fields that those of MaxMind and DB-IP
-/// have: `autonomous_system_number`, and `country` with `iso_code`. What one does not tell, another
-/// may.
+/// Databases in MaxMind's format (MMDB 2.0) with the fields of MaxMind and DB-IP:
+/// `autonomous_system_number`, and `country` with `iso_code`. Databases complement each other, the first
+/// one first.
 #[derive(Debug, Default)]
 pub struct Origins(Vec<Reader<Vec<u8>>>);
 
@@ -37,14 +37,14 @@ impl Origins {
     ///
     /// # Errors
     ///
-    /// If they are no database.
+    /// If the bytes are not a database.
     pub fn add(&mut self, bytes: Vec<u8>) -> Result<(), OriginError> {
         let reader = Reader::from_source(bytes).map_err(|error| OriginError(error.to_string()))?;
         self.0.push(reader);
         Ok(())
     }
 
-    /// Where `address` is. A database that is damaged there tells nothing.
+    /// The origin of `address`. A damaged entry counts as missing.
     pub fn of(&self, address: IpAddr) -> Origin {
         let address = address.to_canonical();
         let mut origin = Origin::default();

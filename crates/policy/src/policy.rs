@@ -1,4 +1,4 @@
-//! A policy, and what it decides.
+//! Policies and their decisions.
 
 use std::hash::Hasher;
 
@@ -8,7 +8,7 @@ use crate::condition::{Condition, Test};
 use crate::experiment::Experiment;
 use crate::{Assignment, By, Decision, Fact, Facts, PolicyError, Settings, Verdict, read};
 
-/// Which controller for which connection.
+/// Chooses the controller of each connection.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub(crate) name: Box<str>,
@@ -19,32 +19,32 @@ pub struct Policy {
     pub(crate) rules: Box<[Rule]>,
 }
 
-/// When a server asks the policy for the last time.
+/// When a server last consults the policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// With a connection's first request: what is decided then stays.
+    /// With a connection's first request; that decision is kept.
     #[default]
     Once,
     /// With each request of a connection.
     EachRequest,
 }
 
-/// What connections of some kind are given.
+/// A rule: conditions, and the action if all match.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(crate) name: Option<Box<str>>,
-    /// The line that it begins on, from 1.
+    /// The line that it starts on, from 1.
     pub(crate) line: usize,
     pub(crate) conditions: Box<[Condition]>,
-    pub(crate) gives: Gives,
+    pub(crate) action: Action,
 }
 
-/// What a rule gives.
+/// The action of a rule.
 #[derive(Clone, Debug)]
-pub(crate) enum Gives {
+pub(crate) enum Action {
     Settings(Settings),
-    /// What the arm has that a unit is in, by the experiment's index. A unit that takes no part
-    /// goes on to the next rule.
+    /// The settings of the unit's arm, by the experiment's index. For units outside the experiment, the next
+    /// rule applies.
     Experiment(usize),
 }
 
@@ -53,16 +53,16 @@ impl Policy {
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong, with its place and what to do.
+    /// The first error, with its place and a remedy.
     pub fn parse(name: &str, text: &str) -> Result<Self, PolicyError> {
         read::policy(name, text).map_err(|error| error.within(text, &[]))
     }
 
-    /// What a connection of these facts is given: by the first rule that holds, as far as is known.
+    /// Decides by the first rule that matches, as far as the facts are known.
     pub fn decide(&self, facts: &Facts<'_>) -> Decision<'_> {
         let mut is_final = true;
         for (index, rule) in self.rules.iter().enumerate() {
-            match self.given(rule, facts) {
+            match self.evaluate(rule, facts) {
                 Fact::Known((settings, experiment)) => {
                     let by = By::Rule { index, name: rule.name.as_deref() };
                     return Decision { settings, by, experiment, is_final };
@@ -74,52 +74,52 @@ impl Policy {
         Decision { settings: &self.default, by: By::Default, experiment: None, is_final }
     }
 
-    /// What `rule` gives; nothing if it does not hold.
-    pub(crate) fn given<'p>(&'p self, rule: &'p Rule, facts: &Facts<'_>) -> Fact<Given<'p>> {
+    /// Evaluates a rule; absent if it does not match.
+    pub(crate) fn evaluate<'p>(&'p self, rule: &'p Rule, facts: &Facts<'_>) -> Fact<Outcome<'p>> {
         let holds = Verdict::all(rule.conditions.iter().map(|it| it.test.verdict(facts)));
         if holds == Verdict::No {
             return Fact::Absent;
         }
-        let given = match &rule.gives {
-            Gives::Settings(settings) => Fact::Known((settings, None)),
-            Gives::Experiment(index) => match self.experiments.get(*index) {
+        let outcome = match &rule.action {
+            Action::Settings(settings) => Fact::Known((settings, None)),
+            Action::Experiment(index) => match self.experiments.get(*index) {
                 Some(it) => it.assignment(facts).map(|(arm, settings)| (settings, Some(arm))),
                 None => Fact::Absent,
             },
         };
-        match given {
+        match outcome {
             Fact::Known(_) if holds == Verdict::Unknown => Fact::Unknown,
-            given => given,
+            outcome => outcome,
         }
     }
 
-    /// What the policy is called.
+    /// The policy's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A number that differs for texts that differ, for records.
+    /// A hash of the policy's text, for records.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// When a server asks for the last time.
+    /// When a server last consults the policy.
     pub fn when(&self) -> When {
         self.when
     }
 
-    /// How many rules there are.
+    /// The number of rules.
     pub fn rules(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether any rule asks where a client is, which needs a database.
+    /// Whether any rule tests the client's origin, which needs a database.
     pub fn asks_origin(&self) -> bool {
         let mut conditions = self.rules.iter().flat_map(|rule| &rule.conditions);
         conditions.any(|condition| matches!(condition.test, Test::Asn(_) | Test::Country(_)))
     }
 
-    /// What there is, in a line: `3 rules, 1 experiment of 2 arms`.
+    /// A one-line summary: `3 rules, 1 experiment of 2 arms`.
     pub fn summary(&self) -> String {
         let count = |count: usize, what: &str| {
             format!("{count} {what}{}", if count == 1 { "" } else { "s" })
@@ -133,27 +133,27 @@ impl Policy {
         parts.concat()
     }
 
-    /// All that connections can be given: the default, then what rules give, then arms.
+    /// All possible settings: the default, then those of rules, then those of arms.
     pub fn settings(&self) -> impl Iterator<Item = &Settings> {
-        let rules = self.rules.iter().filter_map(|rule| match &rule.gives {
-            Gives::Settings(settings) => Some(settings),
-            Gives::Experiment(_) => None,
+        let rules = self.rules.iter().filter_map(|rule| match &rule.action {
+            Action::Settings(settings) => Some(settings),
+            Action::Experiment(_) => None,
         });
         let arms = self.experiments.iter().flat_map(|it| &it.arms).map(|arm| &arm.settings);
         std::iter::once(&self.default).chain(rules).chain(arms)
     }
 
-    /// Every experiment's name with that of each of its arms.
+    /// All arms, as pairs of experiment and arm name.
     pub fn arms(&self) -> impl Iterator<Item = (&str, &str)> {
         let experiments = self.experiments.iter();
         experiments.flat_map(|it| it.arms.iter().map(|arm| (&*it.name, &*arm.name)))
     }
 }
 
-/// What a rule gives, and the arm that it gives it as.
-pub(crate) type Given<'p> = (&'p Settings, Option<Assignment<'p>>);
+/// The settings of a rule, and the arm if they come from an experiment.
+pub(crate) type Outcome<'p> = (&'p Settings, Option<Assignment<'p>>);
 
-/// A fingerprint of `text`.
+/// The hash of `text`.
 pub(crate) fn fingerprint(text: &str) -> u64 {
     let mut hasher = SipHasher24::new_with_key(&[0; 16]);
     hasher.write(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Networks of clients.
+//! IP networks.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A network: an address and how many of its bits count, such as `203.0.113.0/24`.
+/// A network in CIDR notation, such as `203.0.113.0/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Prefix {
     address: IpAddr,
@@ -19,22 +19,22 @@ pub(crate) enum PrefixError {
     /// The part before `/` is not an address.
     #[error("not a network: write 203.0.113.0/24 or 2001:db8::/32")]
     Address,
-    /// The part behind `/` is not a prefix length of that family.
+    /// The part after `/` is not a prefix length of that family.
     #[error(
         "bad prefix length: write a number from 0 to {most}, as in 203.0.113.0/24 or 2001:db8::/32"
     )]
     Bits { most: u8 },
-    /// Bits behind the prefix are set.
+    /// Bits after the prefix are set.
     #[error("host bits are set: write {0}")]
     HostBits(Prefix),
 }
 
-/// Networks, ready to find an address among many of them: ranges in order, none touching another.
+/// A set of networks for fast lookup: sorted, disjoint address ranges.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Prefixes(Box<[(u128, u128)]>);
 
 impl Prefix {
-    /// The network of `bits` bits that `address` is in.
+    /// The network of prefix length `bits` that contains `address`.
     pub(crate) fn of(address: IpAddr, bits: u8) -> Self {
         let address = match address.to_canonical() {
             IpAddr::V4(v4) => {
@@ -49,7 +49,7 @@ impl Prefix {
         Self { address, bits }
     }
 
-    /// The bytes that count, and no others.
+    /// The network address, with host bits zero.
     pub(crate) fn address(self) -> IpAddr {
         self.address
     }
@@ -83,7 +83,7 @@ impl Prefixes {
     }
 }
 
-/// All addresses as those of IPv6 (RFC 4291 §2.5.5.2).
+/// The address as an IPv6 number; IPv4 addresses are mapped (RFC 4291 §2.5.5.2).
 fn number(address: IpAddr) -> u128 {
     let v6: Ipv6Addr = match address {
         IpAddr::V4(v4) => v4.to_ipv6_mapped(),
@@ -110,7 +110,7 @@ impl FromStr for Prefix {
                 number.ok_or(PrefixError::Bits { most })?
             }
         };
-        // A mapped address counts as what it stands for.
+        // An IPv4-mapped address becomes IPv4.
         let mapped = address.is_ipv6() && address.to_canonical().is_ipv4();
         let bits = if mapped { bits.saturating_sub(96) } else { bits };
         let network = Self::of(address, bits);
@@ -176,9 +176,9 @@ mod tests {
     }
 
     proptest! {
-        /// Few addresses and short prefixes, so that they often meet.
+        /// Short prefixes, so that networks often contain the address.
         #[test]
-        fn among_many_as_one_by_one(
+        fn a_set_contains_what_one_of_its_networks_contains(
             networks in prop::collection::vec((any::<u32>(), 0_u8..9), 0..12),
             address: u32,
         ) {

@@ -1,25 +1,24 @@
-//! What a connection is given.
+//! The settings of a connection.
 
 use std::fmt;
 
 use uncork_cc::{Algorithm, CcSpec, InitialWindow};
 use uncork_units::Rate;
 
-/// What a connection is given.
+/// The settings of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The controller, if the connection is QUIC.
+    /// The controller for QUIC.
     pub quic: CcSpec,
-    /// The kernel's name of the controller, if the connection is TCP; without one the socket is left
-    /// as the system makes it.
+    /// The kernel's name of the controller for TCP; `None` keeps the system's default.
     pub tcp: Option<Box<str>>,
-    /// The congestion window to begin with, of QUIC alone: Linux has no option of a socket for it.
+    /// The initial congestion window, for QUIC only: Linux has no socket option for it.
     pub initial_window: Option<InitialWindow>,
-    /// No more than this is sent: a bound of the pacing rate (`SO_MAX_PACING_RATE` with TCP).
+    /// Maximum pacing rate (`SO_MAX_PACING_RATE` for TCP).
     pub pacing_cap: Option<Rate>,
 }
 
-/// What connections are given if nothing says what.
+/// CUBIC for QUIC; everything else as the system has it.
 impl Default for Settings {
     fn default() -> Self {
         let quic = CcSpec::new(Algorithm::Cubic);

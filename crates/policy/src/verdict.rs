@@ -1,21 +1,20 @@
-//! Yes, no, or not known yet.
+//! Three-valued logic: yes, no, or not known yet.
 
 use std::fmt;
 
-/// Whether something holds, as far as is known.
+/// Whether a condition holds, as far as the facts are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It holds, whatever else becomes known.
+    /// Holds; more facts do not change that.
     Yes,
-    /// It does not hold, whatever else becomes known.
+    /// Does not hold; more facts do not change that.
     No,
-    /// What it depends on is not known yet.
+    /// Depends on unknown facts.
     Unknown,
 }
 
 impl Verdict {
-    /// Whether all of `verdicts` hold: one that does not settles it, known or not what the others
-    /// are.
+    /// The conjunction of `verdicts`: `No` if any is `No`, even if others are unknown.
     pub(crate) fn all(verdicts: impl Iterator<Item = Self>) -> Self {
         let mut all = Self::Yes;
         for verdict in verdicts {
@@ -50,7 +49,7 @@ mod tests {
     use super::Verdict::{self, No, Unknown, Yes};
 
     #[test]
-    fn a_conjunction_is_that_of_kleene() {
+    fn the_conjunction_is_kleenes() {
         for (one, other, both) in [
             (Yes, Yes, Yes),
             (Yes, No, No),

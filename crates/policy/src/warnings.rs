@@ -4,8 +4,8 @@ use crate::Policy;
 use crate::condition::Test;
 
 impl Policy {
-    /// A line for each condition that never matches on a server with these listeners, with or without databases
-    /// of client origins. A policy for several servers may well have such conditions.
+    /// A warning for each condition that never matches on a server with these listeners, with or without
+    /// databases of client origins. In a policy shared by several servers such conditions are normal.
     pub fn warnings(&self, listeners: &[&str], has_databases: bool) -> Vec<String> {
         let mut warnings = Vec::new();
         for rule in &self.rules {
@@ -13,9 +13,9 @@ impl Policy {
                 let place = format!("{}:{}: `{}`", self.name, rule.line, condition.written);
                 match &condition.test {
                     Test::Listener(globs) => {
-                        let heard =
+                        let is_matched =
                             |name: &&str| globs.iter().any(|it| it.matches(name.as_bytes()));
-                        if !listeners.iter().any(heard) {
+                        if !listeners.iter().any(is_matched) {
                             let known = listeners.join("`, `");
                             warnings.push(format!(
                                 "{place} never matches: no such listener; there is `{known}`"

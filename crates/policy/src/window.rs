@@ -1,18 +1,17 @@
-//! When.
+//! Time windows.
 
 use std::str::FromStr;
 
 use thiserror::Error;
 use toml_edit::{Datetime, Offset};
 
-/// Seconds since 1970 began in UTC, as a server's clock tells them. Written
-/// `2026-12-01T18:00:00Z`.
+/// Unix time in seconds. Written `2026-12-01T18:00:00Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct UnixTime(pub i64);
 
-/// Why a text is not a time.
+/// Why a text is not a [`UnixTime`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum NoTime {
+pub enum TimeError {
     /// It is not a date with a time.
     #[error("not a date with a time: write 2026-12-01T18:00:00Z, or +01:00 for Z")]
     Unreadable,
@@ -23,26 +22,26 @@ pub enum NoTime {
 
 pub(crate) const DAY: i64 = 86_400;
 
-/// The days of a week from Monday on.
+/// The days of the week, starting on Monday.
 pub(crate) const WEEKDAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
 
-/// A span of time, on certain days, at certain hours.
+/// A time window: a span, days of the week and hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// From this time on.
+    /// Start of the span, inclusive.
     pub(crate) since: Option<UnixTime>,
-    /// Before this time.
+    /// End of the span, exclusive.
     pub(crate) until: Option<UnixTime>,
-    /// Seconds after midnight: from the first, before the second, which may be on the next day.
+    /// Start (inclusive) and end (exclusive) in seconds after midnight; the end may be on the next day.
     pub(crate) hours: Option<(i64, i64)>,
-    /// A bit for each of [`WEEKDAYS`] on which the hours begin.
+    /// Bit mask of the [`WEEKDAYS`] on which the hours start.
     pub(crate) days: u8,
-    /// Seconds that local time is ahead of UTC.
+    /// The UTC offset of local time in seconds.
     pub(crate) ahead: i64,
 }
 
 impl Window {
-    /// Whether `time` is in it.
+    /// Whether `time` is in the window.
     pub(crate) fn contains(&self, time: UnixTime) -> bool {
         self.since.is_none_or(|since| since <= time)
             && self.until.is_none_or(|until| time < until)
@@ -60,21 +59,21 @@ impl Window {
         }
     }
 
-    /// 1970 began on a Thursday.
+    /// Whether the window includes this day, counted from 1970, which began on a Thursday.
     fn on(&self, day: i64) -> bool {
         self.days >> (day + 3).rem_euclid(7) & 1 == 1
     }
 }
 
 impl FromStr for UnixTime {
-    type Err = NoTime;
+    type Err = TimeError;
 
-    fn from_str(text: &str) -> Result<Self, NoTime> {
-        let read: Datetime = text.parse().map_err(|_| NoTime::Unreadable)?;
+    fn from_str(text: &str) -> Result<Self, TimeError> {
+        let read: Datetime = text.parse().map_err(|_| TimeError::Unreadable)?;
         let (Some(date), Some(time)) = (read.date, read.time) else {
-            return Err(NoTime::Unreadable);
+            return Err(TimeError::Unreadable);
         };
-        let ahead = match read.offset.ok_or(NoTime::NoOffset)? {
+        let ahead = match read.offset.ok_or(TimeError::NoOffset)? {
             Offset::Z => 0,
             Offset::Custom { minutes } => i64::from(minutes) * 60,
         };
@@ -85,7 +84,7 @@ impl FromStr for UnixTime {
     }
 }
 
-/// Days from 1970 to a date of the Gregorian calendar: whole years, then the days of its months.
+/// Days from 1970 to a Gregorian date: full years, then the days of the year.
 pub(crate) fn days_since_1970(year: u16, month: u8, day: u8) -> i64 {
     let before = i64::from(year) - 1;
     let leap_days = |years: i64| years / 4 - years / 100 + years / 400;
@@ -135,9 +134,9 @@ mod tests {
             assert_eq!(text.parse(), Ok(UnixTime(seconds)), "{text}");
         }
         for text in ["", "1970-01-01", "12:00:00", "1970-02-30T00:00:00Z", "now"] {
-            assert_eq!(text.parse::<UnixTime>(), Err(NoTime::Unreadable), "{text}");
+            assert_eq!(text.parse::<UnixTime>(), Err(TimeError::Unreadable), "{text}");
         }
-        assert_eq!("1970-01-01T00:00:00".parse::<UnixTime>(), Err(NoTime::NoOffset));
+        assert_eq!("1970-01-01T00:00:00".parse::<UnixTime>(), Err(TimeError::NoOffset));
     }
 
     #[test]
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn no_time_is_too_far_away() {
+    fn extreme_times_do_not_overflow() {
         let night = Window { hours: Some((22 * 3600, 4 * 3600)), ahead: -DAY, ..ALWAYS };
         for time in [i64::MIN, i64::MAX] {
             let _ = night.contains(UnixTime(time));

@@ -3,7 +3,7 @@
 use libfuzzer_sys::fuzz_target;
 use uncork_policy::{Facts, Policy};
 
-// Any text is read or refused: what is read decides and explains the same, an error can be shown.
+// Any text is parsed or rejected: decision and explanation agree, and errors can be rendered.
 fuzz_target!(|text: &str| match Policy::parse("any", text) {
     Ok(policy) => {
         let facts = Facts::default();

@@ -1,4 +1,4 @@
-//! Conditions of rules.
+//! Parsing of conditions.
 
 use uncork_config::{ConfigError, Node, Place, Result, Section, Value, wrong_type};
 use uncork_units::ByteCount;
@@ -9,7 +9,7 @@ use crate::condition::{Condition, Named, Test};
 use crate::glob::{Glob, GlobError, Kind, MOST};
 use crate::prefix::{Prefix, Prefixes};
 
-/// The conditions of a rule, in the order in which they become known.
+/// The conditions of a rule, in the order in which their facts become known.
 pub(crate) fn conditions(section: &Section<'_>) -> Result<Vec<Condition>> {
     let mut conditions = Vec::new();
     for key in keys::RULE {
@@ -43,7 +43,7 @@ pub(crate) fn conditions(section: &Section<'_>) -> Result<Vec<Condition>> {
     Ok(conditions)
 }
 
-/// A condition as people write it, for explanations.
+/// A condition's text for explanations.
 fn written(key: &str, test: &Test, node: &Node) -> String {
     match test {
         Test::Query(Named { name, .. })
@@ -117,7 +117,7 @@ fn paths(node: &Node) -> Result<Box<[Glob]>> {
         let hex = |pair: &[u8]| pair.len() == 2 && pair.iter().all(u8::is_ascii_hexdigit);
         let encoded = |(at, _): (usize, &str)| text.as_bytes().get(at + 1..at + 3).is_some_and(hex);
         if text.match_indices('%').any(encoded) {
-            let help = "write the character itself in the stead of %XX";
+            let help = "write the character itself instead of %XX";
             return wrong("paths are compared decoded", help.to_owned());
         }
     }
@@ -159,7 +159,7 @@ fn countries(node: &Node) -> Result<Box<[Country]>> {
     Ok(countries.into())
 }
 
-/// The entries of a table of names and values, as `name` reads the names.
+/// Parses a table of names and patterns; `name` parses the names.
 fn named(
     key: &str,
     place: &Place,
@@ -180,7 +180,7 @@ fn named(
     node.entries().iter().map(read).collect()
 }
 
-/// A name as in a query, where nothing is decoded.
+/// Parses the name of a query parameter, which is not decoded.
 fn query_name(place: &Place, name: &str) -> Result<Box<str>> {
     if !name.is_empty() && name.bytes().all(|it| it.is_ascii_graphic() && !b"&=#".contains(&it)) {
         return Ok(name.into());
@@ -189,7 +189,7 @@ fn query_name(place: &Place, name: &str) -> Result<Box<str>> {
         .help("write the name as in the URL, without & and ="))
 }
 
-/// The name of a header field (RFC 9110 §5.1) in lower case.
+/// Parses the name of a header field (RFC 9110 §5.1) into lower case.
 pub(crate) fn header_name(place: &Place, name: &str) -> Result<Box<str>> {
     if is_token(name) {
         return Ok(name.to_ascii_lowercase().into());
@@ -198,7 +198,7 @@ pub(crate) fn header_name(place: &Place, name: &str) -> Result<Box<str>> {
         .help("write a name such as x-client"))
 }
 
-/// The name of a cookie (RFC 6265 §4.1.1).
+/// Parses the name of a cookie (RFC 6265 §4.1.1).
 pub(crate) fn cookie_name(place: &Place, name: &str) -> Result<Box<str>> {
     if is_token(name) {
         return Ok(name.into());
@@ -207,7 +207,7 @@ pub(crate) fn cookie_name(place: &Place, name: &str) -> Result<Box<str>> {
         .help("write a name such as uid"))
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether `name` is a token (RFC 9110 §5.6.2).
 fn is_token(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(plain)

@@ -1,4 +1,4 @@
-//! Experiments and their arms.
+//! Parsing of experiments and their arms.
 
 use uncork_config::{ConfigError, Entry, Node, Place, Result, Section, wrong_type};
 use uncork_units::Probability;
@@ -7,13 +7,13 @@ use super::{keys, settings};
 use crate::Settings;
 use crate::experiment::{Arm, Experiment, Unit, divide};
 
-/// The heaviest arm.
+/// Range of an arm's weight.
 const WEIGHTS: std::ops::RangeInclusive<u64> = 1..=10_000;
 
-/// A hundredth of a percent: what a slot is.
+/// The probability steps of a slot, 0.01 %.
 const SLOT: u64 = Probability::ALWAYS.steps() / crate::SLOTS as u64;
 
-/// The experiments in the order of the text.
+/// The experiments in source order.
 pub(crate) fn experiments(
     file: &Section<'_>,
     key: [u8; 16],
@@ -24,7 +24,7 @@ pub(crate) fn experiments(
     named(node, "experiment", "[experiment.NAME]")?.iter().map(read).collect()
 }
 
-/// The tables of `node`, by their names.
+/// The named tables of `node`.
 fn named<'a>(node: &'a Node, what: &str, example: &str) -> Result<&'a [Entry]> {
     let entries = node.entries();
     if let Some(entry) = entries.iter().find(|entry| entry.name.is_empty()) {
@@ -66,7 +66,7 @@ fn experiment(entry: &Entry, key: [u8; 16], default: &Settings) -> Result<Experi
     })
 }
 
-/// What tells an experiment's draws from those of others: its name, if nothing else.
+/// The salt, which makes experiments independent of each other; default: the experiment's name.
 fn salt(section: &Section<'_>, name: &str) -> Result<Box<str>> {
     let salt = section.read("salt", |node| match node.text()? {
         "" => Err(ConfigError::new(&node.place, "the salt is empty")
@@ -113,7 +113,7 @@ fn unit(node: &Node) -> Result<Unit> {
     }
 }
 
-/// An arm without its slots, and its weight.
+/// The weight of an arm, and the arm without its slots.
 fn arm(experiment: &str, entry: &Entry, default: &Settings) -> Result<(u64, Arm)> {
     let Entry { name, place, node } = entry;
     let title = format!("[experiment.{experiment}.arm.{name}]");
@@ -136,7 +136,7 @@ pub(crate) fn index_of(node: &Node, experiments: &[Experiment]) -> Result<usize>
     })
 }
 
-/// That every experiment is used; `place` is that of its name.
+/// The error for an experiment that no rule uses; `place` is that of its name.
 pub(crate) fn unused(name: &str, place: &Place) -> ConfigError {
     ConfigError::new(place, format!("no rule uses the experiment `{name}`"))
         .help(format!("write experiment = \"{name}\" in a rule, or leave the experiment out"))

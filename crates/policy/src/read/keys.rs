@@ -22,10 +22,10 @@ pub(crate) const RULE: &[&str] = &[
     "experiment",
 ];
 
-/// Keys of what is given.
+/// Keys of settings.
 pub(crate) const SETTINGS: &[&str] = &["quic", "tcp", "initial_window", "pacing_cap"];
 
-/// Keys of an arm: those, and its weight.
+/// Keys of an arm: settings and a weight.
 pub(crate) const ARM: &[&str] = &["weight", "quic", "tcp", "initial_window", "pacing_cap"];
 
 /// Keys of an experiment.
@@ -41,7 +41,7 @@ pub(crate) const TIME: &[&str] = &["since", "until", "from", "to", "days", "utc_
 mod tests {
     use super::*;
 
-    /// A key that is not in the reference is one that nobody finds.
+    /// Every key must be documented.
     #[test]
     fn the_reference_has_every_key() {
         let reference = include_str!("../../../../docs/policy.md");

@@ -1,4 +1,4 @@
-//! From a text to a policy.
+//! Parsing of policies.
 
 mod condition;
 mod experiment;
@@ -12,10 +12,10 @@ use uncork_config::{ConfigError, Node, Result, Section};
 use crate::Settings;
 use crate::policy::{Policy, When, fingerprint};
 
-/// When a server asks for the last time.
+/// Values of `decide`.
 const WHEN: [(&str, When); 2] = [("once", When::Once), ("each_request", When::EachRequest)];
 
-/// Reads the policy `name` from `text`.
+/// Parses the policy `name` from `text`.
 pub(crate) fn policy(name: &str, text: &str) -> Result<Policy> {
     let tree = Node::of_text(text)?;
     let whole = tree.place.clone();
@@ -37,7 +37,7 @@ pub(crate) fn policy(name: &str, text: &str) -> Result<Policy> {
     })
 }
 
-/// The secret of the hashes: 16 bytes in hexadecimal digits.
+/// The hash key: 16 bytes in hexadecimal digits.
 fn key(node: &Node) -> Result<[u8; 16]> {
     let text = node.text()?;
     let number = u128::from_str_radix(text, 16).ok();
@@ -48,7 +48,7 @@ fn key(node: &Node) -> Result<[u8; 16]> {
     })
 }
 
-/// One value, or the members of a list of them.
+/// The members of a list, or a single value.
 fn members(node: &Node) -> Result<&[Node]> {
     let Ok(list) = node.list() else { return Ok(std::slice::from_ref(node)) };
     if list.is_empty() {

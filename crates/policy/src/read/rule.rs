@@ -1,13 +1,13 @@
-//! Rules.
+//! Parsing of rules.
 
 use uncork_config::{ConfigError, Node, Result, Section, each};
 
 use super::{condition, experiment, keys, settings};
 use crate::Settings;
 use crate::experiment::Experiment;
-use crate::policy::{Gives, Rule};
+use crate::policy::{Action, Rule};
 
-/// The rules in order.
+/// The rules in source order.
 pub(crate) fn rules(
     tree: &Node,
     text: &str,
@@ -29,8 +29,8 @@ fn rule(
 ) -> Result<Rule> {
     let name = section.read("name", name)?;
     let conditions = condition::conditions(section)?;
-    let gives = gives(section, experiments, default)?;
-    if conditions.is_empty() && matches!(gives, Gives::Settings(_)) {
+    let action = action(section, experiments, default)?;
+    if conditions.is_empty() && matches!(action, Action::Settings(_)) {
         return Err(ConfigError::new(
             section.place(),
             "a rule without conditions holds for everybody",
@@ -39,7 +39,7 @@ fn rule(
     }
     let before = text.as_bytes().iter().take(section.place().span.start);
     let line = before.filter(|byte| **byte == b'\n').count() + 1;
-    Ok(Rule { name, line, conditions: conditions.into(), gives })
+    Ok(Rule { name, line, conditions: conditions.into(), action })
 }
 
 fn name(node: &Node) -> Result<Box<str>> {
@@ -49,12 +49,12 @@ fn name(node: &Node) -> Result<Box<str>> {
     }
 }
 
-fn gives(section: &Section<'_>, experiments: &[Experiment], default: &Settings) -> Result<Gives> {
+fn action(section: &Section<'_>, experiments: &[Experiment], default: &Settings) -> Result<Action> {
     let what = "settings";
     match section.exactly_one(&["use", "experiment"], what)? {
         ("use", node) => settings::settings("`use`", section.key_place("use"), node, default)
-            .map(Gives::Settings),
-        (_, node) => experiment::index_of(node, experiments).map(Gives::Experiment),
+            .map(Action::Settings),
+        (_, node) => experiment::index_of(node, experiments).map(Action::Experiment),
     }
 }
 
@@ -74,7 +74,7 @@ fn check_names(tree: &Node, rules: &[Rule]) -> Result<()> {
 
 fn check_used(tree: &Node, experiments: &[Experiment], rules: &[Rule]) -> Result<()> {
     for (index, experiment) in experiments.iter().enumerate() {
-        let uses = |rule: &Rule| matches!(rule.gives, Gives::Experiment(used) if used == index);
+        let uses = |rule: &Rule| matches!(rule.action, Action::Experiment(used) if used == index);
         if !rules.iter().any(uses) {
             let entries = tree.get("experiment").map(Node::entries).unwrap_or_default();
             let place = entries.get(index).map_or(&tree.place, |entry| &entry.place);

@@ -1,4 +1,4 @@
-//! What connections are given.
+//! Parsing of settings.
 
 use uncork_cc::{Algorithm, CcSpec};
 use uncork_config::{ConfigError, Node, Place, Result, Section};
@@ -7,10 +7,10 @@ use uncork_units::Rate;
 use super::keys;
 use crate::Settings;
 
-/// The most bytes of a controller's name in the kernel (`TCP_CA_NAME_MAX` less the byte behind it).
+/// Maximum length of a controller's name in the kernel (`TCP_CA_NAME_MAX` without the NUL byte).
 const NAME: usize = 15;
 
-/// The settings of a table of its own, `otherwise` where it says nothing.
+/// The settings in the table `node`; missing keys are taken from `otherwise`.
 pub(crate) fn settings(
     title: &str,
     place: &Place,
@@ -43,8 +43,7 @@ fn controller(node: &Node) -> Result<CcSpec> {
     node.named("controller", &Algorithm::ALL.map(|it| (it.name(), it.options())))
 }
 
-/// The name that the kernel may have a controller by; only the machine that uses it knows which it
-/// has.
+/// A syntactically valid kernel name of a controller. Whether the kernel has it depends on the machine.
 fn kernel_name(node: &Node) -> Result<Box<str>> {
     let text = node.text()?;
     let usual = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';

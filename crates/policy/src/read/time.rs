@@ -1,12 +1,12 @@
-//! Windows of time.
+//! Parsing of time windows.
 
 use uncork_config::{ConfigError, Node, Place, Result, Section, Value, wrong_type};
 
 use super::{keys, members};
 use crate::window::{DAY, WEEKDAYS, Window};
-use crate::{NoTime, UnixTime};
+use crate::{TimeError, UnixTime};
 
-/// Reads `time = { … }`; `place` is that of the key.
+/// Parses `time = { … }`; `place` is that of the key.
 pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
     let section = Section::new("`time`", place, node, keys::TIME)?;
     if node.entries().is_empty() {
@@ -28,12 +28,12 @@ pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
     })
 }
 
-/// A date and a time with its offset from UTC, as a string or as TOML has them.
+/// A date and time with UTC offset, as a string or a TOML date.
 fn instant(node: &Node) -> Result<UnixTime> {
     let (Value::Text(text) | Value::Date(text)) = &node.value else {
         return Err(wrong_type(node, "a date with time").help("write 2026-12-01T18:00:00Z"));
     };
-    text.parse().map_err(|error: NoTime| ConfigError::worded(&node.place, error))
+    text.parse().map_err(|error: TimeError| ConfigError::worded(&node.place, error))
 }
 
 fn hours(section: &Section<'_>) -> Result<Option<(i64, i64)>> {
@@ -56,7 +56,7 @@ fn alone(section: &Section<'_>, key: &str, other: &str) -> ConfigError {
         .help(format!("write {other} = \"23:00\" beside it"))
 }
 
-/// Seconds after midnight, which `24:00` is at the end of a day.
+/// A time of day in seconds after midnight; `24:00` is the end of the day.
 fn clock(node: &Node) -> Result<i64> {
     let text = match &node.value {
         Value::Text(text) | Value::Date(text) => text.as_str(),
@@ -97,7 +97,7 @@ fn days(node: &Node) -> Result<u8> {
     Ok(days)
 }
 
-/// Seconds that local time is ahead of UTC, as `+02:00`.
+/// A UTC offset such as `+02:00`, in seconds.
 fn offset(node: &Node) -> Result<i64> {
     let text = node.text()?;
     let sign = match text.as_bytes().first() {

@@ -1,4 +1,4 @@
-//! A policy with something of everything, and what a request is like.
+//! A policy with every feature, and a request.
 
 use uncork_policy::{Fact, Facts, Headers, Policy, UnixTime};
 use uncork_units::ByteCount;
@@ -78,7 +78,7 @@ pub(crate) fn policy(text: &str) -> Policy {
     }
 }
 
-/// A request of which everything is known, and which no rule of the example holds for.
+/// A request with all facts known. No rule of the example matches it.
 pub(crate) fn request(headers: &dyn Headers) -> Facts<'_> {
     Facts {
         listener: Fact::Known("public"),

@@ -1,4 +1,4 @@
-//! Shares of experiments: even, independent of each other, and the same for ever.
+//! Assignments of experiments: even, independent of each other, and stable forever.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -6,7 +6,7 @@ use uncork_policy::{Assignment, BUCKETS, By, Fact, Facts, Policy, SLOTS};
 
 use crate::common::{NO_HEADERS, policy, request};
 
-/// An experiment of all clients, with two arms.
+/// A policy with an experiment of two arms.
 fn experiment(key: &str, salt: &str, unit: &str, share: &str, weights: [u64; 2]) -> Policy {
     let [one, other] = weights;
     policy(&format!(
@@ -24,7 +24,7 @@ fn all(salt: &str) -> Policy {
     experiment(KEY, salt, "prefix", "100%", [1, 1])
 }
 
-/// The n-th network of clients.
+/// A client in the n-th /24 network.
 fn client(n: u32) -> Facts<'static> {
     let client = Fact::Known(IpAddr::V4(Ipv4Addr::from_bits((n << 8) | 7)));
     Facts { client, ..Facts::default() }
@@ -38,14 +38,14 @@ fn slot(policy: &Policy, n: u32) -> u16 {
     assigned(policy, &client(n)).expect("everybody takes part").slot
 }
 
-/// Pearson's statistic of `counts` that should all be alike.
+/// Pearson's χ² statistic of `counts` against equal expectations.
 fn chi_squared(counts: &[u32]) -> f64 {
     let expected = f64::from(counts.iter().sum::<u32>()) / counts.len() as f64;
     counts.iter().map(|count| (f64::from(*count) - expected).powi(2) / expected).sum()
 }
 
-/// A χ² of 99 or 81 degrees of freedom is above these once in 10,000 times (by the approximation of
-/// Wilson and Hilferty).
+/// Quantiles of χ² with 99 and 81 degrees of freedom, exceeded once in 10,000 times (Wilson–Hilferty
+/// approximation).
 const RARE_99: f64 = 160.2;
 const RARE_81: f64 = 137.2;
 
@@ -66,7 +66,7 @@ fn slots_and_buckets_are_evenly_dealt() {
     }
 }
 
-/// The statistic of a table of tenths that should be independent.
+/// The χ² statistic of a 10 × 10 table against independence.
 fn dependence(pairs: impl Iterator<Item = (u16, u16)>) -> f64 {
     let mut table = [0_u32; 100];
     for (one, other) in pairs {
@@ -89,13 +89,13 @@ fn experiments_are_independent_of_each_other() {
     let pairs = (0..CLIENTS).map(|n| (tenth(slot(&one, n)), tenth(slot(&other, n))));
     let found = dependence(pairs);
     assert!(found < RARE_81, "{found}");
-    // The measure sees what is dependent.
+    // The statistic detects dependence.
     let same = (0..CLIENTS).map(|n| (tenth(slot(&one, n)), tenth(slot(&one, n))));
     assert!(dependence(same) > 100_000.0);
 }
 
 #[test]
-fn buckets_say_nothing_of_slots() {
+fn buckets_are_independent_of_slots() {
     let policy = all("one");
     let pair = |n| {
         let it = assigned(&policy, &client(n)).expect("everybody takes part");
@@ -106,16 +106,16 @@ fn buckets_say_nothing_of_slots() {
 }
 
 #[test]
-fn another_key_deals_anew() {
+fn assignments_with_another_key_are_independent() {
     let (one, other) = (all("one"), experiment(ZEROS, "one", "prefix", "100%", [1, 1]));
     let tenth = |slot: u16| slot / (SLOTS / 10);
     let pairs = (0..CLIENTS).map(|n| (tenth(slot(&one, n)), tenth(slot(&other, n))));
     assert!(dependence(pairs) < RARE_81);
 }
 
-/// Hashes of a second implementation, in Python, after the paper.
+/// Hashes from a second implementation in Python, written from the paper.
 #[test]
-fn who_is_where_never_changes() {
+fn assignments_never_change() {
     #[rustfmt::skip]
     let golden = [
         (KEY, "prefix", "203.0.113.9", 0x1b3e_2924_4210_417e_u64, 1064, 25),
@@ -157,7 +157,7 @@ fn a_client_is_its_network() {
 }
 
 #[test]
-fn a_growing_share_moves_nobody_and_has_its_size() {
+fn a_growing_share_moves_no_unit_and_has_its_size() {
     let shares = ["1%", "10%", "50%", "100%"];
     let policies = shares.map(|share| experiment(KEY, "one", "prefix", share, [9, 1]));
     let mut takes_part = [0_u32; 4];
@@ -169,7 +169,7 @@ fn a_growing_share_moves_nobody_and_has_its_size() {
             *count += u32::from(arm.is_some());
         }
     }
-    // Five standard deviations of a binomial either side.
+    // Within five standard deviations of a binomial distribution.
     for (count, share) in takes_part.into_iter().zip([0.01, 0.1, 0.5, 1.0_f64]) {
         let expected = 20_000.0 * share;
         let near = 5.0 * (expected * (1.0 - share)).sqrt();
@@ -189,9 +189,9 @@ fn the_propensity_is_that_of_the_arm() {
     assert_eq!(found, [("one", "9%".to_owned()), ("other", "1%".to_owned())]);
 }
 
-/// Two experiments of the same clients in one policy: the weights of one are nothing to the other.
+/// Two experiments on the same clients: the weights of one do not affect the other.
 #[test]
-fn changed_weights_move_nobody_elsewhere() {
+fn changed_weights_do_not_affect_other_experiments() {
     let text = |weight: u64| {
         format!(
             "[experiment.a]\nunit = \"prefix\"\nshare = \"30%\"\n\
@@ -214,7 +214,7 @@ fn changed_weights_move_nobody_elsewhere() {
 }
 
 #[test]
-fn a_unit_that_is_not_there_takes_no_part() {
+fn an_absent_unit_takes_no_part() {
     let policy = experiment(KEY, "one", "cookie:uid", "100%", [1, 1]);
     let decided = |facts: &Facts<'_>| {
         let decision = policy.decide(facts);

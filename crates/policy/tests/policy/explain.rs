@@ -1,4 +1,4 @@
-//! Explanations, as they are read.
+//! The text of explanations.
 
 use uncork_policy::Fact;
 
@@ -35,7 +35,7 @@ rule 5 `spotify` decides finally: quic bbr3, tcp bbr
 }
 
 #[test]
-fn what_is_not_known_yet_is_told() {
+fn unknown_facts_are_shown() {
     let policy = policy(
         "[experiment.e]\nunit = \"cookie:uid\"\nshare = \"100%\"\n[experiment.e.arm.a]\n\
          [[rule]]\nlistener = \"public\"\npath = \"/a\"\nexperiment = \"e\"\n\

@@ -1,4 +1,4 @@
-//! Knowing more never changes what was final.
+//! More facts never change a final decision.
 
 use proptest::prelude::*;
 use uncork_policy::{Asked, By, Fact, Facts, Headers, UnixTime, Verdict};
@@ -6,7 +6,7 @@ use uncork_units::ByteCount;
 
 use crate::common::policy;
 
-/// Conditions, some of which hold for any of the requests below and some for none.
+/// Conditions that match all, some or none of the requests below.
 const CONDITIONS: &[&str] = &[
     "listener = \"a\"",
     "listener = \"*\"",
@@ -26,7 +26,7 @@ const CONDITIONS: &[&str] = &[
     "size = { min = \"1kB\", below = \"2kB\" }",
 ];
 
-const GIVES: &[&str] = &[
+const ACTIONS: &[&str] = &[
     "use = { quic = \"bbr3\" }",
     "use = { quic = \"reno\", tcp = \"bbr\" }",
     "experiment = \"net\"",
@@ -38,13 +38,13 @@ const EXPERIMENTS: &str = "[experiment.net]\nunit = \"prefix\"\nshare = \"50%\"\
     [experiment.user]\nunit = \"cookie:uid\"\nshare = \"50%\"\n\
     [experiment.user.arm.a]\n[experiment.user.arm.b]\n";
 
-/// All experiments are used, at the end if nowhere else.
+/// Uses every experiment, since unused ones are errors.
 const LAST: &str = "[[rule]]\nlistener = \"none\"\nexperiment = \"net\"\n\
     [[rule]]\nlistener = \"none\"\nexperiment = \"user\"\n";
 
 fn policies() -> impl Strategy<Value = String> {
     let conditions = prop::sample::subsequence(CONDITIONS, 1..4);
-    let rule = (conditions, prop::sample::select(GIVES)).prop_map(|(conditions, gives)| {
+    let rule = (conditions, prop::sample::select(ACTIONS)).prop_map(|(conditions, action)| {
         let mut keys: Vec<&str> = Vec::new();
         let mut text = "[[rule]]\n".to_owned();
         for condition in conditions {
@@ -55,13 +55,13 @@ fn policies() -> impl Strategy<Value = String> {
                 text.push('\n');
             }
         }
-        text + gives + "\n"
+        text + action + "\n"
     });
     prop::collection::vec(rule, 0..7)
         .prop_map(|rules| EXPERIMENTS.to_owned() + &rules.concat() + LAST)
 }
 
-/// Header fields of a request, or none.
+/// Header fields of requests.
 static HEADERS: [&[(&str, &str)]; 3] =
     [&[], &[("h", "1"), ("cookie", "uid=1")], &[("Cookie", "uid=2")]];
 
@@ -82,7 +82,7 @@ fn of<T: Clone + std::fmt::Debug + 'static>(
     prop_oneof![1 => Just(Fact::Absent), 4 => known]
 }
 
-/// Requests of which everything is known.
+/// Requests with all facts known.
 fn requests() -> impl Strategy<Value = Facts<'static>> {
     let client = prop_oneof![
         (0_u32..4)
@@ -110,7 +110,7 @@ fn requests() -> impl Strategy<Value = Facts<'static>> {
     })
 }
 
-/// The facts of `all` whose bits are set.
+/// The facts of `all` whose bits are set; the others are unknown.
 fn part<'a>(all: &Facts<'a>, bits: u16) -> Facts<'a> {
     fn if_bit<T>(bits: u16, bit: u32, fact: Fact<T>) -> Fact<T> {
         if bits >> bit & 1 == 1 { fact } else { Fact::Unknown }
@@ -134,7 +134,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn more_knowledge_never_changes_what_was_final(
+    fn more_facts_never_change_a_final_decision(
         text in policies(),
         all in requests(),
         bits: u16,
@@ -150,7 +150,7 @@ proptest! {
     }
 
     #[test]
-    fn conditions_that_were_settled_stay_so(
+    fn settled_conditions_stay_settled(
         text in policies(),
         all in requests(),
         bits: u16,
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn an_explanation_is_that_of_the_decision(
+    fn the_explanation_matches_the_decision(
         text in policies(),
         all in requests(),
         bits: u16,

@@ -1,4 +1,4 @@
-//! Policies as people write them.
+//! Tests of policy texts.
 
 mod common;
 mod experiments;

@@ -1,11 +1,11 @@
-//! What rules decide.
+//! The semantics of rules.
 
 use uncork_policy::{By, Fact, Facts, InitialWindow, Policy, UnixTime, When};
 use uncork_units::ByteCount;
 
 use crate::common::{EXAMPLE, NO_HEADERS, policy, request};
 
-/// One condition, a request changed so that it holds, and one so that it does not.
+/// A condition, a change to the request that makes it match, and one that makes it fail.
 type Case = (&'static str, fn(&mut Facts<'_>), fn(&mut Facts<'_>));
 
 const CASES: &[Case] = &[
@@ -118,7 +118,7 @@ const CASES: &[Case] = &[
 ];
 
 #[test]
-fn each_condition_holds_for_what_it_says() {
+fn each_condition_matches_and_fails_as_documented() {
     for (condition, holds, fails) in CASES {
         let policy = policy(&format!("[[rule]]\n{condition}\nuse = {{ quic = \"bbr3\" }}\n"));
         let mut facts = request(&NO_HEADERS);
@@ -157,7 +157,7 @@ fn the_rule_of_a_host_name_is_three_lines() {
 }
 
 #[test]
-fn an_empty_policy_is_finally_the_default() {
+fn an_empty_policy_decides_finally_for_the_default() {
     let empty = policy("");
     let decision = empty.decide(&Facts::default());
     assert_eq!((decision.by, decision.is_final, decision.experiment), (By::Default, true, None));
@@ -165,7 +165,7 @@ fn an_empty_policy_is_finally_the_default() {
 }
 
 #[test]
-fn what_is_left_out_is_as_in_the_default() {
+fn omitted_settings_come_from_the_default() {
     let policy = policy(
         "[default]\nquic = \"reno\"\ntcp = \"htcp\"\npacing_cap = \"5mbit\"\n\
          [[rule]]\nsni = \"*\"\nuse = { quic = \"bbr3\", initial_window = \"32KiB\" }\n",
@@ -176,7 +176,7 @@ fn what_is_left_out_is_as_in_the_default() {
 }
 
 #[test]
-fn the_first_rule_that_holds_decides() {
+fn the_first_matching_rule_decides() {
     let example = policy(EXAMPLE);
     assert_eq!(example.when(), When::EachRequest);
     let mut facts = request(&NO_HEADERS);
@@ -194,7 +194,7 @@ fn the_first_rule_that_holds_decides() {
 }
 
 #[test]
-fn a_server_can_ask_what_a_policy_needs() {
+fn a_policy_reports_what_it_needs() {
     let example = policy(EXAMPLE);
     assert!(example.asks_origin());
     assert!(!policy("").asks_origin());
@@ -211,7 +211,7 @@ fn a_server_can_ask_what_a_policy_needs() {
 }
 
 #[test]
-fn what_a_whole_request_does_not_tell_is_absent() {
+fn facts_missing_in_a_complete_request_are_absent() {
     let example = policy(EXAMPLE);
     let all = request(&NO_HEADERS);
     let mut facts = Facts { sni: Fact::Unknown, size: Fact::Unknown, ..all };
@@ -224,7 +224,7 @@ fn what_a_whole_request_does_not_tell_is_absent() {
 }
 
 #[test]
-fn rules_that_hold_for_nobody_are_told() {
+fn conditions_that_never_match_are_reported() {
     let policy = policy(
         "[[rule]]\nlistener = \"in*\"\nuse = { tcp = \"bbr\" }\n\
          [[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }\n",

@@ -1,4 +1,4 @@
-//! Every way to write a policy wrongly is told with its place and with what to do.
+//! Every error in a policy is reported with its place and a remedy.
 
 use uncork_policy::{Policy, PolicyError};
 
@@ -53,7 +53,7 @@ const CASES: &[Case] = &[
     case("query = { bbr = \"1\" }", "query = \"bbr=1\"", "a string where a table belongs", "\"bbr=1\"", "write query = { NAME = \"VALUE\" }"),
     case("query = { bbr = \"1\" }", "query = {}", "`query` names none", "query", "write query = { NAME = \"VALUE\" }"),
     case("query = { bbr = \"1\" }", "query = { bbr = 1 }", "a number where a string belongs", "1", ""),
-    // What cannot be so.
+    // Impossible values.
     case(NETS, "\"10.0.0.1/8\"", "host bits are set", "\"10.0.0.1/8\"", "write 10.0.0.0/8"),
     case(NETS, "\"10.0.0.0/33\"", "bad prefix length", "\"10.0.0.0/33\"", "a number from 0 to 32"),
     case(NETS, "\"10.0.0/8\"", "not a network", "\"10.0.0/8\"", "write 203.0.113.0/24"),
@@ -102,7 +102,7 @@ const CASES: &[Case] = &[
     case("[experiment.holdback.arm.cubic]\nweight = 1", "", "[experiment.holdback] has no arm", "holdback", "write [experiment.holdback.arm.NAME]"),
     case("[experiment.holdback.arm.cubic]\nweight = 1", "arm = 3", "a number where a table of tables belongs", "3", "write [experiment.holdback.arm.NAME]"),
     case("[[rule]]\nexperiment = \"holdback\"", "", "no rule uses the experiment `holdback`", "holdback", "or leave the experiment out"),
-    // TOML's own.
+    // TOML syntax.
     case("decide = ", "decide = \"once\"\ndecide = ", "not valid TOML: duplicate key", "decide", ""),
     case("quic = \"cubic\"", "quic = cubic", "not valid TOML", "", ""),
     case("[default]", "[default", "not valid TOML", "", ""),
@@ -116,7 +116,7 @@ fn refused(text: &str, what: &str) -> PolicyError {
 }
 
 #[test]
-fn each_mistake_is_told_where_it_is_and_what_to_do() {
+fn each_mistake_is_reported_with_place_and_remedy() {
     for case in CASES {
         let text = case.within(EXAMPLE);
         case.assert_told(&text, &refused(&text, case.new));
@@ -124,8 +124,7 @@ fn each_mistake_is_told_where_it_is_and_what_to_do() {
     assert!(CASES.len() >= 80);
 }
 
-/// What is wrong is wrong for a reason, and every reason has a remedy: a suggestion, or what belongs
-/// there.
+/// Every error has a remedy: a suggestion, or what is expected instead.
 #[test]
 fn each_mistake_has_a_remedy() {
     for case in CASES {
@@ -136,7 +135,7 @@ fn each_mistake_has_a_remedy() {
 }
 
 #[test]
-fn a_single_bracket_makes_no_list_of_rules() {
+fn a_single_bracket_suggests_a_list_of_rules() {
     let error = refused("[rule]\nhost = \"a\"\nuse = { tcp = \"bbr\" }\n", "[rule]");
     assert!(error.suggestion().unwrap_or_default().contains("write [[rule]]"), "{error}");
 }

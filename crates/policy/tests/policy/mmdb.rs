@@ -1,8 +1,8 @@
-//! Databases in MaxMind's format, made here after its description
+//! Builds databases in MaxMind's format
 //! (`github.com/maxmind/MaxMind-DB/blob/main/MaxMind-DB-spec.md`).
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 
-/// A field of the data section: its type, and payload.
+/// A string field of the data section: type and length, then the text.
 pub fn string(text: &str) -> Vec<u8> {
     let mut bytes = vec![2 << 5 | text.len() as u8];
     bytes.extend(text.as_bytes());
@@ -27,12 +27,12 @@ fn uint16(number: u16) -> Vec<u8> {
     [&[5 << 5 | 2][..], &number.to_be_bytes()].concat()
 }
 
-/// Of the types above 7 the first byte has the length alone.
+/// A field of a type above 7: the first byte has only the length, the second the type.
 fn extended(kind: u8, payload: &[u8]) -> Vec<u8> {
     [&[payload.len() as u8, kind - 7][..], payload].concat()
 }
 
-/// A database of IPv4 with one network of at most 31 bits, and `data` for it: one node for each bit.
+/// An IPv4 database with `data` for one network of at most 31 bits: one node per bit.
 pub fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
     let mut tree = Vec::new();
     for bit in 0..bits {
@@ -56,12 +56,12 @@ pub fn database(network: u32, bits: u32, data: &[u8]) -> Vec<u8> {
     [&tree[..], &[0; 16], data, b"\xab\xcd\xefMaxMind.com", &metadata].concat()
 }
 
-/// A database in which a network is that of an autonomous system.
+/// A database that maps a network to an autonomous system.
 pub fn of_asn(network: u32, bits: u32, asn: u32) -> Vec<u8> {
     database(network, bits, &map(&[("autonomous_system_number", uint32(asn))]))
 }
 
-/// A database in which a network is in a country.
+/// A database that maps a network to a country.
 pub fn of_country(network: u32, bits: u32, code: &str) -> Vec<u8> {
     database(network, bits, &map(&[("country", map(&[("iso_code", string(code))]))]))
 }

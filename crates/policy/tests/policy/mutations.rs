@@ -1,4 +1,4 @@
-//! Whatever a text holds, reading it ends with a policy or with an error that can be shown.
+//! Parsing any text yields a policy or an error that can be rendered.
 
 use proptest::prelude::*;
 use uncork_policy::{Facts, Policy};
@@ -6,7 +6,7 @@ use uncork_policy::{Facts, Policy};
 use crate::common::{EXAMPLE, NO_HEADERS, request};
 use crate::texts::{assert_shown, replace};
 
-/// Words that mean something in a policy, to put where they do not belong.
+/// Meaningful words of policies, to be inserted in wrong places.
 const WORDS: &[&str] = &[
     "\"",
     "[",
@@ -50,7 +50,7 @@ const WORDS: &[&str] = &[
     "%",
 ];
 
-/// Reads `text`, decides by it, and shows the error if there is one.
+/// Parses `text`. Decides with the policy, or renders the error. Returns whether it was parsed.
 fn read(text: &str) -> bool {
     match Policy::parse("any", text) {
         Ok(policy) => {
@@ -73,7 +73,7 @@ fn the_example_is_read() {
 }
 
 #[test]
-fn depth_is_no_danger() {
+fn deep_nesting_is_rejected() {
     for nested in ["[", "{ a = ", "[[rule]]\nhost = ["] {
         assert!(!read(&format!("a = {}", nested.repeat(100_000))));
     }
@@ -107,7 +107,7 @@ proptest! {
         read(&text);
     }
 
-    /// Lines that are gone, there twice, or in another order.
+    /// Lines missing, repeated or reordered.
     #[test]
     fn lines_in_another_order(picked in prop::collection::vec(0_usize..80, 0..80)) {
         let lines: Vec<&str> = EXAMPLE.lines().collect();

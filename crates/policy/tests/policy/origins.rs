@@ -1,4 +1,4 @@
-//! Where clients are, by databases that are made here.
+//! Client origins, from databases built by the test.
 
 use proptest::prelude::*;
 use uncork_policy::{Fact, Facts, Origin, Origins, UnixTime};
@@ -30,7 +30,7 @@ fn at(origins: &Origins, address: &str) -> Origin {
 }
 
 #[test]
-fn several_databases_tell_together() {
+fn databases_complement_each_other() {
     let origins = origins([asn(), country()]);
     let expected = Origin { asn: Some(64_500), country: "PE".parse().ok() };
     for address in ["203.0.113.0", "203.0.113.255", "::ffff:203.0.113.7"] {
@@ -42,7 +42,7 @@ fn several_databases_tell_together() {
 }
 
 #[test]
-fn a_rule_can_ask_where_a_client_is() {
+fn a_rule_can_test_the_clients_origin() {
     let policy = policy("[[rule]]\nasn = \"AS64500\"\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }\n");
     let origins = origins([asn(), country()]);
     let decided = |address: &str| {
@@ -65,7 +65,7 @@ fn other_bytes_are_no_database() {
 }
 
 #[test]
-fn data_of_another_shape_tell_nothing() {
+fn data_of_another_shape_is_ignored() {
     for data in [
         map(&[("autonomous_system_number", string("AS64500"))]),
         map(&[("country", string("PE"))]),
@@ -80,9 +80,9 @@ fn data_of_another_shape_tell_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// A file that was cut or damaged is refused, or tells something or nothing.
+    /// A truncated or damaged file is rejected, or lookups return some result.
     #[test]
-    fn damage_is_no_danger(
+    fn damaged_files_do_no_harm(
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut: prop::sample::Index,
         whole: bool,
