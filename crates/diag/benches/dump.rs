@@ -1,4 +1,4 @@
-//! What a dump of 1000 sockets costs, and which part of it is asking, which is reading.
+//! The cost of a dump of 1000 sockets, split into query and parsing.
 #![allow(missing_docs, reason = "criterion's macros make undocumented items")]
 
 #[cfg(target_os = "linux")]
@@ -12,7 +12,7 @@ mod linux {
 
     const SOCKETS: usize = 1000;
 
-    /// Two descriptors each: more than a process may have by default.
+    /// Each connection needs two descriptors: more in total than the default limit.
     fn raise_the_limit_of_descriptors() {
         let mut limit = getrlimit(Resource::Nofile);
         limit.current = limit.maximum;
@@ -50,7 +50,7 @@ mod linux {
                 assert_eq!(summary.expect("a dump").connections, SOCKETS as u64);
             });
         });
-        // What asking costs when there is nothing to tell: the kernel looks through its table.
+        // The cost of a query without results: the kernel scans its table.
         let none = Query { remote_port: Some(1), ..query };
         group.throughput(Throughput::Elements(1));
         group.bench_function("none of them asked for", |bench| {

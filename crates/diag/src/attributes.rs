@@ -5,11 +5,11 @@ use crate::fields::Fields;
 use crate::netlink::aligned;
 
 const HEADER: usize = 4;
-/// `NLA_TYPE_MASK`: the two bits above it say how the payload is written.
+/// `NLA_TYPE_MASK`: the two bits above it describe the payload's encoding.
 const KIND: u16 = 0x3fff;
 
-/// The attributes of a message as (kind, payload), in order. Ends behind the first malformed one;
-/// fewer bytes than a header are padding.
+/// The attributes of a message as (kind, payload), in order. Ends after the first malformed one; a rest
+/// shorter than a header is padding.
 #[derive(Clone, Debug)]
 pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
 
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_length_ends_them() {
+    fn an_impossible_length_ends_the_iteration() {
         for length in [0, 3, 9, u16::MAX] {
             let mut bytes = attribute(length, 4, &[0; 4]);
             bytes.truncate(8);

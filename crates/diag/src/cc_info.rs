@@ -1,37 +1,37 @@
-//! What a congestion control tells of itself (`include/uapi/linux/inet_diag.h`).
+//! State of a connection's congestion control (`include/uapi/linux/inet_diag.h`).
 
 use uncork_units::{Rate, Ratio, TimeDelta};
 
 use crate::fields::Fields;
 use crate::tcp_info::micros_but;
 
-/// What the connection's congestion control tells of itself, if it is one that does.
+/// State of the connection's congestion control, for those that report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CcInfo {
-    /// BBR of any version.
+    /// Any version of BBR.
     Bbr(BbrInfo),
     /// DCTCP.
     Dctcp(DctcpInfo),
-    /// Vegas, and what reports like it (Westwood, Veno, Illinois).
+    /// Vegas, and others with the same structure (Westwood, Veno, Illinois).
     Vegas(VegasInfo),
 }
 
-/// What BBR believes of the path (`struct tcp_bbr_info`).
+/// BBR's model of the path (`struct tcp_bbr_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BbrInfo {
-    /// The bottleneck's bandwidth in payload, as much as a flow of these packets could use.
+    /// Estimated bottleneck bandwidth, in payload.
     pub bw: Rate,
-    /// The least round-trip time of the last 10 s; `None` before the first sample.
+    /// Minimum round-trip time of the last 10 s; `None` before the first sample.
     pub min_rtt: Option<TimeDelta>,
-    /// What the bandwidth is multiplied by to give the pacing rate, in 1/256.
+    /// Pacing rate divided by the bandwidth, in 1/256.
     pub pacing_gain: Ratio,
-    /// What the bandwidth-delay product is multiplied by to give the window, in 1/256.
+    /// Window divided by the bandwidth-delay product, in 1/256.
     pub cwnd_gain: Ratio,
-    /// What versions 2 and 3 append; mainline Linux (version 1) does not.
+    /// Extra fields of versions 2 and 3; `None` for mainline Linux (version 1).
     pub bbr2: Option<Bbr2Info>,
 }
 
-/// The appendix of BBRv2 and BBRv3, as in `github.com/google/bbr`, branch `v3`.
+/// Extra fields of BBRv2 and BBRv3, as in `github.com/google/bbr`, branch `v3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bbr2Info {
     /// 2 or 3.
@@ -43,51 +43,51 @@ pub struct Bbr2Info {
     pub phase: u8,
     /// Long-term bound: the highest bandwidth measured.
     pub bw_hi: Rate,
-    /// Short-term bound of the bandwidth; [`Rate::MAX`] when there is none.
+    /// Short-term bound of the bandwidth; [`Rate::MAX`] if unset.
     pub bw_lo: Rate,
-    /// Short-term bound of the packets in flight; `None` when there is none.
+    /// Short-term bound of packets in flight; `None` if unset.
     pub inflight_lo: Option<u32>,
-    /// Long-term bound of the packets in flight; `None` when there is none.
+    /// Long-term bound of packets in flight; `None` if unset.
     pub inflight_hi: Option<u32>,
-    /// Packets: the allowance for aggregated ACKs.
+    /// Allowance for aggregated ACKs, in packets.
     pub extra_acked: u32,
 }
 
-/// What DCTCP measures (`struct tcp_dctcp_info`).
+/// DCTCP's state (`struct tcp_dctcp_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DctcpInfo {
     /// Whether the connection negotiated ECN; without it DCTCP acts as Reno.
     pub enabled: bool,
-    /// Whether the last segment received carried a mark.
+    /// Whether the last segment received was CE-marked.
     pub ce_state: bool,
-    /// The share of marked bytes, smoothed (RFC 8257 §3.3), in 1/1024.
+    /// Smoothed share of marked bytes (RFC 8257 §3.3), in 1/1024.
     pub alpha: Ratio,
-    /// Bytes acknowledged with a mark in this window.
+    /// Bytes acknowledged with ECN-Echo in this window.
     pub acked_ecn: u32,
     /// Bytes acknowledged in this window.
     pub acked: u32,
 }
 
-/// What Vegas measures (`struct tcpvegas_info`).
+/// Vegas's state (`struct tcpvegas_info`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VegasInfo {
-    /// Whether Vegas is at work.
+    /// Whether Vegas is active.
     pub enabled: bool,
     /// Samples of this round.
     pub rtt_count: u32,
-    /// Of Vegas the least round-trip time ever, of others the smoothed one; `None` before the first
-    /// sample.
+    /// Vegas: minimum round-trip time of the connection; others: smoothed round-trip time. `None` before
+    /// the first sample.
     pub rtt: Option<TimeDelta>,
-    /// Of Vegas the least round-trip time of the last round, of others the least ever; `None`
-    /// before the first sample.
+    /// Vegas: minimum round-trip time of the last round; others: of the connection. `None` before the
+    /// first sample.
     pub min_rtt: Option<TimeDelta>,
 }
 
-/// "No sample yet" of Vegas is this number of microseconds.
+/// Vegas's value for "no sample yet", in microseconds.
 const VEGAS_NONE: u32 = 0x7fff_ffff;
 
 impl BbrInfo {
-    /// `None` if there are fewer than the 20 bytes of version 1.
+    /// `None` for fewer than the 20 bytes of version 1.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let raw = Fields(bytes);
         let gain = |at| raw.u32(at).map(|gain| Ratio::new(gain, 256));

@@ -1,25 +1,25 @@
-//! The name of a congestion control.
+//! Names of congestion controls.
 
 use std::fmt;
 
-/// `TCP_CA_NAME_MAX` (`include/net/tcp.h`), the final zero included.
-const ROOM: usize = 16;
+/// `TCP_CA_NAME_MAX` (`include/net/tcp.h`), including the NUL byte.
+const CAPACITY: usize = 16;
 
-/// The name of a kernel's congestion control, such as `cubic`. Kept in place: no allocation.
+/// The kernel's name of a congestion control, such as `cubic`. Stored inline, without allocation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CcName {
-    /// UTF-8 up to `length`, zeros from there.
-    bytes: [u8; ROOM],
+    /// UTF-8 up to `length`, then zeros.
+    bytes: [u8; CAPACITY],
     length: u8,
 }
 
 impl CcName {
-    /// The name up to the first zero, the longest part of it that is UTF-8 and has room.
+    /// The name up to the first NUL byte, truncated to valid UTF-8 and to [`CAPACITY`] bytes.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
-        let text = &bytes[..bytes.len().min(ROOM)];
+        let text = &bytes[..bytes.len().min(CAPACITY)];
         let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
         let valid = text.utf8_chunks().next().map_or("", |chunk| chunk.valid());
-        let mut bytes = [0; ROOM];
+        let mut bytes = [0; CAPACITY];
         bytes[..valid.len()].copy_from_slice(valid.as_bytes());
         Self { bytes, length: valid.len() as u8 }
     }
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn is_cut_where_it_is_too_long_or_no_text() {
+    fn long_or_invalid_names_are_truncated() {
         assert_eq!(CcName::from_bytes(&[b'x'; 40]).as_str(), "x".repeat(16));
         assert_eq!(CcName::from_bytes(b"bb\xffr\0").as_str(), "bb");
         assert_eq!(CcName::from_bytes("xxxxxxxxxxxxxxxé".as_bytes()).as_str(), "x".repeat(15));

@@ -1,4 +1,4 @@
-//! One TCP socket, as the kernel tells of it.
+//! A TCP socket, as reported by the kernel.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,41 +12,39 @@ use crate::query::Family;
 use crate::state::TcpState;
 use crate::tcp_info::TcpInfo;
 
-/// A TCP socket (`struct inet_diag_msg` and the attributes behind it,
-/// `include/uapi/linux/inet_diag.h`).
+/// A TCP socket (`struct inet_diag_msg` with its attributes, `include/uapi/linux/inet_diag.h`).
 ///
-/// Of a socket in time-wait, and of a connection request that waits for its ACK, the kernel tells
-/// no more than who and which state: all that is in an `Option` here is `None`.
+/// For sockets in TIME-WAIT and for connection requests that wait for the final ACK, the kernel reports
+/// only addresses and state: every `Option` here is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connection {
-    /// What the socket was made for.
+    /// The socket's address family.
     pub family: Family,
-    /// Address and port on this side. IPv4 is IPv4, even on a socket for IPv6.
+    /// Local address and port. IPv4-mapped addresses become IPv4.
     pub local: SocketAddr,
-    /// Address and port on the other side, all zero if there is none.
+    /// Remote address and port, all zero if unconnected.
     pub remote: SocketAddr,
-    /// The interface's index that the socket is bound to, or 0.
+    /// Index of the interface that the socket is bound to, or 0.
     pub interface: u32,
-    /// What state the connection is in.
+    /// The connection's state.
     pub state: TcpState,
-    /// A number that no other socket of the namespace has until the next boot.
+    /// A number unique to the socket within its namespace until the next boot.
     pub cookie: u64,
-    /// The user that made the socket.
+    /// The user who created the socket.
     pub uid: u32,
-    /// The number in `socket:[...]` under `/proc/PID/fd`; 0 if no process has it any more.
+    /// The number in `socket:[...]` under `/proc/PID/fd`; 0 if no process holds the socket any more.
     pub inode: u32,
-    /// Bytes received and not read yet; of a listening socket, connections not accepted yet.
+    /// Bytes received and not yet read; for a listening socket, connections not yet accepted.
     pub rqueue: u32,
-    /// Bytes written and not acknowledged yet; of a listening socket, how many connections may
-    /// wait.
+    /// Bytes written and not yet acknowledged; for a listening socket, its backlog limit.
     pub wqueue: u32,
     /// The congestion control's name.
     pub cc: Option<CcName>,
-    /// What TCP knows of the connection.
+    /// TCP's state.
     pub info: Option<TcpInfo>,
-    /// What the congestion control tells of itself.
+    /// The congestion control's state.
     pub cc_info: Option<CcInfo>,
-    /// What the socket holds in memory.
+    /// The socket's memory.
     pub mem: Option<MemInfo>,
 }
 
@@ -61,7 +59,7 @@ const DCTCPINFO: u16 = 9;
 const BBRINFO: u16 = 16;
 
 impl Connection {
-    /// Reads the payload of a message of the type `SOCK_DIAG_BY_FAMILY`.
+    /// Parses the payload of a `SOCK_DIAG_BY_FAMILY` message.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Malformed> {
         let malformed = Malformed { part: "a socket's message", length: payload.len() };
         let mut connection = Self::parse_structure(Fields(payload)).ok_or(malformed)?;
@@ -109,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// What BBR believes of the path, if the connection's congestion control is one that says so.
+    /// BBR's model of the path, if the connection uses BBR.
     pub fn bbr(&self) -> Option<&BbrInfo> {
         match &self.cc_info {
             Some(CcInfo::Bbr(info)) => Some(info),
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_is_refused() {
+    fn malformed_sockets_are_rejected() {
         let refused = |bytes: &[u8]| Connection::parse(bytes).expect_err("refused");
         assert_eq!(refused(&structure(1, [0; 16])).part, "a socket's message");
         assert_eq!(refused(&structure(2, [0; 16])[..71]).length, 71);
@@ -178,9 +176,9 @@ mod tests {
         assert_eq!(refused(&torn).part, "an attribute");
     }
 
-    /// The first 104 bytes of `struct tcp_info` are there on every kernel: less is not it.
+    /// Every kernel sends at least the first 104 bytes of `struct tcp_info`; less is invalid.
     #[test]
-    fn a_short_detail_is_absent_and_an_unknown_one_skipped() {
+    fn short_attributes_are_absent_and_unknown_ones_skipped() {
         let mut payload = structure(2, v4([10, 0, 0, 1]));
         for (kind, length) in [(INFO, 100_u16), (BBRINFO, 16), (999, 4)] {
             payload.extend((length + 4).to_ne_bytes());

@@ -13,16 +13,16 @@ pub enum DiagError {
          they are modules, run modprobe tcp_diag"
     )]
     Unsupported,
-    /// A security policy forbids what was tried; the kernel itself demands no capability.
+    /// A security policy forbids the operation; the kernel itself requires no capability.
     #[error(
         "{0} is forbidden: allow this process sockets of the family AF_NETLINK, protocol NETLINK_SOCK_DIAG \
          (seccomp, SELinux, AppArmor, RestrictAddressFamilies)"
     )]
     Forbidden(&'static str),
-    /// The kernel, while doing what is named, gave this error number.
+    /// The named operation failed with this error number.
     #[error("{0} failed: {error}", error = io::Error::from_raw_os_error(*.1))]
     Kernel(&'static str, i32),
-    /// A datagram of so many bytes did not fit. The buffer has grown to this size: dump again.
+    /// A datagram of this many bytes did not fit. The buffer has grown to this size: dump again.
     #[error("a datagram of {0} bytes did not fit: dump again, the buffer has grown")]
     Truncated(usize),
     /// The reply is malformed.
@@ -30,7 +30,7 @@ pub enum DiagError {
     Malformed(#[from] Malformed),
 }
 
-/// A part of a datagram that claims a length it cannot have.
+/// A part of a datagram with an impossible length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("malformed sock_diag reply: {part} of {length} bytes")]
 pub struct Malformed {
@@ -41,10 +41,10 @@ pub struct Malformed {
 }
 
 impl DiagError {
-    /// What an error number means that the kernel gave while `doing` something.
+    /// The error for `errno` of an operation.
     pub(crate) fn from_errno(doing: &'static str, errno: i32) -> Self {
         match io::Error::from_raw_os_error(errno).kind() {
-            // sock_diag looks for a handler of the family, inet_diag for one of the protocol.
+            // ENOENT: no handler for the family (sock_diag) or the protocol (inet_diag).
             io::ErrorKind::NotFound => Self::Unsupported,
             io::ErrorKind::PermissionDenied => Self::Forbidden(doing),
             _ => Self::Kernel(doing, errno),

@@ -1,7 +1,7 @@
-//! Numbers in a C structure, by their offset.
+//! Fields of a C structure, by offset.
 
-/// The bytes of a structure that the kernel filled in, in this machine's byte order. A field that
-/// does not lie within them whole is `None`: an older kernel's structure ended before it.
+/// A structure from the kernel, in native byte order. Fields not completely within the bytes are `None`:
+/// older kernels send shorter structures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
@@ -26,7 +26,7 @@ impl Fields<'_> {
         self.bytes(at).map(u64::from_ne_bytes)
     }
 
-    /// A 64-bit number that the structure keeps in two of 32 bits, the lower half first.
+    /// A 64-bit number stored as two 32-bit halves, the lower one first.
     pub(crate) fn halves(self, at: usize) -> Option<u64> {
         Some(u64::from(self.u32(at)?) | u64::from(self.u32(at + 4)?) << 32)
     }

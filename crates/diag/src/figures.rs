@@ -1,4 +1,4 @@
-//! TCP's counters as those of records.
+//! Conversion of TCP's counters to those of records.
 
 use uncork_flow::TransportFigures;
 

@@ -1,13 +1,12 @@
-//! What the Linux kernel tells of its TCP connections.
+//! TCP statistics of the Linux kernel, by sock_diag.
 //!
-//! `NETLINK_SOCK_DIAG` (sock_diag(7)) answers one request with all TCP sockets of a network
-//! namespace: who, in which state, `struct tcp_info`, the congestion control and what it believes.
-//! It needs no capability. [`Diag::dump`] asks and hands over one [`Connection`] after another;
-//! [`Query::request`] and [`Replies`] are the part without a socket, for any system: bytes to the
-//! kernel and bytes from it.
+//! `NETLINK_SOCK_DIAG` (sock_diag(7)) reports all TCP sockets of a network namespace for one request:
+//! addresses, state, `struct tcp_info`, the congestion control and its model. It requires no capability.
+//! [`Diag::dump`] sends the request and passes on one [`Connection`] after another; [`Query::request`]
+//! and [`Replies`] work without a socket, on any system.
 //!
-//! Kernels of different age answer at different lengths. What a kernel does not send is `None`, and
-//! what it appends is left unread.
+//! Kernels of different age send structures of different length. Missing fields are `None`, unknown ones
+//! are ignored.
 #![forbid(unsafe_code)]
 
 mod attributes;

@@ -1,4 +1,4 @@
-//! What a socket holds in memory.
+//! Memory use of a socket.
 
 use crate::fields::Fields;
 
@@ -6,15 +6,15 @@ use crate::fields::Fields;
 /// `include/uapi/linux/sock_diag.h`). The kernel counts whole packet buffers, not payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemInfo {
-    /// Received and not read yet.
+    /// Received and not yet read.
     pub rmem_alloc: u32,
     /// Limit of the receive buffer.
     pub rcvbuf: u32,
-    /// Handed to the lower layers and not freed yet.
+    /// Passed to lower layers and not yet freed.
     pub wmem_alloc: u32,
     /// Limit of the send buffer.
     pub sndbuf: u32,
-    /// Reserved for more.
+    /// Reserved for later use.
     pub fwd_alloc: u32,
     /// In the send queue.
     pub wmem_queued: u32,
@@ -22,7 +22,7 @@ pub struct MemInfo {
     pub optmem: u32,
     /// Received while the socket was locked.
     pub backlog: u32,
-    /// Packets, not bytes, that the socket dropped.
+    /// Packets (not bytes) that the socket dropped.
     pub drops: Option<u32>,
 }
 

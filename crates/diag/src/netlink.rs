@@ -7,9 +7,9 @@ use crate::fields::Fields;
 pub(crate) const HEADER: usize = 16;
 /// `NLMSG_ERROR`: an error number, or 0 for an acknowledgement.
 pub(crate) const ERROR: u16 = 2;
-/// `NLMSG_DONE`: the end of a dump, with the error number that ended it, if one did.
+/// `NLMSG_DONE`: the end of a dump, with an error number if it failed.
 pub(crate) const DONE: u16 = 3;
-/// `NLM_F_DUMP_INTR`: what is dumped changed meanwhile.
+/// `NLM_F_DUMP_INTR`: the data changed during the dump.
 pub(crate) const INTERRUPTED: u16 = 0x10;
 
 /// One message.
@@ -21,7 +21,7 @@ pub(crate) struct Message<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// The messages of a datagram, in order. Ends behind the first malformed one.
+/// The messages of a datagram, in order. Ends after the first malformed one.
 #[derive(Clone, Debug)]
 pub(crate) struct Messages<'a>(pub(crate) &'a [u8]);
 

@@ -1,24 +1,24 @@
-//! What to ask (`struct inet_diag_req_v2`, `include/uapi/linux/inet_diag.h`).
+//! Requests (`struct inet_diag_req_v2`, `include/uapi/linux/inet_diag.h`).
 
 use std::net::{IpAddr, SocketAddr};
 
 use crate::netlink::HEADER;
 use crate::state::States;
 
-/// Which TCP sockets to tell of. The kernel chooses, so what is left out costs little.
+/// A filter for TCP sockets. The kernel applies it, so excluded sockets cost little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
     /// Sockets of one family only; `None` means both, which takes two requests.
     pub family: Option<Family>,
-    /// Sockets in one of these states.
+    /// Only sockets in one of these states.
     pub states: States,
-    /// Sockets with this port on this side.
+    /// Only sockets with this local port.
     pub local_port: Option<u16>,
-    /// Sockets with this port on the other side.
+    /// Only sockets with this remote port.
     pub remote_port: Option<u16>,
 }
 
-/// What a socket was made for. One for IPv6 may carry a connection over IPv4.
+/// A socket's address family. An IPv6 socket may carry an IPv4 connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// IPv4.
@@ -27,21 +27,21 @@ pub enum Family {
     V6,
 }
 
-/// `SOCK_DIAG_BY_FAMILY` (`include/uapi/linux/sock_diag.h`): asks for sockets, and tells of one.
+/// `SOCK_DIAG_BY_FAMILY` (`include/uapi/linux/sock_diag.h`): the type of requests and of sockets in replies.
 pub(crate) const BY_FAMILY: u16 = 20;
-/// A request: the header and the structure.
+/// Length of a request: header and structure.
 const REQUEST: usize = HEADER + 56;
 
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const FLAGS: u16 = 0x001 | 0x300;
 /// `NLM_F_REQUEST`.
 const ONE: u16 = 0x001;
-/// `INET_DIAG_NOCOOKIE`, twice: whichever socket has the addresses.
+/// `INET_DIAG_NOCOOKIE`, twice: any socket with these addresses.
 const NO_COOKIE: [u8; 8] = [0xff; 8];
 const IPPROTO_TCP: u8 = 6;
-/// `INET_DIAG_INFO`, `INET_DIAG_VEGASINFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`; number n is
-/// asked for with bit n - 1. `INET_DIAG_BBRINFO` and `INET_DIAG_DCTCPINFO` have none: Vegas's brings
-/// what the socket's congestion control has to tell.
+/// `INET_DIAG_INFO`, `INET_DIAG_VEGASINFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`; bit n - 1 requests
+/// number n. `INET_DIAG_BBRINFO` and `INET_DIAG_DCTCPINFO` have no bit: Vegas's requests the state of any
+/// congestion control.
 const EXTENSIONS: u8 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6;
 
 impl Default for Query {
@@ -62,7 +62,7 @@ impl Family {
 }
 
 impl Query {
-    /// The families to ask for, one by one: there is no request for both.
+    /// The families to request, one by one: no request covers both.
     pub fn families(&self) -> impl Iterator<Item = Family> + use<> {
         let wanted = self.family;
         [Family::V4, Family::V6]
@@ -70,8 +70,8 @@ impl Query {
             .filter(move |family| wanted.is_none_or(|wanted| wanted == *family))
     }
 
-    /// The netlink message that asks for a dump, with a number to know its replies by:
-    /// [`Replies`](crate::Replies) takes the same.
+    /// The netlink message that requests a dump. Its replies carry the same `sequence`, see
+    /// [`Replies::to`](crate::Replies::to).
     pub fn request(&self, family: Family, sequence: u32) -> [u8; REQUEST] {
         let mut bytes = [0; REQUEST];
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
@@ -81,15 +81,15 @@ impl Query {
         put(8, &sequence.to_ne_bytes());
         put(HEADER, &[family.number(), IPPROTO_TCP, EXTENSIONS]);
         put(HEADER + 4, &self.states.mask().to_ne_bytes());
-        // struct inet_diag_sockid; of it a dump considers the ports, 0 being any.
+        // struct inet_diag_sockid; a dump filters only by its ports, 0 being any.
         put(HEADER + 8, &self.local_port.unwrap_or(0).to_be_bytes());
         put(HEADER + 10, &self.remote_port.unwrap_or(0).to_be_bytes());
         bytes
     }
 }
 
-/// The netlink message that asks for the one socket with these addresses, which the kernel finds
-/// without looking through its table.
+/// The netlink message that requests the one socket with these addresses. The kernel finds it by hash,
+/// without a table scan.
 pub(crate) fn one(local: SocketAddr, remote: SocketAddr, sequence: u32) -> [u8; REQUEST] {
     let family = if local.is_ipv4() { Family::V4 } else { Family::V6 };
     let mut bytes = Query::default().request(family, sequence);

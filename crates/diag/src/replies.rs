@@ -1,4 +1,4 @@
-//! The replies to one request, datagram by datagram.
+//! Parsing of the replies to a request.
 
 use crate::connection::Connection;
 use crate::error::{DiagError, Malformed};
@@ -6,36 +6,36 @@ use crate::fields::Fields;
 use crate::netlink::{DONE, ERROR, INTERRUPTED, Message, Messages};
 use crate::query::BY_FAMILY;
 
-/// Reads the replies to one request, which may come in any number of datagrams.
+/// Parses the replies to one request, from any number of datagrams.
 #[derive(Clone, Copy, Debug)]
 pub struct Replies {
     sequence: u32,
     summary: Summary,
 }
 
-/// What a dump came to.
+/// The summary of a dump.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Sockets told of.
+    /// Sockets reported.
     pub connections: u64,
-    /// Whether the kernel said that its tables changed meanwhile (`NLM_F_DUMP_INTR`), so that a
-    /// socket may be missing or there twice. Linux does not say so of TCP sockets as yet, although
-    /// a dump in several parts is no snapshot: whoever needs each socket once goes by its cookie.
+    /// Whether the kernel reported a change of its tables during the dump (`NLM_F_DUMP_INTR`), so that a
+    /// socket may be missing or duplicate. Linux does not set it for TCP sockets so far, although a dump in
+    /// several parts is not a snapshot: deduplicate by cookie if necessary.
     pub interrupted: bool,
 }
 
 impl Replies {
-    /// Awaits replies to the request with this sequence number.
+    /// Expects replies to the request with this sequence number.
     pub const fn to(sequence: u32) -> Self {
         Self { sequence, summary: Summary { connections: 0, interrupted: false } }
     }
 
-    /// Tells `each` of the sockets in a datagram. Returns whether this was the last one.
+    /// Calls `each` for the sockets in a datagram. Returns whether this was the last datagram.
     ///
     /// # Errors
     ///
-    /// What the kernel refused, or that the datagram is not what sock_diag sends; `each` has then
-    /// seen the sockets before that place.
+    /// If the kernel reports an error, or the datagram is malformed; `each` was then called for the sockets
+    /// before that place.
     pub fn read(
         &mut self,
         datagram: &[u8],
@@ -43,7 +43,7 @@ impl Replies {
     ) -> Result<bool, DiagError> {
         for message in Messages(datagram) {
             let message = message?;
-            // What is left of an earlier dump that ended with an error.
+            // A late reply to an earlier dump that failed.
             if message.sequence != self.sequence {
                 continue;
             }
@@ -61,13 +61,13 @@ impl Replies {
         Ok(false)
     }
 
-    /// What has come so far.
+    /// The summary so far.
     pub const fn summary(&self) -> Summary {
         self.summary
     }
 }
 
-/// Both an error and the end of a dump start with 0 or a negative error number. The end may also be
+/// The result in an error or end message: 0 or a negative error number. The end of a dump may also be
 /// empty.
 fn outcome(message: Message<'_>) -> Result<(), DiagError> {
     let Some(code) = Fields(message.payload).u32(0) else {
@@ -128,16 +128,15 @@ mod tests {
     }
 
     #[test]
-    fn a_change_meanwhile_is_told() {
+    fn a_change_during_the_dump_is_reported() {
         let bytes = [socket(7), message(DONE, 2 | INTERRUPTED, 7, &[0; 4])].concat();
         assert_eq!(read(&bytes), (Ok(true), Summary { connections: 1, interrupted: true }));
     }
 
-    /// inet_diag gives its error in the message that ends the dump; sock_diag and netlink itself in
-    /// an error message.
+    /// inet_diag reports errors in the message that ends the dump, sock_diag and netlink in an error message.
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_kernel_without_inet_diag_is_told() {
+    fn a_kernel_without_inet_diag_is_reported() {
         let code = |errno: i32| (-errno).to_ne_bytes();
         for kind in [DONE, ERROR] {
             assert_eq!(read(&message(kind, 2, 7, &code(2))).0, Err(DiagError::Unsupported));

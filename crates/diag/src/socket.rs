@@ -1,4 +1,4 @@
-//! Asking the kernel.
+//! The sock_diag socket.
 
 use std::net::SocketAddr;
 
@@ -14,31 +14,31 @@ use crate::error::DiagError;
 use crate::query::{self, Family, Query};
 use crate::replies::{Replies, Summary};
 
-/// The kernel makes the datagrams of a dump as large as the reader has room for, up to this many
-/// bytes (`max_recvmsg_len` in `net/netlink/af_netlink.c`).
+/// The kernel fills the reader's buffer with each datagram of a dump, up to this many bytes
+/// (`max_recvmsg_len` in `net/netlink/af_netlink.c`).
 const DATAGRAM: usize = 32 * 1024;
 
 const OPENING: &str = "opening a netlink socket for sock_diag";
 const ASKING: &str = "asking for TCP sockets through sock_diag";
 const READING: &str = "reading from sock_diag";
 
-/// A socket to ask the kernel for the TCP sockets of one network namespace.
+/// A sock_diag socket: queries the TCP sockets of one network namespace.
 #[derive(Debug)]
 pub struct Diag {
     socket: OwnedFd,
     buffer: Vec<u8>,
     sequence: u32,
-    /// A dump began whose end was not read.
+    /// Whether a dump was started but not read to its end.
     unfinished: bool,
 }
 
 impl Diag {
-    /// Opens a socket in the network namespace that the calling thread is in. It stays with that
-    /// namespace, whichever one the thread enters later.
+    /// Opens a socket in the calling thread's network namespace. It stays in that namespace even if the
+    /// thread moves to another.
     ///
     /// # Errors
     ///
-    /// A kernel without sock_diag, or a security policy that forbids such sockets.
+    /// If the kernel has no sock_diag, or a security policy forbids such sockets.
     pub fn open() -> Result<Self, DiagError> {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(SOCK_DIAG))
@@ -46,21 +46,21 @@ impl Diag {
             Errno::PROTONOSUPPORT | Errno::AFNOSUPPORT => DiagError::Unsupported,
             errno => failed(OPENING, errno),
         })?;
-        // A connected socket takes messages from the kernel only, not from other processes.
+        // A connected socket receives from the kernel only, not from other processes.
         connect(&socket, &SocketAddrNetlink::new(0, 0)).map_err(|errno| failed(OPENING, errno))?;
         Ok(Self { socket, buffer: vec![0; DATAGRAM], sequence: 0, unfinished: false })
     }
 
-    /// Tells `each` of every socket that the query asks for.
+    /// Calls `each` for every socket that matches the query.
     ///
-    /// For each family the kernel looks through its whole table, which all namespaces share: that
-    /// takes longer than to tell of a few sockets. Who asks often names the family, and lets a
-    /// namespace of its own have a small table (`net.ipv4.tcp_child_ehash_entries`, Linux 6.1).
+    /// For each family the kernel scans its whole table, which all namespaces share; that takes longer than
+    /// reporting a few sockets. For frequent dumps, specify the family, or use a namespace with a small
+    /// table of its own (`net.ipv4.tcp_child_ehash_entries`, Linux 6.1).
     ///
     /// # Errors
     ///
-    /// A kernel without inet_diag for TCP, or one that refuses; a reply that is not understood.
-    /// `each` may have seen some sockets by then. Another dump may be asked for after any error.
+    /// If the kernel has no inet_diag for TCP or reports an error, or a reply is malformed. `each` may have
+    /// been called for some sockets. After any error, another dump may be started.
     pub fn dump(
         &mut self,
         query: &Query,
@@ -75,12 +75,12 @@ impl Diag {
         Ok(total)
     }
 
-    /// Tells of the one connection with these addresses, as this process sees them; `None` if there is
-    /// none any more. It costs the kernel no more when there are many.
+    /// Returns the connection with these addresses, as this process sees them, or `None` if it does not
+    /// exist. The cost does not depend on the number of connections.
     ///
     /// # Errors
     ///
-    /// A kernel that refuses; a reply that is not understood.
+    /// If the kernel reports an error, or the reply is malformed.
     pub fn find(
         &mut self,
         local: SocketAddr,
@@ -98,11 +98,11 @@ impl Diag {
         let mut found = None;
         match Replies::to(self.sequence).read(datagram, |connection| found = Some(*connection)) {
             Ok(_) => {}
-            // ENOENT, which from a kernel that has dumps means that it has no such socket.
+            // ENOENT: no such socket, given that the kernel supports sock_diag.
             Err(DiagError::Unsupported) => return Ok(None),
             Err(error) => return Err(error),
         }
-        // A listener answers for what it has accepted, once that is gone.
+        // For a closed connection, the kernel returns the listener that accepted it.
         Ok(found.filter(|connection: &Connection| connection.remote == remote))
     }
 
@@ -131,8 +131,8 @@ impl Diag {
         Ok(replies.summary())
     }
 
-    /// Reads away what an unfinished dump left. The kernel makes the next part while one is read,
-    /// so there is nothing to wait for: no part means that it has come to its end.
+    /// Discards the rest of an unfinished dump. The kernel prepares the next part while one is read, so
+    /// this never waits: if no part is available, the dump has ended.
     fn drain(&mut self) -> Result<(), DiagError> {
         while self.unfinished {
             match self.receive(RecvFlags::DONTWAIT) {
@@ -144,7 +144,7 @@ impl Diag {
         Ok(())
     }
 
-    /// The length of the next datagram, which lies in the buffer as far as there was room.
+    /// Receives a datagram into the buffer, truncated to its size. Returns the full length.
     fn receive(&mut self, flags: RecvFlags) -> Result<usize, Errno> {
         let flags = flags | RecvFlags::TRUNC;
         let (socket, buffer) = (&self.socket, &mut self.buffer);
@@ -160,10 +160,10 @@ fn failed(doing: &'static str, errno: Errno) -> DiagError {
 mod tests {
     use super::*;
 
-    /// A buffer that is too small loses a datagram; the next dump has room and is not disturbed by
-    /// what the lost one left.
+    /// If the buffer is too small, a datagram is lost; the next dump has a larger buffer and ignores the
+    /// rest of the failed one.
     #[test]
-    fn a_truncated_datagram_is_told_and_leaves_nothing_behind() {
+    fn a_truncated_datagram_is_reported_and_leaves_nothing_behind() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
         let port = listener.local_addr().expect("an address").port();
         let query = Query { family: Some(Family::V4), local_port: Some(port), ..Query::default() };
@@ -178,9 +178,9 @@ mod tests {
         assert_eq!(seen, [port]);
     }
 
-    /// Left off by a panic, for instance: the kernel refuses a second dump beside the first.
+    /// A dump may be left unfinished by a panic, for instance; the kernel rejects a second one in parallel.
     #[test]
-    fn a_dump_left_off_does_not_disturb_the_next() {
+    fn an_unfinished_dump_does_not_disturb_the_next() {
         let mut diag = Diag::open().expect("sock_diag");
         let request = Query::default().request(Family::V4, 1000);
         send(&diag.socket, &request, SendFlags::empty()).expect("a request");

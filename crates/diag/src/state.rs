@@ -5,34 +5,34 @@ use std::fmt;
 /// The state of a connection (RFC 9293 §3.3.2), numbered as in `include/net/tcp_states.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TcpState {
-    /// Open: data travel.
+    /// Open for data.
     Established,
     /// A SYN was sent.
     SynSent,
     /// A SYN was received and answered.
     SynRecv,
-    /// Closed from here; the FIN is not acknowledged yet.
+    /// Closed locally; the FIN is not yet acknowledged.
     FinWait1,
-    /// Closed from here; the other side may still send.
+    /// Closed locally; the peer may still send.
     FinWait2,
-    /// Closed from both sides, kept in case of stray segments. No details are sent of it.
+    /// Closed by both sides, kept for stray segments. The kernel reports no details.
     TimeWait,
     /// Not open.
     #[default]
     Close,
-    /// Closed by the other side.
+    /// Closed by the peer.
     CloseWait,
-    /// Closed by the other side, then from here; the FIN is not acknowledged yet.
+    /// Closed by the peer, then locally; the FIN is not yet acknowledged.
     LastAck,
-    /// Waits for connections.
+    /// Listening for connections.
     Listen,
-    /// Closed from both sides at once.
+    /// Closed by both sides simultaneously.
     Closing,
-    /// A state with this number that is not known here.
+    /// An unknown state with this number.
     Other(u8),
 }
 
-/// `TCP_ESTABLISHED` is 1.
+/// The states in the kernel's order; `TCP_ESTABLISHED` is 1.
 const IN_ORDER: [TcpState; 11] = [
     TcpState::Established,
     TcpState::SynSent,
@@ -72,16 +72,16 @@ impl TcpState {
     }
 }
 
-/// A set of states, for which to ask.
+/// A set of states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States(u32);
 
 impl States {
     /// No state.
     pub const NONE: Self = Self(0);
-    /// Every state, those of later kernels too.
+    /// Every state, including those of later kernels.
     pub const ALL: Self = Self(u32::MAX);
-    /// The states in which data may be on their way from here.
+    /// The states in which the local side may have data in flight.
     pub const SENDING: Self = Self::NONE
         .with(TcpState::Established)
         .with(TcpState::FinWait1)
@@ -92,7 +92,7 @@ impl States {
     /// These states and `state`.
     #[must_use]
     pub const fn with(self, state: TcpState) -> Self {
-        // The kernel's mask has 32 bits: a higher number is none of its states.
+        // The kernel's mask has 32 bits; higher numbers do not exist.
         Self(self.0 | if state.number() < 32 { 1 << state.number() } else { 0 })
     }
 
@@ -102,21 +102,21 @@ impl States {
     }
 }
 
-/// What the sender's loss recovery is at (`enum tcp_ca_state`, `include/uapi/linux/tcp.h`).
+/// The state of the sender's loss recovery (`enum tcp_ca_state`, `include/uapi/linux/tcp.h`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CaState {
     /// Nothing unusual.
     #[default]
     Open,
-    /// Selective or duplicate ACKs: loss or reordering, not known yet which.
+    /// Selective or duplicate ACKs arrive: loss or reordering, not yet known which.
     Disorder,
-    /// The window shrinks because of ECN marks or because the host dropped packets itself.
+    /// The window shrinks because of ECN marks or local packet drops.
     Cwr,
-    /// Fast recovery: lost packets are sent again.
+    /// Fast recovery: lost packets are retransmitted.
     Recovery,
     /// Recovery after a retransmission timeout.
     Loss,
-    /// A state with this number that is not known here.
+    /// An unknown state with this number.
     Other(u8),
 }
 
@@ -135,7 +135,7 @@ impl CaState {
 }
 
 impl fmt::Display for TcpState {
-    /// The name that `ss` prints, but for unknown states.
+    /// The name that `ss` prints; `state N` for unknown states.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Established => "ESTAB",

@@ -1,162 +1,160 @@
-//! What TCP knows of a connection (`struct tcp_info`, `include/uapi/linux/tcp.h`).
+//! TCP's state of a connection (`struct tcp_info`, `include/uapi/linux/tcp.h`).
 
 use uncork_units::{Rate, TimeDelta};
 
 use crate::fields::Fields;
 use crate::state::{CaState, TcpState};
 
-/// What TCP knows of a connection. Packets are segments of at most `snd_mss` bytes; bytes are
-/// payload. Fields in an `Option` joined the structure after Linux 4.0 and are `None` on kernels
-/// that do not have them.
+/// TCP's state of a connection. Packets are segments of at most `snd_mss` bytes; bytes are payload. Fields
+/// in an `Option` were added after Linux 4.0 and are `None` on older kernels.
 ///
-/// Of a listening socket only `unacked` and `sacked` mean something: the connections that wait to
-/// be accepted and how many may.
+/// For a listening socket only `unacked` and `sacked` are meaningful: the connections that wait to be
+/// accepted, and the backlog limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// The connection's state.
     pub state: TcpState,
-    /// What loss recovery is at.
+    /// The state of loss recovery.
     pub ca_state: CaState,
-    /// Timeouts in a row of the segment that waits longest.
+    /// Consecutive timeouts of the oldest segment.
     pub retransmits: u8,
-    /// Window probes that were not answered.
+    /// Unanswered window probes.
     pub probes: u8,
-    /// How often the timeout was doubled.
+    /// Number of times the timeout was doubled.
     pub backoff: u8,
-    /// What both sides agreed on.
+    /// Negotiated options.
     pub options: TcpOptions,
-    /// The shift of the peer's advertised window.
+    /// Window scale of the peer's advertised window.
     pub snd_wscale: u8,
-    /// The shift of the advertised window.
+    /// Window scale of the advertised window.
     pub rcv_wscale: u8,
-    /// Whether the application, not the path, bounded `delivery_rate`. Always false before
-    /// Linux 4.9.
+    /// Whether `delivery_rate` was application-limited. Always false before Linux 4.9.
     pub delivery_rate_app_limited: bool,
     /// The retransmission timeout.
     pub rto: TimeDelta,
-    /// How long an ACK may be delayed.
+    /// The delayed-ACK timeout.
     pub ato: TimeDelta,
-    /// Bytes: the largest segment sent.
+    /// Maximum size of sent segments, in bytes.
     pub snd_mss: u32,
-    /// Bytes: what segments received are likely to carry.
+    /// Estimated payload size of received segments, in bytes.
     pub rcv_mss: u32,
-    /// Packets sent and not acknowledged yet, selectively acknowledged ones included.
+    /// Packets sent and not yet acknowledged, including selectively acknowledged ones.
     pub unacked: u32,
-    /// Packets of them that are selectively acknowledged.
+    /// Of these, packets selectively acknowledged.
     pub sacked: u32,
-    /// Packets of them that are taken for lost.
+    /// Of these, packets considered lost.
     pub lost: u32,
-    /// Packets of them that were sent again.
+    /// Of these, packets retransmitted.
     pub retrans: u32,
-    /// How long ago data were sent, in whole milliseconds.
+    /// Time since data was last sent, in whole milliseconds.
     pub last_data_sent: TimeDelta,
-    /// How long ago data were received, in whole milliseconds.
+    /// Time since data was last received, in whole milliseconds.
     pub last_data_recv: TimeDelta,
-    /// How long ago an ACK was received, in whole milliseconds.
+    /// Time since an ACK was last received, in whole milliseconds.
     pub last_ack_recv: TimeDelta,
-    /// Bytes: the path's MTU.
+    /// Path MTU in bytes.
     pub pmtu: u32,
-    /// Bytes: the bound of the window to advertise.
+    /// Upper bound of the advertised window, in bytes.
     pub rcv_ssthresh: u32,
-    /// The round-trip time, smoothed (RFC 6298); zero before the first sample.
+    /// Smoothed round-trip time (RFC 6298); zero before the first sample.
     pub rtt: TimeDelta,
     /// The mean deviation of the round-trip time.
     pub rttvar: TimeDelta,
-    /// Packets: the slow-start threshold; `None` while it is infinite.
+    /// Slow-start threshold in packets; `None` while it is infinite.
     pub snd_ssthresh: Option<u32>,
-    /// Packets: the congestion window.
+    /// Congestion window in packets.
     pub snd_cwnd: u32,
-    /// Bytes: the largest segment that the peer is asked to send.
+    /// Advertised maximum segment size, in bytes.
     pub advmss: u32,
-    /// Packets by which the path is thought to reorder.
+    /// Estimated reordering degree, in packets.
     pub reordering: u32,
-    /// The round-trip time as seen by the receiver; zero before the first sample.
+    /// The receiver's estimate of the round-trip time; zero before the first sample.
     pub rcv_rtt: TimeDelta,
-    /// Bytes: what the application reads in a round trip.
+    /// Bytes that the application reads per round trip.
     pub rcv_space: u32,
-    /// Packets sent again in the connection's life.
+    /// Packets retransmitted over the connection's life.
     pub total_retrans: u32,
-    /// The rate at which segments leave if something paces them, be it the congestion control, the
-    /// qdisc `fq` or the application's bound; [`Rate::MAX`] when there is none.
+    /// The pacing rate, whether set by the congestion control, the qdisc `fq` or the application;
+    /// [`Rate::MAX`] without pacing.
     pub pacing_rate: Option<Rate>,
-    /// The application's bound of that rate (`SO_MAX_PACING_RATE`); [`Rate::MAX`] without one.
+    /// The application's limit of that rate (`SO_MAX_PACING_RATE`); [`Rate::MAX`] without one.
     pub max_pacing_rate: Option<Rate>,
-    /// Bytes acknowledged. The SYN of `connect`, but not that of an accepted connection, and a FIN
-    /// count as one each.
+    /// Bytes acknowledged. A FIN and the SYN of `connect` count as one byte each, the SYN of an accepted
+    /// connection does not count.
     pub bytes_acked: Option<u64>,
     /// Bytes received in order; the peer's FIN counts as one.
     pub bytes_received: Option<u64>,
-    /// Segments sent, bare ACKs and repeated ones included.
+    /// Segments sent, including pure ACKs and retransmissions.
     pub segs_out: Option<u32>,
-    /// Segments received, bare ACKs included.
+    /// Segments received, including pure ACKs.
     pub segs_in: Option<u32>,
-    /// Bytes: written by the application and not sent yet.
+    /// Bytes written by the application and not yet sent.
     pub notsent_bytes: Option<u32>,
-    /// The least round-trip time of the last `tcp_min_rtt_wlen` (300 s); `None` without a sample.
+    /// Minimum round-trip time of the last `tcp_min_rtt_wlen` (300 s); `None` without a sample.
     pub min_rtt: Option<TimeDelta>,
-    /// Segments with data received.
+    /// Data segments received.
     pub data_segs_in: Option<u32>,
-    /// Segments with data sent, repeated ones included.
+    /// Data segments sent, including retransmissions.
     pub data_segs_out: Option<u32>,
-    /// The latest sample of the rate at which data arrive; zero before the first one.
+    /// Latest sample of the delivery rate; zero before the first one.
     pub delivery_rate: Option<Rate>,
-    /// How long there were data unacknowledged or to be sent; exact to a tick of the kernel.
+    /// Time with data unacknowledged or to be sent, in the resolution of a kernel tick.
     pub busy_time: Option<TimeDelta>,
-    /// How much of that the peer's window was too small.
+    /// Of that, time limited by the peer's window.
     pub rwnd_limited: Option<TimeDelta>,
-    /// How much of that the send buffer was too small.
+    /// Of that, time limited by the send buffer.
     pub sndbuf_limited: Option<TimeDelta>,
-    /// Packets delivered, out of order ones included.
+    /// Packets delivered, including out-of-order ones.
     pub delivered: Option<u32>,
-    /// Packets of them that were marked (ECN).
+    /// Of these, packets CE-marked (ECN).
     pub delivered_ce: Option<u32>,
-    /// Bytes sent, repeated ones included.
+    /// Bytes sent, including retransmissions.
     pub bytes_sent: Option<u64>,
-    /// Bytes of them that were repeated.
+    /// Of these, bytes retransmitted.
     pub bytes_retrans: Option<u64>,
-    /// Reports of the peer that a packet reached it twice (RFC 2883).
+    /// DSACKs received: the peer got a packet twice (RFC 2883).
     pub dsack_dups: Option<u32>,
-    /// How often reordering was seen.
+    /// Reordering events.
     pub reord_seen: Option<u32>,
     /// Packets received out of order.
     pub rcv_ooopack: Option<u32>,
-    /// Bytes: the peer's advertised window.
+    /// The peer's advertised window in bytes.
     pub snd_wnd: Option<u32>,
-    /// Bytes: the advertised window.
+    /// The advertised window in bytes.
     pub rcv_wnd: Option<u32>,
-    /// How often the connection tried another path through the network (PLB and timeouts).
+    /// Number of times the connection changed its path through the network (PLB and timeouts).
     pub rehash: Option<u32>,
-    /// Retransmission timeouts, those of the handshake included.
+    /// Retransmission timeouts, including those of the handshake.
     pub total_rto: Option<u16>,
-    /// How often timeouts, however many in a row, began a recovery.
+    /// Recoveries started by timeouts; consecutive timeouts count once.
     pub total_rto_recoveries: Option<u16>,
-    /// How long those recoveries took, in whole milliseconds.
+    /// Total duration of those recoveries, in whole milliseconds.
     pub total_rto_time: Option<TimeDelta>,
-    /// What accurate ECN counts.
+    /// Counters of accurate ECN.
     pub acc_ecn: Option<AccEcn>,
 }
 
-/// What both sides of a connection agreed on (`TCPI_OPT_*`).
+/// Negotiated options (`TCPI_OPT_*`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions(u8);
 
-/// What a connection counts with accurate ECN (RFC 9768); all zero where it was not negotiated.
-/// Bytes wrap around at 2^32.
+/// Counters of accurate ECN (RFC 9768); all zero if it was not negotiated.
+/// Byte counters wrap at 2^32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccEcn {
-    /// Segments received with a mark.
+    /// Segments received with CE.
     pub received_ce: u32,
     /// Bytes delivered as ECT(1).
     pub delivered_e1_bytes: u32,
     /// Bytes delivered as ECT(0).
     pub delivered_e0_bytes: u32,
-    /// Bytes delivered with a mark.
+    /// Bytes delivered with CE.
     pub delivered_ce_bytes: u32,
     /// Bytes received as ECT(1).
     pub received_e1_bytes: u32,
     /// Bytes received as ECT(0).
     pub received_e0_bytes: u32,
-    /// Bytes received with a mark.
+    /// Bytes received with CE.
     pub received_ce_bytes: u32,
 }
 
@@ -164,12 +162,12 @@ pub struct AccEcn {
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 impl TcpInfo {
-    /// Reads what there is of the structure, from sock_diag or the socket option `TCP_INFO`; `None` if
-    /// that is less than any Linux since 2.6.8 sends, its first 104 bytes.
+    /// Parses the structure from sock_diag or the socket option `TCP_INFO`, as far as present. `None` for
+    /// less than 104 bytes, which every Linux since 2.6.8 sends.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        // The numbers are offsets, which never change: the structure only grows at its end.
+        // The offsets never change: the structure only grows at its end.
         let raw = Fields(bytes);
-        // Bit-fields: the first one is in the low bits of a little-endian machine.
+        // Bit-fields: on a little-endian machine, the first one is in the low bits.
         let scales = raw.u8(6)?;
         let flags = raw.u8(7)?;
         let little = cfg!(target_endian = "little");
@@ -209,7 +207,7 @@ impl TcpInfo {
         })
     }
 
-    /// The fields beyond byte 104, each as far as it is there.
+    /// The fields after byte 104, as far as present.
     fn later_fields(raw: Fields<'_>) -> Self {
         let rate = |at| raw.u64(at).map(Rate::from_bytes_per_sec);
         let span = |at| raw.u64(at).map(TimeDelta::from_micros);
@@ -248,7 +246,7 @@ impl TcpInfo {
 }
 
 impl TcpOptions {
-    /// Segments carry timestamps (RFC 7323).
+    /// Timestamps (RFC 7323).
     pub const fn timestamps(self) -> bool {
         self.0 & 1 != 0
     }
@@ -258,22 +256,22 @@ impl TcpOptions {
         self.0 & 2 != 0
     }
 
-    /// Windows are scaled (RFC 7323).
+    /// Window scaling (RFC 7323).
     pub const fn window_scale(self) -> bool {
         self.0 & 4 != 0
     }
 
-    /// ECN was negotiated (RFC 3168, RFC 9768).
+    /// ECN (RFC 3168, RFC 9768).
     pub const fn ecn(self) -> bool {
         self.0 & 8 != 0
     }
 
-    /// A packet came that could have been marked.
+    /// An ECN-capable packet was received.
     pub const fn ecn_seen(self) -> bool {
         self.0 & 16 != 0
     }
 
-    /// Data travelled in the SYN (RFC 7413).
+    /// Data in the SYN was acknowledged (RFC 7413).
     pub const fn syn_data(self) -> bool {
         self.0 & 32 != 0
     }
@@ -301,7 +299,7 @@ fn millis(n: u32) -> TimeDelta {
     TimeDelta::from_millis(u64::from(n))
 }
 
-/// `n` microseconds, unless that is how the kernel says that there is `none`.
+/// `n` microseconds, or `None` if `n` is the kernel's value `none`.
 pub(crate) fn micros_but(none: u32, n: u32) -> Option<TimeDelta> {
     (n != none).then(|| micros(n))
 }
@@ -310,7 +308,7 @@ pub(crate) fn micros_but(none: u32, n: u32) -> Option<TimeDelta> {
 mod tests {
     use super::*;
 
-    /// A structure whose byte n is n: each field then shows its own offset.
+    /// A structure whose byte n has the value n, so each field shows its offset.
     fn counted(length: usize) -> Vec<u8> {
         (0..length).map(|n| n as u8).collect()
     }
@@ -319,7 +317,7 @@ mod tests {
         u32::from_ne_bytes([at, at + 1, at + 2, at + 3])
     }
 
-    /// Lengths of Linux 2.6.8, 4.4, 5.4 and 6.18, and one of the future.
+    /// Lengths of Linux 2.6.8, 4.4, 5.4 and 6.18, and a future one.
     #[test]
     fn older_structures_have_fewer_fields_and_longer_ones_are_cut() {
         let at = |length: usize| TcpInfo::parse(&counted(length));
@@ -352,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_none_is_none() {
+    fn sentinel_values_become_none() {
         let mut bytes = vec![0; 280];
         bytes[76..80].copy_from_slice(&INFINITE_SSTHRESH.to_ne_bytes());
         bytes[148..152].copy_from_slice(&u32::MAX.to_ne_bytes());

@@ -1,4 +1,4 @@
-//! Whatever the kernel or somebody in its place sends: no panic, and nothing made up.
+//! Arbitrary replies cause no panic and yield no invented sockets.
 
 mod common;
 
@@ -8,24 +8,24 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use uncork_diag::{Connection, Replies};
 
-/// Up to its length a datagram tells the same, however much of it is there.
+/// A truncated datagram yields the same sockets up to the cut.
 #[test]
 #[cfg(target_endian = "little")]
-fn a_cut_datagram_tells_of_the_sockets_before_the_cut() {
+fn a_truncated_datagram_yields_the_sockets_before_the_cut() {
     for datagram in ipv4().into_iter().chain(ipv6()) {
         let (whole, _) = read(std::slice::from_ref(&datagram));
         for length in 0..datagram.len() {
             let cut = datagram[..length].to_vec();
             let (connections, result) = read(&[cut]);
             assert_eq!(connections, whole[..connections.len()]);
-            // Either the cut is between two messages, or it is told.
+            // Either the cut is between two messages, or it is an error.
             assert!(result == Ok(false) || result.is_err(), "{result:?}");
         }
     }
 }
 
 /// The sockets in a datagram up to its end or an error.
-fn tell(datagram: &[u8]) -> Vec<Connection> {
+fn sockets_in(datagram: &[u8]) -> Vec<Connection> {
     let mut connections = Vec::new();
     // Errors are expected here; panics are not.
     let _result = Replies::to(SEQUENCE).read(datagram, |connection| connections.push(*connection));
@@ -35,7 +35,7 @@ fn tell(datagram: &[u8]) -> Vec<Connection> {
 proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..600)) {
-        tell(&bytes);
+        sockets_in(&bytes);
     }
 
     /// Messages and attributes of plausible lengths, so that the inner layers are reached.
@@ -59,7 +59,7 @@ proptest! {
         message.extend(SEQUENCE.to_ne_bytes());
         message.extend([0; 4]);
         message.extend(body);
-        prop_assert_eq!(tell(&message).len(), 1);
+        prop_assert_eq!(sockets_in(&message).len(), 1);
     }
 
     /// Recorded datagrams with bytes changed, cut off and repeated.
@@ -80,6 +80,6 @@ proptest! {
         if again {
             datagram.extend_from_within(..);
         }
-        tell(&datagram);
+        sockets_in(&datagram);
     }
 }

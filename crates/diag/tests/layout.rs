@@ -1,13 +1,13 @@
-//! `struct tcp_info` as `include/uapi/linux/tcp.h` of Linux 6.18 declares it: the fields in order,
-//! from which a C compiler makes the offsets.
+//! Field offsets of `struct tcp_info`, computed like a C compiler from the declaration in
+//! `include/uapi/linux/tcp.h` of Linux 6.18.
 
 use uncork_diag::{AccEcn, Replies, TcpInfo};
 use uncork_units::{Rate, TimeDelta};
 
-/// What is read of a field, in the kernel's unit.
+/// Reads a field, in the kernel's unit.
 type Read = fn(&TcpInfo) -> Option<u64>;
 
-/// Sizes in bytes, and how the field is found again; `None` for what nobody reads.
+/// Size of each field in bytes, and its reader; `None` for fields that are not plain numbers or not read.
 const DECLARED: [(usize, Option<Read>); 68] = [
     (1, None), // tcpi_state: an enumeration
     (1, None), // tcpi_ca_state: an enumeration
@@ -91,7 +91,7 @@ fn acc_ecn(info: &TcpInfo, count: fn(&AccEcn) -> u32) -> Option<u64> {
     info.acc_ecn.as_ref().map(|counts| count(counts).into())
 }
 
-/// What is made of a structure of these bytes.
+/// Parses a structure.
 fn read(structure: &[u8]) -> TcpInfo {
     let attribute = 4 + structure.len();
     let mut message = (16 + 72 + attribute as u32).to_ne_bytes().to_vec();
@@ -110,7 +110,7 @@ fn read(structure: &[u8]) -> TcpInfo {
     info.expect("a structure")
 }
 
-/// A number in one field of a structure of zeros is found in that field, and in no other.
+/// A non-zero field in a structure of zeros is read as that field, and as no other.
 #[test]
 fn every_field_is_read_from_its_place() {
     let length = 280;

@@ -1,4 +1,4 @@
-//! The running kernel, over loopback.
+//! Tests against the running kernel, over loopback.
 #![cfg(target_os = "linux")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -10,8 +10,7 @@ use uncork_units::{Rate, TimeDelta};
 
 const BYTES: usize = 1_000_000;
 
-/// To standard error itself, which the test harness does not capture: nobody should believe that
-/// something was tested that was not.
+/// Reports a skipped test on standard error, which the test harness does not capture.
 fn say_loudly(what: &str) {
     let _unwritable = writeln!(std::io::stderr(), "\n*** NOT TESTED: {what} ***\n");
 }
@@ -32,7 +31,7 @@ fn transfer(from: &mut TcpStream, to: &mut TcpStream) {
         from.write_all(&chunk).expect("written");
         to.read_exact(&mut read).expect("read");
     }
-    // The answer acknowledges what was not yet.
+    // The answer acknowledges the rest.
     to.write_all(&[1]).expect("written");
     from.read_exact(&mut read[..1]).expect("read");
 }
@@ -45,7 +44,7 @@ fn one(query: &Query) -> Connection {
     all[0]
 }
 
-/// The sending end, chosen by the kernel.
+/// The client's socket, selected by ports in the kernel.
 fn client_of(client: &TcpStream) -> Connection {
     let local = client.local_addr().expect("an address");
     let remote = client.peer_addr().expect("an address");
@@ -105,7 +104,7 @@ fn cubic_moves_a_megabyte() {
 }
 
 #[test]
-fn bbr_moves_a_megabyte_and_tells_what_it_believes() {
+fn bbr_moves_a_megabyte_and_reports_its_model() {
     if let Some((connection, info)) = moved_a_megabyte("bbr") {
         let bbr = connection.bbr().expect("what BBR believes");
         assert!(bbr.bw > Rate::from_mbit(1), "{}", bbr.bw);
@@ -115,7 +114,7 @@ fn bbr_moves_a_megabyte_and_tells_what_it_believes() {
     }
 }
 
-/// What is written is acknowledged or in the send queue; what is received is in the other one.
+/// Written bytes are acknowledged or in the send queue; received bytes are in the receive queue.
 #[test]
 fn a_reader_that_pauses_fills_both_queues() {
     let (_listener, mut client, _server) = connected((Ipv4Addr::LOCALHOST, 0).into());
@@ -132,7 +131,7 @@ fn a_reader_that_pauses_fills_both_queues() {
     let sender = client_of(&client);
     let info = sender.info.expect("details");
     let acked = info.bytes_acked.expect("since Linux 4.1") - 1;
-    // The kernel reads the queue first: what is acknowledged meanwhile is in both.
+    // The kernel reads the queue length first: bytes acknowledged in between count in both.
     assert!(acked + u64::from(sender.wqueue) >= written);
     assert!(acked <= written && sender.wqueue > 0);
     assert!(info.notsent_bytes > Some(0) && info.notsent_bytes <= Some(sender.wqueue));
@@ -146,14 +145,14 @@ fn a_reader_that_pauses_fills_both_queues() {
     assert!(received >= acked);
 }
 
-/// The FIN counts as a byte on both sides, the SYN on that of `connect`.
+/// The FIN counts as a byte on both sides, the SYN only on the connecting side.
 #[test]
 fn a_half_closed_connection_says_so() {
     let (_listener, mut client, mut server) = connected((Ipv4Addr::LOCALHOST, 0).into());
     transfer(&mut client, &mut server);
     client.shutdown(Shutdown::Write).expect("shut down");
     assert_eq!(server.read(&mut [0]).expect("read"), 0, "the end");
-    // The answer acknowledges the FIN, if that has not been done yet.
+    // The answer acknowledges the FIN, if necessary.
     server.write_all(&[2]).expect("written");
     client.read_exact(&mut [0]).expect("read");
     let ports = |local: &TcpStream| Query {
@@ -171,7 +170,7 @@ fn a_half_closed_connection_says_so() {
 }
 
 #[test]
-fn filters_are_the_kernels() {
+fn the_kernel_filters() {
     let (listener, client, _server) = connected((Ipv4Addr::LOCALHOST, 0).into());
     let port = listener.local_addr().expect("an address").port();
     let mut diag = Diag::open().expect("sock_diag");
@@ -208,8 +207,8 @@ fn ipv4_on_a_socket_for_ipv6() {
     assert_eq!((server.family, server.remote), (Family::V6, client.local_addr().expect("one")));
 }
 
-/// More sockets than one datagram holds, some 70 of them; each is told once, and after the first
-/// dump nothing is allocated.
+/// More sockets than fit in one datagram (about 70). Each is reported once, and after the first dump
+/// nothing is allocated.
 #[test]
 fn many_sockets_take_many_datagrams_and_no_allocation() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("loopback");
@@ -234,7 +233,7 @@ fn many_sockets_take_many_datagrams_and_no_allocation() {
     assert_eq!((connections, allocated.count_total), (200, 0));
 }
 
-/// One connection is found by its addresses, and nobody answers for it when it is gone.
+/// A connection is found by its addresses, and is not found after it is closed.
 #[test]
 fn a_connection_is_found_by_its_addresses() {
     for address in [SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), (Ipv6Addr::UNSPECIFIED, 0).into()] {
@@ -244,13 +243,13 @@ fn a_connection_is_found_by_its_addresses() {
         let mut diag = Diag::open().expect("sock_diag");
         let found = diag.find(local, remote).expect("an answer").expect("a connection");
         assert_eq!((found.local, found.remote), (local, remote));
-        // Whoever connects has its SYN counted.
+        // The connecting side's SYN counts.
         assert_eq!(found.info.expect("tcp_info").bytes_acked, Some(BYTES as u64 + 1));
-        // The accepting end, whose addresses are mapped ones where the listener is of IPv6.
+        // The accepting end has IPv4-mapped addresses if the listener is IPv6.
         let (local, remote) = (server.local_addr().unwrap(), server.peer_addr().unwrap());
         let found = diag.find(local, remote).expect("an answer").expect("a connection");
         assert_eq!(found.info.expect("tcp_info").bytes_received, Some(BYTES as u64));
-        // Data that nobody read has a closed connection reset, which leaves no trace.
+        // Closing with unread data resets the connection, which leaves no TIME-WAIT.
         client.write_all(&[1]).expect("written");
         while server.peek(&mut [0]).expect("data") == 0 {}
         drop(server);

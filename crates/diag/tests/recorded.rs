@@ -1,4 +1,4 @@
-//! Dumps of a real kernel (Linux 6.18) against what `ss` of iproute2 6.1 made of the same sockets.
+//! Dumps of a real kernel (Linux 6.18), compared with the output of `ss` (iproute2 6.1) for the same sockets.
 #![cfg(target_endian = "little")]
 
 mod common;
@@ -9,10 +9,10 @@ use common::{ipv4, ipv6, read};
 use uncork_diag::{CaState, Connection, Family, TcpInfo, TcpState};
 use uncork_units::{Rate, TimeDelta};
 
-/// Numbers by name; of several behind one name the second is `name.1`.
+/// Numbers by name; the second one of a name is `name.1`.
 type Numbers = BTreeMap<String, f64>;
 
-/// What a line of `ss -tainemOH` says behind the addresses.
+/// The numbers in a line of `ss -tainemOH` after the addresses.
 fn numbers_of(line: &str) -> Numbers {
     let mut numbers = Numbers::new();
     let mut words = line.split_whitespace().skip(5);
@@ -55,7 +55,7 @@ fn number(text: &str) -> f64 {
     text.trim_end_matches("bps").trim_end_matches("ms").parse().expect(text)
 }
 
-/// The same numbers of a connection.
+/// The same numbers from a parsed connection.
 fn numbers_here(connection: &Connection) -> Numbers {
     let mut numbers = Numbers::new();
     let mut put = |name: &str, number: f64| assert_eq!(numbers.insert(name.into(), number), None);
@@ -163,7 +163,7 @@ fn bits(rate: Option<Rate>) -> f64 {
     rate.expect("since Linux 4.9").bytes_per_sec() as f64 * 8.0
 }
 
-/// Compares a connection with its line and returns the names of what was compared.
+/// Compares a connection with its line. Returns the names of the compared numbers.
 fn compare(connection: &Connection, line: &str) -> BTreeSet<String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let port = |address: &str| address.rsplit(':').next().map(str::to_owned);
@@ -176,7 +176,7 @@ fn compare(connection: &Connection, line: &str) -> BTreeSet<String> {
     let compared = there.into_iter().filter(|(name, _)| name != "send");
     let names = compared.map(|(name, expected)| {
         let number = here.get(&name).unwrap_or_else(|| panic!("{name} is missing: {line}"));
-        // ss asked some milliseconds later; it prints six digits of a gain.
+        // ss ran some milliseconds later; it prints six digits of a gain.
         let passes = ["lastsnd", "lastrcv", "lastack", "busy"].contains(&name.as_str());
         let tolerance = if passes { 20.0 } else { expected * 1e-5 };
         assert!((number - expected).abs() <= tolerance, "{name}: {number}, not {expected}");
@@ -186,7 +186,7 @@ fn compare(connection: &Connection, line: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn all_that_ss_prints_is_read_alike() {
+fn all_numbers_match_those_of_ss() {
     let mut compared = BTreeSet::new();
     for (datagrams, lines) in
         [(ipv4(), include_str!("recorded/ipv4.ss")), (ipv6(), include_str!("recorded/ipv6.ss"))]
@@ -210,9 +210,9 @@ fn all_that_ss_prints_is_read_alike() {
     assert_eq!(compared, expected.split_whitespace().map(str::to_owned).collect());
 }
 
-/// 300000 bytes there and 1000 back, as `record.py` says; the client's SYN counts as one byte.
+/// `record.py` sent 300000 bytes forth and 1000 back; the client's SYN counts as one byte.
 #[test]
-fn known_bytes_are_found_again() {
+fn byte_counts_match_the_recorded_transfer() {
     let (connections, _) = read(&ipv4());
     for cc in ["reno", "cubic", "bbr"] {
         let client = connections
@@ -231,12 +231,12 @@ fn known_bytes_are_found_again() {
         let info = server.and_then(|one| one.info).expect("details of the server");
         assert_eq!((info.bytes_sent, info.bytes_acked), (Some(1_000), Some(1_000)));
         assert_eq!(info.bytes_received, Some(300_000));
-        // On a connection at rest the window that one side advertises is the one the other sees.
+        // On an idle connection, one side's advertised window is the one that the other sees.
         assert_eq!(info.rcv_wnd, client.info.and_then(|info| info.snd_wnd));
     }
 }
 
-/// The fields that `ss` of that version does not print, of the connection that lost its server.
+/// Fields that this `ss` does not print, for the connection that lost its server.
 #[test]
 fn a_connection_in_timeouts_says_so() {
     let (connections, _) = read(&ipv4());
@@ -244,7 +244,7 @@ fn a_connection_in_timeouts_says_so() {
     let info = lost.info.expect("details");
     assert_eq!((info.state, info.ca_state), (TcpState::Established, CaState::Loss));
     assert_eq!(u32::from(info.retransmits), u32::from(info.backoff));
-    // Each doubled the timeout; a first one was a tail loss probe (RFC 8985 §7).
+    // Each timeout doubled the RTO; before the first came a tail loss probe (RFC 8985 §7).
     assert_eq!(info.total_rto, Some(u16::from(info.backoff)));
     assert_eq!(info.total_rto_recoveries, Some(1));
     let spent = info.total_rto_time.expect("since Linux 6.7");

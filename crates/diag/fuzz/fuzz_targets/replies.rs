@@ -3,7 +3,7 @@
 use libfuzzer_sys::fuzz_target;
 use uncork_diag::Replies;
 
-// Any bytes instead of a datagram: no panic, and no socket that there is no room for.
+// Arbitrary bytes cause no panic, and no more sockets than the datagram has room for.
 fuzz_target!(|datagram: &[u8]| {
     let mut replies = Replies::to(1);
     let _expected = replies.read(datagram, |connection| {
@@ -11,6 +11,6 @@ fuzz_target!(|datagram: &[u8]| {
             assert!(cc.as_str().len() <= 16);
         }
     });
-    // A header and the structure behind it.
+    // A netlink header and `inet_diag_msg`: 88 bytes.
     assert!(replies.summary().connections <= datagram.len() as u64 / 88);
 });

@@ -1,4 +1,4 @@
-//! What `recorded/record.py` recorded.
+//! Dumps recorded by `recorded/record.py`.
 
 use uncork_diag::{Connection, DiagError, Replies};
 
