@@ -1,4 +1,4 @@
-//! Listeners: the players of music of `uncork-apps`, each with a connection of its own.
+//! Listeners: `uncork-apps`'s music players, each with its own connection.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,60 +15,60 @@ use crate::connect::{ConnectSpec, Connector, Setup};
 use crate::connection::{Response, Version, length};
 use crate::fetch::{check, controller, headers, next};
 use crate::get::{Tally, runtime};
-use crate::line::Line;
+use crate::kept::KeptConnection;
 use crate::range::ByteRange;
 use crate::stop::Stop;
 use crate::target::Target;
 
-/// Who listens to what, and how.
+/// A run of listeners.
 #[derive(Clone, Debug)]
 pub struct ListenSpec {
     /// The songs, in order.
     pub targets: Vec<Target>,
-    /// How connections are made.
+    /// Connection settings.
     pub connect: ConnectSpec,
-    /// What all songs are encoded with.
+    /// The bitrate of all songs.
     pub bitrate: Rate,
-    /// How much of each song is played; `None` for as much as its file has, of which the server is
-    /// asked before anybody listens.
+    /// Duration of each song; `None` derives it from the file sizes, which are requested from the server
+    /// first.
     pub duration: Option<TimeDelta>,
-    /// How the player plays. Its tracks are the songs, whatever it says of them.
+    /// Player settings. Its tracks are replaced by the songs.
     pub player: AudioSpec,
-    /// How many listen.
+    /// Number of listeners.
     pub listeners: usize,
-    /// Each clicks at a time of its own, drawn from this span.
+    /// Each listener's click is drawn from this span.
     pub spread: TimeDelta,
-    /// What is drawn: equal seeds draw the same.
+    /// Random seed.
     pub seed: u64,
-    /// From the first click on, how long anybody listens; `None` for to the end.
+    /// Time limit since the clock started; `None` plays to the end.
     pub limit: Option<TimeDelta>,
-    /// How players tell the server of themselves.
+    /// How players send CMCD.
     pub cmcd: CmcdMode,
-    /// The rate that they say is enough.
+    /// The sufficient rate that players report (`rtp`).
     pub enough: Option<Rate>,
 }
 
-/// What a listener experienced. Times are since the clock started at which clicks are drawn.
+/// The report of a listener. Times count from the same clock start as the clicks.
 #[derive(Debug)]
 pub struct ListenerReport {
-    /// The listener's number, from 0.
+    /// The listener's index, from 0.
     pub number: u32,
-    /// When it clicked.
+    /// The time of the click.
     pub click: Time,
-    /// How its connection was made; the last one, if it made several.
+    /// The setup of its (latest) connection.
     pub setup: Option<Setup>,
-    /// The version of HTTP.
+    /// The HTTP version.
     pub version: Option<Version>,
-    /// The sender's controller, if the server told it.
+    /// The server's congestion controller, if reported.
     pub cc: Option<String>,
-    /// Requests and playback, until the end.
+    /// Requests and playback.
     pub report: ClientReport,
-    /// Why it could not go on.
+    /// Why it stopped early.
     pub problem: Option<ClientError>,
 }
 
 impl ListenSpec {
-    /// One listener to `targets`, encoded with 160 kbit/s.
+    /// One listener for `targets`, at 160 kbit/s.
     pub fn of(targets: Vec<Target>) -> Self {
         Self {
             targets,
@@ -85,23 +85,23 @@ impl ListenSpec {
         }
     }
 
-    /// How the songs are played: each for its length.
+    /// The player with one track per duration.
     fn player(&self, durations: impl Iterator<Item = TimeDelta>) -> AudioSpec {
         let tracks = durations.map(|duration| Track { duration, bitrate: self.bitrate });
         AudioSpec { tracks: tracks.collect(), ..self.player.clone() }
     }
 
-    /// Checks that the songs can be played, as far as that is known before the server is asked.
+    /// Checks the player settings, as far as possible before requests to the server.
     ///
     /// # Errors
     ///
-    /// If the player refuses, with its reason.
+    /// If the player rejects its settings.
     pub fn check(&self) -> Result<(), uncork_apps::SpecError> {
         let known = self.duration.unwrap_or(TimeDelta::from_secs(1));
         self.player(self.targets.iter().map(|_| known)).check()
     }
 
-    /// When each listener clicks.
+    /// The click time of each listener, in order.
     fn clicks(&self) -> Vec<Time> {
         let mut rng = Rng::new(self.seed, 0);
         let bound = self.spread.as_nanos().saturating_add(1);
@@ -112,12 +112,12 @@ impl ListenSpec {
     }
 }
 
-/// Has all listen, to the end, the limit, or until `stop`. Gives what each experienced, in the order of
-/// their clicks; those who did not click are not among them.
+/// Runs all listeners to the end, the limit, or until `stop` is set. Returns their reports in the order of
+/// clicks, without listeners who did not click.
 ///
 /// # Errors
 ///
-/// If nothing can begin.
+/// If the run cannot start.
 pub fn listen(
     spec: &ListenSpec,
     stop: &Arc<AtomicBool>,
@@ -146,7 +146,7 @@ pub fn listen(
     })
 }
 
-/// How long each song is: as was said, or as long as its file takes at its bitrate.
+/// The duration of each song: as specified, or the file size divided by the bitrate.
 async fn durations(
     spec: &ListenSpec,
     connector: &Connector,
@@ -154,54 +154,55 @@ async fn durations(
     if let Some(duration) = spec.duration {
         return Ok(vec![duration; spec.targets.len()]);
     }
-    let (mut line, mut durations) = (Line::new(connector.clone()), Vec::new());
+    let (mut kept, mut durations) = (KeptConnection::new(connector.clone()), Vec::new());
     for target in &spec.targets {
         let of_song = |error| ClientError::Song { url: target.to_string(), error: Box::new(error) };
-        let size = song_size(&mut line, target).await.map_err(of_song)?;
+        let size = song_size(&mut kept, target).await.map_err(of_song)?;
         let exact = spec.bitrate.time_for(size);
-        // Rounded down, the last byte would not be played.
+        // Rounding down would cut off the last byte.
         let is_short = spec.bitrate.bytes_in(exact) < size;
         durations.push(if is_short { exact + TimeDelta::from_nanos(1) } else { exact });
     }
     Ok(durations)
 }
 
-/// The size of a song's file, by HEAD.
-async fn song_size(line: &mut Line, target: &Target) -> Result<u64, ClientError> {
-    let (response, _) = line.request(Method::HEAD, target, &headers(None)).await?;
+/// The size of a song's file in bytes, by a HEAD request.
+async fn song_size(kept: &mut KeptConnection, target: &Target) -> Result<u64, ClientError> {
+    let (response, _) = kept.request(Method::HEAD, target, &headers(None)).await?;
     check(None, response.status, &response.headers)?;
     length(&response.headers).ok_or_else(|| {
         ClientError::Songs("the server sends no Content-Length; give --duration".to_owned())
     })
 }
 
-/// What listeners share.
+/// The state shared by all listeners.
 #[derive(Debug)]
 struct Audience {
     spec: ListenSpec,
-    /// The player, with the songs' lengths.
+    /// The player settings with the songs as tracks.
     player: AudioSpec,
     connector: Connector,
     clock: Clock,
     tally: Arc<Tally>,
 }
 
-/// Somebody who listens.
+/// A listener.
 struct Listener<'a> {
     audience: &'a Audience,
     heard: ListenerReport,
     player: Client,
-    line: Line,
+    kept: KeptConnection,
     session: String,
-    /// The song that is fetched, and how much of it there is.
+    /// Index of the song being fetched.
     song: usize,
+    /// Bytes of it fetched so far.
     fetched: u64,
-    /// Stalls that the server has been told of.
-    told_stalls: usize,
+    /// Stalls already reported to the server.
+    reported_stalls: usize,
 }
 
 impl Audience {
-    /// One listener, from the click on; `None` if it is over before.
+    /// Runs a listener from its click; `None` if stopped before.
     async fn one(
         self: Arc<Self>,
         (number, click): (u32, Time),
@@ -229,55 +230,64 @@ impl Audience {
         let mut rng = Rng::new(self.spec.seed, u64::from(number) + 1);
         let session = session_id(&mut rng);
         let click = self.clock.now();
-        // It has been checked.
+        // Checked before.
         let player = Client::new(ClientSpec::Audio(self.player.clone()), click, rng).ok()?;
         let report = player.report(click);
         let (setup, version, cc, problem) = (None, None, None, None);
         let heard = ListenerReport { number, click, setup, version, cc, report, problem };
-        let line = Line::new(self.connector.clone());
-        let (song, fetched, told_stalls) = (0, 0, 0);
-        Some(Listener { audience: self, heard, player, line, session, song, fetched, told_stalls })
+        let kept = KeptConnection::new(self.connector.clone());
+        let (song, fetched, reported_stalls) = (0, 0, 0);
+        Some(Listener {
+            audience: self,
+            heard,
+            player,
+            kept,
+            session,
+            song,
+            fetched,
+            reported_stalls,
+        })
     }
 }
 
 impl Listener<'_> {
-    /// Does what the player wants, until it wants nothing more.
+    /// Performs the player's actions until it is done.
     async fn play(&mut self) -> Result<(), ClientError> {
         let clock = self.audience.clock;
         if let Some(first) = self.audience.spec.targets.first() {
-            self.heard.setup = self.line.open(first).await?;
+            self.heard.setup = self.kept.open(first).await?;
         }
         loop {
             match self.player.poll(clock.now()) {
                 Action::Request { bytes } => self.fetch(bytes).await?,
                 Action::WaitUntil(time) => clock.wait_until(time).await,
-                // Without a request nothing comes.
+                // No request is in progress, so no data will come.
                 Action::WaitForData | Action::Done => return Ok(()),
             }
         }
     }
 
-    /// Fetches the next `bytes` of the song.
+    /// Fetches the next `bytes` of the current song.
     async fn fetch(&mut self, bytes: u64) -> Result<(), ClientError> {
         let spec = &self.audience.spec;
         let Some(target) = spec.targets.get(self.song) else { return Ok(()) };
         let range = ByteRange::of(self.fetched, bytes);
         let mut asked = headers(Some(range));
-        let told = self.told(target, bytes);
+        let cmcd = self.cmcd(target, bytes);
         let mut asking = target.clone();
         match spec.cmcd {
-            CmcdMode::Headers => told.add_to(&mut asked),
-            CmcdMode::Query => asking = told.ask(target)?,
+            CmcdMode::Headers => cmcd.add_to(&mut asked),
+            CmcdMode::Query => asking = cmcd.in_query(target)?,
             CmcdMode::Off => {}
         }
-        let (response, made) = self.line.request(Method::GET, &asking, &asked).await?;
+        let (response, made) = self.kept.request(Method::GET, &asking, &asked).await?;
         self.heard.setup = made.or(self.heard.setup);
-        self.heard.version = self.line.version();
+        self.heard.version = self.kept.version();
         let Response { status, headers, size, mut body } = response;
         self.heard.cc = controller(&headers).or(self.heard.cc.take());
         check(Some(range), status, &headers)?;
         let mut received = 0;
-        while let Some(piece) = next(&self.line, &mut body, size, received).await? {
+        while let Some(piece) = next(&self.kept, &mut body, size, received).await? {
             let new = piece.data.len() as u64;
             received += new;
             self.player.on_body(self.audience.clock.at(piece.at), new);
@@ -294,8 +304,8 @@ impl Listener<'_> {
         Ok(())
     }
 
-    /// What the player knows as it asks for the next `bytes` of `target`.
-    fn told(&mut self, target: &Target, bytes: u64) -> Cmcd {
+    /// The CMCD for a request for the next `bytes` of `target`.
+    fn cmcd(&mut self, target: &Target, bytes: u64) -> Cmcd {
         let (spec, now) = (&self.audience.spec, self.audience.clock.now());
         let report = self.player.report(now);
         let arrived: u64 = report.transfers.iter().map(|transfer| transfer.received).sum();
@@ -311,14 +321,14 @@ impl Listener<'_> {
             bitrate: spec.bitrate,
             duration: spec.bitrate.time_for(bytes),
             buffer,
-            has_starved: stalls > self.told_stalls,
+            has_starved: stalls > self.reported_stalls,
             is_urgent: !has_started || is_silent,
             throughput: report.transfers.iter().rev().find_map(uncork_apps::Transfer::throughput),
             enough: spec.enough,
             content: content_id(target),
             session: self.session.clone(),
         };
-        self.told_stalls = stalls;
+        self.reported_stalls = stalls;
         cmcd
     }
 }
@@ -338,7 +348,7 @@ mod tests {
         assert_ne!(clicks(1), clicks(2));
         let clicks = clicks(1);
         assert!(clicks.is_sorted());
-        // The mean of 1000 uniform values of 60 s is 30 s with a standard deviation of 0.55 s.
+        // The mean of 1000 uniform values below 60 s is 30 s with a standard deviation of 0.55 s.
         let mean = clicks.iter().map(|click| click.as_secs_f64()).sum::<f64>() / 1000.0;
         assert!((mean - 30.0).abs() < 4.0 * 0.55, "{mean}");
         assert!(clicks[999].as_secs_f64() > 59.0 && clicks[0].as_secs_f64() < 1.0);

@@ -1,10 +1,10 @@
-//! The wall clock, told as players want it: since the beginning.
+//! A clock that counts from its start.
 
 use std::time::{Duration, Instant};
 
 use uncork_units::{Time, TimeDelta};
 
-/// A clock that showed zero at its start.
+/// A clock that started at zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
@@ -17,12 +17,12 @@ impl Clock {
         Time::ZERO + span(self.0.elapsed())
     }
 
-    /// What it showed at `instant`.
+    /// The clock's time at `instant`.
     pub(crate) fn at(self, instant: Instant) -> Time {
         Time::ZERO + span(instant.saturating_duration_since(self.0))
     }
 
-    /// Returns at `time`, at once if that is over.
+    /// Waits until `time`; returns immediately if it has passed.
     pub(crate) async fn wait_until(self, time: Time) {
         let left = Duration::from_nanos(time.since(Time::ZERO).as_nanos());
         if let Some(at) = self.0.checked_add(left) {

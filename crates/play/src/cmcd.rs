@@ -1,7 +1,7 @@
-//! What a player tells the server of itself: Common Media Client Data (CTA-5004, version 1).
+//! Common Media Client Data (CTA-5004, version 1): playback information that players send with requests.
 //!
-//! Numbers are rounded as the standard asks, keys stand in alphabetical order, and each belongs to one
-//! of four headers, by how often it changes.
+//! Numbers are rounded as the standard requires. Keys are in alphabetical order, each in one of four
+//! headers, grouped by how often they change.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -13,41 +13,41 @@ use crate::ClientError;
 use crate::sink::sha256;
 use crate::target::Target;
 
-/// How it is told.
+/// How CMCD is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CmcdMode {
-    /// In headers.
+    /// In request headers.
     #[default]
     Headers,
-    /// In the query of the URL, as browsers do, for which headers would mean one more request.
+    /// In the query of the URL, as in browsers, where headers would cause a CORS preflight request.
     Query,
     /// Not at all.
     Off,
 }
 
-/// The longest string of `cid` and `sid`.
+/// Maximum length of `cid` and `sid`.
 const LONGEST: usize = 64;
 
-/// What is told with the request of a chunk.
+/// The data sent with the request for a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cmcd {
-    /// `br`: the bitrate that the chunk is encoded with.
+    /// `br`: encoded bitrate of the chunk.
     pub(crate) bitrate: Rate,
-    /// `d`: how much of the song it is.
+    /// `d`: duration of the chunk.
     pub(crate) duration: TimeDelta,
-    /// `bl`: what is buffered, which is how soon the chunk is needed (`dl`), too.
+    /// `bl`: buffer length; also the deadline of the chunk (`dl`).
     pub(crate) buffer: TimeDelta,
-    /// `bs`: the buffer ran dry since the request before.
+    /// `bs`: the buffer was starved since the previous request.
     pub(crate) has_starved: bool,
-    /// `su`: it is needed at once, because there is silence.
+    /// `su`: the chunk is needed urgently because playback is stalled or has not started.
     pub(crate) is_urgent: bool,
-    /// `mtp`: what was measured of the chunk before.
+    /// `mtp`: throughput measured with the previous chunk.
     pub(crate) throughput: Option<Rate>,
-    /// `rtp`: what would be enough.
+    /// `rtp`: requested maximum throughput.
     pub(crate) enough: Option<Rate>,
-    /// `cid`: what is played.
+    /// `cid`: content ID.
     pub(crate) content: String,
-    /// `sid`: by whom.
+    /// `sid`: session ID.
     pub(crate) session: String,
 }
 
@@ -60,7 +60,7 @@ enum Value {
 }
 
 impl Cmcd {
-    /// All that is known, in alphabetical order.
+    /// All known fields, in alphabetical order.
     fn fields(&self) -> BTreeMap<&'static str, Value> {
         let mut fields = BTreeMap::from([
             ("bl", Value::Number(hundreds(self.buffer.as_nanos(), 1_000_000))),
@@ -68,7 +68,7 @@ impl Cmcd {
             ("cid", Value::Text(self.content.clone())),
             ("d", Value::Number(rounded(self.duration.as_nanos(), 1_000_000))),
             ("ot", Value::Token("a")),
-            // Neither DASH nor HLS nor Smooth Streaming.
+            // "Other": neither DASH nor HLS nor Smooth Streaming.
             ("sf", Value::Token("o")),
             ("sid", Value::Text(self.session.clone())),
             ("st", Value::Token("v")),
@@ -76,7 +76,7 @@ impl Cmcd {
         let rate = |rate: Rate| Value::Number(hundreds(rate.bits_per_sec(), 1_000));
         fields.extend(self.throughput.map(|throughput| ("mtp", rate(throughput))));
         fields.extend(self.enough.map(|enough| ("rtp", rate(enough))));
-        // False is told by telling nothing.
+        // False booleans are omitted.
         fields.extend(self.has_starved.then_some(("bs", Value::True)));
         if self.is_urgent {
             fields.insert("su", Value::True);
@@ -87,7 +87,7 @@ impl Cmcd {
         fields
     }
 
-    /// Adds the headers.
+    /// Adds the CMCD headers.
     pub(crate) fn add_to(&self, headers: &mut HeaderMap) {
         let mut groups: BTreeMap<&'static str, String> = BTreeMap::new();
         for (key, value) in self.fields() {
@@ -100,8 +100,8 @@ impl Cmcd {
         }
     }
 
-    /// `target` with all of it in its query.
-    pub(crate) fn ask(&self, target: &Target) -> Result<Target, ClientError> {
+    /// `target` with the CMCD in its query.
+    pub(crate) fn in_query(&self, target: &Target) -> Result<Target, ClientError> {
         let mut text = String::new();
         for (key, value) in self.fields() {
             push(&mut text, key, &value);
@@ -110,7 +110,7 @@ impl Cmcd {
     }
 }
 
-/// Which of the four headers a key belongs to (CTA-5004 §3).
+/// The header of a key (CTA-5004 §3).
 fn header_of(key: &str) -> &'static str {
     match key {
         "br" | "d" | "ot" | "tb" => "cmcd-object",
@@ -141,17 +141,17 @@ impl fmt::Display for Value {
     }
 }
 
-/// `value` in units of `unit`, to the nearest one.
+/// `value` in units of `unit`, rounded to the nearest.
 fn rounded(value: u64, unit: u64) -> u64 {
     value.saturating_add(unit / 2) / unit
 }
 
-/// The same to the nearest hundred.
+/// `value` in units of `unit`, rounded to the nearest hundred.
 fn hundreds(value: u64, unit: u64) -> u64 {
     rounded(value, unit * 100) * 100
 }
 
-/// As a part of a query, in which only what needs no escape stays as it is (RFC 3986 §2.3).
+/// Percent-encodes `text` for a query, except unreserved characters (RFC 3986 §2.3).
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for byte in text.bytes() {
@@ -164,13 +164,13 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// What names `target` as content: its path, or a digest of one that is too long.
+/// The content ID of `target`: its path, or the SHA-256 of a path that is too long.
 pub(crate) fn content_id(target: &Target) -> String {
     let path = target.path();
     if path.len() <= LONGEST { path.to_owned() } else { sha256(path.as_bytes()) }
 }
 
-/// A name for a session, as random as `rng`: a UUID (RFC 9562 §5.4).
+/// A random session ID: a version 4 UUID (RFC 9562 §5.4).
 pub(crate) fn session_id(rng: &mut Rng) -> String {
     let (high, low) = (rng.next_u64(), rng.next_u64());
     let high = high & !0xf000 | 0x4000;
@@ -243,13 +243,12 @@ mod tests {
         assert_eq!(headers(&starved)[3], said("cmcd-status", "bs,rtp=500"));
     }
 
-    /// §2: a boolean that is true is its key alone, strings are quoted, tokens are not; the whole is
-    /// escaped as a part of a URL.
+    /// §2: a true boolean is just its key, strings are quoted, tokens are not; the whole is percent-encoded.
     #[test]
-    fn a_query_has_all_of_it_in_order_and_escaped() {
+    fn a_query_has_all_fields_in_order_and_escaped() {
         let target: Target = "http://a/b?c=d".parse().expect("an address");
         let cmcd = Cmcd { has_starved: true, content: "\"\\".to_owned(), ..sample() };
-        let asked = cmcd.ask(&target).expect("an address").to_string();
+        let asked = cmcd.in_query(&target).expect("an address").to_string();
         assert_eq!(
             asked,
             "http://a/b?c=d&CMCD=bl%3D30000%2Cbr%3D160%2Cbs%2Ccid%3D%22%5C%22%5C%5C%22%2Cd%3D25601\
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_no_longer_than_they_may_be() {
+    fn content_ids_have_a_maximum_length() {
         let id = |length: usize| {
             let target: Target = format!("http://a/{}", "x".repeat(length)).parse().expect("one");
             content_id(&target)

@@ -1,4 +1,4 @@
-//! From an address to a connection, and how long each step took.
+//! Connection setup, with the duration of each step.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,45 +21,45 @@ use crate::quic::Quic;
 use crate::target::Target;
 use crate::tls::{self, Trust};
 
-/// What HTTP/2 may send ahead of who reads, for a stream and for a connection: more than any path holds
-/// that is measured here, so that the path is what limits.
+/// HTTP/2 receive windows per stream and per connection, in bytes. They exceed the bandwidth-delay product
+/// of any measured path, so the path is the limit.
 const WINDOWS: (u32, u32) = (16 << 20, 64 << 20);
 
-/// How connections are made.
+/// Connection settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectSpec {
-    /// The version of HTTP; `None` for what the server prefers, or HTTP/1.1 without TLS.
+    /// The HTTP version; `None` uses the server's preference, or HTTP/1.1 without TLS.
     pub version: Option<Version>,
-    /// Whose certificates are believed.
+    /// The trusted certificates.
     pub trust: Trust,
-    /// Addresses to connect to instead of those that the host's name resolves to, unless empty.
+    /// If not empty, connect to these addresses instead of resolving the host name.
     pub to: Vec<SocketAddr>,
-    /// How long to wait for anything to come. Each address has that long to answer.
+    /// Timeout for each step without progress, and for each address to answer.
     pub patience: TimeDelta,
 }
 
 impl Default for ConnectSpec {
-    /// What the server prefers, the authorities of this machine, 30 s.
+    /// The server's preferred version, the system's certificate authorities, 30 s.
     fn default() -> Self {
         let patience = TimeDelta::from_secs(30);
         Self { version: None, trust: Trust::System, to: Vec::new(), patience }
     }
 }
 
-/// How long it took to get a connection, and with whom.
+/// The peer of a connection, and the duration of each setup step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// Who was connected to.
+    /// The peer's address.
     pub peer: SocketAddr,
-    /// Until the name had an address.
+    /// Name resolution.
     pub resolve: TimeDelta,
-    /// From then until TCP or QUIC was connected, attempts at other addresses included.
+    /// TCP or QUIC handshake, including attempts at other addresses.
     pub connect: TimeDelta,
-    /// From then until TLS was, if it was asked for.
+    /// TLS handshake over TCP, if any.
     pub tls: Option<TimeDelta>,
 }
 
-/// Makes connections.
+/// Opens connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     spec: ConnectSpec,
@@ -68,7 +68,7 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// A connector to those of `targets`. Certificates are read only if one of them needs TLS.
+    /// Creates a connector for `targets`. Certificates are loaded only if one of them needs TLS.
     pub(crate) fn new(spec: &ConnectSpec, targets: &[Target]) -> Result<Self, ClientError> {
         let is_quic = spec.version == Some(Version::Http3);
         let protocols: &[&[u8]] = match spec.version {
@@ -87,8 +87,8 @@ impl Connector {
         Ok(Self { spec: spec.clone(), tls: tls.map(Arc::new), quic })
     }
 
-    /// Waits for `work`, but not for ever.
-    pub(crate) async fn patiently<T>(
+    /// Runs `work` with the timeout.
+    pub(crate) async fn with_timeout<T>(
         &self,
         work: impl Future<Output = Result<T, ClientError>>,
     ) -> Result<T, ClientError> {
@@ -97,31 +97,31 @@ impl Connector {
         tokio::time::timeout(patience, work).await.unwrap_or_else(late)
     }
 
-    /// A connection to where `target` is.
+    /// Opens a connection to the origin of `target`.
     pub(crate) async fn connect(
         &self,
         target: &Target,
     ) -> Result<(Connection, Setup), ClientError> {
         let began = instant();
-        let addresses = self.patiently(self.resolve(target)).await?;
+        let addresses = self.with_timeout(self.resolve(target)).await?;
         let resolve = span(began.elapsed());
         if let Some(quic) = &self.quic {
             let dial = |address| quic.connect(address, &target.host);
-            let (connection, peer) = self.first(target, &addresses, dial).await?;
+            let (connection, peer) = self.connect_first(target, &addresses, dial).await?;
             let connect = span(began.elapsed()) - resolve;
             return Ok((connection, Setup { peer, resolve, connect, tls: None }));
         }
-        let (stream, peer) = self.first(target, &addresses, dial).await?;
+        let (stream, peer) = self.connect_first(target, &addresses, dial).await?;
         let connect = span(began.elapsed()) - resolve;
         // Nagle's algorithm would delay the request.
         stream.set_nodelay(true).map_err(ClientError::System)?;
         let Some(config) = self.tls.as_ref().filter(|_| target.is_tls) else {
             let version = self.spec.version.unwrap_or(Version::Http1);
-            let connection = self.patiently(speak(version, stream)).await?;
+            let connection = self.with_timeout(start_http(version, stream)).await?;
             return Ok((connection, Setup { peer, resolve, connect, tls: None }));
         };
         let secured = instant();
-        let stream = self.patiently(encrypt(Arc::clone(config), target, stream)).await?;
+        let stream = self.with_timeout(encrypt(Arc::clone(config), target, stream)).await?;
         let tls = Some(span(secured.elapsed()));
         let version = match stream.get_ref().1.alpn_protocol() {
             Some(b"h2") => Version::Http2,
@@ -130,7 +130,7 @@ impl Connector {
         if let Some(wanted) = self.spec.version.filter(|wanted| *wanted != version) {
             return Err(ClientError::Version(wanted));
         }
-        let connection = self.patiently(speak(version, stream)).await?;
+        let connection = self.with_timeout(start_http(version, stream)).await?;
         Ok((connection, Setup { peer, resolve, connect, tls }))
     }
 
@@ -141,22 +141,22 @@ impl Connector {
         let failed = |error| ClientError::Resolve { host: target.host.clone(), error };
         let found = lookup_host((target.host.as_str(), target.port)).await.map_err(failed)?;
         let found: Vec<_> = found.collect();
-        if found.is_empty() { Err(no_address(target)) } else { Ok(found) }
+        if found.is_empty() { Err(no_addresses(target)) } else { Ok(found) }
     }
 
-    /// A connection that `dial` makes to one of `addresses`, and which one that is.
-    async fn first<T, D: Future<Output = Result<T, ClientError>>>(
+    /// Connects to one of `addresses` with `dial`. Returns the connection and its address.
+    async fn connect_first<T, D: Future<Output = Result<T, ClientError>>>(
         &self,
         target: &Target,
         addresses: &[SocketAddr],
         dial: impl Fn(SocketAddr) -> D,
     ) -> Result<(T, SocketAddr), ClientError> {
-        let made = eyeballs::race(addresses, |address| self.patiently(dial(address))).await;
-        made.unwrap_or_else(|| Err(no_address(target)))
+        let made = eyeballs::race(addresses, |address| self.with_timeout(dial(address))).await;
+        made.unwrap_or_else(|| Err(no_addresses(target)))
     }
 }
 
-fn no_address(target: &Target) -> ClientError {
+fn no_addresses(target: &Target) -> ClientError {
     let error = io::Error::other("it has none");
     ClientError::Resolve { host: target.host.clone(), error }
 }
@@ -178,14 +178,14 @@ async fn encrypt(
     encrypted.map_err(|error| failed(chain(&error)))
 }
 
-/// Speaks HTTP over `stream`, until nobody wants anything of it any more.
-async fn speak<S>(version: Version, stream: S) -> Result<Connection, ClientError>
+/// Starts HTTP on `stream`; the connection's task runs until its handles are dropped.
+async fn start_http<S>(version: Version, stream: S) -> Result<Connection, ClientError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let broken = |error: hyper::Error| ClientError::broken(&error);
     let stream = TokioIo::new(stream);
-    // Whoever waits for a response is told of errors; there is nobody else to tell.
+    // Pending requests receive errors; the task's own result is not needed.
     match version {
         Version::Http1 => {
             let (sender, connection) = http1::handshake(stream).await.map_err(broken)?;

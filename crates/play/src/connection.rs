@@ -1,5 +1,4 @@
-//! A connection, whatever version of HTTP it speaks: one request, one response, its body piece by
-//! piece.
+//! A connection of any HTTP version: sends a request, returns the response's head and streams its body.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -18,7 +17,7 @@ use crate::ClientError;
 use crate::clock::instant;
 use crate::target::Target;
 
-/// A version of HTTP.
+/// An HTTP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// HTTP/1.1.
@@ -29,34 +28,34 @@ pub enum Version {
     Http3,
 }
 
-/// A connection that carries requests.
+/// An open connection.
 pub(crate) enum Connection {
     Http1(http1::SendRequest<NoBody>),
     Http2(http2::SendRequest<NoBody>),
     Http3(uncork_h3::client::Connection),
 }
 
-/// What is sent after the head of a request: nothing.
+/// The empty body of requests.
 pub(crate) type NoBody = String;
 
-/// The head of a response, and the body that follows.
+/// The head of a response, and its body.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
-    /// The length of the body, if it was told.
+    /// The length of the body, if announced.
     pub(crate) size: Option<u64>,
     pub(crate) body: Body,
 }
 
-/// The body of a response, as it arrives.
+/// The body of a response, read as it arrives.
 #[derive(Debug)]
 pub(crate) enum Body {
     Hyper(Incoming),
     Http3(uncork_h3::client::Body),
 }
 
-/// A piece of a body, and when it came.
+/// A piece of a body, and its arrival time.
 #[derive(Debug)]
 pub(crate) struct Piece {
     pub(crate) at: Instant,
@@ -72,7 +71,7 @@ impl Connection {
         }
     }
 
-    /// The same connection for somebody else, if it can carry several requests at a time.
+    /// Another handle of the connection, if it can multiplex requests.
     pub(crate) fn share(&self) -> Option<Self> {
         match self {
             Self::Http1(_) => None,
@@ -81,7 +80,7 @@ impl Connection {
         }
     }
 
-    /// Whether it is of no use any more.
+    /// Whether it is closed.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Self::Http1(sender) => sender.is_closed(),
@@ -90,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request, and waits for the head of its response.
+    /// Sends a request and waits for the head of the response.
     pub(crate) async fn request(
         &mut self,
         method: Method,
@@ -104,9 +103,9 @@ impl Connection {
         let response = match self {
             Self::Http1(sender) => {
                 let host = HeaderValue::from_str(target.authority());
-                request.headers_mut().insert(HOST, host.map_err(|error| unfit(target, &error))?);
+                request.headers_mut().insert(HOST, host.map_err(|error| bad_url(target, &error))?);
                 let path = Uri::from_str(target.path_and_query());
-                *request.uri_mut() = path.map_err(|error| unfit(target, &error))?;
+                *request.uri_mut() = path.map_err(|error| bad_url(target, &error))?;
                 sender.ready().await.map_err(broken)?;
                 sender.send_request(request).await.map_err(broken)?
             }
@@ -131,11 +130,11 @@ impl Connection {
     }
 }
 
-fn unfit(target: &Target, error: &dyn fmt::Display) -> ClientError {
+fn bad_url(target: &Target, error: &dyn fmt::Display) -> ClientError {
     ClientError::Url { url: target.to_string(), problem: error.to_string() }
 }
 
-/// The length that a head tells of its body.
+/// The body's length from `Content-Length`.
 pub(crate) fn length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -156,7 +155,7 @@ impl Body {
             match frame {
                 None => return Ok(None),
                 Some(Err(error)) => return Err(ClientError::broken(&error)),
-                // What follows a body, if anything, tells nothing of it.
+                // Ignore trailers.
                 Some(Ok(frame)) => match frame.into_data() {
                     Ok(data) if !data.is_empty() => {
                         return Ok(Some(Piece { at: instant(), data }));
@@ -175,7 +174,7 @@ impl fmt::Debug for Connection {
 }
 
 impl Version {
-    /// As in `--http`: `1.1`, `2`, `3`.
+    /// The value of `--http`: `1.1`, `2`, `3`.
     pub fn number(self) -> &'static str {
         match self {
             Self::Http1 => "1.1",

@@ -10,16 +10,16 @@ use uncork_units::TimeDelta;
 
 use crate::Version;
 
-/// Why a client cannot start, or a transfer has failed.
+/// Why a client cannot start, or a transfer failed.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum ClientError {
     /// A URL that cannot be fetched.
     #[error("cannot fetch '{url}': {problem}")]
     Url {
-        /// What was given.
+        /// The URL.
         url: String,
-        /// What to write instead.
+        /// The problem and remedy.
         problem: String,
     },
     /// The trusted certificates cannot be read.
@@ -28,9 +28,9 @@ pub enum ClientError {
     /// The host has no address.
     #[error("no address for '{host}': {error}")]
     Resolve {
-        /// Its name.
+        /// Its host name.
         host: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The address refused the connection or did not answer.
@@ -38,7 +38,7 @@ pub enum ClientError {
     Connect {
         /// Where.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
     /// The TLS handshake failed, for instance because the certificate is not trusted.
@@ -57,13 +57,13 @@ pub enum ClientError {
         /// Why.
         problem: String,
     },
-    /// The server does not speak the version that was asked for.
+    /// The server does not speak the requested HTTP version.
     #[error("the server does not speak {0}")]
     Version(Version),
     /// The connection failed.
     #[error("the connection failed after {received}{} bytes: {problem}", of(*size))]
     Broken {
-        /// Bytes of the body that had arrived.
+        /// Bytes of the body received.
         received: u64,
         /// The body's length, if known.
         size: Option<u64>,
@@ -73,7 +73,7 @@ pub enum ClientError {
     /// A status other than success.
     #[error("status {0}")]
     Status(u16),
-    /// The response is of another range than the request.
+    /// The response has another range than requested.
     #[error("asked for {asked}, got {told}")]
     Range {
         /// The range requested.
@@ -84,7 +84,7 @@ pub enum ClientError {
     /// The body has another length than announced.
     #[error("got {received} bytes of {size}")]
     Length {
-        /// Bytes that arrived.
+        /// Bytes received.
         received: u64,
         /// Bytes announced.
         size: u64,
@@ -106,10 +106,10 @@ pub enum ClientError {
         /// Why.
         error: Box<Self>,
     },
-    /// The user interrupted it.
+    /// Interrupted by the user.
     #[error("interrupted")]
     Interrupted,
-    /// The system has no thread or no file descriptor left.
+    /// A thread, socket or other system resource could not be created.
     #[error("cannot start: {0}")]
     System(io::Error),
 }
@@ -124,13 +124,13 @@ impl ClientError {
         }
     }
 
-    /// A connection failed before anything of a body had arrived.
+    /// The error of a connection that failed before any body data.
     pub(crate) fn broken(error: &(dyn Error + 'static)) -> Self {
         Self::Broken { received: 0, size: None, problem: chain(error) }
     }
 }
 
-/// An error and what is behind it, as one line.
+/// An error and its sources, in one line.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

@@ -1,4 +1,4 @@
-//! Happy Eyeballs: a connection to the first of a host's addresses that answers (RFC 8305).
+//! Happy Eyeballs (RFC 8305): connects to the first of a host's addresses that answers.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,8 +10,9 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 /// The Connection Attempt Delay (RFC 8305 §5, §8).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// The addresses in the order of attempts: the resolver's order (RFC 6724), but the families alternate,
-/// beginning with that of the first address (RFC 8305 §4).
+/// The addresses in the order of attempts: the resolver's order (RFC 6724) with alternating families,
+/// starting
+/// with the family of the first address (RFC 8305 §4).
 pub(crate) fn interleaved(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =
@@ -26,9 +27,10 @@ pub(crate) fn interleaved(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     order
 }
 
-/// Connects to the first of `addresses` that answers, and tells which one that is. An attempt begins when the
-/// one before has failed, or [`ATTEMPT_DELAY`] after it began; the first to succeed ends the others (RFC 8305
-/// §5). If all fail, gives the last error; `None` if there are no addresses.
+/// Connects to the first of `addresses` that answers; returns the result and its address. An attempt starts
+/// when the previous one fails, or [`ATTEMPT_DELAY`] after its start; the first success cancels the
+/// others (RFC
+/// 8305 §5). If all fail, returns the last error; `None` without addresses.
 pub(crate) async fn race<T, E, F: Future<Output = Result<T, E>>>(
     addresses: &[SocketAddr],
     connect: impl Fn(SocketAddr) -> F,
@@ -87,8 +89,9 @@ mod tests {
         }
     }
 
-    /// Connects as `fates` say, by the port: `None` never answers. Gives the winner's port, how long it took
-    /// and the ports in the order of attempts.
+    /// Races fake addresses whose port is an index into `fates`: `None` never answers. Returns the
+    /// winner's port,
+    /// the duration, and the ports in the order of attempts.
     fn race_with(
         fates: &[Option<Result<(), &'static str>>],
     ) -> (Result<u16, &'static str>, Duration, Vec<u16>) {

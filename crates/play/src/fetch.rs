@@ -1,4 +1,4 @@
-//! One request, and what came of it.
+//! A single download.
 
 use http::header::{ACCEPT_ENCODING, RANGE, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -8,45 +8,45 @@ use crate::ClientError;
 use crate::clock::Clock;
 use crate::connect::Setup;
 use crate::connection::{Body, Piece, Response, Version};
-use crate::line::Line;
+use crate::kept::KeptConnection;
 use crate::range::ByteRange;
 use crate::sink::Sink;
 use crate::target::Target;
 
-/// What became of a download. Times are since the first of all began.
+/// The result of a download. Times count from the start of the first one.
 #[derive(Debug)]
 pub struct Fetched {
-    /// What was asked for.
+    /// The URL.
     pub target: Target,
-    /// Its number among all downloads, from 0.
+    /// The index of the download, from 0.
     pub number: u32,
-    /// When it began: before its connection, if it made one.
+    /// Start time, before connection setup.
     pub start: Time,
-    /// How the connection was made, if it was made for this download.
+    /// The connection setup, if this download opened a connection.
     pub setup: Option<Setup>,
-    /// The version of HTTP.
+    /// The HTTP version.
     pub version: Option<Version>,
-    /// The status of the response.
+    /// The response status.
     pub status: Option<u16>,
-    /// The controller of the sender, if the server told it (`Server-Timing: cc`).
+    /// The server's congestion controller, if reported (`Server-Timing: cc`).
     pub cc: Option<String>,
-    /// The length of the body, if it was told.
+    /// The length of the body, if announced.
     pub size: Option<u64>,
-    /// How much of it arrived.
+    /// Bytes of the body received.
     pub received: u64,
-    /// From the start to the body's first byte.
+    /// Time from the start to the first byte of the body.
     pub first_byte: Option<TimeDelta>,
-    /// From the start to the body's last byte, or to the failure.
+    /// Time from the start to the last byte of the body, or to the failure.
     pub took: TimeDelta,
-    /// The digest of the whole body, if it was asked for.
+    /// The SHA-256 of the body, if requested.
     pub sha256: Option<String>,
     /// Why it failed.
     pub problem: Option<ClientError>,
 }
 
-/// What is asked of the server, and what is done with the answer.
+/// The parameters of a download.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ask<'a> {
+pub(crate) struct Job<'a> {
     pub(crate) target: &'a Target,
     pub(crate) number: u32,
     pub(crate) range: Option<ByteRange>,
@@ -54,11 +54,11 @@ pub(crate) struct Ask<'a> {
 }
 
 impl Fetched {
-    pub(crate) fn new(ask: Ask<'_>) -> Self {
+    pub(crate) fn new(job: Job<'_>) -> Self {
         Self {
-            target: ask.target.clone(),
-            number: ask.number,
-            start: ask.clock.now(),
+            target: job.target.clone(),
+            number: job.number,
+            start: job.clock.now(),
             setup: None,
             version: None,
             status: None,
@@ -72,7 +72,7 @@ impl Fetched {
         }
     }
 
-    /// Notes the digest of the body, or the failure, which came at `now`.
+    /// Records the digest of the body, or the failure at `now`.
     pub(crate) fn end(&mut self, now: Time, result: Result<Option<String>, ClientError>) {
         match result {
             Ok(digest) => self.sha256 = digest,
@@ -83,41 +83,41 @@ impl Fetched {
         }
     }
 
-    /// The body's bits over the time from the start to its last byte, of what did not fail.
+    /// Bits of the body divided by the total time, unless the download failed.
     pub fn goodput_bps(&self) -> Option<f64> {
         let is_known = self.problem.is_none() && !self.took.is_zero();
         is_known.then(|| self.received as f64 * 8.0 / self.took.as_secs_f64())
     }
 }
 
-/// Asks over `line`, and takes what comes to its end, which `fetched` is told; `tell` is told of every
-/// piece. Gives the digest of the body, if `sink` makes one.
+/// Downloads over `kept` and records the progress in `fetched`; calls `on_bytes` with the size of every piece.
+/// Returns the digest of the body, if `sink` computes one.
 pub(crate) async fn fetch(
-    ask: Ask<'_>,
-    line: &mut Line,
+    job: Job<'_>,
+    kept: &mut KeptConnection,
     mut sink: Sink,
     fetched: &mut Fetched,
-    tell: impl Fn(u64),
+    on_bytes: impl Fn(u64),
 ) -> Result<Option<String>, ClientError> {
-    let made = line.open(ask.target).await?;
+    let made = kept.open(job.target).await?;
     fetched.setup = fetched.setup.or(made);
-    fetched.version = line.version();
-    let asked = headers(ask.range);
-    let (response, again) = line.request(Method::GET, ask.target, &asked).await?;
+    fetched.version = kept.version();
+    let asked = headers(job.range);
+    let (response, again) = kept.request(Method::GET, job.target, &asked).await?;
     fetched.setup = fetched.setup.or(again);
     let Response { status, headers, size, mut body } = response;
     fetched.status = Some(status.as_u16());
     fetched.cc = controller(&headers);
-    check(ask.range, status, &headers)?;
+    check(job.range, status, &headers)?;
     fetched.size = size;
-    while let Some(piece) = next(line, &mut body, size, fetched.received).await? {
-        fetched.first_byte.get_or_insert_with(|| ask.clock.at(piece.at).since(fetched.start));
+    while let Some(piece) = next(kept, &mut body, size, fetched.received).await? {
+        fetched.first_byte.get_or_insert_with(|| job.clock.at(piece.at).since(fetched.start));
         fetched.received += piece.data.len() as u64;
-        tell(piece.data.len() as u64);
+        on_bytes(piece.data.len() as u64);
         sink.take(&piece.data)?;
     }
-    // Writing the file to the disk is no part of the download.
-    fetched.took = ask.clock.now().since(fetched.start);
+    // Flushing the file is not part of the download time.
+    fetched.took = job.clock.now().since(fetched.start);
     let received = fetched.received;
     match size.filter(|size| *size != received) {
         Some(size) => Err(ClientError::Length { received, size }),
@@ -125,7 +125,7 @@ pub(crate) async fn fetch(
     }
 }
 
-/// Whether a response has what was asked for.
+/// Checks that a response matches the request.
 pub(crate) fn check(
     range: Option<ByteRange>,
     status: StatusCode,
@@ -138,21 +138,21 @@ pub(crate) fn check(
     }
 }
 
-/// The next piece of a body of `size` bytes, of which so many have been `received`.
+/// The next piece of a body. `size` and `received` are for the error.
 pub(crate) async fn next(
-    line: &Line,
+    kept: &KeptConnection,
     body: &mut Body,
     size: Option<u64>,
     received: u64,
 ) -> Result<Option<Piece>, ClientError> {
-    let piece = line.connector().patiently(body.piece()).await;
+    let piece = kept.connector().with_timeout(body.piece()).await;
     piece.map_err(|error| match error {
         ClientError::Broken { problem, .. } => ClientError::Broken { received, size, problem },
         other => other,
     })
 }
 
-/// What all requests say: the bytes are wanted as they are.
+/// The headers of all requests: no content coding, and the range.
 pub(crate) fn headers(range: Option<ByteRange>) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let agent = concat!("uncork/", env!("CARGO_PKG_VERSION"));
@@ -165,7 +165,7 @@ pub(crate) fn headers(range: Option<ByteRange>) -> HeaderMap {
     headers
 }
 
-/// What a server says of its sender: `Server-Timing: cc;desc="bbr"`.
+/// The server's congestion controller, from `Server-Timing: cc;desc="bbr"`.
 pub(crate) fn controller(headers: &HeaderMap) -> Option<String> {
     let values = headers.get_all("server-timing").iter().filter_map(|value| value.to_str().ok());
     let mut metrics = values.flat_map(|value| value.split(',')).map(str::trim);
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn servers_tell_their_controller() {
+    fn the_controller_is_read_from_server_timing() {
         let told = |values: &[&str]| {
             let mut headers = HeaderMap::new();
             for value in values {

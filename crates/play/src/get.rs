@@ -1,4 +1,4 @@
-//! Downloads: so many at a time, one after the other.
+//! Runs of downloads, several in parallel.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,49 +11,49 @@ use uncork_units::{Time, TimeDelta};
 use crate::ClientError;
 use crate::clock::Clock;
 use crate::connect::{ConnectSpec, Connector};
-use crate::fetch::{Ask, Fetched, fetch};
-use crate::line::Line;
+use crate::fetch::{Fetched, Job, fetch};
+use crate::kept::KeptConnection;
 use crate::range::ByteRange;
 use crate::sink::Sink;
 use crate::stop::Stop;
 use crate::target::Target;
 
-/// What is downloaded, and how.
+/// A run of downloads.
 #[derive(Clone, Debug)]
 pub struct GetSpec {
-    /// The files, in this order.
+    /// The files, in order.
     pub targets: Vec<Target>,
-    /// How connections are made.
+    /// Connection settings.
     pub connect: ConnectSpec,
-    /// Which bytes of each; `None` for all.
+    /// The range of each file to fetch; `None` for all of it.
     pub range: Option<ByteRange>,
-    /// How many downloads there are at a time.
+    /// Number of parallel downloads.
     pub parallel: usize,
-    /// How often all of them are fetched.
+    /// Number of times to fetch all files.
     pub repeat: usize,
-    /// From the beginning of one download to that of the next, at least.
+    /// Minimum time between the starts of consecutive downloads.
     pub gap: TimeDelta,
-    /// Which connections they use.
+    /// Connection reuse.
     pub connections: Connections,
-    /// Whether to tell the SHA-256 of each body.
+    /// Whether to compute the SHA-256 of each body.
     pub digest: bool,
-    /// Where to keep what arrives, of one download.
+    /// The file to write the body to, for a single download.
     pub file: Option<PathBuf>,
 }
 
-/// Which connections downloads use.
+/// How downloads share connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connections {
-    /// Each makes its own.
+    /// A new connection per download.
     #[default]
     Each,
-    /// As many as there are downloads at a time, which are kept.
+    /// A persistent connection per parallel download.
     Kept,
-    /// One for all, at the same time.
+    /// One connection shared by all downloads.
     One,
 }
 
-/// How far it is, for somebody who looks from outside.
+/// Progress of a run, readable from other threads.
 #[derive(Debug, Default)]
 pub struct Tally {
     done: AtomicUsize,
@@ -61,12 +61,12 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Downloads, or listeners, that have come to their end.
+    /// Downloads or listeners finished.
     pub fn done(&self) -> usize {
         self.done.load(Ordering::Relaxed)
     }
 
-    /// Bytes of bodies that have arrived.
+    /// Body bytes received.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -81,7 +81,7 @@ impl Tally {
 }
 
 impl GetSpec {
-    /// Fetches each of `targets` once, one after the other, over connections of their own.
+    /// Fetches each of `targets` once, sequentially, over new connections.
     pub fn of(targets: Vec<Target>) -> Self {
         Self {
             targets,
@@ -96,18 +96,18 @@ impl GetSpec {
         }
     }
 
-    /// How many downloads that makes.
+    /// The number of downloads.
     pub fn count(&self) -> usize {
         self.targets.len().saturating_mul(self.repeat)
     }
 }
 
-/// Downloads all, or what there is until `stop`. Gives what became of each, in the order of `spec`;
-/// those that were not begun are not among them.
+/// Runs all downloads, or until `stop` is set. Returns the results in the order of `spec`, without
+/// downloads that were not started.
 ///
 /// # Errors
 ///
-/// If nothing can begin. A download that fails is told of with the others.
+/// If the run cannot start. Failures of single downloads are in their results.
 pub fn get(
     spec: &GetSpec,
     stop: &Arc<AtomicBool>,
@@ -118,7 +118,7 @@ pub fn get(
     runtime()?.block_on(async {
         let work = Arc::new(Work {
             spec: spec.clone(),
-            shared: Mutex::new(Line::new(connector.clone())),
+            shared: Mutex::new(KeptConnection::new(connector.clone())),
             connector,
             next: AtomicUsize::new(0),
             clock: Clock::start(),
@@ -135,28 +135,28 @@ pub fn get(
     })
 }
 
-/// Threads for as many clients as there are.
+/// A multi-threaded runtime.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, ClientError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.map_err(ClientError::System)
 }
 
-/// What those who download share.
+/// The state shared by the parallel downloads.
 #[derive(Debug)]
 struct Work {
     spec: GetSpec,
     connector: Connector,
-    /// The connection of all, if they use one.
-    shared: Mutex<Line>,
+    /// The shared connection of [`Connections::One`].
+    shared: Mutex<KeptConnection>,
     next: AtomicUsize,
     clock: Clock,
     tally: Arc<Tally>,
 }
 
 impl Work {
-    /// Takes the next download, until there is none.
+    /// Performs downloads until none is left.
     async fn work(self: Arc<Self>, mut stop: Stop) -> Vec<Fetched> {
-        let mut line = Line::new(self.connector.clone());
+        let mut kept = KeptConnection::new(self.connector.clone());
         let mut all = Vec::new();
         while !stop.is_over() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -168,25 +168,25 @@ impl Work {
                 () = self.clock.wait_until(due) => {}
                 () = stop.over() => break,
             }
-            all.push(Box::pin(self.download(number, &mut line, &mut stop)).await);
+            all.push(Box::pin(self.download(number, &mut kept, &mut stop)).await);
             self.tally.end_one();
         }
         all
     }
 
-    async fn download(&self, number: usize, line: &mut Line, stop: &mut Stop) -> Fetched {
+    async fn download(&self, number: usize, kept: &mut KeptConnection, stop: &mut Stop) -> Fetched {
         let spec = &self.spec;
         let target = &spec.targets[number % spec.targets.len()];
         let number = u32::try_from(number).unwrap_or(u32::MAX);
-        let ask = Ask { target, number, range: spec.range, clock: self.clock };
-        let mut fetched = Fetched::new(ask);
+        let job = Job { target, number, range: spec.range, clock: self.clock };
+        let mut fetched = Fetched::new(job);
         let result = tokio::select! {
-            result = self.fetch(ask, line, &mut fetched) => result,
+            result = self.fetch(job, kept, &mut fetched) => result,
             () = stop.over() => Err(ClientError::Interrupted),
         };
         if result.is_err() {
-            // Nobody knows what a connection is still to bring whose response was broken off.
-            line.hang_up();
+            // The rest of the aborted response may still be on the connection: do not reuse it.
+            kept.hang_up();
         }
         fetched.end(self.clock.now(), result);
         fetched
@@ -194,22 +194,22 @@ impl Work {
 
     async fn fetch(
         &self,
-        ask: Ask<'_>,
-        line: &mut Line,
+        job: Job<'_>,
+        kept: &mut KeptConnection,
         fetched: &mut Fetched,
     ) -> Result<Option<String>, ClientError> {
         let sink = Sink::open(self.spec.digest, self.spec.file.as_deref())?;
         match self.spec.connections {
-            Connections::Each => line.hang_up(),
+            Connections::Each => kept.hang_up(),
             Connections::Kept => {}
             Connections::One => {
                 let mut shared = self.shared.lock().await;
-                fetched.setup = shared.open(ask.target).await?;
+                fetched.setup = shared.open(job.target).await?;
                 if let Some(own) = shared.share() {
-                    *line = own;
+                    *kept = own;
                 }
             }
         }
-        fetch(ask, line, sink, fetched, |bytes| self.tally.add(bytes)).await
+        fetch(job, kept, sink, fetched, |bytes| self.tally.add(bytes)).await
     }
 }

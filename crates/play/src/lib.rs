@@ -1,8 +1,8 @@
-//! HTTP clients with sockets and clocks: downloads that are measured, and the players of
-//! `uncork-apps` as listeners of real servers.
+//! HTTP clients with sockets and clocks: measured downloads, and `uncork-apps`'s players against real
+//! servers.
 //!
-//! Whoever listens does what a simulated listener does: the player decides what to ask for and when,
-//! and is told when bytes arrive. Here it asks a server, and the wall clock says when.
+//! A listener runs the same player as in the simulator: it decides what to request and when, and is told
+//! when bytes arrive. Here it sends requests to a real server, by the wall clock.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,7 @@ mod error;
 mod eyeballs;
 mod fetch;
 mod get;
-mod line;
+mod kept;
 mod quic;
 mod range;
 mod record;

@@ -1,4 +1,4 @@
-//! HTTP/3: QUIC connections on threads of their own.
+//! HTTP/3 connections, on their own threads.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::ClientError;
 use crate::clock::instant;
 use crate::connection::Connection;
 
-/// A connection that is kept may be silent for so long: while a player needs nothing.
+/// Idle timeout of connections: a player may be idle for this long.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// Makes connections over QUIC.
+/// Opens HTTP/3 connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Quic {
     client: Client,
     tls: Tls,
-    /// What is random about a connection differs from one to the next.
+    /// The seed of the next connection.
     seed: Arc<AtomicU64>,
 }
 
 impl Quic {
     pub(crate) fn start(tls: &rustls::ClientConfig) -> Result<Self, ClientError> {
-        let unfit = || ClientError::Authorities("TLS 1.3 is not to be had here".to_owned());
+        let unfit = || ClientError::Authorities("TLS 1.3 is not available".to_owned());
         let tls = Tls::new(tls.clone()).ok_or_else(unfit)?;
         let mut options = ClientOptions::default();
         options.workers = thread::available_parallelism().map_or(1, usize::from);
@@ -42,7 +42,7 @@ impl Quic {
         host: &str,
     ) -> Result<Connection, ClientError> {
         let seed = self.seed.fetch_add(1, Ordering::Relaxed);
-        // A client sends requests and acknowledgements: it has nothing to control.
+        // A client sends only requests and acknowledgements: the controller does not matter.
         let cc = CcSpec::new(Algorithm::Cubic);
         let made = self.client.connect(address, host, (cc, seed), &self.tls).await;
         let failed = |problem: String| ClientError::Quic { address, problem };

@@ -1,4 +1,4 @@
-//! Byte ranges: asked for, and answered (RFC 9110 §14).
+//! Byte ranges of requests and responses (RFC 9110 §14).
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,28 +8,28 @@ use http::{HeaderMap, StatusCode};
 
 use crate::ClientError;
 
-/// The bytes of a file from `first` on, up to and with `last`: `0-511999`, or `512000-`.
+/// A range of bytes, both ends inclusive: `0-511999`, or `512000-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteRange {
-    /// The first.
+    /// The first byte.
     pub first: u64,
-    /// The last; `None` for the file's own.
+    /// The last byte; `None` for the end of the file.
     pub last: Option<u64>,
 }
 
 impl ByteRange {
-    /// `bytes` bytes from `first` on.
+    /// The range of `bytes` bytes starting at `first`.
     pub(crate) fn of(first: u64, bytes: u64) -> Self {
         Self { first, last: Some((first + bytes).saturating_sub(1)) }
     }
 
-    /// Whether a response is of these bytes, or of as many as the file has of them.
+    /// Checks that a response has this range, or as much of it as the file has.
     pub(crate) fn check(self, status: StatusCode, headers: &HeaderMap) -> Result<(), ClientError> {
         let answered = headers.get(CONTENT_RANGE).and_then(|value| value.to_str().ok());
         let told = match (status, answered) {
             (StatusCode::PARTIAL_CONTENT, Some(told)) if self.is_answered_by(told) => return Ok(()),
             (StatusCode::PARTIAL_CONTENT, Some(told)) => told.to_owned(),
-            (StatusCode::PARTIAL_CONTENT, None) => "a part of which nobody knows which".to_owned(),
+            (StatusCode::PARTIAL_CONTENT, None) => "a part without Content-Range".to_owned(),
             _ => "the whole file: the server gives no ranges".to_owned(),
         };
         Err(ClientError::Range { asked: self.to_string(), told })
@@ -49,7 +49,7 @@ impl ByteRange {
     }
 }
 
-/// As the header `Range` has it.
+/// The value of the `Range` header.
 impl fmt::Display for ByteRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "bytes={}-", self.first)?;
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_must_be_of_what_was_asked() {
+    fn a_response_must_have_the_requested_range() {
         let answer = |range: &str, status: u16, told: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_RANGE, told.parse().expect("a header"));
@@ -105,7 +105,7 @@ mod tests {
         assert!(answer("90-109", 206, "bytes 90-99/100"), "no more than there is");
         assert!(!answer("10-19", 206, "bytes 10-18/100"));
         assert!(!answer("10-19", 206, "bytes 0-9/100"));
-        assert!(!answer("10-19", 206, "bytes 10-19/*"), "nobody knows whether that is all");
+        assert!(!answer("10-19", 206, "bytes 10-19/*"), "the file's size is unknown");
         assert!(!answer("10-19", 200, "bytes 10-19/100"));
     }
 }

@@ -1,4 +1,4 @@
-//! What downloads and listeners leave: the same records as every other flow.
+//! Flow records of downloads and listeners.
 
 use uncork_flow::{FlowRecord, RequestRecord};
 use uncork_units::{Time, TimeDelta};
@@ -9,7 +9,7 @@ use crate::{Fetched, ListenerReport};
 const ENGINE: &str = "play";
 
 impl Fetched {
-    /// The record of this download. What only the sender knows is not in it.
+    /// The record of this download, without fields that only the sender knows.
     pub fn record(&self) -> FlowRecord {
         let is_whole = self.problem.is_none();
         FlowRecord {
@@ -25,8 +25,7 @@ impl Fetched {
 }
 
 impl ListenerReport {
-    /// A record of each request, which has a size, and one of the listener, which has none, but a
-    /// playback.
+    /// A record per request, with its size, and one of the listener, with its playback and without a size.
     pub fn records(&self) -> Vec<FlowRecord> {
         let cc = self.cc.as_deref();
         let requests = self.report.request_records(self.number);
@@ -55,7 +54,7 @@ impl ListenerReport {
     }
 }
 
-/// A record of which nothing is known but whose it is.
+/// A blank record of this flow.
 fn unknown(group: &str, cc: Option<&str>, flow: u32) -> FlowRecord {
     FlowRecord::blank(ENGINE, group, cc.unwrap_or("unknown"), (0, flow))
 }

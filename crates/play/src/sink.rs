@@ -1,4 +1,4 @@
-//! Where the bytes of a body go.
+//! Consumers of a body's bytes.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -10,13 +10,13 @@ use uncork_flow::publish;
 
 use crate::ClientError;
 
-/// What is wanted of a body beside its arrival.
+/// Computes the digest of a body and writes it to a file, both optional.
 pub(crate) struct Sink {
     digest: Option<Context>,
     file: Option<PartFile>,
 }
 
-/// A file that will be there when all of it is.
+/// A file that gets its final name when it is complete.
 #[derive(Debug)]
 struct PartFile {
     path: PathBuf,
@@ -40,7 +40,7 @@ impl Sink {
         }
     }
 
-    /// All has arrived: its SHA-256, if that was wanted.
+    /// Completes the body. Returns its SHA-256, if requested.
     pub(crate) fn finish(self) -> Result<Option<String>, ClientError> {
         if let Some(file) = self.file {
             file.finish()?;
@@ -71,7 +71,7 @@ impl PartFile {
 
 impl Drop for PartFile {
     fn drop(&mut self) {
-        // After the rename there is none; else a part is of no use to anybody.
+        // Fails after the rename; otherwise removes the incomplete file.
         let _ = fs::remove_file(&self.part);
     }
 }

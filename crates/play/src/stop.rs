@@ -1,4 +1,4 @@
-//! Being told to stop.
+//! Stop signal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// How often to look whether somebody wants it.
+/// How often to check the flag.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Tells many at once that it is over.
+/// A stop signal for many tasks.
 #[derive(Clone, Debug)]
 pub(crate) struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    /// Comes when `flag` is set; looks as long as somebody waits for it.
+    /// A signal for when `flag` is set. A task checks the flag as long as any `Stop` exists.
     pub(crate) fn when(flag: &Arc<AtomicBool>) -> Self {
         let (sender, receiver) = watch::channel(false);
         let flag = Arc::clone(flag);
@@ -31,9 +31,9 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Returns when it is over.
+    /// Waits for the signal.
     pub(crate) async fn over(&mut self) {
-        // Who would tell has gone only after having told.
+        // The sender is dropped only after sending.
         let _told = self.0.wait_for(|over| *over).await;
     }
 }

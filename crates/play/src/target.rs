@@ -1,4 +1,4 @@
-//! What is fetched, and from whom.
+//! URLs to fetch.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use http::uri::Scheme;
 
 use crate::ClientError;
 
-/// An address that can be fetched: `https://example.org/file`.
+/// An HTTP or HTTPS URL: `https://example.org/file`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     pub(crate) uri: Uri,
@@ -18,27 +18,27 @@ pub struct Target {
 }
 
 impl Target {
-    /// The path, without what is asked of it.
+    /// The path, without the query.
     pub fn path(&self) -> &str {
         self.uri.path()
     }
 
-    /// The path and what is asked of it, as a request line has it.
+    /// Path and query, as in a request line.
     pub(crate) fn path_and_query(&self) -> &str {
         self.uri.path_and_query().map_or("/", |all| all.as_str())
     }
 
-    /// Host, and port unless it is the scheme's own.
+    /// Host, and port if given.
     pub(crate) fn authority(&self) -> &str {
         self.uri.authority().map_or("", |authority| authority.as_str())
     }
 
-    /// Whether one connection can carry both.
+    /// Whether both have the same origin, so one connection can serve both.
     pub fn has_origin_of(&self, other: &Self) -> bool {
         (&self.host, self.port, self.is_tls) == (&other.host, other.port, other.is_tls)
     }
 
-    /// The same with `name=value` in its query, which must need no escape.
+    /// The URL with `name=value` added to its query; both must be percent-encoded.
     pub(crate) fn with_query(&self, name: &str, value: &str) -> Result<Self, ClientError> {
         let sign = if self.uri.query().is_some() { '&' } else { '?' };
         format!("{self}{sign}{name}={value}").parse()
@@ -74,7 +74,7 @@ impl FromStr for Target {
         if authority.as_str().len() > host.len() && uri.port().is_none() {
             return Err(wrong("its port is none"));
         }
-        // An address of IPv6 stands in brackets.
+        // An IPv6 address is in brackets.
         let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
         if host.is_empty() {
             return Err(wrong("it has no host"));
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_apart() {
+    fn urls_are_parsed() {
         let target: Target = "https://[::1]:8443/a/b?c=d".parse().expect("an address");
         assert_eq!((target.host.as_str(), target.port, target.is_tls), ("::1", 8443, true));
         assert_eq!((target.path(), target.path_and_query()), ("/a/b", "/a/b?c=d"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_added_to() {
+    fn a_query_is_extended() {
         let with = |text: &str| {
             let target: Target = text.parse().expect("an address");
             target.with_query("CMCD", "su").expect("an address").to_string()
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_reason() {
+    fn invalid_urls_are_rejected_with_the_reason() {
         for (text, problem) in [
             ("file", "it has no scheme"),
             ("ftp://a/b", "only http and https"),

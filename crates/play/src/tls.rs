@@ -1,4 +1,4 @@
-//! Whom to believe who they are.
+//! TLS configurations and trusted certificates.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, Signatur
 
 use crate::ClientError;
 
-/// Whose certificates are believed.
+/// The trusted certificates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Those of the authorities that this machine trusts.
+    /// The certificate authorities of this system.
     #[default]
     System,
-    /// Those of the authorities, or servers, in this file (PEM).
+    /// The authorities or servers in this PEM file.
     File(PathBuf),
-    /// Anybody's: who answers may be somebody else.
+    /// Any certificate: the server's identity is not verified.
     Anybody,
 }
 
-/// A configuration that offers `protocols`, the most wanted first. No connection resumes another's
-/// session: each begins as a stranger's does.
+/// A configuration that offers `protocols` by ALPN, in order of preference. Session resumption is
+/// disabled, so every connection performs a full handshake.
 pub(crate) fn config(trust: &Trust, protocols: &[&[u8]]) -> Result<ClientConfig, ClientError> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions();
     let builder = builder.map_err(|error| ClientError::Authorities(error.to_string()))?;
     let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::Anybody => Arc::new(Credulous(Arc::clone(&provider))),
+        Trust::Anybody => Arc::new(AnyCertificate(Arc::clone(&provider))),
         Trust::System => authorities(system()?, provider)?,
         Trust::File(path) => {
             let wrong = |problem: &dyn std::fmt::Display| {
@@ -66,8 +66,8 @@ fn system() -> Result<RootCertStore, ClientError> {
     }
     let reason = found.errors.first().map(|error| format!(" ({error})")).unwrap_or_default();
     Err(ClientError::Authorities(format!(
-        "this machine trusts no authorities{reason}: give their certificates with --ca FILE, or ask \
-         for nobody's name with --insecure"
+        "this machine trusts no authorities{reason}: give certificates with --ca FILE, or disable \
+         verification with --insecure"
     )))
 }
 
@@ -79,11 +79,11 @@ fn authorities(
     Ok(verifier.map_err(|error| ClientError::Authorities(error.to_string()))?)
 }
 
-/// Believes every certificate, but not that somebody has its key who has not.
+/// Accepts every certificate, but verifies that the server has its private key.
 #[derive(Debug)]
-struct Credulous(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Credulous {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

@@ -1,4 +1,4 @@
-//! Downloads from servers that behave, and from servers that do not.
+//! Downloads from well-behaved and misbehaving servers.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -22,12 +22,12 @@ fn run(spec: &GetSpec) -> Vec<Fetched> {
 
 fn spec(urls: &[&str]) -> GetSpec {
     let mut spec = GetSpec::of(urls.iter().map(|url| url.parse().unwrap()).collect());
-    // So long that only what hangs is taken for hanging.
+    // Long enough that only a real hang times out.
     spec.connect.patience = TimeDelta::from_secs(60);
     spec
 }
 
-/// What becomes of a download from a server that answers like this.
+/// The result of a download from a server with this script.
 fn fetch(script: Script) -> Fetched {
     let server = Raw::start(script);
     run(&spec(&[&server.url("/file")])).remove(0)
@@ -38,10 +38,10 @@ fn problem(script: Script) -> String {
 }
 
 #[test]
-fn what_arrives_is_counted_and_told() {
-    let fetched = fetch(|talk, _| {
-        talk.hear();
-        talk.say(
+fn received_bytes_are_counted_and_recorded() {
+    let fetched = fetch(|connection, _| {
+        connection.read_request();
+        connection.write(
             "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nServer-Timing: cc;desc=\"bbr\"\r\n\r\nabc",
         );
     });
@@ -57,28 +57,28 @@ fn what_arrives_is_counted_and_told() {
 }
 
 #[test]
-fn a_body_without_a_length_is_whole_when_it_says_so() {
-    let fetched = fetch(|talk, _| {
-        talk.hear();
-        talk.say(
+fn a_chunked_body_ends_with_its_last_chunk() {
+    let fetched = fetch(|connection, _| {
+        connection.read_request();
+        connection.write(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
         );
     });
     assert!(fetched.problem.is_none());
     assert_eq!((fetched.received, fetched.size), (5, None));
-    let cut = fetch(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    let cut = fetch(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
     });
     assert!(matches!(cut.problem, Some(ClientError::Broken { received: 3, .. })), "{cut:?}");
     assert_eq!(cut.record().completion_ns, None);
 }
 
 #[test]
-fn a_body_that_is_broken_off_has_failed() {
-    let fetched = fetch(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+fn a_truncated_body_is_a_failure() {
+    let fetched = fetch(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
     });
     assert_eq!((fetched.received, fetched.size), (3, Some(10)));
     let problem = fetched.problem.as_ref().unwrap().to_string();
@@ -88,41 +88,41 @@ fn a_body_that_is_broken_off_has_failed() {
 }
 
 #[test]
-fn what_is_no_answer_is_told() {
-    let garbage = problem(|talk, _| {
-        talk.hear();
-        talk.say("SSH-2.0-OpenSSH_9.9\r\n\r\n");
+fn invalid_and_unsuccessful_responses_are_failures() {
+    let garbage = problem(|connection, _| {
+        connection.read_request();
+        connection.write("SSH-2.0-OpenSSH_9.9\r\n\r\n");
     });
     assert!(garbage.starts_with("the connection failed after 0 bytes: "), "{garbage}");
-    let missing = problem(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    let missing = problem(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     });
     assert_eq!(missing, "status 404");
-    let moved = problem(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n");
+    let moved = problem(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 302 Found\r\nLocation: /other\r\nContent-Length: 0\r\n\r\n");
     });
     assert_eq!(moved, "status 302");
 }
 
 #[test]
-fn nobody_is_waited_for_for_ever() {
-    // Not at all, a part of the head, a part of the body.
+fn a_silent_server_times_out() {
+    // Silent from the start, within the head, within the body.
     let scripts: [Script; 3] = [
-        |talk, _| {
-            talk.hear();
-            talk.hear();
+        |connection, _| {
+            connection.read_request();
+            connection.read_request();
         },
-        |talk, _| {
-            talk.hear();
-            talk.say("HTTP/1.1 200 OK\r\nContent-");
-            talk.hear();
+        |connection, _| {
+            connection.read_request();
+            connection.write("HTTP/1.1 200 OK\r\nContent-");
+            connection.read_request();
         },
-        |talk, _| {
-            talk.hear();
-            talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
-            talk.hear();
+        |connection, _| {
+            connection.read_request();
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+            connection.read_request();
         },
     ];
     for script in scripts {
@@ -135,15 +135,15 @@ fn nobody_is_waited_for_for_ever() {
     }
 }
 
-/// Slow is not the same as silent.
+/// The timeout applies to silence, not to the whole transfer.
 #[test]
-fn who_goes_on_slowly_is_waited_for() {
-    let server = Raw::start(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
+fn a_slow_server_does_not_time_out() {
+    let server = Raw::start(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n");
         for _ in 0..8 {
             pause(Duration::from_millis(100), "a server that sends slowly");
-            talk.say("x");
+            connection.write("x");
         }
     });
     let mut spec = spec(&[&server.url("/file")]);
@@ -154,7 +154,7 @@ fn who_goes_on_slowly_is_waited_for() {
 }
 
 #[test]
-fn nobody_there() {
+fn unreachable_servers_are_reported() {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let fetched = run(&spec(&[&format!("http://{free}/")])).remove(0);
     let problem = fetched.problem.unwrap().to_string();
@@ -165,10 +165,10 @@ fn nobody_there() {
 }
 
 #[test]
-fn the_address_may_be_another_than_the_name_says() {
-    let server = Raw::start(|talk, _| {
-        let head = talk.hear().unwrap();
-        talk.answer(&head, 4);
+fn given_addresses_replace_resolution() {
+    let server = Raw::start(|connection, _| {
+        let head = connection.read_request().unwrap();
+        connection.respond(&head, 4);
     });
     let mut spec = spec(&["http://nowhere.invalid:81/file?a=b"]);
     spec.connect.to = vec![server.address];
@@ -178,7 +178,7 @@ fn the_address_may_be_another_than_the_name_says() {
     assert_eq!(header(&heads[0], "host"), Some("nowhere.invalid:81"));
 }
 
-/// A listener whose queue is full: the kernel drops what asks for a connection.
+/// A listener whose queue is full: the kernel drops further SYNs.
 fn black_hole() -> (TcpListener, Vec<TcpStream>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let address = listener.local_addr().unwrap();
@@ -213,7 +213,7 @@ fn an_address_that_refuses_costs_no_delay() {
 }
 
 #[test]
-fn ranges_are_what_was_asked_for_or_a_failure() {
+fn responses_without_the_requested_range_are_failures() {
     let ask = |script: Script| {
         let server = Raw::start(script);
         let mut spec = spec(&[&server.url("/file")]);
@@ -222,38 +222,38 @@ fn ranges_are_what_was_asked_for_or_a_failure() {
         assert_eq!(header(&server.heads()[0], "range"), Some("bytes=10-19"));
         fetched
     };
-    let right = ask(|talk, _| {
-        let head = talk.hear().unwrap();
-        talk.answer(&head, 100);
+    let right = ask(|connection, _| {
+        let head = connection.read_request().unwrap();
+        connection.respond(&head, 100);
     });
     assert_eq!((right.status, right.received), (Some(206), 10));
     assert!(right.problem.is_none());
-    let whole = ask(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
+    let whole = ask(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx");
     });
     assert_eq!(
         whole.problem.unwrap().to_string(),
         "asked for bytes=10-19, got the whole file: the server gives no ranges"
     );
-    let other = ask(|talk, _| {
-        talk.hear();
-        talk.say(
+    let other = ask(|connection, _| {
+        connection.read_request();
+        connection.write(
             "HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\nContent-Range: bytes 0-0/9\r\n\r\nx",
         );
     });
     assert_eq!(other.problem.unwrap().to_string(), "asked for bytes=10-19, got bytes 0-0/9");
 }
 
-/// Answers every request on a connection, and tells its number.
-fn obliging(talk: &mut common::Talk, _: usize) {
-    while let Some(head) = talk.hear() {
-        talk.answer(&head, 5);
+/// Responds to every request on a connection with five bytes.
+fn obliging(connection: &mut common::ServerConnection, _: usize) {
+    while let Some(head) = connection.read_request() {
+        connection.respond(&head, 5);
     }
 }
 
 #[test]
-fn connections_are_kept_if_that_is_wanted() {
+fn connections_are_reused_if_requested() {
     for (connections, made) in [(Connections::Each, 6), (Connections::Kept, 1)] {
         let server = Raw::start(obliging);
         let (one, other) = (server.url("/one"), server.url("/other"));
@@ -269,18 +269,18 @@ fn connections_are_kept_if_that_is_wanted() {
         let paths: Vec<_> = server.heads().iter().map(|head| head[0].clone()).collect();
         let round = ["GET /one HTTP/1.1", "GET /other HTTP/1.1"];
         assert_eq!(paths, [round, round, round].concat());
-        // Of five zeros: `head -c 5 /dev/zero | sha256sum`.
+        // Five zero bytes: `head -c 5 /dev/zero | sha256sum`.
         let zeros = "8855508aade16ec573d21e6a485dfd0a7624085c1a14b5ecdd6485de0c6839a4";
         assert_eq!(all[0].sha256.as_deref(), Some(zeros));
     }
 }
 
-/// A server may close what is kept, whenever it likes: the request is made again, once.
+/// A server may close a persistent connection at any time; the request is retried once.
 #[test]
-fn a_kept_connection_that_was_closed_is_made_anew() {
-    let server = Raw::start(|talk, _| {
-        let head = talk.hear().unwrap();
-        talk.answer(&head, 5);
+fn a_request_on_a_closed_connection_is_retried() {
+    let server = Raw::start(|connection, _| {
+        let head = connection.read_request().unwrap();
+        connection.respond(&head, 5);
     });
     let spec =
         GetSpec { connections: Connections::Kept, repeat: 4, ..spec(&[&server.url("/file")]) };
@@ -290,12 +290,12 @@ fn a_kept_connection_that_was_closed_is_made_anew() {
 }
 
 #[test]
-fn downloads_are_begun_a_gap_apart_and_no_more_at_a_time_than_allowed() {
-    let server = Raw::start(|talk, _| {
-        let head = talk.hear().unwrap();
+fn downloads_start_a_gap_apart_and_respect_the_parallel_limit() {
+    let server = Raw::start(|connection, _| {
+        let head = connection.read_request().unwrap();
         let wait = Duration::from_millis(if head[0].contains("/slow") { 500 } else { 0 });
         pause(wait, "a server that answers late");
-        talk.answer(&head, 5);
+        connection.respond(&head, 5);
     });
     let (slow, quick) = (server.url("/slow"), server.url("/quick"));
     let gap = TimeDelta::from_millis(100);
@@ -310,7 +310,7 @@ fn downloads_are_begun_a_gap_apart_and_no_more_at_a_time_than_allowed() {
 }
 
 #[test]
-fn files_are_there_when_they_are_whole() {
+fn files_appear_when_they_are_complete() {
     let directory =
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("get-{}", std::process::id()));
     fs::create_dir(&directory).unwrap();
@@ -322,9 +322,9 @@ fn files_are_there_when_they_are_whole() {
     let whole = keep(obliging, "whole");
     assert!(whole.problem.is_none());
     let cut = keep(
-        |talk, _| {
-            talk.hear();
-            talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+        |connection, _| {
+            connection.read_request();
+            connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
         },
         "cut",
     );
@@ -337,13 +337,13 @@ fn files_are_there_when_they_are_whole() {
     fs::remove_dir_all(&directory).unwrap();
 }
 
-/// What has arrived by then is told, and nothing is waited for.
+/// Stopping returns the partial results immediately.
 #[test]
-fn stopping_tells_what_there_is() {
-    let server = Raw::start(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
-        talk.hear();
+fn stopping_returns_partial_results() {
+    let server = Raw::start(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");
+        connection.read_request();
     });
     let spec = GetSpec { repeat: 3, ..spec(&[&server.url("/file")]) };
     let (stop, tally) = (Arc::new(AtomicBool::new(false)), Arc::new(Tally::default()));

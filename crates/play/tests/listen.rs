@@ -1,4 +1,4 @@
-//! Listeners of servers that behave, and of servers that do not.
+//! Listeners of well-behaved and misbehaving servers.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use common::{Head, Raw, Talk, header};
+use common::{Head, Raw, ServerConnection, header};
 use uncork_apps::AudioSpec;
 use uncork_play::{CmcdMode, ListenSpec, ListenerReport, Tally, listen};
 use uncork_testkit::pause;
@@ -22,7 +22,7 @@ fn run(spec: &ListenSpec) -> Vec<ListenerReport> {
     listen(spec, &Arc::new(AtomicBool::new(false)), &Arc::new(Tally::default())).unwrap()
 }
 
-/// 160 kbit/s in chunks of 200 ms, which are 4000 bytes, of which one is enough to begin and to go on.
+/// 160 kbit/s in chunks of 200 ms (4000 bytes). One chunk is enough to start and to resume.
 fn spec(urls: &[&str]) -> ListenSpec {
     let mut spec = ListenSpec::of(urls.iter().map(|url| url.parse().unwrap()).collect());
     spec.player = AudioSpec {
@@ -35,10 +35,10 @@ fn spec(urls: &[&str]) -> ListenSpec {
     spec
 }
 
-/// Songs of 600 ms.
-fn obliging(talk: &mut Talk, _: usize) {
-    while let Some(head) = talk.hear() {
-        talk.answer(&head, 12_000);
+/// Serves songs of 600 ms.
+fn obliging(connection: &mut ServerConnection, _: usize) {
+    while let Some(head) = connection.read_request() {
+        connection.respond(&head, 12_000);
     }
 }
 
@@ -46,7 +46,7 @@ fn ranges(heads: &[Head]) -> Vec<&str> {
     heads.iter().filter_map(|head| header(head, "range")).collect()
 }
 
-/// How long a song is, the server is asked before; then it is fetched in chunks, on one connection.
+/// The song's size is requested by HEAD, then the song in chunks on one connection.
 #[test]
 fn a_song_is_played_to_its_end() {
     let server = Raw::start(obliging);
@@ -68,15 +68,15 @@ fn a_song_is_played_to_its_end() {
     assert_eq!((records[3].size_bytes, records[3].bytes_delivered), (None, 12_000));
 }
 
-/// The second chunk comes 500 ms late: what was buffered by then has been heard.
+/// The second chunk is 500 ms late, so the buffer runs empty.
 #[test]
-fn what_comes_late_is_a_stutter() {
-    let server = Raw::start(|talk, _| {
-        while let Some(head) = talk.hear() {
+fn a_late_chunk_causes_a_stall() {
+    let server = Raw::start(|connection, _| {
+        while let Some(head) = connection.read_request() {
             let is_second = header(&head, "range") == Some("bytes=4000-7999");
             let late = Duration::from_millis(if is_second { 500 } else { 0 });
             pause(late, "the second chunk comes late");
-            talk.answer(&head, 12_000);
+            connection.respond(&head, 12_000);
         }
     });
     let heard = run(&spec(&[&server.url("/a.ogg")])).remove(0);
@@ -89,7 +89,7 @@ fn what_comes_late_is_a_stutter() {
     let heads = server.heads();
     let told = |name| heads.iter().filter_map(|head| header(head, name)).collect::<Vec<_>>();
     assert_eq!(told("cmcd-status"), ["bs"], "told once, with the request after it");
-    // Silent at first; when the second is asked for, it has just begun.
+    // Urgent only for the first chunk: playback has started by the second request.
     let urgent: Vec<bool> = told("cmcd-request").iter().map(|one| one.ends_with(",su")).collect();
     assert_eq!(urgent, [true, false, false]);
     assert!(told("cmcd-request")[0].starts_with("bl=0,su"));
@@ -101,7 +101,7 @@ fn what_comes_late_is_a_stutter() {
 }
 
 #[test]
-fn players_may_tell_in_the_query_or_nothing() {
+fn cmcd_is_sent_in_the_query_or_not_at_all() {
     let ask = |cmcd| {
         let server = Raw::start(obliging);
         let duration = Some(millis(200));
@@ -130,9 +130,9 @@ fn songs_follow_one_another() {
     assert_eq!(server.heads().iter().filter(|head| head[0].starts_with("GET /b")).count(), 3);
 }
 
-/// Each with a connection and a session of its own, at times of its own.
+/// Each listener has its own connection, session and click time.
 #[test]
-fn many_listen_at_once() {
+fn many_listeners_run_in_parallel() {
     let server = Raw::start(obliging);
     let spread = millis(300);
     let all = run(&ListenSpec { listeners: 20, spread, ..spec(&[&server.url("/a")]) });
@@ -147,12 +147,12 @@ fn many_listen_at_once() {
 }
 
 #[test]
-fn who_cannot_go_on_says_why_and_what_there_was() {
-    let cut = Raw::start(|talk, _| {
-        let head = talk.hear().unwrap();
-        talk.answer(&head, 12_000);
-        talk.hear();
-        talk.say(
+fn failed_listeners_report_the_problem_and_their_playback() {
+    let cut = Raw::start(|connection, _| {
+        let head = connection.read_request().unwrap();
+        connection.respond(&head, 12_000);
+        connection.read_request();
+        connection.write(
             "HTTP/1.1 206 Partial Content\r\nContent-Length: 4000\r\n\
                   Content-Range: bytes 4000-7999/12000\r\n\r\nabc",
         );
@@ -163,7 +163,7 @@ fn who_cannot_go_on_says_why_and_what_there_was() {
     assert!(problem.starts_with("the connection failed after 3 of 4000 bytes"), "{problem}");
     assert!(heard.report.playback.unwrap().startup.is_some());
     assert_eq!(heard.report.transfers.len(), 2);
-    // A file that is shorter than was said.
+    // A file that is shorter than the given duration.
     let short = Raw::start(obliging);
     let duration = Some(millis(700));
     let heard = run(&ListenSpec { duration, ..spec(&[&short.url("/a")]) }).remove(0);
@@ -172,10 +172,10 @@ fn who_cannot_go_on_says_why_and_what_there_was() {
 }
 
 #[test]
-fn nobody_listens_longer_than_the_limit() {
-    let server = Raw::start(|talk, _| {
-        while let Some(head) = talk.hear() {
-            talk.answer(&head, 1_000_000);
+fn listeners_stop_at_the_limit() {
+    let server = Raw::start(|connection, _| {
+        while let Some(head) = connection.read_request() {
+            connection.respond(&head, 1_000_000);
         }
     });
     let limit = Some(millis(500));
@@ -186,21 +186,21 @@ fn nobody_listens_longer_than_the_limit() {
 }
 
 #[test]
-fn what_cannot_be_listened_to_is_told_before_anybody_clicks() {
+fn unplayable_songs_are_reported_before_the_first_click() {
     let error = |script: common::Script| {
         let server = Raw::start(script);
         let spec = spec(&[&server.url("/a")]);
         let stop = Arc::new(AtomicBool::new(false));
         listen(&spec, &stop, &Arc::new(Tally::default())).unwrap_err().to_string()
     };
-    let unsized_ = error(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let unsized_ = error(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
     });
     assert!(unsized_.contains("/a: ") && unsized_.contains("Content-Length"), "{unsized_}");
-    let missing = error(|talk, _| {
-        talk.hear();
-        talk.say("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
+    let missing = error(|connection, _| {
+        connection.read_request();
+        connection.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n");
     });
     assert!(missing.starts_with("http://") && missing.ends_with("/a: status 404"), "{missing}");
 }

@@ -1,4 +1,4 @@
-//! A server of a test's own, which says exactly what the test has it say.
+//! A scripted HTTP/1.1 server.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -7,20 +7,20 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
-/// The head of a request, line by line; its first line first.
+/// The lines of a request's head, starting with the request line.
 pub type Head = Vec<String>;
 
-/// What a server does with the nth connection, from 0.
-pub type Script = fn(&mut Talk, usize);
+/// Handles the nth connection, from 0.
+pub type Script = fn(&mut ServerConnection, usize);
 
-/// A server on loopback, for as long as the test runs.
+/// A server on loopback that runs as long as the test.
 pub struct Raw {
     pub address: SocketAddr,
     heads: Receiver<Head>,
 }
 
-/// A connection, as the server sees it.
-pub struct Talk {
+/// The server's end of a connection.
+pub struct ServerConnection {
     stream: BufReader<TcpStream>,
     heads: mpsc::Sender<Head>,
 }
@@ -33,8 +33,8 @@ impl Raw {
         thread::spawn(move || {
             for (number, stream) in listener.incoming().enumerate() {
                 let stream = BufReader::new(stream.unwrap());
-                let mut talk = Talk { stream, heads: sender.clone() };
-                thread::spawn(move || script(&mut talk, number));
+                let mut connection = ServerConnection { stream, heads: sender.clone() };
+                thread::spawn(move || script(&mut connection, number));
             }
         });
         Self { address, heads }
@@ -44,15 +44,15 @@ impl Raw {
         format!("http://{}{path}", self.address)
     }
 
-    /// The heads of all requests so far.
+    /// The heads of requests received since the last call.
     pub fn heads(&self) -> Vec<Head> {
         self.heads.try_iter().collect()
     }
 }
 
-impl Talk {
-    /// Reads a request; `None` if the client has gone.
-    pub fn hear(&mut self) -> Option<Head> {
+impl ServerConnection {
+    /// Reads a request's head; `None` if the client closed the connection.
+    pub fn read_request(&mut self) -> Option<Head> {
         let mut head = Head::new();
         loop {
             let mut line = String::new();
@@ -68,12 +68,12 @@ impl Talk {
         Some(head)
     }
 
-    pub fn say(&mut self, text: impl AsRef<[u8]>) {
+    pub fn write(&mut self, text: impl AsRef<[u8]>) {
         let _gone = self.stream.get_mut().write_all(text.as_ref());
     }
 
-    /// Answers with a range of `size` zeros, as was asked for, or all of them.
-    pub fn answer(&mut self, head: &Head, size: u64) {
+    /// Responds with `size` zeros, or the requested range of them.
+    pub fn respond(&mut self, head: &Head, size: u64) {
         let asked = header(head, "range").and_then(|range| {
             let (first, last) = range.strip_prefix("bytes=")?.split_once('-')?;
             let last = last.parse().unwrap_or(u64::MAX).min(size - 1);
@@ -84,12 +84,12 @@ impl Talk {
             None => ("200 OK", 0, size - 1),
         };
         let length = last + 1 - first;
-        self.say(format!(
+        self.write(format!(
             "HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\
              Content-Range: bytes {first}-{last}/{size}\r\n\r\n"
         ));
         if !head[0].starts_with("HEAD") {
-            self.say(vec![0; length as usize]);
+            self.write(vec![0; length as usize]);
         }
     }
 }

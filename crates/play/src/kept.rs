@@ -1,4 +1,4 @@
-//! What requests of one client go over: a connection that is made when it is needed.
+//! A client's persistent connection, opened on demand.
 
 use http::{HeaderMap, Method};
 
@@ -7,19 +7,19 @@ use crate::connect::{Connector, Setup};
 use crate::connection::{Connection, Response, Version};
 use crate::target::Target;
 
-/// A connection to one origin at a time, kept from request to request.
+/// A connection to one origin at a time, reused across requests.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct KeptConnection {
     connector: Connector,
     open: Option<(Target, Connection)>,
 }
 
-impl Line {
+impl KeptConnection {
     pub(crate) fn new(connector: Connector) -> Self {
         Self { connector, open: None }
     }
 
-    /// The line of somebody who uses the same connection at the same time, if it can be used so.
+    /// Another handle of the same connection, if it can multiplex requests.
     pub(crate) fn share(&self) -> Option<Self> {
         let (target, connection) = self.open.as_ref()?;
         let open = Some((target.clone(), connection.share()?));
@@ -34,17 +34,17 @@ impl Line {
         self.open.as_ref().map(|(_, connection)| connection.version())
     }
 
-    /// Forgets the connection.
+    /// Drops the connection.
     pub(crate) fn hang_up(&mut self) {
         self.open = None;
     }
 
-    /// Connects to where `target` is, unless that has been done: how that went.
+    /// Connects to the origin of `target` unless already connected. Returns the setup of a new connection.
     pub(crate) async fn open(&mut self, target: &Target) -> Result<Option<Setup>, ClientError> {
-        let is_of_use = |(of, connection): &(Target, Connection)| {
+        let is_usable = |(of, connection): &(Target, Connection)| {
             of.has_origin_of(target) && !connection.is_closed()
         };
-        if self.open.as_ref().is_some_and(is_of_use) {
+        if self.open.as_ref().is_some_and(is_usable) {
             return Ok(None);
         }
         self.open = None;
@@ -53,8 +53,9 @@ impl Line {
         Ok(Some(setup))
     }
 
-    /// Asks for `target`. A server may close a connection that was kept, in the moment in which the
-    /// request is on its way (RFC 9110 §9.2.2): then it is asked again on a new one.
+    /// Sends a request. If a reused connection fails, retries once on a new one: the server may have
+    /// closed it
+    /// while the request was in flight (RFC 9110 §9.2.2).
     pub(crate) async fn request(
         &mut self,
         method: Method,
@@ -82,6 +83,6 @@ impl Line {
             return Err(ClientError::Interrupted);
         };
         let response = connection.request(method, target, headers);
-        self.connector.patiently(response).await
+        self.connector.with_timeout(response).await
     }
 }
