@@ -1,11 +1,11 @@
-//! What a test needs of the machine, and what happens where it is missing.
+//! Capabilities of the machine that tests require, and skipped tests.
 
 use std::io::Write;
 
-/// The environment variable that names the capabilities without which tests fail: `netns,bbr`, or `all`.
+/// Environment variable with required capabilities, such as `netns,bbr` or `all`. Tests that lack one fail.
 const VARIABLE: &str = "UNCORK_REQUIRE";
 
-/// Something that a test needs and that not every machine has.
+/// A capability that some tests require and some machines lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
     /// Network namespaces and TUN devices: `CAP_SYS_ADMIN`, `CAP_NET_ADMIN`, `/dev/net/tun`.
@@ -43,12 +43,12 @@ impl Capability {
     }
 }
 
-/// Says that a test is not run, `why` naming what is missing.
+/// Reports a skipped test; `why` names what is missing.
 ///
-/// Writes to standard error itself, which the test harness does not capture, so that a skipped test is seen.
+/// Writes to standard error directly, which the test harness does not capture, so the message is seen.
 ///
 /// # Panics
-/// If `UNCORK_REQUIRE` demands the capability, or names one that does not exist.
+/// If `UNCORK_REQUIRE` lists the capability, or an unknown one.
 #[track_caller]
 pub fn not_run(capability: Capability, why: &str) {
     let required = std::env::var(VARIABLE).unwrap_or_default();

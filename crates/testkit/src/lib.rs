@@ -1,10 +1,10 @@
-//! What the tests of all crates share.
+//! Helpers for the tests of all crates.
 //!
-//! * [`not_run`]: a test that this machine cannot run says so loudly, or fails where `UNCORK_REQUIRE` names the
-//!   [`Capability`] that is missing.
+//! * [`not_run`]: reports a test that this machine cannot run, or fails if `UNCORK_REQUIRE` lists the missing
+//!   [`Capability`].
 //! * [`Scratch`]: a directory that is removed when the test ends.
-//! * [`wait_until`], [`wait_for`] and their asynchronous twins: waiting for a condition, with a limit.
-//! * [`pause`]: the only fixed sleep that tests may use, for scenarios in which somebody does nothing for a while.
+//! * [`wait_until`], [`wait_for`] and their asynchronous variants: wait for a condition, with a limit.
+//! * [`pause`]: the only fixed sleep allowed in tests, for scenarios with a period of inactivity.
 //!
 //! For `[dev-dependencies]` only.
 #![forbid(unsafe_code)]

@@ -1,16 +1,16 @@
-//! Directories for the files of tests.
+//! Scratch directories of tests.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory of a test's own below `target/tmp`, removed when it is dropped.
+/// A unique directory below `target/tmp`, removed on drop.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// An empty directory whose name begins with `name`.
+    /// Creates an empty directory whose name starts with `name`.
     pub fn new(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let parent = parent();
@@ -18,7 +18,7 @@ impl Scratch {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let path = parent.join(format!("{name}-{}-{count}", std::process::id()));
             match fs::create_dir(&path) {
-                // Left by a process that was killed.
+                // Left over from a killed process.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => {
                     made.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -33,7 +33,7 @@ impl Scratch {
         self.0.join(name)
     }
 
-    /// Writes a file, with the directories above it.
+    /// Writes a file and creates its parent directories. Returns its path.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         let directory = path.parent().expect("an entry has a directory");
@@ -42,7 +42,7 @@ impl Scratch {
         path
     }
 
-    /// The names of all entries of the directory `below`, sorted, hidden ones too.
+    /// The sorted names of all entries of the directory `below`, including hidden ones.
     pub fn entries(&self, below: &str) -> Vec<String> {
         let entries = fs::read_dir(self.0.join(below)).expect("a directory");
         let name = |entry: io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
@@ -59,7 +59,9 @@ impl Drop for Scratch {
     }
 }
 
-/// `target/tmp`, found from the test binary `target/debug/deps/…`: a disk, where /tmp may be memory.
+/// `target/tmp`, derived from the path of the test binary, `target/debug/deps/…`. It is on a disk; /tmp
+/// may be in
+/// memory.
 fn parent() -> PathBuf {
     let binary = std::env::current_exe().expect("the path of the test binary");
     let target = binary.ancestors().nth(3).map_or_else(std::env::temp_dir, Path::to_owned);

@@ -1,18 +1,18 @@
-//! Waiting, always with a limit.
+//! Waiting for conditions, always with a limit.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two looks at a condition.
+/// Polling interval.
 const INTERVAL: Duration = Duration::from_millis(2);
 
-/// The wall clock, for tests of what happens in real time.
+/// The current time, for tests in real time.
 #[expect(clippy::disallowed_methods, reason = "tests of sockets and processes run in real time")]
 pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Waits until `condition` holds. `what` it is that is waited for appears in the failure.
+/// Waits until `condition` holds. `what` describes it in the failure message.
 ///
 /// # Panics
 /// After `limit`.
@@ -21,7 +21,7 @@ pub fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bo
     wait_for(what, limit, || condition().then_some(()));
 }
 
-/// Waits until `look` finds something, and returns it.
+/// Waits until `look` returns a value, and returns that value.
 ///
 /// # Panics
 /// After `limit`.
@@ -37,7 +37,7 @@ pub fn wait_for<T>(what: &str, limit: Duration, mut look: impl FnMut() -> Option
     }
 }
 
-/// Whether `condition` holds within `limit`, for callers that explain the failure themselves.
+/// Waits up to `limit` for `condition`. Returns whether it held, for callers with their own failure message.
 pub fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let start = now();
     loop {
@@ -78,10 +78,9 @@ pub async fn wait_for_async<T>(
     }
 }
 
-/// Does nothing for `duration`, where that is the scenario: a client that stalls, a script that takes its time.
+/// Sleeps for `duration`, where inactivity is part of the scenario: a client that stalls, a slow script.
 ///
-/// Never for "long enough until something has happened": that is [`wait_until`]. `reason` says what the
-/// inactivity stands for.
+/// Not for waiting until something has happened: use [`wait_until`]. `reason` explains the inactivity.
 pub fn pause(duration: Duration, reason: &str) {
     assert!(!reason.is_empty(), "a pause needs a reason");
     thread::sleep(duration);

@@ -1,10 +1,11 @@
-//! Tests wait for conditions, with a limit. A fixed sleep is too short on a busy machine and too long on any other.
+//! Tests wait for conditions with a limit. A fixed sleep is too short on a busy machine and too long on
+//! others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rust files of tests below `directory`: integration tests, unit tests in files of their own, and the tail of
-/// other files from `#[cfg(test)]` on.
+/// Test code below `directory`: integration tests, `tests.rs` files, and the part of other files after
+/// `#[cfg(test)]`.
 fn test_code(directory: &Path, found: &mut Vec<(PathBuf, usize, String)>) {
     for entry in fs::read_dir(directory).expect("a directory") {
         let path = entry.expect("an entry").path();
