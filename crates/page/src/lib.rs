@@ -1,13 +1,13 @@
-//! The look of reports and of the server's admin page: one style, and one library of charts.
+//! Shared by the reports and the server's admin page: the style sheet, and the chart library.
 #![forbid(unsafe_code)]
 
-/// Style of all pages: their colours, by light and by dark, their text and their tables.
+/// The style sheet of all pages: colours (light and dark), text and tables.
 pub const STYLE: &str = include_str!("page.css");
 
-/// Style of charts that a script draws.
+/// The style sheet of uPlot's charts.
 pub const UPLOT_STYLE: &str = include_str!("../vendor/uplot/uPlot.min.css");
 
-/// The library that draws them, `uPlot`, behind its licence.
+/// The chart library uPlot, preceded by its licence.
 pub const UPLOT_SCRIPT: &str = concat!(
     "/*! ",
     include_str!("../vendor/uplot/LICENSE"),
