@@ -1,12 +1,13 @@
-//! Prints what each controller costs: nanoseconds per call, and bytes of state.
+//! Prints the cost of each controller: nanoseconds per call, and bytes of state.
 //!
-//! `cargo bench -p uncork-cc-bench` for those of `uncork-cc`; with `--features others` those of
-//! `noq-proto` and `quinn-proto` beside them.
+//! `cargo bench -p uncork-cc-bench` measures the controllers of `uncork-cc`; `--features others` adds
+//! those of
+//! `noq-proto` and `quinn-proto`.
 
 use uncork_cc::{Algorithm, Token};
 use uncork_cc_bench::{Candidate, Ours, Row, Timer, candidate, measure};
 
-/// Packets that the path holds.
+/// Path capacities in packets.
 const FLIGHTS: [usize; 2] = [128, 1_024];
 
 fn main() {
@@ -48,7 +49,7 @@ fn candidates(flight: usize, timer: Timer) -> Vec<Box<dyn Candidate>> {
     candidates.collect()
 }
 
-/// How often BBRv3's ACK of one packet fits into that of each other BBR.
+/// Prints the cost of an ACK of one packet in other stacks' BBR, relative to our BBRv3.
 fn compare(rows: &[Row]) {
     let Some(ours) = rows.iter().find(|row| row.name == "bbr3") else { return };
     for other in rows.iter().filter(|row| row.name.contains("-proto bbr")) {

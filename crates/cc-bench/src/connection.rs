@@ -1,61 +1,58 @@
-//! The closed loop.
+//! The closed loop of a simulated connection.
 
 use std::hint::black_box;
 
 use crate::{PACKET, RTT, Subject, Tally, Timer};
 
-/// Packets that leave with one call of the host, at one time: the usual limit of an offloaded
-/// batch.
+/// Packets per batch, sent at one time: the usual limit of segmentation offload.
 const BATCH: usize = 10;
-/// Time between two batches that nothing holds back.
+/// Nanoseconds between two batches that are not blocked.
 const BATCH_GAP: u64 = 10_000;
-/// How long an application that limits its connection waits between two writes, from the ACK of
-/// the last packet.
+/// Think time of an application-limited connection in nanoseconds, from the ACK of the last packet to the
+/// next write.
 const THINKING: u64 = 5_000_000;
 
-/// What the host sends.
+/// The load of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Packets that the path holds without a queue. The host sends half as many again.
+    /// Path capacity in packets, without a queue. The host keeps up to 1.5 times as many in flight.
     pub flight: usize,
-    /// Packets acknowledged one by one before the host sends again.
+    /// Packets acknowledged before the host sends again.
     pub burst: usize,
-    /// Packets that one ACK acknowledges.
+    /// Packets per ACK.
     pub packets_per_ack: usize,
-    /// Whether the application writes one burst at a time and waits for it to arrive.
+    /// Whether the application writes one burst at a time and waits for its delivery.
     pub app_limited: bool,
 }
 
 impl Load {
-    /// A sender with enough to send, that hears of half of its flight before it sends again.
+    /// A backlogged sender that receives the ACKs of half of its flight before it sends again.
     pub const fn backlogged(flight: usize, packets_per_ack: usize) -> Self {
         Self { flight, burst: flight * 3 / 4, packets_per_ack, app_limited: false }
     }
 
-    /// An application that writes `burst` packets at a time on a path that holds `flight`.
+    /// An application that writes `burst` packets at a time, on a path of `flight` packets.
     pub const fn app_limited(flight: usize, burst: usize) -> Self {
         Self { flight, burst, packets_per_ack: 1, app_limited: true }
     }
 
-    /// Half as much again as the path holds. Between that and the half of it BBR comes to the end of
-    /// each of its phases.
+    /// 1.5 times the path's capacity. Between that and half of it, BBR completes each of its phases.
     const fn most_in_flight(&self) -> usize {
         self.flight + self.flight / 2
     }
 
-    /// Nanoseconds that the bottleneck takes for a packet.
+    /// Nanoseconds per packet at the bottleneck.
     fn gap(&self) -> u64 {
         RTT.as_nanos() / self.flight as u64
     }
 
-    /// Round trips between two losses: NewReno then goes up and down between a half and the whole
-    /// of the flight.
+    /// Round trips between two losses: NewReno then oscillates between half of the flight and all of it.
     pub const fn loss_interval(&self) -> u64 {
         self.flight as u64 / 2
     }
 }
 
-/// Time spent on packets sent and on ACKs.
+/// Time spent in the controller.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
     /// Per packet sent.
@@ -64,7 +61,7 @@ pub struct Costs {
     pub ack: Tally,
 }
 
-/// A connection that a [`Subject`] controls.
+/// A connection controlled by a [`Subject`].
 #[derive(Debug)]
 pub struct Connection<S: Subject> {
     subject: S,
@@ -75,7 +72,7 @@ pub struct Connection<S: Subject> {
     next_number: u64,
     flight: Vec<S::Packet>,
     sent_at: Vec<u64>,
-    /// Times of the calls of one phase, made ready before it.
+    /// Times of the calls of one phase, precomputed.
     calls: Vec<S::Now>,
 }
 
@@ -105,12 +102,12 @@ impl<S: Subject> Connection<S> {
         self.flight.len()
     }
 
-    /// From now on, `load`.
+    /// Changes the load.
     pub fn set_load(&mut self, load: Load) {
         self.load = load;
     }
 
-    /// Runs for `round_trips`, and adds to `costs` what it took.
+    /// Runs for `round_trips` and adds the measured times to `costs`.
     pub fn run(&mut self, round_trips: u64, timer: Timer, costs: &mut Costs) {
         let end = self.now + RTT.times(round_trips).as_nanos();
         while self.now < end {
@@ -119,7 +116,7 @@ impl<S: Subject> Connection<S> {
         }
     }
 
-    /// The ACKs of the oldest packets arrive, at most a burst of them.
+    /// Delivers the ACKs of the oldest packets, at most a burst of them.
     fn receive(&mut self, timer: Timer, tally: &mut Tally) {
         let packets = self.flight.len().min(self.load.burst);
         if packets > 0 && self.now >= self.next_loss {
@@ -151,7 +148,7 @@ impl<S: Subject> Connection<S> {
         self.forget(packets);
     }
 
-    /// One ACK of `packets` packets, but for the oldest, which is lost.
+    /// Delivers one ACK of `packets` packets, except the oldest, which is lost.
     fn lose(&mut self, packets: usize) {
         self.next_loss = self.now + RTT.times(self.load.loss_interval()).as_nanos();
         self.now = self.now.max(self.sent_at[packets - 1] + RTT.as_nanos());
@@ -166,8 +163,7 @@ impl<S: Subject> Connection<S> {
         self.sent_at.drain(..packets);
     }
 
-    /// The host sends until the flight is complete, the application has no more, or the window is
-    /// full.
+    /// Sends until the flight is complete, the application has no more data, or the window is full.
     fn send(&mut self, timer: Timer, tally: &mut Tally) {
         if self.load.app_limited {
             self.now += THINKING;
@@ -223,7 +219,7 @@ mod tests {
     use crate::Ours;
 
     #[test]
-    fn every_controller_settles_within_what_the_path_holds() {
+    fn every_controller_settles_within_the_paths_capacity() {
         for algorithm in Algorithm::ALL {
             let mut connection = Connection::new(Ours::new(algorithm), Load::backlogged(128, 1));
             let mut costs = Costs::default();

@@ -1,9 +1,10 @@
-//! The round-trip time estimators of the other stacks.
+//! RTT estimators of the other stacks.
 //!
-//! Their controllers are told the round-trip time by an `RttEstimator`, which only a connection can
-//! make. So a connection is made: a client without cryptography sends its first packet, a packet
-//! that acknowledges it is written by hand, and a controller that only witnesses this keeps the
-//! estimator it is shown. It holds the initial round-trip time that the client was configured with.
+//! Their controllers receive the round-trip time as an `RttEstimator`, which only a connection can create. So
+//! this module creates a connection: a client without cryptography sends its first packet, a hand-written
+//! packet acknowledges it, and a recording controller keeps the estimator. Its value is the initial
+//! round-trip
+//! time that the client was configured with.
 
 use std::any::Any;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use crate::RTT;
 
 const PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
 
-/// The start of the controllers' time, which is not read again.
+/// The controllers' time zero. The clock is not read again.
 #[allow(clippy::disallowed_methods, reason = "the other stacks take times of this type only")]
 pub(crate) fn epoch() -> Instant {
     Instant::now()
@@ -27,8 +28,7 @@ fn rtt() -> Duration {
     Duration::from_nanos(RTT.as_nanos())
 }
 
-/// A server's Initial packet that acknowledges packet 0 of `initial` and holds nothing else (RFC
-/// 9000 §17.2.2, §19.3), without protection.
+/// An unprotected server Initial packet that acknowledges packet 0 of `initial` (RFC 9000 §17.2.2, §19.3).
 fn acknowledgement(initial: &[u8]) -> BytesMut {
     const CID: usize = 5;
     let destination = &initial[CID..=CID + usize::from(initial[CID])];
@@ -44,7 +44,7 @@ fn acknowledgement(initial: &[u8]) -> BytesMut {
     packet.as_slice().into()
 }
 
-/// A client's session without cryptography, and a controller that keeps the estimator it is shown.
+/// A client session without cryptography, and a controller that keeps the estimator.
 macro_rules! witness {
     ($lib:ident, $cid:ty, [$($path:ty)?], [$($receiver:tt)*], [$($number:ty)?], [$($event:ty),*]) => {
         use $lib::congestion::{Controller, ControllerFactory};
@@ -55,10 +55,10 @@ macro_rules! witness {
 
         use super::*;
 
-        /// Keys that protect nothing.
+        /// Keys that do not encrypt.
         pub(super) struct Plain;
 
-        /// A session that has yet to say hello, or not.
+        /// A session; true until its ClientHello is written.
         struct Hello(bool);
 
         impl Session for Hello {
@@ -166,7 +166,7 @@ mod noq_witness {
     witness!(noq_proto, ConnectionId, [PathId], [&self], [u64], [bool, u64, u64]);
 }
 
-/// An estimator of `quinn-proto` that says [`RTT`].
+/// An estimator of `quinn-proto` with the value [`RTT`].
 pub(crate) fn quinn_rtt(now: Instant) -> quinn_proto::RttEstimator {
     use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig};
 
@@ -186,7 +186,7 @@ pub(crate) fn quinn_rtt(now: Instant) -> quinn_proto::RttEstimator {
     witness.0.lock().expect("one thread").expect("the packet acknowledges")
 }
 
-/// An estimator of `noq-proto` that says [`RTT`].
+/// An estimator of `noq-proto` with the value [`RTT`].
 pub(crate) fn noq_rtt(now: Instant) -> noq_proto::RttEstimator {
     use noq_proto::{DatagramEvent, Endpoint, EndpointConfig, FourTuple};
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn estimators_say_the_round_trip_time() {
+    fn estimators_have_the_round_trip_time() {
         let (quinn, noq) = (quinn_rtt(epoch()), noq_rtt(epoch()));
         assert_eq!([quinn.get(), quinn.min()], [rtt(); 2]);
         assert_eq!([noq.get(), noq.min()], [rtt(); 2]);

@@ -1,14 +1,14 @@
-//! What congestion controllers cost, measured alike.
+//! Measures the cost of congestion controllers under equal conditions.
 //!
-//! Every controller is the [`Subject`] of the same closed loop ([`Connection`]): 20 ms of round-trip
-//! time, a bottleneck, one packet lost now and then. The loop keeps to the controller's window, but
-//! not to its pacing rate, and has a limit of its own ([`Load`]). It makes the calls that the
-//! controller's own stack makes, in its order. Each call is told the same constant round-trip time:
-//! the estimators of the other stacks cannot be fed from outside.
+//! Every controller is the [`Subject`] of the same closed loop ([`Connection`]): 20 ms of round-trip time, a
+//! bottleneck, an occasional packet loss. The loop respects the controller's window, but not its pacing rate,
+//! and has a limit of its own ([`Load`]). It makes the same calls as the controller's own stack, in the same
+//! order. Each call reports the same constant round-trip time, because the estimators of the other stacks
+//! cannot be set from outside.
 //!
-//! What is timed is the calls and, for a packet sent, the question for the window before it; not
-//! the bookkeeping of the loop. Controllers that a stack reaches through a `Box<dyn Controller>` are
-//! reached that way here.
+//! The measured time covers the calls and, per packet sent, the query of the window before it, but not the
+//! loop's bookkeeping. Controllers that their stack calls through a `Box<dyn Controller>` are called that way
+//! here.
 
 mod connection;
 #[cfg(feature = "others")]

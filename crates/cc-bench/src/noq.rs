@@ -29,7 +29,7 @@ impl Noq {
         Self::new(CubicConfig::default())
     }
 
-    /// Its BBR, of version 3.
+    /// Its BBRv3.
     pub fn bbr3() -> Self {
         Self::new(Bbr3Config::default())
     }

@@ -1,4 +1,4 @@
-//! The controllers of this project.
+//! The controllers of `uncork-cc`.
 
 use uncork_cc::{
     Acked, Algorithm, AnyController, AppState, CcSpec, Controller, Feedback, Lost, RttSample,
@@ -13,7 +13,7 @@ use crate::{PACKET, RTT, Subject};
 pub struct Ours(AnyController);
 
 impl Ours {
-    /// A new connection's.
+    /// The controller of a new connection.
     pub fn new(algorithm: Algorithm) -> Self {
         let mut settings = Settings::new(PACKET, 1, Time::ZERO);
         settings.initial_rtt = Some(RTT);

@@ -28,7 +28,7 @@ impl Quinn {
         Self::new(CubicConfig::default())
     }
 
-    /// Its BBR, of version 1.
+    /// Its BBRv1.
     pub fn bbr() -> Self {
         Self::new(BbrConfig::default())
     }

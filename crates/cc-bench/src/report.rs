@@ -1,39 +1,39 @@
-//! Measuring controllers in turns, and one line for each.
+//! Interleaved measurement of controllers, and a table row for each.
 
 use std::fmt;
 
 use crate::{Connection, Costs, Load, Subject, Timer};
 
-/// Rounds of measurement; the figure is their median.
+/// Rounds of measurement; results are medians.
 const ROUNDS: usize = 101;
-/// Packets that each of them sends, about.
+/// Approximate number of packets per round.
 const PACKETS: u64 = 3_000;
-/// Round trips before: the first loss, and recovery from it.
+/// Round trips of warm-up, which include the first loss and its recovery.
 const WARM_UP: u64 = 150;
 /// Packets per ACK.
 const PER_ACK: [usize; 3] = [1, 2, 32];
-/// Packets that the application of the last column writes at a time.
+/// Packets per write of the application-limited connection.
 const WRITTEN: usize = 20;
 
-/// A controller's line in the table: nanoseconds per call.
+/// A controller's row in the table: nanoseconds per call.
 #[derive(Debug)]
 pub struct Row {
-    /// Whose it is, and its name.
+    /// The stack (if another one) and the controller's name.
     pub name: &'static str,
-    /// Packets in flight, on average over the rounds.
+    /// Packets in flight, averaged over the rounds.
     pub in_flight: usize,
     /// Per packet sent.
     pub sent: f64,
     /// Per ACK of 1, 2 and 32 packets.
     pub ack: [f64; 3],
-    /// Per packet sent and per ACK of one, of an application that limits its connection.
+    /// Per packet sent and per ACK of one packet, application-limited.
     pub app_limited: [f64; 2],
-    /// Bytes of state, with that flight.
+    /// Bytes of state with that flight.
     pub state_bytes: u64,
 }
 
 impl Row {
-    /// The heads of the columns.
+    /// The column headings.
     pub const HEAD: &str = "controller         in flight    send   ack 1   ack 2  ack 32   \
         app-limited send   ack 1   state bytes";
 }
@@ -47,15 +47,15 @@ impl fmt::Display for Row {
     }
 }
 
-/// A controller that is measured, one round at a time.
+/// A controller to measure, one round at a time.
 pub trait Candidate {
-    /// Measures once more.
+    /// Measures one round.
     fn measure(&mut self, timer: Timer);
     /// The medians so far.
     fn row(&mut self) -> Row;
 }
 
-/// The connections of one controller: one for each number of packets per ACK, and a limited one.
+/// The connections of one controller: one per number of packets per ACK, and an application-limited one.
 struct Measured<S: Subject> {
     name: &'static str,
     flight: usize,
@@ -64,7 +64,7 @@ struct Measured<S: Subject> {
     in_flight: Vec<usize>,
 }
 
-/// A candidate whose connections have found their path of `flight` packets.
+/// Creates a candidate whose connections are warmed up on a path of `flight` packets.
 pub fn candidate<S: Subject + 'static>(
     name: &'static str,
     flight: usize,
@@ -119,7 +119,7 @@ impl<S: Subject> Candidate for Measured<S> {
     }
 }
 
-/// Measures `candidates` in turns, so that noise strikes all alike.
+/// Measures `candidates` in interleaved rounds, so that noise affects all equally.
 pub fn measure(mut candidates: Vec<Box<dyn Candidate>>, timer: Timer) -> Vec<Row> {
     for _ in 0..ROUNDS {
         for candidate in &mut candidates {

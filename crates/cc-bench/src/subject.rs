@@ -1,13 +1,12 @@
-//! What the loop needs of a controller.
+//! The interface between the loop and a controller.
 
-/// A controller under the clock, called as its own stack calls it.
+/// A measured controller, called like by its own stack.
 ///
-/// Times are nanoseconds; [`Self::at`] turns them into what the controller takes, outside of the
-/// measurement.
+/// Times are nanoseconds; [`Self::at`] converts them to the controller's type, outside of the measurement.
 pub trait Subject {
     /// A point in time.
     type Now: Copy;
-    /// What the host keeps of a packet in flight.
+    /// The host's record of a packet in flight.
     type Packet: Copy;
 
     /// The point `nanos` nanoseconds after the start.
@@ -16,17 +15,16 @@ pub trait Subject {
     /// The congestion window in bytes.
     fn window(&self) -> u64;
 
-    /// Packet `number` leaves, which brings `in_flight` bytes in flight; `drained` says that the
-    /// application has no other.
+    /// Packet `number` is sent; `in_flight` includes it. `drained`: the application has no more data.
     fn sent(&mut self, now: Self::Now, number: u64, in_flight: u64, drained: bool) -> Self::Packet;
 
-    /// A batch of packets has left that ended with packet `number`; `bytes` in all.
+    /// A batch of `bytes` was sent, ending with packet `number`.
     fn batch_sent(&mut self, now: Self::Now, bytes: u64, number: u64);
 
-    /// The window keeps the next packet back.
+    /// The window blocks the next packet.
     fn blocked(&mut self) {}
 
-    /// An ACK of the packets `acked`, newly; `rest` are those still in flight.
+    /// An ACK newly acknowledges `acked`; `rest` is still in flight.
     fn acked(
         &mut self,
         now: Self::Now,
@@ -35,7 +33,7 @@ pub trait Subject {
         app_limited: bool,
     );
 
-    /// An ACK of the packets `acked` that makes `lost` count as lost.
+    /// An ACK acknowledges `acked`, and `lost` is thereby declared lost.
     fn lost(
         &mut self,
         now: Self::Now,
@@ -47,6 +45,6 @@ pub trait Subject {
     /// Whether slow start or Startup is over.
     fn is_settled(&self) -> bool;
 
-    /// Bytes of the controller's state, with what it allocated.
+    /// Bytes of the controller's state, including allocations.
     fn state_bytes(&self) -> u64;
 }

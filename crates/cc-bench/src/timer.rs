@@ -1,14 +1,14 @@
-//! The clock, and sums of what it said.
+//! Timing of code.
 
 use std::time::{Duration, Instant};
 
-/// Times short pieces of code, net of what reading the clock costs.
+/// Times short pieces of code, corrected for the cost of reading the clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Timer {
     overhead: Duration,
 }
 
-/// Time spent in some calls.
+/// Total time of a number of calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
     time: Duration,
@@ -16,7 +16,7 @@ pub struct Tally {
 }
 
 impl Timer {
-    /// A timer that knows what reading the clock costs: the median of many empty measurements.
+    /// A timer calibrated with the cost of reading the clock: the median of many empty measurements.
     pub fn calibrated() -> Self {
         let raw = Self { overhead: Duration::ZERO };
         let mut empty: Vec<Duration> = (0..10_001).map(|_| raw.time(|| ()).1).collect();
@@ -24,7 +24,7 @@ impl Timer {
         Self { overhead: empty[empty.len() / 2] }
     }
 
-    /// Runs `code` and says how long it took.
+    /// Runs `code` and measures its duration.
     #[allow(clippy::disallowed_methods, reason = "a benchmark measures with the clock")]
     pub fn time<T>(&self, code: impl FnOnce() -> T) -> (T, Duration) {
         let start = Instant::now();

@@ -13,10 +13,10 @@ use uncork_cc::{
     RttSample, SentPacket, Settings, Snapshot, Timeout, Token,
 };
 
-/// Goes into `TransportConfig::congestion_controller_factory`.
+/// A factory for `TransportConfig::congestion_controller_factory`.
 pub(crate) struct Factory {
     pub(crate) spec: CcSpec,
-    /// Another one for each connection.
+    /// Use a different one per connection.
     pub(crate) seed: u64,
 }
 
@@ -37,8 +37,8 @@ impl ControllerFactory for Factory {
     }
 }
 
-/// The controller of a path. Behind a lock, since quinn asks for the window through `&self`, and that
-/// question shows that an acknowledgement is complete.
+/// The controller of a path. It is behind a lock, since quinn queries the window through `&self`, and that
+/// query shows that an acknowledgement is complete.
 pub(crate) struct Adapter {
     state: Mutex<State>,
     initial_window: u64,
@@ -50,7 +50,7 @@ struct State {
     epoch: Instant,
     /// The latest time reported.
     now: Time,
-    /// What quinn sent at once, in order: it reports bytes and a time, not packets.
+    /// Batches in flight, in order: quinn reports bytes and a time, not packets.
     flight: VecDeque<Batch>,
     in_flight: u64,
     rtt: Option<RttSample>,
@@ -61,11 +61,11 @@ struct State {
 struct Batch {
     sent: Instant,
     token: Token,
-    /// Neither acknowledged nor lost.
+    /// Bytes neither acknowledged nor lost.
     bytes: u64,
 }
 
-/// An acknowledgement so far. quinn reports its packets, then its end, then its losses.
+/// The reports collected for an acknowledgement. quinn reports its packets, then its end, then its losses.
 #[derive(Clone)]
 struct Pending {
     now: Instant,
@@ -118,15 +118,16 @@ impl State {
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool) {
-        // Pure ACKs count in what quinn reports as sent, and are never acknowledged.
+        // quinn reports pure ACKs as sent, but they are never acknowledged.
         self.take_oldest(self.in_flight.saturating_sub(in_flight));
         let pending = self.pending(now);
         pending.has_ended = true;
         pending.app_limited = app_limited;
     }
 
-    /// quinn says how many bytes were lost, and when the newest of them left. Which packets they are
-    /// it does not say: the oldest in flight.
+    /// quinn reports the number of lost bytes and when the newest of them was sent, but not which packets
+    /// they
+    /// are: assume the oldest in flight.
     fn on_congestion(&mut self, now: Instant, is_persistent: bool, lost_bytes: u64) {
         let lost = self.take_oldest(lost_bytes);
         let pending = self.pending(now);
@@ -143,7 +144,7 @@ impl State {
         taken.into_iter().map(lost).collect()
     }
 
-    /// Hands a complete acknowledgement to the controller, as one feedback.
+    /// Passes a complete acknowledgement to the controller, as one feedback.
     fn settle(&mut self) {
         let Some(mut pending) = self.pending.take() else { return };
         while self.flight.front().is_some_and(|batch| batch.bytes == 0) {
@@ -170,7 +171,7 @@ impl State {
     }
 }
 
-/// Takes up to `bytes` out of `batches`, from the first on.
+/// Takes up to `bytes` out of `batches`, starting with the first.
 fn take<'a>(batches: impl Iterator<Item = &'a mut Batch>, mut bytes: u64) -> Vec<Acked> {
     let mut taken = Vec::new();
     for batch in batches {
@@ -187,7 +188,7 @@ fn take<'a>(batches: impl Iterator<Item = &'a mut Batch>, mut bytes: u64) -> Vec
     taken
 }
 
-/// RFC 9002 §5.3.
+/// The next RTT estimate (RFC 9002 §5.3).
 fn next_rtt(before: Option<RttSample>, latest: uncork_cc::units::TimeDelta) -> RttSample {
     let Some(before) = before else { return RttSample { latest, smoothed: latest, min: latest } };
     let smoothed = (before.smoothed.times(7) + latest).divided_by(8);
@@ -205,7 +206,7 @@ impl Adapter {
         state.cc.control()
     }
 
-    /// The state of the controller inside.
+    /// The state of the wrapped controller.
     pub(crate) fn snapshot(&self) -> Snapshot {
         self.lock().cc.snapshot()
     }

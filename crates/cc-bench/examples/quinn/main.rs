@@ -4,7 +4,7 @@
 //! $ cargo run -p uncork-cc-bench --features others --example quinn -- bbr3
 //! ```
 //!
-//! `docs/embedding.md` says what quinn's interface hides.
+//! `docs/embedding.md` lists what quinn's interface does not report.
 
 mod adapter;
 mod pair;

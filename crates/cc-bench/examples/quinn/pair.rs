@@ -1,4 +1,4 @@
-//! A quinn client and server in virtual time, with a bottleneck on the way to the server.
+//! A quinn client and server in virtual time, with a bottleneck towards the server.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -41,15 +41,15 @@ struct Peer {
 struct Pair {
     now: Instant,
     peers: [Peer; 2],
-    /// What is on its way, by arrival and a serial number.
-    travelling: BTreeMap<(Instant, u64), Datagram>,
+    /// Datagrams in flight, by arrival time and serial number.
+    in_flight: BTreeMap<(Instant, u64), Datagram>,
     serial: u64,
     link_free: Instant,
     dropped: u64,
     received: u64,
 }
 
-/// How a transfer went.
+/// The result of a transfer.
 pub(crate) struct Report {
     pub(crate) seconds: f64,
     pub(crate) dropped: u64,
@@ -92,7 +92,7 @@ pub(crate) fn transfer(spec: CcSpec, bytes: u64) -> Result<Report, Error> {
     let mut pair = Pair {
         now: start,
         peers,
-        travelling: BTreeMap::new(),
+        in_flight: BTreeMap::new(),
         serial: 0,
         link_free: start,
         dropped: 0,
@@ -121,11 +121,11 @@ impl Pair {
             self.write(&mut upload, &mut unsent)?;
             self.send();
             let timers = [CLIENT, SERVER].map(|peer| self.connection(peer)?.poll_timeout());
-            let arrival = self.travelling.keys().next().map(|(time, _)| *time);
+            let arrival = self.in_flight.keys().next().map(|(time, _)| *time);
             let next = timers.into_iter().flatten().chain(arrival).min();
             self.now = next.filter(|next| *next < deadline).ok_or("the transfer stalls")?;
             self.expire();
-            while let Some(entry) = self.travelling.first_entry() {
+            while let Some(entry) = self.in_flight.first_entry() {
                 if entry.key().0 > self.now {
                     break;
                 }
@@ -137,7 +137,7 @@ impl Pair {
         Ok(())
     }
 
-    /// The client writes as much as quinn takes.
+    /// Writes the client's data until quinn's buffer is full.
     fn write(&mut self, upload: &mut Option<StreamId>, unsent: &mut u64) -> Result<(), Error> {
         static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let Some(client) = self.connection(CLIENT) else { return Ok(()) };
@@ -172,7 +172,7 @@ impl Pair {
         }
     }
 
-    /// The way to the server has the bottleneck.
+    /// Sends a datagram, through the bottleneck if it is for the server.
     fn enqueue(&mut self, datagram: Datagram) {
         let mut arrival = self.now + RTT / 2;
         if datagram.to == SERVER {
@@ -187,7 +187,7 @@ impl Pair {
             arrival = self.link_free + RTT / 2;
         }
         self.serial += 1;
-        self.travelling.insert((arrival, self.serial), datagram);
+        self.in_flight.insert((arrival, self.serial), datagram);
     }
 
     fn expire(&mut self) {
@@ -244,7 +244,7 @@ impl Pair {
     }
 }
 
-/// Bytes that have arrived on the stream.
+/// Reads a stream. Returns the number of new bytes.
 fn read(connection: &mut Connection, id: StreamId) -> u64 {
     let mut stream = connection.recv_stream(id);
     let Ok(mut chunks) = stream.read(true) else { return 0 };
