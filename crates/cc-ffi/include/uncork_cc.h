@@ -20,16 +20,16 @@
 // Persistent congestion (RFC 9002 section 7.6).
 #define UNCORK_TIMEOUT_PERSISTENT 2
 
-// Room for the name of a state, with its closing NUL.
+// Capacity for the name of a state, including the terminating NUL.
 #define UNCORK_STATE_CAPACITY 32
 
-// Whether a call succeeded.
+// The result of a call.
 typedef enum uncork_status {
-  // It did.
+  // Success.
   UNCORK_STATUS_OK = 0,
-  // A pointer is NULL that must not be.
+  // A required pointer is NULL.
   UNCORK_STATUS_NULL_POINTER = 1,
-  // No controller has this name, or it lacks the option.
+  // Unknown controller or option.
   UNCORK_STATUS_BAD_SPEC = 2,
   // A value is out of range.
   UNCORK_STATUS_BAD_ARGUMENT = 3,
@@ -38,33 +38,34 @@ typedef enum uncork_status {
 // A controller with a pacer.
 typedef struct uncork_cc uncork_cc;
 
-// What a connection knows before its first packet. Set all to zero but `mss`, `seed` and `now_ns`.
+// Settings of a connection before its first packet. Set all fields to zero except `mss`, `seed` and
+// `now_ns`.
 typedef struct uncork_settings {
   // Sender maximum segment size.
   uint32_t mss;
-  // Whether the host paces by itself while the controller has no rate, as QUIC does.
+  // Whether the host paces on its own while the controller sets no rate, as in QUIC.
   bool paced;
   // 0 for the initial window of RFC 6928.
   uint64_t initial_window;
   // Round-trip time of the handshake; 0 if it was not measured.
   uint64_t initial_rtt_ns;
-  // Seed of the controller's random choices: another one for each connection.
+  // Seed of the controller's random choices. Use a different one per connection.
   uint64_t seed;
-  // The time now, since an epoch of the host's choice.
+  // The current time since an epoch of the host's choice.
   uint64_t now_ns;
 } uncork_settings;
 
-// A packet that leaves now.
+// A packet that is being sent.
 typedef struct uncork_sent_packet {
   // Its size.
   uint32_t bytes;
-  // In flight with this packet: sent, and neither acknowledged nor declared lost.
+  // Bytes in flight including this packet: sent, and neither acknowledged nor declared lost.
   uint64_t in_flight;
-  // Unacknowledged with this packet: in flight, or declared lost and not yet sent again.
+  // Unacknowledged bytes including this packet: in flight, or declared lost and not yet retransmitted.
   uint64_t unacked;
 } uncork_sent_packet;
 
-// What the controller remembers about a packet. Copy it as a whole; the words mean nothing to a host.
+// The controller's record of a packet. Copy it as a whole; the words are opaque to the host.
 typedef struct uncork_token {
   // Opaque.
   uint64_t words[6];
@@ -90,23 +91,23 @@ typedef struct uncork_lost {
 
 // A round-trip time.
 typedef struct uncork_rtt {
-  // Now minus the departure of the newest packet acknowledged; 0 if none was measured.
+  // Now minus the send time of the newest acknowledged packet; 0 if none was measured.
   uint64_t latest_ns;
-  // SRTT, this sample included.
+  // SRTT including this sample.
   uint64_t smoothed_ns;
-  // Smallest sample of the connection, this one included.
+  // Minimum of the connection including this sample.
   uint64_t min_ns;
 } uncork_rtt;
 
-// Everything that one acknowledgement, or one loss timer, reports.
+// The packets and measurements of one acknowledgement or one loss timer.
 typedef struct uncork_feedback {
-  // In the order of transmission; may be NULL if the count is 0.
+  // In transmission order; may be NULL if the count is 0.
   const struct uncork_acked *acked;
-  // Elements of `acked`.
+  // Number of elements of `acked`.
   uintptr_t acked_count;
-  // In the order of transmission; may be NULL if the count is 0.
+  // In transmission order; may be NULL if the count is 0.
   const struct uncork_lost *lost;
-  // Elements of `lost`.
+  // Number of elements of `lost`.
   uintptr_t lost_count;
   // The round-trip time; all zero if none was measured.
   struct uncork_rtt rtt;
@@ -116,27 +117,27 @@ typedef struct uncork_feedback {
   bool una_advanced;
   // Whether a tail-loss probe repaired a loss that was never declared.
   bool repaired_by_probe;
-  // In flight after this feedback.
+  // Bytes in flight after this feedback.
   uint64_t in_flight;
-  // Unacknowledged after this feedback.
+  // Unacknowledged bytes after this feedback.
   uint64_t unacked;
-  // When the oldest packet still in flight left; `UINT64_MAX` if there is none.
+  // Send time of the oldest packet still in flight; `UINT64_MAX` if there is none.
   uint64_t oldest_sent_ns;
 } uncork_feedback;
 
-// How the host may send.
+// The limits for sending.
 typedef struct uncork_control {
-  // The most bytes that may be in flight.
+  // Maximum bytes in flight.
   uint64_t cwnd;
-  // Rate to pace at; 0 lets ACKs alone clock the sender.
+  // Pacing rate; 0 for no pacing (ACK clocking only).
   uint64_t pacing_rate;
-  // The most bytes to send back to back when pacing.
+  // Maximum bytes to send back to back when pacing.
   uint64_t send_quantum;
 } uncork_control;
 
-// The state of a controller. 0 where it has no such value.
+// The state of a controller. Values that it does not have are 0.
 typedef struct uncork_snapshot {
-  // Name of the state by the specification, with a closing NUL.
+  // Name of the state in the specification, with a terminating NUL.
   char state[UNCORK_STATE_CAPACITY];
   // Whether losses are being repaired.
   bool in_recovery;
@@ -154,11 +155,11 @@ typedef struct uncork_snapshot {
 extern "C" {
 #endif // __cplusplus
 
-// Builds the controller that `spec` names, such as "cubic" or "bbr3:loss_floor", and stores it in `cc`.
+// Creates the controller named by `spec`, such as "cubic" or "bbr3:loss_floor", and stores it in `cc`.
 // Free it with `uncork_cc_free`.
 //
-// On an error `cc` is set to NULL and the reason is written to `message`, cut to `capacity` bytes with
-// the closing NUL. `message` may be NULL.
+// On an error, `cc` is set to NULL and the reason is written to `message`, truncated to `capacity` bytes
+// including the terminating NUL. `message` may be NULL.
 //
 // # Safety
 // `spec` is NULL or a NUL-terminated string, `settings` and `cc` are NULL or valid, `message` is NULL or
@@ -175,8 +176,9 @@ enum uncork_status uncork_cc_new(const char *spec,
 // `cc` is NULL or from `uncork_cc_new`, and is not used again.
 void uncork_cc_free(struct uncork_cc *cc);
 
-// A packet that counts as in flight leaves. Store `token` with the packet. `drained` says that the
-// application has nothing more to send after it.
+// A packet that counts as in flight is sent. Store `token` with the packet. `drained`: the application
+// has no
+// more data to send.
 //
 // # Safety
 // Each pointer is NULL or valid.
@@ -186,7 +188,7 @@ enum uncork_status uncork_cc_on_sent(struct uncork_cc *cc,
                                      bool drained,
                                      struct uncork_token *token);
 
-// One acknowledgement, or one loss timer, with everything it reports.
+// Reports one acknowledgement or one loss timer, with all its packets.
 //
 // # Safety
 // Each pointer is NULL or valid, `acked` and `lost` in `feedback` for as many elements as their counts.
@@ -194,7 +196,7 @@ enum uncork_status uncork_cc_on_feedback(struct uncork_cc *cc,
                                          uint64_t now_ns,
                                          const struct uncork_feedback *feedback);
 
-// `count` packets that were declared lost have arrived: the same tokens, each once. Call
+// `count` packets that were declared lost have arrived. Pass the same tokens, each once. Call
 // `uncork_cc_on_feedback` with their acknowledgement next.
 //
 // # Safety
@@ -204,33 +206,33 @@ enum uncork_status uncork_cc_on_spurious(struct uncork_cc *cc,
                                          const struct uncork_lost *packets,
                                          uintptr_t count);
 
-// A timer expired for want of acknowledgements: `UNCORK_TIMEOUT_...`. Call `uncork_cc_on_feedback` with the
-// packets declared lost because of it next.
+// A timer expired without acknowledgements: `UNCORK_TIMEOUT_...`. Call `uncork_cc_on_feedback` with the
+// packets that it declares lost next.
 //
 // # Safety
 // `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_timeout(struct uncork_cc *cc, uint64_t now_ns, uint32_t timeout);
 
-// The largest packet is now `mss` bytes.
+// The maximum packet size is now `mss` bytes.
 //
 // # Safety
 // `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_mtu_changed(struct uncork_cc *cc, uint64_t now_ns, uint32_t mss);
 
-// The connection moved to another path: what was learned is void.
+// The connection migrated to another path: the measurements no longer apply.
 //
 // # Safety
 // `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_migrated(struct uncork_cc *cc, uint64_t now_ns);
 
-// There was nothing more to send, for hosts that did not know when they reported the last packet.
+// The application had no more data to send, for hosts that did not know when they reported the last packet.
 //
 // # Safety
 // `cc` is NULL or valid.
 enum uncork_status uncork_cc_on_drained(struct uncork_cc *cc, uint64_t now_ns);
 
-// Before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per round
-// trip, with this smallest round-trip time (RFC 9959).
+// Call before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per
+// round trip, with this minimum round-trip time (RFC 9959).
 //
 // # Safety
 // `cc` is NULL or valid.
@@ -239,37 +241,37 @@ enum uncork_status uncork_cc_resume(struct uncork_cc *cc,
                                     uint64_t saved_cwnd,
                                     uint64_t saved_rtt_ns);
 
-// How the host may send from now on.
+// Returns the current congestion window, pacing rate and send quantum.
 //
 // # Safety
 // Each pointer is NULL or valid.
 enum uncork_status uncork_cc_control(const struct uncork_cc *cc, struct uncork_control *control);
 
-// The controller's state, for logs and plots.
+// Returns the controller's state, for logs and plots.
 //
 // # Safety
 // Each pointer is NULL or valid.
 enum uncork_status uncork_cc_snapshot(const struct uncork_cc *cc, struct uncork_snapshot *snapshot);
 
-// When the pacer lets the next packet leave: `now_ns`, or later. For hosts without a pacer of their own.
+// Returns when the pacer releases the next packet: `now_ns` or later. For hosts without their own pacer.
 //
 // # Safety
 // Each pointer is NULL or valid.
 enum uncork_status uncork_pacer_release(struct uncork_cc *cc, uint64_t now_ns, uint64_t *release_ns);
 
-// A packet of `bytes` left, after `uncork_pacer_release` had returned `now_ns`.
+// A packet of `bytes` was sent, after `uncork_pacer_release` had returned `now_ns`.
 //
 // # Safety
 // `cc` is NULL or valid.
 enum uncork_status uncork_pacer_on_sent(struct uncork_cc *cc, uint64_t now_ns, uint64_t bytes);
 
-// The sender stops for want of data or window: unused quantum is not saved up.
+// The sender stops for lack of data or window: the unused quantum is discarded.
 //
 // # Safety
 // `cc` is NULL or valid.
 enum uncork_status uncork_pacer_end_burst(struct uncork_cc *cc);
 
-// What a status means: a static string, never NULL.
+// Returns the meaning of a status: a static string, never NULL.
 const char *uncork_status_text(uint32_t status);
 
 #ifdef __cplusplus

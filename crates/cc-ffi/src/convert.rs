@@ -1,4 +1,4 @@
-//! Between the types of C and those of [`uncork_cc`].
+//! Conversions between C's types and those of [`uncork_cc`].
 
 use std::ffi::{CStr, c_char};
 
@@ -32,7 +32,7 @@ pub(crate) fn status_text(status: u32) -> &'static CStr {
     }
 }
 
-/// The elements of an array; `None` if it is NULL and not empty.
+/// The elements of an array; `None` if it is NULL but not empty.
 ///
 /// # Safety
 /// `first` is NULL or has `count` elements.
@@ -44,13 +44,13 @@ pub(crate) unsafe fn elements<'a, T>(first: *const T, count: usize) -> Option<&'
     (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts(first, count) })
 }
 
-/// Replaces what is in `memory`.
+/// Replaces the contents of `memory`.
 pub(crate) fn refill<T>(memory: &mut Vec<T>, elements: impl Iterator<Item = T>) {
     memory.clear();
     memory.extend(elements);
 }
 
-/// Writes as much of `text` as fits, and a NUL.
+/// Writes as much of `text` as fits, and a terminating NUL.
 ///
 /// # Safety
 /// `to` is NULL or has room for `capacity` bytes.
@@ -66,7 +66,7 @@ pub(crate) unsafe fn write_text(text: &str, to: *mut c_char, capacity: usize) {
     }
 }
 
-/// The name of a state with a closing NUL.
+/// The name of a state with a terminating NUL.
 pub(crate) fn state_text(name: &str) -> [c_char; UNCORK_STATE_CAPACITY] {
     let mut text = [0; UNCORK_STATE_CAPACITY];
     for (to, byte) in text[..UNCORK_STATE_CAPACITY - 1].iter_mut().zip(name.bytes()) {

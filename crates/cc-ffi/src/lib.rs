@@ -2,10 +2,10 @@
 //!
 //! `include/uncork_cc.h` is generated from this file, `README.md` explains its use, and
 //! `examples/host.c` is a host. Each function mirrors a method of [`uncork_cc::Controller`], whose
-//! documentation says when to call it.
+//! documentation specifies when to call it.
 //!
-//! A handle must not be used by two threads at a time. Panics do not cross into C: the controllers have
-//! none, and `extern "C"` would abort the process at the boundary.
+//! A handle must not be used by two threads at a time. Panics do not cross into C: the controllers do not
+//! panic, and `extern "C"` would abort the process at the boundary.
 #![allow(unsafe_code, reason = "a C interface takes pointers")]
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -29,12 +29,12 @@ pub use types::{
 pub struct Cc {
     controller: AnyController,
     pacer: Pacer,
-    /// Memory for the packets of a feedback.
+    /// Reused buffers for the packets of a feedback.
     acked: Vec<uncork_cc::Acked>,
     lost: Vec<uncork_cc::Lost>,
 }
 
-/// Runs `$body` with references to what the pointers point to, or returns [`Status::NullPointer`].
+/// Runs `$body` with references from the pointers, or returns [`Status::NullPointer`].
 macro_rules! with {
     ($($name:ident = $reference:expr),+; $body:expr) => {{
         // SAFETY: the caller promises that each pointer is null or valid (see `# Safety`).
@@ -45,11 +45,11 @@ macro_rules! with {
     }};
 }
 
-/// Builds the controller that `spec` names, such as "cubic" or "bbr3:loss_floor", and stores it in `cc`.
+/// Creates the controller named by `spec`, such as "cubic" or "bbr3:loss_floor", and stores it in `cc`.
 /// Free it with `uncork_cc_free`.
 ///
-/// On an error `cc` is set to NULL and the reason is written to `message`, cut to `capacity` bytes with
-/// the closing NUL. `message` may be NULL.
+/// On an error, `cc` is set to NULL and the reason is written to `message`, truncated to `capacity` bytes
+/// including the terminating NUL. `message` may be NULL.
 ///
 /// # Safety
 /// `spec` is NULL or a NUL-terminated string, `settings` and `cc` are NULL or valid, `message` is NULL or
@@ -112,8 +112,9 @@ pub unsafe extern "C" fn uncork_cc_free(cc: *mut Cc) {
     }
 }
 
-/// A packet that counts as in flight leaves. Store `token` with the packet. `drained` says that the
-/// application has nothing more to send after it.
+/// A packet that counts as in flight is sent. Store `token` with the packet. `drained`: the application
+/// has no
+/// more data to send.
 ///
 /// # Safety
 /// Each pointer is NULL or valid.
@@ -132,7 +133,7 @@ pub unsafe extern "C" fn uncork_cc_on_sent(
     })
 }
 
-/// One acknowledgement, or one loss timer, with everything it reports.
+/// Reports one acknowledgement or one loss timer, with all its packets.
 ///
 /// # Safety
 /// Each pointer is NULL or valid, `acked` and `lost` in `feedback` for as many elements as their counts.
@@ -154,7 +155,7 @@ pub unsafe extern "C" fn uncork_cc_on_feedback(
     })
 }
 
-/// `count` packets that were declared lost have arrived: the same tokens, each once. Call
+/// `count` packets that were declared lost have arrived. Pass the same tokens, each once. Call
 /// `uncork_cc_on_feedback` with their acknowledgement next.
 ///
 /// # Safety
@@ -173,8 +174,8 @@ pub unsafe extern "C" fn uncork_cc_on_spurious(
     })
 }
 
-/// A timer expired for want of acknowledgements: `UNCORK_TIMEOUT_...`. Call `uncork_cc_on_feedback` with the
-/// packets declared lost because of it next.
+/// A timer expired without acknowledgements: `UNCORK_TIMEOUT_...`. Call `uncork_cc_on_feedback` with the
+/// packets that it declares lost next.
 ///
 /// # Safety
 /// `cc` is NULL or valid.
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn uncork_cc_on_timeout(cc: *mut Cc, now_ns: u64, timeout:
     })
 }
 
-/// The largest packet is now `mss` bytes.
+/// The maximum packet size is now `mss` bytes.
 ///
 /// # Safety
 /// `cc` is NULL or valid.
@@ -199,7 +200,7 @@ pub unsafe extern "C" fn uncork_cc_on_mtu_changed(cc: *mut Cc, now_ns: u64, mss:
     unsafe { on_path(cc, now_ns, PathEvent::MtuChanged { mss }) }
 }
 
-/// The connection moved to another path: what was learned is void.
+/// The connection migrated to another path: the measurements no longer apply.
 ///
 /// # Safety
 /// `cc` is NULL or valid.
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn uncork_cc_on_migrated(cc: *mut Cc, now_ns: u64) -> Stat
     unsafe { on_path(cc, now_ns, PathEvent::Migrated) }
 }
 
-/// There was nothing more to send, for hosts that did not know when they reported the last packet.
+/// The application had no more data to send, for hosts that did not know when they reported the last packet.
 ///
 /// # Safety
 /// `cc` is NULL or valid.
@@ -219,8 +220,8 @@ pub unsafe extern "C" fn uncork_cc_on_drained(cc: *mut Cc, now_ns: u64) -> Statu
     unsafe { on_path(cc, now_ns, PathEvent::Drained) }
 }
 
-/// Before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per round
-/// trip, with this smallest round-trip time (RFC 9959).
+/// Call before the first packet: an earlier connection over the same path delivered `saved_cwnd` bytes per
+/// round trip, with this minimum round-trip time (RFC 9959).
 ///
 /// # Safety
 /// `cc` is NULL or valid.
@@ -245,7 +246,7 @@ unsafe fn on_path(cc: *mut Cc, now_ns: u64, event: PathEvent) -> Status {
     })
 }
 
-/// How the host may send from now on.
+/// Returns the current congestion window, pacing rate and send quantum.
 ///
 /// # Safety
 /// Each pointer is NULL or valid.
@@ -257,7 +258,7 @@ pub unsafe extern "C" fn uncork_cc_control(cc: *const Cc, control: *mut Control)
     })
 }
 
-/// The controller's state, for logs and plots.
+/// Returns the controller's state, for logs and plots.
 ///
 /// # Safety
 /// Each pointer is NULL or valid.
@@ -269,7 +270,7 @@ pub unsafe extern "C" fn uncork_cc_snapshot(cc: *const Cc, snapshot: *mut Snapsh
     })
 }
 
-/// When the pacer lets the next packet leave: `now_ns`, or later. For hosts without a pacer of their own.
+/// Returns when the pacer releases the next packet: `now_ns` or later. For hosts without their own pacer.
 ///
 /// # Safety
 /// Each pointer is NULL or valid.
@@ -286,7 +287,7 @@ pub unsafe extern "C" fn uncork_pacer_release(
     })
 }
 
-/// A packet of `bytes` left, after `uncork_pacer_release` had returned `now_ns`.
+/// A packet of `bytes` was sent, after `uncork_pacer_release` had returned `now_ns`.
 ///
 /// # Safety
 /// `cc` is NULL or valid.
@@ -298,7 +299,7 @@ pub unsafe extern "C" fn uncork_pacer_on_sent(cc: *mut Cc, now_ns: u64, bytes: u
     })
 }
 
-/// The sender stops for want of data or window: unused quantum is not saved up.
+/// The sender stops for lack of data or window: the unused quantum is discarded.
 ///
 /// # Safety
 /// `cc` is NULL or valid.
@@ -310,7 +311,7 @@ pub unsafe extern "C" fn uncork_pacer_end_burst(cc: *mut Cc) -> Status {
     })
 }
 
-/// What a status means: a static string, never NULL.
+/// Returns the meaning of a status: a static string, never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn uncork_status_text(status: u32) -> *const c_char {
     convert::status_text(status).as_ptr()

@@ -1,4 +1,5 @@
-//! The types of the interface. Times and spans are nanoseconds, sizes bytes, rates bytes per second.
+//! The types of the interface. Times and durations are in nanoseconds, sizes in bytes, rates in bytes per
+//! second.
 
 use std::ffi::c_char;
 
@@ -13,38 +14,39 @@ pub const UNCORK_TIMEOUT_RETRANSMISSION: u32 = 1;
 /// Persistent congestion (RFC 9002 section 7.6).
 pub const UNCORK_TIMEOUT_PERSISTENT: u32 = 2;
 
-/// Room for the name of a state, with its closing NUL.
+/// Capacity for the name of a state, including the terminating NUL.
 pub const UNCORK_STATE_CAPACITY: usize = 32;
 
-/// Whether a call succeeded.
+/// The result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It did.
+    /// Success.
     Ok = 0,
-    /// A pointer is NULL that must not be.
+    /// A required pointer is NULL.
     NullPointer = 1,
-    /// No controller has this name, or it lacks the option.
+    /// Unknown controller or option.
     BadSpec = 2,
     /// A value is out of range.
     BadArgument = 3,
 }
 
-/// What a connection knows before its first packet. Set all to zero but `mss`, `seed` and `now_ns`.
+/// Settings of a connection before its first packet. Set all fields to zero except `mss`, `seed` and
+/// `now_ns`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// Sender maximum segment size.
     pub mss: u32,
-    /// Whether the host paces by itself while the controller has no rate, as QUIC does.
+    /// Whether the host paces on its own while the controller sets no rate, as in QUIC.
     pub paced: bool,
     /// 0 for the initial window of RFC 6928.
     pub initial_window: u64,
     /// Round-trip time of the handshake; 0 if it was not measured.
     pub initial_rtt_ns: u64,
-    /// Seed of the controller's random choices: another one for each connection.
+    /// Seed of the controller's random choices. Use a different one per connection.
     pub seed: u64,
-    /// The time now, since an epoch of the host's choice.
+    /// The current time since an epoch of the host's choice.
     pub now_ns: u64,
 }
 
@@ -66,7 +68,7 @@ impl Settings {
     }
 }
 
-/// What the controller remembers about a packet. Copy it as a whole; the words mean nothing to a host.
+/// The controller's record of a packet. Copy it as a whole; the words are opaque to the host.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Token {
@@ -80,15 +82,15 @@ impl Token {
     }
 }
 
-/// A packet that leaves now.
+/// A packet that is being sent.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SentPacket {
     /// Its size.
     pub bytes: u32,
-    /// In flight with this packet: sent, and neither acknowledged nor declared lost.
+    /// Bytes in flight including this packet: sent, and neither acknowledged nor declared lost.
     pub in_flight: u64,
-    /// Unacknowledged with this packet: in flight, or declared lost and not yet sent again.
+    /// Unacknowledged bytes including this packet: in flight, or declared lost and not yet retransmitted.
     pub unacked: u64,
 }
 
@@ -138,25 +140,25 @@ impl Lost {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rtt {
-    /// Now minus the departure of the newest packet acknowledged; 0 if none was measured.
+    /// Now minus the send time of the newest acknowledged packet; 0 if none was measured.
     pub latest_ns: u64,
-    /// SRTT, this sample included.
+    /// SRTT including this sample.
     pub smoothed_ns: u64,
-    /// Smallest sample of the connection, this one included.
+    /// Minimum of the connection including this sample.
     pub min_ns: u64,
 }
 
-/// Everything that one acknowledgement, or one loss timer, reports.
+/// The packets and measurements of one acknowledgement or one loss timer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback {
-    /// In the order of transmission; may be NULL if the count is 0.
+    /// In transmission order; may be NULL if the count is 0.
     pub acked: *const Acked,
-    /// Elements of `acked`.
+    /// Number of elements of `acked`.
     pub acked_count: usize,
-    /// In the order of transmission; may be NULL if the count is 0.
+    /// In transmission order; may be NULL if the count is 0.
     pub lost: *const Lost,
-    /// Elements of `lost`.
+    /// Number of elements of `lost`.
     pub lost_count: usize,
     /// The round-trip time; all zero if none was measured.
     pub rtt: Rtt,
@@ -166,11 +168,11 @@ pub struct Feedback {
     pub una_advanced: bool,
     /// Whether a tail-loss probe repaired a loss that was never declared.
     pub repaired_by_probe: bool,
-    /// In flight after this feedback.
+    /// Bytes in flight after this feedback.
     pub in_flight: u64,
-    /// Unacknowledged after this feedback.
+    /// Unacknowledged bytes after this feedback.
     pub unacked: u64,
-    /// When the oldest packet still in flight left; `UINT64_MAX` if there is none.
+    /// Send time of the oldest packet still in flight; `UINT64_MAX` if there is none.
     pub oldest_sent_ns: u64,
 }
 
@@ -209,15 +211,15 @@ impl Feedback {
     }
 }
 
-/// How the host may send.
+/// The limits for sending.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// The most bytes that may be in flight.
+    /// Maximum bytes in flight.
     pub cwnd: u64,
-    /// Rate to pace at; 0 lets ACKs alone clock the sender.
+    /// Pacing rate; 0 for no pacing (ACK clocking only).
     pub pacing_rate: u64,
-    /// The most bytes to send back to back when pacing.
+    /// Maximum bytes to send back to back when pacing.
     pub send_quantum: u64,
 }
 
@@ -231,11 +233,11 @@ impl Control {
     }
 }
 
-/// The state of a controller. 0 where it has no such value.
+/// The state of a controller. Values that it does not have are 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Name of the state by the specification, with a closing NUL.
+    /// Name of the state in the specification, with a terminating NUL.
     pub state: [c_char; UNCORK_STATE_CAPACITY],
     /// Whether losses are being repaired.
     pub in_recovery: bool,

@@ -1,4 +1,4 @@
-//! Every function refuses NULL and values out of range, and writes nothing then.
+//! Every function rejects NULL and out-of-range values, and writes nothing in that case.
 #![allow(unsafe_code, reason = "these are calls of a C interface")]
 
 use std::ffi::{CStr, c_char};

@@ -1,4 +1,4 @@
-//! The C interface as C sees it: the header, and a host that is compiled and run.
+//! The C interface from C: the header, and a compiled and executed host.
 
 mod rust_host;
 
@@ -29,7 +29,7 @@ fn committed_header_is_current() {
     assert!(header == committed, "out of date: UNCORK_UPDATE=1 cargo test -p uncork-cc-ffi header");
 }
 
-/// The newest static library beside this test, which cargo has built with it.
+/// The newest static library next to this test, built by cargo with it.
 fn library() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");
     let entries = test.parent().expect("a directory").read_dir().expect("entries");
@@ -42,7 +42,7 @@ fn library() -> PathBuf {
     libraries.max_by_key(modified).expect("cargo has built the static library")
 }
 
-/// Compiles a C source with all warnings as errors; `None` without a compiler.
+/// Compiles a C program with warnings as errors; `None` without a compiler.
 fn compile(source: &Path, scratch: &Scratch) -> Option<PathBuf> {
     let program = scratch.path("program");
     let compiled = Command::new("cc")
@@ -70,7 +70,7 @@ fn run(command: &mut Command) -> Output {
 }
 
 #[test]
-fn the_host_in_c_decides_as_the_host_in_rust() {
+fn the_host_in_c_matches_the_host_in_rust() {
     let scratch = Scratch::new("ffi-host");
     let Some(program) = compile(&package().join("examples/host.c"), &scratch) else { return };
     for spec in ["reno", "cubic", "bbr1", "bbr2", "bbr3", "bbr3:loss_floor", "cubic:rfc8312"] {
@@ -93,7 +93,7 @@ fn the_host_in_c_reports_an_unknown_controller() {
 }
 
 #[test]
-fn the_host_in_c_reads_and_leaks_no_foreign_memory() {
+fn the_host_in_c_has_no_invalid_reads_and_no_leaks() {
     if Command::new("valgrind").arg("--version").output().is_err() {
         return not_run(Capability::Programs, "valgrind is missing");
     }

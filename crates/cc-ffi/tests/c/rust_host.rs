@@ -1,4 +1,4 @@
-//! The host of `examples/host.c`, in Rust and without the C interface.
+//! The host of `examples/host.c` in Rust, without the C interface.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -38,7 +38,7 @@ struct Host {
     flight: VecDeque<Packet>,
 }
 
-/// What `host.c` prints for this controller.
+/// The output of `host.c` for this controller.
 pub(crate) fn output(spec: &str) -> String {
     let spec: CcSpec = spec.parse().expect("a controller");
     let mut host = Host {
