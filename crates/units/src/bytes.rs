@@ -8,8 +8,8 @@ use crate::decimal::write_shortest;
 use crate::error::Grammar;
 use crate::quantity::{Prefix, Unit, parse};
 
-/// A number of bytes, such as the size of an object or of a buffer. Written `10MB` (10^7),
-/// `64KiB` (65536), `1500B`; the case of a prefix does not matter, a `b` for bytes is refused.
+/// A number of bytes, such as the size of an object or a buffer. Written `10MB` (10^7), `64KiB` (65536),
+/// `1500B`. Prefixes are case-insensitive; `b` for bytes is rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteCount(u64);
 
@@ -25,7 +25,7 @@ const DECIMAL: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
 const BINARY: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 impl ByteCount {
-    /// Nothing.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// `n` bytes.
@@ -61,7 +61,7 @@ impl FromStr for ByteCount {
 }
 
 impl fmt::Display for ByteCount {
-    /// The shortest form that reads back as exactly this.
+    /// The shortest form that parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u128, &str); 9] = [
             (1 << 40, "TiB"),
@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(bytes: u64, shift in 0_u32..64) {
+        fn printed_values_parse_back(bytes: u64, shift in 0_u32..64) {
             let count = ByteCount(bytes >> shift);
             prop_assert_eq!(count.to_string().parse(), Ok(count));
         }

@@ -1,10 +1,10 @@
-//! Decimal numbers as people write them, read and printed exactly.
+//! Decimal numbers, parsed and printed exactly.
 
 use core::fmt;
 
 use crate::error::Problem;
 
-/// Digits after the decimal point that are read and printed.
+/// Maximum number of decimal places.
 const MAX_PLACES: u32 = 9;
 
 /// The number `mantissa` / 10^`places`.
@@ -15,7 +15,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Splits `text` into the number that it starts with and the rest.
+    /// Splits `text` into its leading number and the rest.
     pub(crate) fn split(text: &str) -> Result<(Self, &str), Problem> {
         if text.is_empty() {
             return Err(Problem::Empty);
@@ -39,7 +39,7 @@ impl Decimal {
         Ok((Self { mantissa, places: fraction.len() as u32 }, rest))
     }
 
-    /// The number `mantissa` / 10^`places`, without needless places.
+    /// The number `mantissa` / 10^`places`, without trailing zeros.
     pub(crate) const fn new(mut mantissa: u128, mut places: u32) -> Self {
         while places > 0 && mantissa % 10 == 0 {
             mantissa /= 10;
@@ -48,7 +48,7 @@ impl Decimal {
         Self { mantissa, places }
     }
 
-    /// `amount` / `scale`, if that has few enough decimal places.
+    /// `amount` / `scale`, or `None` if that has too many decimal places.
     pub(crate) fn quotient(amount: u128, scale: u128) -> Option<Self> {
         let mut mantissa = amount / scale;
         let mut rest = amount % scale;
@@ -64,7 +64,7 @@ impl Decimal {
         Some(Self { mantissa, places })
     }
 
-    /// This number times `num` / `den`, rounded down. Something must not become nothing.
+    /// This number times `num` / `den`, rounded down. An error if a non-zero number becomes zero.
     pub(crate) fn scaled(self, num: u64, den: u64) -> Result<u64, Problem> {
         let product = self.mantissa.checked_mul(u128::from(num)).ok_or(Problem::TooLarge)?;
         let scaled = product / (u128::from(den) * 10_u128.pow(self.places));
@@ -91,7 +91,7 @@ impl Decimal {
         self.places == 0
     }
 
-    /// Characters that this number is printed with.
+    /// The length of this number in characters when printed.
     pub(crate) fn width(self) -> u32 {
         let digits = self.mantissa.checked_ilog10().unwrap_or(0) + 1;
         if self.is_whole() { digits } else { digits.max(self.places + 1) + 1 }
@@ -109,13 +109,13 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// Splits `text` after the digits that it starts with.
+/// Splits `text` after its leading digits.
 fn split_digits(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// `number` with `digits` written behind it.
+/// `number` with `digits` appended.
 fn append(number: u128, digits: &str) -> Result<u128, Problem> {
     digits.bytes().try_fold(number, |number, digit| {
         let shifted = number.checked_mul(10).ok_or(Problem::TooLarge)?;
@@ -123,8 +123,8 @@ fn append(number: u128, digits: &str) -> Result<u128, Problem> {
     })
 }
 
-/// Prints `amount`, exactly, in the unit that takes the fewest characters among those in which it is
-/// at least 1. `units` are scales with their names, largest first; the last scale is 1.
+/// Prints `amount` exactly, in the unit with the shortest result among those in which it is at least 1.
+/// `units` are scales with names, largest first; the last scale is 1.
 pub(crate) fn write_shortest(
     f: &mut fmt::Formatter<'_>,
     amount: u128,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn names_what_is_no_number() {
+    fn invalid_numbers_are_named() {
         assert_eq!(Decimal::split(""), Err(Problem::Empty));
         assert_eq!(Decimal::split("-1s"), Err(Problem::Negative));
         assert_eq!(Decimal::split("\u{2212}1s"), Err(Problem::Negative));

@@ -4,8 +4,8 @@ use core::fmt;
 
 use crate::decimal::Decimal;
 
-/// Why a text is not a quantity. It prints the problem and what to write instead; the caller adds the text
-/// and its place.
+/// Why a text is not a quantity. Prints the problem and what to write instead; the caller adds the text and
+/// its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError {
     pub(crate) grammar: &'static Grammar,
@@ -17,9 +17,9 @@ pub struct ParseError {
 pub(crate) struct Grammar {
     /// Its name with an article.
     pub(crate) name: &'static str,
-    /// How it is written.
+    /// Examples of its syntax.
     pub(crate) examples: &'static str,
-    /// The most usual units, offered for a number without one.
+    /// The most common units, suggested for a number without one.
     pub(crate) units: &'static [&'static str],
     /// The smallest quantity that is not zero.
     pub(crate) smallest: &'static str,
@@ -29,23 +29,23 @@ pub(crate) struct Grammar {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
-    /// Nothing was written.
+    /// The text is empty.
     Empty,
     /// It does not start with a number.
     NotANumber,
     /// It starts with a minus sign.
     Negative,
-    /// More digits after the point than are read.
+    /// Too many decimal places.
     TooManyPlaces,
-    /// More than the type holds.
+    /// Above the type's maximum.
     TooLarge,
-    /// More than nothing, yet less than the type's resolution.
+    /// Not zero, but below the type's resolution.
     TooSmall,
     /// A number without a unit.
     NoUnit(Decimal),
     /// A probability written as a fraction of 1.
     Fraction(Decimal),
-    /// A unit that people use in two meanings.
+    /// A unit with two common meanings.
     Ambiguous(Decimal, [&'static str; 2]),
     /// A unit that this quantity does not have.
     UnknownUnit,
@@ -80,7 +80,7 @@ impl fmt::Display for ParseError {
 }
 
 impl ParseError {
-    /// Offers `number` in each usual unit: `write 20mbit, 20kbit or 20MB/s`.
+    /// Suggests `number` in each common unit: `write 20mbit, 20kbit or 20MB/s`.
     fn write_units(&self, f: &mut fmt::Formatter<'_>, number: Decimal) -> fmt::Result {
         write!(f, "{} needs a unit: write ", self.grammar.name)?;
         let units = self.grammar.units;

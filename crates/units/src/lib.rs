@@ -1,8 +1,8 @@
-//! Units that every layer of uncork shares: points in time, spans of time, data rates, byte counts
-//! and exact ratios, as integer newtypes; how people write them (`20mbit`, `25ms`, `10MB`, `1%`);
-//! and the seeded random numbers that the pure layers take as an argument.
+//! Shared units: points in time, time spans, data rates, byte counts, ratios and probabilities as integer
+//! newtypes, with parsing and printing (`20mbit`, `25ms`, `10MB`, `1%`); and the seeded random number
+//! generator that the pure layers take as an argument.
 //!
-//! All arithmetic saturates: an absurd input gives an absurd answer, never a panic.
+//! All arithmetic saturates and never panics.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Probabilities, drawn without floating point.
+//! Probabilities without floating point.
 
 use core::fmt;
 use core::str::FromStr;
@@ -8,7 +8,7 @@ use crate::error::{Grammar, Problem};
 use crate::quantity::{Unit, parse};
 use crate::{ParseError, Rng};
 
-/// Decimal places of a percent that are told apart.
+/// Resolution in decimal places of a percent.
 const PERCENT_PLACES: u32 = 9;
 
 /// Steps of a percent.
@@ -17,8 +17,9 @@ const PER_PERCENT: u64 = 10_u64.pow(PERCENT_PLACES);
 /// Steps from never to always.
 const PER_ONE: u64 = 100 * PER_PERCENT;
 
-/// A probability in steps of 10^-11. Written in percent: `1%`, `0.01%`. A bare number is refused,
-/// because half of its readers would take 0.5 for 50 % and the others for 0.5 %.
+/// A probability in steps of 10^-11. Written in percent: `1%`, `0.01%`. A bare number is rejected as
+/// ambiguous:
+/// 0.5 could mean 50 % or 0.5 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probability(u64);
 
@@ -36,13 +37,14 @@ impl Probability {
     /// Always.
     pub const ALWAYS: Self = Self(PER_ONE);
 
-    /// Draws: whether an event of this probability happens. One number is taken from `rng` whatever
-    /// the probability, so that changing it leaves later draws in place.
+    /// Draws whether an event of this probability happens. Always takes one number from `rng`, so
+    /// changing the
+    /// probability does not shift later draws.
     pub const fn happens(self, rng: &mut Rng) -> bool {
         rng.below(PER_ONE) < self.0
     }
 
-    /// `num` in `den`, to the nearest step; a `den` of 0 counts as 1, and more than 1 is 1.
+    /// `num` / `den`, rounded to the nearest step and at most 1; a `den` of 0 counts as 1.
     pub const fn of(num: u64, den: u64) -> Self {
         let den = if den == 0 { 1 } else { den };
         if num >= den {
@@ -81,7 +83,7 @@ impl FromStr for Probability {
     }
 }
 
-/// What to say to a number without `%`.
+/// The problem with a number without `%`.
 fn bare(number: Decimal) -> Problem {
     if number.is_fraction() { Problem::Fraction(number) } else { Problem::NoUnit(number) }
 }
@@ -110,7 +112,7 @@ mod tests {
         text.parse::<Probability>().unwrap_err().to_string()
     }
 
-    /// How often it happens in `draws` draws.
+    /// Number of hits in `draws` draws.
     fn hits(probability: Probability, draws: u32) -> u32 {
         let mut rng = Rng::new(7, 0);
         (0..draws).map(|_| u32::from(probability.happens(&mut rng))).sum()
@@ -152,8 +154,8 @@ mod tests {
     }
 
     #[test]
-    fn happens_as_often_as_it_says() {
-        // Four standard deviations either side: 4 · sqrt(n · p · (1 - p)).
+    fn events_happen_with_their_probability() {
+        // Within four standard deviations: 4 · sqrt(n · p · (1 - p)).
         for (text, expected, tolerance) in
             [("50%", 500_000, 2_000), ("1%", 10_000, 400), ("0.01%", 100, 40)]
         {
@@ -175,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(steps in 0..=PER_ONE) {
+        fn printed_values_parse_back(steps in 0..=PER_ONE) {
             let value = Probability(steps);
             prop_assert_eq!(value.to_string().parse(), Ok(value));
         }

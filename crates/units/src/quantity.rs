@@ -1,28 +1,28 @@
-//! Reading a number with its unit.
+//! Parsing of numbers with units.
 
 use crate::ParseError;
 use crate::decimal::Decimal;
 use crate::error::{Grammar, Problem};
 
-/// What a unit says.
+/// The meaning of a unit.
 pub(crate) enum Unit {
-    /// It is `num` / `den` of what the type counts in.
+    /// `num` / `den` of the type's base unit.
     Scale { num: u64, den: u64 },
-    /// People use it in two meanings, for which these are the unmistakable names.
+    /// It has two common meanings; these are their unambiguous names.
     Ambiguous([&'static str; 2]),
-    /// There is no such unit.
+    /// Not a unit of this quantity.
     Unknown,
 }
 
 impl Unit {
-    /// `n` of what the type counts in.
+    /// `n` of the type's base unit.
     pub(crate) const fn of(n: u64) -> Self {
         Self::Scale { num: n, den: 1 }
     }
 }
 
-/// Reads a number with a unit, which `unit` knows, as a count of what the type counts in. Exact to
-/// that count and rounded down below it.
+/// Parses a number with a unit, interpreted by `unit`. Returns the quantity in the type's base unit, rounded
+/// down.
 pub(crate) fn parse(
     text: &str,
     grammar: &'static Grammar,
@@ -70,7 +70,7 @@ impl Prefix {
         }
     }
 
-    /// How many of the unprefixed unit it stands for.
+    /// The factor to the unprefixed unit.
     pub(crate) const fn factor(self) -> u64 {
         let base: u64 = if self.binary { 1024 } else { 1000 };
         base.pow(self.order as u32)

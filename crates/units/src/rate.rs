@@ -10,9 +10,10 @@ use crate::{ParseError, Ratio, TimeDelta};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// A data rate in whole bytes per second. Written in bits (`20mbit`, `64kbit/s`, `2.5Gbps`) or in
-/// bytes (`2.5MB/s`, `512KiB/s`); the case of a prefix does not matter. Units whose `b` or `B` is
-/// read as bits by some and as bytes by others are refused.
+/// A data rate in whole bytes per second. Written in bits (`20mbit`, `64kbit/s`, `2.5Gbps`) or bytes
+/// (`2.5MB/s`, `512KiB/s`). Prefixes are case-insensitive. Units whose `b` or `B` could mean bits or
+/// bytes are
+/// rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
@@ -28,9 +29,9 @@ const BITS: [&str; 5] = ["bit", "kbit", "mbit", "gbit", "tbit"];
 const BYTES: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
 
 impl Rate {
-    /// No data moves.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Faster than any link; used as "unlimited".
+    /// The maximum, used as "unlimited".
     pub const MAX: Self = Self(u64::MAX);
 
     /// `n` bytes per second.
@@ -48,8 +49,7 @@ impl Rate {
         Self(n.saturating_mul(125_000))
     }
 
-    /// The rate at which `bytes` move in `interval`; an empty interval gives [`Rate::ZERO`],
-    /// because nothing was measured.
+    /// `bytes` per `interval`; [`Rate::ZERO`] for an empty interval, in which nothing was measured.
     pub const fn of(bytes: u64, interval: TimeDelta) -> Self {
         if interval.is_zero() {
             return Self::ZERO;
@@ -67,17 +67,17 @@ impl Rate {
         self.0.saturating_mul(8)
     }
 
-    /// Whether nothing moves.
+    /// Whether the rate is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// How many bytes move in `span`, rounded down.
+    /// Bytes transferred in `span`, rounded down.
     pub const fn bytes_in(self, span: TimeDelta) -> u64 {
         mul_div(self.0, span.as_nanos(), NANOS_PER_SEC)
     }
 
-    /// How long `bytes` take, rounded down; [`TimeDelta::MAX`] at rate zero.
+    /// Time to transfer `bytes`, rounded down; [`TimeDelta::MAX`] at rate zero.
     pub const fn time_for(self, bytes: u64) -> TimeDelta {
         if self.0 == 0 {
             return TimeDelta::MAX;
@@ -118,7 +118,7 @@ impl FromStr for Rate {
 }
 
 impl fmt::Display for Rate {
-    /// In bits, the shortest form that reads back as exactly this.
+    /// The shortest form in bits that parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u128, &str); 5] = [
             (1_000_000_000_000, "tbit"),
@@ -131,8 +131,8 @@ impl fmt::Display for Rate {
     }
 }
 
-/// `a · b / c`, exact, saturating. 64-bit arithmetic when the product fits, because that is the
-/// per-packet case and a 128-bit division costs several times as much.
+/// `a · b / c`, exact and saturating. Uses 64-bit arithmetic if the product fits, the per-packet case: a
+/// 128-bit division costs several times as much.
 pub(crate) const fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     if let Some(product) = a.checked_mul(b) {
         return product / c;
@@ -241,7 +241,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_printed_reads_back(bytes: u64, shift in 0_u32..64) {
+        fn printed_values_parse_back(bytes: u64, shift in 0_u32..64) {
             let rate = Rate(bytes >> shift);
             prop_assert_eq!(rate.to_string().parse(), Ok(rate));
         }

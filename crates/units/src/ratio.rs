@@ -28,8 +28,7 @@ impl Ratio {
         self.den
     }
 
-    /// This ratio of `value`, rounded down, saturating. A whole ratio, as most gains are, costs no
-    /// division.
+    /// `value` times this ratio, rounded down, saturating. Whole ratios, as most gains are, need no division.
     pub const fn of(self, value: u64) -> u64 {
         if self.den == 1 {
             return value.saturating_mul(self.num as u64);

@@ -1,13 +1,14 @@
 //! Seeded random numbers.
 
-/// A small seeded generator (SplitMix64; Steele, Lea, Flood, OOPSLA 2014). Equal seeds give equal
-/// numbers on every machine. Not for cryptography.
+/// A small seeded generator (SplitMix64; Steele, Lea, Flood, OOPSLA 2014). Equal seeds give equal numbers on
+/// every machine. Not cryptographically secure.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator for one consumer. `stream` tells consumers of the same seed apart, so that adding
-    /// one disturbs no other.
+    /// A generator for one consumer. Consumers of the same seed use different `stream`s, so adding one
+    /// does not
+    /// affect the others.
     pub const fn new(seed: u64, stream: u64) -> Self {
         Self(mix(seed ^ mix(stream.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }

@@ -40,7 +40,7 @@ const GRAMMAR: Grammar = Grammar {
 impl Time {
     /// The epoch.
     pub const ZERO: Self = Self(0);
-    /// Later than any event: "never".
+    /// The maximum, used as "never".
     pub const NEVER: Self = Self(u64::MAX);
 
     /// The point `nanos` nanoseconds after the epoch.
@@ -70,9 +70,9 @@ impl Time {
 }
 
 impl TimeDelta {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
-    /// Longer than any span that occurs; used as "infinite".
+    /// The maximum, used as "infinite".
     pub const MAX: Self = Self(u64::MAX);
 
     /// A span of `nanos` nanoseconds.
@@ -212,7 +212,7 @@ impl FromStr for TimeDelta {
 }
 
 impl fmt::Display for TimeDelta {
-    /// The shortest form that reads back as exactly this.
+    /// The shortest form that parses back to the same value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const UNITS: [(u128, &str); 4] =
             [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
@@ -317,7 +317,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_printed_reads_back(nanos: u64, shift in 0_u32..64) {
+        fn printed_values_parse_back(nanos: u64, shift in 0_u32..64) {
             let span = TimeDelta(nanos >> shift);
             prop_assert_eq!(span.to_string().parse(), Ok(span));
         }
