@@ -20,7 +20,7 @@ struct Details {
     expected: Option<String>,
     help: Option<String>,
     notes: Vec<String>,
-    /// The text that `place` is in, known at the end.
+    /// The text that contains `place`; attached by [`ConfigError::within`].
     text: String,
 }
 
@@ -29,7 +29,7 @@ struct Details {
 pub struct Place {
     /// The text.
     pub source: Source,
-    /// The bytes of that text.
+    /// The byte range in that text.
     pub span: Range<usize>,
 }
 
@@ -77,8 +77,8 @@ impl ConfigError {
         }))
     }
 
-    /// The error of another crate, whose text has first the message and then, after a colon or a
-    /// semicolon, the remedy.
+    /// The error of another crate. Its text consists of the message and, after a colon or semicolon, the
+    /// remedy.
     pub fn worded(place: &Place, error: impl fmt::Display) -> Self {
         let text = error.to_string();
         let cut = text.find(": ").or_else(|| text.find("; "));
@@ -103,7 +103,7 @@ impl ConfigError {
         self
     }
 
-    /// Suggests the nearest of the `known` words, or lists all if none is near.
+    /// Suggests the `known` word most similar to `word`, or lists all if none is similar.
     #[must_use]
     pub fn nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Self {
         if let Some(near) = nearest(word, known.clone()) {
@@ -113,7 +113,7 @@ impl ConfigError {
         if names.is_empty() { self } else { self.help(format!("there is {}", names.join(", "))) }
     }
 
-    /// Suggests the nearest of the `known` words, if one is near.
+    /// Suggests the `known` word most similar to `word`, if any is similar.
     #[must_use]
     pub fn or_nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
         match nearest(word, known) {
@@ -142,12 +142,12 @@ impl ConfigError {
         self
     }
 
-    /// What is wrong.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Where.
+    /// The place.
     pub fn place(&self) -> &Place {
         &self.0.place
     }
@@ -168,8 +168,8 @@ impl ConfigError {
         self.0.help.as_deref()
     }
 
-    /// The message with the place marked, as a compiler shows it. `file` is the text's name for
-    /// the reader, such as the path that was given.
+    /// The message with the marked place, like a compiler's. `file` is the text's name, such as the path that
+    /// the user gave.
     pub fn render(&self, file: &str, color: bool) -> String {
         let Details { message, place, expected, help, notes, text } = &*self.0;
         let path = match &place.source {
@@ -192,7 +192,7 @@ impl ConfigError {
     }
 }
 
-/// The span within `text`; a span of several lines is cut at its first.
+/// The span, limited to `text` and to its first line.
 fn visible(text: &str, span: &Range<usize>) -> Range<usize> {
     let floor = |at: usize| (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     let start = floor(span.start).unwrap_or(0);

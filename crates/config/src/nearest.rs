@@ -1,6 +1,6 @@
 //! Suggestions for misspelled words.
 
-/// The nearest of `known`, if at most a third of its letters differ from `word`. Swapped neighbours
+/// The `known` word most similar to `word`, if at most a third of the letters differ. Transposed neighbours
 /// count once.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();

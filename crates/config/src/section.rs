@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::{ConfigError, Node, Place, Value};
 
-/// The result of reading.
+/// A result with a [`ConfigError`].
 pub type Result<T> = std::result::Result<T, ConfigError>;
 
 /// A table with a fixed set of keys.
@@ -19,7 +19,7 @@ pub struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Fails if `node` is not a table, or has a key that is not in `known`.
+    /// Fails if `node` is not a table, or has a key outside `known`.
     pub fn new(
         name: &'a str,
         place: &'a Place,
@@ -65,7 +65,7 @@ impl<'a> Section<'a> {
         self.get(key).map_or(self.place, |node| &node.place)
     }
 
-    /// The node at `key`, which is required; `example` is a value for the error.
+    /// The node at the required `key`; `example` is a value for the error's help.
     pub fn need(&self, key: &str, example: &str) -> Result<&'a Node> {
         self.get(key).ok_or_else(|| {
             ConfigError::new(self.place, format!("{} has no `{key}`", self.name))
@@ -73,7 +73,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// The value at `key`, if there is one, converted by `read`.
+    /// The value at `key` converted by `read`, or `None` without the key.
     pub fn read<T>(
         &self,
         key: &str,
@@ -82,17 +82,17 @@ impl<'a> Section<'a> {
         self.get(key).map(read).transpose()
     }
 
-    /// The value at `key`, parsed from a string; `otherwise` if there is none.
+    /// The value at `key` parsed from a string, or `otherwise` without the key.
     pub fn parse_or<T: FromStr<Err: fmt::Display>>(&self, key: &str, otherwise: T) -> Result<T> {
         Ok(self.read(key, Node::parse)?.unwrap_or(otherwise))
     }
 
-    /// The flag at `key`; false if there is none.
+    /// The flag at `key`, or false without the key.
     pub fn flag(&self, key: &str) -> Result<bool> {
         Ok(self.read(key, Node::flag)?.unwrap_or(false))
     }
 
-    /// The text at `key`; empty, if there is none.
+    /// The text at `key`, or an empty string without the key.
     pub fn text(&self, key: &str) -> Result<String> {
         Ok(self.read(key, Node::text)?.unwrap_or_default().to_owned())
     }
@@ -108,7 +108,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// The only one of `keys` that is present; messages call it `what`.
+    /// The one of `keys` that is present, with its node. Fails unless exactly one is; `what` names them in
+    /// messages.
     pub fn exactly_one(
         &self,
         keys: &[&'static str],
@@ -130,7 +131,7 @@ impl<'a> Section<'a> {
 }
 
 impl Node {
-    /// A text.
+    /// The value as a string.
     pub fn text(&self) -> Result<&str> {
         match &self.value {
             Value::Text(text) => Ok(text),
@@ -138,7 +139,7 @@ impl Node {
         }
     }
 
-    /// True or false.
+    /// The value as a boolean.
     pub fn flag(&self) -> Result<bool> {
         match &self.value {
             Value::Flag(flag) => Ok(*flag),
@@ -146,7 +147,7 @@ impl Node {
         }
     }
 
-    /// A whole number within `range`.
+    /// The value as a whole number within `range`.
     pub fn whole(&self, range: RangeInclusive<u64>) -> Result<u64> {
         let Value::Number(text) = &self.value else {
             return Err(wrong_type(self, "a whole number"));
@@ -159,7 +160,7 @@ impl Node {
         })
     }
 
-    /// Any number that is not negative.
+    /// The value as a non-negative number.
     pub fn number(&self) -> Result<f64> {
         let Value::Number(text) = &self.value else { return Err(wrong_type(self, "a number")) };
         let number = text.replace('_', "").parse::<f64>().ok();
@@ -169,8 +170,9 @@ impl Node {
         })
     }
 
-    /// A value written as a string with a unit, or by a name. A bare number is parsed, too: the error
-    /// of the type says best what to write instead.
+    /// The value parsed from a string, such as a quantity with a unit or a name. A bare number is parsed,
+    /// too,
+    /// because the type's error explains best what to write instead.
     pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Result<T> {
         match &self.value {
             Value::Text(text) => {
@@ -184,8 +186,8 @@ impl Node {
         }
     }
 
-    /// A value that is written as a name and its options, such as `bbr3:loss_floor`. `what` it is appears in the
-    /// error, and so do those of the `known` names and their options that are near.
+    /// The value parsed from a name with options, such as `bbr3:loss_floor`. The error calls it `what`, and
+    /// suggests similar names and options from `known`.
     pub fn named<T: FromStr<Err: fmt::Display>>(
         &self,
         what: &str,
@@ -210,7 +212,7 @@ impl Node {
         })
     }
 
-    /// A value within a range, ends included.
+    /// The value parsed from a string, within an inclusive range.
     pub fn within<T>(&self, (least, most): (T, T)) -> Result<T>
     where
         T: FromStr<Err: fmt::Display> + PartialOrd + fmt::Display,
@@ -231,7 +233,7 @@ impl Node {
         }
     }
 
-    /// The members of a list of lists of two; `example` is one of these.
+    /// The members of a list of pairs; `example` is a pair for the error's help.
     pub fn pairs(&self, example: &str) -> Result<Vec<[&Self; 2]>> {
         let pair = |node: &'_ Self| match node.list() {
             Ok([_, _]) => Ok(()),
@@ -246,7 +248,7 @@ impl Node {
         Ok(pairs.collect())
     }
 
-    /// One of `known`, by its name.
+    /// The one of `known` with this name. The error calls it `what`.
     pub fn choice<T: Copy>(&self, what: &str, known: &[(&'static str, T)]) -> Result<T> {
         let text = self.text()?;
         let found = known.iter().find(|(name, _)| *name == text);
@@ -275,7 +277,7 @@ pub fn each<T>(
     nodes.iter().map(|node| read(&Section::new(&title, &node.place, node, known)?)).collect()
 }
 
-/// The error that `node` should be `expected`.
+/// The error for a `node` that should be `expected`.
 pub fn wrong_type(node: &Node, expected: &str) -> ConfigError {
     let message = format!("{} where {expected} belongs", node.kind());
     ConfigError::new(&node.place, message).expected(format!("{expected} is expected"))

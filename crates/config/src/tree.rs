@@ -9,13 +9,13 @@ use crate::{ConfigError, Place, Source};
 /// A value and its place.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its place.
+    /// The place of the value.
     pub place: Place,
     /// The value itself.
     pub value: Value,
 }
 
-/// A value of TOML.
+/// A TOML value.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A string.
@@ -44,14 +44,14 @@ pub struct Entry {
 }
 
 impl Node {
-    /// The tree of a whole text.
+    /// Parses a text.
     pub fn of_text(text: &str) -> Result<Self, ConfigError> {
         let document = Document::parse(text).map_err(|error| of_toml(&error, text))?;
         let whole = Place::in_text(0..0);
         Ok(table(document.as_table(), &whole, &Place::in_text))
     }
 
-    /// The value of an override: TOML if it is valid TOML, else a string.
+    /// The value of an override `key=value`: a TOML value if valid, else a string.
     pub fn of_set(index: usize, key: &str, value: &str) -> Self {
         const PREFIX: &str = "v = ";
         let begin = key.len() + 1;
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// The value as written: its name on an axis and in references to it.
+    /// The value as written, for axes and references.
     pub fn label(&self) -> String {
         match &self.value {
             Value::Text(text) | Value::Number(text) | Value::Date(text) => text.clone(),
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    /// The name of its type, with an article.
+    /// The name of the value's type, with an article.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Text(_) => "a string",
@@ -107,8 +107,9 @@ impl Node {
         entries.iter_mut().find(|entry| entry.name == key).map(|entry| &mut entry.node)
     }
 
-    /// Puts `node` at `keys`. Missing tables on the way are created with `place`. Fails at a value on
-    /// the way that is not a table.
+    /// Inserts `node` at the path `keys`. Creates missing tables with `place`. Fails if a value on the
+    /// path is
+    /// not a table.
     pub fn put(&mut self, keys: &[String], place: &Place, node: Self) -> Result<(), ConfigError> {
         let Some((key, rest)) = keys.split_first() else {
             *self = node;
@@ -128,7 +129,7 @@ impl Node {
     }
 }
 
-/// `text` as a TOML value.
+/// Parses `text` as a TOML value.
 pub fn toml_value(text: &str) -> Option<Item> {
     let document = Document::parse(format!("v = {text}")).ok()?;
     let only = document.as_table().len() == 1;
@@ -141,7 +142,7 @@ fn of_toml(error: &toml_edit::TomlError, text: &str) -> ConfigError {
         .help("see https://toml.io for the syntax")
 }
 
-/// The node of `item`; `otherwise` is its place if TOML has none.
+/// The node of `item`; `otherwise` is its place if the parser reports none.
 fn item(item: &Item, otherwise: &Place, place: &dyn Fn(Range<usize>) -> Place) -> Node {
     let own = item.span().map_or_else(|| otherwise.clone(), place);
     match item {

@@ -1,10 +1,9 @@
-//! What tests of texts that people write have in common, whatever the texts are: mistakes that are told
-//! with their place and remedy, and texts that are cut and mixed up.
+//! Shared by tests of configuration texts: mistakes and their expected errors, and random edits.
 #![allow(dead_code, reason = "no test target uses all of it")]
 
 use uncork_config::{ConfigError, Source};
 
-/// A text with `old` replaced, what goes wrong, the words at the marked place, and the suggestion.
+/// A mistake: `old` is replaced by `new`. With it the expected message, marked text and help.
 pub(crate) struct Case {
     old: &'static str,
     pub(crate) new: &'static str,
@@ -24,13 +23,13 @@ pub(crate) const fn case(
 }
 
 impl Case {
-    /// `example` with the mistake in it.
+    /// `example` with the mistake.
     pub(crate) fn within(&self, example: &str) -> String {
         assert!(example.contains(self.old), "{} is not in the example", self.old);
         example.replacen(self.old, self.new, 1)
     }
 
-    /// That `error`, about `text`, is told where it is and with what to do.
+    /// Checks the message, place and help of `error`, which is about `text`.
     pub(crate) fn assert_told(&self, text: &str, error: &ConfigError) {
         let shown = error.render("test.toml", false);
         let place = error.place();
@@ -46,21 +45,21 @@ impl Case {
     }
 }
 
-/// Whatever is wrong, it can be shown.
+/// Checks that `error` can be rendered.
 pub(crate) fn assert_shown(error: &ConfigError) {
     assert!(!error.message().is_empty());
     assert!(error.line() >= 1);
     assert!(error.render("any.toml", false).starts_with("error: "));
 }
 
-/// Puts `word` in the place of `length` bytes of `text` from `at` on, or what are whole characters there.
+/// Replaces `length` bytes of `text` at `at` by `word`, rounded down to character boundaries.
 pub(crate) fn replace(text: &mut String, at: usize, length: usize, word: &str) {
     let begin = boundary(text, at);
     let end = boundary(text, begin + length).max(begin);
     text.replace_range(begin..end, word);
 }
 
-/// The nearest boundary of a character.
+/// The last character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
