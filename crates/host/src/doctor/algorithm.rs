@@ -28,7 +28,8 @@ fn missing(host: Host<'_>) -> Option<Finding> {
                  \"No such file or directory\".",
             )
             .remedy(format!("modprobe {module}"))
-            .remedy(format!("echo {module} > /etc/modules-load.d/{module}.conf")),
+            .remedy(format!("echo {module} > /etc/modules-load.d/{module}.conf"))
+            .remedy(format!("sysctl -w net.ipv4.tcp_congestion_control={wanted}")),
         Module::Unknown if !own.is_initial => Finding::problem(
             "algorithm-missing",
             format!("{wanted} is not available here."),
