@@ -69,10 +69,10 @@ async fn meanwhile(
 #[test]
 fn an_urgent_response_overtakes_one_that_can_wait() {
     let Some(emulation) = start() else { return };
-    let address = (emulation.far().addresses().v4, 443).into();
-    let sockets = emulation.far().run(|| bind(address, 1)).expect("there").expect("bound");
+    let address = (emulation.server().addresses().v4, 443).into();
+    let sockets = emulation.server().run(|| bind(address, 1)).expect("there").expect("bound");
     let test = Test::on(sockets);
-    let started = emulation.near().run(|| Client::start(&ClientOptions::default(), now()));
+    let started = emulation.client().run(|| Client::start(&ClientOptions::default(), now()));
     let client = started.expect("there").expect("a client");
     run(async {
         let connection = test.connect(&client).await;
@@ -105,7 +105,7 @@ fn update(stream: u8, value: &str) -> Vec<u8> {
 /// Sends two requests without priorities, the second for more data, with `before` on the control stream
 /// ahead of them and `later` during the responses. Returns the stream that is answered first.
 fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8]) -> u64 {
-    let socket = emulation.near().run(|| UdpSocket::bind("0.0.0.0:0")).expect("there");
+    let socket = emulation.client().run(|| UdpSocket::bind("0.0.0.0:0")).expect("there");
     let get = |path| raw_request(&frame(1, &fields(path)));
     let streams = [control(&[&SETTINGS, before].concat()), get("/1500000"), get("/2000000")];
     let (workers, told) = ask(socket.expect("bound"), test, &streams, later);
@@ -118,8 +118,8 @@ fn first_of_two(test: &Test, emulation: &Emulation, before: &[u8], later: &[u8])
 #[test]
 fn a_client_may_change_its_mind() {
     let Some(emulation) = start() else { return };
-    let address = (emulation.far().addresses().v4, 443).into();
-    let sockets = emulation.far().run(|| bind(address, 1)).expect("there").expect("bound");
+    let address = (emulation.server().addresses().v4, 443).into();
+    let sockets = emulation.server().run(|| bind(address, 1)).expect("there").expect("bound");
     let test = Test::on(sockets);
     let first = |before: &[u8], later: &[u8]| first_of_two(&test, &emulation, before, later);
     assert_eq!(first(&[], &[]), 0, "the shorter one, of two that share");

@@ -145,7 +145,7 @@ impl Between {
     fn server(&self) -> String {
         match self {
             Self::Wire(_) => SERVER.to_owned(),
-            Self::Path(emulation) => emulation.far().addresses().v4.to_string(),
+            Self::Path(emulation) => emulation.server().addresses().v4.to_string(),
         }
     }
 
@@ -158,8 +158,8 @@ impl Between {
                 command.args(["netns", "exec", &names[end], "taskset"]);
                 command
             }
-            Self::Path(emulation) if end == 0 => emulation.far().command("taskset").unwrap(),
-            Self::Path(emulation) => emulation.near().command("taskset").unwrap(),
+            Self::Path(emulation) if end == 0 => emulation.server().command("taskset").unwrap(),
+            Self::Path(emulation) => emulation.client().command("taskset").unwrap(),
         };
         command.args(["-c", &end.to_string()]).arg(program).args(args);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

@@ -33,13 +33,13 @@ fn path(loss: Option<u64>, jitter: Option<TimeDelta>) -> PathSpec {
 /// declared lost, and how often the server's socket was full.
 fn transfer(emulation: &Emulation, cc: &str, bytes: u64, buffers: SocketOptions) -> (u64, u64) {
     let ends = Ends::new(&transport(Duration::from_secs(30)));
-    let remote = SocketAddr::new(emulation.far().addresses().v4.into(), 443);
-    let sockets = emulation.far().run(|| bind(remote, 1)).unwrap().unwrap();
+    let remote = SocketAddr::new(emulation.server().addresses().v4.into(), 443);
+    let sockets = emulation.server().run(|| bind(remote, 1)).unwrap().unwrap();
     let (server_app, mut config) = (TestServer::new(&ends, cc), ends.server_config());
     config.socket = buffers;
     let (app, lost) = (server_app.clone(), server_app.lost);
     let server = Workers::start(sockets, &config, move |_| app.clone()).unwrap();
-    let socket = emulation.near().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    let socket = emulation.client().run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
     let client = ends.client.clone();
     let make = move |_| TestClient { client: client.clone() };
     let clients = Workers::start(vec![socket], &Ends::client_config(), make).unwrap();
@@ -71,7 +71,7 @@ fn a_server_whose_socket_is_full_waits_for_it() {
     let Some(emulation) = start(path(None, None)) else { return };
     // Packets in a shaper count against the send buffer; packets on the path do not.
     let shaper = "qdisc add dev uncork0 root tbf rate 40mbit burst 20kb latency 1s".split(' ');
-    match emulation.far().command("tc").unwrap().args(shaper).status() {
+    match emulation.server().command("tc").unwrap().args(shaper).status() {
         Ok(status) if status.success() => {}
         other => {
             return not_run(Capability::Programs, &format!("tc with the kernel's tbf: {other:?}"));
