@@ -176,11 +176,25 @@ impl Pair<'_> {
             ratio,
             kind: match ratio {
                 Some(ratio) => kind(&ratio, less_is_better),
-                None => kind_of_absent((value, baseline_value), less_is_better),
+                None => self.kind_of_unfinished(results, quantity),
             },
             transfers: self.choice.transfers(results),
             baseline_transfers: self.baseline.transfers(results),
             prices: self.prices(results),
+        }
+    }
+
+    /// Without a ratio, because one median is infinite: what the intervals of both say.
+    fn kind_of_unfinished(&self, results: &Results<'_>, quantity: Quantity) -> AnswerKind {
+        let samples = |side: &Side| results.samples(&[side.cell], &side.flows, quantity);
+        let (choice, baseline) = (samples(&self.choice), samples(&self.baseline));
+        if choice.value().is_none() && baseline.value().is_none() {
+            return AnswerKind::Unknown;
+        }
+        match choice.limits().zip(baseline.limits()) {
+            Some(((_, high), (low, _))) if high < low => AnswerKind::Better,
+            Some(((low, _), (_, high))) if high < low => AnswerKind::Worse,
+            _ => AnswerKind::Open,
         }
     }
 
@@ -294,7 +308,7 @@ fn price(
 /// What a ratio to the baseline means.
 fn kind(ratio: &Estimate, less_is_better: bool) -> AnswerKind {
     let is_near = |value: f64| (value - 1.0).abs() < ALIKE;
-    let (low, high) = (ratio.low.unwrap_or(ratio.value), ratio.high.unwrap_or(ratio.value));
+    let Some((low, high)) = ratio.low.zip(ratio.high) else { return AnswerKind::Open };
     let has_one = low <= 1.0 && 1.0 <= high;
     match (ratio.value < 1.0) == less_is_better {
         _ if is_near(low) && is_near(high) => AnswerKind::Alike,
@@ -302,15 +316,6 @@ fn kind(ratio: &Estimate, less_is_better: bool) -> AnswerKind {
         _ if is_near(ratio.value) => AnswerKind::Alike,
         true => AnswerKind::Better,
         false => AnswerKind::Worse,
-    }
-}
-
-/// What it means that one of the values is missing: of times that most transfers did not come to an end.
-fn kind_of_absent(values: (Option<f64>, Option<f64>), less_is_better: bool) -> AnswerKind {
-    match values {
-        (Some(_), None) if less_is_better => AnswerKind::Better,
-        (None, Some(_)) if less_is_better => AnswerKind::Worse,
-        _ => AnswerKind::Unknown,
     }
 }
 
@@ -328,19 +333,16 @@ mod tests {
         for (value, interval, less, expected) in [
             (0.5, Some((0.4, 0.6)), true, AnswerKind::Better),
             (0.5, Some((0.4, 0.6)), false, AnswerKind::Worse),
-            (1.4, None, true, AnswerKind::Worse),
+            (1.4, None, true, AnswerKind::Open),
             (0.99, Some((0.985, 0.998)), true, AnswerKind::Better),
             (0.995, Some((0.985, 0.998)), true, AnswerKind::Alike),
             (1.0, Some((0.995, 1.004)), true, AnswerKind::Alike),
             (1.0, Some((0.9, 1.2)), true, AnswerKind::Open),
             (1.3, Some((0.9, 1.6)), false, AnswerKind::Open),
-            (1.0, None, true, AnswerKind::Alike),
+            (1.0, None, true, AnswerKind::Open),
         ] {
             assert_eq!(kind(&estimate(value, interval), less), expected, "{value} {interval:?}");
         }
-        assert_eq!(kind_of_absent((Some(1.0), None), true), AnswerKind::Better);
-        assert_eq!(kind_of_absent((None, Some(1.0)), true), AnswerKind::Worse);
-        assert_eq!(kind_of_absent((None, None), true), AnswerKind::Unknown);
     }
 
     #[test]

@@ -95,16 +95,20 @@ fn unfinished(answer: &Answer) -> Option<String> {
 
 fn compared(answer: &Answer, ratio: &Estimate, names: (&str, &str), seeds: u64) -> String {
     let (subject, baseline) = names;
-    let evidence = evidence(ratio, seeds);
-    match answer.kind {
-        AnswerKind::Open => format!(
-            "{subject} and {baseline} do not differ by more than chance: ratio of {} {} ({evidence})",
-            spelled(&answer.metric),
-            decimal(ratio.value)
-        ),
-        AnswerKind::Alike => {
-            let seeds = words::counted(seeds, "seed");
-            format!("{subject} {} {baseline}, within 1 % ({seeds})", equal(answer))
+    let of = format!("ratio of {} {}", spelled(&answer.metric), decimal(ratio.value));
+    let count = words::counted(seeds, "seed");
+    match (answer.kind, ratio.low.zip(ratio.high)) {
+        (AnswerKind::Open, None) => {
+            format!("{subject} and {baseline}: too few samples for an interval ({of}, {count})")
+        }
+        (AnswerKind::Open, Some((low, high))) => {
+            let interval = Reading::Times.interval(low, high);
+            format!(
+                "{subject} and {baseline} do not differ by more than chance: {of} (95 % CI {interval}, {count})"
+            )
+        }
+        (AnswerKind::Alike, _) => {
+            format!("{subject} {} {baseline}, within 1 % ({count})", equal(answer))
         }
         _ => difference(answer, ratio, names, seeds),
     }
@@ -122,10 +126,9 @@ fn difference(
         let (one, two) = (read.of(low), read.of(high));
         read.interval(one.min(two), one.max(two))
     });
-    let evidence = match interval {
-        Some(interval) if interval.is_empty() => format!("all {seeds} seeds agree"),
-        Some(interval) => format!("95 % CI {interval}, {}", words::counted(seeds, "seed")),
-        None => too_few(seeds),
+    let evidence = match interval.unwrap_or_default() {
+        interval if interval.is_empty() => format!("all {seeds} seeds agree"),
+        interval => format!("95 % CI {interval}, {}", words::counted(seeds, "seed")),
     };
     let value = read.print(read.of(ratio.value));
     format!("{subject} {verb} {value} {what} {than} {baseline} ({evidence})")
@@ -230,25 +233,6 @@ fn equal(answer: &Answer) -> &'static str {
     }
 }
 
-/// `95 % CI 0.95 to 1.02, 10 seeds`
-fn evidence(ratio: &Estimate, seeds: u64) -> String {
-    match ratio.low.zip(ratio.high) {
-        Some((low, high)) => format!(
-            "95 % CI {}, {}",
-            Reading::Times.interval(low, high),
-            words::counted(seeds, "seed")
-        ),
-        None => too_few(seeds),
-    }
-}
-
-fn too_few(seeds: u64) -> String {
-    match seeds {
-        1 => "1 seed: no interval".to_owned(),
-        n => format!("{n} seeds: too few for an interval"),
-    }
-}
-
 /// What the choice pays, then what the baseline pays.
 fn prices(answer: &Answer) -> String {
     let paid = |payer: Payer| {
@@ -299,50 +283,46 @@ fn harm(price: &Price, ratio: f64) -> String {
 /// difference in 3.`
 fn summary(group: &[&Answer]) -> String {
     let first = group[0];
-    let [better, worse] = match Kind::of(&first.metric) {
-        Kind::Time => ["is faster", "slower"],
-        Kind::Start => ["starts to play sooner", "later"],
-        Kind::Stutters => ["stutters less", "more"],
-        Kind::Rate => ["delivers more", "less"],
+    let (verb, better, worse) = match Kind::of(&first.metric) {
+        Kind::Time => ("is", "faster", "slower"),
+        Kind::Start => ("starts to play", "sooner", "later"),
+        Kind::Stutters => ("stutters", "less", "more"),
+        Kind::Rate => ("delivers", "more", "less"),
     };
-    let with = if first.of.is_empty() { "" } else { "with " };
-    let subject = match first.of.as_str() {
-        "" => first.choice.clone(),
-        of => format!("{} with {} for {of}", first.class, first.choice),
+    let (subject, baseline) = match first.of.as_str() {
+        "" => (first.choice.clone(), first.baseline.clone()),
+        of => (
+            format!("{} with {} for {of}", first.class, first.choice),
+            format!("with {}", first.baseline),
+        ),
     };
-    let verb = better.split(' ').next().unwrap_or_default();
-    let baseline = format!("{with}{}", first.baseline);
+    let all = group.len();
     let mut parts: Vec<String> = Vec::new();
+    let mut tell = |count: usize, first: String, next: &str, range: &str| match (count, &parts) {
+        (0, _) => {}
+        (_, told) if told.is_empty() => {
+            parts.push(format!("{subject} {first} in {count} of {all} cells{range}"));
+        }
+        _ => parts.push(format!("{next} in {count}{range}")),
+    };
+    let count = |is: &dyn Fn(&Answer) -> bool| group.iter().filter(|one| is(one)).count();
     for (kind, word) in [(AnswerKind::Better, better), (AnswerKind::Worse, worse)] {
-        let count = group.iter().filter(|answer| answer.kind == kind).count();
-        let range = range(group, kind);
-        match (count, parts.is_empty(), kind) {
-            (0, ..) => {}
-            (_, false, _) => parts.push(format!("{word} in {count}{range}")),
-            (_, true, AnswerKind::Better) => parts.push(format!(
-                "{subject} {word} than {baseline} in {count} of {} cells{range}",
-                group.len()
-            )),
-            _ => parts.push(format!(
-                "{subject} {verb} {word} than {baseline} in {count} of {} cells{range}",
-                group.len()
-            )),
-        }
+        let first = format!("{verb} {word} than {baseline}");
+        tell(count(&|one| one.kind == kind), first, word, &range(group, kind));
     }
-    let count = |kinds: &[AnswerKind]| group.iter().filter(|one| kinds.contains(&one.kind)).count();
-    let same = count(&[AnswerKind::Alike, AnswerKind::Open]);
-    parts.extend(match (same, parts.is_empty()) {
-        (0, _) => None,
-        (same, false) => Some(format!("no difference in {same}")),
-        (same, true) => {
-            let all = group.len();
-            Some(format!("{subject} and {baseline}: no difference in {same} of {all} cells"))
-        }
-    });
-    let unknown = count(&[AnswerKind::Unknown]);
-    let nothing =
-        if parts.is_empty() { format!("{subject} and {baseline}: ") } else { String::new() };
-    parts.extend((unknown > 0).then(|| format!("{nothing}nothing to compare in {unknown}")));
+    let is_undecided = |one: &Answer| {
+        one.kind == AnswerKind::Open && one.ratio.is_none_or(|ratio| ratio.low.is_none())
+    };
+    let is_same = |one: &Answer| {
+        matches!(one.kind, AnswerKind::Alike | AnswerKind::Open) && !is_undecided(one)
+    };
+    for (count, words) in [
+        (count(&is_same), "no difference"),
+        (count(&is_undecided), "too few samples to tell"),
+        (count(&|one| one.kind == AnswerKind::Unknown), "nothing to compare"),
+    ] {
+        tell(count, format!("and {baseline}: {words}"), words, "");
+    }
     let line = parts.join("; ") + ".";
     [Payer::Choice, Payer::Baseline]
         .iter()
@@ -582,6 +562,25 @@ mod tests {
         assert!(sentence.ends_with(end), "{sentence}");
     }
 
+    fn few_seeds(value: f64) -> Answer {
+        let mut few = answer("completion_p50", (value, 0.0, 0.0), AnswerKind::Open);
+        few.ratio = Some(Estimate { value, low: None, high: None, n: 3 });
+        few
+    }
+
+    #[test]
+    fn a_ratio_without_interval_decides_nothing() {
+        assert_eq!(
+            sentence(&few_seeds(0.3), 3),
+            "bbr1 and cubic: too few samples for an interval (ratio of completion p50 0.30, 3 seeds)."
+        );
+        let few = few_seeds(0.3);
+        assert_eq!(
+            summary(&[&few, &few]),
+            "bbr1 and cubic: too few samples to tell in 2 of 2 cells."
+        );
+    }
+
     #[test]
     fn what_did_not_finish_is_counted() {
         let mut lacking = answer("completion_p50", (1.0, 1.0, 1.0), AnswerKind::Worse);
@@ -599,12 +598,13 @@ mod tests {
             .into();
         answers.push(answer("completion_p50", ratio(1.5), AnswerKind::Worse));
         answers.push(answer("completion_p50", ratio(1.0), AnswerKind::Open));
+        answers.push(few_seeds(0.3));
         answers[1].prices = vec![price("retransmitted_mean", (10.8, 0.5), Payer::Choice)];
         let group: Vec<&Answer> = answers.iter().collect();
         assert_eq!(
             summary(&group),
-            "bbr1 is faster than cubic in 3 of 5 cells, 1.25 to 5.0 times; slower in 1, 1.50 times; \
-             no difference in 1. At worst bbr1 retransmits 11 % against 0.50 % (more in 1 cell)."
+            "bbr1 is faster than cubic in 3 of 6 cells, 1.25 to 5.0 times; slower in 1, 1.50 times; \
+             no difference in 1; too few samples to tell in 1. At worst bbr1 retransmits 11 % against 0.50 % (more in 1 cell)."
         );
         let small =
             [0.981, 0.975].map(|value| answer("goodput_sum", ratio(value), AnswerKind::Worse));

@@ -6,9 +6,9 @@ use crate::scenario::Statistic;
 /// Student's t interval of the mean, whose variance is that between clusters (linearised: Cochran,
 /// Sampling Techniques, 1977, §6.3).
 ///
-/// It is computed on a logarithmic scale, that of shares on a logistic one. Means of skewed samples
-/// are skewed that way: of ten exponential values, the plain interval holds the truth in 90 %, this
-/// one in 93 %. Of log-normal values with a sigma of 1 it holds it in 88 %.
+/// It is computed on a logarithmic scale, that of shares on a logistic one, because means of skewed
+/// samples are skewed. The plain interval of ten exponential values covers the true mean in 90 % of all
+/// cases, this one in 94 %; of log-normal values with a sigma of 1 in 89 %.
 pub(super) fn spread(samples: &Samples, mean: f64) -> Option<Spread> {
     let clusters = samples.clusters.len() as f64;
     let mut influence = vec![0.0; samples.clusters.len()];
@@ -23,15 +23,15 @@ pub(super) fn spread(samples: &Samples, mean: f64) -> Option<Spread> {
     }
     let squares: f64 = influence.iter().map(|x| x * x).sum();
     let error = (squares * clusters / (clusters - 1.0)).sqrt() / count;
-    let half = t_quantile(clusters - 1.0) * error;
+    let half = |relative: f64| t_quantile(clusters - 1.0) * widened(relative);
     // Neither scale has a place for it; and that nothing was counted does not say how rare it is.
     if mean <= 0.0 || samples.sorted.first().is_some_and(|(least, _)| *least < 0.0) {
         return None;
     }
-    let relative = half / mean;
+    let relative = half(error / mean);
     let within_unit = samples.range == Range::Unit && mean < 1.0;
     let limits = if within_unit {
-        let factor = libm::exp(half / (mean * (1.0 - mean)));
+        let factor = libm::exp(half(error / (mean * (1.0 - mean))));
         let odds = mean / (1.0 - mean);
         let share = |odds: f64| if odds.is_finite() { odds / (1.0 + odds) } else { 1.0 };
         (share(odds / factor), share(odds * factor))
@@ -42,4 +42,10 @@ pub(super) fn spread(samples: &Samples, mean: f64) -> Option<Spread> {
     // Rounding must not move the ends of what does not vary.
     let limits = if squares == 0.0 { (mean, mean) } else { limits };
     Some(Spread { limits, relative, influence })
+}
+
+/// The standard error of the logarithm of a mean with this relative error: to second order, of gamma-distributed
+/// values.
+fn widened(error: f64) -> f64 {
+    error * (1.0 + error * error / 2.0).sqrt()
 }

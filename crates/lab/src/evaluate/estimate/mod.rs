@@ -117,6 +117,16 @@ impl Samples {
         Some(estimate(value, limits, self.sorted.len()))
     }
 
+    /// The interval alone, whose end is infinite if too few samples finished.
+    pub(crate) fn limits(&self) -> Option<(f64, f64)> {
+        match self.statistic {
+            Statistic::Quantile(q) if self.clusters.len() >= MIN_CLUSTERS => {
+                Some(quantile::spread(self, q)?.limits)
+            }
+            _ => None,
+        }
+    }
+
     /// The quotient of two statistics with its interval.
     ///
     /// On a logarithmic scale it is a difference, whose half-width follows from those of its parts
@@ -130,9 +140,13 @@ impl Samples {
         }
         let value = one / other;
         let limits = self.spread(one).zip(over.spread(other)).and_then(|(one, other)| {
-            let correlation = self.correlation(&one, over, &other);
             let (a, b) = (one.relative, other.relative);
-            let width = (a * a + b * b - 2.0 * correlation * a * b).max(0.0).sqrt();
+            let width = if self.is_apart_from(over) {
+                welch((a, self.degrees()), (b, over.degrees()))
+            } else {
+                let correlation = self.correlation(&one, over, &other);
+                (a * a + b * b - 2.0 * correlation * a * b).max(0.0).sqrt()
+            };
             let factor = libm::exp(width);
             (value > 0.0 && factor.is_finite()).then(|| (value / factor, value * factor))
         });
@@ -171,6 +185,16 @@ impl Samples {
         self.statistic == Statistic::Quantile(0.5) && self.is_one_each()
     }
 
+    /// Whether no cluster of the two is the same.
+    fn is_apart_from(&self, other: &Self) -> bool {
+        !self.clusters.iter().any(|cluster| other.clusters.binary_search(cluster).is_ok())
+    }
+
+    /// Degrees of freedom of the variance between clusters.
+    fn degrees(&self) -> f64 {
+        self.clusters.len() as f64 - 1.0
+    }
+
     /// Whether each cluster has one value.
     fn is_one_each(&self) -> bool {
         self.sizes.iter().all(|size| *size == 1)
@@ -180,6 +204,18 @@ impl Samples {
 fn estimate(value: f64, limits: Option<(f64, f64)>, n: usize) -> Estimate {
     let (low, high) = limits.unzip();
     Estimate { value, low, high, n: n as u64 }
+}
+
+/// Half the width of the interval of a difference of independent values, from those of its parts, each with its
+/// degrees of freedom (Welch, Biometrika 1947).
+fn welch((one, degrees): (f64, f64), (other, other_degrees): (f64, f64)) -> f64 {
+    let variance = |half: f64, degrees: f64| (half / t_quantile(degrees)).powi(2);
+    let (a, b) = (variance(one, degrees), variance(other, other_degrees));
+    if a + b == 0.0 {
+        return 0.0;
+    }
+    let combined = (a + b).powi(2) / (a * a / degrees + b * b / other_degrees);
+    t_quantile(combined) * (a + b).sqrt()
 }
 
 /// The 97.5 % quantile of Student's t distribution with five degrees of freedom or more: within
