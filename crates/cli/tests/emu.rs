@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use common::schema::assert_describes;
 use common::{Finished, Scratch, can_emulate, command, finish, uncork};
 use serde_json::Value;
 use uncork_testkit::{Capability, not_run, wait_until};
@@ -84,6 +85,7 @@ fn commands_know_where_they_are_and_meet_over_the_path() {
         assert!((20.0..25.0).contains(&delay), "{delay}");
     }
     assert_eq!(document["status"], 0);
+    assert_describes("emu", [&document]);
     let command = document["command"].as_str().unwrap();
     assert!(command.starts_with("uncork emu --delay 20ms --rate 8mbit"), "{command}");
     assert_eq!(fs::read_to_string(out.join("summary.json")).unwrap(), stdout);
@@ -179,6 +181,10 @@ fn what_a_killed_one_leaves_is_found() {
         return;
     }
     let (mut keeper, kept) = up("", 2);
+    let (mut told, hosts) = up("--format json", 1);
+    assert_describes("emu-hosts", [&serde_json::from_str(&hosts[0]).unwrap()]);
+    signal(&told, rustix::process::Signal::TERM);
+    told.wait().unwrap();
     let (mut other, at_work) = up("", 2);
     let (names, at_work) = (names(&kept), names(&at_work));
     let mut runner =

@@ -160,6 +160,7 @@ fn shards_of_a_suite_merge_to_its_report() {
     let command = "uncork lab run rfc9743 --set run.end=300ms --set run.warmup=0s --seeds 1";
     let summary: Value = serde_json::from_str(&read("merged", "summary.json")).unwrap();
     assert_eq!(summary["command"], command);
+    common::schema::assert_describes("suite-2", [&summary]);
     for name in ["summary.json", "report.html"] {
         assert!(read("whole", name) == read("merged", name), "{name}");
     }

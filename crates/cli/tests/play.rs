@@ -11,6 +11,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
+use common::schema::{assert_describes, lines};
 use common::{Finished, Scratch, can_emulate, command, finish};
 use content::content;
 use serde_json::Value;
@@ -90,7 +91,7 @@ fn what_is_served_arrives() {
     ] {
         let url = &server.url;
         let all = document(&scratch, &format!("get {url}/large {flags} --sha256"));
-        assert_eq!(all["schema"], "uncork.play.get/1");
+        assert_describes("play.get-1", [&all]);
         let figures = &all["transfers"][0];
         assert_eq!(figures["http"], http, "{flags}");
         assert_eq!(figures["sha256"], digest.as_str());
@@ -205,7 +206,7 @@ fn listeners_hear_songs_to_their_end() {
         let url = &server.url;
         let _none = fs::remove_file(scratch.path("r"));
         let all = document(&scratch, &format!("audio {url}/large {player} {flags}"));
-        assert_eq!(all["schema"], "uncork.play.audio/1");
+        assert_describes("play.audio-1", [&all]);
         let listeners = all["listeners"].as_array().unwrap();
         assert_eq!(listeners.len(), 8);
         for listener in listeners {
@@ -216,7 +217,9 @@ fn listeners_hear_songs_to_their_end() {
         }
         let records = fs::read_to_string(scratch.path("r")).unwrap();
         // Six chunks, and the listener.
-        assert_eq!(records.lines().count(), 8 * 7);
+        let records_read = lines(&records);
+        assert_eq!(records_read.len(), 8 * 7);
+        assert_describes("flow-record", &records_read);
         assert_eq!(records.matches("\"playback\":{").count(), 8);
     }
     let csv = play(&scratch, &format!("audio {}/large --bitrate 24mbit --format csv", plain.url));

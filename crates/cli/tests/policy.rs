@@ -84,6 +84,7 @@ fn a_request_is_decided_finally() {
 fn programs_are_told_in_json() {
     let text = explained("policy-json", &["--host", "a-bbr", "--format", "json"]);
     let told: serde_json::Value = serde_json::from_str(&text).unwrap();
+    common::schema::assert_describes("policy-explain", [&told]);
     assert_eq!((&told["policy"], &told["rules"][0]["line"]), (&"policy.toml".into(), &1.into()));
     let decision = &told["decision"];
     assert_eq!((&decision["rule"], &decision["name"]), (&1.into(), &"spotify".into()));

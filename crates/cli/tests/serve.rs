@@ -9,6 +9,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use common::schema::{assert_describes, lines};
 use common::{Scratch, command, finish};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -85,12 +86,20 @@ fn the_documentation_serves() {
             let curl = curl.expect("curl runs");
             assert_eq!(String::from_utf8_lossy(&curl.stdout), "fine", "{line}");
         }
+        if line.contains("--admin unix:admin.sock") {
+            let mut curl = Command::new("curl");
+            curl.args(["-sS", "--unix-socket", "admin.sock", "http://localhost/status.json"]);
+            let status = curl.current_dir(scratch.path("")).output().expect("curl runs").stdout;
+            assert_describes("serve-status-1", &lines(&String::from_utf8_lossy(&status)));
+        }
         assert_eq!(server.end(), Some(0), "{line}");
     }
     assert_eq!(count, 6);
     let records = fs::read_to_string(scratch.path("responses.jsonl")).expect("the records");
     assert!(records.starts_with(r#"{"engine":"serve","group":"bbr","cc":"bbr","#), "{records}");
-    assert_eq!(records.lines().count(), 2, "of a response, and of its connection");
+    let records = lines(&records);
+    assert_eq!(records.len(), 2, "of a response, and of its connection");
+    assert_describes("flow-record", &records);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+pub mod schema;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,91 +1,91 @@
-//! Which controller serves a population better, by how much, and at what price: the data.
+//! Comparisons of controllers, as data.
 
 use serde::{Deserialize, Serialize};
 
 use super::document::Estimate;
 
-/// One choice beside the baseline, for one population in one cell.
+/// A controller compared with a baseline, for one class in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The population: a class of the scenario.
+    /// Class.
     pub class: String,
-    /// Index of the cell in [`LabDocument::cells`](super::LabDocument::cells).
+    /// Index of the cell in `cells`.
     pub cell: usize,
-    /// What tells the cell from others, apart from the choice; empty where nothing does.
+    /// Values of the other axes; empty if there are none.
     pub place: String,
-    /// A controller, or the name of a value of the matrix that sets controllers.
+    /// Controller, or the name of an axis value that sets controllers.
     pub choice: String,
-    /// What it is compared with: the first of the choices.
+    /// Baseline: the first of the choices.
     pub baseline: String,
-    /// The classes that have the choice, if the population is none of them; else empty.
+    /// Classes that run `choice`, if `class` is not one of them; else empty.
     pub of: String,
-    /// What the population cares for: `completion_p50`.
+    /// Compared metric: `completion_p50`.
     pub metric: String,
     /// Unit of `value` and `baseline_value`.
     pub unit: String,
-    /// Whether less of it is better.
+    /// Whether smaller values are better.
     pub less_is_better: bool,
-    /// What the choice gives; `None` where nothing could be measured.
+    /// Value with the choice; null if nothing could be measured.
     pub value: Option<f64>,
-    /// What the baseline gives.
+    /// Value with the baseline.
     pub baseline_value: Option<f64>,
-    /// `value` over `baseline_value`, with its 95 % interval.
+    /// `value` / `baseline_value`, with its 95 % interval.
     pub ratio: Option<Estimate>,
-    /// What that means for the population.
+    /// Result of the comparison.
     pub kind: AnswerKind,
-    /// Transfers of the choice.
+    /// Transfers with the choice.
     pub transfers: Transfers,
-    /// Transfers of the baseline.
+    /// Transfers with the baseline.
     pub baseline_transfers: Transfers,
-    /// What either side pays, told or not.
+    /// Costs of both sides.
     pub prices: Vec<Price>,
 }
 
-/// How a choice compares with the baseline.
+/// Result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnswerKind {
-    /// It serves the population better.
+    /// The choice is better.
     Better,
-    /// It serves the population worse.
+    /// The choice is worse.
     Worse,
-    /// Both serve it alike, within 1 %.
+    /// Both are equal within 1 %.
     Alike,
-    /// The interval of the ratio leaves open which is better.
+    /// Undecided: the interval contains 1, or there is none.
     Open,
     /// There is nothing to compare.
     Unknown,
 }
 
-/// Transfers that have an end.
+/// Transfers of limited size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transfers {
-    /// How many began.
+    /// Started.
     pub all: u64,
-    /// How many finished.
+    /// Finished.
     pub finished: u64,
 }
 
-/// What a choice costs beside what the baseline costs.
+/// A cost of the choice and of the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// Another class that shares links with the population; empty where it is the population itself.
+    /// Another class on the same links; empty if it is the class of the answer.
     pub class: String,
-    /// `retransmitted_mean`, `queue_delay_p95`, `jain_mean`, or what the other class cares for.
+    /// `retransmitted_mean`, `queue_delay_p95`, `jain_mean`, or the other class's metric.
     pub metric: String,
     /// Unit of both values.
     pub unit: String,
-    /// Whether less of it is better.
+    /// Whether smaller values are better.
     pub less_is_better: bool,
-    /// With the choice.
+    /// Value with the choice.
     pub value: f64,
-    /// With the baseline.
+    /// Value with the baseline.
     pub baseline_value: f64,
-    /// Who pays so much more than the other that it is worth a word.
+    /// Side whose cost is markedly higher; null if neither.
     pub payer: Option<Payer>,
 }
 
-/// One of the two sides of an answer.
+/// A side of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Payer {

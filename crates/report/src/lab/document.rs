@@ -1,56 +1,56 @@
-//! What a laboratory run found. The JSON form of [`LabDocument`] is a contract: fields may be added
-//! within one schema number, never renamed, moved or given another meaning. It holds all that its
-//! tables and figures show. Floats are finite: JSON knows no others.
+//! Results of a scenario. The JSON form of [`LabDocument`] is a contract: fields may be added
+//! within one schema number, never renamed, moved or given another meaning. It holds all data of its
+//! tables and figures. Floats are finite.
 
 use serde::{Deserialize, Serialize};
 
 use super::answer::Answer;
 use super::figure::Figure;
 
-/// The outcome of running one scenario over all points of its matrix and all its seeds.
+/// Results of a scenario: all cells of its matrix, all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabDocument {
     /// Always [`LabDocument::SCHEMA`].
     pub schema: String,
-    /// Version of uncork that wrote it.
+    /// Version of uncork.
     pub version: String,
-    /// The scenario's name, as the command line takes it.
+    /// Name of the scenario on the command line.
     pub name: String,
-    /// The scenario's name for people.
+    /// Title of the scenario.
     pub title: String,
-    /// What it asks and why; empty lines part paragraphs.
+    /// Purpose of the scenario. Blank lines separate paragraphs.
     pub about: String,
-    /// The command that repeats it.
+    /// Command that repeats the run.
     pub command: String,
-    /// Seed of the first run of each cell; the others follow it one by one.
+    /// First seed of each cell; the others count up from it.
     pub first_seed: u64,
-    /// Runs of each cell.
+    /// Number of seeds, which is the number of runs of each cell.
     pub seeds: u64,
-    /// The scenario as it was run: TOML with every default written out.
+    /// The scenario as TOML, with all defaults.
     pub scenario: String,
-    /// What the lower and upper ends of estimates are: `95 % intervals over seeds`.
+    /// Kind of the intervals: `95 % intervals over seeds`.
     pub intervals: String,
-    /// Which controller serves each population better, by how much, and at what price.
+    /// Comparison of the controllers for each class.
     #[serde(default)]
     pub answers: Vec<Answer>,
-    /// What the scenario demands of its results, and whether it got it.
+    /// Thresholds of the scenario.
     pub thresholds: Vec<Threshold>,
-    /// What the cells differ in; empty where there is a single cell.
+    /// Axes of the matrix; empty if there is one cell.
     pub axes: Vec<MatrixAxis>,
-    /// The points of the matrix.
+    /// Cells of the matrix.
     pub cells: Vec<Cell>,
-    /// The results beside those of others.
+    /// Comparison with published results.
     pub published: Vec<Published>,
-    /// What the scenario takes for granted, a sentence each.
+    /// Assumptions of the scenario, one sentence each.
     pub assumptions: Vec<String>,
-    /// Why the results may be doubted, a sentence each.
+    /// Reasons to distrust the results, one sentence each.
     #[serde(default)]
     pub doubts: Vec<String>,
-    /// The pictures, in the order to show them.
+    /// Figures in display order.
     pub figures: Vec<Figure>,
-    /// Files beside this document with data that are too many for it.
+    /// Data files beside this document.
     pub files: Vec<DataFile>,
-    /// What played the runs. How long that took is not told here: equal runs give equal documents.
+    /// Engine that ran the scenario.
     pub engine: LabEngine,
 }
 
@@ -59,30 +59,30 @@ impl LabDocument {
     pub const SCHEMA: &str = "uncork.lab/2";
 }
 
-/// A demand on one figure of the results.
+/// A threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Threshold {
-    /// The demand as the scenario has it: `completion_p50 < 5 s`.
+    /// Text of the threshold: `completion_p50 < 5 s`.
     pub text: String,
-    /// The class it was tested on; several, with commas, where their flows count together.
+    /// Class; several, with commas, if their flows count together.
     pub class: String,
-    /// Its controller, or controllers.
+    /// Controller or controllers of the class.
     pub cc: String,
-    /// The cell, as far as the controller does not tell it; empty where there is but one.
+    /// Cell, without the controller's axis; empty if there is one cell.
     pub cell: String,
-    /// What was measured; `None` where there was nothing to measure, which is a failure.
+    /// Measured value; null if there was nothing to measure, which is a failure.
     pub measured: Option<f64>,
-    /// Lower end of its 95 % interval; `None` where there is none.
+    /// Lower end of the 95 % interval; null without interval.
     #[serde(default)]
     pub low: Option<f64>,
     /// Upper end.
     #[serde(default)]
     pub high: Option<f64>,
-    /// What it was held against.
+    /// Bound.
     pub bound: f64,
-    /// Unit of both.
+    /// Unit of `measured`, `low`, `high` and `bound`.
     pub unit: String,
-    /// Whether the demand was met.
+    /// Whether the threshold was met.
     pub passed: bool,
 }
 
@@ -95,27 +95,27 @@ impl Threshold {
     }
 }
 
-/// One dimension of the matrix.
+/// An axis of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatrixAxis {
-    /// Where it varies, as the scenario says it: `path.loss`.
+    /// Key in the scenario: `path.loss`.
     pub key: String,
-    /// What it is called in tables and figures: `loss`.
+    /// Name in tables and figures: `loss`.
     pub name: String,
-    /// What it is set to, one after the other, with units: `0.1 %`.
+    /// Values with units: `0.1 %`.
     pub values: Vec<String>,
-    /// The values for computing with: numbers in one unit, and each place for itself where the axis
+    /// The values as numbers in one unit; one column for each key if the axis
     /// varies several.
     #[serde(default)]
     pub columns: Vec<MatrixColumn>,
 }
 
-/// Values of an axis in a form that programs read.
+/// Values of an axis as numbers or text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatrixColumn {
-    /// The place, with the unit of numbers: `path.loss_fraction`, `path.rtt_ns`.
+    /// Key with the unit: `path.loss_fraction`, `path.rtt_ns`.
     pub name: String,
-    /// For each of the axis's values.
+    /// One for each value of the axis.
     pub values: Vec<ColumnValue>,
 }
 
@@ -123,19 +123,19 @@ pub struct MatrixColumn {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ColumnValue {
-    /// A number in the column's unit; null where the value is none.
+    /// A number in the column's unit; null if the value is no number.
     Number(Option<f64>),
     /// A text.
     Text(String),
 }
 
 impl MatrixAxis {
-    /// Whether it varies nothing but controllers.
+    /// Whether it varies controllers only.
     pub(super) fn chooses_controllers(&self) -> bool {
         self.key.split(',').all(|place| place.trim().rsplit('.').next() == Some("cc"))
     }
 
-    /// Heading of its values: `loss`; `cc of large` where it chooses the controller of one class.
+    /// Heading: `loss`; `cc of large` if it sets the controller of one class.
     pub fn title(&self) -> String {
         axis_title(&self.key, &self.name)
     }
@@ -150,90 +150,90 @@ pub fn axis_title(key: &str, name: &str) -> String {
     }
 }
 
-/// One point of the matrix.
+/// A cell of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Index of its value on each axis, in the order of [`LabDocument::axes`].
+    /// Index of the value on each axis, in the order of `axes`.
     pub point: Vec<usize>,
-    /// Its traffic, by class.
+    /// Results of each class.
     pub classes: Vec<ClassResult>,
 }
 
-/// The flows of one class in one cell, over all seeds.
+/// Results of a class in a cell, over all seeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassResult {
     /// Name of the class: `download`.
     pub class: String,
-    /// Its controller.
+    /// Controller.
     pub cc: String,
-    /// Flows that began.
+    /// Flows that started.
     pub flows: u64,
-    /// Flows that did all they had to do.
+    /// Flows that finished.
     pub finished: u64,
-    /// Whether its flows go on until the run ends, so that none can finish.
+    /// Whether the flows last until the end of the run, so none can finish.
     #[serde(default)]
     pub endless: bool,
-    /// What was measured; a metric that nothing could be said about is absent.
+    /// Measured metrics.
     pub metrics: Vec<Metric>,
 }
 
-/// One measured quantity.
+/// A metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Its name: `completion_p50`. Names that differ only in what follows the last `_`, if that is a
-    /// percentile, `mean`, `median`, `min` or `max`, share a heading when they are neighbours.
+    /// Name: `completion_p50`. Neighbours that differ only after the last `_`, by a
+    /// percentile, `mean`, `median`, `min` or `max`, share a heading.
     pub name: String,
-    /// Its unit. Values in `bit/s`, `B` and `s` are shown in the multiples that read best, all
+    /// Unit. `bit/s`, `B` and `s` are displayed in suitable multiples, all
     /// others as they are.
     pub unit: String,
-    /// What it came to.
+    /// Value with interval.
     pub estimate: Estimate,
 }
 
-/// A figure and how sure it is.
+/// A value with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The figure.
+    /// Value.
     pub value: f64,
-    /// Lower end of its interval; `None` where there are too few samples for one.
+    /// Lower end of the interval; null if there are too few samples.
     pub low: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of the interval.
     pub high: Option<f64>,
-    /// Samples behind it.
+    /// Number of samples.
     pub n: u64,
 }
 
-/// A result beside the one that somebody published.
+/// A comparison with a published result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// What is compared.
+    /// Compared quantity.
     pub what: String,
-    /// What the source says.
+    /// Published value.
     pub published: String,
-    /// What came out here.
+    /// Measured value.
     pub measured: String,
-    /// Whether they agree; `None` where that cannot be said.
+    /// Whether both agree; null if undecided.
     pub agrees: Option<bool>,
-    /// Where it was published.
+    /// Source.
     pub source: String,
-    /// Why they differ, or what to mind; may be empty.
+    /// Reason of a difference, or a remark; may be empty.
     pub note: String,
 }
 
-/// A file beside the document.
+/// A data file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataFile {
-    /// Its name.
+    /// File name.
     pub name: String,
-    /// What it holds.
+    /// Contents.
     pub holds: String,
 }
 
-/// What played the runs of a scenario.
+/// The engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabEngine {
-    /// What ran the flows: `sim`, `quic-sim`, `netns`.
+    /// Name: `sim`, `quic-sim`, `netns`.
     pub name: String,
-    /// Packets carried, over all cells and seeds.
+    /// Packets sent, over all cells and seeds.
     pub packets: u64,
 }

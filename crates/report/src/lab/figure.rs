@@ -1,33 +1,33 @@
-//! Figures: their data, and nothing of their looks.
+//! Data of figures.
 
 use serde::{Deserialize, Serialize};
 
 use crate::table::Align;
 
-/// One picture with what it takes to read and to repeat it. Values are in the units in which they are
-/// shown.
+/// A figure with caption and provenance. Values are in the displayed
+/// units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Name for links, unique in its document.
+    /// Name for links, unique in the document.
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What to read from it.
+    /// Caption.
     pub caption: String,
-    /// Where it comes from.
+    /// Provenance.
     pub provenance: Provenance,
-    /// Its kind and data.
+    /// Kind and data.
     pub plot: Plot,
 }
 
-/// Which runs stand behind a figure.
+/// Runs behind a figure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The first seed.
+    /// First seed.
     pub first_seed: u64,
-    /// How many seeds from there on; 1 for a figure of a single run.
+    /// Number of seeds; 1 for a single run.
     pub seeds: u64,
-    /// The command that repeats it.
+    /// Command that repeats it.
     pub command: String,
 }
 
@@ -43,34 +43,34 @@ pub enum Plot {
     Bars(Bars),
     /// One quantity as another varies.
     Lines(Lines),
-    /// What happened in one run.
+    /// A run over time.
     TimeSeries(TimeSeries),
-    /// Words and figures that are no picture.
+    /// A table.
     Table(FigureTable),
 }
 
 /// One quantity over two axes of the matrix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {
-    /// What varies from left to right: `buffer, BDP`.
+    /// Label of the x axis: `buffer, BDP`.
     pub x_label: String,
-    /// Its values.
+    /// Values of the x axis.
     pub x: Vec<String>,
-    /// What varies from bottom to top.
+    /// Label of the y axis.
     pub y_label: String,
-    /// Its values, the lowest row first.
+    /// Values of the y axis, lowest row first.
     pub y: Vec<String>,
-    /// What is shown: `goodput of bbr3 over cubic`.
+    /// Quantity: `goodput of bbr3 over cubic`.
     pub quantity: String,
-    /// Its unit; empty for ratios.
+    /// Unit; empty for ratios.
     pub unit: String,
-    /// A row for each value of y with a cell for each value of x; `None` where nothing is known.
+    /// A row for each y, in it a value for each x; null if unknown.
     pub values: Vec<Vec<Option<f64>>>,
-    /// How values become colours.
+    /// Colour scale.
     pub scale: HeatScale,
-    /// Whether equal ratios, not equal differences, are equally far in colour.
+    /// Whether the colour scale is logarithmic.
     pub log: bool,
-    /// Which values are better; `None` where neither is.
+    /// Which values are better; absent if neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub better: Option<Better>,
 }
@@ -79,162 +79,162 @@ pub struct HeatMap {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
-    /// The lower one: a time, a loss.
+    /// The lower: a time, a loss.
     Lower,
-    /// The higher one: a rate.
+    /// The higher: a rate.
     Higher,
 }
 
-/// How values become colours.
+/// Colour scale.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeatScale {
-    /// From pale to full.
+    /// Sequential.
     Sequential,
-    /// From one colour over none, at this value, to another: 1 for ratios, 0 for differences.
+    /// Diverging from this value: 1 for ratios, 0 for differences.
     Diverging(f64),
 }
 
 /// Cumulative distributions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cdf {
-    /// What is distributed: `completion`.
+    /// Quantity: `completion`.
     pub x_label: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
-    /// Whether x is on a log scale; all x are then above zero.
+    /// Whether x is logarithmic, with all x above zero.
     pub log_x: bool,
-    /// The distributions.
+    /// Distributions.
     pub curves: Vec<Curve>,
 }
 
 /// A curve without intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Its name.
+    /// Name.
     pub label: String,
-    /// The controller it stands for, which gives it its colour; empty where it stands for none.
+    /// Controller, which sets the colour; may be empty.
     pub cc: String,
-    /// x, ascending, with y. Of a distribution: a value, ascending, with the share (0 to 1) of
-    /// samples up to and including it.
+    /// Points [x, y], x ascending. In a distribution y is the share (0 to 1) of
+    /// samples up to x.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Figures with their intervals, side by side, all from zero.
+/// Bars with intervals, from zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
-    /// What the bars show: `playback latency`.
+    /// Quantity: `playback latency`.
     pub quantity: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
-    /// Bars to compare with each other.
+    /// A group of bars.
     pub groups: Vec<BarGroup>,
 }
 
-/// Bars to compare with each other.
+/// A group of bars.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BarGroup {
-    /// What they have in common: `p90`.
+    /// Label of the group: `p90`.
     pub label: String,
-    /// The bars.
+    /// Bars.
     pub bars: Vec<Bar>,
 }
 
 /// One bar.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bar {
-    /// Its name.
+    /// Name.
     pub label: String,
-    /// The controller it stands for; may be empty.
+    /// Controller, which sets the colour; may be empty.
     pub cc: String,
-    /// Its length.
+    /// Value.
     pub value: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval.
     pub low: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of the interval.
     pub high: Option<f64>,
 }
 
 /// One quantity as another varies.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lines {
-    /// What varies, with its unit: `random loss, %`.
+    /// Label of the x axis with unit: `random loss, %`.
     pub x_label: String,
-    /// What stands at 0, 1, 2 and so on, where x has names instead of numbers.
+    /// Names of x = 0, 1, 2 and so on, if x is no number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub x_names: Vec<String>,
-    /// What is shown, with its unit.
+    /// Label of the y axis with unit.
     pub y_label: String,
-    /// Whether x is on a log scale; all x are then above zero.
+    /// Whether x is logarithmic, with all x above zero.
     pub log_x: bool,
-    /// Whether y is on a log scale; all y are then above zero.
+    /// Whether y is logarithmic, with all y above zero.
     pub log_y: bool,
-    /// The curves.
+    /// Curves.
     pub curves: Vec<EstimateCurve>,
 }
 
 /// A curve with intervals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimateCurve {
-    /// Its name.
+    /// Name.
     pub label: String,
-    /// The controller it stands for; may be empty.
+    /// Controller, which sets the colour; may be empty.
     pub cc: String,
-    /// Whether it is somebody else's result: drawn with dashes and hollow marks.
+    /// Whether it is a published result, drawn with dashes and hollow marks.
     pub published: bool,
-    /// Its points, x ascending.
+    /// Points, x ascending.
     pub points: Vec<EstimatePoint>,
 }
 
-/// One point of it.
+/// A point with interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EstimatePoint {
-    /// Where.
+    /// x.
     pub x: f64,
-    /// What.
+    /// y.
     pub y: f64,
-    /// Lower end of its interval.
+    /// Lower end of the interval.
     pub low: Option<f64>,
-    /// Upper end of its interval.
+    /// Upper end of the interval.
     pub high: Option<f64>,
 }
 
-/// What happened in one run: panels over one time axis, in seconds.
+/// A run over time: panels over one time axis, in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimeSeries {
-    /// One quantity each, top to bottom.
+    /// Panels, top to bottom.
     pub panels: Vec<TimePanel>,
-    /// Moments to point out: seconds and what happened.
+    /// Events: seconds and text.
     pub marks: Vec<(f64, String)>,
 }
 
 /// One quantity over time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TimePanel {
-    /// What it is: `queue`.
+    /// Label: `queue`.
     pub label: String,
-    /// Its unit.
+    /// Unit.
     pub unit: String,
-    /// Seconds and values.
+    /// Curves of [seconds, value].
     pub curves: Vec<Curve>,
 }
 
-/// A table among the figures.
+/// A table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FigureTable {
-    /// Its columns; the first one names the rows.
+    /// Columns; the first names the rows.
     pub columns: Vec<TableColumn>,
-    /// Its rows; missing cells are empty.
+    /// Rows; missing cells are empty.
     pub rows: Vec<Vec<String>>,
 }
 
-/// One column of it.
+/// A column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableColumn {
-    /// Its heading.
+    /// Heading.
     pub label: String,
-    /// Unit of its figures; may be empty.
+    /// Unit; may be empty.
     pub unit: String,
-    /// Which edge its cells touch.
+    /// Alignment.
     pub align: Align,
 }

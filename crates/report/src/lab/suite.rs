@@ -1,33 +1,33 @@
-//! What the scenarios of a suite found together. The JSON form of [`SuiteDocument`] is a contract as
-//! that of [`LabDocument`] is.
+//! Results of a suite of scenarios. The JSON form of [`SuiteDocument`] is a contract like
+//! that of [`LabDocument`].
 
 use serde::{Deserialize, Serialize};
 
 use super::document::{LabDocument, LabEngine, Threshold};
 use crate::words;
 
-/// The outcome of running all scenarios of a suite.
+/// Results of a suite of scenarios.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SuiteDocument {
     /// Always [`SuiteDocument::SCHEMA`].
     pub schema: String,
-    /// Version of uncork that wrote it.
+    /// Version of uncork.
     pub version: String,
-    /// The suite's name, as the command line takes it.
+    /// Name of the suite on the command line.
     pub name: String,
-    /// The suite's name for people.
+    /// Title of the suite.
     pub title: String,
-    /// What it asks and why; empty lines part paragraphs.
+    /// Purpose of the suite. Blank lines separate paragraphs.
     pub about: String,
-    /// The command that repeats all of it.
+    /// Command that repeats the run.
     pub command: String,
     /// The suite's file.
     pub suite: String,
-    /// What is asked and no scenario can judge, a sentence or two each.
+    /// Criteria that no scenario can test, with the reason.
     pub not_judged: Vec<String>,
-    /// What each scenario found, in the order of the suite.
+    /// Results of each scenario, in the order of the suite.
     pub scenarios: Vec<LabDocument>,
-    /// What played the runs of all scenarios.
+    /// Engine that ran all scenarios.
     pub engine: LabEngine,
 }
 

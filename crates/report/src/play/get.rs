@@ -9,60 +9,60 @@ use crate::number::{bytes, rate, seconds};
 use crate::table::{Style, Table, printable, push_line};
 use crate::words::counted;
 
-/// More downloads than this are told together, but for those that failed.
+/// With more downloads than this, only failed ones have a row.
 const MOST_ROWS: usize = 40;
 
-/// What became of all downloads of a command.
+/// Downloads of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GetDocument {
     /// Always [`GetDocument::SCHEMA`].
     pub schema: String,
     /// The command.
     pub command: String,
-    /// The downloads, in the order in which they were begun.
+    /// Downloads, by start.
     pub transfers: Vec<TransferFigures>,
 }
 
-/// What became of one. Times are from its start.
+/// A download. Times count from its start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferFigures {
-    /// What was asked for.
+    /// URL.
     pub url: String,
-    /// The version of HTTP: `1.1`, `2` or `3`.
+    /// Version of HTTP: `1.1`, `2` or `3`.
     pub http: Option<String>,
-    /// The status of the response.
+    /// Status code.
     pub status: Option<u16>,
-    /// The sender's controller, if the server told it.
+    /// The server's controller, if it sends it.
     pub cc: Option<String>,
-    /// Bytes of the body that arrived.
+    /// Bytes of the body received.
     pub bytes: u64,
-    /// Bytes that the server told the body to have.
+    /// Content length.
     pub size_bytes: Option<u64>,
-    /// When it began, after the first one.
+    /// Start, counted from the first download.
     pub start_s: f64,
-    /// Until the name had an address; absent where a connection was there.
+    /// Name resolution; null on an existing connection.
     pub resolve_ms: Option<f64>,
-    /// From then until it was connected.
+    /// Connecting, from the end of the resolution.
     pub connect_ms: Option<f64>,
-    /// From then until TLS was; absent where connecting includes it.
+    /// TLS handshake; null if connecting includes it.
     pub tls_ms: Option<f64>,
-    /// Until the first byte of the body.
+    /// First byte of the body.
     pub first_byte_ms: Option<f64>,
-    /// Until the last byte, or the failure.
+    /// Last byte, or failure.
     pub time_s: f64,
-    /// The body's bits over that time, if it did not fail.
+    /// Bits of the body / `time_s`, if it succeeded.
     pub goodput_bps: Option<f64>,
-    /// The SHA-256 of the body, if it was asked for.
+    /// SHA-256 of the body, with `--sha256`.
     pub sha256: Option<String>,
-    /// Why it failed.
+    /// Error.
     pub problem: Option<String>,
 }
 
 impl GetDocument {
-    /// The name and version of this form.
+    /// Name and version of the JSON form.
     pub const SCHEMA: &str = "uncork.play.get/1";
 
-    /// Those that failed.
+    /// Failed downloads.
     pub fn failed(&self) -> impl Iterator<Item = &TransferFigures> {
         self.transfers.iter().filter(|transfer| transfer.problem.is_some())
     }

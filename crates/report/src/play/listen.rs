@@ -9,88 +9,88 @@ use crate::number::{percent, rate, seconds, short};
 use crate::table::{Style, Table, printable, push_line};
 use crate::words::counted;
 
-/// More listeners than this are told together, but for those who could not go on.
+/// With more listeners than this, only failed ones have a row.
 const MOST_ROWS: usize = 20;
 
-/// What the listeners of a command experienced.
+/// Listeners of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListenDocument {
     /// Always [`ListenDocument::SCHEMA`].
     pub schema: String,
     /// The command.
     pub command: String,
-    /// All of them together.
+    /// Statistics of all listeners.
     pub audience: AudienceFigures,
-    /// Each of them, by their clicks.
+    /// Listeners, by click.
     pub listeners: Vec<ListenerFigures>,
 }
 
-/// What a listener experienced.
+/// A listener.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ListenerFigures {
-    /// The version of HTTP: `1.1`, `2` or `3`.
+    /// Version of HTTP: `1.1`, `2` or `3`.
     pub http: Option<String>,
-    /// The sender's controller, if the server told it.
+    /// The server's controller, if it sends it.
     pub cc: Option<String>,
-    /// When it clicked.
+    /// Click.
     pub click_s: f64,
-    /// How long it took to connect.
+    /// Duration of connecting.
     pub connect_ms: Option<f64>,
-    /// From then until TLS was; absent where connecting includes it.
+    /// TLS handshake; null if connecting includes it.
     pub tls_ms: Option<f64>,
-    /// From the click to the first sound, if there was one.
+    /// From click to first sound; null without sound.
     pub playback_latency_s: Option<f64>,
-    /// Interruptions after that.
+    /// Interruptions after the first sound.
     pub stutters: u64,
-    /// How long they were.
+    /// Duration of all interruptions.
     pub stalled_s: f64,
-    /// How much was played.
+    /// Duration of music played.
     pub played_s: f64,
-    /// Songs of which something was heard.
+    /// Songs started.
     pub songs: u64,
-    /// Songs that were heard to the end.
+    /// Songs finished.
     pub songs_finished: u64,
-    /// Bytes of songs that arrived.
+    /// Bytes of songs received.
     pub bytes: u64,
-    /// Those of whole chunks over the time that they were waited for.
+    /// Bits of complete chunks / time waited for them.
     pub bandwidth_bps: Option<f64>,
-    /// Why it could not go on.
+    /// Error.
     pub problem: Option<String>,
 }
 
-/// What all listeners experienced together.
+/// Statistics of all listeners.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AudienceFigures {
-    /// How many there were.
+    /// Number of listeners.
     pub listeners: u64,
-    /// Those who could not go on.
+    /// Failed listeners.
     pub failed: u64,
-    /// Those who heard nothing, who are in no quantile of the latency.
+    /// Listeners without any sound, who are in no quantile of the latency.
     pub silent: u64,
-    /// From click to sound.
+    /// Median time from click to first sound.
     pub playback_latency_p50_s: Option<f64>,
-    /// The same at the 95th percentile.
+    /// 95th percentile of the same.
     pub playback_latency_p95_s: Option<f64>,
-    /// The same at the 99th percentile.
+    /// 99th percentile of the same.
     pub playback_latency_p99_s: Option<f64>,
-    /// Interruptions of a song, on average.
+    /// Interruptions per song.
     pub stutters_per_song: Option<f64>,
-    /// Interruptions in an hour of music.
+    /// Interruptions per hour of music.
     pub stutters_per_hour: Option<f64>,
-    /// Of the time from the first sound on, how much was silence.
+    /// Share of silence after the first sound.
     pub stalled_share: Option<f64>,
-    /// Of those who heard something, how many heard no interruption.
+    /// Share of listeners without interruption, of those with sound.
     pub without_stutter_share: Option<f64>,
-    /// Bits of a chunk over the time that it was waited for: the median of all chunks.
+    /// Median of bits of a chunk / time waited for it.
     pub chunk_bandwidth_p50_bps: Option<f64>,
-    /// The same at the 10th percentile.
+    /// 10th percentile of the same.
     pub chunk_bandwidth_p10_bps: Option<f64>,
-    /// The same at the 1st percentile.
+    /// 1st percentile of the same.
     pub chunk_bandwidth_p1_bps: Option<f64>,
 }
 
 impl AudienceFigures {
-    /// What `listeners` experienced together, and what each of their chunks came with, in bit/s.
+    /// Statistics of `listeners` and the bandwidths of their chunks, in bit/s.
     pub fn of(listeners: &[ListenerFigures], chunks_bps: &[f64]) -> Self {
         let latencies: Vec<f64> =
             listeners.iter().filter_map(|listener| listener.playback_latency_s).collect();
@@ -119,7 +119,7 @@ impl AudienceFigures {
 }
 
 impl ListenDocument {
-    /// The name and version of this form.
+    /// Name and version of the JSON form.
     pub const SCHEMA: &str = "uncork.play.audio/1";
 }
 
