@@ -1,4 +1,4 @@
-//! `uncork compare`: a scenario that is written here, runs like any other, and is printed in short.
+//! `uncork compare`: generates a scenario, runs it and prints a short table.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -69,7 +69,7 @@ fn run(
     runs.map_err(|error| Failure::Usage(error.message))
 }
 
-/// `runs` with the inside of those of the first seed, which are run again for it: sampling changes
+/// `runs` with time series of those of the first seed, which are run again: sampling changes
 /// nothing in them.
 fn sampled(
     spec: &CompareSpec,
@@ -130,7 +130,7 @@ fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
         CompareError::Path(_) => "buffer",
         CompareError::Duration(_) => "duration",
         CompareError::NoColumns | CompareError::Twice(_) => "cc",
-        CompareError::Flows { .. } => "flows",
+        CompareError::Flows(_) => "flows",
         CompareError::Seeds(_) | CompareError::TooManyFlows(_) => "seeds",
         CompareError::FirstSeed(_) => "seed",
         CompareError::TooManyPackets(_) if matches.contains_id("duration") => "duration",

@@ -11,12 +11,14 @@ use uncork_cc::{Algorithm, CcSpec, SpecError};
 pub struct Column(Vec<CcSpec>);
 
 /// Why a text is no column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnError {
     /// There is no name, or none on one side of a `+`.
+    #[error("a controller is missing; {}", known())]
     Empty,
     /// A name is not a controller's.
+    #[error("unknown controller '{name}'{}; {}", meant(near), known())]
     Unknown {
         /// The name.
         name: String,
@@ -24,6 +26,7 @@ pub enum ColumnError {
         near: Vec<&'static str>,
     },
     /// A controller was given an option that it does not have.
+    #[error("{} has no option '{option}'{}; it takes {}", algorithm.name(), meant(near), taken(*algorithm))]
     UnknownOption {
         /// The controller.
         algorithm: Algorithm,
@@ -32,13 +35,26 @@ pub enum ColumnError {
         /// The options of the controller that are closest to it.
         near: Vec<&'static str>,
     },
-    /// The options of a controller are not written as they should be.
+    /// The syntax of a controller's options is wrong.
+    #[error("'{text}': {error}")]
     Option {
         /// The controller with its option, as written.
         text: String,
         /// What is wrong.
         error: SpecError,
     },
+}
+
+/// `, did you mean bbr1 or bbr3`, if anything is near.
+fn meant(near: &[&str]) -> String {
+    if near.is_empty() { String::new() } else { format!(", did you mean {}", near.join(" or ")) }
+}
+
+fn taken(algorithm: Algorithm) -> String {
+    match algorithm.options() {
+        [] => "none".to_owned(),
+        options => options.join(", "),
+    }
 }
 
 impl Column {
@@ -78,36 +94,6 @@ impl fmt::Display for Column {
         f.write_str(&members.join("+"))
     }
 }
-
-impl fmt::Display for ColumnError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => write!(f, "a controller is missing; {}", known()),
-            Self::Unknown { name, near } if near.is_empty() => {
-                write!(f, "unknown controller '{name}'; {}", known())
-            }
-            Self::Unknown { name, near } => {
-                let near = near.join(" or ");
-                write!(f, "unknown controller '{name}', did you mean {near}? {}", known())
-            }
-            Self::UnknownOption { algorithm, option, near } => {
-                let name = algorithm.name();
-                write!(f, "{name} has no option '{option}'")?;
-                match (near.as_slice(), algorithm.options()) {
-                    (_, []) => f.write_str("; it takes none"),
-                    ([], options) => write!(f, "; it takes {}", options.join(", ")),
-                    (near, options) => {
-                        let near = near.join(" or ");
-                        write!(f, ", did you mean {near}? It takes {}", options.join(", "))
-                    }
-                }
-            }
-            Self::Option { text, error } => write!(f, "'{text}': {error}"),
-        }
-    }
-}
-
-impl std::error::Error for ColumnError {}
 
 fn member(text: &str) -> Result<CcSpec, ColumnError> {
     let text = text.trim();
@@ -151,10 +137,6 @@ pub(crate) fn nearest(name: &str, known: &[&'static str]) -> Vec<&'static str> {
 mod tests {
     use super::*;
 
-    fn error(text: &str) -> String {
-        text.parse::<Column>().unwrap_err().to_string()
-    }
-
     #[test]
     fn reads_and_writes_single_controllers_and_mixes() {
         for text in ["cubic", "bbr3+cubic", "bbr3:strict_draft+bbr3", "reno+reno+bbr1"] {
@@ -167,50 +149,33 @@ mod tests {
 
     #[test]
     fn suggests_what_was_meant() {
-        let known = "known are reno, cubic, bbr1, bbr2, bbr3, and mixes such as bbr3+cubic";
-        assert_eq!(
-            error("cubci"),
-            format!("unknown controller 'cubci', did you mean cubic? {known}")
-        );
-        assert_eq!(
-            error("bbr"),
-            format!("unknown controller 'bbr', did you mean bbr1 or bbr2 or bbr3? {known}")
-        );
-        assert_eq!(
-            error("BBRv3"),
-            format!("unknown controller 'BBRv3', did you mean bbr3? {known}")
-        );
-        assert_eq!(
-            error("newreno"),
-            format!("unknown controller 'newreno', did you mean reno? {known}")
-        );
-        assert_eq!(error("westwood"), format!("unknown controller 'westwood'; {known}"));
-        assert_eq!(error("bbr3+"), format!("a controller is missing; {known}"));
-        assert_eq!(error(""), format!("a controller is missing; {known}"));
-    }
-
-    #[test]
-    fn an_option_that_is_not_there_is_named() {
-        assert_eq!(error("reno:fast"), "reno has no option 'fast'; it takes none");
-        let takes = "t takes strict_draft, loss_floor, rtt_fair";
-        assert_eq!(error("bbr1+bbr3:x"), format!("bbr3 has no option 'x'; i{takes}"));
-        for option in ["loss-floor", "LossFloor", "loss_flor"] {
+        let unknown = |name: &str, near: &[&'static str]| {
             assert_eq!(
-                error(&format!("bbr3:rtt_fair:{option}")),
-                format!("bbr3 has no option '{option}', did you mean loss_floor? I{takes}")
+                name.parse::<Column>(),
+                Err(ColumnError::Unknown { name: name.into(), near: near.into() })
             );
+        };
+        unknown("cubci", &["cubic"]);
+        unknown("bbr", &["bbr1", "bbr2", "bbr3"]);
+        unknown("BBRv3", &["bbr3"]);
+        unknown("newreno", &["reno"]);
+        unknown("westwood", &[]);
+        for text in ["bbr3+", ""] {
+            assert_eq!(text.parse::<Column>(), Err(ColumnError::Empty));
         }
-    }
-
-    #[test]
-    fn an_option_that_is_missing_or_there_twice_is_shown_in_its_place() {
-        assert_eq!(
-            error("bbr1+cubic:"),
-            "'cubic:': an option is missing after ':'; cubic takes rfc8312"
-        );
-        assert_eq!(
-            error("bbr3:rtt_fair:rtt_fair"),
-            "'bbr3:rtt_fair:rtt_fair': rtt_fair is given twice; give it once"
-        );
+        for (text, options) in [("loss-floor", 1), ("LossFloor", 1), ("loss_flor", 1), ("x", 0)] {
+            match format!("bbr1+bbr3:rtt_fair:{text}").parse::<Column>() {
+                Err(ColumnError::UnknownOption { algorithm: Algorithm::Bbr3, option, near }) => {
+                    assert_eq!((option.as_str(), near.len()), (text, options));
+                }
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+        for text in ["cubic:", "bbr3:rtt_fair:rtt_fair"] {
+            match format!("bbr1+{text}").parse::<Column>() {
+                Err(ColumnError::Option { text: found, .. }) => assert_eq!(found, text),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! A comparison: the same workload over one path, or over a few, with several controllers. It is a
-//! scenario that is written here.
+//! A comparison: the same workload over one or several paths, with several controllers. It is a
+//! generated scenario.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec, PathSpecError, RateSpec};
 use uncork_sim::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
@@ -11,13 +11,13 @@ use crate::builtin::NoFiles;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::{Column, FinishedRun, Preset};
 
-/// Flows that share a path start at random within this span, as in any scenario.
+/// Spread of starts of flows that share a path.
 const START_SPREAD: TimeDelta = TimeDelta::from_millis(100);
 /// A run of transfers ends, finished or not, at this time at the earliest...
 const SHORTEST_BOUND: TimeDelta = TimeDelta::from_secs(120);
 /// ...and after this many times as long as a round trip and the link's work on all bytes take.
 const BOUND_FACTOR: u64 = 100;
-/// Instants at which the longest run is written down...
+/// Samples of the longest run...
 const SAMPLES: u64 = 1_000;
 /// ...as long as all flows of all cells together leave no more points than this.
 const MAX_POINTS: u64 = 300_000;
@@ -26,7 +26,7 @@ const MAX_POINTS: u64 = 300_000;
 /// round-trip time, loss and buffer is a path.
 #[derive(Clone, Debug)]
 pub struct CompareSpec {
-    /// The path of an access network, of which what follows is given anew; else all of it is given.
+    /// The preset of an access network, which the following fields override.
     pub preset: Option<Preset>,
     /// Rates of the bottleneck.
     pub rates: Vec<Rate>,
@@ -34,13 +34,13 @@ pub struct CompareSpec {
     pub rtts: Vec<TimeDelta>,
     /// Random losses.
     pub losses: Vec<LossSpec>,
-    /// Where these strike.
+    /// Where losses happen.
     pub loss_position: Option<LossPosition>,
     /// Queues of the bottleneck.
     pub buffers: Vec<Buffer>,
-    /// What each flow carries.
+    /// Traffic of each flow.
     pub workload: Workload,
-    /// What is compared, with the first.
+    /// What is compared; the first is the baseline.
     pub columns: Vec<Column>,
     /// Flows of each member of a column.
     pub flows: u32,
@@ -50,45 +50,63 @@ pub struct CompareSpec {
     pub first_seed: u64,
 }
 
-/// What each flow carries.
+/// Traffic of each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// One transfer of this size.
     Transfer(ByteCount),
-    /// As much as goes in this time.
+    /// As much as possible in this time.
     Duration(TimeDelta),
 }
 
 /// Why a comparison cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
     /// The path cannot be built.
+    #[error(transparent)]
     Path(PathSpecError),
     /// Transfers of no bytes.
+    #[error("nothing to transfer; give at least 1B")]
     EmptyTransfer,
     /// A duration outside [`CompareSpec::DURATIONS`].
+    #[error("give {} to {}", CompareSpec::DURATIONS.0, CompareSpec::DURATIONS.1)]
     Duration(TimeDelta),
     /// There is nothing to compare.
+    #[error("nothing to compare; give a controller, such as bbr3")]
     NoColumns,
     /// Two columns are the same.
+    #[error("{0} is there twice; give it once")]
     Twice(Column),
-    /// Too few or too many flows in a column.
-    Flows {
-        /// Flows of each member.
-        flows: u32,
-        /// The largest column.
-        column: Column,
-    },
+    /// No flows, or too many in this column.
+    #[error("give 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
+    Flows(Column),
     /// Too few or too many seeds.
+    #[error("give 1 to {}", CompareSpec::MAX_SEEDS)]
     Seeds(u32),
     /// The last seed is larger than scenarios have.
+    #[error("give 0 to {}", u64::MAX - u64::from(CompareSpec::MAX_SEEDS))]
     FirstSeed(u64),
     /// The link alone takes longer for the transfers than a run may last.
+    #[error(
+        "the link alone takes {0} for all flows, and a run ends after {max}; give less data, fewer flows or a \
+         faster link",
+        max = CompareSpec::DURATIONS.1
+    )]
     TooSlow(TimeDelta),
-    /// More flows over all runs than are kept.
+    /// More than [`CompareSpec::MAX_RECORDS`] flows over all runs.
+    #[error(
+        "{0} flows over all controllers and seeds; at most {max} are simulated: give fewer seeds, flows or \
+         controllers",
+        max = CompareSpec::MAX_RECORDS
+    )]
     TooManyFlows(u64),
-    /// More packets over all runs than are worth waiting for.
+    /// More than [`CompareSpec::MAX_PACKETS`] packets over all runs.
+    #[error(
+        "{0} packets over all controllers and seeds, hours of computing; at most {max} are simulated: give less \
+         data, or fewer seeds, flows or controllers",
+        max = CompareSpec::MAX_PACKETS
+    )]
     TooManyPackets(u64),
 }
 
@@ -105,7 +123,7 @@ impl CompareSpec {
     /// The most packets over all columns and seeds: an hour or so on one core.
     pub const MAX_PACKETS: u64 = 10_000_000_000;
 
-    /// Checks that the comparison can be run, in a time that somebody would wait for.
+    /// Checks that the comparison can be run in reasonable time.
     pub fn check(&self) -> Result<(), CompareError> {
         for path in self.paths() {
             path.check(PACKET_BYTES, HEADER_BYTES).map_err(CompareError::Path)?;
@@ -143,7 +161,7 @@ impl CompareSpec {
         Scenario::parse("compare", &self.text(sample), &[], &NoFiles)
     }
 
-    /// How often to write down the inside of the runs with the first seed. How long they take shows
+    /// Sampling interval of the runs with the first seed. How long they take shows
     /// only when `runs` are over.
     pub fn sample_every(&self, runs: &[FinishedRun]) -> TimeDelta {
         let first = runs.iter().filter(|run| run.outcome.seed == self.first_seed);
@@ -308,7 +326,7 @@ impl CompareSpec {
         let largest = self.columns.iter().max_by_key(|column| column.members().len());
         let largest = largest.ok_or(CompareError::NoColumns)?;
         if self.flows == 0 || self.flows_of(largest) > Self::MAX_FLOWS {
-            return Err(CompareError::Flows { flows: self.flows, column: largest.clone() });
+            return Err(CompareError::Flows(largest.clone()));
         }
         Ok(())
     }
@@ -389,53 +407,6 @@ pub(crate) fn wire_bytes(payload: u64) -> u64 {
     let bytes = u128::from(payload) * u128::from(PACKET_BYTES) / u128::from(MSS_BYTES);
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
-
-impl fmt::Display for CompareError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Path(error) => error.fmt(f),
-            Self::EmptyTransfer => f.write_str("nothing to transfer; give at least 1B"),
-            Self::Duration(_) => {
-                let (shortest, longest) = CompareSpec::DURATIONS;
-                write!(f, "give {shortest} to {longest}")
-            }
-            Self::NoColumns => f.write_str("nothing to compare; give a controller, such as bbr3"),
-            Self::Twice(column) => write!(f, "{column} is there twice; give it once"),
-            Self::Flows { flows: 0, .. } => {
-                write!(f, "no flows, nothing to measure; give 1 to {}", CompareSpec::MAX_FLOWS)
-            }
-            Self::Flows { column, .. } => {
-                let most = CompareSpec::MAX_FLOWS / column.members().len().max(1) as u64;
-                write!(f, "too many flows on one path; give 1 to {most} for {column}")
-            }
-            Self::Seeds(_) => write!(f, "give 1 to {}", CompareSpec::MAX_SEEDS),
-            Self::FirstSeed(_) => {
-                let most = u64::MAX - u64::from(CompareSpec::MAX_SEEDS);
-                write!(f, "give 0 to {most}")
-            }
-            Self::TooSlow(ideal) => write!(
-                f,
-                "the link alone takes {ideal} for all flows, and a run ends after {}; give less data, \
-                 fewer flows or a faster link",
-                CompareSpec::DURATIONS.1
-            ),
-            Self::TooManyFlows(flows) => write!(
-                f,
-                "{flows} flows over all controllers and seeds are too many; at most {} are \
-                 simulated: give fewer seeds, flows or controllers",
-                CompareSpec::MAX_RECORDS
-            ),
-            Self::TooManyPackets(packets) => write!(
-                f,
-                "this means {packets} packets over all controllers and seeds, hours of computing; \
-                 at most {} are simulated: give less data, or fewer seeds, flows or controllers",
-                CompareSpec::MAX_PACKETS
-            ),
-        }
-    }
-}
-
-impl std::error::Error for CompareError {}
 
 #[cfg(test)]
 mod tests {
@@ -565,8 +536,7 @@ mod tests {
     fn refuses_too_little_and_too_much() {
         let column: Column = "bbr3+bbr1".parse().unwrap();
         for flows in [0, 501, u32::MAX] {
-            let expected = CompareError::Flows { flows, column: column.clone() };
-            assert_eq!(error(|spec| spec.flows = flows), expected);
+            assert_eq!(error(|spec| spec.flows = flows), CompareError::Flows(column.clone()));
         }
         for seeds in [0, 10_001] {
             assert_eq!(error(|spec| spec.seeds = seeds), CompareError::Seeds(seeds));
