@@ -12,11 +12,14 @@ const CRATES: [&str; 13] = [
     "sim", "units",
 ];
 
+/// The versions of all dependencies, and files that are compiled in.
+const OTHERS: [&str; 4] =
+    ["Cargo.lock", "crates/path/traces", "crates/lab/presets.toml", "crates/quic-sim/identity"];
+
 fn main() -> io::Result<()> {
     let crates = CRATES.map(|name| (name.to_owned(), PathBuf::from(format!("../{name}/src"))));
-    // The versions of all dependencies: a QUIC stack decides results, too.
-    let lock = ("Cargo.lock".to_owned(), PathBuf::from("../../Cargo.lock"));
-    let sources: Vec<_> = crates.into_iter().chain([lock]).collect();
+    let others = OTHERS.map(|name| (name.to_owned(), PathBuf::from(format!("../../{name}"))));
+    let sources: Vec<_> = crates.into_iter().chain(others).collect();
     for (_, path) in &sources {
         println!("cargo::rerun-if-changed={}", path.display());
     }
