@@ -1,41 +1,31 @@
-//! Shared by tests of configuration texts: mistakes and their expected errors, and random edits.
+//! Tests of configuration files of any kind: mistakes with their place and message, and mutations.
 #![allow(dead_code, reason = "no test target uses all of it")]
 
 use uncork_config::{ConfigError, Source};
 
-/// A mistake: `old` is replaced by `new`. With it the expected message, marked text and help.
+/// A mistake: `old` replaced by `new`, and the text that the error marks.
 pub(crate) struct Case {
     old: &'static str,
     pub(crate) new: &'static str,
-    pub(crate) message: &'static str,
     marked: &'static str,
-    help: &'static str,
 }
 
-pub(crate) const fn case(
-    old: &'static str,
-    new: &'static str,
-    message: &'static str,
-    marked: &'static str,
-    help: &'static str,
-) -> Case {
-    Case { old, new, message, marked, help }
+pub(crate) const fn case(old: &'static str, new: &'static str, marked: &'static str) -> Case {
+    Case { old, new, marked }
 }
 
 impl Case {
-    /// `example` with the mistake.
+    /// `example` with the mistake in it.
     pub(crate) fn within(&self, example: &str) -> String {
         assert!(example.contains(self.old), "{} is not in the example", self.old);
         example.replacen(self.old, self.new, 1)
     }
 
-    /// Checks the message, place and help of `error`, which is about `text`.
-    pub(crate) fn assert_told(&self, text: &str, error: &ConfigError) {
+    /// Asserts that `error` marks the mistake in `text`.
+    pub(crate) fn assert_marked(&self, text: &str, error: &ConfigError) {
         let shown = error.render("test.toml", false);
         let place = error.place();
         assert_eq!(place.source, Source::Text, "{shown}");
-        assert!(error.message().contains(self.message), "{shown}");
-        assert!(error.suggestion().unwrap_or_default().contains(self.help), "{shown}");
         let line = text[..place.span.start].matches('\n').count() + 1;
         assert_eq!(error.line(), line, "{shown}");
         assert!(shown.contains(&format!("test.toml:{line}:")), "{shown}");
@@ -45,21 +35,39 @@ impl Case {
     }
 }
 
-/// Checks that `error` can be rendered.
+/// Compares the messages of mistakes with `tests/messages.txt`, which `UPDATE_DOCS=1` rewrites.
+pub(crate) fn assert_messages<'a>(errors: impl IntoIterator<Item = (&'a str, ConfigError)>) {
+    let mut text = String::new();
+    for (mistake, error) in errors {
+        let help = error.suggestion().or(error.expectation()).unwrap_or_default();
+        text += &format!("{mistake:?}\n    {}\n    {help}\n", error.message());
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages.txt");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(path, &text).expect("a writable checkout");
+    }
+    let known = std::fs::read_to_string(path).unwrap_or_default();
+    for (new, old) in text.lines().zip(known.lines()) {
+        assert_eq!(new, old, "UPDATE_DOCS=1 writes {path}");
+    }
+    assert_eq!(text.lines().count(), known.lines().count(), "UPDATE_DOCS=1 writes {path}");
+}
+
+/// Whatever is wrong, it can be shown.
 pub(crate) fn assert_shown(error: &ConfigError) {
     assert!(!error.message().is_empty());
     assert!(error.line() >= 1);
     assert!(error.render("any.toml", false).starts_with("error: "));
 }
 
-/// Replaces `length` bytes of `text` at `at` by `word`, rounded down to character boundaries.
+/// Puts `word` in the place of `length` bytes of `text` from `at` on, or what are whole characters there.
 pub(crate) fn replace(text: &mut String, at: usize, length: usize, word: &str) {
     let begin = boundary(text, at);
     let end = boundary(text, begin + length).max(begin);
     text.replace_range(begin..end, word);
 }
 
-/// The last character boundary at or before `at`.
+/// The nearest boundary of a character.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
