@@ -10,12 +10,12 @@ struct Runs {
     /// Those that are not over.
     left: usize,
     done: usize,
-    /// Packets of those that are over.
+    /// Packets of finished runs.
     measured: f64,
 }
 
-/// What a command has to run, weighed by packets: those that a cell's runs took, where one is over, else
-/// those that its path and traffic let expect.
+/// The work of a command in packets: those of a cell's finished runs, else
+/// those expected from its path and traffic.
 #[derive(Debug)]
 pub(crate) struct Forecast {
     /// By scenario and cell.
@@ -73,7 +73,7 @@ impl Forecast {
         Some((at + left).saturating_sub(elapsed).max(LEAST))
     }
 
-    /// Packets of the runs that are over, and of those that are not.
+    /// Packets of finished runs and of the others.
     fn weights(&self) -> (f64, f64) {
         let all = || self.scenarios.iter().flatten();
         let done: f64 = all().map(|runs| runs.measured).sum();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_before_a_run_is_over() {
+    fn there_is_no_estimate_before_the_first_run() {
         let forecast = Forecast::new([vec![(100, 2)]]);
         assert_eq!(forecast.left(seconds(15)), None);
     }
@@ -123,7 +123,7 @@ mod tests {
 
     /// Controllers send unlike numbers of packets over one path: after a run of each that is known.
     #[test]
-    fn the_first_run_of_a_cell_corrects_what_was_expected_of_it() {
+    fn the_first_run_of_a_cell_corrects_its_estimate() {
         let mut forecast = Forecast::new([vec![(1000, 10), (1000, 10)]]);
         forecast.finished((0, 0), 100, seconds(1));
         assert_eq!(forecast.left(seconds(1)), Some(seconds(19)));

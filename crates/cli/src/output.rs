@@ -22,7 +22,7 @@ pub(crate) fn replace(directory: &Path, name: &str, content: &[u8]) -> io::Resul
     })
 }
 
-/// Finds out whether files called `names` can be written to `directory`, and leaves it as it was.
+/// Checks that files called `names` can be written to `directory`, without changing it.
 pub(crate) fn probe(directory: &Path, names: &[&str]) -> io::Result<()> {
     let created = create(directory)?;
     let result = refuse_occupied(directory, names).and_then(|()| {
@@ -129,7 +129,7 @@ fn refuse_occupied(directory: &Path, names: &[&str]) -> io::Result<()> {
     })
 }
 
-/// Creates `directory` and its parents, and gives those that were missing, innermost first.
+/// Creates `directory` and its parents; returns the created ones, innermost first.
 fn create(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let missing = directory
         .ancestors()
@@ -144,7 +144,7 @@ fn create(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Removes `directories`, as far as they are there and empty.
+/// Removes those of `directories` that are empty.
 fn remove_empty(directories: &[PathBuf]) {
     for directory in directories {
         let _ = fs::remove_dir(directory);

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn watching_gives_what_the_work_gives() {
+    fn watching_returns_the_result() {
         for watcher in [Watcher::Nobody, Watcher::Terminal, Watcher::Log] {
             let tracker = Tracker::new(Forecast::new([vec![(1, 1)]]), Vec::new());
             assert_eq!(watcher.watch(&tracker, None, || 7), 7);

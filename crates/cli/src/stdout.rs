@@ -1,4 +1,4 @@
-//! Data for whoever reads stdout.
+//! Data on stdout.
 
 use std::io::{self, Write};
 

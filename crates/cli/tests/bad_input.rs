@@ -143,7 +143,7 @@ fn compare_names_the_argument_of_a_refused_value() {
 }
 
 #[test]
-fn bad_input_has_its_status_and_names_its_place() {
+fn bad_input_exits_with_2_and_names_the_place() {
     let scratch = scratch("bad-lines");
     for (line, status, place) in LINES {
         let done = run(&scratch, line);

@@ -176,7 +176,7 @@ fn a_path_stands_until_a_signal_comes() {
 }
 
 #[test]
-fn what_a_killed_one_leaves_is_found() {
+fn leftovers_of_a_killed_emulator_are_found() {
     if !can_emulate() {
         return;
     }
@@ -229,7 +229,7 @@ fn the_command_is_told_to_terminate() {
 }
 
 #[test]
-fn what_commands_start_ends_with_the_path() {
+fn processes_of_commands_end_with_the_path() {
     if !can_emulate() {
         return;
     }

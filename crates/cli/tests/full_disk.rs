@@ -235,7 +235,7 @@ fn a_sweep_goes_on_when_there_is_room() {
 }
 
 #[test]
-fn what_is_merged_is_written_as_a_whole_or_not() {
+fn merged_results_are_written_atomically() {
     let Some(disk) = Disk::mounted("full-merge") else { return };
     assert_eq!(disk.uncork("lab run small.toml -o out").status, 0);
     disk.fill(6);

@@ -46,7 +46,7 @@ fn the_list_names_every_scenario_with_its_runs() {
 }
 
 #[test]
-fn what_is_shown_can_be_run() {
+fn shown_scenarios_can_be_run() {
     let scratch = Scratch::new("show");
     let shown = stdout("lab show litespeed-loss");
     assert!(shown.starts_with("title = "), "{shown}");

@@ -187,7 +187,7 @@ fn directories_hold_all_that_a_scenario_needs() {
 }
 
 #[test]
-fn what_is_missing_or_damaged_is_run_again() {
+fn missing_and_damaged_runs_are_repeated() {
     let scratch = scratch("lab-damage");
     notes(&scratch, "run small.toml -o whole");
     notes(&scratch, "run small.toml -o hurt");
@@ -257,7 +257,7 @@ fn one_process_at_a_time_writes_to_a_directory() {
 
 /// A threshold that was forgotten, a better title, more seeds: nothing of this takes a run away.
 #[test]
-fn what_is_asked_may_change_after_the_runs() {
+fn thresholds_may_change_after_the_runs() {
     let scratch = scratch("lab-asked");
     notes(&scratch, "run small.toml -o out");
     let asked = "[[threshold]]\nmetric = \"completion.p50\"\nmax = \"50s\"\n";

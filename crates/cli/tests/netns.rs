@@ -73,7 +73,7 @@ fn a_scenario_is_played_by_the_kernel() {
 }
 
 #[test]
-fn what_the_kernel_cannot_play_is_said() {
+fn netns_refuses_what_it_cannot_run() {
     let scratch = Scratch::new("netns-cannot");
     let bbr3 = lab(&scratch, &SCENARIO.replace("bbr1", "bbr3"), "--seeds 1");
     assert_eq!(bbr3.status, 3, "{}", bbr3.stderr);

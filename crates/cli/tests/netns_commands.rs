@@ -70,7 +70,7 @@ fn assert_no_program_failed(document: &Value) {
 }
 
 #[test]
-fn what_programs_print_is_kept_with_the_results() {
+fn output_of_commands_is_kept() {
     if !can_emulate() {
         return;
     }
@@ -122,7 +122,7 @@ fn the_simulator_refuses_programs() {
 }
 
 #[test]
-fn programs_that_fail_are_told() {
+fn failing_commands_are_reported() {
     if !can_emulate() {
         return;
     }

@@ -75,7 +75,7 @@ fn sha256(path: &Path) -> String {
 
 /// Every version, with and without TLS, all of it and a part.
 #[test]
-fn what_is_served_arrives() {
+fn served_files_arrive() {
     let scratch = public("play-get");
     let (plain, secret) = (Server::start(&scratch, ""), Server::start(&scratch, "--self-signed"));
     let digest = sha256(&scratch.path("public/large"));
@@ -153,7 +153,7 @@ fn get_over_quic_does_not_wait_for_a_dead_address() {
 
 /// A server that is killed in the midst of it, and one that is not there any more.
 #[test]
-fn what_is_broken_off_has_failed() {
+fn broken_off_responses_have_failed() {
     let scratch = public("play-killed");
     let huge = fs::File::create(scratch.path("public/huge")).unwrap();
     huge.set_len(1 << 40).unwrap();
@@ -292,7 +292,7 @@ fn the_documentation_plays() {
 
 /// Those of the page are scenarios. A short run of each plays what is measured: requests and playbacks.
 #[test]
-fn the_scenarios_of_the_page_measure_what_clients_tell() {
+fn the_scenarios_of_the_page_measure_clients_records() {
     if !can_emulate() {
         return;
     }
@@ -330,7 +330,7 @@ fn the_scenarios_of_the_page_measure_what_clients_tell() {
 
 /// Those of the command line have no server to answer.
 #[test]
-fn what_cannot_be_is_said_with_its_status() {
+fn impossible_options_exit_with_their_status() {
     let scratch = public("play-refused");
     let url = "http://127.0.0.1:9/";
     for (line, status, reason) in [

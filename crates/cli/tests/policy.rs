@@ -81,7 +81,7 @@ fn a_request_is_decided_finally() {
 }
 
 #[test]
-fn programs_are_told_in_json() {
+fn explanations_are_available_as_json() {
     let text = explained("policy-json", &["--host", "a-bbr", "--format", "json"]);
     let told: serde_json::Value = serde_json::from_str(&text).unwrap();
     common::schema::assert_describes("policy-explain", [&told]);

@@ -61,7 +61,7 @@ fn quic_endpoints_are_held_against_segments() {
 }
 
 #[test]
-fn what_quic_endpoints_cannot_play_is_said() {
+fn quic_sim_refuses_what_it_cannot_run() {
     let scratch = Scratch::new("quic-cannot");
     let l4s = lab(&scratch, "run quic.toml --on quic-sim --set flow.main.ecn=ect1");
     assert_eq!(l4s.status, 2, "{}", l4s.stderr);

@@ -50,7 +50,7 @@ fn update(name: &str, shown: &str, printed: &str) {
 }
 
 #[test]
-fn the_documentation_shows_what_happens() {
+fn the_documentation_is_current() {
     let is_update = std::env::var_os("UPDATE_DOCS").is_some();
     for name in ["README.md", "docs/fidelity.md", "docs/from-logs.md"] {
         let commands = commands(name);

@@ -103,7 +103,7 @@ fn the_documentation_serves() {
 }
 
 #[test]
-fn what_cannot_be_is_said_with_its_status() {
+fn impossible_options_exit_with_their_status() {
     let scratch = public("serve-refused");
     let serve = |arguments: &str| {
         let mut serve = command(&format!("serve --listen 127.0.0.1:0 {arguments}"));

@@ -139,7 +139,7 @@ wait $!
 /// A route may prefer a controller of its own, and may insist on it: then records tell that the choice
 /// was not complied with.
 #[test]
-fn what_a_route_insists_on_is_told() {
+fn requirements_of_routes_are_reported() {
     for (lock, bbr) in [("", "bbr"), ("lock", "reno")] {
         let scratch = public(&format!("serve-policy-route-{lock}"));
         let mut shell = Command::new("unshare");
@@ -216,7 +216,7 @@ fn a_server_without_files_to_read_again_outlives_sighup() {
 }
 
 #[test]
-fn what_cannot_be_is_said_with_its_status() {
+fn impossible_options_exit_with_their_status() {
     let scratch = public("serve-policy-refused");
     fs::write(scratch.path("bad.toml"), POLICY.replace("host", "hots")).expect("a policy");
     fs::write(scratch.path("lacks.toml"), POLICY.replace("\"reno\"", "\"nosuchcc\""))

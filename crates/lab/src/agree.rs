@@ -142,7 +142,7 @@ cc = "reno"
     }
 
     #[test]
-    fn what_takes_a_fifth_longer_does_not_agree() {
+    fn a_fifth_longer_does_not_agree() {
         let rows = rows(120);
         let missed: Vec<&str> =
             rows.iter().filter(|row| !row.2).map(|(text, ..)| text.as_str()).collect();

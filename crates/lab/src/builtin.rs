@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_one_is_in_order_and_says_what_it_is_about() {
+    fn every_scenario_is_valid_and_has_a_description() {
         assert!(ALL.is_sorted_by(|one, other| one.name < other.name));
         for builtin in Builtin::all() {
             let scenario = builtin.parse(&[]);

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn suggests_what_was_meant() {
+    fn suggests_the_nearest_names() {
         let unknown = |name: &str, near: &[&'static str]| {
             assert_eq!(
                 name.parse::<Column>(),

@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_makes_no_sense() {
+    fn refuses_contradictions() {
         let path = error(|spec| spec.buffers.push(Buffer::Packets(0)));
         assert_eq!(
             path,

@@ -52,7 +52,7 @@ impl Engine {
         }
     }
 
-    /// How many runs it plays at once if nothing is said: as many as there are processors, of which
+    /// Default number of parallel runs: one for each processor, of which
     /// there are `processors`, unless they would be in each other's way.
     pub fn usual_jobs(self, processors: usize) -> usize {
         match self {
@@ -61,7 +61,7 @@ impl Engine {
         }
     }
 
-    /// Whether it plays what there is in `scenario`, as far as that can be known beforehand.
+    /// Whether it can run `scenario`.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ pub(crate) fn map_until<T: Send + Sync>(
     };
     thread::scope(|scope| {
         for _ in 1..jobs.min(count) {
-            // Where the system has no more threads to give, those that there are do the work.
+            // If the system refuses more threads, the existing ones do the work.
             if thread::Builder::new().spawn_scoped(scope, worker).is_err() {
                 break;
             }

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_refused() {
+    fn refuses_invalid_json() {
         assert!(matches!(LabDocument::from_json("{"), Err(DocumentError::Json(_))));
     }
 }

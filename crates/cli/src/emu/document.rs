@@ -7,18 +7,18 @@ use uncork_emu::{Emulation, EmulationSpec, HostSpec, Namespace, Report};
 
 use crate::failure::Failure;
 
-/// What is in summary.json.
+/// The contents of summary.json.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
     /// The command line.
     pub(super) command: String,
-    /// With which status COMMAND ended; `None` if there was none.
+    /// Exit status of COMMAND; `None` without one.
     pub(super) status: Option<u8>,
     #[serde(flatten)]
     pub(super) report: Report,
 }
 
-/// A host and how to get there.
+/// A host and the path to it.
 #[derive(Debug, Serialize)]
 pub(super) struct Host {
     side: &'static str,
@@ -33,9 +33,9 @@ pub(super) struct Host {
 #[derive(Debug, Serialize)]
 struct Way {
     rtt_ms: f64,
-    /// As reports name its link.
+    /// Name of its link in reports.
     path: String,
-    /// The classes of the scenario whose clients the host stands for.
+    /// The scenario's classes whose clients the host represents.
     classes: Vec<String>,
 }
 

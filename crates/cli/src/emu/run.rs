@@ -125,7 +125,7 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Prints who is where, and keeps it until a signal comes. Hosts stand for clients of `classes`.
+/// Prints the hosts and keeps them until a signal. Hosts represent clients of `classes`.
 fn keep(
     args: &EmuArgs,
     emulation: &Emulation,

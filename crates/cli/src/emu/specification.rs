@@ -13,11 +13,11 @@ use crate::lab::source;
 /// What to emulate, and for whom.
 pub(super) struct Specification {
     pub(super) spec: EmulationSpec,
-    /// For each host the classes of the scenario whose clients it stands for.
+    /// For each host the classes whose clients it represents.
     pub(super) classes: Vec<Vec<String>>,
 }
 
-/// A host, and the classes whose clients it stands for.
+/// A host, and the classes whose clients it represents.
 type StandIn = (HostSpec, Vec<String>);
 
 /// What the arguments ask for, checked.

@@ -97,7 +97,7 @@ pub(crate) struct RunArgs {
     pub(crate) output: OutputArgs,
 }
 
-/// How far engines may differ if nothing is said: the default of `--tolerance`.
+/// The default of `--tolerance`.
 const USUAL_TOLERANCE: Probability = Probability::of(10, 100);
 
 /// Which runs, of whatever scenario.
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_repeats_what_decides_the_results() {
+    fn the_command_repeats_all_that_decides_results() {
         let args = run(&[
             "it's mine.toml",
             "--set",

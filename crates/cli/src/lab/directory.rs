@@ -43,7 +43,7 @@ pub(super) enum DirectoryError {
     Io(#[from] io::Error),
 }
 
-/// What became of a run's entry.
+/// The state of a run's entry.
 pub(super) enum Kept {
     /// It is there.
     Run(Box<FinishedRun>),

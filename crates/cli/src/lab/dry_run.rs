@@ -13,7 +13,7 @@ use crate::clock;
 use crate::failure::Failure;
 use crate::stdout;
 
-/// What is run to measure how fast this machine is: some tens of milliseconds.
+/// A short run that measures the speed of this machine.
 const CALIBRATION: &str = r#"
     title = "Calibration"
     [run]
@@ -33,7 +33,7 @@ const CALIBRATION: &str = r#"
 #[derive(Debug, Serialize)]
 struct Plan {
     schema: &'static str,
-    /// Packets a second and thread, as just measured; of runs in real time there are none.
+    /// Measured packets per second and thread; null for runs in real time.
     packets_per_s: Option<f64>,
     scenarios: Vec<ScenarioPlan>,
 }
@@ -44,7 +44,7 @@ struct ScenarioPlan {
     name: String,
     cells: usize,
     runs: usize,
-    /// Runs that are there already.
+    /// Finished runs in the directory.
     kept: usize,
     flows: u64,
     packets: u64,

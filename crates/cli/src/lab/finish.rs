@@ -135,7 +135,7 @@ impl<'a> Finish<'a> {
         stdout::write(format!("{gap}{text}").as_bytes())
     }
 
-    /// Whether somebody reads notes.
+    /// Whether notes are shown.
     fn is_watched(&self) -> bool {
         !self.args.quiet && io::stderr().is_terminal()
     }

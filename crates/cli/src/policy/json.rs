@@ -9,7 +9,7 @@ use crate::failure::Failure;
 #[derive(Serialize)]
 struct Document<'a> {
     policy: &'a str,
-    /// As records have it.
+    /// Fingerprint as in records.
     fingerprint: String,
     decision: Decided<'a>,
     rules: Vec<Ruled<'a>>,
@@ -17,7 +17,7 @@ struct Document<'a> {
 
 #[derive(Serialize)]
 struct Decided<'a> {
-    /// Counted from 1; none if the default decides.
+    /// Counted from 1; null if the default decides.
     rule: Option<usize>,
     name: Option<&'a str>,
     #[serde(rename = "final")]

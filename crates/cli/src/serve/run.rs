@@ -71,7 +71,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A connection needs a descriptor for itself and one for the file that it is sent.
+/// A connection needs a descriptor and one for its file.
 fn too_few_files(spec: &ServerSpec) -> Option<String> {
     let allowed = open_files::allowed()?;
     let wanted = 2 * (spec.listeners.len() * spec.limits.connections) as u64;

@@ -6,7 +6,7 @@ use super::results::Results;
 use super::units::{scaled, shown_change, shown_estimate};
 use crate::scenario::{self, Expectation};
 
-/// Each threshold in each cell that it is about: one row for each bound.
+/// Thresholds by cell: a row for each bound.
 pub(crate) fn thresholds(results: &Results<'_>) -> Vec<Threshold> {
     let of_one = |threshold: &scenario::Threshold| {
         let cells = results.cells(&threshold.of, &[]);
@@ -62,7 +62,7 @@ fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec
     (names, ccs.join(", "))
 }
 
-/// What others have published, beside what came out here.
+/// Results beside published ones.
 pub(crate) fn published(results: &Results<'_>) -> Vec<Published> {
     results.scenario.published.iter().map(|published| beside(results, published)).collect()
 }

@@ -1,22 +1,22 @@
-//! Which controller serves each population better, cell by cell.
+//! Comparisons of controllers, by class and cell.
 
 use uncork_report::lab::{Answer, AnswerKind, Better, Estimate, Payer, Price, Transfers};
 
 use super::results::Results;
 use crate::scenario::{Axis, Carries, Class, Metric, Quantity, Selection, Statistic};
 
-/// Ratios this close to 1 make no difference to anybody.
+/// Ratios this close to 1 count as equal.
 const ALIKE: f64 = 0.01;
-/// A price is worth a word from these differences on, if it is also this many times the other's.
+/// A cost is reported from these differences on, if it is also this many times the other's.
 const PRICE_RATIO: f64 = 1.2;
 const PRICE_RETRANSMITTED: f64 = 0.001;
 const PRICE_QUEUE_S: f64 = 0.002;
-/// A difference of Jain's index that is worth a word.
+/// A reported difference of Jain's index.
 const PRICE_JAIN: f64 = 0.05;
-/// A change of what others get that is worth a word, if the seeds leave no doubt about it.
+/// A reported change for other classes, if the interval excludes 1.
 const PRICE_OTHERS: f64 = 0.05;
 
-/// What each population gets with each choice of controllers, beside the first choice.
+/// Compares each choice of controllers with the first, for each class.
 pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
     let pairs = pairs(results);
     pairs
@@ -25,11 +25,13 @@ pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
         .collect()
 }
 
-/// A population with one choice, and with the baseline.
+/// A class with one choice, and with the baseline.
 struct Pair<'a> {
     class: &'a Class,
+    /// The class of the baseline.
+    over: &'a Class,
     place: String,
-    /// Classes that have the choice, if the population is none of them.
+    /// Classes with the choice, if `class` is not one of them.
     of: String,
     choice: Side,
     baseline: Side,
@@ -48,7 +50,9 @@ fn pairs<'a>(results: &Results<'a>) -> Vec<Pair<'a>> {
         .filter_map(|(nth, axis)| Some((nth, axis, chosen(axis)?)))
         .flat_map(|(nth, axis, classes)| along(results, (nth, axis), &classes))
         .collect();
-    pairs.extend((0..scenario.cells.len()).flat_map(|cell| within(results, cell)));
+    let cells = || 0..scenario.cells.len();
+    pairs.extend(cells().flat_map(|cell| within(results, cell)));
+    pairs.extend(cells().flat_map(|cell| between(results, cell)));
     pairs
 }
 
@@ -66,7 +70,7 @@ pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
     (!classes.is_empty()).then_some(classes)
 }
 
-/// Cells that differ in an axis that chooses controllers, each beside that with its first value.
+/// Cells along an axis of controllers, each beside the cell with its first value.
 fn along<'a>(
     results: &Results<'a>,
     (nth, axis): (usize, &Axis),
@@ -89,6 +93,7 @@ fn along<'a>(
             let (choice, baseline) = (side(cell.point[nth], at), side(0, base));
             pairs.push(Pair {
                 class,
+                over: class,
                 place: results.label(at, &fixed, (&[], "")),
                 of,
                 choice,
@@ -116,13 +121,39 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
         for cc in others {
             let place = results.label(cell, &Selection::default(), (&[], ""));
             let (choice, baseline) = (side(cc), side(first));
-            pairs.push(Pair { class, place, of: String::new(), choice, baseline });
+            pairs.push(Pair { class, over: class, place, of: String::new(), choice, baseline });
         }
     }
     pairs
 }
 
-/// What a class cares for.
+/// Classes of streams with different controllers on the same links, each beside the next.
+fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
+    let cell = &results.scenario.cells[at];
+    let plans = cell.classes.iter().zip(&cell.plan.flows);
+    let streams = plans.filter(|(class, _)| {
+        !class.background && class.carries == Carries::Streams && class.ccs.len() == 1
+    });
+    let streams: Vec<_> = streams.collect();
+    let side = |class: &Class| Side {
+        name: class.ccs[0].clone(),
+        cell: at,
+        flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
+    };
+    let mut pairs = Vec::new();
+    for (nth, (class, plan)) in streams.iter().enumerate() {
+        for (over, other) in &streams[nth + 1..] {
+            if class.ccs != over.ccs && cell.plan.meet(plan, other) {
+                let place = results.label(at, &Selection::default(), (&[], ""));
+                let (choice, baseline) = (side(class), side(over));
+                pairs.push(Pair { class, over, place, of: String::new(), choice, baseline });
+            }
+        }
+    }
+    pairs
+}
+
+/// The metrics by which a class is compared.
 fn cares(class: &Class) -> Vec<Quantity> {
     let of = |metric, statistic| Quantity { metric, statistic };
     match class.carries {
@@ -137,7 +168,7 @@ fn cares(class: &Class) -> Vec<Quantity> {
     }
 }
 
-/// What a class may pay with.
+/// The costs of a class.
 fn costs(class: &Class) -> Vec<Quantity> {
     let all = [
         Quantity { metric: Metric::Retransmitted, statistic: Statistic::Mean },
@@ -151,8 +182,12 @@ fn costs(class: &Class) -> Vec<Quantity> {
 }
 
 impl Pair<'_> {
+    /// Classes of different size are compared by flow.
     fn cares(&self) -> Vec<Quantity> {
-        cares(self.class)
+        if self.class.name == self.over.name {
+            return cares(self.class);
+        }
+        vec![Quantity { metric: Metric::Goodput, statistic: Statistic::Mean }]
     }
 
     fn answer(&self, results: &Results<'_>, quantity: Quantity) -> Answer {
@@ -163,6 +198,7 @@ impl Pair<'_> {
         let less_is_better = quantity.metric.better() != Some(Better::Higher);
         Answer {
             class: self.class.name.clone(),
+            baseline_class: self.over.name.clone(),
             cell: self.choice.cell,
             place: self.place.clone(),
             choice: self.choice.name.clone(),
@@ -219,7 +255,7 @@ impl Pair<'_> {
         Some(price("", quantity, (value, baseline), payer))
     }
 
-    /// What the classes get that share links with this one.
+    /// Costs of the classes that share links with this one.
     fn others(&self, results: &Results<'_>) -> Vec<Price> {
         if self.choice.cell == self.baseline.cell || !self.of.is_empty() {
             return Vec::new();
@@ -305,7 +341,7 @@ fn price(
     }
 }
 
-/// What a ratio to the baseline means.
+/// The result of a comparison with this ratio.
 fn kind(ratio: &Estimate, less_is_better: bool) -> AnswerKind {
     let is_near = |value: f64| (value - 1.0).abs() < ALIKE;
     let Some((low, high)) = ratio.low.zip(ratio.high) else { return AnswerKind::Open };

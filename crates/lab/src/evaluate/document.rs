@@ -67,14 +67,14 @@ pub(crate) fn document(
     }
 }
 
-/// Who played `runs`.
+/// The engines of `runs`.
 fn engines(runs: &[RunOutcome]) -> String {
     let flows = runs.iter().filter_map(|run| run.flows.first());
     let engines: BTreeSet<&str> = flows.map(|flow| flow.engine.as_str()).collect();
     engines.into_iter().collect::<Vec<_>>().join(" and ")
 }
 
-/// Why some of `runs` may be doubted: how many, and the first reason.
+/// Reasons to distrust `runs`: how many, and the first reason.
 fn doubts(runs: &[RunOutcome]) -> Vec<String> {
     let late = |run: &RunOutcome| run.doubts.join("; ");
     let failed = |run: &RunOutcome| {

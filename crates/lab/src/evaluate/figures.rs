@@ -76,8 +76,8 @@ fn plot(
     }
 }
 
-/// A curve or a bar: the cells that it is of, beyond what the figure fixes, and the controller that it
-/// stands for.
+/// A curve or a bar: its cells, beyond what the figure fixes, and its
+/// controller.
 struct Member {
     label: String,
     cc: String,
@@ -87,7 +87,7 @@ struct Member {
 
 /// The members of a figure: one for each value of `by` and each controller that has flows. An axis
 /// that chooses the controller takes its name for a label, not both. One that chooses the controller
-/// of other flows makes members that stand for that.
+/// of other flows makes members for that controller.
 fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Member> {
     let values = by.map_or(1, |axis| results.scenario.axes[axis].values.len());
     let is_of_others = by.is_some_and(|axis| {

@@ -1,4 +1,4 @@
-//! What one run of a cell leaves.
+//! The records of a run.
 
 use serde::{Deserialize, Serialize};
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
@@ -7,7 +7,7 @@ use uncork_sim::RunResult;
 use crate::engine::Played;
 use crate::scenario::{Instance, Scenario};
 
-/// The records of one run, with the cell and the seed that it belongs to.
+/// The records of a run, with its cell and seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
     /// Index of the cell.
@@ -22,22 +22,22 @@ pub struct RunOutcome {
     pub clients: Vec<u32>,
     /// Data packets that were sent.
     pub packets: u64,
-    /// Why the run may be doubted.
+    /// Reasons to distrust the run.
     pub doubts: Vec<String>,
-    /// What became of programs, by flow.
+    /// Outcomes of commands, by flow.
     pub commands: Vec<CommandOutcome>,
 }
 
-/// What became of a program, one of the two that a flow may be.
+/// The outcome of a command: the server or the client of a flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOutcome {
     /// The flow.
     pub flow: u32,
-    /// Whether it ran where servers are.
+    /// Whether it is the server.
     pub is_server: bool,
-    /// What it printed.
+    /// Its output.
     pub output: String,
-    /// What was wrong with it.
+    /// Its error.
     pub problem: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl RunOutcome {
     }
 }
 
-/// What is left of `instance`, the run of a cell with a seed, once it is `played`; and its series.
+/// The records and the series of `instance`, which was `played`.
 pub(crate) fn outcome(
     scenario: &Scenario,
     (cell, seed): (usize, u64),

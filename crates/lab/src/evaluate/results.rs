@@ -1,4 +1,4 @@
-//! All runs of a scenario, and the numbers drawn from them.
+//! The runs of a scenario, and estimates from them.
 
 use uncork_report::lab::{Estimate, axis_title};
 use uncork_units::Time;
@@ -138,8 +138,8 @@ impl<'a> Results<'a> {
         self.scenario.cells.iter().position(|cell| cell.point == point)
     }
 
-    /// What tells `cell` from others, among the axes that `of` does not fix. An axis that chooses the
-    /// controller `cc` of one of `classes`, which is told beside it, is left out.
+    /// The values of `cell` on the axes that `of` does not fix. An axis that chooses the
+    /// controller `cc` of one of `classes` is left out.
     pub(crate) fn label(
         &self,
         cell: usize,
@@ -161,8 +161,8 @@ impl<'a> Results<'a> {
     }
 }
 
-/// What the flows of `over` have in common with those of `of`, where it does not say otherwise. A
-/// controller that is not there, because an axis chooses it, is no condition.
+/// The selection of `over`, completed by that of `of`. A
+/// controller that does not occur, because an axis chooses it, is no condition.
 fn merged(of: &Selection, over: &Selection, is_there: impl Fn(&str) -> bool) -> Selection {
     Selection {
         class: over.class.clone().or_else(|| of.class.clone()),

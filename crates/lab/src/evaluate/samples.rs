@@ -6,7 +6,7 @@ use super::outcome::RunOutcome;
 use crate::compare::wire_bytes;
 use crate::scenario::{Carries, FlowPlan, Metric, Scenario, Selection};
 
-/// A value, and what it must be drawn together with when samples are drawn anew: values of the same
+/// A value and its cluster: values of the same
 /// cluster have something in common, such as the seed that decided which packets were lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
@@ -149,8 +149,8 @@ impl<'a> View<'a> {
         samples
     }
 
-    /// Flows that share links share their luck: they are drawn by the run. With links of its own each
-    /// client stands for itself, with all of its connections, and both halves of a pair are one.
+    /// Flows that share links form one cluster for each run. With links of its own each
+    /// client is a cluster, with all its connections; both halves of a pair are one.
     fn cluster(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
         let mut classes = self.scenario.cells[run.cell].classes.iter();
         let own = classes.any(|class| class.own_links && class.name == flow.group);

@@ -15,7 +15,7 @@ const P99: Statistic = Statistic::Quantile(0.99);
 const P10: Statistic = Statistic::Quantile(0.1);
 const P1: Statistic = Statistic::Quantile(0.01);
 
-/// What is told of every class that has it.
+/// Metrics of every class that has them.
 const TOLD: [(Metric, &[Statistic]); 17] = [
     (Metric::Completion, &[P50, P90, P99]),
     (Metric::FirstByte, &[P50]),
@@ -83,7 +83,7 @@ fn of_class(
         Some(Measured { name: quantity.name(), unit: unit.into(), estimate })
     };
     let mut metrics: Vec<Measured> = quantities.filter_map(measured).collect();
-    // What arrives as objects is told by their bandwidth, and all of a run is no share.
+    // Objects have bandwidths; a share of everything is meaningless.
     let has_objects = metrics.iter().any(|metric| metric.name.starts_with("bandwidth"));
     let alone =
         results.scenario.cells[cell].classes.iter().map(|class| class.ccs.len()).sum::<usize>()

@@ -111,7 +111,7 @@ fn background_counts_only_when_it_is_asked_for() {
 
 /// Half of each link, whatever flows elsewhere; who has a link of his own has no share of it.
 #[test]
-fn a_share_is_of_what_the_same_links_deliver() {
+fn shares_are_of_the_same_links() {
     let text = "title = \"t\"\n[run]\nend = \"9s\"\nseeds = 1\n\
                 [path.one]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
                 [path.two]\nrate = \"5mbit\"\nrtt = \"20ms\"\n\
@@ -208,7 +208,7 @@ fn each_bound_of_a_threshold_is_a_row_of_its_own() {
 }
 
 #[test]
-fn what_was_published_stands_beside_what_was_measured() {
+fn published_values_stand_beside_measured_ones() {
     let published = Published {
         what: "BBR over CUBIC".into(),
         value: "+100 %".into(),
@@ -288,7 +288,7 @@ fn requests_and_listeners_are_samples_of_their_own() {
 }
 
 #[test]
-fn a_distribution_counts_what_never_ended() {
+fn distributions_count_unfinished_samples() {
     let mut runs = runs();
     runs[0].flows[0].completion_ns = None;
     let scenario = scenario();

@@ -1,19 +1,20 @@
-//! The inside of single runs over time.
+//! Single runs over time.
 
 use uncork_flow::SeriesPoint;
-use uncork_report::lab::{Curve, TimePanel, TimeSeries};
+use uncork_path::RateSpec;
+use uncork_report::lab::{Curve, Limit, StateRow, TimePanel, TimeSeries};
 
 use super::document::SampledCell;
 use super::results::Results;
 use crate::scenario::Selection;
 
-/// Curves of one panel: more cannot be told apart.
+/// The largest number of curves in a panel.
 const MAX_CURVES: usize = 12;
 
-/// What a panel shows of a flow.
+/// The points of a flow in a panel.
 type PointsOf = dyn Fn(&[&SeriesPoint]) -> Vec<(f64, f64)>;
 
-/// Throughput, round-trip time, data in flight and queue of the flows of the first seed that is sampled.
+/// Throughput, round-trip time, data in flight, queue and states of the flows of the first sampled seed.
 pub(crate) fn time_series(
     results: &Results<'_>,
     sampled: &[SampledCell<'_>],
@@ -23,17 +24,19 @@ pub(crate) fn time_series(
     let chosen = sampled.iter().filter(|sampled| cells.contains(&sampled.cell));
     let traces: Vec<Trace<'_>> =
         chosen.flat_map(|sampled| traces(results, sampled, of)).take(MAX_CURVES).collect();
-    let panel = |label: &str, unit: &str, points: &PointsOf| {
+    let limits = Limits::of(results, &traces);
+    let panel = |label: &str, unit: &str, points: &PointsOf, limit: Option<&Limit>| {
         let curve = |trace: &Trace<'_>| Curve {
             label: trace.label.clone(),
             cc: trace.cc.clone(),
             points: points(&trace.points),
         };
-        TimePanel {
-            label: label.into(),
-            unit: unit.into(),
-            curves: traces.iter().map(curve).collect(),
-        }
+        let curves: Vec<Curve> = traces.iter().map(curve).collect();
+        let values = curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value);
+        let most = values.fold(0.0, f64::max);
+        // A limit far above all values would press them to the floor.
+        let limits = limit.filter(|limit| limit.value < 4.0 * most).cloned().into_iter().collect();
+        TimePanel { label: label.into(), unit: unit.into(), curves, limits }
     };
     let each = |value: fn(&SeriesPoint) -> Option<f64>| {
         move |points: &[&SeriesPoint]| {
@@ -43,19 +46,89 @@ pub(crate) fn time_series(
     };
     (!traces.is_empty()).then(|| TimeSeries {
         panels: vec![
-            panel("throughput", "Mbit/s", &throughput),
-            panel("round-trip time", "ms", &each(|point| Some(point.rtt_ns? as f64 / 1e6))),
-            panel("in flight", "kB", &each(|point| Some(point.inflight_bytes as f64 / 1e3))),
-            panel("queue", "kB", &each(|point| Some(point.queue_bytes as f64 / 1e3))),
+            panel("throughput", "Mbit/s", &throughput, limits.rate.as_ref()),
+            panel(
+                "round-trip time",
+                "ms",
+                &each(|point| Some(point.rtt_ns? as f64 / 1e6)),
+                limits.rtt.as_ref(),
+            ),
+            panel("in flight", "kB", &each(|point| Some(point.inflight_bytes as f64 / 1e3)), None),
+            panel(
+                "queue",
+                "kB",
+                &each(|point| Some(point.queue_bytes as f64 / 1e3)),
+                limits.buffer.as_ref(),
+            ),
         ],
+        states: traces.iter().filter_map(states).collect(),
         marks: Vec::new(),
     })
 }
 
-/// One flow of one run.
+/// Limits of the path, if the flows have one path in common and it does not change.
+#[derive(Default)]
+struct Limits {
+    rate: Option<Limit>,
+    rtt: Option<Limit>,
+    buffer: Option<Limit>,
+}
+
+impl Limits {
+    fn of(results: &Results<'_>, traces: &[Trace<'_>]) -> Self {
+        let of_trace = |trace: &Trace<'_>| {
+            let plan = &results.scenario.cells[trace.cell].plan;
+            let flow = plan.flows.iter().find(|flow| flow.name == trace.class)?;
+            let path = &plan.paths[flow.path];
+            let RateSpec::Constant(rate) = path.spec.link.rate else { return None };
+            let rtt = flow.rtt.unwrap_or(path.spec.rtt);
+            let buffer = path.spec.link.buffer_bytes(uncork_sim::PACKET_BYTES, path.spec.rtt);
+            (!path.own_per_flow).then_some((rate, rtt, buffer))
+        };
+        let all: Vec<_> = traces.iter().map(of_trace).collect();
+        fn common<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T> {
+            let mut values = values.into_iter();
+            let first = values.next()??;
+            values.all(|value| value.as_ref() == Some(&first)).then_some(first)
+        }
+        let limit = |name: &str, value: f64, unit: &str, is_upper| Limit {
+            label: format!("{name} {value} {unit}"),
+            value,
+            is_upper,
+        };
+        let rate = common(all.iter().map(|it| it.map(|(rate, ..)| rate.bits_per_sec())));
+        let rtt = common(all.iter().map(|it| it.map(|(_, rtt, _)| rtt)));
+        let buffer = common(all.iter().map(|it| it.map(|(.., buffer)| buffer)));
+        Self {
+            rate: rate.map(|rate| limit("link rate", rate as f64 / 1e6, "Mbit/s", true)),
+            rtt: rtt.map(|rtt| limit("empty path", rtt.as_millis_f64(), "ms", false)),
+            buffer: buffer.map(|bytes| limit("buffer", bytes as f64 / 1e3, "kB", true)),
+        }
+    }
+}
+
+/// The states of a flow's controller; `None` if it has none.
+fn states(trace: &Trace<'_>) -> Option<StateRow> {
+    let mut spans: Vec<(String, f64, f64)> = Vec::new();
+    for point in trace.points.iter().filter(|point| !point.state.is_empty()) {
+        let now = seconds(point.time_ns);
+        if let Some((state, _, end)) = spans.last_mut() {
+            *end = now;
+            if state == point.state {
+                continue;
+            }
+        }
+        spans.push((point.state.to_owned(), now, now));
+    }
+    (!spans.is_empty()).then(|| StateRow { label: trace.label.clone(), spans })
+}
+
+/// A flow of a run.
 struct Trace<'a> {
     label: String,
     cc: String,
+    class: String,
+    cell: usize,
     points: Vec<&'a SeriesPoint>,
 }
 
@@ -72,13 +145,19 @@ fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) 
         let cell = results.label(sampled.cell, of, (&[&flow.group], &flow.cc));
         let label = [format!("{}{number}", flow.cc), cell].join(", ");
         let points = sampled.points.iter().filter(|point| point.flow == flow.flow).collect();
-        Trace { label: label.trim_end_matches(", ").to_owned(), cc: flow.cc.clone(), points }
+        Trace {
+            label: label.trim_end_matches(", ").to_owned(),
+            cc: flow.cc.clone(),
+            class: flow.group.clone(),
+            cell: sampled.cell,
+            points,
+        }
     };
     flows.map(trace).filter(|trace| !trace.points.is_empty()).collect()
 }
 
-/// Payload delivered over spans of at least a hundredth of the run, in Mbit/s: from one instant to the
-/// next a paced flow and one that sends in bursts would look alike only by chance.
+/// Payload delivered over spans of at least a hundredth of the run, in Mbit/s, so that paced flows and bursts look
+/// alike.
 fn throughput(points: &[&SeriesPoint]) -> Vec<(f64, f64)> {
     let length =
         points.last().map_or(0, |last| last.time_ns) - points.first().map_or(0, |p| p.time_ns);

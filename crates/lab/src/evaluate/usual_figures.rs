@@ -1,4 +1,4 @@
-//! The figures of a scenario that describes none.
+//! The default figures.
 
 use uncork_report::lab::{
     Answer, Better, EstimateCurve, EstimatePoint, HeatMap, HeatScale, Lines, Plot,
@@ -15,10 +15,10 @@ const P50: Statistic = Statistic::Quantile(0.5);
 const P90: Statistic = Statistic::Quantile(0.9);
 const P95: Statistic = Statistic::Quantile(0.95);
 
-/// A map of more rows than these cannot be read.
+/// Most rows of a map.
 const MOST_ROWS: usize = 60;
 
-/// A figure before it has its number.
+/// A figure without its number.
 pub(super) struct Drawn {
     pub(super) title: String,
     pub(super) caption: String,
@@ -57,7 +57,8 @@ struct Question<'a> {
 
 fn questions(answers: &[Answer]) -> Vec<Question<'_>> {
     let key = |answer: &Answer| {
-        [&answer.class, &answer.of, &answer.metric, &answer.baseline].map(String::clone)
+        let Answer { class, baseline_class, of, metric, baseline, .. } = answer;
+        [class, baseline_class, of, metric, baseline].map(String::clone)
     };
     let mut questions: Vec<Question<'_>> = Vec::new();
     for answer in answers {
@@ -75,7 +76,7 @@ fn questions(answers: &[Answer]) -> Vec<Question<'_>> {
     questions
 }
 
-/// What each population gets over what it gets with the baseline, in each cell.
+/// Ratios to the baseline by cell.
 fn ratios(results: &Results<'_>, answers: &[Answer]) -> Vec<Drawn> {
     let of_question = |question: Question<'_>| {
         let axes = question.axes(results);
@@ -94,7 +95,7 @@ fn ratios(results: &Results<'_>, answers: &[Answer]) -> Vec<Drawn> {
 }
 
 impl Question<'_> {
-    /// The axes that tell the cells of one choice apart.
+    /// The axes in which the cells of a choice differ.
     fn axes(&self, results: &Results<'_>) -> Vec<usize> {
         let points = || {
             let answers = self.choices.first().map_or(&[][..], |(_, answers)| answers);

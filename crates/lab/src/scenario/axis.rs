@@ -166,14 +166,14 @@ pub(super) fn number(text: &str) -> Option<(f64, Unit)> {
 }
 
 impl Axis {
-    /// Whether it chooses controllers, and not that of the flows of `class`.
+    /// Whether it varies controllers only, but not that of `class`.
     pub(crate) fn is_cc_of_others(&self, class: &str) -> bool {
         self.chooses_controllers() && self.keys().all(|key| key != format!("flow.{class}.cc"))
     }
 
-    /// Whether it varies nothing but controllers.
+    /// Whether it varies controllers only.
     pub(crate) fn chooses_controllers(&self) -> bool {
-        self.keys().all(|key| key.rsplit('.').next() == Some("cc"))
+        uncork_report::lab::chooses_controllers(&self.key)
     }
 
     /// The places that it varies.
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_found_by_what_they_are_called_and_as_they_are_written() {
+    fn values_are_found_by_name_and_as_written() {
         let axis =
             Axis { written: vec!["20mbit, 50ms".into(), "b".into()], ..axis(&["home", "c"]) };
         let found = ["home", "20mbit, 50ms", "c", "b", "d"].map(|text| axis.find(text));

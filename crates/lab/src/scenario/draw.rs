@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_distribution() {
+    fn refuses_invalid_distributions() {
         let rate = Rate::from_mbit;
         let quantiles = |points: &[(&str, u64)]| {
             let points: Vec<_> =

@@ -36,7 +36,7 @@ impl Scenario {
 }
 
 impl Plan {
-    /// Fills in how far starts lie apart where nothing is said: 100 ms if flows share links, else
+    /// Fills in the default spread of starts: 100 ms if flows share links, else
     /// not at all. Arrivals need nothing of the kind.
     pub(super) fn with_spreads(mut self) -> Self {
         let shared: Vec<bool> = self.flows.iter().map(|flow| self.shares(flow)).collect();
@@ -182,7 +182,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// What the engine is told of a client that starts at `start`.
+    /// The engine's flow for a client that starts at `start`.
     fn workload(&mut self, work: &OneWork, start: Time) -> Workload {
         match work {
             OneWork::Bulk(span) => Workload::Until(span.map_or(self.run.end, |span| start + span)),

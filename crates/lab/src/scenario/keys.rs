@@ -1,4 +1,4 @@
-//! The keys of a scenario file, and which of them somebody may have meant.
+//! The keys of a scenario file, and suggestions for unknown ones.
 
 use uncork_config::{Node, Value};
 
@@ -236,7 +236,7 @@ fn unknown(part: usize, known: &[&str]) -> Unknown {
 mod tests {
     use super::*;
 
-    /// A key that is not in the reference is one that nobody finds.
+    /// Each key is in the reference.
     #[test]
     fn the_reference_has_every_key() {
         let reference = include_str!("../../../../docs/scenarios.md");

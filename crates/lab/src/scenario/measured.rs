@@ -7,7 +7,7 @@ use super::model::Class;
 use super::plan::{OneWork, Work};
 use super::question::{Metric, Selection};
 
-/// What the flows of a class carry, as far as it decides what can be measured of them.
+/// The traffic of a class, which decides its metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
     /// What has an end that is waited for: transfers, requests, arrivals.

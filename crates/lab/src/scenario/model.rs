@@ -1,4 +1,4 @@
-//! A scenario that has been read and found in order.
+//! A checked scenario.
 
 use uncork_flow::FlowRecord;
 use uncork_sim::RunSpec;
@@ -17,7 +17,7 @@ pub struct Scenario {
     pub title: String,
     /// What it is about, in paragraphs.
     pub about: String,
-    /// What had to be assumed where sources leave something open.
+    /// Assumptions where sources leave something open.
     pub assumptions: Vec<String>,
     /// The text that was run, with all that was set on the command line.
     pub text: String,
@@ -27,7 +27,7 @@ pub struct Scenario {
     pub seeds: u32,
     /// Seed of the first run; the others follow it.
     pub first_seed: u64,
-    /// What is left out of rates at the beginning of a run.
+    /// Time at the beginning of a run that rates leave out.
     pub warmup: TimeDelta,
     /// How often to sample the state of each flow, in the runs of `series_seeds`.
     pub sample_every: Option<TimeDelta>,
@@ -46,13 +46,13 @@ pub struct Scenario {
 /// A quantity that is varied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
-    /// Where its values are put, such as `path.loss`, or `path.rate,path.rtt` for several places.
+    /// Keys of its values: `path.loss`, or `path.rate,path.rtt`.
     pub key: String,
-    /// What it is called in tables and figures, other than all axes beside it.
+    /// Name in tables and figures, unique in the scenario.
     pub name: String,
-    /// What its values are called in tables and figures.
+    /// Names of its values in tables and figures.
     pub values: Vec<String>,
-    /// The values as they stand in the file, by which it may refer to them, too.
+    /// The values as written in the file, which may refer to them too.
     pub(crate) written: Vec<String>,
     /// The places that it varies.
     pub(crate) parts: Vec<AxisPart>,
@@ -74,13 +74,13 @@ pub struct Cell {
     pub point: Vec<usize>,
     /// The classes of traffic, in the order of the file.
     pub classes: Vec<Class>,
-    /// When a run ends, finished or not.
+    /// End of a run.
     pub end: Time,
-    /// What its runs have in common.
+    /// The traffic and paths of its runs, before a seed draws values.
     pub(crate) plan: Plan,
 }
 
-/// A class of traffic: flows that have their description in common.
+/// A class of traffic: flows with the same description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// Its name, such as `clients`.
@@ -91,20 +91,20 @@ pub struct Class {
     pub carries: Carries,
     /// How many flows it has; of arrivals, as many as come.
     pub flows: u64,
-    /// Whether it is there only to be in the way of others.
+    /// Whether it is background traffic.
     pub background: bool,
     /// Whether each of its flows has links of its own.
     pub own_links: bool,
     /// Rate of the link that its flows share, in bits per second; the mean of one that varies. `None`
     /// where each has its own.
     pub link_bps: Option<u64>,
-    /// How long each flow lasts, if it is not over when something has arrived; it ends with the run at
+    /// Duration of each flow, unless it ends when something has arrived; it ends with the run at
     /// the latest.
     pub lasts: Option<TimeDelta>,
 }
 
 impl Cell {
-    /// When a flow that did not finish stops to count, in nanoseconds since the start of the run.
+    /// End of measuring of a flow that did not finish, in nanoseconds since the start of the run.
     pub(crate) fn end_of(&self, flow: &FlowRecord) -> u64 {
         let class = self.classes.iter().find(|class| class.name == flow.group);
         let lasts = class.and_then(|class| class.lasts);

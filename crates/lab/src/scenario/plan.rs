@@ -1,4 +1,4 @@
-//! What the runs of a cell have in common, before a seed fills in the rest.
+//! The runs of a cell, before a seed draws values.
 
 use uncork_apps::{CbrSpec, ClientSpec, ObjectSizes};
 use uncork_cc::CcSpec;
@@ -21,12 +21,12 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug)]
 pub(crate) struct PathPlan {
     pub(crate) name: String,
-    /// Where something is drawn, this holds the first of its values.
+    /// Drawn values have their first value here.
     pub(crate) spec: PathSpec,
     /// Whether each client has links of its own.
     pub(crate) own_per_flow: bool,
     pub(crate) draws: Draws,
-    /// What a preset filled in, with its sources.
+    /// Values of a preset, with sources.
     pub(crate) sources: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct FlowPlan {
 pub(crate) enum Work {
     /// Something on one connection.
     One(OneWork),
-    /// Connections of their own, for objects that come when they come.
+    /// A connection for each arriving object.
     Arrivals(ArrivalPlan),
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Work {
 pub(crate) enum OneWork {
     /// One transfer of so many bytes.
     Transfer(u64),
-    /// As much as goes, so long; `None` until the end of the run.
+    /// As much as possible for this time; `None` until the end of the run.
     Bulk(Option<TimeDelta>),
     /// A downloader or a player. For how long a downloader goes on is counted from its start.
     Client(ClientSpec, Option<TimeDelta>),
@@ -94,7 +94,7 @@ pub(crate) enum ArrivalPlan {
 }
 
 impl Work {
-    /// How long a flow lasts, if that does not depend on what arrives.
+    /// Duration of a flow, if it does not depend on what arrives.
     pub(crate) fn lasts(&self) -> Option<TimeDelta> {
         match self {
             Self::One(OneWork::Bulk(span) | OneWork::Client(_, span)) => *span,

@@ -107,7 +107,7 @@ pub struct Expectation {
 pub struct Published {
     /// What it is.
     pub what: String,
-    /// The figure as it was published.
+    /// The published figure.
     pub value: String,
     /// Who says so, and where.
     pub source: String,
@@ -117,11 +117,11 @@ pub struct Published {
     pub quantity: Quantity,
     /// Divided by the same quantity of these, if given.
     pub over: Option<Selection>,
-    /// Whether the quotient is told as a change: 1.1 as +10 %.
+    /// Whether the ratio is printed as a change: 1.1 as +10 %.
     pub as_change: bool,
     /// The range in which both agree, if the publication gives figures that allow one.
     pub agrees: Option<Expectation>,
-    /// What is to be said about it.
+    /// A remark.
     pub note: String,
 }
 

@@ -1,7 +1,7 @@
 //! The file that runs are kept in: one entry after the other, as runs end.
 //!
 //! Entries are only ever added. What ends while it writes leaves at most one entry that is cut short,
-//! at the end; nobody has to repair anything before the file can be read.
+//! at the end; the file can be read without repair.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Seek, SeekFrom};

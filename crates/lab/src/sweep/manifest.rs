@@ -1,4 +1,4 @@
-//! What a directory of runs says of itself: all that is needed to resume it or to merge it.
+//! The manifest of a directory of runs, for `--resume` and `merge`.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub const MANIFEST_NAME: &str = "sweep.json";
 pub struct Manifest {
     schema: String,
     version: String,
-    /// The engine that played them.
+    /// The engine that ran them.
     engine: String,
     /// The scenario's name.
     pub name: String,
@@ -96,7 +96,7 @@ impl Manifest {
         Scenario::parse(&self.name, &self.scenario, &[], &self.files)
     }
 
-    /// What runs must have in common for one to stand for the other: a hash of everything that decides
+    /// A fingerprint that interchangeable runs share: a hash of everything that decides
     /// what happens in them. What is asked of the results is no part of it, nor how many seeds there are.
     pub fn fingerprint(&self) -> String {
         let Self { schema, version, engine, name: _, command: _, scenario, files } = self;
@@ -104,7 +104,7 @@ impl Manifest {
         checksum(&decisive.unwrap_or_default())
     }
 
-    /// Why runs of `self` cannot stand for those of `other`; `None` if they can.
+    /// Why runs of `self` cannot replace those of `other`; `None` if they can.
     pub fn obstacle(&self, other: &Self) -> Option<String> {
         if self.fingerprint() == other.fingerprint() {
             return None;
@@ -189,7 +189,7 @@ fn flatten(place: &str, item: &Item, lines: &mut Vec<String>) {
     }
 }
 
-/// A value as it would be written by somebody without taste.
+/// A value in normal form.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{:?}", text.value()),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_a_run_is_an_obstacle() {
+    fn merge_refuses_runs_that_differ() {
         let one = manifest("a", SCENARIO, "1");
         for (old, new, words) in [
             ("1mbit", "2mbit", "`path.rate = \"1mbit\"`, not `path.rate = \"2mbit\"`"),

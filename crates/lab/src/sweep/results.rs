@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_the_same_on_any_number_of_threads_and_all_are_told_of() {
+    fn runs_do_not_depend_on_threads_and_are_all_reported() {
         let scenario = scenario();
         let told = Mutex::new(Vec::new());
         let stop = AtomicBool::new(false);
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_hold_what_was_run_in_whatever_order() {
+    fn files_do_not_depend_on_the_order_of_runs() {
         let scenario = scenario();
         let runs = run(&scenario, 1);
         let reversed: Vec<FinishedRun> = runs.iter().rev().cloned().collect();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn what_programs_printed_is_called_by_cell_seed_and_flow() {
+    fn output_of_commands_is_named_by_cell_seed_and_flow() {
         let flow =
             |flow| FlowRecord { flow, group: "a b".into(), ..crate::testing::record(0, None, 1) };
         let printed = |flow, is_server, output: &str| CommandOutcome {

@@ -27,7 +27,7 @@ pub struct Progress {
 pub struct FinishedRun {
     /// Its records.
     pub outcome: RunOutcome,
-    /// The inside of its flows, by time; empty if nobody asked for it.
+    /// Time series of its flows; empty if it was not sampled.
     pub series: Vec<SeriesPoint>,
 }
 

@@ -14,14 +14,14 @@ use crate::evaluate::RunOutcome;
 
 const SCHEMA: &str = "uncork.run/5";
 
-/// Why an entry is not the run that it stands for.
+/// Why an entry cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamagedRun {
-    /// It is of another scenario, or of another build of this program.
+    /// It is of another scenario or build.
     #[error("it belongs to another scenario or build")]
     Foreign,
-    /// Its bytes are not those that were written.
+    /// Its checksum is wrong.
     #[error("its checksum is wrong")]
     Content,
 }

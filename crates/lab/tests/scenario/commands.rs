@@ -35,7 +35,7 @@ fn commands_are_a_workload_like_others() {
 
 /// What programs leave records of can be asked for, and nothing else; the simulator runs neither.
 #[test]
-fn programs_may_tell_what_they_saw() {
+fn commands_may_write_records() {
     let with = |records: &str| {
         let command = format!("command = {{ client = \"play\"{records} }}");
         EXAMPLE.replace("bulk = \"10s\"", &command)

@@ -177,7 +177,7 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
 }
 
 #[test]
-fn the_page_shows_what_its_commands_print_and_the_truth_is_recovered() {
+fn the_page_is_current_and_recovers_the_truth() {
     let truth = scenario(&text("from-logs/truth.toml"), &[]);
     if is_update() {
         fs::write(docs("from-logs/records.jsonl"), simulate(&truth)).expect("a writable checkout");

@@ -2,6 +2,7 @@
 
 mod commands;
 mod common;
+mod document;
 mod from_logs;
 mod meaning;
 mod mistakes;

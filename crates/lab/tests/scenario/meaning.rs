@@ -85,7 +85,7 @@ fn only_the_first_seed_is_sampled() {
 }
 
 #[test]
-fn thresholds_say_what_they_ask_in_the_metric_s_unit() {
+fn thresholds_have_the_metric_s_unit() {
     let scenario = scenario(EXAMPLE, &[]);
     let [first, second] = [&scenario.thresholds[0], &scenario.thresholds[1]];
     assert_eq!(first.of.at, [(0, 2), (1, 2)]);
@@ -157,7 +157,7 @@ fn a_value_of_an_axis_can_have_a_name() {
 }
 
 #[test]
-fn places_of_one_kind_are_told_once_where_they_are_alike() {
+fn equal_keys_are_named_once() {
     let flow = |name: &str| format!("[flow.{name}]\ncc = \"bbr3\"\ntransfer = \"1MB\"\n");
     let text = format!(
         "[path]\nrate = \"20mbit\"\nrtt = \"50ms\"\n{}{}[matrix]\n\
@@ -183,7 +183,7 @@ fn a_value_set_stands_for_that_of_the_file() {
 }
 
 #[test]
-fn setting_what_the_matrix_varies_leaves_one_value_and_what_asks_for_it() {
+fn setting_an_axis_leaves_one_value() {
     let scenario = scenario(EXAMPLE, &["path.loss=2%"]);
     assert_eq!(scenario.axes[0].values, ["2%"]);
     assert_eq!(scenario.cells.len(), 3);

@@ -177,7 +177,7 @@ fn a_shared_buffer_must_do_for_all_that_is_drawn() {
 }
 
 #[test]
-fn what_is_missing_altogether() {
+fn missing_parts_are_named() {
     for (text, message) in [
         ("", "the scenario has no path"),
         ("[path]\nrate = \"9mbit\"\nrtt = \"9ms\"", "the scenario has no traffic"),
@@ -197,7 +197,7 @@ fn what_is_missing_altogether() {
 
 /// 400 Gbit/s for 10 s are 333 million packets.
 #[test]
-fn what_would_take_hours_is_refused_with_its_figures() {
+fn refuses_hours_of_computing_with_figures() {
     let text =
         EXAMPLE.replacen("\"20mbit\"", "\"400gbit\"", 1).replacen("seeds = 3", "seeds = 30", 1);
     let error = refused(&text, &[], "hours");
@@ -270,7 +270,7 @@ fn a_line_of_a_file_is_shown_there() {
 }
 
 #[test]
-fn what_is_set_is_shown_as_it_was_set() {
+fn errors_in_settings_show_the_setting() {
     for (set, message, help) in [
         ("path.lss=2%", "there is no `path.lss`", "did you mean `path.loss`?"),
         ("loss=2%", "there is no `loss`", "did you mean `path.loss`?"),

@@ -95,7 +95,7 @@ fn an_unknown_preset_is_answered_with_the_nearest() {
 }
 
 #[test]
-fn an_error_in_what_a_preset_fills_in_points_to_the_preset() {
+fn errors_in_preset_values_point_to_the_preset() {
     let error =
         parse(&text("preset = \"lte\"\nrate_steps = [[\"5s\", \"1mbit\"]]"), &[]).unwrap_err();
     assert!(error.message().contains("`rate_steps` has no meaning here"), "{error}");

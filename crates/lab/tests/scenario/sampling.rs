@@ -82,7 +82,7 @@ fn equal_seeds_draw_equal_points() {
 }
 
 #[test]
-fn mistakes_of_samples_are_told() {
+fn invalid_samples_are_refused() {
     for (old, new, message) in [
         ("sample = 40\n", "", "`cross` in [matrix] belongs to a sample"),
         ("sample = 40\ncross = [\"flow.main.cc\"]\n", "", "is a range, of which values are drawn"),

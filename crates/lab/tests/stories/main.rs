@@ -44,7 +44,7 @@ fn check_what_is_said(text: &str) {
 }
 
 #[test]
-fn the_page_shows_what_was_published_and_what_is_measured() {
+fn the_page_shows_published_and_measured_results() {
     if page::is_update() {
         let sections = Builtin::all().iter().map(|builtin| page::section(&measured(builtin)));
         page::write(&sections.collect::<String>());

@@ -9,6 +9,8 @@ use super::document::Estimate;
 pub struct Answer {
     /// Class.
     pub class: String,
+    /// Class of the baseline: the same, or another one on the same links.
+    pub baseline_class: String,
     /// Index of the cell in `cells`.
     pub cell: usize,
     /// Values of the other axes; empty if there are none.

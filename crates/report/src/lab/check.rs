@@ -1,15 +1,19 @@
-//! Whether the parts of a document fit together.
+//! Consistency of a document.
 
-use super::document::{Cell, LabDocument, Threshold};
+use super::answer::{Answer, AnswerKind};
+use super::document::{Cell, Estimate, LabDocument, Threshold};
 use super::figure::{Curve, EstimateCurve, Figure, HeatMap, Lines, Plot};
 use crate::json::DocumentError;
 
 impl LabDocument {
-    /// Whether every cell lies in the matrix, every figure has a name of its own and data of the
-    /// right shape, and every number is one.
+    /// Checks that cells lie in the matrix, answers name cells, classes and controllers of the document, intervals
+    /// contain their values, figures have unique names and data of the right shape, and numbers are finite.
     pub fn check(&self) -> Result<(), DocumentError> {
         let problems = self.cells.iter().enumerate().filter_map(|(n, cell)| self.cell(n, cell));
         let problems = problems.chain(self.thresholds_problem());
+        let problems = problems.chain(self.answers.iter().enumerate().filter_map(|(n, answer)| {
+            self.answer(answer).map(|problem| format!("answer {n} {problem}"))
+        }));
         let problems = problems.chain(self.figures.iter().enumerate().filter_map(|(n, figure)| {
             let twin = self.figures[..n].iter().any(|other| other.id == figure.id);
             let problem =
@@ -25,19 +29,50 @@ impl LabDocument {
             return Some(format!("cell {n} lies at {:?}, outside of the matrix", cell.point));
         }
         let metrics = cell.classes.iter().flat_map(|class| &class.metrics);
-        let mut bad = metrics.filter(|metric| {
-            let estimate = metric.estimate;
-            !all_finite([Some(estimate.value), estimate.low, estimate.high].into_iter().flatten())
-        });
-        bad.next().map(|metric| format!("cell {n}: {} is no number", metric.name))
+        let mut bad = metrics.filter(|metric| !is_sound(&metric.estimate));
+        bad.next().map(|metric| format!("cell {n}: {} is no number with an interval", metric.name))
+    }
+
+    fn answer(&self, answer: &Answer) -> Option<String> {
+        let Answer { cell, of, value, baseline_value, ratio, prices, .. } = answer;
+        let Some(place) = self.cells.get(*cell) else { return Some(format!("has no cell {cell}")) };
+        let is_class = |name: &str| place.classes.iter().any(|known| known.class == name);
+        let of = of.split(", ").filter(|of| !of.is_empty());
+        let others = prices.iter().map(|price| price.class.as_str()).filter(|it| !it.is_empty());
+        let own = [answer.class.as_str(), &answer.baseline_class];
+        let mut classes = own.into_iter().chain(of).chain(others);
+        if let Some(class) = classes.find(|class| !is_class(class)) {
+            return Some(format!("is of a class {class:?}, which is not in cell {cell}"));
+        }
+        for name in [&answer.choice, &answer.baseline] {
+            let mut axes = self.axes.iter().flat_map(|axis| &axis.values);
+            let mut ccs = place.classes.iter().flat_map(|class| [&class.cc, &class.class]);
+            if !axes.any(|value| value == name) && !ccs.any(|known| known == name) {
+                return Some(format!("compares {name:?}, which is no controller or class"));
+            }
+        }
+        let numbers = [*value, *baseline_value].into_iter().flatten();
+        let prices = prices.iter().flat_map(|price| [price.value, price.baseline_value]);
+        let is_decided = matches!(answer.kind, AnswerKind::Better | AnswerKind::Worse);
+        match ratio {
+            _ if !all_finite(numbers.chain(prices)) => {
+                Some("holds something that is no number".into())
+            }
+            Some(ratio) if !is_sound(ratio) => Some("has a ratio outside of its interval".into()),
+            Some(ratio) if is_decided && ratio.low.is_none() => {
+                Some("decides without interval".into())
+            }
+            _ => None,
+        }
     }
 
     fn thresholds_problem(&self) -> Option<String> {
         let mut bad = self.thresholds.iter().filter(|threshold| {
             let Threshold { measured, low, high, bound, .. } = threshold;
-            !all_finite([*measured, *low, *high, Some(*bound)].into_iter().flatten())
+            let measured = measured.map(|value| Estimate { value, low: *low, high: *high, n: 0 });
+            !bound.is_finite() || measured.is_some_and(|measured| !is_sound(&measured))
         });
-        bad.next().map(|threshold| format!("threshold {:?} has no number", threshold.text))
+        bad.next().map(|it| format!("threshold {:?} is no number with an interval", it.text))
     }
 }
 
@@ -112,10 +147,22 @@ fn numbers(plot: &Plot) -> Vec<f64> {
         Plot::TimeSeries(series) => {
             let curves = series.panels.iter().flat_map(|panel| &panel.curves);
             let marks = series.marks.iter().map(|(at, _)| *at);
-            curves.flat_map(|curve| pairs(&curve.points)).chain(marks).collect()
+            let limits = series.panels.iter().flat_map(|panel| &panel.limits);
+            let spans = series.states.iter().flat_map(|row| &row.spans);
+            let curves = curves.flat_map(|curve| pairs(&curve.points));
+            let curves = curves.chain(marks).chain(limits.map(|limit| limit.value));
+            curves.chain(spans.flat_map(|(_, from, to)| [*from, *to])).collect()
         }
         Plot::Table(_) => Vec::new(),
     }
+}
+
+/// Whether an estimate is finite and lies in its interval.
+fn is_sound(Estimate { value, low, high, .. }: &Estimate) -> bool {
+    let (low, high) = (low.unwrap_or(*value), high.unwrap_or(*value));
+    // The last of six digits is rounded.
+    let slack = 1e-5 * value.abs();
+    all_finite([*value, low, high].into_iter()) && low <= value + slack && *value <= high + slack
 }
 
 fn all_finite(mut numbers: impl Iterator<Item = f64>) -> bool {

@@ -130,15 +130,15 @@ pub enum ColumnValue {
 }
 
 impl MatrixAxis {
-    /// Whether it varies controllers only.
-    pub(super) fn chooses_controllers(&self) -> bool {
-        self.key.split(',').all(|place| place.trim().rsplit('.').next() == Some("cc"))
-    }
-
     /// Heading: `loss`; `cc of large` if it sets the controller of one class.
     pub fn title(&self) -> String {
         axis_title(&self.key, &self.name)
     }
+}
+
+/// Whether the axis at `key` varies controllers only.
+pub fn chooses_controllers(key: &str) -> bool {
+    key.split(',').all(|place| place.trim().ends_with(".cc"))
 }
 
 /// [`MatrixAxis::title`] of the axis at `key` with the name `name`.

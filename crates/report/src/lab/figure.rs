@@ -204,6 +204,9 @@ pub struct EstimatePoint {
 pub struct TimeSeries {
     /// Panels, top to bottom.
     pub panels: Vec<TimePanel>,
+    /// States of the controllers.
+    #[serde(default)]
+    pub states: Vec<StateRow>,
     /// Events: seconds and text.
     pub marks: Vec<(f64, String)>,
 }
@@ -217,6 +220,29 @@ pub struct TimePanel {
     pub unit: String,
     /// Curves of [seconds, value].
     pub curves: Vec<Curve>,
+    /// Limits of the path.
+    #[serde(default)]
+    pub limits: Vec<Limit>,
+}
+
+/// A limit of the path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    /// Name: `link rate`.
+    pub label: String,
+    /// Value in the unit of the panel.
+    pub value: f64,
+    /// Whether values stay below it.
+    pub is_upper: bool,
+}
+
+/// States of the controller of a flow.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StateRow {
+    /// Name of the flow.
+    pub label: String,
+    /// State and its start and end in seconds, in the order of time.
+    pub spans: Vec<(String, f64, f64)>,
 }
 
 /// A table.

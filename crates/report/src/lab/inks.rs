@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_controller_keeps_away_from_those_of_the_page() {
+    fn other_curves_avoid_the_controllers_colours() {
         let names: Vec<String> = (0..7).map(|n| format!("link {n}")).collect();
         let inks =
             Inks::named(["cubic", "bbr1"].into_iter().chain(names.iter().map(String::as_str)));

@@ -20,11 +20,12 @@ pub use compact::compare_table;
 pub use csv::lab_csv;
 pub use document::{
     Cell, ClassResult, ColumnValue, DataFile, Estimate, LabDocument, LabEngine, MatrixAxis,
-    MatrixColumn, Metric, Published, Threshold, axis_title,
+    MatrixColumn, Metric, Published, Threshold, axis_title, chooses_controllers,
 };
 pub use figure::{
     Bar, BarGroup, Bars, Better, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, FigureTable,
-    HeatMap, HeatScale, Lines, Plot, Provenance, TableColumn, TimePanel, TimeSeries,
+    HeatMap, HeatScale, Limit, Lines, Plot, Provenance, StateRow, TableColumn, TimePanel,
+    TimeSeries,
 };
 pub use html::{lab_html, suite_html};
 pub use results::quantity;

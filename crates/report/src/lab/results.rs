@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::document::{Cell, ClassResult, LabDocument, Metric};
+use super::document::{Cell, ClassResult, LabDocument, Metric, chooses_controllers};
 use crate::number::{Unit, byte_unit, rate_unit, three, time_unit};
 
 /// A row for each class of each cell.
@@ -43,7 +43,7 @@ pub(super) struct ResultCell {
     pub(super) interval: Option<String>,
 }
 
-/// What users gain, and what others pay for it, in the order of the table.
+/// Benefits and costs, in the order of the table.
 const ESSENTIAL: [&str; 12] = [
     "completion_p50",
     "completion_p90",
@@ -154,7 +154,7 @@ impl Labels {
         for at in labels.axes.clone() {
             let others = labels.axes.iter().copied().filter(|other| *other != at).collect();
             let without = Self { axes: others, ..labels };
-            if document.axes[at].chooses_controllers() && without.differ(document) {
+            if chooses_controllers(&document.axes[at].key) && without.differ(document) {
                 labels = without;
             }
         }

@@ -1,4 +1,4 @@
-//! A laboratory run for a terminal: what was missed first, then what was found.
+//! Results for a terminal.
 
 use super::document::{LabDocument, Published, Threshold};
 use super::results::{Results, quantity};
@@ -59,7 +59,7 @@ fn glued(text: &str, width: usize) -> Vec<String> {
     wrap(&joined, width).iter().map(|line| line.replace(GLUE, " ")).collect()
 }
 
-/// What others published beside what came out here, and why the two differ.
+/// Results beside published ones.
 fn push_published<'a>(
     out: &mut String,
     entries: impl Iterator<Item = &'a Published>,
@@ -70,7 +70,7 @@ fn push_published<'a>(
         return;
     }
     push_line(out, "");
-    push_line(out, &terminal.style.bold("Beside what was published"));
+    push_line(out, &terminal.style.bold("Published results"));
     let row = |entry: &&Published| {
         let verdict = match entry.agrees {
             Some(true) => "✓ agrees",

@@ -40,7 +40,7 @@ fn one_cell() -> LabDocument {
 }
 
 #[test]
-fn reading_what_was_written_gives_it_back() {
+fn written_documents_read_back() {
     let document = sample();
     let text = document.to_json();
     assert_eq!(LabDocument::from_json(&text).unwrap(), document);
@@ -54,7 +54,7 @@ fn points_take_a_line_each() {
     assert!(text.contains(first), "{text}");
 }
 
-/// The names and their order are a contract with whoever reads the files.
+/// Names and order are a contract.
 #[test]
 fn field_names_are_the_contract() {
     let value: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
@@ -96,72 +96,99 @@ fn skips_fields_of_later_versions_and_refuses_other_schemas() {
     assert_eq!(error.to_string(), expected);
 }
 
+fn heat_map(document: &mut LabDocument) -> &mut HeatMap {
+    match &mut document.figures[0].plot {
+        Plot::HeatMap(map) => map,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn distributions(document: &mut LabDocument) -> &mut [Curve] {
+    match &mut document.figures[2].plot {
+        Plot::Cdf(cdf) => &mut cdf.curves,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The document with an answer about its first cell.
+fn answered() -> LabDocument {
+    let mut document = sample();
+    let classes = &document.cells[0].classes;
+    let ratio = Estimate { value: 0.5, low: Some(0.4), high: Some(0.6), n: 10 };
+    document.answers = vec![Answer {
+        class: classes[0].class.clone(),
+        baseline_class: classes[0].class.clone(),
+        cell: 0,
+        place: String::new(),
+        choice: classes[1].cc.clone(),
+        baseline: classes[0].cc.clone(),
+        of: String::new(),
+        metric: "completion_p50".to_owned(),
+        unit: "s".to_owned(),
+        less_is_better: true,
+        value: Some(1.0),
+        baseline_value: Some(2.0),
+        ratio: Some(ratio),
+        kind: AnswerKind::Better,
+        transfers: Transfers::default(),
+        baseline_transfers: Transfers::default(),
+        prices: vec![Price {
+            class: String::new(),
+            metric: "retransmitted_mean".to_owned(),
+            unit: "%".to_owned(),
+            less_is_better: true,
+            value: 1.0,
+            baseline_value: 2.0,
+            payer: None,
+        }],
+    }];
+    document
+}
+
 #[test]
 fn parts_that_do_not_fit_are_named() {
-    let problem = |change: fn(&mut LabDocument)| {
-        let mut document = sample();
-        change(&mut document);
-        match document.check() {
-            Err(DocumentError::Content(problem)) => problem,
-            other => panic!("{other:?}"),
-        }
-    };
-    assert_eq!(
-        problem(|d| d.cells[3].point = vec![1, 3]),
-        "cell 3 lies at [1, 3], outside of the matrix"
-    );
-    assert_eq!(
-        problem(|d| d.cells[2].classes[0].metrics[1].estimate.low = Some(f64::NAN)),
-        "cell 2: completion_p50 is no number"
-    );
-    assert_eq!(
-        problem(|d| d.figures[1].id = d.figures[0].id.clone()),
-        "figure \"goodput-ratio\" has the name of another"
-    );
-    assert_eq!(
-        problem(|d| {
-            if let Plot::HeatMap(map) = &mut d.figures[0].plot {
-                map.values[0].pop();
-            }
-        }),
-        "figure \"goodput-ratio\" needs 3 rows of 5 values"
-    );
-    assert_eq!(
-        problem(|d| {
-            if let Plot::Cdf(cdf) = &mut d.figures[2].plot {
-                cdf.curves[0].points[0].0 = f64::INFINITY;
-            }
-        }),
-        "figure \"completion\" holds something that is no number"
-    );
-    assert_eq!(
-        problem(|d| {
-            if let Plot::Cdf(cdf) = &mut d.figures[2].plot {
-                cdf.curves[1].points.reverse();
-            }
-        }),
-        "figure \"completion\" has a curve \"BBRv1\" whose x do not ascend"
-    );
-    assert_eq!(
-        problem(|d| {
-            if let Plot::Cdf(cdf) = &mut d.figures[2].plot {
-                cdf.curves[1].points[19].1 = 100.0;
-            }
-        }),
-        "figure \"completion\" has a distribution \"BBRv1\" that does not climb from 0 to 1"
-    );
-    assert_eq!(
-        problem(|d| {
+    type Case = (&'static str, fn(&mut LabDocument));
+    let cases: [Case; 21] = [
+        ("cell 3", |d| d.cells[3].point = vec![1, 3]),
+        ("cell 2", |d| d.cells[2].classes[0].metrics[1].estimate.low = Some(f64::NAN)),
+        ("cell 2", |d| d.cells[2].classes[0].metrics[1].estimate.low = Some(1e9)),
+        ("figure \"goodput-ratio\"", |d| d.figures[1].id = d.figures[0].id.clone()),
+        ("figure \"goodput-ratio\"", |d| _ = heat_map(d).values[0].pop()),
+        ("figure \"completion\"", |d| distributions(d)[0].points[0].0 = f64::INFINITY),
+        ("figure \"completion\" has a curve \"BBRv1\"", |d| distributions(d)[1].points.reverse()),
+        ("figure \"completion\"", |d| distributions(d)[1].points[19].1 = 100.0),
+        ("figure \"loss\" has a point at 0.001", |d| {
             if let Plot::Lines(lines) = &mut d.figures[4].plot {
                 lines.x_names = ["none", "some"].map(str::to_owned).to_vec();
             }
         }),
-        "figure \"loss\" has a point at 0.001, where there is no name"
-    );
-    assert_eq!(
-        problem(|d| d.thresholds[0].measured = Some(f64::NAN)),
-        "threshold \"completion_p50 < 6 s\" has no number"
-    );
+        ("threshold \"completion_p50 < 6 s\"", |d| d.thresholds[0].measured = Some(f64::NAN)),
+        ("threshold \"completion_p50 < 6 s\"", |d| d.thresholds[0].low = Some(1e9)),
+        ("answer 0 has no cell 99", |d| d.answers[0].cell = 99),
+        ("answer 0", |d| d.answers[0].class = "nosuch".to_owned()),
+        ("answer 0", |d| d.answers[0].baseline_class = "nosuch".to_owned()),
+        ("answer 0", |d| d.answers[0].of = "nosuch".to_owned()),
+        ("answer 0", |d| d.answers[0].prices[0].class = "nosuch".to_owned()),
+        ("answer 0", |d| d.answers[0].choice = "nosuch".to_owned()),
+        ("answer 0", |d| d.answers[0].value = Some(f64::NAN)),
+        ("answer 0", |d| d.answers[0].prices[0].value = f64::INFINITY),
+        ("answer 0", |d| d.answers[0].ratio.as_mut().unwrap().high = Some(0.3)),
+        ("answer 0 decides without interval", |d| {
+            let ratio = d.answers[0].ratio.as_mut().unwrap();
+            (ratio.low, ratio.high) = (None, None);
+        }),
+    ];
+    assert!(answered().check().is_ok());
+    for (nth, (place, change)) in cases.into_iter().enumerate() {
+        let mut document = answered();
+        change(&mut document);
+        match document.check() {
+            Err(DocumentError::Content(problem)) => {
+                assert!(problem.starts_with(place), "{problem}")
+            }
+            other => panic!("case {nth}, {place}: {other:?}"),
+        }
+    }
 }
 
 #[test]
@@ -181,7 +208,7 @@ path.loss.probability,path.queue.limit,class,cc,flows,finished,metric,unit,value
 }
 
 #[test]
-fn text_begins_with_what_was_missed() {
+fn text_begins_with_missed_thresholds() {
     let mut document = one_cell();
     document.thresholds.retain(|threshold| threshold.unit == "s" && threshold.bound > 1.0);
     document.thresholds[0].measured = None;
@@ -205,7 +232,7 @@ loss  buffer  controller  finished       p50  p90              p95              
 1 %   1 BDP   bbr3        20/20         4.83 5.07             45.6              1.18
 4 columns left out: see --format csv, or the report of -o DIR.
 
-Beside what was published
+Published results
           what                      published                             here
 ✓ agrees  CUBIC, 0.1 % random loss  goodput falls to a tenth of the link  12.1 of 100 Mbit/s
 ";
@@ -350,7 +377,7 @@ fn terminals_get_nothing_to_obey() {
 }
 
 #[test]
-fn classes_are_told_apart_where_there_are_several() {
+fn several_classes_are_named() {
     let mut document = one_cell();
     "video".clone_into(&mut document.cells[0].classes[1].class);
     let text = lab_table(&document, Style::Plain);

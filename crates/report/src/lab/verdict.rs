@@ -1,13 +1,13 @@
-//! Answers in words that a person decides by, shared by the terminal and the page.
+//! Sentences of answers, for the terminal and the page.
 
 use super::answer::{Answer, AnswerKind, Payer, Price};
 use super::document::{Estimate, LabDocument};
 use crate::words;
 
-/// A population of more cells than these gets a summary in place of a sentence for each.
+/// With more cells than this, a summary replaces the sentence for each cell.
 const SENTENCES: usize = 3;
 
-/// What is said of one population.
+/// The sentences about a class.
 pub(super) struct Verdict<'a> {
     /// The class.
     pub(super) class: &'a str,
@@ -15,7 +15,7 @@ pub(super) struct Verdict<'a> {
     pub(super) lines: Vec<String>,
 }
 
-/// What is said of each population, in the order of the document.
+/// The sentences about each class, in the order of the document.
 pub(super) fn verdicts(document: &LabDocument) -> Vec<Verdict<'_>> {
     let mut verdicts: Vec<Verdict<'_>> = Vec::new();
     for group in groups(&document.answers) {
@@ -35,8 +35,9 @@ pub(super) fn verdicts(document: &LabDocument) -> Vec<Verdict<'_>> {
 
 /// Answers to the same question in different cells.
 pub(super) fn groups(answers: &[Answer]) -> Vec<Vec<&Answer>> {
-    fn question(answer: &Answer) -> [&String; 5] {
-        [&answer.class, &answer.of, &answer.metric, &answer.choice, &answer.baseline]
+    fn question(answer: &Answer) -> [&String; 6] {
+        let Answer { class, baseline_class, of, metric, choice, baseline, .. } = answer;
+        [class, baseline_class, of, metric, choice, baseline]
     }
     let mut groups: Vec<Vec<&Answer>> = Vec::new();
     for answer in answers {
@@ -48,7 +49,7 @@ pub(super) fn groups(answers: &[Answer]) -> Vec<Vec<&Answer>> {
     groups
 }
 
-/// A sentence with the cell that it is about.
+/// A sentence with its cell.
 fn placed(answer: &Answer, seeds: u64) -> String {
     match answer.place.as_str() {
         "" => sentence(answer, seeds),
@@ -59,14 +60,7 @@ fn placed(answer: &Answer, seeds: u64) -> String {
 /// One answer: `bbr1 is 5.9 times as fast as cubic (95 % CI 5.6 to 6.5, 10 seeds), but retransmits 3.3 %
 /// against 1.0 %.`
 pub(super) fn sentence(answer: &Answer, seeds: u64) -> String {
-    let subject = match answer.of.as_str() {
-        "" => answer.choice.clone(),
-        of => format!("{} (with {} for {of})", answer.class, answer.choice),
-    };
-    let baseline = match answer.of.as_str() {
-        "" => answer.baseline.clone(),
-        _ => format!("with {}", answer.baseline),
-    };
+    let (subject, baseline) = sides(answer);
     let lacks = unfinished(answer);
     let statement = match (answer.kind, &answer.ratio, lacks) {
         (_, None, Some(counts)) => format!("{subject} {counts}"),
@@ -79,6 +73,18 @@ pub(super) fn sentence(answer: &Answer, seeds: u64) -> String {
         }
     };
     statement + &prices(answer) + "."
+}
+
+/// The names of both sides: controllers, with their classes if these differ.
+fn sides(answer: &Answer) -> (String, String) {
+    let Answer { class, baseline_class, of, choice, baseline, .. } = answer;
+    if class != baseline_class {
+        (format!("{class} ({choice})"), format!("{baseline_class} ({baseline})"))
+    } else if of.is_empty() {
+        (choice.clone(), baseline.clone())
+    } else {
+        (format!("{class} (with {choice} for {of})"), format!("with {baseline}"))
+    }
 }
 
 /// `finishes 3 of 10 transfers, cubic 10 of 10`, if any did not finish.
@@ -134,14 +140,14 @@ fn difference(
     format!("{subject} {verb} {value} {what} {than} {baseline} ({evidence})")
 }
 
-/// How a difference is put: `is` 5.9 `times as fast` `as`.
+/// The words of a difference: `is` 5.9 `times as fast` `as`.
 struct Comparison {
     verb: &'static str,
     what: &'static str,
     than: &'static str,
 }
 
-/// What is read off a ratio.
+/// How a ratio is printed.
 #[derive(Clone, Copy)]
 enum Reading {
     /// How many times.
@@ -188,6 +194,9 @@ impl Reading {
 fn comparison(answer: &Answer, ratio: f64) -> (Comparison, Reading) {
     let of = |verb, what, than, read| (Comparison { verb, what, than }, read);
     match (Kind::of(&answer.metric), ratio) {
+        (Kind::Share, r) if r < 1.0 => of("gets", "less per flow", "than", Reading::Percent),
+        (Kind::Share, r) if r < 2.0 => of("gets", "more per flow", "than", Reading::Percent),
+        (Kind::Share, _) => of("gets", "times as much per flow", "as", Reading::Times),
         (Kind::Time, r) if r <= 0.5 => of("is", "times as fast", "as", Reading::InverseTimes),
         (Kind::Time, r) if r < 1.0 => of("takes", "less time", "than", Reading::Percent),
         (Kind::Time, r) if r < 2.0 => of("takes", "longer", "than", Reading::Percent),
@@ -204,13 +213,15 @@ fn comparison(answer: &Answer, ratio: f64) -> (Comparison, Reading) {
     }
 }
 
-/// What a population cares for, as far as words go.
+/// The kind of a metric, which chooses the verb.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Time,
     Start,
     Stutters,
     Rate,
+    /// Rates of competing flows.
+    Share,
 }
 
 impl Kind {
@@ -218,6 +229,7 @@ impl Kind {
         match metric {
             metric if metric.starts_with("playback_latency") => Self::Start,
             metric if metric.starts_with("stutters") => Self::Stutters,
+            "goodput_mean" => Self::Share,
             metric if metric.starts_with("goodput") => Self::Rate,
             _ => Self::Time,
         }
@@ -230,10 +242,11 @@ fn equal(answer: &Answer) -> &'static str {
         Kind::Start => "starts to play as soon as",
         Kind::Stutters => "stutters as often as",
         Kind::Rate => "delivers as much as",
+        Kind::Share => "gets as much per flow as",
     }
 }
 
-/// What the choice pays, then what the baseline pays.
+/// Costs of the choice, then of the baseline.
 fn prices(answer: &Answer) -> String {
     let paid = |payer: Payer| {
         let prices = answer.prices.iter().filter(|price| price.payer == Some(payer));
@@ -269,7 +282,7 @@ fn clause(price: &Price, payer: Payer) -> String {
     }
 }
 
-/// What another class suffers: `leaves far 40 % less`.
+/// Cost of another class: `leaves far 40 % less`.
 fn harm(price: &Price, ratio: f64) -> String {
     let class = &price.class;
     match (price.less_is_better, ratio) {
@@ -288,14 +301,9 @@ fn summary(group: &[&Answer]) -> String {
         Kind::Start => ("starts to play", "sooner", "later"),
         Kind::Stutters => ("stutters", "less", "more"),
         Kind::Rate => ("delivers", "more", "less"),
+        Kind::Share => ("gets", "more per flow", "less per flow"),
     };
-    let (subject, baseline) = match first.of.as_str() {
-        "" => (first.choice.clone(), first.baseline.clone()),
-        of => (
-            format!("{} with {} for {of}", first.class, first.choice),
-            format!("with {}", first.baseline),
-        ),
-    };
+    let (subject, baseline) = sides(first);
     let all = group.len();
     let mut parts: Vec<String> = Vec::new();
     let mut tell = |count: usize, first: String, next: &str, range: &str| match (count, &parts) {
@@ -329,7 +337,7 @@ fn summary(group: &[&Answer]) -> String {
         .fold(line, |line, payer| line + &paid_in_all(group, *payer))
 }
 
-/// How far apart the two are in the cells of a kind: `, 1.2 to 6.0 times`, or `, by 1.9 to 2.5 %` where no
+/// Range of the ratios in the cells of a kind: `, 1.2 to 6.0 times`, or `, by 1.9 to 2.5 %` if no
 /// cell differs by a tenth.
 fn range(group: &[&Answer], kind: AnswerKind) -> String {
     let answers = group.iter().filter(|answer| answer.kind == kind);
@@ -384,7 +392,7 @@ fn paid_in_all(group: &[&Answer], payer: Payer) -> String {
     }
 }
 
-/// A price in the cell where the two are farthest apart, and in how many cells it is paid.
+/// A cost in the cell with the largest difference, and the number of cells with it.
 fn most(prices: &[&Price], payer: Payer) -> String {
     let apart = |price: &Price| (price.value - price.baseline_value).abs();
     let worst = prices.iter().max_by(|one, other| apart(one).total_cmp(&apart(other)));
@@ -440,6 +448,7 @@ mod tests {
         let (value, low, high) = ratio;
         Answer {
             class: "main".to_owned(),
+            baseline_class: "main".to_owned(),
             cell: 1,
             place: String::new(),
             choice: "bbr1".to_owned(),
@@ -543,7 +552,7 @@ mod tests {
     ];
 
     #[test]
-    fn differences_are_put_as_people_say_them() {
+    fn differences_read_as_sentences() {
         for (metric, ratio, kind, words) in CASES {
             let sentence = sentence(&answer(metric, ratio, kind), 10) + "|";
             assert!(sentence.starts_with(&format!("bbr1 {words}")), "{sentence}");
@@ -551,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn prices_are_told_of_either_side() {
+    fn costs_of_both_sides_are_named() {
         let mut slower = answer("goodput_sum", (0.99, 0.985, 0.995), AnswerKind::Worse);
         slower.prices = vec![
             price("retransmitted_mean", (10.8, 0.5), Payer::Choice),
@@ -582,7 +591,22 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_finish_is_counted() {
+    fn competing_classes_are_named() {
+        let mut answer = answer("goodput_mean", (1.8, 1.6, 1.9), AnswerKind::Better);
+        answer.baseline_class = "others".to_owned();
+        assert_eq!(
+            sentence(&answer, 10),
+            "main (bbr1) gets 80 % more per flow than others (cubic) (95 % CI 60 to 90 %, 10 seeds)."
+        );
+        answer.kind = AnswerKind::Worse;
+        assert_eq!(
+            summary(&[&answer]),
+            "main (bbr1) gets less per flow than others (cubic) in 1 of 1 cells, 1.80 times."
+        );
+    }
+
+    #[test]
+    fn unfinished_transfers_are_counted() {
         let mut lacking = answer("completion_p50", (1.0, 1.0, 1.0), AnswerKind::Worse);
         (lacking.ratio, lacking.value) = (None, None);
         lacking.transfers = Transfers { all: 10, finished: 3 };

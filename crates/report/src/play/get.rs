@@ -235,7 +235,7 @@ https://example.org/\u{1b}[1m,,,,0,,1.0,,,,,0.25,,,refused
     }
 
     #[test]
-    fn of_many_only_those_that_failed_are_told_one_by_one() {
+    fn of_many_only_failed_ones_have_a_row() {
         let mut document = document();
         let failed = document.transfers.remove(1);
         document.transfers[0].sha256 = None;

@@ -5,10 +5,10 @@ use super::canvas::{self, CHAR, Frame, WIDTH, px, trail};
 use super::downsample::downsample;
 use super::palette::Ink;
 
-/// A chart of lines and bands, x ascending in each.
+/// A chart of lines, x ascending in each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chart {
-    /// Read out in place of the picture.
+    /// Alternative text.
     pub title: String,
     /// The same, longer.
     pub description: String,
@@ -16,21 +16,19 @@ pub struct Chart {
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// Areas behind the lines.
-    pub bands: Vec<Band>,
     /// The lines, those of one name in the legend once.
     pub lines: Vec<Line>,
-    /// Points with their intervals, over the lines.
+    /// Points with intervals, over the lines.
     pub dots: Vec<Dots>,
-    /// Limits to compare with.
+    /// Limits.
     pub rules: Vec<Rule>,
-    /// Moments to point out.
+    /// Events.
     pub marks: Vec<Mark>,
-    /// Where the lines are named.
+    /// Place of the lines' names.
     pub labels: Labels,
 }
 
-/// Where lines are named.
+/// Place of the lines' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// Above the plot, with samples.
@@ -38,7 +36,7 @@ pub enum Labels {
     /// At their right ends, where that is possible: for few lines with short names that reach the
     /// right edge.
     Ends,
-    /// Nowhere: another chart beside this one names them.
+    /// Nowhere: another chart names them.
     Elsewhere,
 }
 
@@ -65,7 +63,7 @@ pub struct Dot {
 /// A vertical line across the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
-    /// What it stands for; empty to draw the line alone.
+    /// Name; empty for a line alone.
     pub name: String,
     /// Where it lies.
     pub x: f64,
@@ -78,27 +76,18 @@ pub struct Line {
     pub name: String,
     /// Its colour and dashes.
     pub ink: Ink,
-    /// Where it leads.
+    /// Points.
     pub points: Vec<(f64, f64)>,
-}
-
-/// The area between two curves, such as two percentiles.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Band {
-    /// Its colour.
-    pub ink: Ink,
-    /// x, lower and upper edge.
-    pub points: Vec<(f64, f64, f64)>,
 }
 
 /// A horizontal line across the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// What it stands for.
+    /// Name.
     pub name: String,
     /// Where it lies.
     pub y: f64,
-    /// Where its name stands: on the side that curves stay clear of.
+    /// Side of its name: that without curves.
     pub side: Side,
 }
 
@@ -138,7 +127,6 @@ impl Chart {
             description: description.to_owned(),
             x,
             y,
-            bands: Vec::new(),
             lines: Vec::new(),
             dots: Vec::new(),
             rules: Vec::new(),
@@ -160,7 +148,6 @@ impl Chart {
         let top = legend_height + 26.0 + MARK_ROW * named as f64;
         let frame = Frame { left: LEFT, right, top, bottom: top + PLOT_HEIGHT };
         let mut body = legend + &frame.x_axis(&self.x) + &frame.y_axis(&self.y);
-        body.extend(self.bands.iter().map(|band| self.band(&frame, band)));
         body.extend(self.rules.iter().map(|rule| self.rule(&frame, rule)));
         body.push_str(&self.marks(&frame, &rows));
         let buckets = BUCKETS.min(BUCKETS_OF_ALL / self.lines.len().max(1)).max(50);
@@ -201,13 +188,6 @@ impl Chart {
         let points = downsample(&line.points, buckets);
         let points = points.iter().map(|(x, y)| (frame.x(&self.x, *x), frame.y(&self.y, *y)));
         canvas::path(&format!("line {}", line.ink.stroke()), &trail(points))
-    }
-
-    fn band(&self, frame: &Frame, band: &Band) -> String {
-        let upper = band.points.iter().map(|(x, _, high)| (*x, *high));
-        let lower = band.points.iter().rev().map(|(x, low, _)| (*x, *low));
-        let edge = upper.chain(lower).map(|(x, y)| (frame.x(&self.x, x), frame.y(&self.y, y)));
-        canvas::path(&format!("band {}", band.ink.fill()), &format!("{}z", trail(edge)))
     }
 
     /// Whiskers from end to end of each interval, and the points over them.
@@ -285,10 +265,6 @@ mod tests {
         let points: Vec<_> = (0..50_000).map(|i| (f64::from(i), f64::from(i % 100))).collect();
         let x = Axis::linear("time, s", 0.0, 50_000.0);
         Chart {
-            bands: vec![Band {
-                ink: Ink::Series(0),
-                points: vec![(0.0, 1.0, 9.0), (9.0, 2.0, 8.0)],
-            }],
             lines: vec![Line { name: "a<b".to_owned(), ink: Ink::Series(1), points }],
             rules: vec![Rule { name: "limit".to_owned(), y: 40.0, side: Side::Above }],
             ..Chart::new("<title> & co", "what it shows", x, Axis::from_zero("ms", 100.0))
@@ -358,7 +334,7 @@ mod tests {
 
     #[test]
     fn empty_charts_are_drawn_too() {
-        let empty = Chart { bands: Vec::new(), lines: Vec::new(), rules: Vec::new(), ..chart() };
+        let empty = Chart { lines: Vec::new(), rules: Vec::new(), ..chart() };
         assert!(roxmltree::Document::parse(&empty.render()).is_ok());
     }
 }

@@ -10,13 +10,15 @@ mod downsample;
 mod heat_colours;
 mod heat_map;
 mod palette;
+mod timeline;
 
 pub use axis::{Axis, Scale};
 pub use bars::{BarChart, BarMark};
 pub use cdf::{climb, steps};
-pub use chart::{Band, Chart, Dot, Dots, Labels, Line, Mark, Rule, Side};
+pub use chart::{Chart, Dot, Dots, Labels, Line, Mark, Rule, Side};
 pub use downsample::downsample;
 pub use heat_colours::heat_style;
 pub use heat_map::HeatGrid;
 pub(crate) use palette::COLOURS;
 pub use palette::{Ink, style};
+pub use timeline::{Timeline, TimelineRow};

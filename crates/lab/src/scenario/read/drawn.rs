@@ -12,7 +12,7 @@ use super::super::keys;
 /// A value, or what it is drawn from.
 pub(crate) enum Given<T> {
     Fixed(T),
-    /// The first of the values stands for all until a client's is drawn.
+    /// The first value, until a client's is drawn.
     Drawn(T, Draw<T>),
 }
 

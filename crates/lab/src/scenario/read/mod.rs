@@ -34,9 +34,9 @@ use question::Known;
 
 /// The shortest and the longest run.
 const ENDS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(1), TimeDelta::from_secs(86_400));
-/// A run ends here if nothing else is said.
+/// Default of `run.end`.
 const END: TimeDelta = TimeDelta::from_secs(600);
-/// Runs of each cell if nothing else is said.
+/// Default of `run.seeds`.
 const SEEDS: u64 = 10;
 /// The most runs of each cell.
 const MAX_SEEDS: u64 = 10_000;

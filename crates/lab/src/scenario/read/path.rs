@@ -239,7 +239,7 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
 }
 
 /// The buffers of shared links, which are measured in the longest round trip of the paths that cross them:
-/// of those that are drawn, in the shortest and in the longest that this can be.
+/// of drawn paths, in the shortest and the longest.
 pub(crate) fn check_shared(
     tree: &Node,
     links: &[(String, LinkSpec)],

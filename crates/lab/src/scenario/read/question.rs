@@ -1,4 +1,4 @@
-//! Thresholds, and what others have published.
+//! Thresholds and published results.
 
 use uncork_config::{Node, Place, Result, Section, Value, wrong_type};
 use uncork_units::{ByteCount, Probability, Rate, TimeDelta};

@@ -3,31 +3,32 @@
 use super::numbers;
 use super::zoom::{self, ZoomChart};
 use crate::lab::figure::{
-    Bar, Bars, Better, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, HeatMap, HeatScale, Lines,
-    Plot, TimePanel, TimeSeries,
+    Bar, Bars, Better, Cdf, Curve, EstimateCurve, EstimatePoint, Figure, HeatMap, HeatScale, Limit,
+    Lines, Plot, StateRow, TimePanel, TimeSeries,
 };
 use crate::lab::inks::Inks;
 use crate::number::{short, three};
 use crate::svg::{
-    Axis, BarChart, BarMark, Chart, Dot, Dots, HeatGrid, Ink, Labels, Line, Mark, climb,
+    Axis, BarChart, BarMark, Chart, Dot, Dots, HeatGrid, Ink, Labels, Line, Mark, Rule, Side,
+    Timeline, TimelineRow, climb,
 };
 
 /// Points of curves that the page carries for zooming, over all figures.
 const ZOOM_POINTS: usize = 60_000;
 
-/// What a picture can show of one curve.
+/// Points that a picture can show of a curve.
 const SHOWN: usize = 1500;
 
 /// Curves of more points are drawn without marks on them.
 const MOST_DOTS: usize = 40;
 
-/// What becomes of a figure's data.
+/// A drawn figure.
 pub(super) struct Drawing {
     /// One or several `<svg>` elements, or a table.
     pub(super) picture: String,
     /// JSON for the page's script, where there are curves to zoom.
     pub(super) zoom: Option<String>,
-    /// What the picture does not show; may be empty.
+    /// What the picture leaves out; may be empty.
     pub(super) note: String,
 }
 
@@ -80,7 +81,9 @@ pub(super) fn draw(figure: &Figure, inks: &Inks, budget: usize) -> Drawing {
             let charts = time_series(figure, data, inks);
             let zoom = charts.iter().map(|chart| ZoomChart::of(chart, budget)).collect();
             let points = data.panels.iter().map(|panel| most(&panel.curves)).max();
-            zoomable(charts, zoom, points.unwrap_or(0))
+            let mut drawing = zoomable(charts, zoom, points.unwrap_or(0));
+            drawing.picture += &states(figure, data);
+            drawing
         }
     }
 }
@@ -243,10 +246,7 @@ fn lines(figure: &Figure, data: &Lines, inks: &Inks) -> Chart {
 
 /// A chart for each panel over one time axis; moments are named in the first.
 fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
-    let curves = data.panels.iter().flat_map(|panel| &panel.curves);
-    let times = curves.flat_map(|curve| &curve.points).map(|(t, _)| *t);
-    let (first, end) = ends(times).unwrap_or((0.0, 1.0));
-    let start = if first < 0.1 * end { first.min(0.0) } else { first };
+    let (start, end) = times(data);
     let chart = |(n, panel): (usize, &TimePanel)| {
         let marks =
             panel.curves.iter().map(|curve| (curve.cc.as_str(), curve.label.as_str(), false));
@@ -257,11 +257,18 @@ fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
         };
         let label = if n + 1 == data.panels.len() { "time, s" } else { "" };
         let values = panel.curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value);
+        let values = values.chain(panel.limits.iter().map(|limit| limit.value));
         let y = axis(&with_unit(&panel.label, &panel.unit), false, values);
+        let rule = |limit: &Limit| Rule {
+            name: limit.label.clone(),
+            y: limit.value,
+            side: if limit.is_upper { Side::Above } else { Side::Below },
+        };
         let title = format!("{}: {}", figure.title, panel.label);
         let name = |name: &String| if n == 0 { name.clone() } else { String::new() };
         Chart {
             lines: panel.curves.iter().zip(inks.assign(marks)).map(line).collect(),
+            rules: panel.limits.iter().map(rule).collect(),
             marks: data.marks.iter().map(|(x, text)| Mark { name: name(text), x: *x }).collect(),
             ..Chart::new(&title, &figure.caption, Axis::linear(label, start, end), y)
         }
@@ -277,6 +284,30 @@ fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
         }
     }
     charts
+}
+
+/// The states of the controllers over the same time axis; empty without any.
+fn states(figure: &Figure, data: &TimeSeries) -> String {
+    if data.states.is_empty() {
+        return String::new();
+    }
+    let row = |row: &StateRow| TimelineRow { name: row.label.clone(), spans: row.spans.clone() };
+    let (start, end) = times(data);
+    let timeline = Timeline {
+        title: format!("{}: states", figure.title),
+        description: "States of the controllers, by their names in the specifications.".to_owned(),
+        x: Axis::linear("time, s", start, end),
+        rows: data.states.iter().map(row).collect(),
+    };
+    timeline.render()
+}
+
+/// Start and end of the time axis.
+fn times(data: &TimeSeries) -> (f64, f64) {
+    let curves = data.panels.iter().flat_map(|panel| &panel.curves);
+    let times = curves.flat_map(|curve| &curve.points).map(|(t, _)| *t);
+    let (first, end) = ends(times).unwrap_or((0.0, 1.0));
+    (if first < 0.1 * end { first.min(0.0) } else { first }, end)
 }
 
 /// An axis over all values: from zero where they reach down to its neighbourhood.

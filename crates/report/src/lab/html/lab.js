@@ -58,7 +58,7 @@
     ticks: { stroke: variable("--line"), width: 1 },
   });
 
-  // Whiskers and moments, which the library does not have.
+  // Whiskers, moments and limits, which the library does not have.
   const extras = (chart) => (plot) => {
     const ctx = plot.ctx;
     const scale = devicePixelRatio;
@@ -92,7 +92,20 @@
       ctx.stroke();
       ctx.fillText(name, x(at) + 4 * scale, plot.bbox.top + (12 + 13 * (n % 3)) * scale);
     });
+    chart.limits.forEach(([at, name]) => {
+      ctx.beginPath();
+      ctx.moveTo(plot.bbox.left, y(at));
+      ctx.lineTo(plot.bbox.left + plot.bbox.width, y(at));
+      ctx.stroke();
+      ctx.fillText(name, plot.bbox.left + 4 * scale, y(at) - 4 * scale);
+    });
     ctx.restore();
+  };
+
+  // The library's own range, and the limits within it.
+  const reaching = (chart) => (_, low, high) => {
+    const values = chart.limits.map(([at]) => at);
+    return uPlot.rangeNum(Math.min(low, ...values), Math.max(high, ...values), 0.1, true);
   };
 
   const draw = (chart, box, key) => {
@@ -129,7 +142,7 @@
         height: 300,
         scales: {
           x: { time: false, distr: chart.log_x ? 3 : 1 },
-          y: { distr: chart.log_y ? 3 : 1 },
+          y: { distr: chart.log_y ? 3 : 1, range: chart.limits.length ? reaching(chart) : undefined },
         },
         axes: [bottom, axis(chart.y, 58)],
         series: [time, ...series],

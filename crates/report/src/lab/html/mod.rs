@@ -30,7 +30,7 @@ pub fn lab_html(document: &LabDocument) -> String {
     let body = [
         header(&document.name, &document.title, &document.about),
         doubts(document),
-        answers(document),
+        answers(document, ""),
         tables::thresholds(document, ""),
         setting(document),
         figures.section(document),
@@ -73,7 +73,7 @@ fn script() -> String {
 
 /// SHA-256 of the text of [`script`], in base64: the page runs no other. A test in a browser tells the
 /// right one when the script has changed.
-const SCRIPT_HASH: &str = "sha256-56+7tDF7SLXZhk/BJvfqBsmeDpZZKjMcYf1cdLqUAwM=";
+const SCRIPT_HASH: &str = "sha256-J9wqdrCOPI/l/zcOu+79q+a0q8y7XVsY5K2lMRKnT10=";
 
 fn head() -> String {
     format!(
@@ -106,7 +106,7 @@ fn paragraphs(text: &str) -> String {
     texts.map(paragraph).collect()
 }
 
-/// Why the results may be doubted, before anything else is said of them.
+/// Reasons to distrust the results, at the top.
 fn doubts(document: &LabDocument) -> String {
     let doubt = |doubt: &String| {
         format!("<p class=\"doubt\"><strong>Unreliable:</strong> {}</p>\n", escape(doubt))
@@ -114,8 +114,8 @@ fn doubts(document: &LabDocument) -> String {
     document.doubts.iter().map(doubt).collect()
 }
 
-/// The answers, population by population.
-fn answers(document: &LabDocument) -> String {
+/// The answers of each class. Names for links begin with `prefix`.
+fn answers(document: &LabDocument, prefix: &str) -> String {
     let verdicts = verdicts(document);
     let several = verdicts.len() > 1;
     let of_one = |verdict: &Verdict<'_>| {
@@ -129,7 +129,8 @@ fn answers(document: &LabDocument) -> String {
     }
     let answers: String = verdicts.iter().map(of_one).collect();
     format!(
-        "<section id=\"answers\" class=\"verdict\" aria-label=\"Answers\">\n{answers}</section>\n"
+        "<section id=\"{}answers\" class=\"verdict\" aria-label=\"Answers\">\n{answers}</section>\n",
+        escape(prefix)
     )
 }
 
@@ -165,7 +166,7 @@ fn axis(axis: &super::MatrixAxis) -> String {
     )
 }
 
-/// What is taken for granted, folded. Names for links begin with `prefix`.
+/// Assumptions, folded. Names for links begin with `prefix`.
 fn assumptions(document: &LabDocument, prefix: &str) -> String {
     if document.assumptions.is_empty() {
         return String::new();

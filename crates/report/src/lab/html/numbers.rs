@@ -1,4 +1,4 @@
-//! What a picture shows, as a folded table: for exact figures and for those who cannot see it.
+//! The values of a picture as a folded table, for exact numbers and screen readers.
 
 use super::tables::wide;
 use crate::escape::escape;

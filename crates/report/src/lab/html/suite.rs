@@ -1,9 +1,9 @@
-//! The page of a suite: what came out for which scenario, then a section for each that stands on its
+//! The page of a suite: a summary, then a section for each scenario.
 //! own.
 
 use super::figures::Figures;
 use super::tables::{self, cards};
-use super::{assumptions, file, footer, header, list, page, paragraphs};
+use super::{answers, assumptions, file, footer, header, list, page, paragraphs};
 use crate::escape::escape;
 use crate::lab::document::LabDocument;
 use crate::lab::suite::{SuiteDocument, missed, score, who_missed};
@@ -83,6 +83,7 @@ fn section(scenario: &LabDocument, figures: &mut Figures) -> String {
     };
     let body = [
         paragraphs(&scenario.about),
+        answers(scenario, &prefix),
         tables::thresholds(scenario, &prefix),
         tables::published(scenario, &prefix),
         figures.all(scenario),

@@ -12,7 +12,7 @@ const MOST_ROWS: usize = 300;
 /// A table of more rows scrolls by itself, so that the figures are not far below it.
 const TALL: usize = 15;
 
-/// What was missed, then, folded, what was met. Names for links begin with `prefix`.
+/// Missed thresholds, then, folded, those met. Names for links begin with `prefix`.
 pub(super) fn thresholds(document: &LabDocument, prefix: &str) -> String {
     if document.thresholds.is_empty() {
         return String::new();
@@ -68,7 +68,7 @@ fn words(heading: &str, text: &str) -> String {
     format!("<td class=\"l\" data-h=\"{heading}\">{}</td>", escape(text))
 }
 
-/// The results beside those of others. Names for links begin with `prefix`.
+/// Results beside published ones. Names for links begin with `prefix`.
 pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     if document.published.is_empty() {
         return String::new();
@@ -85,7 +85,7 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     // A section of a section has a heading below that.
     let level = if prefix.is_empty() { "h2" } else { "h3" };
     format!(
-        "<section id=\"{}published\">\n<{level}>Beside what was published</{level}>\n{table}</section>\n",
+        "<section id=\"{}published\">\n<{level}>Published results</{level}>\n{table}</section>\n",
         escape(prefix)
     )
 }
@@ -110,7 +110,7 @@ fn published_row(entry: &Published) -> String {
     )
 }
 
-/// A row for each class of each cell: what a decision needs, then, folded, everything.
+/// A row for each class of each cell: the main columns, then, folded, all.
 pub(super) fn results(document: &LabDocument) -> String {
     let all = Results::of(document);
     if all.rows.is_empty() {

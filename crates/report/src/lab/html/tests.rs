@@ -51,7 +51,7 @@ fn loads_nothing_and_runs_one_script() {
 }
 
 #[test]
-fn what_failed_comes_first() {
+fn failures_come_first() {
     let page = lab_html(&sample());
     let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
     let order = [
@@ -61,7 +61,7 @@ fn what_failed_comes_first() {
         "<h2>Figures</h2>",
         "<h2>Results</h2>",
         "What the columns mean",
-        "Beside what was published",
+        "Published results",
         "3 assumptions",
         "The scenario as it was run",
         "4\u{202f}801\u{202f}234 packets",
@@ -290,7 +290,7 @@ fn a_suite_has_a_summary_and_a_section_for_each_scenario() {
     assert!(!page.contains("0 cells"));
     let section = parsed.descendants().find(|n| n.attribute("id") == Some("second")).unwrap();
     let text: String = section.descendants().filter_map(|n| n.text()).collect();
-    for part in ["Does BBR move", "Beside what was published", "3 assumptions", "Figure 8."] {
+    for part in ["Does BBR move", "Published results", "3 assumptions", "Figure 8."] {
         assert!(text.contains(part), "{part}");
     }
 }

@@ -20,6 +20,7 @@ pub(super) struct ZoomChart {
     stairs: bool,
     series: Vec<ZoomSeries>,
     marks: Vec<(f64, String)>,
+    limits: Vec<(f64, String)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,6 +52,7 @@ impl ZoomChart {
             stairs: false,
             series: series.collect(),
             marks: chart.marks.iter().map(|mark| (short(mark.x), mark.name.clone())).collect(),
+            limits: chart.rules.iter().map(|rule| (short(rule.y), rule.name.clone())).collect(),
         }
     }
 
