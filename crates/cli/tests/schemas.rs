@@ -48,6 +48,20 @@ fn directories_of_runs_have_a_schema() {
 }
 
 #[test]
+fn hosts_and_findings_have_a_schema() {
+    let healthy = concat!(env!("CARGO_MANIFEST_DIR"), "/../host/tests/hosts/healthy.json");
+    let mut facts = json(&fs::read_to_string(healthy).unwrap());
+    let line = format!("host doctor --want cubic --format json --facts {healthy}");
+    let diagnosis = finish(common::command(&line)).stdout;
+    assert_describes("host-doctor-1", [&json(&diagnosis)]);
+    facts["unread_namespaces"] = serde_json::json!({"4026532000": ["nginx (812)"]});
+    facts["namespaces"][0]["routes"] = serde_json::json!([
+        {"destination": "10.0.0.0/8", "table": 254, "congctl": "cubic", "is_locked": true}
+    ]);
+    assert_describes("host-facts-1", [&facts]);
+}
+
+#[test]
 fn traces_of_the_conformance_kit_have_a_schema() {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cc/conformance/traces");
     let mut kinds: BTreeSet<String> = BTreeSet::new();
@@ -124,6 +138,7 @@ fn each_place_that_writes_json_is_known() {
         "cc/examples/conformance/record.rs", // cc-trace-1
         "cc/examples/conformance/replay.rs", // messages of differences
         "cli/src/emu/document.rs",           // emu, emu-hosts
+        "cli/src/host/mod.rs",               // host-doctor-1, host-facts-1
         "cli/src/lab/dry_run.rs",            // dry-run-1
         "cli/src/policy/json.rs",            // policy-explain
         "flow/src/json.rs",                  // flow-record

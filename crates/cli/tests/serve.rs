@@ -75,8 +75,8 @@ fn the_documentation_serves() {
             line.push_str(" --listen 127.0.0.1:0");
         }
         let listeners = line.matches("--listen").count();
-        let (server, lines) = Server::start(&line, &scratch.path(""), listeners);
-        for told in &lines {
+        let (server, printed) = Server::start(&line, &scratch.path(""), listeners);
+        for told in &printed {
             let &[url, cc, versions] = &*told.split(' ').collect::<Vec<_>>() else {
                 panic!("a URL, a controller and versions: {told}");
             };
