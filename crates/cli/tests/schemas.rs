@@ -92,7 +92,7 @@ fn sources() -> Vec<(String, String)> {
             let name = entry.file_name().unwrap().to_str().unwrap();
             if entry.is_dir() && !["tests", "target", "fuzz"].contains(&name) {
                 open.push(entry);
-            } else if name.ends_with(".rs") && name != "tests.rs" {
+            } else if entry.extension().is_some_and(|it| it == "rs") && name != "tests.rs" {
                 let text = fs::read_to_string(&entry).unwrap();
                 let text = text.split("#[cfg(test)]\nmod tests").next().unwrap().to_owned();
                 let place = entry.strip_prefix(&crates).unwrap().to_str().unwrap();

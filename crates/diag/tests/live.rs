@@ -6,14 +6,10 @@ use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream}
 
 use rustix::net::sockopt::set_tcp_congestion;
 use uncork_diag::{Connection, Diag, Family, Query, States, TcpInfo, TcpState};
+use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, TimeDelta};
 
 const BYTES: usize = 1_000_000;
-
-/// Reports a skipped test on standard error, which the test harness does not capture.
-fn say_loudly(what: &str) {
-    let _unwritable = writeln!(std::io::stderr(), "\n*** NOT TESTED: {what} ***\n");
-}
 
 /// Both ends of a connection over IPv4 to a listener on `address`.
 fn connected(address: SocketAddr) -> (TcpListener, TcpStream, TcpStream) {
@@ -68,7 +64,7 @@ fn moved_a_megabyte(cc: &str) -> Option<(Connection, TcpInfo)> {
             }
             _ => panic!("{cc}: {errno}"),
         };
-        say_loudly(&format!("{cc}: {errno} ({remedy})"));
+        not_run(Capability::Bbr, &format!("{cc}: {errno} ({remedy})"));
         return None;
     }
     transfer(&mut client, &mut server);
@@ -195,7 +191,7 @@ fn the_kernel_filters() {
 #[test]
 fn ipv4_on_a_socket_for_ipv6() {
     if TcpListener::bind((Ipv6Addr::UNSPECIFIED, 0)).is_err() {
-        say_loudly("sockets for IPv6: this system has none");
+        not_run(Capability::Ipv6, "this system has no sockets for IPv6");
         return;
     }
     let (_listener, client, _server) = connected((Ipv6Addr::UNSPECIFIED, 0).into());

@@ -60,7 +60,7 @@ fn many_requests_at_once_and_one_after_the_other() {
 }
 
 #[test]
-fn a_body_that_nobody_takes_holds_up_no_other_and_is_stopped_in_the_end() {
+fn a_body_dropped_unread_is_stopped_and_leaves_the_window_to_others() {
     let (test, client) = (Test::new(), client());
     run(async {
         let connection = test.connect(&client).await;

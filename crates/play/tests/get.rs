@@ -5,7 +5,6 @@ mod common;
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -13,7 +12,7 @@ use std::time::Duration;
 
 use common::{Raw, Script, header};
 use uncork_play::{ClientError, Connections, Fetched, GetSpec, Tally, Version, get};
-use uncork_testkit::{pause, wait_until};
+use uncork_testkit::{Scratch, pause, wait_until};
 use uncork_units::TimeDelta;
 
 fn run(spec: &GetSpec) -> Vec<Fetched> {
@@ -311,12 +310,10 @@ fn downloads_start_a_gap_apart_and_respect_the_parallel_limit() {
 
 #[test]
 fn files_appear_when_they_are_complete() {
-    let directory =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("get-{}", std::process::id()));
-    fs::create_dir(&directory).unwrap();
+    let directory = Scratch::new("get");
     let keep = |script: Script, name: &str| {
         let server = Raw::start(script);
-        let file = Some(directory.join(name));
+        let file = Some(directory.path(name));
         run(&GetSpec { file, ..spec(&[&server.url("/file")]) }).remove(0)
     };
     let whole = keep(obliging, "whole");
@@ -331,10 +328,8 @@ fn files_appear_when_they_are_complete() {
     assert!(cut.problem.is_some());
     let nowhere = keep(obliging, "no/where");
     assert!(matches!(nowhere.problem, Some(ClientError::File(..))), "{nowhere:?}");
-    let names: Vec<_> = fs::read_dir(&directory).unwrap().map(|e| e.unwrap().file_name()).collect();
-    assert_eq!(names, ["whole"]);
-    assert_eq!(fs::read(directory.join("whole")).unwrap(), [0; 5]);
-    fs::remove_dir_all(&directory).unwrap();
+    assert_eq!(directory.entries(""), ["whole"]);
+    assert_eq!(fs::read(directory.path("whole")).unwrap(), [0; 5]);
 }
 
 /// Stopping returns the partial results immediately.

@@ -15,6 +15,7 @@ const SCHEMA: &str = "uncork.flows/1";
 
 /// The optional parts of records that a table has columns for.
 #[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a set of parts")]
 pub(super) struct Parts {
     lab: bool,
     playback: bool,

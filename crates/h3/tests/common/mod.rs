@@ -128,7 +128,7 @@ async fn serve(transport: Transport, scope: Scope, counts: Arc<Counts>) {
     while let Ok(Some(request)) = connection.accept().await {
         let (scope, counts) = (scope.clone(), Arc::clone(&counts));
         scope.clone().spawn(async move {
-            if respond(request, scope, &counts).await.is_ok() {
+            if respond(request, scope).await.is_ok() {
                 add(&counts.sent);
             }
         });
@@ -136,11 +136,7 @@ async fn serve(transport: Transport, scope: Scope, counts: Arc<Counts>) {
 }
 
 /// `/LENGTH` returns that many bytes; `/cut/LENGTH` resets after that many; `/silent` never answers.
-async fn respond(
-    request: Requests,
-    scope: Scope,
-    counts: &Counts,
-) -> Result<(), h3::error::StreamError> {
+async fn respond(request: Requests, scope: Scope) -> Result<(), h3::error::StreamError> {
     let (request, mut stream) = scope.resolve(request).await?;
     scope.prioritize(stream.id(), Priority::of(request.headers()));
     let path = request.uri().path();
@@ -164,7 +160,6 @@ async fn respond(
         offset += (to - from) as u64;
     }
     if is_cut {
-        let _ = counts;
         stream.stop_stream(h3::error::Code::H3_INTERNAL_ERROR);
         return Ok(());
     }

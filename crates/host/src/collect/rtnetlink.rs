@@ -145,7 +145,7 @@ fn route(message: &RouteMessage) -> Option<Route> {
                 for metric in metrics {
                     match metric {
                         RouteMetric::CcAlgo(name) => {
-                            congctl = Some(name.trim_end_matches('\0').to_owned())
+                            congctl = Some(name.trim_end_matches('\0').to_owned());
                         }
                         RouteMetric::Lock(bits) => is_locked = bits & LOCKED != 0,
                         _ => {}

@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use super::{Host, bbr_version};
-use crate::facts::{Container, Module};
+use crate::facts::{Container, Interface, Module};
 
 pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     findings.extend(missing(host));
@@ -93,7 +93,7 @@ fn old_kernel(host: Host<'_>) -> Option<Finding> {
         return None;
     }
     let has_fq =
-        || host.own.interfaces.iter().filter(|i| i.is_up && !i.is_virtual).all(|i| i.has_fq());
+        || host.own.interfaces.iter().filter(|i| i.is_up && !i.is_virtual).all(Interface::has_fq);
     if host.is_before((4, 9)) {
         let finding = Finding::problem("kernel-too-old", format!("Linux {release} has no BBR."));
         Some(finding.why("BBR is part of Linux since 4.9.").remedy("Install a newer kernel."))

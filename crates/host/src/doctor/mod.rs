@@ -111,9 +111,9 @@ fn summary(host: Host<'_>) -> Summary {
 
 /// BBR's version: from a probe, or from any socket that runs it.
 fn bbr_version(facts: &HostFacts) -> Option<u8> {
-    let sockets = facts.namespaces.iter().flat_map(|namespace| &namespace.sockets);
+    let mut sockets = facts.namespaces.iter().flat_map(|namespace| &namespace.sockets);
     facts
         .kernel
         .bbr_version
-        .or_else(|| sockets.filter_map(|socket| socket.bbr).next().map(|bbr| bbr.version))
+        .or_else(|| sockets.find_map(|socket| socket.bbr).map(|bbr| bbr.version))
 }

@@ -44,14 +44,14 @@ fn old(host: Host<'_>) -> Option<Finding> {
         return None;
     }
     let names: Vec<_> = others.iter().map(|(name, count)| format!("{count} {name}")).collect();
-    let mut what = format!(
-        "{default} is the default, but {total} of {count} connections run another algorithm ({})",
+    let age = match oldest {
+        0 => String::new(),
+        _ => format!("; the oldest for at least {}", span(oldest)),
+    };
+    let what = format!(
+        "{default} is the default, but {total} of {count} connections run another algorithm ({}){age}.",
         names.join(", ")
     );
-    if oldest > 0 {
-        what += &format!("; the oldest for at least {}", span(oldest));
-    }
-    what.push('.');
     Some(
         Finding::warning("old-sockets", what)
             .likely()

@@ -86,11 +86,6 @@ impl Limits {
             (!path.own_per_flow).then_some((rate, rtt, buffer))
         };
         let all: Vec<_> = traces.iter().map(of_trace).collect();
-        fn common<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T> {
-            let mut values = values.into_iter();
-            let first = values.next()??;
-            values.all(|value| value.as_ref() == Some(&first)).then_some(first)
-        }
         let limit = |name: &str, value: f64, unit: &str, is_upper| Limit {
             label: format!("{name} {value} {unit}"),
             value,
@@ -105,6 +100,13 @@ impl Limits {
             buffer: buffer.map(|bytes| limit("buffer", bytes as f64 / 1e3, "kB", true)),
         }
     }
+}
+
+/// The value that all have.
+fn common<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T> {
+    let mut values = values.into_iter();
+    let first = values.next()??;
+    values.all(|value| value.as_ref() == Some(&first)).then_some(first)
 }
 
 /// The states of a flow's controller; `None` if it has none.

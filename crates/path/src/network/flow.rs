@@ -123,7 +123,9 @@ impl Flows {
         let flow = &mut self.all[number as usize];
         let new = || {
             let mut loss = paths[flow.path as usize].loss_of(number, *seed);
-            changed_loss.iter().for_each(|changed| loss.change(*changed));
+            if let Some(changed) = *changed_loss {
+                loss.change(changed);
+            }
             Box::new(loss)
         };
         flow.loss.get_or_insert_with(new).strikes()

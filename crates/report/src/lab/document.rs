@@ -138,7 +138,7 @@ impl MatrixAxis {
 
 /// Whether the axis at `key` varies controllers only.
 pub fn chooses_controllers(key: &str) -> bool {
-    key.split(',').all(|place| place.trim().ends_with(".cc"))
+    key.split(',').all(|place| place.rsplit('.').next().is_some_and(|last| last.trim() == "cc"))
 }
 
 /// [`MatrixAxis::title`] of the axis at `key` with the name `name`.

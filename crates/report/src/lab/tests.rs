@@ -184,7 +184,7 @@ fn parts_that_do_not_fit_are_named() {
         change(&mut document);
         match document.check() {
             Err(DocumentError::Content(problem)) => {
-                assert!(problem.starts_with(place), "{problem}")
+                assert!(problem.starts_with(place), "{problem}");
             }
             other => panic!("case {nth}, {place}: {other:?}"),
         }
