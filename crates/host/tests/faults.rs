@@ -23,7 +23,7 @@ fn found(facts: &HostFacts, wanted: Option<&str>) -> Vec<(&'static str, Severity
 fn connection(cc: &str, change: impl FnOnce(&mut Socket)) -> Socket {
     let mut sockets = healthy().namespaces.remove(0).sockets.into_iter();
     let mut socket = sockets.find(|socket| socket.remote.is_some()).unwrap();
-    socket.cc = cc.to_owned();
+    cc.clone_into(&mut socket.cc);
     socket.bbr = socket.bbr.filter(|_| cc == "bbr");
     change(&mut socket);
     socket
