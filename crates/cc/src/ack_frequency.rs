@@ -1,4 +1,4 @@
-//! How often a controller wants to hear from the receiver: draft-ietf-ccwg-bbr-06 §4.1.3.3, in the terms
+//! How often the receiver should acknowledge: draft-ietf-ccwg-bbr-06 §4.1.3.3, in the terms
 //! of draft-ietf-quic-ack-frequency.
 
 use uncork_units::TimeDelta;
@@ -62,7 +62,7 @@ impl AckFrequency {
     }
 }
 
-/// The threshold that gives one ACK for so many packets. Where a round trip has no more than a
+/// The threshold for one ACK per `packets_per_ack`. Where a round trip has no more than a
 /// handful, every packet is acknowledged.
 fn threshold(packets_per_ack: u64) -> u32 {
     u32::try_from(packets_per_ack.saturating_sub(1)).unwrap_or(u32::MAX)

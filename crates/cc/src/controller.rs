@@ -234,7 +234,7 @@ pub trait Controller {
     /// is undone.
     fn on_spurious(&mut self, _now: Time, _packets: &[Lost]) {}
 
-    /// A timer expired for want of acknowledgements.
+    /// A timer expired without an acknowledgement.
     fn on_timeout(&mut self, now: Time, timeout: Timeout);
 
     /// The path changed.

@@ -286,7 +286,7 @@ fn lost_bytes(lost: &[Lost]) -> u64 {
     lost.iter().map(|packet| u64::from(packet.bytes)).sum()
 }
 
-/// A timer expired for want of acknowledgements. It is reported before the feedback with the
+/// A timer expired without an acknowledgement. It is reported before the feedback with the
 /// packets that are declared lost because of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

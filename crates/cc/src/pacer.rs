@@ -37,7 +37,7 @@ impl Pacer {
         self.next = self.next.max(now) + rate.time_for(bytes);
     }
 
-    /// The sender stops for want of data or window: a burst ends, unused quantum is not saved up.
+    /// The sender has no more data or window: the burst ends, its unused quantum is lost.
     pub fn end_burst(&mut self) {
         self.left = 0;
     }

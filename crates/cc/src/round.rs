@@ -10,7 +10,7 @@ pub(crate) struct RoundCounter {
 }
 
 impl RoundCounter {
-    /// A connection that has seen so many rounds already.
+    /// A connection after `count` rounds.
     #[cfg(test)]
     pub(crate) fn starting_at(count: u64) -> Self {
         Self { count, ..Self::default() }

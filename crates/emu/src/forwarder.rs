@@ -88,9 +88,11 @@ pub(crate) fn forward(
         clock,
     };
     let mut waiting = Waiting::new(devices, stop, spec.busy_wait);
-    while waiting.wait(clock, network.next_arrival())? {
+    while waiting.wait(clock, network.paths.next_arrival())? {
         let now = clock.now();
-        network.advance(now, &mut |direction, packet, fate| exit.settle(direction, &packet, fate));
+        network
+            .paths
+            .advance(now, &mut |direction, packet, fate| exit.settle(direction, &packet, fate));
         for index in 0..=devices.clients.len() {
             if waiting.is_readable(index) {
                 take_in(index, &mut network, &mut exit)?;
@@ -122,7 +124,9 @@ fn take_in(index: usize, network: &mut Network<InFlight>, exit: &mut Exit<'_>) -
         }
         // Everything that happens before the packet comes.
         let now = exit.clock.now();
-        network.advance(now, &mut |direction, packet, fate| exit.settle(direction, &packet, fate));
+        network
+            .paths
+            .advance(now, &mut |direction, packet, fate| exit.settle(direction, &packet, fate));
         match exit.read(slot, now, direction, index) {
             Some(arrival) => network.offer(now, arrival, &mut |direction, packet, fate| {
                 exit.settle(direction, &packet, fate);

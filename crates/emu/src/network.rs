@@ -30,7 +30,8 @@ pub struct Network<B> {
     hosts: Vec<HostSpec>,
     back: BackSpec,
     flows: Flows,
-    paths: path::Network<B>,
+    /// The path without flow keys.
+    pub paths: path::Network<B>,
 }
 
 impl<B: Body> Network<B> {
@@ -46,11 +47,6 @@ impl<B: Body> Network<B> {
         Self { hosts: spec.hosts.clone(), back: spec.back, flows: Flows::default(), paths }
     }
 
-    /// See [`path::Network::next_arrival`].
-    pub fn next_arrival(&self) -> Time {
-        self.paths.next_arrival()
-    }
-
     /// Flows seen so far.
     pub fn flows(&self) -> usize {
         self.flows.len()
@@ -59,21 +55,6 @@ impl<B: Body> Network<B> {
     /// The flows, in order of their numbers. Where there are too many, one stands for several.
     pub(crate) fn flow_keys(&self) -> Vec<FlowKey> {
         self.flows.keys()
-    }
-
-    /// See [`path::Network::sent`].
-    pub fn sent(&self, direction: Direction) -> Vec<u64> {
-        self.paths.sent(direction)
-    }
-
-    /// See [`path::Network::capacity`].
-    pub fn capacity(&self, direction: Direction, link: u32, from: Time, to: Time) -> u64 {
-        self.paths.capacity(direction, link, from, to)
-    }
-
-    /// See [`path::Network::advance`].
-    pub fn advance(&mut self, now: Time, fate: &mut impl FnMut(Direction, Packet<B>, Fate)) {
-        self.paths.advance(now, fate);
     }
 
     /// A packet comes; see [`path::Network::offer`].

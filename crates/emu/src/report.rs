@@ -252,9 +252,9 @@ fn links(spec: &EmulationSpec, carried: &Forwarded) -> Vec<LinkReport> {
 impl LinkReport {
     fn new(name: String, carried: &Forwarded, direction: Direction, link: usize) -> Self {
         let (network, tally) = (&carried.network, carried.tallies.of(direction));
-        let bytes = network.sent(direction)[link];
+        let bytes = network.paths.sent(direction)[link];
         let first = tally.first.unwrap_or(tally.last);
-        let capacity_bytes = network.capacity(direction, link as u32, first, tally.last);
+        let capacity_bytes = network.paths.capacity(direction, link as u32, first, tally.last);
         let utilisation = (capacity_bytes > 0).then(|| bytes as f64 / capacity_bytes as f64);
         Self { name, bytes, capacity_bytes, utilisation }
     }

@@ -25,7 +25,7 @@ fn offer(network: &mut Network<Nothing>, from: u64, to: u64) -> u64 {
         };
         let ecn = if n % 3 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
         for (direction, bytes) in [(Direction::Down, 1500), (Direction::Up, 52)] {
-            network.advance(now, &mut fate);
+            network.paths.advance(now, &mut fate);
             network.offer(now, Arrival { direction, flow, bytes, ecn, body: Nothing }, &mut fate);
         }
     }

@@ -18,12 +18,12 @@ fn replayed(spec: &EmulationSpec, packets: &[PacketRecord]) -> Vec<Option<(Fate,
     let mut ends = vec![None; packets.len()];
     let mut fate = |_, packet: Packet<Number>, fate| ends[packet.body.0] = Some((fate, packet.ecn));
     for (index, packet) in packets.iter().enumerate() {
-        network.advance(packet.came, &mut fate);
+        network.paths.advance(packet.came, &mut fate);
         let uncork_emu::Arrival { direction, flow, bytes, ecn, body: () } = packet.arrival;
         let arrival = uncork_emu::Arrival { direction, flow, bytes, ecn, body: Number(index) };
         network.offer(packet.came, arrival, &mut fate);
     }
-    network.advance(Time::NEVER, &mut fate);
+    network.paths.advance(Time::NEVER, &mut fate);
     ends
 }
 

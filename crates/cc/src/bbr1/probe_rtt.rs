@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::sampler::RateSample;
 
-    /// The minimum after samples of so many milliseconds at so many seconds.
+    /// The minimum after samples in milliseconds, each at a time in seconds.
     fn min_rtt(samples: &[(u64, u64, bool)]) -> MinRtt {
         let mut min_rtt = MinRtt::new(Time::ZERO, None);
         for &(secs, rtt, maybe_delayed) in samples {

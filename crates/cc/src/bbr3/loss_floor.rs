@@ -1,4 +1,4 @@
-//! Random loss told from congestion: the option `bbr3:loss_floor`, which is not the draft's.
+//! Distinguishes random loss from congestion: the option `bbr3:loss_floor`, which the draft does not have.
 //!
 //! The draft takes every round with a loss for a congested one (§5.5.10.3), and a flight that lost
 //! more than 2 % for too large a one (§5.5.10.2). Where packets are lost at random neither holds: at

@@ -18,7 +18,7 @@ fn avoiding(window: u64) -> Host<Cubic> {
     host
 }
 
-/// The window after so many further rounds.
+/// The window after `rounds` more rounds.
 fn after_rounds(host: &mut Host<Cubic>, rounds: u64) -> u64 {
     (0..rounds).for_each(|_| host.round());
     host.cwnd() / segments(1)

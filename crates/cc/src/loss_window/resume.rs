@@ -12,7 +12,7 @@ use crate::resume::{Reconnaissance, ResumeHint, ResumePhase};
 pub(super) enum Jumped {
     Never,
     Once,
-    /// It met congestion: the host is told so ever after, lest an ACK hides it.
+    /// It met congestion. The host sees this from now on: an ACK cannot hide it.
     InVain,
 }
 

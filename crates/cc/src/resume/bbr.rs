@@ -24,7 +24,7 @@ pub(crate) enum BbrResume {
     #[default]
     Off,
     Reconnaissance(Reconnaissance),
-    /// The draft's carefully-resuming flag, for so many rounds more.
+    /// The rounds that are left of the draft's carefully-resuming flag.
     Resuming {
         rounds: u8,
     },

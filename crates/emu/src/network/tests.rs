@@ -38,10 +38,10 @@ fn fates(
     let mut fates = Vec::new();
     let mut fate = |_, packet: Packet<Number>, fate| fates.push((packet.body.0, fate));
     for (now, arrival) in offers {
-        network.advance(now, &mut fate);
+        network.paths.advance(now, &mut fate);
         network.offer(now, arrival, &mut fate);
     }
-    network.advance(Time::NEVER, &mut fate);
+    network.paths.advance(Time::NEVER, &mut fate);
     fates
 }
 
@@ -63,12 +63,12 @@ fn times_are_those_of_packets() {
     let mut fate = |_, packet: Packet<Number>, fate| fates.push((packet.body.0, fate));
     network.offer(at(0), arrival(Direction::Down, 0), &mut fate);
     network.offer(at(0), arrival(Direction::Down, 1), &mut fate);
-    assert_eq!(network.next_arrival(), at(11));
-    network.advance(at(1000), &mut fate);
+    assert_eq!(network.paths.next_arrival(), at(11));
+    network.paths.advance(at(1000), &mut fate);
     assert_eq!(fates, [(0, Fate::Arrives(at(11))), (1, Fate::Arrives(at(12)))]);
-    assert_eq!(network.next_arrival(), Time::NEVER);
-    assert_eq!(network.sent(Direction::Down), [3000]);
-    assert_eq!(network.capacity(Direction::Down, 0, at(1), at(3)), 3000);
+    assert_eq!(network.paths.next_arrival(), Time::NEVER);
+    assert_eq!(network.paths.sent(Direction::Down), [3000]);
+    assert_eq!(network.paths.capacity(Direction::Down, 0, at(1), at(3)), 3000);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn packets_are_told_how_long_they_waited_on_all_links() {
         network.offer(at(0), arrival(Direction::Down, body), &mut fate);
     }
     network.offer(at(0), arrival(Direction::Up, 3), &mut fate);
-    network.advance(Time::NEVER, &mut fate);
+    network.paths.advance(Time::NEVER, &mut fate);
     assert_eq!(waited, [0, 0, 500 + 500, 1000 + 1000], "first comes what goes up");
 }
 
@@ -192,6 +192,6 @@ fn queues_mark_what_may_be_marked() {
     for body in 0..500 {
         network.offer(at(0), arrival(Direction::Down, body), &mut fate);
     }
-    network.advance(Time::NEVER, &mut fate);
+    network.paths.advance(Time::NEVER, &mut fate);
     assert!(marked > 5, "{marked}");
 }

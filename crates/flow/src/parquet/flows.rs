@@ -13,44 +13,23 @@ use crate::record::{FlowRecord, LabRecord, Playback, Quantiles};
 /// What a file says that it is.
 const SCHEMA: &str = "uncork.flows/1";
 
-/// The optional parts of records that a table has columns for.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "a set of parts")]
-pub(super) struct Parts {
-    lab: bool,
-    playback: bool,
-    service: bool,
-    choice: bool,
-}
-
-impl Parts {
-    #[cfg(test)]
-    pub(super) const ALL: Self = Self { lab: true, playback: true, service: true, choice: true };
-
-    /// Those that at least one of `flows` has. All tables of servers have the same columns, whether or not a
-    /// policy chose: they are read together.
-    fn of<'a>(flows: impl Iterator<Item = &'a FlowRecord>) -> Self {
-        flows.fold(Self::default(), |parts, flow| Self {
-            lab: parts.lab || flow.lab.is_some(),
-            playback: parts.playback || flow.playback.is_some(),
-            service: parts.service || flow.service.is_some(),
-            choice: parts.choice || flow.choice.is_some() || flow.service.is_some(),
-        })
-    }
-}
-
-pub(super) fn columns<'a>(parts: Parts) -> Vec<Column<&'a FlowRecord>> {
+/// The columns of records of which at least one `has` a part. All tables of servers have the same columns, whether or
+/// not a policy chose: they are read together.
+pub(super) fn columns<'a>(
+    has: impl Fn(fn(&FlowRecord) -> bool) -> bool,
+) -> Vec<Column<&'a FlowRecord>> {
     let mut columns = Vec::from(core_columns());
-    if parts.lab {
+    if has(|flow| flow.lab.is_some()) {
         columns.extend(lab_columns());
     }
-    if parts.playback {
+    if has(|flow| flow.playback.is_some()) {
         columns.extend(playback_columns());
     }
-    if parts.service {
+    let is_service = has(|flow| flow.service.is_some());
+    if is_service {
         columns.extend(service_columns());
     }
-    if parts.choice {
+    if is_service || has(|flow| flow.choice.is_some()) {
         columns.extend(choice_columns());
     }
     columns
@@ -133,8 +112,8 @@ pub fn write_flows<'a>(
     head: &TableHead,
     flows: impl Iterator<Item = Labelled<'a, &'a FlowRecord>> + Clone,
 ) -> Result<(), FileError> {
-    let parts = Parts::of(flows.clone().map(|labelled| labelled.row));
-    Ok(write_table(out, (SCHEMA, head), &columns(parts), grouped(flows))?)
+    let columns = columns(|part| flows.clone().any(|labelled| part(labelled.row)));
+    Ok(write_table(out, (SCHEMA, head), &columns, grouped(flows))?)
 }
 
 /// Reads what [`write_flows`] wrote: the bytes of the file. Columns are found by name; what is not
@@ -270,7 +249,7 @@ mod tests {
         assert!(matches!(read_flows(Vec::new()), Err(FileError::Parquet(_))));
 
         let record = record();
-        let error = read_flows(table(&record, &columns(Parts::ALL)[1..])).unwrap_err();
+        let error = read_flows(table(&record, &columns(|_| true)[1..])).unwrap_err();
         assert_eq!(error.to_string(), "the table has no column engine");
         let counted = [column("engine", Count(|_| 1))];
         let error = read_flows(table(&record, &counted));

@@ -123,8 +123,8 @@ impl Flows {
         let flow = &mut self.all[number as usize];
         let new = || {
             let mut loss = paths[flow.path as usize].loss_of(number, *seed);
-            if let Some(changed) = *changed_loss {
-                loss.change(changed);
+            if let Some(changed) = changed_loss {
+                loss.change(*changed);
             }
             Box::new(loss)
         };

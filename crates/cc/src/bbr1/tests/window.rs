@@ -160,7 +160,7 @@ fn one_late_retransmission_does_not_undo_two_timeouts() {
     assert!(host.cc.snapshot().in_recovery);
 }
 
-/// QUIC finds persistent congestion by an ACK, whose feedback tells the losses and the delivery.
+/// QUIC finds persistent congestion by an ACK, whose feedback has the losses and the delivery.
 #[test]
 fn persistent_congestion_found_by_an_ack_ends_too() {
     let mut host = host();
@@ -177,7 +177,7 @@ fn persistent_congestion_found_by_an_ack_ends_too() {
     assert!(host.cwnd() < segments(20), "{}", host.cwnd());
 }
 
-/// Linux repairs it in CA_CWR, which is none of BBRv1's business, and as little is a mark.
+/// Linux repairs it in CA_CWR, which BBRv1 ignores, as it ignores marks.
 #[test]
 fn a_loss_that_a_probe_repaired_and_a_mark_change_nothing() {
     let mut host = host();

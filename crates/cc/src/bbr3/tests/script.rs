@@ -11,7 +11,7 @@ use super::super::deviations::Deviations;
 use crate::link::MSS;
 use crate::{Acked, AppState, Controller, Feedback, Lost, RttSample, SentPacket, Timeout, Token};
 
-/// A host whose every packet, ACK and loss the test decides.
+/// A host whose packets, ACKs and losses the test controls.
 pub(super) struct Script {
     pub(super) bbr: Bbr3,
     pub(super) now: Time,

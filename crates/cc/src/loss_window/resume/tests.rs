@@ -7,7 +7,7 @@ use crate::{Controller, PathEvent, Timeout};
 
 const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-/// A connection that was told of 200 segments in 100 ms, and whose initial window of 10 leaves.
+/// A connection that resumes with 200 segments in 100 ms and sends its initial window of 10.
 fn told() -> Host<NewReno> {
     let mut host = Host::new(NewReno::new(&settings(10)));
     tell(&mut host, 200);
@@ -50,7 +50,7 @@ fn validating() -> Host<NewReno> {
     host
 }
 
-/// Sends so many segments, a millisecond apart.
+/// Sends the segments, a millisecond apart.
 fn pace<C: Controller>(host: &mut Host<C>, segments: usize) {
     for _ in 0..segments {
         host.advance(TimeDelta::from_millis(1));

@@ -14,7 +14,7 @@ fn half() -> Rate {
     Rate::of(segments(200), RTT)
 }
 
-/// A connection that was told of 400 segments in 100 ms.
+/// A connection that resumes with 400 segments in 100 ms.
 fn told<C: Controller>(cc: C) -> Host<C> {
     let mut host = Host::new(cc);
     let hint = ResumeHint { saved_cwnd: segments(400), saved_rtt: RTT };
