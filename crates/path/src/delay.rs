@@ -10,7 +10,7 @@ use crate::{AggregationSpec, JitterSpec};
 
 /// A delay for anything that travels: of constant length, or with jitter; in turns, if asked for.
 #[derive(Clone, Debug)]
-pub struct DelayLine<T> {
+pub(crate) struct DelayLine<T> {
     delay: TimeDelta,
     // Few lines have these, and there may be as many lines as flows.
     jitter: Option<Box<Jitter>>,
@@ -21,18 +21,18 @@ pub struct DelayLine<T> {
 
 impl<T> DelayLine<T> {
     /// A line that holds everything for `delay`.
-    pub fn new(delay: TimeDelta) -> Self {
+    pub(crate) fn new(delay: TimeDelta) -> Self {
         Self { delay, jitter: None, aggregation: None, travelling: VecDeque::new() }
     }
 
     /// From now on what enters is held longer, each for a time of its own, drawn from the stream
     /// `stream` of `seed`.
-    pub fn jitter(&mut self, spec: JitterSpec, seed: u64, stream: u64) {
+    pub(crate) fn jitter(&mut self, spec: JitterSpec, seed: u64, stream: u64) {
         self.jitter = Some(Box::new(Jitter::new(spec, seed, stream)));
     }
 
     /// Frees the memory of an empty line.
-    pub fn shrink_if_empty(&mut self) {
+    pub(crate) fn shrink_if_empty(&mut self) {
         if self.is_empty() {
             self.travelling.shrink_to(1);
         }
@@ -41,18 +41,13 @@ impl<T> DelayLine<T> {
     /// From now on what enters arrives at the end of a turn, together with all else of it; a slot of
     /// zero ends that. Nothing overtakes, whatever the jitter: the receiver of such a link puts
     /// frames back in order before it hands them on, as 802.11's does under a Block Ack.
-    pub fn aggregate(&mut self, spec: impl Into<AggregationSpec>) {
+    pub(crate) fn aggregate(&mut self, spec: impl Into<AggregationSpec>) {
         self.aggregation = Aggregation::new(spec.into()).map(Box::new);
-    }
-
-    /// [`Self::enter_sized`] without a size.
-    pub fn enter(&mut self, now: Time, item: T) -> Option<Time> {
-        self.enter_sized(now, item, 0)
     }
 
     /// Something of `bytes` enters. They count if a turn has a limit in bytes. Gives the next
     /// arrival if it is earlier now: the line was empty, or this overtakes all that travels.
-    pub fn enter_sized(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
+    pub(crate) fn enter(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();
         let extra = self.jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw());
         let arrival = now + self.delay + extra;
@@ -74,17 +69,17 @@ impl<T> DelayLine<T> {
     }
 
     /// When the next thing arrives; [`Time::NEVER`] when nothing travels.
-    pub fn next_arrival(&self) -> Time {
+    pub(crate) fn next_arrival(&self) -> Time {
         self.travelling.front().map_or(Time::NEVER, |(arrival, _)| *arrival)
     }
 
     /// What has arrived by `now`, oldest first.
-    pub fn arrive(&mut self, now: Time) -> Option<T> {
+    pub(crate) fn arrive(&mut self, now: Time) -> Option<T> {
         self.travelling.pop_front_if(|(arrival, _)| *arrival <= now).map(|(_, item)| item)
     }
 
     /// Whether nothing travels.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.travelling.is_empty()
     }
 }
@@ -99,8 +94,8 @@ mod tests {
     fn everything_arrives_in_order_and_late() {
         let mut line = DelayLine::new(TimeDelta::from_millis(25));
         let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
-        line.enter(at(0), 'a');
-        line.enter(at(10), 'b');
+        line.enter(at(0), 'a', 0);
+        line.enter(at(10), 'b', 0);
         assert_eq!(line.next_arrival(), at(25));
         assert_eq!(line.arrive(at(24)), None);
         assert_eq!(line.arrive(at(30)), Some('a'));
@@ -115,13 +110,13 @@ mod tests {
         let mut line = DelayLine::new(TimeDelta::from_millis(25));
         let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
         line.aggregate(TimeDelta::from_millis(20));
-        line.enter(at(0), 'a');
-        line.enter(at(15), 'b');
-        line.enter(at(16), 'c');
+        line.enter(at(0), 'a', 0);
+        line.enter(at(15), 'b', 0);
+        line.enter(at(16), 'c', 0);
         assert_eq!(line.next_arrival(), at(40));
         assert_eq!((line.arrive(at(40)), line.arrive(at(40))), (Some('a'), Some('b')));
         line.aggregate(TimeDelta::ZERO);
-        line.enter(at(17), 'd');
+        line.enter(at(17), 'd', 0);
         assert_eq!(line.next_arrival(), at(60));
         assert_eq!((line.arrive(at(60)), line.arrive(at(60))), (Some('c'), Some('d')));
     }
@@ -147,7 +142,7 @@ mod tests {
         for packet in 0..n {
             let now = Time::ZERO + spacing.times(packet as u64);
             drain(line, now);
-            line.enter(now, packet);
+            line.enter(now, packet, 0);
         }
         drain(line, Time::NEVER);
         arrived
@@ -260,7 +255,7 @@ mod tests {
                 .enumerate()
                 .map(|(packet, gap)| {
                     now += TimeDelta::from_micros(*gap);
-                    line.enter(now, packet);
+                    line.enter(now, packet, 0);
                     now
                 })
                 .collect();

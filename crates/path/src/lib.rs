@@ -25,7 +25,6 @@ mod spec;
 pub use aggregation::AggregationSpec;
 pub use bottleneck::{Bottleneck, Departure, RateStep};
 pub use buffer::{Buffer, BufferError};
-pub use delay::DelayLine;
 pub use gilbert::GilbertElliott;
 pub use jitter::{JitterDistribution, JitterSpec};
 pub use link::LinkSpec;

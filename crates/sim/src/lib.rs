@@ -2,7 +2,7 @@
 //!
 //! [`run`] takes a [`RunSpec`] that [`RunSpec::check`] accepts and gives a [`RunResult`]; equal
 //! specifications give equal results, byte for byte. Hosts speak `segments`: a lean TCP with SACK, RACK-TLP, delayed ACKs and pacing,
-//! whose window and rate come from an `uncork-cc` controller.
+//! whose window and rate come from an `uncork-cc` controller, or from one of your own ([`uncork_cc::ControllerSpec`]).
 #![forbid(unsafe_code)]
 
 mod app;

@@ -4,7 +4,8 @@ use uncork_units::TimeDelta;
 
 use super::FlowPath;
 use super::lines::Lines;
-use crate::{DelayLine, Loss, LossPosition, LossSpec, PathSpec};
+use crate::delay::DelayLine;
+use crate::{Loss, LossPosition, LossSpec, PathSpec};
 
 /// Streams of the seed, one of each for each flow.
 const LOSS_STREAM: u64 = 1 << 32;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use uncork_units::TimeDelta;
 
-use crate::DelayLine;
+use crate::delay::DelayLine;
 
 /// The delay lines of one direction. Flows over the same path with the same delay share one, so the size of a
 /// thousand flows is that of their packets in flight. A flow has a line of its own if the line holds each packet for

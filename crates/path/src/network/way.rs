@@ -72,7 +72,7 @@ impl<B: Body, const DOWN: bool> Way<B, DOWN> {
         schedule: &mut Schedule<E>,
     ) {
         let bytes = packet.bytes;
-        if let Some(next) = self.lines.all[line as usize].enter_sized(now, packet, bytes) {
+        if let Some(next) = self.lines.all[line as usize].enter(now, packet, bytes) {
             let line = if DOWN { Source::LineDown(line) } else { Source::LineUp(line) };
             schedule.at(next, line);
         }
