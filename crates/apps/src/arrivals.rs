@@ -34,7 +34,7 @@ pub enum ArrivalSpec {
         /// From when on no more arrive; [`Time::NEVER`] for an endless process.
         until: Time,
     },
-    /// As it was recorded.
+    /// As recorded.
     Trace(ArrivalTrace),
 }
 

@@ -9,7 +9,7 @@ use crate::error::require;
 /// What it writes limits the sender, which is why a congestion controller has to know about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CbrSpec {
-    /// What it writes in the long run.
+    /// Its mean rate.
     pub rate: Rate,
     /// Time from one frame to the next, such as 20 ms of a call's audio.
     pub interval: TimeDelta,
@@ -24,7 +24,7 @@ pub struct Cbr {
     start: Time,
 }
 
-/// What an application has written, and when it will again.
+/// The bytes that an application has written, and the time of its next write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Bytes written by now, since the start.

@@ -160,7 +160,7 @@ impl Playback {
         }
     }
 
-    /// What the user has experienced by `now`.
+    /// The user's experience until `now`.
     pub(crate) fn report(&self, now: Time) -> PlaybackReport {
         let mut playback = self.clone();
         playback.advance(now);

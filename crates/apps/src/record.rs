@@ -1,4 +1,4 @@
-//! What a client experienced, as the records that every engine leaves.
+//! A client's experience as records.
 
 use uncork_flow::{Playback, RequestRecord};
 use uncork_units::{Time, TimeDelta};

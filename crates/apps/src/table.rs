@@ -16,7 +16,7 @@ impl TableError {
         self.line
     }
 
-    /// What is wrong, without the line.
+    /// The problem without the line.
     pub fn problem(&self) -> &str {
         &self.problem
     }

@@ -1,4 +1,4 @@
-//! What a table holds beside its own columns: the values that tell its rows apart, and its origin.
+//! Labels of a table's rows, and its origin.
 
 /// Columns before those of a table, such as the axes of a matrix, and what the file says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

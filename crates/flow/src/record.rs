@@ -50,12 +50,12 @@ pub struct FlowRecord {
     /// The part of the laboratory's engines. In JSON its fields are among those of the record.
     #[serde(flatten)]
     pub lab: Option<LabRecord>,
-    /// What a listener or viewer experienced.
+    /// The experience of a listener or viewer.
     pub playback: Option<Playback>,
     /// The part of servers. JSON without it has no such field.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
-    /// Who chose the controller, if that was left to a policy.
+    /// The policy's choice of the controller, if there is a policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Choice>,
 }
@@ -102,7 +102,7 @@ impl FlowRecord {
     }
 }
 
-/// What only an engine of the laboratory knows of a flow: it has the path and the clock of the run.
+/// The part of a record that only engines of the laboratory have: they control path and run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabRecord {
     /// Bytes delivered before the end of the run's warm-up.
@@ -172,7 +172,7 @@ pub struct ObjectRow {
     pub cc: String,
     /// Seed of the run.
     pub seed: u64,
-    /// What became of it.
+    /// Its outcome.
     pub object: RequestRecord,
 }
 

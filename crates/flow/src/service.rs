@@ -1,4 +1,4 @@
-//! What a server knows of a transfer beside what became of it.
+//! The part of a server's record.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// not more: no address, no path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
-    /// What the record is of.
+    /// A response or a connection.
     pub scope: Scope,
     /// When it began, in nanoseconds since 1970 (UTC).
     pub start_unix_ns: u64,
@@ -28,7 +28,7 @@ pub struct Service {
     pub object_bytes: Option<u64>,
     /// Responses that the record is of: one, or those of the connection.
     pub responses: u64,
-    /// Those of them that were broken off.
+    /// Responses that were aborted.
     pub broken_off: u64,
     /// The connection's least round-trip time until then, as the transport knows it.
     pub min_rtt_ns: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Service {
     pub app_limited_ns: Option<u64>,
 }
 
-/// What a server's record is of.
+/// The scope of a server's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -53,7 +53,7 @@ pub enum Scope {
     Connection,
 }
 
-/// Who chose the controller.
+/// A policy's choice of the controller.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choice {
     /// Fingerprint of the policy in force.
@@ -83,7 +83,7 @@ pub struct Arm {
 }
 
 impl Scope {
-    /// As records write it.
+    /// Its name in records.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Response => "response",

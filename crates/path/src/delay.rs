@@ -51,7 +51,7 @@ impl<T> DelayLine<T> {
         let before = self.next_arrival();
         let extra = self.jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw());
         let arrival = now + self.delay + extra;
-        // What entered under longer slots is still ahead, too.
+        // Items that entered under longer slots are still ahead, too.
         let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
         let overtakes = self.jitter.as_ref().is_some_and(|jitter| jitter.reorders());
         match &mut self.aggregation {
@@ -73,7 +73,7 @@ impl<T> DelayLine<T> {
         self.travelling.front().map_or(Time::NEVER, |(arrival, _)| *arrival)
     }
 
-    /// What has arrived by `now`, oldest first.
+    /// The oldest item that has arrived by `now`.
     pub(crate) fn arrive(&mut self, now: Time) -> Option<T> {
         self.travelling.pop_front_if(|(arrival, _)| *arrival <= now).map(|(_, item)| item)
     }

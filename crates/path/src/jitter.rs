@@ -2,7 +2,7 @@
 
 use uncork_units::{Rng, TimeDelta};
 
-/// What is added to the delay of each packet, on its own.
+/// Random extra delay of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitterSpec {
     /// How it is distributed, from nothing to `max`.
@@ -45,7 +45,7 @@ impl Jitter {
         self.spec.reorder
     }
 
-    /// What the next packet gets. One number is taken from the stream, whatever the distribution.
+    /// The jitter of the next packet. One number is taken from the stream, whatever the distribution.
     pub(crate) fn draw(&mut self) -> TimeDelta {
         let max = self.spec.max.as_nanos();
         TimeDelta::from_nanos(match self.spec.distribution {

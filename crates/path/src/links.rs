@@ -12,7 +12,7 @@ const UP_STREAM: u64 = 5 << 32;
 #[derive(Debug)]
 pub(crate) struct Links<T> {
     all: Vec<Link<T>>,
-    /// Those before this one are shared.
+    /// The number of shared links, which come first.
     shared: u32,
     routes: Vec<Route>,
 }

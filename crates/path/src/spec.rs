@@ -17,7 +17,7 @@ pub struct PathSpec {
     pub uplink: Option<LinkSpec>,
     /// Round-trip propagation time; half of it in each direction.
     pub rtt: TimeDelta,
-    /// What is added to the delay of each packet on the way to the client.
+    /// Random extra delay on the way to the client.
     pub jitter: Option<JitterSpec>,
     /// Turns in which acknowledgements reach the server together.
     pub aggregation: Option<AggregationSpec>,
@@ -65,9 +65,9 @@ pub enum PathSpecError {
     /// The buffer cannot hold one packet of this many bytes.
     #[error("a buffer of {bytes} B cannot hold one packet of {packet_bytes} B; give at least 1p")]
     Buffer {
-        /// What it can hold.
+        /// Its size.
         bytes: u64,
-        /// What it would have to.
+        /// The size that it needs.
         packet_bytes: u32,
     },
     /// The buffer is absurdly large.
@@ -80,9 +80,9 @@ pub enum PathSpecError {
         LinkSpec::MAX_BUFFER
     )]
     Burst {
-        /// What the bucket holds.
+        /// The size of the bucket.
         bytes: u64,
-        /// What it would have to.
+        /// The size that it needs.
         packet_bytes: u32,
     },
 }

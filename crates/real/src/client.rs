@@ -15,22 +15,22 @@ use uncork_units::Time;
 use crate::command::Ended;
 use crate::server::{PATIENCE, is_gone, is_impatient, patience};
 
-/// What a client saw.
+/// What a client has received.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) first_byte: Option<Time>,
     /// When all that was wanted had arrived.
     pub(crate) complete: Option<Time>,
     pub(crate) bytes: u64,
-    /// Those that arrived before the end of the warm-up.
+    /// Bytes before the end of the warm-up.
     pub(crate) early: u64,
-    /// Who made requests, and what they came to.
+    /// The client that makes requests, and its report.
     pub(crate) client: Option<Client>,
     /// The program that it was.
     pub(crate) command: Option<Ended>,
 }
 
-/// What all clients and servers of a run know.
+/// Data that all clients and servers of a run share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances<'a> {
     pub(crate) clock: Clock,
@@ -72,7 +72,7 @@ pub(crate) fn fetch(
     let mut reader = Reader { connection, seen: &mut seen, circumstances };
     let done = match flow.workload {
         Workload::Transfer(bytes) => reader.read_bytes(bytes, Time::NEVER),
-        // What arrives later counts for nothing, as in the simulator.
+        // Later data is ignored, as in the simulator.
         Workload::Until(end) => reader.read_bytes(u64::MAX, end),
         Workload::Media(_) => reader.read_bytes(u64::MAX, Time::NEVER),
         Workload::Client(_) => reader.request(),

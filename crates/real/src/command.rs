@@ -24,9 +24,9 @@ pub struct CommandRecord {
     pub flow: u32,
     /// Which of the flow's commands it was.
     pub side: CommandSide,
-    /// What it printed, errors among it; the middle is left out where it is more than 1 MiB.
+    /// Its output and errors; more than 1 MiB lacks the middle.
     pub output: String,
-    /// What was wrong with it, in a sentence.
+    /// Its problem, as a sentence.
     pub problem: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) host: usize,
     /// A port that no other flow has.
     pub(crate) port: u16,
-    /// What the programs call the controller.
+    /// The controller's name for the programs.
     pub(crate) cc: &'a str,
     pub(crate) scratch: &'a Scratch,
 }
@@ -174,7 +174,7 @@ pub(crate) fn finish(
 impl Server {
     /// Asks it to end.
     fn ask_to_end(&mut self) -> io::Result<()> {
-        // What has ended by itself is to be told from what is ended now.
+        // A process that exited by itself is not one that is ended now.
         if let Some(status) = self.job.ends_within(Duration::ZERO)?
             && !status.success()
         {
@@ -222,7 +222,7 @@ impl CommandRecord {
 }
 
 impl Finished {
-    /// What is left of it, once nothing of it runs any more.
+    /// Its outcome, after all its processes have ended.
     pub(crate) fn record(self) -> CommandRecord {
         let Self { flow, side, output, problem } = self;
         let output = output.text();

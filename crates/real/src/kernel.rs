@@ -1,4 +1,4 @@
-//! What the kernel is asked for: its controllers, and settings of a namespace.
+//! The kernel's controllers, and settings of a namespace.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! What a command prints, as far as it is kept.
+//! The output of a command, its beginning and end.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// What is kept of the beginning, and as much of the end: together 1 MiB.
+/// Bytes that are kept of the beginning, and of the end: together 1 MiB.
 const PART: usize = 512 << 10;
 /// How often to look whether all has been read, and how often at most.
 const LOOK: Duration = Duration::from_millis(5);
@@ -37,7 +37,7 @@ impl Output {
         Ok((Self { kept, reader }, to))
     }
 
-    /// What was printed. Whoever holds the pipe open longer than a second is not waited for.
+    /// The output. A process that holds the pipe open for longer than a second is not waited for.
     pub(crate) fn text(self) -> String {
         for _ in 0..LOOKS {
             if self.reader.is_finished() {

@@ -1,4 +1,4 @@
-//! What programs tell of what they saw: flow records that they leave in a file.
+//! Flow records that programs write to a file.
 
 use std::fs::File;
 use std::io::{self, BufReader};

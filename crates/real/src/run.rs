@@ -31,9 +31,9 @@ const LEAD: TimeDelta = TimeDelta::from_millis(100);
 pub struct RealRun {
     /// The same as of a simulated run.
     pub result: RunResult,
-    /// What the path did, and whether it was in time.
+    /// The path's report, and whether it was in time.
     pub path: Report,
-    /// What became of the flows that are commands, by flow.
+    /// The outcomes of commands, by flow.
     pub commands: Vec<CommandRecord>,
 }
 

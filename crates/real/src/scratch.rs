@@ -37,7 +37,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed harms no result.
+        // Leftover files do not change results.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

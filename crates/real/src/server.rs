@@ -13,7 +13,7 @@ use crate::client::Circumstances;
 
 /// How long a read or a write may take before it is looked whether the run is over.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
-/// What is written at a time.
+/// The data of a write.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 /// Listens for the one connection of a flow, whose controller is `cc` from its first packet on: a

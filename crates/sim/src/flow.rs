@@ -16,7 +16,7 @@ const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
 /// Streams of the seed, apart from each other for each flow.
 const CONTROLLER_STREAM: u64 = 2 << 32;
 
-/// What a server sends to its client.
+/// A packet from a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Downstream {
     /// The answer to a SYN, with the time at which it left (its timestamp option).
@@ -43,7 +43,7 @@ impl Body for Downstream {
     }
 }
 
-/// What a client sends to its server.
+/// A packet from a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Upstream {
     /// The client wants to connect.
@@ -58,7 +58,7 @@ pub(crate) enum Upstream {
 
 impl Body for Upstream {}
 
-/// What a packet says of ECN, of a flow that says `ecn`. RFC 3168 forbids ECT on a SYN/ACK (§6.1.1) and on
+/// The ECN field of a packet of a flow with `ecn`. RFC 3168 forbids ECT on a SYN/ACK (§6.1.1) and on
 /// what is sent again (§6.1.5), and so does Linux (`tcp_ecn_send`). RFC 8311 §4.3 lets experiments set it
 /// on both; Linux does so for controllers that need ECN on all packets (`tcp_ca_needs_ecn`), which are
 /// those of L4S and of data centres.

@@ -1,4 +1,4 @@
-//! What to simulate.
+//! Descriptions of runs.
 
 use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
@@ -17,7 +17,7 @@ pub struct RunSpec<S: ControllerSpec = CcSpec> {
     pub links: Vec<LinkSpec>,
     /// The paths. All flows of a path share its links.
     pub paths: Vec<PathSpec>,
-    /// What clients do that make requests.
+    /// The clients that make requests.
     pub clients: Vec<ClientSpec>,
     /// Programs that real hosts run.
     pub commands: Vec<CommandSpec>,
@@ -42,19 +42,19 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub path: usize,
     /// The client's host, for queues that share a link out among hosts; `None` is one of its own.
     pub host: Option<u32>,
-    /// What the flow's data says of ECN; the server heeds marks if it is capable of them. With ECT(0)
-    /// SYN/ACKs and what is sent again say nothing (RFC 3168 §6.1.1, §6.1.5), with ECT(1) they say the
-    /// same. What the client sends says nothing (§6.1.4).
+    /// The ECN field of the flow's data. The server reacts to marks if this is ECN-capable. With ECT(0), SYN/ACKs and
+    /// retransmissions are Not-ECT (RFC 3168 §6.1.1, §6.1.5); with ECT(1) they are ECT(1). The client's packets are
+    /// Not-ECT (§6.1.4).
     pub ecn: Ecn,
     /// When the client starts to connect.
     pub start: Time,
     /// Round-trip propagation time; `None` takes the path's.
     pub rtt: Option<TimeDelta>,
-    /// What is sent.
+    /// What it carries.
     pub workload: Workload,
     /// The client's receive window in bytes.
     pub receive_window: u64,
-    /// What the server remembers of the path from an earlier connection.
+    /// The path as an earlier connection left it, for careful resume.
     pub resume: Option<ResumeHint>,
 }
 
@@ -63,11 +63,11 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
 pub enum Workload {
     /// This many bytes, then the flow is done.
     Transfer(u64),
-    /// As much as goes until this time.
+    /// Bulk data until this time.
     Until(Time),
-    /// What the server's application writes at its own pace, from the flow's start.
+    /// Media that the server writes at a constant rate from the flow's start.
     Media(CbrSpec),
-    /// What a client asks for: its index in [`RunSpec::clients`].
+    /// The requests of a client, by its index in [`RunSpec::clients`].
     Client(usize),
     /// The traffic of programs, by their index in [`RunSpec::commands`]. The simulator does not run them and sends
     /// nothing.
@@ -77,22 +77,22 @@ pub enum Workload {
 /// Programs at both ends of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandSpec {
-    /// What messages and files call it.
+    /// Its name in messages and files.
     pub name: String,
-    /// What a shell runs on the servers' host, from before the run until its end.
+    /// The shell command on the servers' host, from before the run until its end.
     pub server: Option<String>,
-    /// What a shell runs on the client's host, from the flow's start.
+    /// The shell command on the client's host, from the flow's start.
     pub client: String,
     /// The client is ended after this time, and at the end of the run in any case.
     pub limit: Option<TimeDelta>,
-    /// What the client tells of what it saw, in flow records; `None` if it leaves none.
+    /// The kind of flow records that the client writes; `None` if it writes none.
     pub records: Option<CommandRecords>,
     /// Whether the programs see to their congestion control themselves, as those that speak QUIC do: it need
     /// be none that the kernel has.
     pub own_cc: bool,
 }
 
-/// What the client of a command leaves records of.
+/// The kind of flow records that the client of a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandRecords {
     /// Requests and their answers.

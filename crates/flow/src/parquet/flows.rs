@@ -10,7 +10,7 @@ use crate::error::FileError;
 use crate::labelled::{Labelled, TableHead};
 use crate::record::{FlowRecord, LabRecord, Playback, Quantiles};
 
-/// What a file says that it is.
+/// The schema in the file's metadata.
 const SCHEMA: &str = "uncork.flows/1";
 
 /// The columns of records of which at least one `has` a part. All tables of servers have the same columns, whether or

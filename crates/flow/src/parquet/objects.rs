@@ -12,7 +12,7 @@ use crate::record::{FlowRecord, ObjectRow, RequestRecord};
 /// An object and the flow that carried it.
 type Carried<'a> = (&'a FlowRecord, RequestRecord);
 
-/// What a file says that it is.
+/// The schema in the file's metadata.
 const SCHEMA: &str = "uncork.objects/1";
 
 pub(super) fn columns<'a>() -> [Column<Carried<'a>>; 9] {

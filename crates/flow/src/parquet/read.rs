@@ -31,7 +31,7 @@ impl Row {
         }
     }
 
-    /// Of a column that the table need not have.
+    /// Reads a column that the table may lack.
     pub(super) fn text_if_any(&mut self, name: &'static str) -> Result<Option<String>, FileError> {
         match self.take(name) {
             Ok(Field::Str(text)) => Ok(Some(text)),
@@ -56,7 +56,7 @@ impl Row {
         }
     }
 
-    /// Of a column that the table need not have.
+    /// Reads a column that the table may lack.
     pub(super) fn count_if_any(&mut self, name: &'static str) -> Result<Option<u64>, FileError> {
         match self.maybe_count(name) {
             Err(FileError::MissingColumn(_)) => Ok(None),

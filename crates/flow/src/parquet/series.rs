@@ -13,7 +13,7 @@ use crate::series::{RunSeries, SeriesPoint, SeriesRow};
 /// A point and the run that it belongs to.
 type Tagged<'a> = (&'a RunSeries<'a>, &'a SeriesPoint);
 
-/// What a file says that it is.
+/// The schema in the file's metadata.
 const SCHEMA: &str = "uncork.series/1";
 
 pub(super) fn columns<'a>() -> [Column<Tagged<'a>>; 15] {

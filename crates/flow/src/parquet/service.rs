@@ -9,7 +9,7 @@ use crate::service::{Arm, Choice, Scope, Service};
 
 type Columns<'a, const N: usize> = [Column<&'a FlowRecord>; N];
 
-/// Of [`Service`].
+/// The columns of [`Service`].
 pub(super) fn service_columns<'a>() -> Columns<'a, 17> {
     [
         column("service_scope", MaybeText(|it| of(it, |it| Some(it.scope.name())))),
@@ -32,7 +32,7 @@ pub(super) fn service_columns<'a>() -> Columns<'a, 17> {
     ]
 }
 
-/// Of [`Choice`], and of its [`Arm`].
+/// The columns of [`Choice`] and its [`Arm`].
 pub(super) fn choice_columns<'a>() -> Columns<'a, 8> {
     [
         column("choice_policy", MaybeText(|it| it.choice.as_ref().map(|it| it.policy.as_str()))),
@@ -54,7 +54,7 @@ fn arm(record: &FlowRecord) -> Option<&Arm> {
     record.choice.as_ref()?.arm.as_ref()
 }
 
-/// Who was no server has no scope, as have tables older than these columns.
+/// `None` without a scope: not a server's record, or an older table.
 pub(super) fn service(row: &mut Row) -> Result<Option<Service>, FileError> {
     let Some(scope) = row.text_if_any("service_scope")? else { return Ok(None) };
     let scope = Scope::named(&scope).ok_or(FileError::UnexpectedValue("service_scope"))?;

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use uncork_units::Time;
 
-/// What has an event. Each source keeps its own queue or deadline; the schedule only knows when to look, so
+/// A source of events. Each source keeps its own queue or deadline; the schedule only knows when to look, so
 /// its size is that of the network, not the number of packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source<E> {

@@ -1,6 +1,6 @@
 //! CoDel: a FIFO that drops when packets have waited too long for too long (RFC 8289).
 //!
-//! What decides is in `control_law`; here are its parameters, and the discipline with one queue.
+//! The parameters, and the discipline with one queue; the control law is in `control_law`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -169,7 +169,7 @@ mod tests {
         let (no_drops, marks) = overload(marking, Ecn::Ect0, 1000);
         assert_eq!((no_marks.len(), no_drops.len()), (0, 0));
         assert_eq!(marks, drops);
-        // Those who do not know marks lose packets as before.
+        // Packets without ECN are dropped as before.
         assert_eq!(overload(marking, Ecn::NotEct, 1000), (drops, Vec::new()));
     }
 

@@ -27,7 +27,7 @@ pub(super) struct ControlLaw {
     drop_next: Time,
     /// Packets dropped since the drop state was entered; the pace of dropping follows it.
     count: u32,
-    /// What `count` was when the drop state was entered.
+    /// `count` at the start of the drop state.
     last_count: u32,
     dropping: bool,
 }

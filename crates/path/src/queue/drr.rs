@@ -221,7 +221,7 @@ impl<T> Drr<T> {
         }
     }
 
-    /// What CoDel makes leave of the packets of `flow`.
+    /// The packet of `flow` that CoDel lets leave.
     fn ask(
         &mut self,
         flow: usize,

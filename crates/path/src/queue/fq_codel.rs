@@ -84,7 +84,7 @@ impl fmt::Display for FqCodelSpec {
 pub struct FqCodel<T> {
     spec: FqCodelSpec,
     limit_bytes: u64,
-    /// What perturbs the hash, drawn when the first packet comes.
+    /// The perturbation of the hash, drawn at the first packet.
     perturbation: Option<u64>,
     drr: Drr<T>,
 }
@@ -160,7 +160,7 @@ impl FqCodelSpec {
     }
 }
 
-/// What tells the packet's flow from all others.
+/// The key of the packet's flow.
 pub(super) fn key<T>(packet: &Packet<T>) -> u64 {
     u64::from(packet.host) << 32 | u64::from(packet.flow)
 }

@@ -1,4 +1,4 @@
-//! What PIE and PI2 have in common: a probability in fixed point, the gains of a proportional
+//! The common part of PIE and PI2: a probability in fixed point, the gains of a proportional
 //! integral controller, and the instants at which it is due.
 
 use uncork_units::{Rng, Time, TimeDelta};
@@ -46,7 +46,7 @@ impl Likelihood {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// What is left of a sum.
+    /// The remainder of a sum.
     pub(super) const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }

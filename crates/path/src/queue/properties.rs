@@ -1,4 +1,4 @@
-//! What holds for every discipline.
+//! Properties of all disciplines.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ fn ecn_of(flow: u32) -> Ecn {
     [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][flow as usize % 3]
 }
 
-/// What became of a packet.
+/// The fate of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Left(Packet<usize>),

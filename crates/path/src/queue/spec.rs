@@ -65,9 +65,9 @@ pub enum QueueError {
     Parameter {
         /// Its name.
         discipline: &'static str,
-        /// What was given.
+        /// The value.
         word: String,
-        /// What it has.
+        /// Its parameters.
         known: &'static [&'static str],
     },
     /// A parameter's value is missing, superfluous or out of range.
@@ -77,9 +77,9 @@ pub enum QueueError {
         discipline: &'static str,
         /// The parameter.
         key: &'static str,
-        /// What was given.
+        /// The value.
         word: String,
-        /// What ought to be.
+        /// The requirement.
         expected: &'static str,
     },
     /// A parameter came twice.

@@ -92,7 +92,7 @@ pub(super) struct CurveClock {
     curve: Arc<Curve>,
     /// Where in the curve time begins, in nanoseconds. All times below count from the curve's start.
     offset: u64,
-    /// Nothing is sent from then on; `u64::MAX` for never.
+    /// The end of all sending; `u64::MAX` for never.
     stop: u64,
     /// The piece at `free`, and the lap it belongs to.
     index: usize,

@@ -31,14 +31,14 @@ pub enum TraceError {
     Line {
         /// Its number, counted from 1.
         number: usize,
-        /// What stands there.
+        /// The text.
         value: String,
-        /// What is wrong with that.
+        /// The problem.
         problem: TraceProblem,
     },
 }
 
-/// What is wrong with a line of a trace.
+/// A problem of a line of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceProblem {
@@ -74,7 +74,7 @@ pub enum TraceProblem {
     TooLong,
 }
 
-/// What the lines say.
+/// The content of the lines.
 #[derive(Debug)]
 pub(super) enum Lines {
     /// Rates from nanoseconds on, the first from 0, and the nanoseconds of the whole.
@@ -89,7 +89,7 @@ const MAX_LINES: usize = 10_000_000;
 /// The longest trace.
 const MAX_LENGTH: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 
-/// What is wrong with a line, and with which part of it.
+/// A problem of a line, and the part of the line.
 type Wrong<'text> = (&'text str, TraceProblem);
 
 pub(super) fn parse(text: &str) -> Result<Lines, TraceError> {

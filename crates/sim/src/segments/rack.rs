@@ -30,7 +30,7 @@ pub(crate) struct Rack {
     deadline: Time,
 }
 
-/// What the sender knows besides.
+/// The rest of the sender's state that RACK reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     in_recovery: bool,

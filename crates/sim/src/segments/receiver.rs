@@ -17,7 +17,7 @@ const QUICK_ACKS: u32 = 16;
 
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// What has been asked for.
+    /// The data that was requested.
     expected: Stream,
     next: u64,
     above: RangeSet,

@@ -1,4 +1,4 @@
-//! What was sent and what became of it.
+//! The fate of each segment and transmission.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};

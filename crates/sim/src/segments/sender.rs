@@ -44,7 +44,7 @@ pub(crate) struct Sender<C> {
     counters: Counters,
 }
 
-/// What an ACK or a timer tells, on its way to the controller. All senders of a run reuse one, so that
+/// Buffers for the feedback of an ACK or a timer. All senders of a run reuse one, so that
 /// none allocates.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
@@ -205,7 +205,7 @@ impl<C: Controller> Sender<C> {
         Some(self.send(now, seq, bytes, is_probe))
     }
 
-    /// What to send next: losses first, then new data as far as the receive window goes.
+    /// The next segment: losses first, then new data within the receive window.
     fn next_segment(&mut self) -> Option<(u64, u32)> {
         self.board.next_lost().or_else(|| self.new_segment())
     }
@@ -231,7 +231,7 @@ impl<C: Controller> Sender<C> {
             self.busy_since = now;
         }
         let (in_flight, unacked) = self.board.after_sending(seq, bytes);
-        // What is unacknowledged and not in flight was lost and waits to be sent again.
+        // Unacknowledged data that is not in flight was lost and waits for retransmission.
         let app = if unacked > in_flight || self.has_new_data_after(seq) {
             AppState::Backlogged
         } else {

@@ -1,4 +1,4 @@
-//! What travels in one direction of a connection: messages cut into segments.
+//! One direction of a connection: messages cut into segments.
 
 use std::collections::VecDeque;
 

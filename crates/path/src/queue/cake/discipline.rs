@@ -17,7 +17,7 @@ const WAYS: usize = 8;
 pub struct Cake<T> {
     codel: CodelSpec,
     limit_bytes: u64,
-    /// What perturbs the hash, drawn when the first packet comes.
+    /// The perturbation of the hash, drawn at the first packet.
     perturbation: Option<u64>,
     /// The flow that each queue was last given to.
     tags: Vec<Option<u64>>,
