@@ -20,8 +20,8 @@ const EACH: TimeDelta = TimeDelta::from_millis(4);
 
 /// The connections of all commands of a run.
 pub(crate) struct Traffic {
-    far: Diag,
-    far_addresses: Addresses,
+    server: Diag,
+    server_addresses: Addresses,
     hosts: Vec<Host>,
     /// Half of the shortest round trip: who closes a connection is there as long again.
     every: TimeDelta,
@@ -31,14 +31,14 @@ pub(crate) struct Traffic {
 struct Host {
     flow: usize,
     addresses: Addresses,
-    near: Diag,
+    client: Diag,
     ends: Ends,
 }
 
 /// The ends of a host's connections.
 #[derive(Default)]
 struct Ends {
-    /// By side (far or not) and by the kernel's number.
+    /// By side (server or not) and by the kernel's number.
     all: BTreeMap<(bool, u64), End>,
     received: u64,
     received_early: u64,
@@ -66,16 +66,17 @@ impl Traffic {
                 continue;
             }
             let namespace = &emulation.hosts()[*host];
-            let (near, addresses) = (diag(namespace)?, namespace.addresses());
-            hosts.push(Host { flow, addresses, near, ends: Ends::default() });
+            let (client, addresses) = (diag(namespace)?, namespace.addresses());
+            hosts.push(Host { flow, addresses, client, ends: Ends::default() });
             let rtt = spec.rtt.unwrap_or(run.paths[spec.path].rtt);
             every = every.min(TimeDelta::from_nanos(rtt.as_nanos() / 2));
         }
         if hosts.is_empty() {
             return Ok(None);
         }
-        let (far, far_addresses) = (diag(emulation.server())?, emulation.server().addresses());
-        Ok(Some(Self { far, far_addresses, hosts, every }))
+        let (server, server_addresses) =
+            (diag(emulation.server())?, emulation.server().addresses());
+        Ok(Some(Self { server, server_addresses, hosts, every }))
     }
 
     /// How often to look.
@@ -100,18 +101,18 @@ impl Traffic {
         is_early: bool,
         series: Option<&mut Vec<SeriesPoint>>,
     ) -> Result<(), DiagError> {
-        let Self { far, far_addresses, hosts, .. } = self;
+        let Self { server, server_addresses, hosts, .. } = self;
         let samples = series.is_some();
         let query = Query::default();
-        far.dump(&query, |connection| {
+        server.dump(&query, |connection| {
             let peer = connection.remote.ip();
             if let Some(host) = hosts.iter_mut().find(|host| is_of(host.addresses, peer)) {
                 host.ends.take_in(true, connection, samples.then_some((now, host.flow)));
             }
         })?;
-        for Host { flow, near, ends, .. } in &mut *hosts {
-            near.dump(&query, |connection| {
-                if is_of(*far_addresses, connection.remote.ip()) {
+        for Host { flow, client, ends, .. } in &mut *hosts {
+            client.dump(&query, |connection| {
+                if is_of(*server_addresses, connection.remote.ip()) {
                     ends.take_in(false, connection, samples.then_some((now, *flow)));
                 }
             })?;
@@ -139,8 +140,8 @@ impl Traffic {
 impl Ends {
     /// Takes in what the kernel tells of one of them. With `sample`, a time and the flow, it may be the main
     /// one.
-    fn take_in(&mut self, far: bool, connection: &Connection, sample: Option<(Time, usize)>) {
-        let end = self.all.entry((far, connection.cookie)).or_default();
+    fn take_in(&mut self, server: bool, connection: &Connection, sample: Option<(Time, usize)>) {
+        let end = self.all.entry((server, connection.cookie)).or_default();
         if !end.sent.take_in(connection) {
             return;
         }
