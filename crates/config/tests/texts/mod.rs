@@ -15,7 +15,7 @@ pub(crate) const fn case(old: &'static str, new: &'static str, marked: &'static 
 }
 
 impl Case {
-    /// `example` with the mistake in it.
+    /// `example` with the mistake.
     pub(crate) fn within(&self, example: &str) -> String {
         assert!(example.contains(self.old), "{} is not in the example", self.old);
         example.replacen(self.old, self.new, 1)
@@ -53,21 +53,21 @@ pub(crate) fn assert_messages<'a>(errors: impl IntoIterator<Item = (&'a str, Con
     assert_eq!(text.lines().count(), known.lines().count(), "UPDATE_DOCS=1 writes {path}");
 }
 
-/// Whatever is wrong, it can be shown.
+/// Checks that `error` can be rendered.
 pub(crate) fn assert_shown(error: &ConfigError) {
     assert!(!error.message().is_empty());
     assert!(error.line() >= 1);
     assert!(error.render("any.toml", false).starts_with("error: "));
 }
 
-/// Puts `word` in the place of `length` bytes of `text` from `at` on, or what are whole characters there.
+/// Replaces `length` bytes of `text` at `at` by `word`, rounded down to character boundaries.
 pub(crate) fn replace(text: &mut String, at: usize, length: usize, word: &str) {
     let begin = boundary(text, at);
     let end = boundary(text, begin + length).max(begin);
     text.replace_range(begin..end, word);
 }
 
-/// The nearest boundary of a character.
+/// The last character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }

@@ -53,7 +53,7 @@ const CASES: &[Case] = &[
     case("query = { bbr = \"1\" }", "query = \"bbr=1\"", "\"bbr=1\""),
     case("query = { bbr = \"1\" }", "query = {}", "query"),
     case("query = { bbr = \"1\" }", "query = { bbr = 1 }", "1"),
-    // What cannot be so.
+    // Impossible values.
     case(NETS, "\"10.0.0.1/8\"", "\"10.0.0.1/8\""),
     case(NETS, "\"10.0.0.0/33\"", "\"10.0.0.0/33\""),
     case(NETS, "\"10.0.0/8\"", "\"10.0.0/8\""),
@@ -102,7 +102,7 @@ const CASES: &[Case] = &[
     case("[experiment.holdback.arm.cubic]\nweight = 1", "", "holdback"),
     case("[experiment.holdback.arm.cubic]\nweight = 1", "arm = 3", "3"),
     case("[[rule]]\nexperiment = \"holdback\"", "", "holdback"),
-    // TOML's own.
+    // TOML syntax.
     case("decide = ", "decide = \"once\"\ndecide = ", "decide"),
     case("quic = \"cubic\"", "quic = cubic", ""),
     case("[default]", "[default", ""),
@@ -128,7 +128,7 @@ fn mistakes_are_marked_and_have_a_remedy() {
 }
 
 #[test]
-fn a_single_bracket_makes_no_list_of_rules() {
+fn a_single_bracket_suggests_a_list_of_rules() {
     let error = refused("[rule]\nhost = \"a\"\nuse = { tcp = \"bbr\" }\n", "[rule]");
     assert!(error.suggestion().unwrap_or_default().contains("write [[rule]]"), "{error}");
 }
