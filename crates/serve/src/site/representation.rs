@@ -51,9 +51,22 @@ pub(super) fn multipart(
 
 /// The media type of a file by its name, with the character set of text.
 pub(super) fn content_type(path: &str) -> Cow<'static, str> {
-    let mime = mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
+    let mime = streaming(path).or_else(|| mime_guess::from_path(path).first_raw());
+    let mime = mime.unwrap_or("application/octet-stream");
     let is_text = mime.starts_with("text/") || mime.ends_with("/javascript");
     if is_text { format!("{mime}; charset=utf-8").into() } else { mime.into() }
+}
+
+/// The types of HLS and DASH, which players insist on (RFC 8216 §4, ISO/IEC 23009-1).
+fn streaming(path: &str) -> Option<&'static str> {
+    let (_, ending) = path.rsplit_once('.')?;
+    let types = [
+        ("m3u8", "application/vnd.apple.mpegurl"),
+        ("ts", "video/mp2t"),
+        ("m4s", "video/iso.segment"),
+        ("mpd", "application/dash+xml"),
+    ];
+    types.into_iter().find(|(name, _)| ending.eq_ignore_ascii_case(name)).map(|(_, mime)| mime)
 }
 
 #[cfg(test)]
@@ -74,6 +87,10 @@ mod tests {
         assert_eq!(content_type("a/index.html"), "text/html; charset=utf-8");
         assert_eq!(content_type("a.mp4"), "video/mp4");
         assert_eq!(content_type("b.JS"), "text/javascript; charset=utf-8");
+        assert_eq!(content_type("live/a.m3u8"), "application/vnd.apple.mpegurl");
+        assert_eq!(content_type("a.TS"), "video/mp2t");
+        assert_eq!(content_type("a.m4s"), "video/iso.segment");
+        assert_eq!(content_type("a.mpd"), "application/dash+xml");
         assert_eq!(content_type("README"), "application/octet-stream");
     }
 }
