@@ -3,6 +3,10 @@
 //! Only plain names go through: whatever means more to a file system than a name in a directory is
 //! refused before anything is opened. The kernel refuses again what leads out of the root.
 
+/// The one directory whose name begins with a dot and that is served (RFC 8615): `security.txt` and the challenges of
+/// ACME are in there.
+const WELL_KNOWN: &str = ".well-known";
+
 /// A path, decoded: `/`, and names separated by `/`. A directory's ends with one, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Target(String);
@@ -25,7 +29,10 @@ impl Target {
         let mut names = names.split('/').peekable();
         while let Some(name) = names.next() {
             path.push('/');
-            if !name.is_empty() || names.peek().is_some() {
+            let is_well_known = path == "/" && name == WELL_KNOWN && names.peek().is_some();
+            if is_well_known {
+                path.push_str(WELL_KNOWN);
+            } else if !name.is_empty() || names.peek().is_some() {
                 path.push_str(&plain(name)?);
             }
         }
@@ -87,6 +94,7 @@ mod tests {
             ("/a..b/c.", "/a..b/c.", "a..b/c.", false),
             ("/", "/", "", true),
             ("/a/b/", "/a/b/", "a/b", true),
+            ("/.well-known/acme/x", "/.well-known/acme/x", ".well-known/acme/x", false),
         ] {
             let target = Target::parse(raw).expect("a path");
             assert_eq!((target.below_root(), target.is_directory()), (below_root, is_directory));
@@ -98,6 +106,13 @@ mod tests {
     fn what_is_no_path_is_malformed() {
         for path in ["", "*", "a", "/%", "/%4", "/%4g", "/%+1", "/%ff", "/%c0%ae%c0%ae/x"] {
             assert_eq!(Target::parse(path), Err(Refused::Malformed), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_the_well_known_directory_of_the_root_begins_with_a_dot() {
+        for path in ["/.well-known", "/a/.well-known/x", "/.well-known/.x", "/.well-known/../x"] {
+            assert_eq!(Target::parse(path), Err(Refused::Hidden), "{path}");
         }
     }
 
