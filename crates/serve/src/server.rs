@@ -17,6 +17,7 @@ use crate::clock;
 use crate::error::ServeError;
 use crate::quic::{self, QlogFiles, QlogWriter, QuicContext};
 use crate::shared::{Shared, Stop};
+use crate::site::Site;
 use crate::sources::{Reloaded, Sources, described};
 use crate::spec::{Prepared, ServerSpec, runtime};
 use crate::tcp::{self, Bound as TcpBound, Listening, TcpContext};
@@ -41,6 +42,7 @@ pub struct Server {
     writer: Option<Writer>,
     qlog: Option<QlogWriter>,
     policy: Option<Arc<ArcSwap<Policy>>>,
+    site: Arc<Site>,
     sources: Sources,
     admin: Option<Admin>,
 }
@@ -78,8 +80,9 @@ impl Server {
         let Prepared { site, tls, quic, policy, sources, epoch, .. } = prepared;
         let records = telemetry.as_ref().and_then(|telemetry| telemetry.records().cloned());
         let metrics = telemetry.as_ref().map(|telemetry| Arc::clone(telemetry.metrics()));
+        let site = Arc::new(site);
         let shared = Arc::new(Shared {
-            site: Arc::new(site),
+            site: Arc::clone(&site),
             tls,
             limits: spec.limits,
             telemetry,
@@ -100,6 +103,7 @@ impl Server {
             writer,
             qlog,
             policy,
+            site,
             sources,
             admin: None,
         };
@@ -179,12 +183,23 @@ impl Server {
         spec.warnings(self.policy.as_deref())
     }
 
-    /// Reads the policy, the databases and the certificate again. New connections have what is new;
-    /// where something is wrong, what was in force stays so.
+    /// Reads the policy, the databases and the certificate again, and opens the root again. New connections have
+    /// what is new; where something is wrong, what was in force stays so.
     pub fn reload(&mut self) -> Vec<Reloaded> {
-        let files = self.sources.reload();
+        let mut files = self.sources.reload();
+        files.extend(self.reopen_root());
         self.note(&files);
         files
+    }
+
+    /// The root, if its path leads to another directory now.
+    fn reopen_root(&self) -> Option<Reloaded> {
+        let result = match self.site.reopen() {
+            Ok(false) => return None,
+            Ok(true) => Ok(format!("root '{}'", self.site.path().display())),
+            Err(error) => Err(error),
+        };
+        Some(Reloaded { what: "root", result })
     }
 
     /// The same for those files that have changed by now, and have not since the last call.

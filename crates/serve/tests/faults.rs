@@ -40,6 +40,23 @@ fn a_replaced_file_is_sent_as_it_was() {
     served.stop();
 }
 
+/// Of what is only moved or linked to, the content is what it was.
+#[test]
+fn a_file_that_is_moved_is_sent_to_its_end() {
+    let (scratch, bytes) = (Scratch::new(), content(LARGE));
+    scratch.write("file", &bytes);
+    let served = Served::new(&spec(&scratch.0));
+    let (mut client, length) = half_way(&served);
+    let mut body = vec![0; length as usize];
+    let (first, rest) = body.split_at_mut(LARGE / 4);
+    fs::hard_link(scratch.path("file"), scratch.path("link")).expect("linked");
+    client.0.read_exact(first).expect("some of it");
+    fs::rename(scratch.path("file"), scratch.path("moved")).expect("renamed");
+    client.0.read_exact(rest).expect("all of it");
+    assert!(body == bytes);
+    served.stop();
+}
+
 /// Neither padding nor a mixture: the connection ends before the promised length, with what was right.
 #[test]
 fn a_changed_file_breaks_the_response_off() {
@@ -47,7 +64,12 @@ fn a_changed_file_breaks_the_response_off() {
         |file: &mut File| file.set_len(1000).expect("truncated"),
         |file: &mut File| file.write_all(&vec![b'x'; LARGE]).expect("overwritten"),
     );
-    for change in [truncate as fn(&mut File), overwrite] {
+    let put_back = |file: &mut File| {
+        let modified = file.metadata().and_then(|it| it.modified()).expect("a time");
+        file.write_all(&vec![b'x'; LARGE]).expect("overwritten");
+        file.set_modified(modified).expect("put back");
+    };
+    for change in [truncate as fn(&mut File), overwrite, put_back] {
         let (scratch, old) = (Scratch::new(), content(LARGE));
         scratch.write("file", &old);
         let served = Served::new(&spec(&scratch.0));

@@ -2,6 +2,8 @@
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
@@ -9,90 +11,208 @@ use http::HeaderValue;
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 
+use super::open_files::OpenFiles;
 use super::pooled_buffer::PooledBuffer;
-use super::root::Found;
+use super::root::{Found, Root};
 
-/// An open file. A new file of the same name is another one, this one stays readable.
+/// A state of a file. A new file of the same name is another one, this one stays readable.
 #[derive(Debug)]
 pub(super) struct ServedFile {
-    file: OwnedFd,
     state: State,
+    /// Where it was found.
+    root: Arc<Root>,
+    path: Box<str>,
+    files: Arc<OpenFiles>,
+    /// Closed while there is need of descriptors and nobody reads.
+    descriptor: Mutex<Option<Arc<OwnedFd>>>,
+    was_read: AtomicBool,
 }
 
-/// What changes when the content does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+/// What changes when the content does, or may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    content: Content,
+    /// The last change of content or of anything below: nobody can put it back.
+    changed: (i64, u32),
+    mode: u32,
+    owner: (u32, u32),
+    links: u64,
+}
+
+/// What whoever changes a file in place cannot but change, unless it takes care to put the time back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Content {
+    device: u64,
     inode: u64,
     length: u64,
     modified: (i64, u32),
 }
 
 impl State {
+    #[allow(
+        clippy::useless_conversion,
+        reason = "the types of `Stat` differ between architectures"
+    )]
     fn of(stat: &Stat) -> Self {
         Self {
-            inode: stat.st_ino,
-            length: stat.st_size as u64,
-            modified: (stat.st_mtime, stat.st_mtime_nsec as u32),
+            content: Content {
+                device: stat.st_dev,
+                inode: stat.st_ino,
+                length: stat.st_size as u64,
+                modified: (stat.st_mtime, stat.st_mtime_nsec as u32),
+            },
+            changed: (stat.st_ctime, stat.st_ctime_nsec as u32),
+            mode: stat.st_mode,
+            owner: (stat.st_uid, stat.st_gid),
+            links: stat.st_nlink.into(),
         }
+    }
+
+    /// Whether something else than content explains that the time of change is another.
+    fn differs_otherwise(&self, other: &Self) -> bool {
+        (self.mode, self.owner, self.links) != (other.mode, other.owner, other.links)
     }
 }
 
 impl ServedFile {
-    pub(super) fn identify(file: OwnedFd) -> io::Result<Found> {
-        let stat = fstat(&file)?;
+    /// What `descriptor` is, which was found as `path`.
+    pub(super) fn identify(
+        found: (&Arc<Root>, &str),
+        files: &Arc<OpenFiles>,
+        descriptor: OwnedFd,
+    ) -> io::Result<Found> {
+        let stat = fstat(&descriptor)?;
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Found::File(Self { file, state: State::of(&stat) }),
+            FileType::RegularFile => Found::File(files.share(found, descriptor, State::of(&stat))),
             FileType::Directory => Found::Directory,
             _ => Found::Nothing,
         })
     }
 
+    pub(super) fn new(
+        state: State,
+        (root, path): (&Arc<Root>, &str),
+        files: &Arc<OpenFiles>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            state,
+            root: Arc::clone(root),
+            path: path.into(),
+            files: Arc::clone(files),
+            descriptor: Mutex::default(),
+            was_read: AtomicBool::new(false),
+        })
+    }
+
+    /// Reads from `descriptor` if it was closed; whether it was.
+    pub(super) fn open_with(&self, descriptor: OwnedFd) -> bool {
+        let mut open = self.descriptor();
+        let was_closed = open.is_none();
+        if was_closed {
+            *open = Some(Arc::new(descriptor));
+        }
+        was_closed
+    }
+
+    /// Holds no descriptor until it is read again.
+    pub(super) fn close(&self) {
+        *self.descriptor() = None;
+    }
+
+    /// Whether it was read since this was asked last.
+    pub(super) fn was_read(&self) -> bool {
+        self.was_read.swap(false, Ordering::Relaxed)
+    }
+
+    fn descriptor(&self) -> MutexGuard<'_, Option<Arc<OwnedFd>>> {
+        self.descriptor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file, which is opened if it was closed.
+    fn open(self: &Arc<Self>) -> io::Result<Arc<OwnedFd>> {
+        self.was_read.store(true, Ordering::Relaxed);
+        if let Some(open) = &*self.descriptor() {
+            return Ok(Arc::clone(open));
+        }
+        let new = Arc::new(self.root.open_file(&self.path)?);
+        *self.descriptor() = Some(Arc::clone(&new));
+        self.files.opened(self);
+        Ok(new)
+    }
+
     pub(super) fn len(&self) -> u64 {
-        self.state.length
+        self.state.content.length
     }
 
     /// To the second, as HTTP has it.
     pub(super) fn modified(&self) -> SystemTime {
-        let seconds = u64::try_from(self.state.modified.0).unwrap_or(0);
+        let seconds = u64::try_from(self.state.content.modified.0).unwrap_or(0);
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
     pub(super) fn is_as_new_as(&self, other: &Self) -> bool {
-        self.state.modified >= other.state.modified
+        self.state.content.modified >= other.state.content.modified
     }
 
-    /// A strong validator (RFC 9110 §8.8.1): content that changes gives the file a new time of
-    /// modification, whose nanoseconds are in it.
-    pub(super) fn etag(&self) -> Option<HeaderValue> {
-        let State { inode, length, modified: (seconds, nanos) } = self.state;
-        HeaderValue::try_from(format!("\"{inode:x}-{length:x}-{seconds:x}.{nanos:x}\"")).ok()
+    /// A strong validator (RFC 9110 §8.8.1) of the file, which has this content coding: content that changes gives the
+    /// file a new time of modification, whose nanoseconds are in it. All servers with the same file give the same.
+    pub(super) fn etag(&self, coding: Option<&str>) -> Option<HeaderValue> {
+        let Content { length, modified: (seconds, nanos), .. } = self.state.content;
+        let coding = coding.map_or_else(String::new, |coding| format!("-{coding}"));
+        HeaderValue::try_from(format!("\"{length:x}-{seconds:x}.{nanos:x}{coding}\"")).ok()
     }
 
     /// Reads what is in memory already; `None` when reading would wait for a disk.
-    pub(super) fn read_now(&self, at: u64, length: usize) -> Option<io::Result<Bytes>> {
+    pub(super) fn read_now(self: &Arc<Self>, at: u64, length: usize) -> Option<io::Result<Bytes>> {
+        let file = match self.open() {
+            Ok(file) => file,
+            Err(error) => return Some(Err(error)),
+        };
         let mut room = PooledBuffer::new(length);
         let mut slices = [IoSliceMut::new(room.bytes())];
-        match preadv2(&self.file, &mut slices, at, ReadWriteFlags::NOWAIT) {
+        match preadv2(&file, &mut slices, at, ReadWriteFlags::NOWAIT) {
             // Not in memory; or the file system cannot tell (tmpfs of older kernels, FUSE).
             Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::INTR | Errno::NOSYS) => None,
             Err(errno) => Some(Err(errno.into())),
-            Ok(read) => Some(self.checked(room, read)),
+            Ok(read) => Some(self.checked(&file, room, read)),
         }
     }
 
     /// Reads, however long it takes.
-    pub(super) fn read(&self, at: u64, length: usize) -> io::Result<Bytes> {
+    pub(super) fn read(self: &Arc<Self>, at: u64, length: usize) -> io::Result<Bytes> {
+        let file = self.open()?;
         let mut room = PooledBuffer::new(length);
-        let read = rustix::io::retry_on_intr(|| pread(&self.file, room.bytes(), at))?;
-        self.checked(room, read)
+        let read = rustix::io::retry_on_intr(|| pread(&file, room.bytes(), at))?;
+        self.checked(&file, room, read)
     }
 
     /// What was read, if the file is still what the response's head said: half of an old and half of
     /// a new content must not look like a whole.
-    fn checked(&self, room: PooledBuffer, read: usize) -> io::Result<Bytes> {
-        if read == 0 || State::of(&fstat(&self.file)?) != self.state {
+    fn checked(&self, file: &OwnedFd, room: PooledBuffer, read: usize) -> io::Result<Bytes> {
+        if read == 0 || !self.is_intact(&State::of(&fstat(file)?)) {
             return Err(io::Error::other("the file was changed while it was sent"));
         }
         Ok(room.filled(read))
+    }
+
+    /// Whether a file in this state has the same content. Where only the time of change is another, the content was
+    /// written to and the time of modification put back, unless something else was done to the file: its owner or
+    /// mode were changed, a link to it was made or removed, it was renamed.
+    fn is_intact(&self, now: &State) -> bool {
+        let is_unchanged = now.changed == self.state.changed;
+        now.content == self.state.content
+            && (is_unchanged || now.differs_otherwise(&self.state) || self.has_moved())
+    }
+
+    /// Whether its path leads elsewhere now.
+    fn has_moved(&self) -> bool {
+        let stat = self.root.open_file(&self.path).and_then(fstat);
+        stat.map_or(true, |stat| State::of(&stat).content.inode != self.state.content.inode)
+    }
+}
+
+impl Drop for ServedFile {
+    fn drop(&mut self) {
+        self.files.forget(&self.state);
     }
 }

@@ -4,6 +4,7 @@ mod body;
 mod conditional;
 mod encoding;
 mod file;
+mod open_files;
 mod options;
 mod pooled_buffer;
 mod range;
@@ -14,5 +15,5 @@ mod target;
 
 pub use body::SiteBody;
 pub use options::SiteOptions;
-pub(crate) use respond::unwanted;
 pub use respond::{Answer, Site};
+pub(crate) use respond::{malformed, unwanted};

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use arc_swap::ArcSwap;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version, header,
 };
@@ -14,6 +15,7 @@ use super::body::SiteBody;
 use super::conditional::{Outcome, Validators};
 use super::encoding::accepted;
 use super::file::ServedFile;
+use super::open_files::OpenFiles;
 use super::options::SiteOptions;
 use super::range::Ranges;
 use super::representation::{Boundaries, content_type, multipart};
@@ -31,7 +33,9 @@ const CORS_RESPONSE: &str = "Accept-Ranges, Content-Range, ETag, Server-Timing";
 /// A directory that is served.
 #[derive(Debug)]
 pub struct Site {
-    root: Root,
+    path: PathBuf,
+    root: ArcSwap<Root>,
+    files: Arc<OpenFiles>,
     options: SiteOptions,
     boundaries: Boundaries,
 }
@@ -60,13 +64,38 @@ enum Resource {
 }
 
 impl Site {
-    /// Serves what is in the directory `root`, as long as it is the same directory.
+    /// Serves what is in the directory `root`, the same one until [`Self::reopen`].
     ///
     /// # Errors
     ///
     /// A directory that cannot be opened; a kernel that cannot keep lookups inside of it.
     pub fn open(root: &Path, options: SiteOptions) -> Result<Self, ServeError> {
-        Ok(Self { root: Root::open(root)?, options, boundaries: Boundaries::default() })
+        Ok(Self {
+            path: root.to_owned(),
+            root: ArcSwap::from_pointee(Root::open(root)?),
+            files: Arc::new(OpenFiles::new()),
+            options,
+            boundaries: Boundaries::default(),
+        })
+    }
+
+    /// The path of the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Serves the directory that the path leads to now: it may be a link that was changed. Whether it is another.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::open`]; the directory that was served before is served on.
+    pub fn reopen(&self) -> Result<bool, ServeError> {
+        let root = Root::open(&self.path)?;
+        let is_other = !root.is_same(&self.root.load());
+        if is_other {
+            self.root.store(Arc::new(root));
+        }
+        Ok(is_other)
     }
 
     /// Answers a request that came at `now`. Looks the file up at once; what is not in memory is read
@@ -124,7 +153,7 @@ impl Site {
             (true, true) => format!("{below_root}/index.html").into(),
             (false, _) => below_root.into(),
         };
-        Ok(match self.root.find(&path)? {
+        Ok(match self.root.load_full().find(&path, &self.files)? {
             Found::File(file) => self.negotiate(headers, &path, file)?,
             Found::Directory if self.options.index && !target.is_directory() => Resource::Elsewhere,
             Found::Directory | Found::Nothing => Resource::Status(StatusCode::NOT_FOUND),
@@ -133,19 +162,24 @@ impl Site {
     }
 
     /// The file, or a compressed one beside it that the client takes and that is not older.
-    fn negotiate(&self, headers: &HeaderMap, path: &str, file: ServedFile) -> io::Result<Resource> {
+    fn negotiate(
+        &self,
+        headers: &HeaderMap,
+        path: &str,
+        file: Arc<ServedFile>,
+    ) -> io::Result<Resource> {
         let content_type = content_type(path);
         let codings = if self.options.precompressed { accepted(headers) } else { Vec::new() };
         for coding in codings {
-            match self.root.find(&format!("{path}{}", coding.ending))? {
+            match self.root.load_full().find(&format!("{path}{}", coding.ending), &self.files)? {
                 Found::File(compressed) if compressed.is_as_new_as(&file) => {
-                    let (file, coding) = (Arc::new(compressed), Some(coding.name));
-                    return Ok(Resource::File { file, content_type, coding });
+                    let coding = Some(coding.name);
+                    return Ok(Resource::File { file: compressed, content_type, coding });
                 }
                 _ => {}
             }
         }
-        Ok(Resource::File { file: Arc::new(file), content_type, coding: None })
+        Ok(Resource::File { file, content_type, coding: None })
     }
 
     fn send<B>(
@@ -156,7 +190,7 @@ impl Site {
         coding: Option<&'static str>,
         now: SystemTime,
     ) -> Response<SiteBody> {
-        let validators = Validators { etag: file.etag(), modified: file.modified() };
+        let validators = Validators { etag: file.etag(coding), modified: file.modified() };
         let mut response = match validators.evaluate(request.headers()) {
             Outcome::Failed => status(StatusCode::PRECONDITION_FAILED),
             Outcome::NotModified => empty(StatusCode::NOT_MODIFIED),
@@ -289,6 +323,15 @@ pub(crate) fn unwanted(version: Version) -> Response<SiteBody> {
     if version < Version::HTTP_2 {
         put(&mut response, header::CONNECTION, "close");
     }
+    response
+}
+
+/// Refuses a request of HTTP/1.1 that does not say clearly what it is of.
+pub(crate) fn malformed() -> Response<SiteBody> {
+    let mut response = status(StatusCode::BAD_REQUEST);
+    let length = response.body().len();
+    response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    put(&mut response, header::CONNECTION, "close");
     response
 }
 

@@ -1,12 +1,15 @@
 //! The directory that is served, and nothing outside of it.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, open, openat2};
 use rustix::io::Errno;
 
 use super::file::ServedFile;
+use super::open_files::OpenFiles;
 use crate::error::ServeError;
 
 /// How often a lookup is tried that a concurrent renaming has disturbed.
@@ -15,13 +18,13 @@ const TRIES: usize = 32;
 /// A directory that was opened once: it stays the same one when its name goes to another.
 #[derive(Debug)]
 pub(super) struct Root {
-    directory: std::os::fd::OwnedFd,
+    directory: OwnedFd,
 }
 
 /// What a path below the root leads to.
 #[derive(Debug)]
 pub(super) enum Found {
-    File(ServedFile),
+    File(Arc<ServedFile>),
     Directory,
     /// Nothing, or nothing that is served: a device, a pipe, a link out of the root.
     Nothing,
@@ -42,12 +45,16 @@ impl Root {
         }
     }
 
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let [one, two] = [self, other].map(|root| fstat(&root.directory));
+        matches!((one, two), (Ok(one), Ok(two)) if (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino))
+    }
+
     /// Looks up names separated by `/`.
-    pub(super) fn find(&self, path: &str) -> io::Result<Found> {
+    pub(super) fn find(self: &Arc<Self>, path: &str, files: &Arc<OpenFiles>) -> io::Result<Found> {
         let path = if path.is_empty() { "." } else { path };
-        // Who opens a pipe must not wait for its other end.
-        match self.open_beneath(path, OFlags::NONBLOCK | OFlags::NOCTTY) {
-            Ok(file) => ServedFile::identify(file),
+        match self.open_file(path) {
+            Ok(file) => ServedFile::identify((self, path), files, file),
             Err(Errno::ACCESS | Errno::PERM) => Ok(Found::Forbidden),
             // XDEV: out of the root. LOOP: a magic link, or links in a circle. NXIO: a socket.
             Err(
@@ -63,8 +70,13 @@ impl Root {
         }
     }
 
+    /// Opens for reading. Who opens a pipe must not wait for its other end.
+    pub(super) fn open_file(&self, path: &str) -> Result<OwnedFd, Errno> {
+        self.open_beneath(path, OFlags::NONBLOCK | OFlags::NOCTTY)
+    }
+
     /// openat2(2): the kernel resolves `..`, links and renamed directories, and lets none lead out.
-    fn open_beneath(&self, path: &str, flags: OFlags) -> Result<std::os::fd::OwnedFd, Errno> {
+    fn open_beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let flags = flags | OFlags::RDONLY | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let mut last = Errno::AGAIN;

@@ -31,7 +31,7 @@ enum Makes {
 /// What became of files that were read again.
 #[derive(Debug)]
 pub struct Reloaded {
-    /// What they are: the `policy`, the `databases` or the `certificate`.
+    /// What they are: the `policy`, the `databases`, the `certificate` or the `root`.
     pub what: &'static str,
     /// What is in force now, in a line; or why what was there before stays in force.
     pub result: Result<String, ServeError>,

@@ -1,0 +1,154 @@
+//! Files that are served: each is open once, whoever is sent it, and no more than so many are open.
+
+use std::collections::{HashMap, VecDeque};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::process::{Resource, getrlimit};
+
+use super::file::{ServedFile, State};
+use super::root::Root;
+
+/// Of the descriptors that the process may have, the share for files. The others are for connections.
+const SHARE: u64 = 4;
+/// At least, and at most, so many files are open.
+const LEAST: u64 = 8;
+const MOST: u64 = 65_536;
+
+/// What responses under way are read from.
+#[derive(Debug)]
+pub(super) struct OpenFiles {
+    table: Mutex<Table>,
+    most: usize,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    /// The file of each state that is being served.
+    shared: HashMap<State, Weak<ServedFile>>,
+    /// Files that are open, and some that are gone, those that were opened first in front.
+    open: VecDeque<Weak<ServedFile>>,
+}
+
+impl OpenFiles {
+    /// As many as the process's limit allows.
+    pub(super) fn new() -> Self {
+        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        Self::with_room_for((allowed / SHARE).clamp(LEAST, MOST) as usize)
+    }
+
+    fn with_room_for(most: usize) -> Self {
+        Self { table: Mutex::default(), most }
+    }
+
+    /// The file that has just been opened as `path`: the one that others are sent already, if it is the same.
+    pub(super) fn share(
+        self: &Arc<Self>,
+        (root, path): (&Arc<Root>, &str),
+        descriptor: OwnedFd,
+        state: State,
+    ) -> Arc<ServedFile> {
+        let known = self.table().shared.get(&state).and_then(Weak::upgrade);
+        let file = known.unwrap_or_else(|| {
+            let new = ServedFile::new(state, (root, path), self);
+            self.table().shared.insert(state, Arc::downgrade(&new));
+            new
+        });
+        if file.open_with(descriptor) {
+            self.opened(&file);
+        }
+        file
+    }
+
+    /// A file is open from now on. Those are closed for it that have not been read for long: they are opened again
+    /// when they are.
+    pub(super) fn opened(&self, file: &Arc<ServedFile>) {
+        // Dropped without the lock, which their end takes.
+        let mut looked_at = Vec::new();
+        let mut table = self.table();
+        for _ in 0..2 * self.most {
+            if table.open.len() < self.most {
+                break;
+            }
+            let Some(oldest) = table.open.pop_front().and_then(|it| it.upgrade()) else { continue };
+            if oldest.was_read() {
+                table.open.push_back(Arc::downgrade(&oldest));
+            } else {
+                oldest.close();
+            }
+            looked_at.push(oldest);
+        }
+        table.open.push_back(Arc::downgrade(file));
+        drop(table);
+        drop(looked_at);
+    }
+
+    /// Nobody is sent the file of this state any more.
+    pub(super) fn forget(&self, state: &State) {
+        let mut table = self.table();
+        if table.shared.get(state).is_some_and(|file| file.strong_count() == 0) {
+            table.shared.remove(state);
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use uncork_testkit::Scratch;
+
+    use super::super::root::Found;
+    use super::*;
+
+    fn descriptors(of: &Scratch) -> usize {
+        let open = fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .filter_map(|it| it.ok()?.path().read_link().ok());
+        open.filter(|path| path.starts_with(of.path("")) && path.is_file()).count()
+    }
+
+    fn find(files: &Arc<OpenFiles>, root: &Arc<Root>, path: &str) -> Arc<ServedFile> {
+        match root.find(path, files).unwrap() {
+            Found::File(file) => file,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn who_is_sent_the_same_shares_a_descriptor() {
+        let scratch = Scratch::new("open-files");
+        scratch.write("file", "text");
+        let root = Arc::new(Root::open(&scratch.path("")).unwrap());
+        let files = Arc::new(OpenFiles::with_room_for(8));
+        let all: Vec<_> = (0..50).map(|_| find(&files, &root, "file")).collect();
+        assert_eq!(descriptors(&scratch), 1);
+        drop(all);
+        assert_eq!((descriptors(&scratch), files.table().shared.len()), (0, 0));
+    }
+
+    #[test]
+    fn files_beyond_the_limit_are_closed_and_read_all_the_same() {
+        let scratch = Scratch::new("open-files");
+        let root = Arc::new(Root::open(&scratch.path("")).unwrap());
+        let files = Arc::new(OpenFiles::with_room_for(8));
+        let name = |number| format!("file-{number}");
+        for number in 0..50 {
+            scratch.write(&name(number), name(number));
+        }
+        let all: Vec<_> = (0..50).map(|number| find(&files, &root, &name(number))).collect();
+        assert_eq!(descriptors(&scratch), 8);
+        for (number, file) in all.iter().enumerate() {
+            assert_eq!(file.read(0, 100).unwrap(), name(number));
+            assert!(descriptors(&scratch) <= 8);
+        }
+        // What was closed and is another file now is not mixed with what it was.
+        scratch.write("new", name(0));
+        fs::rename(scratch.path("new"), scratch.path(&name(0))).unwrap();
+        assert!(all[0].read(0, 100).is_err());
+    }
+}
