@@ -12,6 +12,7 @@ mod clock;
 mod error;
 mod identity;
 mod limits;
+mod piece;
 mod quic;
 mod server;
 mod shared;

@@ -224,3 +224,80 @@ fn options_have_their_headers() {
     assert!(preflight.header("access-control-allow-headers").contains("Range"));
     served.stop();
 }
+
+/// RFC 9112 §3.2. The connection cannot go on: nobody knows whose requests follow.
+#[test]
+fn requests_without_one_valid_host_are_refused() {
+    let (scratch, _) = site();
+    let served = Served::new(&spec(&scratch.0));
+    let status = |head: &str| {
+        let mut client = served.connect();
+        client.send(format!("{head}\r\n\r\n").as_bytes()).expect("sent");
+        client.head().expect("a head").status
+    };
+    for wrong in
+        ["", "\r\nHost: a\r\nHost: a", "\r\nHost: a b/c@d", "\r\nHost: a:b", "\r\nHost: a, b"]
+    {
+        assert_eq!(status(&format!("GET /empty HTTP/1.1{wrong}")), 400, "{wrong:?}");
+    }
+    for right in ["\r\nHost: a", "\r\nHost: [::1]:80", "\r\nHost:"] {
+        assert_eq!(status(&format!("GET /empty HTTP/1.1{right}")), 200, "{right:?}");
+    }
+    assert_eq!(status("GET /empty HTTP/1.0"), 200);
+    assert_eq!(status("GET http://a/empty HTTP/1.1\r\nHost: a\r\nHost: b"), 400);
+    served.stop();
+}
+
+/// Copies of a file on several servers, or in several places, are the same representation.
+#[test]
+fn entity_tags_agree_between_servers() {
+    let scratch = Scratch::new();
+    let modified = SystemTime::UNIX_EPOCH + Duration::new(784_111_777, 500_000_000);
+    let tags = ["one/file", "other/file"].map(|name| {
+        scratch.write(name, "text");
+        let file = File::options().write(true).open(scratch.path(name)).expect("the file");
+        file.set_modified(modified).expect("modified");
+        let root = scratch.path(name.trim_end_matches("/file"));
+        let served = Served::new(&spec(&root));
+        let tag = served.get("/file", "").header("etag").to_owned();
+        served.stop();
+        tag
+    });
+    assert_eq!(tags[0], tags[1]);
+    assert!(!tags[0].is_empty());
+}
+
+#[test]
+fn of_names_with_a_dot_only_the_well_known_ones_are_served() {
+    let scratch = Scratch::new();
+    scratch.write(".well-known/security.txt", "Contact");
+    scratch.write(".git/config", "secret");
+    let served = Served::new(&spec(&scratch.0));
+    assert_eq!(served.get("/.well-known/security.txt", "").body, b"Contact");
+    assert_eq!(served.get("/.git/config", "").status, 404);
+    assert_eq!(served.get("/.well-known/../.git/config", "").status, 404);
+    served.stop();
+}
+
+/// Deployments that switch a link have the new files served with SIGHUP, and not before.
+#[test]
+fn a_root_that_is_a_link_is_followed_anew_on_reload() {
+    let scratch = Scratch::new();
+    scratch.write("one/file", "one");
+    scratch.write("two/file", "two");
+    let link = scratch.path("current");
+    std::os::unix::fs::symlink("one", &link).expect("a link");
+    let mut served = Served::new(&spec(&link));
+    assert_eq!(served.get("/file", "").body, b"one");
+    std::os::unix::fs::symlink("two", scratch.path("new")).expect("a link");
+    std::fs::rename(scratch.path("new"), &link).expect("switched");
+    assert_eq!(served.get("/file", "").body, b"one");
+    let reloaded = served.server.reload();
+    assert_eq!((reloaded.len(), reloaded[0].what), (1, "root"));
+    assert_eq!(served.get("/file", "").body, b"two");
+    std::fs::remove_file(&link).expect("removed");
+    let reloaded = served.server.reload();
+    assert!(reloaded[0].result.is_err(), "{reloaded:?}");
+    assert_eq!(served.get("/file", "").body, b"two");
+    served.stop();
+}

@@ -2,43 +2,20 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "common/frames.rs"]
+mod frames;
 
-use std::io::{BufReader, Read};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use common::{Client, Scratch, Served, content, spec};
+use frames::{
+    DATA, END_HEADERS, END_STREAM, GET_INDEX, HEADERS, RST_STREAM, SETTINGS, frame, next,
+};
 use uncork_testkit::pause;
 
-const DATA: u8 = 0;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const SETTINGS: u8 = 4;
-const END_STREAM: u8 = 1;
-const END_HEADERS: u8 = 4;
 /// `GET / HTTP` of `test` (RFC 7541, Appendix A), and `content-length: 1`.
 const GET: &[u8] = b"\x82\x84\x86\x41\x04test";
 const LENGTH_1: &[u8] = b"\x0f\x0d\x011";
-
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("a short one").to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-/// The next frame of a stream: its kind, its flags and what is in it.
-fn next(stream: &mut BufReader<TcpStream>) -> (u8, u8, u32, Vec<u8>) {
-    loop {
-        let mut head = [0; 9];
-        stream.read_exact(&mut head).expect("a frame");
-        let [a, b, c, kind, flags, stream_id @ ..] = head;
-        let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
-        stream.read_exact(&mut payload).expect("all of a frame");
-        let id = u32::from_be_bytes(stream_id);
-        if id != 0 {
-            return (kind, flags, id, payload);
-        }
-    }
-}
 
 fn begin(served: &Served) -> Client {
     let mut client = served.connect();
@@ -77,8 +54,7 @@ fn requests_that_come_together_are_all_answered() {
     let served = Served::new(&spec);
     let mut client = begin(&served);
     let streams = (0..100).map(|number| 2 * number + 1);
-    let path = b"\x82\x04\x0b/index.html\x86\x41\x04test";
-    let requests = streams.map(|id| frame(HEADERS, END_HEADERS | END_STREAM, id, path));
+    let requests = streams.map(|id| frame(HEADERS, END_HEADERS | END_STREAM, id, GET_INDEX));
     client.send(&requests.collect::<Vec<_>>().concat()).expect("a connection");
     let mut bodies = std::collections::BTreeMap::<u32, usize>::new();
     let mut ended = 0;
@@ -103,8 +79,7 @@ fn the_first_frame_of_a_body_is_small() {
     scratch.write("index.html", &bytes);
     let served = Served::new(&spec(&scratch.0));
     let mut client = begin(&served);
-    let path = b"\x82\x04\x0b/index.html\x86\x41\x04test";
-    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, path)).expect("a connection");
+    client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, GET_INDEX)).expect("a connection");
     let (mut lengths, mut body) = (Vec::new(), Vec::new());
     while body.len() < bytes.len() {
         let (kind, _, _, payload) = next(&mut client.0);

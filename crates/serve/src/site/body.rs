@@ -60,7 +60,12 @@ impl SiteBody {
         self.remaining == 0
     }
 
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+    /// The next bytes, `most` of them at most.
+    pub(crate) fn poll_chunk(
+        &mut self,
+        cx: &mut Context<'_>,
+        most: usize,
+    ) -> Poll<Option<io::Result<Bytes>>> {
         if let Some(reading) = &mut self.reading {
             let read = ready!(pin!(reading).poll(cx));
             self.reading = None;
@@ -68,11 +73,15 @@ impl SiteBody {
         }
         match self.parts.pop_front() {
             None => Poll::Ready(None),
-            Some(Part::Text(text)) => {
-                self.remaining -= text.len() as u64;
-                Poll::Ready(Some(Ok(text)))
+            Some(Part::Text(mut text)) => {
+                let chunk = text.split_to(text.len().min(most));
+                if !text.is_empty() {
+                    self.parts.push_front(Part::Text(text));
+                }
+                self.remaining -= chunk.len() as u64;
+                Poll::Ready(Some(Ok(chunk)))
             }
-            Some(Part::File(file, range)) => self.poll_file(file, range, cx),
+            Some(Part::File(file, range)) => self.poll_file(file, range, cx, most),
         }
     }
 
@@ -81,15 +90,17 @@ impl SiteBody {
         file: Arc<ServedFile>,
         range: Range<u64>,
         cx: &mut Context<'_>,
+        most: usize,
     ) -> Poll<Option<io::Result<Bytes>>> {
-        let (at, length) = (range.start, (range.end - range.start).min(CHUNK as u64) as usize);
+        let most = most.min(CHUNK) as u64;
+        let (at, length) = (range.start, (range.end - range.start).min(most) as usize);
         let read = file.read_now(at, length);
         self.parts.push_front(Part::File(Arc::clone(&file), range));
         if let Some(read) = read {
             return Poll::Ready(Some(self.take_read(read)));
         }
         self.reading = Some(spawn_blocking(move || file.read(at, length)));
-        self.poll_chunk(cx)
+        self.poll_chunk(cx, length)
     }
 
     /// Takes what was read from the first part. After an error nothing comes any more.
@@ -116,7 +127,7 @@ impl Body for SiteBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        self.poll_chunk(cx).map(|chunk| chunk.map(|read| read.map(Frame::data)))
+        self.poll_chunk(cx, CHUNK).map(|chunk| chunk.map(|read| read.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

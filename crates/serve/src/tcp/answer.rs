@@ -8,22 +8,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
+use http::uri::Authority;
 use http::{HeaderValue, Request, Response, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
-use crate::site::{Answer, Site, SiteBody, unwanted};
+use crate::piece::PieceSize;
+use crate::site::{Answer, Site, SiteBody, malformed, unwanted};
 use crate::telemetry::{About, ConnectionProgress, Observer, host_name};
 use crate::timing::SERVER_TIMING;
-
-/// Bytes of an unwanted request body that are read before the response.
-const MOST_UNWANTED: u64 = 64 * 1024;
-
-/// How much of a body goes into its first frame of HTTP/2. Many clients take a frame only when all of it is
-/// there, and one of 16 KiB is more than a connection sends in its first round trip.
-const FIRST_FRAME: usize = 8 * 1024;
 
 /// What answers the requests of a connection.
 #[derive(Clone, Debug)]
@@ -37,22 +32,38 @@ pub(super) struct Answerer {
 }
 
 impl Answerer {
+    /// Answers a request of HTTP/1.1.
     pub(super) async fn answer<B: Body + Unpin>(
         self,
         request: Request<B>,
     ) -> Result<Response<ObservedBody>, Infallible> {
         let (head, body) = request.into_parts();
-        let most = if head.version < Version::HTTP_2 { 0 } else { MOST_UNWANTED };
-        let brings_nothing = is_empty(body, most).await;
         let request = Request::from_parts(head, ());
+        let refusal = if !has_valid_host(&request) {
+            Some(malformed())
+        } else if !is_empty(body).await {
+            Some(unwanted(request.version()))
+        } else {
+            None
+        };
+        let (response, sending) = self.respond(&request, refusal);
+        Ok(response.map(|body| ObservedBody { body, piece: PieceSize::default(), sending }))
+    }
+
+    /// Begins a response: what the site has, unless the request is refused.
+    pub(super) fn respond(
+        &self,
+        request: &Request<()>,
+        refusal: Option<Response<SiteBody>>,
+    ) -> (Response<SiteBody>, Sending) {
         let began = clock::now();
         let today = clock::today();
-        let (mut response, object_bytes, in_force) = if brings_nothing {
-            let Answer { response, path, object_bytes } = self.site.respond(&request, today);
-            let asked = RequestFacts::new(&request, path.as_deref(), object_bytes);
-            (response, object_bytes, self.steering.request(&asked))
+        let (mut response, object_bytes, in_force) = if let Some(refusal) = refusal {
+            (refusal, None, self.steering.in_force())
         } else {
-            (unwanted(request.version()), None, self.steering.in_force())
+            let Answer { response, path, object_bytes } = self.site.respond(request, today);
+            let asked = RequestFacts::new(request, path.as_deref(), object_bytes);
+            (response, object_bytes, self.steering.request(&asked))
         };
         response.headers_mut().extend(clock::date(today));
         if let Some(timing) = self.steering.timing(began, &in_force) {
@@ -61,63 +72,86 @@ impl Answerer {
         if let Some(alternative) = &self.alternative {
             response.headers_mut().insert(header::ALT_SVC, alternative.clone());
         }
-        let size = response.body().len();
         let id = match &self.observer {
             None => self.progress.begin(began),
             Some(observer) => {
                 let about = About {
                     at: today,
                     protocol: if request.version() < Version::HTTP_2 { "h1" } else { "h2" },
-                    host: host(&request).map(host_name),
+                    host: host(request).map(host_name),
                     status: response.status().as_u16(),
                     object_bytes,
                 };
-                observer.begin(began, size, about, in_force)
+                observer.begin(began, response.body().len(), about, in_force)
             }
         };
-        Ok(response.map(|body| ObservedBody::new(body, size, id, self.progress)))
+        (response, Sending { progress: Arc::clone(&self.progress), id, taken: 0 })
     }
 }
 
-/// Whether nothing comes behind a request's head; what comes is read up to `most` bytes.
-///
-/// Some clients say so only after the head. And over HTTP/2, what follows may turn a request into a malformed
-/// one, which is no longer told to a client that has its response (RFC 9113 §8.1.1).
-async fn is_empty<B: Body + Unpin>(mut body: B, most: u64) -> bool {
-    if body.size_hint().lower() > most {
+/// Whether there is one `Host`, and it is one (RFC 9112 §3.2). HTTP/1.0 may do without.
+fn has_valid_host(request: &Request<()>) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => host.is_empty() || is_host(host.as_bytes()),
+        (None, _) => request.version() < Version::HTTP_11,
+        (Some(_), Some(_)) => false,
+    }
+}
+
+/// Whether it is a host, with or without a port.
+fn is_host(text: &[u8]) -> bool {
+    let Ok(authority) = Authority::try_from(text) else { return false };
+    let port =
+        authority.as_str().strip_prefix(authority.host()).filter(|_| !authority.host().is_empty());
+    port.is_some_and(|port| {
+        port.is_empty()
+            || port.strip_prefix(':').is_some_and(|it| it.bytes().all(|b| b.is_ascii_digit()))
+    })
+}
+
+/// Whether nothing comes behind a request's head.
+async fn is_empty<B: Body + Unpin>(mut body: B) -> bool {
+    if body.size_hint().lower() > 0 {
         return false;
     }
-    let mut bytes = 0;
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         let Ok(frame) = frame else { return false };
-        bytes += frame.data_ref().map_or(0, |data| data.remaining() as u64);
-        if bytes > most {
+        if frame.data_ref().is_some_and(Buf::has_remaining) {
             return false;
         }
     }
-    bytes == 0
+    true
 }
 
-/// A body that tells how much of it was taken, however it ends.
+/// A response under way. It ends when this is dropped, whatever was sent of it.
+#[derive(Debug)]
+pub(super) struct Sending {
+    progress: Arc<ConnectionProgress>,
+    id: u64,
+    taken: u64,
+}
+
+impl Sending {
+    /// The protocol has taken so many more bytes of the body.
+    pub(super) fn took(&mut self, bytes: usize) {
+        self.taken += bytes as u64;
+        self.progress.took();
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        self.progress.end(self.id, self.taken);
+    }
+}
+
+/// A body of HTTP/1.1 that tells how much of it was taken.
 #[derive(Debug)]
 pub(super) struct ObservedBody {
     body: SiteBody,
-    /// What follows the first frame's part of the first chunk.
-    rest: Bytes,
-    is_begun: bool,
-    size: u64,
-    id: u64,
-    progress: Arc<ConnectionProgress>,
-}
-
-impl ObservedBody {
-    fn new(body: SiteBody, size: u64, id: u64, progress: Arc<ConnectionProgress>) -> Self {
-        Self { body, rest: Bytes::new(), is_begun: false, size, id, progress }
-    }
-
-    fn remaining(&self) -> u64 {
-        self.rest.len() as u64 + self.body.len()
-    }
+    piece: PieceSize,
+    sending: Sending,
 }
 
 impl Body for ObservedBody {
@@ -128,31 +162,34 @@ impl Body for ObservedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        if !self.rest.is_empty() {
-            return Poll::Ready(Some(Ok(Frame::data(std::mem::take(&mut self.rest)))));
+        let most = self.piece.next(clock::now());
+        let chunk = ready!(self.body.poll_chunk(cx, most));
+        if let Some(Ok(chunk)) = &chunk {
+            self.sending.took(chunk.len());
         }
-        let mut frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
-        if !std::mem::replace(&mut self.is_begun, true)
-            && let Some(Ok(frame)) = &mut frame
-            && let Some(chunk) = frame.data_mut()
-            && chunk.len() > FIRST_FRAME
-        {
-            self.rest = chunk.split_off(FIRST_FRAME);
-        }
-        Poll::Ready(frame)
+        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.remaining() == 0
+        self.body.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.remaining())
+        SizeHint::with_exact(self.body.len())
     }
 }
 
-impl Drop for ObservedBody {
-    fn drop(&mut self) {
-        self.progress.end(self.id, self.size - self.remaining());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_names_or_addresses_with_a_port_or_without() {
+        for host in ["a", "a.example:80", "[::1]:8080", "127.0.0.1", "a:"] {
+            assert!(is_host(host.as_bytes()), "{host}");
+        }
+        for host in ["a b", "a/c", "c@d", "a:b", "a:80x", ":80", "[::1", "\u{e9}", "a,b:1 2"] {
+            assert!(!is_host(host.as_bytes()), "{host}");
+        }
     }
 }

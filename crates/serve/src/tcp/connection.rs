@@ -2,26 +2,27 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::{HeaderValue, Version};
+use http::HeaderValue;
+use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep_until, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use super::answer::Answerer;
 use super::coalescing::CoalescingWriter;
-use super::exchanges::{ExchangeSpawner, Exchanges};
+use super::http2::Http2;
+use super::preface;
 use super::socket::CountedStream;
 use super::steering::Steering;
 use crate::choice::Chooser;
 use crate::clock;
-use crate::limits::Limits;
 use crate::shared::{Shared, Stop};
 use crate::telemetry::{ConnectionProgress, Labels, Observer, Socket, SocketLookup};
 
@@ -52,8 +53,8 @@ impl TcpContext {
         let Ok((answerer, stream)) = self.prepare(stream, peer, &progress) else { return };
         let observer = answerer.observer.clone();
         let talk = async {
-            if let Some((stream, version)) = self.encrypt(stream, &answerer.steering).await {
-                self.talk(stream, version, answerer, &progress).await;
+            if let Some(greeted) = self.greet(stream, &answerer.steering).await {
+                self.talk(greeted, answerer, &progress).await;
             }
             progress.close();
             drop(permit);
@@ -103,48 +104,58 @@ impl TcpContext {
         Ok((answerer, counted))
     }
 
-    /// TLS, if the server has an identity, and the version of HTTP that it settles.
-    async fn encrypt(
+    /// Finds out the version of HTTP, after the handshake of TLS if the server has an identity.
+    async fn greet(
         &self,
         stream: CountedStream,
         steering: &Steering,
-    ) -> Option<(CoalescingWriter, Option<Version>)> {
-        let Some(acceptor) = &self.shared.tls else {
-            steering.server_name(None);
-            return Some((CoalescingWriter::new(Box::new(stream), false), None));
-        };
-        let handshake = timeout(self.shared.limits.head_time, acceptor.accept(stream));
+    ) -> Option<(CoalescingWriter, bool)> {
+        let greeting = timeout(self.shared.limits.head_time, async {
+            match &self.shared.tls {
+                None => plain(stream, steering).await,
+                Some(acceptor) => encrypted(stream, acceptor, steering).await,
+            }
+        });
         let mut stop = self.stop.clone();
         tokio::select! {
-            stream = handshake => {
-                let stream = stream.ok()?.ok()?;
-                let tls = stream.get_ref().1;
-                steering.server_name(tls.server_name());
-                let is_2 = tls.alpn_protocol() == Some(b"h2");
-                let version = if is_2 { Version::HTTP_2 } else { Version::HTTP_11 };
-                Some((CoalescingWriter::new(Box::new(stream), true), Some(version)))
-            }
+            greeted = greeting => greeted.ok()?.ok(),
             _stopped = stop.wait_for(Option::is_some) => None,
         }
     }
 
     async fn talk(
         &self,
-        stream: CoalescingWriter,
-        version: Option<Version>,
+        (stream, is_http2): (CoalescingWriter, bool),
         answerer: Answerer,
         progress: &ConnectionProgress,
     ) {
-        let timeouts = self.shared.limits.timeouts();
-        let mut exchanges = Exchanges::default();
-        let builder = builder(&self.shared.limits, version, exchanges.spawner());
+        let limits = &self.shared.limits;
+        if is_http2 {
+            let http = pin!(Http2::new(stream.clone(), limits, answerer));
+            return self.converse(http, |mut it| it.leave(), &stream, progress).await;
+        }
         let answer = service_fn(move |request| answerer.clone().answer(request));
-        let mut connection = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
+        let mut builder = http1::Builder::new();
+        // How long a head may take is watched here, for both versions and TLS.
+        builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
+        let http = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
+        self.converse(http, |it| it.graceful_shutdown(), &stream, progress).await;
+    }
+
+    /// Talks until the connection is over, or nothing happens for too long. `leave` has it end in order.
+    async fn converse<H: Future>(
+        &self,
+        mut http: Pin<&mut H>,
+        leave: impl Fn(Pin<&mut H>),
+        stream: &CoalescingWriter,
+        progress: &ConnectionProgress,
+    ) {
+        let timeouts = self.shared.limits.timeouts();
         let mut stop = self.stop.clone();
         // When it ends, whatever it does; set once the client was told to go.
         let mut end = *stop.borrow();
         if end.is_some() {
-            connection.as_mut().graceful_shutdown();
+            leave(http.as_mut());
         }
         let deadline = |end: Option<Instant>| match (end, progress.is_answering()) {
             (None, _) => progress.deadline(&timeouts),
@@ -154,8 +165,7 @@ impl TcpContext {
         loop {
             tokio::select! {
                 biased;
-                _ended = connection.as_mut() => return,
-                never = exchanges.run() => match never {},
+                _ended = http.as_mut() => return,
                 _failed = stream.end() => return,
                 () = sleep_until(deadline(end).into()) => {
                     let now = clock::now();
@@ -166,33 +176,36 @@ impl TcpContext {
                         return;
                     }
                     end = Some(now + GOODBYE_TIME);
-                    connection.as_mut().graceful_shutdown();
+                    leave(http.as_mut());
                 }
                 Ok(()) = stop.changed() => {
                     end = *stop.borrow();
-                    connection.as_mut().graceful_shutdown();
+                    leave(http.as_mut());
                 }
             }
         }
     }
 }
 
-/// For this version of HTTP; without one, for that whose first bytes come (RFC 9113 §3.4).
-fn builder(
-    limits: &Limits,
-    version: Option<Version>,
-    exchanges: ExchangeSpawner,
-) -> Builder<ExchangeSpawner> {
-    let builder = Builder::new(exchanges);
-    let mut builder = match version {
-        Some(Version::HTTP_2) => builder.http2_only(),
-        Some(_) => builder.http1_only(),
-        None => builder,
-    };
-    // How long a head may take is watched from outside, for both versions and TLS.
-    builder.http1().header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
-    let mut http2 = builder.http2();
-    http2.timer(TokioTimer::new()).max_header_list_size(limits.head_bytes);
-    http2.max_concurrent_streams(limits.streams);
-    builder
+/// Without TLS, the first bytes tell the version.
+async fn plain(
+    mut stream: CountedStream,
+    steering: &Steering,
+) -> io::Result<(CoalescingWriter, bool)> {
+    steering.server_name(None);
+    let (is_http2, begun) = preface::read(&mut stream).await?;
+    stream.rewind(begun);
+    Ok((CoalescingWriter::new(Box::new(stream), false), is_http2))
+}
+
+async fn encrypted(
+    stream: CountedStream,
+    acceptor: &TlsAcceptor,
+    steering: &Steering,
+) -> io::Result<(CoalescingWriter, bool)> {
+    let stream = acceptor.accept(stream).await?;
+    let tls = stream.get_ref().1;
+    steering.server_name(tls.server_name());
+    let is_http2 = tls.alpn_protocol() == Some(b"h2");
+    Ok((CoalescingWriter::new(Box::new(stream), true), is_http2))
 }

@@ -23,6 +23,8 @@ const NOTSENT_LOWAT: u32 = 128 * 1024;
 /// A socket that counts.
 #[derive(Debug)]
 pub(super) struct CountedStream {
+    /// What was read before and is to be read again.
+    begun: Vec<u8>,
     /// Only this half knows how to ask the kernel no second time when it gave less than there was room for.
     reading: OwnedReadHalf,
     stream: Arc<OwnedWriteHalf>,
@@ -47,7 +49,12 @@ impl CountedStream {
         socket.set_tcp_nodelay(true)?;
         socket.set_tcp_notsent_lowat(NOTSENT_LOWAT)?;
         socket.set_tcp_user_timeout(Some(stall))?;
-        Ok(Self { reading, stream, progress, observer })
+        Ok(Self { begun: Vec::new(), reading, stream, progress, observer })
+    }
+
+    /// Has `begun` be read again before anything else.
+    pub(super) fn rewind(&mut self, begun: Vec<u8>) {
+        self.begun = begun;
     }
 
     fn socket(&self) -> &TcpStream {
@@ -101,6 +108,12 @@ impl AsyncRead for CountedStream {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.begun.is_empty() {
+            let length = self.begun.len().min(buffer.remaining());
+            buffer.put_slice(&self.begun[..length]);
+            self.begun.drain(..length);
+            return Poll::Ready(Ok(()));
+        }
         ready!(Pin::new(&mut self.reading).poll_read(cx, buffer))?;
         self.look_before_a_farewell();
         Poll::Ready(Ok(()))

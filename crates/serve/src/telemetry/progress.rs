@@ -46,6 +46,8 @@ pub(super) struct ProgressState {
     /// Responses whose body has not ended.
     open: usize,
     has_served: bool,
+    /// Something of a response was given to be sent since the socket last took everything.
+    is_pending: bool,
     last_progress: Instant,
     next: u64,
     /// Observed responses, in the order of their requests.
@@ -59,6 +61,7 @@ impl ConnectionProgress {
             written: 0,
             open: 0,
             has_served: false,
+            is_pending: false,
             last_progress: clock::now(),
             next: 0,
             exchanges: BTreeMap::new(),
@@ -85,6 +88,7 @@ impl ConnectionProgress {
         let mut state = self.state();
         state.open += 1;
         state.has_served = true;
+        state.is_pending = true;
         state.last_progress = began;
         state.next += 1;
         let id = state.next;
@@ -94,6 +98,14 @@ impl ConnectionProgress {
             self.changed.notify_one();
         }
         id
+    }
+
+    /// More of a body goes out, as far as the client's windows allow.
+    pub(crate) fn took(&self) {
+        let now = clock::now();
+        let mut state = self.state();
+        state.is_pending = true;
+        state.last_progress = now;
     }
 
     /// Ends a response: the protocol has taken `taken` bytes of the body and takes no more.
@@ -107,12 +119,15 @@ impl ConnectionProgress {
         }
     }
 
-    /// The socket has accepted `bytes`.
+    /// The socket has accepted `bytes`. That is progress only if there are bytes of responses among them: a client
+    /// that blocks its responses may have PINGs answered for ever.
     pub(crate) fn wrote(&self, bytes: usize) {
         let now = clock::now();
         let mut state = self.state();
         state.written += bytes as u64;
-        state.last_progress = now;
+        if state.is_pending {
+            state.last_progress = now;
+        }
         for exchange in state.exchanges.values_mut() {
             exchange.first.get_or_insert(now);
         }
@@ -122,6 +137,7 @@ impl ConnectionProgress {
     /// than the bytes written has not left.
     pub(crate) fn flushed(&self) {
         let mut state = self.state();
+        state.is_pending = false;
         let written = state.written;
         for exchange in state.exchanges.values_mut() {
             let Some(taken) = exchange.taken.filter(|_| exchange.end.is_none()) else { continue };

@@ -1,0 +1,51 @@
+//! How much of a body is read at a time.
+
+use std::time::{Duration, Instant};
+
+/// The first piece. Many clients of HTTP/2 take a frame only when all of it is there, and one of 16 KiB is more
+/// than a connection sends in its first round trip.
+const FIRST: usize = 8 * 1024;
+/// The largest piece.
+const MOST: usize = 128 * 1024;
+/// A client that takes longer for a piece is slow.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// The size of the next piece: small at first and for slow clients, so that a blocked response holds little memory.
+#[derive(Debug)]
+pub(crate) struct PieceSize {
+    bytes: usize,
+    given: Option<Instant>,
+}
+
+impl Default for PieceSize {
+    fn default() -> Self {
+        Self { bytes: FIRST, given: None }
+    }
+}
+
+impl PieceSize {
+    /// The size of the piece that is read at the time `now`.
+    pub(crate) fn next(&mut self, now: Instant) -> usize {
+        self.bytes = match self.given.replace(now) {
+            Some(given) if now.saturating_duration_since(given) <= SLOW => MOST.min(2 * self.bytes),
+            _ => FIRST,
+        };
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+
+    #[test]
+    fn pieces_grow_while_the_client_is_fast() {
+        let (start, mut piece) = (clock::now(), PieceSize::default());
+        let kib = |piece: usize| piece / 1024;
+        let fast: Vec<_> = (0..6).map(|_| kib(piece.next(start))).collect();
+        assert_eq!(fast, [8, 16, 32, 64, 128, 128]);
+        assert_eq!(kib(piece.next(start + 2 * SLOW)), 8);
+        assert_eq!(kib(piece.next(start + 3 * SLOW)), 16);
+    }
+}

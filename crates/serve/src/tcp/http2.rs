@@ -1,0 +1,219 @@
+//! HTTP/2 on one connection (RFC 9113).
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use h2::server::{Builder, Connection, Handshake, SendResponse};
+use h2::{Reason, RecvStream, SendStream};
+use http::{Request, Response, header};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use super::answer::{Answerer, Sending};
+use super::coalescing::CoalescingWriter;
+use crate::clock;
+use crate::limits::Limits;
+use crate::piece::PieceSize;
+use crate::site::{SiteBody, unwanted};
+
+/// What may wait for the socket of all responses together, in bytes.
+const BACKLOG: usize = 256 * 1024;
+/// Bytes of an unwanted request body that are read before the response.
+const MOST_UNWANTED: usize = 64 * 1024;
+
+type Exchange = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A connection with its exchanges. Were they tasks of their own, each would have the connection send its answer
+/// before the next one is looked for, with a system call for each.
+pub(super) struct Http2 {
+    state: State,
+    is_leaving: bool,
+    exchanges: FuturesUnordered<Exchange>,
+    /// Whether there are exchanges that have not been polled.
+    has_new: bool,
+    answerer: Answerer,
+    backlog: Arc<Semaphore>,
+    /// How long a response may wait for its window.
+    patience: Duration,
+}
+
+enum State {
+    Greeting(Handshake<CoalescingWriter, Bytes>),
+    Talking(Connection<CoalescingWriter, Bytes>),
+}
+
+impl Http2 {
+    pub(super) fn new(stream: CoalescingWriter, limits: &Limits, answerer: Answerer) -> Self {
+        let mut builder = Builder::new();
+        builder.max_header_list_size(limits.head_bytes).max_concurrent_streams(limits.streams);
+        Self {
+            state: State::Greeting(builder.handshake(stream)),
+            is_leaving: false,
+            exchanges: FuturesUnordered::new(),
+            has_new: false,
+            answerer,
+            backlog: Arc::new(Semaphore::new(BACKLOG)),
+            patience: limits.idle_time,
+        }
+    }
+
+    /// Takes no more requests; ends when those under way are answered.
+    pub(super) fn leave(&mut self) {
+        self.is_leaving = true;
+        if let State::Talking(connection) = &mut self.state {
+            connection.graceful_shutdown();
+        }
+    }
+
+    /// Takes the requests that are there, and writes what is to be sent. Ready when the connection is over.
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            match &mut self.state {
+                State::Greeting(handshake) => match Pin::new(handshake).poll(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(Err(_)) => return Poll::Ready(()),
+                    Poll::Ready(Ok(connection)) => {
+                        self.state = State::Talking(connection);
+                        if self.is_leaving {
+                            self.leave();
+                        }
+                    }
+                },
+                State::Talking(connection) => match connection.poll_accept(cx) {
+                    Poll::Pending => return Poll::Pending,
+                    Poll::Ready(None | Some(Err(_))) => return Poll::Ready(()),
+                    Poll::Ready(Some(Ok((request, reply)))) => {
+                        let (answerer, backlog) =
+                            (self.answerer.clone(), Arc::clone(&self.backlog));
+                        let exchange = exchange(request, reply, answerer, backlog, self.patience);
+                        self.exchanges.push(Box::pin(exchange));
+                        self.has_new = true;
+                    }
+                },
+            }
+        }
+    }
+}
+
+impl Future for Http2 {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.poll_accept(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        loop {
+            self.has_new = false;
+            while let Poll::Ready(Some(())) = self.exchanges.poll_next_unpin(cx) {}
+            // What they have given to be sent is written in the same turn.
+            if self.poll_accept(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if !self.has_new {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+/// From a request to the end of its response.
+async fn exchange(
+    request: Request<RecvStream>,
+    mut reply: SendResponse<Bytes>,
+    answerer: Answerer,
+    backlog: Arc<Semaphore>,
+    patience: Duration,
+) {
+    let (head, body) = request.into_parts();
+    let request = Request::from_parts(head, ());
+    let Ok(is_empty) = is_empty(&request, body).await else { return };
+    let refusal = (!is_empty).then(|| unwanted(request.version()));
+    let (response, sending) = answerer.respond(&request, refusal);
+    let (head, body) = response.into_parts();
+    let Ok(mut stream) = reply.send_response(Response::from_parts(head, ()), body.is_empty())
+    else {
+        return;
+    };
+    if let Err(reason) = send(&mut stream, body, sending, &backlog, patience).await {
+        stream.send_reset(reason);
+    }
+}
+
+/// Whether nothing comes behind a request's head; what comes is read up to [`MOST_UNWANTED`] bytes.
+///
+/// Some clients say so only after the head. And what follows may turn a request into a malformed one, which is no
+/// longer told to a client that has its response (RFC 9113 §8.1.1).
+async fn is_empty(request: &Request<()>, mut body: RecvStream) -> Result<bool, h2::Error> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
+    if length.is_some_and(|length| length > MOST_UNWANTED) {
+        return Ok(false);
+    }
+    let mut bytes = 0;
+    while let Some(data) = body.data().await {
+        let length = data?.len();
+        bytes += length;
+        if bytes > MOST_UNWANTED {
+            return Ok(false);
+        }
+        body.flow_control().release_capacity(length)?;
+    }
+    Ok(bytes == 0)
+}
+
+/// Sends a body. Reads no more of it than the client's windows take now, so that a response that waits for them
+/// holds no memory.
+async fn send(
+    stream: &mut SendStream<Bytes>,
+    mut body: SiteBody,
+    mut sending: Sending,
+    backlog: &Arc<Semaphore>,
+    patience: Duration,
+) -> Result<(), Reason> {
+    let mut piece = PieceSize::default();
+    while !body.is_empty() {
+        let wanted =
+            piece.next(clock::now()).min(usize::try_from(body.len()).unwrap_or(usize::MAX));
+        stream.reserve_capacity(wanted);
+        let room = timeout(patience, room(stream)).await.map_err(|_| Reason::CANCEL)??;
+        let most = wanted.min(room);
+        let permits = Arc::clone(backlog).acquire_many_owned(most as u32);
+        let permit = permits.await.map_err(|_| Reason::INTERNAL_ERROR)?;
+        let chunk = poll_fn(|cx| body.poll_chunk(cx, most)).await;
+        // What the head has promised may not come: the client must see that.
+        let Some(Ok(chunk)) = chunk else { return Err(Reason::INTERNAL_ERROR) };
+        let length = chunk.len();
+        let chunk = Bytes::from_owner(Waiting { chunk, _permit: permit });
+        stream.send_data(chunk, body.is_empty()).map_err(|_| Reason::CANCEL)?;
+        sending.took(length);
+    }
+    Ok(())
+}
+
+/// How many bytes the client's windows take, once they take any.
+async fn room(stream: &mut SendStream<Bytes>) -> Result<usize, Reason> {
+    while stream.capacity() == 0 {
+        match poll_fn(|cx| stream.poll_capacity(cx)).await {
+            Some(Ok(_)) => {}
+            Some(Err(_)) | None => return Err(Reason::CANCEL),
+        }
+    }
+    Ok(stream.capacity())
+}
+
+/// Bytes on their way to the socket.
+struct Waiting {
+    chunk: Bytes,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for Waiting {
+    fn as_ref(&self) -> &[u8] {
+        &self.chunk
+    }
+}

@@ -1,0 +1,124 @@
+//! Clients that ask for much and take nothing.
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "common/frames.rs"]
+mod frames;
+
+use std::fs;
+use std::io::{self, Read};
+use std::time::Duration;
+
+use common::{Client, Scratch, Served, content, spec};
+use frames::{END_HEADERS, END_STREAM, GET_INDEX, HEADERS, PING, SETTINGS, frame, next};
+use uncork_testkit::{pause, wait_until};
+
+/// A client whose streams take `window` bytes each.
+fn begin(served: &Served, window: u32) -> Client {
+    let mut client = served.connect();
+    client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").expect("a connection");
+    let initial_window_size = [&[0, 4][..], &window.to_be_bytes()].concat();
+    client.send(&frame(SETTINGS, 0, 0, &initial_window_size)).expect("a connection");
+    client
+}
+
+fn ask(client: &mut Client, requests: u32) {
+    let ids = (0..requests).map(|number| 2 * number + 1);
+    let frames = ids.map(|id| frame(HEADERS, END_HEADERS | END_STREAM, id, GET_INDEX));
+    client.send(&frames.collect::<Vec<_>>().concat()).expect("a connection");
+}
+
+/// Of this process, in MiB.
+fn resident() -> usize {
+    let status = fs::read_to_string("/proc/self/status").expect("figures");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("one of them");
+    line.split_whitespace().nth(1).and_then(|it| it.parse::<usize>().ok()).expect("kB") / 1024
+}
+
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").expect("descriptors").count()
+}
+
+/// Each of 2000 responses may send one byte: 138 kB and a descriptor for each were 276 MB and 2000 files.
+#[test]
+fn responses_that_wait_for_their_window_hold_neither_buffers_nor_files() {
+    let scratch = Scratch::new();
+    scratch.write("index.html", content(1_000_000));
+    let served = Served::new(&spec(&scratch.0));
+    let mut clients: Vec<_> = (0..20).map(|_| begin(&served, 1)).collect();
+    let (memory, files) = (resident(), descriptors());
+    for client in &mut clients {
+        ask(client, 100);
+        let mut first_bytes = 0;
+        while first_bytes < 100 {
+            let (kind, _, _, payload) = next(&mut client.0);
+            first_bytes += if kind == frames::DATA { payload.len() } else { 0 };
+        }
+    }
+    let (memory, files) = (resident().saturating_sub(memory), descriptors().saturating_sub(files));
+    assert!(memory < 40, "{memory} MiB");
+    assert!(files < 20, "{files} descriptors");
+    drop(clients);
+    served.stop();
+}
+
+/// PINGs are answered, but no progress of a response.
+#[test]
+fn a_client_that_only_pings_is_disconnected() {
+    let scratch = Scratch::new();
+    scratch.write("index.html", content(1_000_000));
+    let mut spec = spec(&scratch.0);
+    spec.limits.head_time = Duration::from_millis(500);
+    spec.limits.stall_time = Duration::from_millis(500);
+    let served = Served::new(&spec);
+    let mut client = begin(&served, 0);
+    ask(&mut client, 3);
+    let stream = client.0.get_ref();
+    stream.set_nonblocking(true).expect("a socket");
+    let mut is_over = false;
+    for _ in 0..100 {
+        pause(Duration::from_millis(50), "a client that sends a PING now and then");
+        is_over = client.send(&frame(PING, 0, 0, &[7; 8])).is_err()
+            || match client.0.read(&mut [0; 4096]) {
+                Ok(length) => length == 0,
+                Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+            };
+        if is_over {
+            break;
+        }
+    }
+    assert!(is_over, "it still is connected after 5 s");
+    served.stop();
+}
+
+/// A response that is blocked while others go on is reset, and the connection goes on.
+#[test]
+fn a_blocked_response_is_reset_while_others_go_on() {
+    let scratch = Scratch::new();
+    scratch.write("index.html", content(1_000_000));
+    let mut spec = spec(&scratch.0);
+    spec.limits.idle_time = Duration::from_millis(500);
+    let served = Served::new(&spec);
+    let mut client = begin(&served, 1);
+    ask(&mut client, 2);
+    let (mut reset, mut sent) = (None, 0);
+    wait_until("the blocked response is reset", Duration::from_mins(1), || {
+        let (kind, _, id, payload) = next(&mut client.0);
+        match kind {
+            frames::DATA if id == 1 => {
+                sent += payload.len();
+                pause(Duration::from_millis(20), "a client that takes byte by byte");
+                let more = frame(frames::WINDOW_UPDATE, 0, 1, &1_u32.to_be_bytes());
+                client.send(&more).expect("a connection");
+            }
+            frames::RST_STREAM => reset = Some((id, payload)),
+            _ => {}
+        }
+        reset.is_some()
+    });
+    let cancel = vec![0, 0, 0, 8];
+    assert_eq!(reset, Some((3, cancel)));
+    assert!(sent > 5, "{sent} bytes");
+    drop(client);
+    served.stop();
+}
