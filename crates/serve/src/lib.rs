@@ -7,8 +7,10 @@
 #![cfg(target_os = "linux")]
 
 mod admin;
+mod admission;
 mod choice;
 mod clock;
+mod descriptors;
 mod error;
 mod identity;
 mod limits;

@@ -17,8 +17,15 @@ pub struct Limits {
     pub stall_time: Duration,
     /// A request's head, in bytes.
     pub head_bytes: u32,
-    /// Requests at a time on a connection of HTTP/2.
+    /// Requests at a time on a connection of HTTP/2 or HTTP/3.
     pub streams: u32,
+    /// What all connections together may hold, in bytes.
+    pub memory: u64,
+    /// What the clients of one network may have of connections and memory, in percent.
+    pub network_share: u8,
+    /// How many bits of an address of IPv4 and of IPv6 name a network. A household has an address of IPv4, or
+    /// shares one; of IPv6 it usually has a /56, so that a /64 would make 256 of it.
+    pub network_bits: (u8, u8),
 }
 
 impl Default for Limits {
@@ -30,11 +37,19 @@ impl Default for Limits {
             stall_time: Duration::from_secs(30),
             head_bytes: 16 * 1024,
             streams: 100,
+            memory: 1 << 30,
+            network_share: 25,
+            network_bits: (32, 56),
         }
     }
 }
 
 impl Limits {
+    /// What one network may have of `all`.
+    pub(crate) fn share_of(&self, all: u64) -> u64 {
+        (u128::from(all) * u128::from(self.network_share) / 100).max(1) as u64
+    }
+
     pub(crate) fn timeouts(&self) -> Timeouts {
         Timeouts { head: self.head_time, idle: self.idle_time, stall: self.stall_time }
     }

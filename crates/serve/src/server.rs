@@ -12,8 +12,10 @@ use tokio::task::JoinHandle;
 use uncork_policy::Policy;
 
 use crate::admin::{self, AdminAddress, AdminService, AdminSpec, Bound};
+use crate::admission::Admission;
 use crate::choice::Chooser;
 use crate::clock;
+use crate::descriptors;
 use crate::error::ServeError;
 use crate::quic::{self, QlogFiles, QlogWriter, QuicContext};
 use crate::shared::{Shared, Stop};
@@ -81,10 +83,14 @@ impl Server {
         let records = telemetry.as_ref().and_then(|telemetry| telemetry.records().cloned());
         let metrics = telemetry.as_ref().map(|telemetry| Arc::clone(telemetry.metrics()));
         let site = Arc::new(site);
+        let mut limits = spec.limits;
+        let room = descriptors::for_connections() / spec.listeners.len().max(1);
+        limits.connections = limits.connections.min(room.max(1));
         let shared = Arc::new(Shared {
             site: Arc::clone(&site),
             tls,
-            limits: spec.limits,
+            limits,
+            admission: Arc::new(Admission::new(&limits, epoch)),
             telemetry,
             qlog: qlog_files,
             epoch,

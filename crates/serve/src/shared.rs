@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 use uncork_flow::FlowRecord;
 
+use crate::admission::Admission;
 use crate::limits::Limits;
 use crate::quic::QlogFiles;
 use crate::site::Site;
@@ -21,6 +22,7 @@ pub(crate) struct Shared {
     pub(crate) site: Arc<Site>,
     pub(crate) tls: Option<TlsAcceptor>,
     pub(crate) limits: Limits,
+    pub(crate) admission: Arc<Admission>,
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) qlog: Option<QlogFiles>,
     pub(crate) epoch: Instant,

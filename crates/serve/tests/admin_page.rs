@@ -42,7 +42,10 @@ fn look(browser: &Browser, flags: &[&str]) -> Run {
             scope.spawn(move || {
                 let mut client = common::Client::new(listening.address);
                 while !over.load(Ordering::Relaxed) {
-                    client.ask(INTRUDER, "GET", "/file", "").expect("a response");
+                    client.request("GET", "/file", "").expect("a response");
+                    let refused =
+                        common::Client::new(listening.address).ask(INTRUDER, "GET", "/", "");
+                    assert_eq!(refused.expect("a response").status, 400);
                     count.fetch_add(1, Ordering::Relaxed);
                     pause(
                         Duration::from_millis(20),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use uncork_cc::CcSpec;
-use uncork_units::TimeDelta;
+use uncork_units::{ByteCount, TimeDelta};
 
 use crate::args::count;
 
@@ -78,10 +78,25 @@ pub(crate) struct ServeArgs {
     /// Allow HTTP without TLS on addresses that other machines can reach
     #[arg(long, conflicts_with_all = ["tls_cert", "self_signed"], help_heading = "Transport")]
     pub(super) plain: bool,
-    /// Most open connections per listener; further ones wait
+    /// Most open connections per listener; for further ones the idlest end
     #[arg(long, value_name = "N", default_value = "10000", value_parser = count)]
     #[arg(help_heading = "Limits")]
     pub(super) connections: u32,
+    /// Most memory that clients may hold
+    #[arg(long, value_name = "SIZE", default_value = "1GB", help_heading = "Limits")]
+    pub(super) memory: ByteCount,
+    /// What one client network may have of connections and memory, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "25", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(super) network_share: u8,
+    /// Bits of an IPv4 address that name a client network
+    #[arg(long, value_name = "BITS", default_value = "32", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=32))]
+    pub(super) network_v4: u8,
+    /// Bits of an IPv6 address that name a client network
+    #[arg(long, value_name = "BITS", default_value = "56", help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u8).range(0..=128))]
+    pub(super) network_v6: u8,
     /// Time for responses under way to finish after SIGTERM
     #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Limits")]
     pub(super) grace: TimeDelta,

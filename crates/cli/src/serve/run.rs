@@ -71,13 +71,14 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A connection needs a descriptor and one for its file.
+/// A connection needs a descriptor; a quarter of them is for files.
 fn too_few_files(spec: &ServerSpec) -> Option<String> {
     let allowed = open_files::allowed()?;
-    let wanted = 2 * (spec.listeners.len() * spec.limits.connections) as u64;
-    (allowed < wanted).then(|| {
+    let wanted = (spec.listeners.len() * spec.limits.connections) as u64;
+    let room = allowed / 4 * 3;
+    (room < wanted).then(|| {
         format!(
-            "this system allows {allowed} open files, enough for about half as many connections: raise the limit \
+            "this system allows {allowed} open files, enough for about {room} connections over TCP: raise the limit \
              with `ulimit -Hn`, or LimitNOFILE= of systemd"
         )
     })
@@ -160,7 +161,13 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         identity,
         http3: !args.no_http3,
         plain_anywhere: args.plain,
-        limits: Limits { connections: args.connections as usize, ..Limits::default() },
+        limits: Limits {
+            connections: args.connections as usize,
+            memory: args.memory.as_u64(),
+            network_share: args.network_share,
+            network_bits: (args.network_v4, args.network_v6),
+            ..Limits::default()
+        },
         records: args.records.as_ref().map(|path| RecordsSpec {
             path: path.clone(),
             every: Duration::from_nanos(args.records_every.as_nanos()),

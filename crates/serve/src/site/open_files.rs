@@ -4,16 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use rustix::process::{Resource, getrlimit};
-
 use super::file::{ServedFile, State};
 use super::root::Root;
-
-/// Of the descriptors that the process may have, the share for files. The others are for connections.
-const SHARE: u64 = 4;
-/// At least, and at most, so many files are open.
-const LEAST: u64 = 8;
-const MOST: u64 = 65_536;
+use crate::descriptors;
 
 /// What responses under way are read from.
 #[derive(Debug)]
@@ -33,8 +26,7 @@ struct Table {
 impl OpenFiles {
     /// As many as the process's limit allows.
     pub(super) fn new() -> Self {
-        let allowed = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        Self::with_room_for((allowed / SHARE).clamp(LEAST, MOST) as usize)
+        Self::with_room_for(descriptors::for_files())
     }
 
     fn with_room_for(most: usize) -> Self {

@@ -13,6 +13,7 @@ use http::{HeaderValue, Request, Response, Version, header};
 use http_body::{Body, Frame, SizeHint};
 
 use super::steering::Steering;
+use crate::admission::Held;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
 use crate::piece::PieceSize;
@@ -85,7 +86,8 @@ impl Answerer {
                 observer.begin(began, response.body().len(), about, in_force)
             }
         };
-        (response, Sending { progress: Arc::clone(&self.progress), id, taken: 0 })
+        let held = self.progress.claim().response();
+        (response, Sending { progress: Arc::clone(&self.progress), id, taken: 0, _held: held })
     }
 }
 
@@ -130,13 +132,15 @@ pub(super) struct Sending {
     progress: Arc<ConnectionProgress>,
     id: u64,
     taken: u64,
+    _held: Held,
 }
 
 impl Sending {
-    /// The protocol has taken so many more bytes of the body.
-    pub(super) fn took(&mut self, bytes: usize) {
-        self.taken += bytes as u64;
+    /// Gives the protocol more of the body.
+    pub(super) fn give(&mut self, chunk: Bytes) -> Bytes {
+        self.taken += chunk.len() as u64;
         self.progress.took();
+        self.progress.claim().holding(chunk)
     }
 }
 
@@ -164,10 +168,7 @@ impl Body for ObservedBody {
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         let most = self.piece.next(clock::now());
         let chunk = ready!(self.body.poll_chunk(cx, most));
-        if let Some(Ok(chunk)) = &chunk {
-            self.sending.took(chunk.len());
-        }
-        Poll::Ready(chunk.map(|chunk| chunk.map(Frame::data)))
+        Poll::Ready(chunk.map(|chunk| chunk.map(|it| Frame::data(self.sending.give(it)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -47,14 +47,16 @@ impl TcpContext {
         self,
         stream: TcpStream,
         peer: SocketAddr,
-        permit: OwnedSemaphorePermit,
+        permit: Option<OwnedSemaphorePermit>,
     ) {
-        let progress = Arc::new(ConnectionProgress::new());
+        let Some(claim) = self.shared.admission.admit(peer.ip(), clock::now()) else { return };
+        let progress = Arc::new(ConnectionProgress::new(claim));
         let Ok((answerer, stream)) = self.prepare(stream, peer, &progress) else { return };
         let observer = answerer.observer.clone();
         let talk = async {
-            if let Some(greeted) = self.greet(stream, &answerer.steering).await {
-                self.talk(greeted, answerer, &progress).await;
+            tokio::select! {
+                () = self.greet_and_talk(stream, answerer, &progress) => {}
+                () = progress.claim().ended() => {}
             }
             progress.close();
             drop(permit);
@@ -102,6 +104,17 @@ impl TcpContext {
             alternative: self.alternative.clone(),
         };
         Ok((answerer, counted))
+    }
+
+    async fn greet_and_talk(
+        &self,
+        stream: CountedStream,
+        answerer: Answerer,
+        progress: &ConnectionProgress,
+    ) {
+        if let Some(greeted) = self.greet(stream, &answerer.steering).await {
+            self.talk(greeted, answerer, progress).await;
+        }
     }
 
     /// Finds out the version of HTTP, after the handshake of TLS if the server has an identity.

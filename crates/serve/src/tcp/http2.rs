@@ -187,10 +187,9 @@ async fn send(
         let chunk = poll_fn(|cx| body.poll_chunk(cx, most)).await;
         // What the head has promised may not come: the client must see that.
         let Some(Ok(chunk)) = chunk else { return Err(Reason::INTERNAL_ERROR) };
-        let length = chunk.len();
-        let chunk = Bytes::from_owner(Waiting { chunk, _permit: permit });
-        stream.send_data(chunk, body.is_empty()).map_err(|_| Reason::CANCEL)?;
-        sending.took(length);
+        let chunk = Waiting { chunk: sending.give(chunk), _permit: permit };
+        let sent = stream.send_data(Bytes::from_owner(chunk), body.is_empty());
+        sent.map_err(|_| Reason::CANCEL)?;
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! The bytes that a connection's socket has accepted, and the responses that they belong to.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use super::exchange::Exchange;
+use crate::admission::Claim;
 use crate::clock;
 
 /// Timeouts for connections without progress.
@@ -34,6 +35,7 @@ impl Timeouts {
 /// The progress of a connection: shared by the writer, the timeouts and the observer.
 #[derive(Debug)]
 pub(crate) struct ConnectionProgress {
+    claim: Arc<Claim>,
     state: Mutex<ProgressState>,
     /// Notified when an observed response begins or ends, and when the connection closes.
     pub(super) changed: Notify,
@@ -56,7 +58,7 @@ pub(super) struct ProgressState {
 }
 
 impl ConnectionProgress {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(claim: Arc<Claim>) -> Self {
         let state = ProgressState {
             written: 0,
             open: 0,
@@ -67,7 +69,7 @@ impl ConnectionProgress {
             exchanges: BTreeMap::new(),
             is_closed: false,
         };
-        Self { state: Mutex::new(state), changed: Notify::new() }
+        Self { claim, state: Mutex::new(state), changed: Notify::new() }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, ProgressState> {
@@ -89,7 +91,7 @@ impl ConnectionProgress {
         state.open += 1;
         state.has_served = true;
         state.is_pending = true;
-        state.last_progress = began;
+        self.progressed(&mut state, began);
         state.next += 1;
         let id = state.next;
         if let Some(exchange) = exchange(&mut state) {
@@ -105,14 +107,14 @@ impl ConnectionProgress {
         let now = clock::now();
         let mut state = self.state();
         state.is_pending = true;
-        state.last_progress = now;
+        self.progressed(&mut state, now);
     }
 
     /// Ends a response: the protocol has taken `taken` bytes of the body and takes no more.
     pub(crate) fn end(&self, id: u64, taken: u64) {
         let mut state = self.state();
         state.open -= 1;
-        state.last_progress = clock::now();
+        self.progressed(&mut state, clock::now());
         if let Some(exchange) = state.exchanges.get_mut(&id) {
             exchange.taken = Some(taken);
             self.changed.notify_one();
@@ -126,7 +128,7 @@ impl ConnectionProgress {
         let mut state = self.state();
         state.written += bytes as u64;
         if state.is_pending {
-            state.last_progress = now;
+            self.progressed(&mut state, now);
         }
         for exchange in state.exchanges.values_mut() {
             exchange.first.get_or_insert(now);
@@ -160,6 +162,16 @@ impl ConnectionProgress {
         (state.is_closed, state.last_progress) = (true, now);
         drop(state);
         self.changed.notify_one();
+    }
+
+    fn progressed(&self, state: &mut ProgressState, now: Instant) {
+        state.last_progress = now;
+        self.claim.progressed(now);
+    }
+
+    /// The connection's place.
+    pub(crate) fn claim(&self) -> &Arc<Claim> {
+        &self.claim
     }
 
     /// When it closed, or last made progress.

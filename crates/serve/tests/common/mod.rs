@@ -158,6 +158,14 @@ impl Client {
         Self::over(socket.into())
     }
 
+    /// One whose socket holds little that it has not read.
+    pub fn with_room_for(bytes: usize, to: SocketAddr) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_recv_buffer_size(bytes).unwrap();
+        socket.connect(&to.into()).unwrap();
+        Self::over(socket.into())
+    }
+
     fn over(stream: TcpStream) -> Self {
         // So long that only a server that hangs is taken for one.
         stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();

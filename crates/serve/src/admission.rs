@@ -1,0 +1,338 @@
+//! What clients hold, by their networks, and who has to go when it is too much.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::sync::Notify;
+
+use crate::limits::Limits;
+
+/// What a connection is taken to hold beside bodies: TLS, HTTP and buffers.
+const CONNECTION: u64 = 32 * 1024;
+/// What a response is taken to hold beside its body.
+const RESPONSE: u64 = 4 * 1024;
+/// Who has made progress since is not idle, and only ended to save memory.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// Bounds what each client network holds, and all together. Beyond a bound the connection ends that has made no
+/// progress for longest: of the same network, or of the one that holds most.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    limits: Limits,
+    epoch: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Bytes.
+    held: u64,
+    networks: HashMap<IpAddr, Network>,
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Network {
+    held: u64,
+    connections: HashMap<u64, Holder>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    held: u64,
+    signals: Arc<Signals>,
+}
+
+/// What a connection tells, and is told.
+#[derive(Debug)]
+struct Signals {
+    /// When it made progress last, in nanoseconds of the epoch.
+    progress: AtomicU64,
+    end: Notify,
+}
+
+/// A connection's place.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    admission: Arc<Admission>,
+    network: IpAddr,
+    number: u64,
+    signals: Arc<Signals>,
+}
+
+/// Memory that a connection holds until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Held {
+    claim: Arc<Claim>,
+    bytes: u64,
+}
+
+impl Admission {
+    pub(crate) fn new(limits: &Limits, epoch: Instant) -> Self {
+        Self { limits: *limits, epoch, state: Mutex::default() }
+    }
+
+    /// A place for a client's connection. Beyond the network's share an idle one of the same network ends for it;
+    /// if none is idle, there is no place.
+    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr, now: Instant) -> Option<Arc<Claim>> {
+        let address = network(client, self.limits.network_bits);
+        let signals = Arc::new(Signals { progress: self.nanos(now).into(), end: Notify::new() });
+        let mut state = self.state();
+        let network = state.networks.entry(address).or_default();
+        if network.connections.len()
+            >= self.limits.share_of(self.limits.connections as u64) as usize
+        {
+            let idlest = network.idlest(self.idle_before(now))?;
+            state.end(address, idlest);
+        }
+        let number = state.next;
+        state.next += 1;
+        let holder = Holder { held: 0, signals: Arc::clone(&signals) };
+        state.networks.entry(address).or_default().connections.insert(number, holder);
+        self.add(&mut state, (address, number), CONNECTION);
+        drop(state);
+        let admission = Arc::clone(self);
+        Some(Arc::new(Claim { admission, network: address, number, signals }))
+    }
+
+    /// There is no room for one more: ends an idle connection of the network that has most.
+    pub(crate) fn make_room(&self, now: Instant) {
+        let mut state = self.state();
+        let most = state.networks.iter().max_by_key(|(_, network)| network.connections.len());
+        let Some((&address, network)) = most else { return };
+        if let Some(idlest) = network.idlest(self.idle_before(now)) {
+            state.end(address, idlest);
+        }
+    }
+
+    /// Adds what a connection holds, and has others end if that is too much.
+    fn add(&self, state: &mut State, (address, number): (IpAddr, u64), bytes: u64) {
+        let Some(network) = state.networks.get_mut(&address) else { return };
+        let Some(holder) = network.connections.get_mut(&number) else { return };
+        holder.held += bytes;
+        network.held += bytes;
+        state.held += bytes;
+        let over = if network.held > self.limits.share_of(self.limits.memory) {
+            Some(address)
+        } else if state.held > self.limits.memory {
+            let most = state.networks.iter().max_by_key(|(_, network)| network.held);
+            most.map(|(address, _)| *address)
+        } else {
+            None
+        };
+        let idlest = over.and_then(|it| Some((it, state.networks.get(&it)?.idlest(u64::MAX)?)));
+        if let Some((address, idlest)) = idlest {
+            state.end(address, idlest);
+        }
+    }
+
+    fn idle_before(&self, now: Instant) -> u64 {
+        self.nanos(now).saturating_sub(IDLE.as_nanos() as u64)
+    }
+
+    fn nanos(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.epoch).as_nanos() as u64
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Tells a connection to end. What it holds does not count any more.
+    fn end(&mut self, address: IpAddr, number: u64) {
+        if let Some(holder) = self.remove(address, number) {
+            holder.signals.end.notify_one();
+        }
+    }
+
+    fn remove(&mut self, address: IpAddr, number: u64) -> Option<Holder> {
+        let network = self.networks.get_mut(&address)?;
+        let holder = network.connections.remove(&number)?;
+        network.held -= holder.held;
+        self.held -= holder.held;
+        if network.connections.is_empty() {
+            self.networks.remove(&address);
+        }
+        Some(holder)
+    }
+
+    fn release(&mut self, address: IpAddr, number: u64, bytes: u64) {
+        let Some(network) = self.networks.get_mut(&address) else { return };
+        let Some(holder) = network.connections.get_mut(&number) else { return };
+        holder.held -= bytes;
+        network.held -= bytes;
+        self.held -= bytes;
+    }
+}
+
+impl Network {
+    /// The connection that has made no progress for longest, if that was before this time.
+    fn idlest(&self, before: u64) -> Option<u64> {
+        let progress = |holder: &Holder| holder.signals.progress.load(Ordering::Relaxed);
+        let all = self.connections.iter().map(|(number, holder)| (progress(holder), *number));
+        all.min().filter(|(progress, _)| *progress <= before).map(|(_, number)| number)
+    }
+}
+
+impl Claim {
+    /// The connection has made progress at this time.
+    pub(crate) fn progressed(&self, now: Instant) {
+        self.signals.progress.store(self.admission.nanos(now), Ordering::Relaxed);
+    }
+
+    /// Returns when the connection has to end.
+    pub(crate) async fn ended(&self) {
+        self.signals.end.notified().await;
+    }
+
+    /// A response is under way.
+    pub(crate) fn response(self: &Arc<Self>) -> Held {
+        self.hold(RESPONSE)
+    }
+
+    /// `chunk`, which counts as long as it is in memory.
+    pub(crate) fn holding(self: &Arc<Self>, chunk: Bytes) -> Bytes {
+        let held = self.hold(chunk.len() as u64);
+        Bytes::from_owner(HeldChunk { chunk, _held: held })
+    }
+
+    fn hold(self: &Arc<Self>, bytes: u64) -> Held {
+        let mut state = self.admission.state();
+        self.admission.add(&mut state, (self.network, self.number), bytes);
+        Held { claim: Arc::clone(self), bytes }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.admission.state().remove(self.network, self.number);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let Claim { admission, network, number, .. } = &*self.claim;
+        admission.state().release(*network, *number, self.bytes);
+    }
+}
+
+struct HeldChunk {
+    chunk: Bytes,
+    _held: Held,
+}
+
+impl AsRef<[u8]> for HeldChunk {
+    fn as_ref(&self) -> &[u8] {
+        &self.chunk
+    }
+}
+
+/// The network of a client: the first bits of its address, of IPv4 and of IPv6.
+fn network(client: IpAddr, (v4_bits, v6_bits): (u8, u8)) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V4(v4) => {
+            let mask = u32::MAX.checked_shl(32_u32.saturating_sub(v4_bits.into())).unwrap_or(0);
+            Ipv4Addr::from_bits(v4.to_bits() & mask).into()
+        }
+        IpAddr::V6(v6) => {
+            let mask = u128::MAX.checked_shl(128_u32.saturating_sub(v6_bits.into())).unwrap_or(0);
+            Ipv6Addr::from_bits(v6.to_bits() & mask).into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::clock;
+
+    fn admission(connections: usize, memory: u64) -> (Arc<Admission>, Instant) {
+        let epoch = clock::now();
+        let limits = Limits { connections, memory, ..Limits::default() };
+        (Arc::new(Admission::new(&limits, epoch)), epoch + 10 * IDLE)
+    }
+
+    fn has_ended(claim: &Claim) -> bool {
+        claim.ended().now_or_never().is_some()
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn networks_are_the_first_bits() {
+        for (client, of) in [
+            ("203.0.113.7", "203.0.113.7"),
+            ("::ffff:203.0.113.7", "203.0.113.7"),
+            ("2001:db8:1:2ff::1", "2001:db8:1:200::"),
+        ] {
+            assert_eq!(network(address(client), (32, 56)), address(of));
+        }
+        assert_eq!(network(address("203.0.113.7"), (24, 0)), address("203.0.113.0"));
+        assert_eq!(network(address("2001:db8::1"), (24, 0)), address("::"));
+    }
+
+    /// A quarter of 40 connections.
+    #[test]
+    fn beyond_its_share_a_networks_idlest_connection_ends() {
+        let (admission, start) = admission(40, u64::MAX);
+        let [greedy, other] = ["10.0.0.1", "10.0.0.2"].map(address);
+        let bystander = admission.admit(other, start).unwrap();
+        let claims: Vec<_> = (0..10).map(|_| admission.admit(greedy, start).unwrap()).collect();
+        assert!(admission.admit(greedy, start).is_none(), "none is idle");
+        let later = start + 2 * IDLE;
+        for claim in claims.iter().filter(|claim| claim.number != claims[3].number) {
+            claim.progressed(start + IDLE / 2);
+        }
+        let new = admission.admit(greedy, later).unwrap();
+        let ended: Vec<_> = claims.iter().map(|claim| has_ended(claim)).collect();
+        assert_eq!(ended.iter().position(|it| *it), Some(3));
+        assert_eq!(ended.iter().filter(|it| **it).count(), 1);
+        assert!(!has_ended(&bystander) && !has_ended(&new));
+        admission.make_room(later);
+        assert!(claims.iter().any(|claim| has_ended(claim)), "of the network that has most");
+        assert!(!has_ended(&bystander));
+    }
+
+    #[test]
+    fn beyond_its_share_of_memory_a_networks_idlest_connection_ends() {
+        let (admission, start) = admission(1000, 4 << 20);
+        let [greedy, other] = ["10.0.0.1", "10.0.0.2"].map(address);
+        let bystander = admission.admit(other, start).unwrap();
+        let [idle, busy] = [(); 2].map(|()| admission.admit(greedy, start).unwrap());
+        busy.progressed(start + IDLE);
+        let chunk = || busy.holding(Bytes::from(vec![0; 128 * 1024]));
+        let mut chunks: Vec<_> = (0..7).map(|_| chunk()).collect();
+        assert!(!has_ended(&idle));
+        chunks.push(chunk());
+        assert!(has_ended(&idle) && !has_ended(&busy) && !has_ended(&bystander));
+        drop(chunks);
+        drop((idle, busy));
+        let state = admission.state();
+        assert_eq!((state.held, state.networks.len()), (CONNECTION, 1));
+    }
+
+    #[test]
+    fn beyond_the_memory_of_all_the_network_that_holds_most_gives() {
+        let (admission, start) = admission(1000, 4 << 20);
+        let clients =
+            (1..=6).map(|last| admission.admit(Ipv4Addr::new(10, 0, 0, last).into(), start));
+        let clients: Vec<_> = clients.map(|claim| claim.unwrap()).collect();
+        let mut chunks = Vec::new();
+        for (number, claim) in clients.iter().enumerate() {
+            chunks.push(claim.holding(Bytes::from(vec![0; 600_000 + number])));
+            chunks.push(claim.holding(Bytes::from(vec![0; 100_000])));
+        }
+        let ended: Vec<_> = clients.iter().map(|claim| has_ended(claim)).collect();
+        assert!(ended.iter().filter(|it| **it).count() == 1 && !ended[0], "{ended:?}");
+    }
+}
