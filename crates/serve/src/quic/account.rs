@@ -20,6 +20,8 @@ const TELLING: Duration = Duration::from_millis(100);
 pub(super) struct Account {
     stats: Option<ConnectionStats>,
     busy: Busy,
+    /// What a stack that has sent all that it has waits for.
+    awaited: LimitedBy,
     told: Option<Instant>,
 }
 
@@ -86,18 +88,29 @@ impl Inner {
         }
     }
 
-    /// What it has waited for, if it has something to send. An acknowledgement tells whether the stack has
-    /// sent all that it could; what is sent then comes after this question.
+    /// What it has waited for, if it has something to send. The last acknowledgement tells whether the stack had sent all
+    /// that it could; what it waited for then was settled at the end of the turn before.
     fn held(&self) -> Option<LimitedBy> {
         if !self.responses().is_sending() {
             return None;
         }
         let is_drained = self.cc.observe().is_some_and(|seen| seen.is_drained);
-        Some(match is_drained {
-            true if self.scope.is_held_back() => LimitedBy::Client,
-            true if self.responses().is_unfinished() => LimitedBy::Application,
-            _ => LimitedBy::Path,
-        })
+        Some(if is_drained { self.account.borrow().awaited } else { LimitedBy::Path })
+    }
+
+    /// The turn ends: what a stack that has sent all that it has waits for from now on.
+    pub(super) fn settle_account(&self) {
+        if self.account.borrow().stats.is_none() {
+            return;
+        }
+        let awaited = if self.scope.is_held_back() {
+            LimitedBy::Client
+        } else if self.responses().is_unfinished() {
+            LimitedBy::Application
+        } else {
+            LimitedBy::Path
+        };
+        self.account.borrow_mut().awaited = awaited;
     }
 
     /// The connection is over.

@@ -1,14 +1,12 @@
 //! From a request to the end of its response.
 
 use std::future::poll_fn;
-use std::pin::Pin;
 use std::task::Poll;
 
 use bytes::Buf;
 use h3::error::{Code, StreamError};
 use h3::server::{RequestResolver, RequestStream};
 use http::{Request, Response, header};
-use http_body::Body;
 use tokio::time::timeout;
 use uncork_h3::{BidiStream, Payload, Priority, Transport, fields};
 
@@ -17,6 +15,7 @@ use super::exchange::Exchange;
 use super::figures::transport;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
+use crate::piece::PieceSize;
 use crate::site::{Answer, SiteBody, unwanted};
 use crate::telemetry::{About, host_name};
 use crate::timing::SERVER_TIMING;
@@ -102,18 +101,26 @@ async fn send(
         if let Some(exchange) = talk.responses().get_mut(id) {
             exchange.took(talk.scope.now(), bytes, talk);
         }
-        talk.watch(talk.scope.now());
     };
     stream.send_response(Response::from_parts(head, ())).await.ok()?;
     took(0);
-    while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
-        let Some(chunk) = frame.ok().and_then(|frame| frame.into_data().ok()) else {
+    let mut piece = PieceSize::default();
+    while !body.is_empty() {
+        let most = piece.next(talk.scope.now());
+        let chunk = poll_fn(|context| body.poll_chunk(context, most)).await;
+        let Some(Ok(chunk)) = chunk else {
             // What the head has promised does not come: the client must see that.
             stream.stop_stream(Code::H3_INTERNAL_ERROR);
             return None;
         };
         let bytes = chunk.len() as u64;
-        stream.send_data(talk.scope.payload(chunk)).await.ok()?;
+        let chunk = talk.claim().map_or(chunk.clone(), |claim| claim.holding(chunk));
+        let sending = stream.send_data(talk.scope.payload(chunk));
+        let Ok(sent) = timeout(talk.shared.limits.idle_time, sending).await else {
+            stream.stop_stream(Code::H3_REQUEST_CANCELLED);
+            return None;
+        };
+        sent.ok()?;
         took(bytes);
     }
     stream.finish().await.ok()

@@ -1,5 +1,6 @@
 //! What happens to connections.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use noq_proto::{ConnectionError, Dir, Side, StreamId, VarInt};
@@ -22,6 +23,8 @@ const CONTROL: u64 = 1 << 20;
 pub(super) struct App {
     context: QuicContext,
     mailer: Mailer<()>,
+    /// Connections that it may have before idle ones end.
+    room: usize,
     accepted: u64,
 }
 
@@ -29,11 +32,12 @@ pub(super) struct App {
 pub(super) struct ConnectionState {
     session: Session,
     talk: H3Connection,
+    client: IpAddr,
 }
 
 impl App {
-    pub(super) fn new(context: QuicContext, mailer: Mailer<()>) -> Self {
-        Self { context, mailer, accepted: 0 }
+    pub(super) fn new(context: QuicContext, room: usize, mailer: Mailer<()>) -> Self {
+        Self { context, mailer, room, accepted: 0 }
     }
 
     /// No other connection has the same.
@@ -48,8 +52,12 @@ impl uncork_quic_io::App for App {
     type Command = ();
 
     fn incoming(&mut self, arrival: &Arrival<'_>) -> Verdict<ConnectionState> {
-        if !arrival.is_validated() && arrival.load.handshaking >= TRUSTED_HANDSHAKES {
+        let is_full = arrival.load.connections >= self.room;
+        if !arrival.is_validated() && (is_full || arrival.load.handshaking >= TRUSTED_HANDSHAKES) {
             return Verdict::Retry;
+        }
+        if is_full {
+            self.context.shared.admission.make_room(arrival.now);
         }
         let seed = self.seed();
         let QuicContext { shared, listener, chooser, server, .. } = &self.context;
@@ -72,11 +80,20 @@ impl uncork_quic_io::App for App {
         let shared = Arc::clone(shared);
         let known = (shared, labels, cc.clone(), steering);
         let talk = H3Connection::new(known, session.scope(), arrival.now);
-        Verdict::Accept { config, cc, state: ConnectionState { session, talk } }
+        Verdict::Accept { config, cc, state: ConnectionState { session, talk, client } }
     }
 
     fn connected(&mut self, turn: &mut Turn<'_, ConnectionState>) {
-        let ConnectionState { session, talk: visit } = &mut *turn.state;
+        let ConnectionState { session, talk: visit, client } = &mut *turn.state;
+        let Some(claim) = self.context.shared.admission.admit(*client, turn.now) else {
+            return visit.must_end();
+        };
+        visit.take_place(Arc::clone(&claim));
+        let ended = visit.clone();
+        session.scope().spawn(async move {
+            claim.ended().await;
+            ended.must_end();
+        });
         visit.open_account();
         session.scope().spawn(talk(session.transport(), visit.clone()));
     }
@@ -125,6 +142,6 @@ impl uncork_quic_io::App for App {
         let _context = self.context.runtime.enter();
         turn.state.session.closed(turn.now, turn.key, reason);
         turn.state.talk.note_sent(turn.connection);
-        turn.state.talk.over();
+        turn.state.talk.over(reason);
     }
 }

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 /// What a connection that has something to send waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum LimitedBy {
     /// Nothing, or what its congestion control lets go.
+    #[default]
     Path,
     /// The client's windows.
     Client,

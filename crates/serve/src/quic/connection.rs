@@ -1,6 +1,6 @@
 //! One connection, from its acceptance to its end.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use noq_proto::{Connection, PathId};
+use noq_proto::{Connection, ConnectionError, PathId, TransportErrorCode};
 use uncork_h3::{Scope, Transport};
 use uncork_quic::Handle;
 use uncork_quic_io::Turn;
@@ -16,9 +16,10 @@ use uncork_quic_io::Turn;
 use super::account::Account;
 use super::answer::answer;
 use super::app::ConnectionState;
-use super::listener::NO_ERROR;
+use super::listener::{EXCESSIVE_LOAD, NO_ERROR};
 use super::responses::ResponseTable;
 use super::steering::Steering;
+use crate::admission::Claim;
 use crate::shared::Shared;
 use crate::telemetry::Labels;
 use crate::timing::Timing;
@@ -43,6 +44,9 @@ pub(super) struct Inner {
     pub(super) account: RefCell<Account>,
     pub(super) timing: RefCell<Timing>,
     pub(super) packets: Cell<u64>,
+    /// Its place, once the client has shown where it is.
+    claim: OnceCell<Arc<Claim>>,
+    must_end: Cell<bool>,
     wake_at: Cell<Option<Instant>>,
 }
 
@@ -93,6 +97,17 @@ pub(super) async fn talk(transport: Transport, talk: H3Connection) {
     }
 }
 
+/// Whether the client closed the connection because it needs no more (RFC 9114 §5.3).
+fn is_in_order(reason: &ConnectionError) -> bool {
+    match reason {
+        ConnectionError::ApplicationClosed(close) => close.error_code == NO_ERROR,
+        ConnectionError::ConnectionClosed(close) => {
+            close.error_code == TransportErrorCode::NO_ERROR
+        }
+        _ => false,
+    }
+}
+
 impl H3Connection {
     pub(super) fn new(
         (shared, labels, cc, steering): (Arc<Shared>, Labels, Handle, Arc<Steering>),
@@ -111,6 +126,8 @@ impl H3Connection {
             account: RefCell::default(),
             timing: RefCell::default(),
             packets: Cell::new(0),
+            claim: OnceCell::new(),
+            must_end: Cell::new(false),
             wake_at: Cell::new(None),
         }))
     }
@@ -140,13 +157,16 @@ impl Inner {
         }
     }
 
-    /// The connection has gone.
-    pub(super) fn over(&self) {
+    /// The connection has gone. A client that closes it in order may have all of a response without having
+    /// acknowledged the last of it.
+    pub(super) fn over(&self, reason: &ConnectionError) {
         let now = self.scope.now();
         self.watch(now);
+        let seen = self.cc.observe().filter(|_| is_in_order(reason));
         let exchanges = self.responses().take();
         for exchange in exchanges {
-            exchange.end(now, false, self);
+            let has_arrived = seen.as_ref().is_some_and(|seen| exchange.has_arrived(now, seen));
+            exchange.end(now, has_arrived, self);
         }
         self.close_account(now);
     }
@@ -185,10 +205,32 @@ impl Inner {
         }
     }
 
+    /// The connection has this place.
+    pub(super) fn take_place(&self, claim: Arc<Claim>) {
+        let _once = self.claim.set(claim);
+    }
+
+    pub(super) fn claim(&self) -> Option<&Arc<Claim>> {
+        self.claim.get()
+    }
+
+    /// It has to make room for others.
+    pub(super) fn must_end(&self) {
+        self.must_end.set(true);
+    }
+
     /// Whatever there was to be done has been.
     pub(super) fn settle(&self, turn: &mut Turn<'_, ConnectionState>) {
         self.watch(turn.now);
+        self.settle_account();
+        if self.must_end.get() {
+            turn.connection.close(turn.now, EXCESSIVE_LOAD, "too many connections".into());
+            return;
+        }
         let responses = self.responses();
+        if let Some(claim) = self.claim() {
+            claim.progressed(responses.last_progress());
+        }
         let mut wanted = responses.next_look(turn.now, &self.shared.limits.timeouts());
         if self.leaving.get() != Leaving::No && responses.is_idle() {
             let end = responses.last_progress() + LINGER;

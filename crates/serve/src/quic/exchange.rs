@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use uncork_flow::{Distribution, FlowRecord, TransportFigures, rtt_quantiles};
+use uncork_quic::Observation;
 
 use super::connection::Inner;
+use crate::admission::{Claim, Held};
 use crate::choice::InForce;
 use crate::telemetry::{About, Labels};
 
@@ -19,11 +21,16 @@ pub(super) struct Exchange {
     size: u64,
     /// What was given to be sent of it.
     taken: u64,
-    /// When the first of it was.
+    /// When the first of it was, and the last.
     first: Option<Instant>,
+    last: Option<Instant>,
+    _held: Option<Held>,
     /// What is only wanted for a record.
     measurements: Option<Box<Measurements>>,
 }
+
+/// More than a packet takes of the window.
+const PACKET: u64 = 1500;
 
 struct Measurements {
     in_force: Arc<InForce>,
@@ -48,12 +55,14 @@ impl Exchange {
             talk.begin(&about, &in_force);
             Box::new(Measurements { in_force, about, before, rtts, sampled: began })
         });
-        Self { began, size, taken: 0, first: None, measurements }
+        let held = talk.claim().map(Claim::response);
+        Self { began, size, taken: 0, first: None, last: None, _held: held, measurements }
     }
 
     /// So much more of the body was given to be sent, at this time; nothing of it with the head.
     pub(super) fn took(&mut self, now: Instant, bytes: u64, talk: &Inner) {
         self.first.get_or_insert(now);
+        self.last = Some(now);
         self.taken += bytes;
         if let Some(measurements) = &mut self.measurements
             && now >= measurements.sampled + SAMPLES
@@ -72,6 +81,18 @@ impl Exchange {
     /// Whether there is more of it to come from the application.
     pub(super) fn is_unfinished(&self) -> bool {
         self.taken < self.size
+    }
+
+    /// Whether the client had all of it when it closed the connection in order, of which the server hears `now`.
+    pub(super) fn has_arrived(&self, now: Instant, seen: &Observation) -> bool {
+        let round_trip = seen.rtt.map_or(0, |rtt| rtt.min.as_nanos());
+        let Some(last) = self.last.filter(|_| !self.is_unfinished()) else { return false };
+        let waited = now.saturating_duration_since(last);
+        may_have_arrived(
+            (seen.in_flight, seen.control.cwnd),
+            waited,
+            Duration::from_nanos(round_trip),
+        )
     }
 
     /// It is over at this time: the client had all of it if `is_whole`, or it was broken off.
@@ -112,5 +133,29 @@ impl Exchange {
         };
         let busy_ns = first.map_or(0, |first| nanos(now).saturating_sub(first));
         FlowRecord { busy_ns, ..figures.fill(record) }
+    }
+}
+
+/// Whether what was given to the stack before the time `waited` was sent and may have arrived: the window kept nothing
+/// back, and it was long enough ago for the last of it to reach the client and for the client's end to come back. A
+/// client that gives up within the last half of a round trip looks the same.
+fn may_have_arrived(
+    (in_flight, window): (u64, u64),
+    waited: Duration,
+    round_trip: Duration,
+) -> bool {
+    in_flight + PACKET <= window && waited >= round_trip / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_a_round_trip_ago_may_have_arrived() {
+        let (window, round_trip) = (12_000, Duration::from_millis(50));
+        assert!(may_have_arrived((1100, window), round_trip, round_trip));
+        assert!(!may_have_arrived((1100, window), round_trip / 10, round_trip), "on its way");
+        assert!(!may_have_arrived((11_000, window), round_trip, round_trip), "the window is full");
     }
 }

@@ -32,6 +32,11 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// `H3_NO_ERROR` (RFC 9114 §8.1).
 pub(super) const NO_ERROR: VarInt = VarInt::from_u32(0x100);
 
+/// `H3_EXCESSIVE_LOAD`.
+pub(super) const EXCESSIVE_LOAD: VarInt = VarInt::from_u32(0x107);
+/// Connections of a worker beyond its limit, for which others are about to end.
+const HEADROOM: usize = 64;
+
 /// What a listener gives to its workers.
 #[derive(Clone)]
 pub(crate) struct QuicContext {
@@ -106,8 +111,9 @@ impl Listener {
         let mut config = Config::new(identity);
         config.server = Some(context.server.base());
         let limits = &context.shared.limits;
-        config.limits.connections = limits.connections.div_ceil(sockets.len().max(1));
-        let make = move |mailer| App::new(context.clone(), mailer);
+        let room = limits.connections.div_ceil(sockets.len().max(1));
+        config.limits.connections = room + HEADROOM;
+        let make = move |mailer| App::new(context.clone(), room, mailer);
         Workers::start(sockets, &config, make).map(Self).map_err(failed)
     }
 

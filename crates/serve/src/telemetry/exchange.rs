@@ -38,6 +38,8 @@ pub(super) struct Exchange {
 pub(super) enum Ending {
     /// The client has acknowledged all of it, at this time.
     Acknowledged(Instant),
+    /// The kernel has all of it and sends it on, and it is not known what has arrived.
+    Unknown,
     /// It was broken off, or the connection ended before.
     BrokenOff,
 }
@@ -86,7 +88,7 @@ impl Exchange {
         let taken = self.taken.unwrap_or(0);
         let (completion, delivered) = match ending {
             Ending::Acknowledged(at) => (Some(nanos(at)), taken),
-            Ending::BrokenOff => (None, taken.min(figures.bytes_acked)),
+            Ending::Unknown | Ending::BrokenOff => (None, taken.min(figures.bytes_acked)),
         };
         let record = FlowRecord {
             completion_ns: completion,

@@ -24,6 +24,9 @@ const SETTLING: (Duration, Duration) = (Duration::from_millis(2), Duration::from
 /// How long to await acknowledgements on a closed connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long to await them when the server has ended.
+const LAST_ACKS: Duration = Duration::from_secs(1);
+
 /// Records one connection and its responses.
 #[derive(Debug)]
 pub(crate) struct Observer {
@@ -101,7 +104,9 @@ impl Observer {
             if !is_closed {
                 *closed_at = now;
             }
-            let stopped = stop.borrow().is_some_and(|deadline| now >= deadline);
+            // The kernel goes on with what it has taken.
+            let patience = if settles { LAST_ACKS } else { Duration::ZERO };
+            let stopped = stop.borrow().is_some_and(|deadline| now >= deadline + patience);
             self.look(stopped || *closed_at + PATIENCE <= now);
         }
     }
@@ -161,8 +166,9 @@ impl Sample {
         let is_over = exchange.is_broken_off() || self.known.state == TcpState::Close;
         match acknowledged.filter(|_| !exchange.is_broken_off()) {
             Some(at) => Some(Ending::Acknowledged(at)),
-            None if is_last || (is_over && exchange.taken.is_some()) => Some(Ending::BrokenOff),
-            None => None,
+            None if is_over && exchange.taken.is_some() => Some(Ending::BrokenOff),
+            None if is_last && exchange.end.is_some() => Some(Ending::Unknown),
+            None => is_last.then_some(Ending::BrokenOff),
         }
     }
 

@@ -1,0 +1,64 @@
+//! A path with a delay.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use uncork_testkit::{now, pause};
+
+/// Passes datagrams on between a server and its only client, each after the same time.
+pub(crate) struct Late {
+    /// What is the server for the client.
+    pub(crate) address: SocketAddr,
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Late {
+    pub(crate) fn to(server: SocketAddr, delay: Duration) -> Self {
+        let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a socket"));
+        far.connect(server).expect("an address");
+        let (address, is_over) = (near.local_addr().expect("bound"), Arc::<AtomicBool>::default());
+        let over = Arc::clone(&is_over);
+        let thread = thread::spawn(move || {
+            let (_, client) = near.peek_from(&mut [0]).expect("a client");
+            near.connect(client).expect("an address");
+            thread::scope(|scope| {
+                for (from, to) in [(&near, &far), (&far, &near)] {
+                    let (queue, queued) = channel();
+                    scope.spawn(|| receive(from, queue, &over));
+                    scope.spawn(move || pass(queued, to, delay));
+                }
+            });
+        });
+        Self { address, is_over, thread: Some(thread) }
+    }
+}
+
+impl Drop for Late {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(ended.is_none_or(|it| it.is_ok()) || thread::panicking(), "it has failed");
+    }
+}
+
+fn receive(from: &UdpSocket, queue: Sender<(Instant, Vec<u8>)>, is_over: &AtomicBool) {
+    from.set_read_timeout(Some(Duration::from_millis(50))).expect("a time");
+    let mut datagram = [0; 2048];
+    while !is_over.load(Ordering::Relaxed) {
+        let Ok(length) = from.recv(&mut datagram) else { continue };
+        queue.send((now(), datagram[..length].to_vec())).expect("somebody passes them on");
+    }
+}
+
+fn pass(queued: Receiver<(Instant, Vec<u8>)>, to: &UdpSocket, delay: Duration) {
+    for (came, datagram) in queued {
+        pause((came + delay).saturating_duration_since(now()), "the delay of the path");
+        // Whoever is gone already has lost it.
+        let _gone = to.send(&datagram);
+    }
+}
