@@ -7,11 +7,20 @@ use noq_proto::{DatagramEvent, Incoming, Transmit};
 use super::{Datagram, Driver};
 use crate::app::{App, Arrival, Load, Verdict};
 
+/// The smallest datagram that may ask for a connection (RFC 9000 §14.1).
+const MIN_INITIAL: usize = 1200;
+
+/// Whether it is a Version Negotiation packet: a long header with version 0 (RFC 9000 §17.2.1).
+fn negotiates_version(packet: &[u8]) -> bool {
+    matches!(packet, [first, 0, 0, 0, 0, ..] if first & 0x80 != 0)
+}
+
 impl<A: App> Driver<A> {
     /// Handles an incoming datagram.
     pub fn receive(&mut self, now: Instant, datagram: Datagram) {
         let Datagram { path, ecn, data } = datagram;
         let mut reply = Vec::new();
+        let is_full_size = data.len() >= MIN_INITIAL;
         match self.endpoint.handle(now, path, ecn, data, &mut reply) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(entry) = self.table.get_mut(handle.0) {
@@ -22,6 +31,8 @@ impl<A: App> Driver<A> {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.admit(now, incoming),
+            // Whoever asks for another version in less may be somebody else (RFC 9000 §5.2.2).
+            Some(DatagramEvent::Response(_)) if !is_full_size && negotiates_version(&reply) => {}
             Some(DatagramEvent::Response(transmit)) => self.replies.push(transmit, reply),
             None => {}
         }
