@@ -46,7 +46,7 @@ fn text(response: &Response) -> String {
 
 #[test]
 fn health_metrics_and_status_are_told() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file", content(1_000_000));
     let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
     spec.records = Some(RecordsSpec::new(scratch.path("records/")));
@@ -88,9 +88,9 @@ fn health_metrics_and_status_are_told() {
 
 #[test]
 fn a_server_that_ends_says_so() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("file", content(64 << 20));
-    let served = Served::new(&told_at(&scratch.0, "127.0.0.1:0"));
+    let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
     let desk = desk(&served);
     let mut slow = served.connect();
     slow.send(b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n").expect("sent");
@@ -128,7 +128,7 @@ tcp = "reno"
 #[test]
 fn an_open_tcp_connection_counts_for_its_arm() {
     const READ: usize = 5_000_000;
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/large", content(64 << 20));
     scratch.write("policy.toml", POLICY);
     let mut spec = told_at(&scratch.path("root"), "127.0.0.1:0");
@@ -168,8 +168,8 @@ fn an_open_tcp_connection_counts_for_its_arm() {
 
 #[test]
 fn strange_requests_get_an_answer_of_their_own() {
-    let scratch = Scratch::new();
-    let served = Served::new(&told_at(&scratch.0, "127.0.0.1:0"));
+    let scratch = Scratch::new("serve");
+    let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
     let desk = desk(&served);
     let of = |method: &str, path: &str, host: &str| {
         Client::new(desk).ask(host, method, path, "").expect("an answer")
@@ -194,8 +194,8 @@ fn strange_requests_get_an_answer_of_their_own() {
 
 #[test]
 fn operators_are_this_machine_s_unless_that_is_asked_for() {
-    let scratch = Scratch::new();
-    let mut spec = told_at(&scratch.0, "0.0.0.0:0");
+    let scratch = Scratch::new("serve");
+    let mut spec = told_at(&scratch.path(""), "0.0.0.0:0");
     let refused = Server::start(&spec).map(drop).expect_err("refused");
     assert!(refused.is_usage());
     assert!(refused.to_string().starts_with("0.0.0.0:0 is reachable by others"), "{refused}");
@@ -215,10 +215,10 @@ fn ask_unix(path: &Path, what: &str) -> String {
 
 #[test]
 fn a_unix_socket_is_its_owner_s_alone() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let socket = scratch.path("admin.sock");
     let address = format!("unix:{}", socket.display());
-    let spec = told_at(&scratch.0, &address);
+    let spec = told_at(&scratch.path(""), &address);
     // What a server left that was killed.
     drop(UnixListener::bind(&socket).expect("bound"));
     let served = Served::new(&spec);
@@ -238,8 +238,8 @@ fn a_unix_socket_is_its_owner_s_alone() {
 /// As Prometheus would: what is read twice grows, and clients that stay silent do not hold it up.
 #[test]
 fn silent_operators_hold_nobody_up() {
-    let scratch = Scratch::new();
-    let served = Served::new(&told_at(&scratch.0, "127.0.0.1:0"));
+    let scratch = Scratch::new("serve");
+    let served = Served::new(&told_at(&scratch.path(""), "127.0.0.1:0"));
     let desk = desk(&served);
     let silent: Vec<_> = (0..20).map(|_| Client::new(desk)).collect();
     assert_eq!(ask(desk, "/healthz").status, 200);

@@ -23,7 +23,7 @@ const INTRUDER: &str = "<img src=x onerror=\"document.documentElement.dataset.in
 
 /// Looks at the page with `flags` while a client with a strange name for the server asks for files.
 fn look(browser: &Browser, flags: &[&str]) -> Run {
-    let place = Place::new();
+    let place = Place::new("serve");
     place.write("root/file", content(1_000_000));
     let mut spec = spec(&place.path("root"));
     spec.admin =

@@ -27,7 +27,7 @@ const PROTOCOLS: [&str; 3] = ["h1", "h2", "h3"];
 
 /// A server that leaves records; over TCP without TLS.
 fn site(protocol: &str, length: usize) -> (Scratch, ServerSpec) {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/index.html", content(length));
     let mut spec = secured(&scratch);
     if protocol != "h3" {

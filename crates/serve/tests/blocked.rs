@@ -42,9 +42,9 @@ fn descriptors() -> usize {
 /// Each of 2000 responses may send one byte: 138 kB and a descriptor for each were 276 MB and 2000 files.
 #[test]
 fn responses_that_wait_for_their_window_hold_neither_buffers_nor_files() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("index.html", content(1_000_000));
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let mut clients: Vec<_> = (0..20).map(|_| begin(&served, 1)).collect();
     let (memory, files) = (resident(), descriptors());
     for client in &mut clients {
@@ -65,9 +65,9 @@ fn responses_that_wait_for_their_window_hold_neither_buffers_nor_files() {
 /// PINGs are answered, but no progress of a response.
 #[test]
 fn a_client_that_only_pings_is_disconnected() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("index.html", content(1_000_000));
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.limits.head_time = Duration::from_millis(500);
     spec.limits.stall_time = Duration::from_millis(500);
     let served = Served::new(&spec);
@@ -94,9 +94,9 @@ fn a_client_that_only_pings_is_disconnected() {
 /// A response that is blocked while others go on is reset, and the connection goes on.
 #[test]
 fn a_blocked_response_is_reset_while_others_go_on() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("index.html", content(1_000_000));
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.limits.idle_time = Duration::from_millis(500);
     let served = Served::new(&spec);
     let mut client = begin(&served, 1);

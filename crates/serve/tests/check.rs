@@ -40,7 +40,7 @@ fn names(directory: &Path) -> Vec<String> {
 
 #[test]
 fn check_refuses_taken_ports() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let taken = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let mut spec = secured_spec(&scratch);
     spec.listeners[0].address = taken.local_addr().expect("an address");
@@ -53,7 +53,7 @@ fn check_refuses_taken_ports() {
 
 #[test]
 fn check_refuses_two_listeners_of_one_address() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let mut spec = secured_spec(&scratch);
     let free = TcpListener::bind("127.0.0.1:0").expect("loopback");
     spec.listeners[0].address = free.local_addr().expect("an address");
@@ -64,9 +64,9 @@ fn check_refuses_two_listeners_of_one_address() {
 
 #[test]
 fn check_refuses_admin_addresses() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let taken = TcpListener::bind("127.0.0.1:0").expect("loopback");
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.admin = Some(admin(&taken.local_addr().expect("an address").to_string()));
     assert!(matches!(refused(&spec), ServeError::Admin(..)));
     spec.admin = Some(admin("0.0.0.0:0"));
@@ -75,7 +75,7 @@ fn check_refuses_admin_addresses() {
 
 #[test]
 fn check_refuses_records_and_qlog_that_cannot_be_written() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("file", "");
     let mut spec = secured_spec(&scratch);
     for path in ["/proc/x", "/proc/x/", &scratch.path("file/records/").display().to_string()] {
@@ -91,8 +91,8 @@ fn check_refuses_records_and_qlog_that_cannot_be_written() {
 
 #[test]
 fn check_refuses_settings_without_effect() {
-    let scratch = Scratch::new();
-    let mut spec = spec(&scratch.0);
+    let scratch = Scratch::new("serve");
+    let mut spec = spec(&scratch.path(""));
     spec.listeners[0].quic_cc = Some("bbr3".parse().expect("a controller"));
     let error = refused(&spec);
     assert!(error.is_usage() && matches!(error, ServeError::QuicCcWithoutHttp3(_)));
@@ -104,15 +104,15 @@ fn check_refuses_settings_without_effect() {
 
 #[test]
 fn check_leaves_nothing_behind() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let mut spec = secured_spec(&scratch);
-    let before = names(&scratch.0);
+    let before = names(&scratch.path(""));
     spec.qlog = Some(scratch.path("traces/qlog"));
     spec.admin = Some(admin(&format!("unix:{}", scratch.path("admin.sock").display())));
     for records in ["records/new/", "records.jsonl"] {
         spec.records = Some(RecordsSpec::new(scratch.path(records)));
         assert_eq!(spec.check().expect("good"), [""; 0]);
-        assert_eq!(names(&scratch.0), before);
+        assert_eq!(names(&scratch.path("")), before);
     }
     Server::start(&spec).expect("serves").stop(std::time::Duration::ZERO);
 }

@@ -17,9 +17,9 @@ const LENGTH: usize = 3_000_000;
 
 #[test]
 fn each_listener_has_the_controller_asked_for() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("file", "fine");
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.listeners = available().iter().map(|cc| listener(cc, Some(cc))).collect();
     let served = Served::new(&spec);
     for (listening, name) in served.server.listening().iter().zip(available()) {
@@ -37,8 +37,8 @@ fn each_listener_has_the_controller_asked_for() {
 
 #[test]
 fn a_controller_that_is_not_there_is_an_error_with_those_that_are() {
-    let scratch = Scratch::new();
-    let mut spec = spec(&scratch.0);
+    let scratch = Scratch::new("serve");
+    let mut spec = spec(&scratch.path(""));
     spec.listeners[0].cc = Some("nosuchcc".to_owned());
     for error in [Server::start(&spec).map(drop), spec.check().map(drop)] {
         let error = error.expect_err("no such controller").to_string();
@@ -50,7 +50,7 @@ fn a_controller_that_is_not_there_is_an_error_with_those_that_are() {
 /// Over loopback the figures are those of the file: nothing is lost, and TLS or heads add little.
 #[test]
 fn a_response_leaves_a_record() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file", content(LENGTH));
     // More than the sockets of both sides hold.
     scratch.write("root/large", content(64 << 20));
@@ -102,7 +102,7 @@ fn a_response_leaves_a_record() {
 /// Who was served with what, and how the sender was held back; of the client only its network.
 #[test]
 fn a_record_says_what_was_served_to_whom() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file", content(LENGTH));
     let mut spec = spec(&scratch.path("root"));
     spec.records = Some(RecordsSpec::new(scratch.path("records")));
@@ -142,7 +142,7 @@ fn a_record_says_what_was_served_to_whom() {
 /// A client that reads slowly holds the sender back by its window.
 #[test]
 fn a_slow_client_is_told_from_a_slow_path() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file", content(64 << 20));
     let mut spec = spec(&scratch.path("root"));
     spec.records = Some(RecordsSpec::new(scratch.path("records")));
@@ -163,7 +163,7 @@ fn a_slow_client_is_told_from_a_slow_path() {
 /// curl negotiates HTTP/2 by ALPN, and falls back to HTTP/1.1 where asked to.
 #[test]
 fn curl_gets_files_over_both_versions() {
-    let (scratch, bytes) = (Scratch::new(), content(LENGTH));
+    let (scratch, bytes) = (Scratch::new("serve"), content(LENGTH));
     scratch.write("root/file", &bytes);
     let mut spec = spec(&scratch.path("root"));
     spec.identity = Identity::SelfSigned;
@@ -202,9 +202,9 @@ fn curl_gets_files_over_both_versions() {
 /// The standard library's client, over HTTP/1.1 and TLS, on one connection.
 #[test]
 fn python_gets_ranges() {
-    let (scratch, bytes) = (Scratch::new(), content(LENGTH));
+    let (scratch, bytes) = (Scratch::new("serve"), content(LENGTH));
     scratch.write("file", &bytes);
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.identity = Identity::SelfSigned;
     let served = Served::new(&spec);
     let script = "import http.client, ssl, sys, hashlib\n\

@@ -27,9 +27,9 @@ fn half_way(served: &Served) -> (Client, u64) {
 
 #[test]
 fn a_replaced_file_is_sent_as_it_was() {
-    let (scratch, old) = (Scratch::new(), content(LARGE));
+    let (scratch, old) = (Scratch::new("serve"), content(LARGE));
     scratch.write("file", &old);
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let (mut client, length) = half_way(&served);
     scratch.write("new", "new");
     fs::rename(scratch.path("new"), scratch.path("file")).expect("renamed");
@@ -43,9 +43,9 @@ fn a_replaced_file_is_sent_as_it_was() {
 /// Of what is only moved or linked to, the content is what it was.
 #[test]
 fn a_file_that_is_moved_is_sent_to_its_end() {
-    let (scratch, bytes) = (Scratch::new(), content(LARGE));
+    let (scratch, bytes) = (Scratch::new("serve"), content(LARGE));
     scratch.write("file", &bytes);
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let (mut client, length) = half_way(&served);
     let mut body = vec![0; length as usize];
     let (first, rest) = body.split_at_mut(LARGE / 4);
@@ -70,9 +70,9 @@ fn a_changed_file_breaks_the_response_off() {
         file.set_modified(modified).expect("put back");
     };
     for change in [truncate as fn(&mut File), overwrite, put_back] {
-        let (scratch, old) = (Scratch::new(), content(LARGE));
+        let (scratch, old) = (Scratch::new("serve"), content(LARGE));
         scratch.write("file", &old);
-        let served = Served::new(&spec(&scratch.0));
+        let served = Served::new(&spec(&scratch.path("")));
         let (mut client, length) = half_way(&served);
         change(&mut File::options().write(true).open(scratch.path("file")).expect("the file"));
         let (rest, _) = client.rest();
@@ -84,9 +84,9 @@ fn a_changed_file_breaks_the_response_off() {
 
 #[test]
 fn heads_must_be_short_and_soon() {
-    let (scratch, limits) = (Scratch::new(), Limits::default());
+    let (scratch, limits) = (Scratch::new("serve"), Limits::default());
     scratch.write("file", "fine");
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.limits = Limits { head_time: Duration::from_millis(300), ..limits };
     spec.limits.idle_time = Duration::from_millis(300);
     let served = Served::new(&spec);
@@ -119,9 +119,9 @@ fn heads_must_be_short_and_soon() {
 
 #[test]
 fn a_client_that_takes_nothing_is_left() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("file", content(LARGE));
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.limits.stall_time = Duration::from_millis(500);
     let served = Served::new(&spec);
     let (mut client, length) = half_way(&served);
@@ -146,9 +146,9 @@ fn sockets_to(port: u16) -> usize {
 
 #[test]
 fn abandoned_connections_leave_nothing() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("file", content(LARGE));
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let request = b"GET /file HTTP/1.1\r\nHost: test\r\n\r\n";
     for _ in 0..10 {
         let mut clients: Vec<_> = (0..100).map(|_| served.connect()).collect();
@@ -166,9 +166,9 @@ fn abandoned_connections_leave_nothing() {
 /// Responses that have begun come to their end; connections that wait for a request are closed.
 #[test]
 fn an_end_under_load_breaks_nothing_off() {
-    let (scratch, bytes) = (Scratch::new(), content(LARGE));
+    let (scratch, bytes) = (Scratch::new("serve"), content(LARGE));
     scratch.write("file", &bytes);
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let mut idle = served.connect();
     assert_eq!(idle.request("HEAD", "/file", "").expect("a response").status, 200);
     let address = served.address;
@@ -189,9 +189,9 @@ fn an_end_under_load_breaks_nothing_off() {
 
 #[test]
 fn patience_ends() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("file", content(LARGE));
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let (mut client, length) = half_way(&served);
     served.server.stop(Duration::from_millis(100));
     assert!((client.rest().0.len() as u64) < length);
@@ -199,15 +199,15 @@ fn patience_ends() {
 
 #[test]
 fn what_cannot_be_served_is_said() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let error = |spec| Server::start(&spec).expect_err("an error");
     let missing = error(spec(&scratch.path("missing"))).to_string();
     assert!(missing.contains("missing': No such file or directory"), "{missing}");
-    let mut exposed = spec(&scratch.0);
+    let mut exposed = spec(&scratch.path(""));
     exposed.listeners[0].address = (Ipv4Addr::UNSPECIFIED, 0).into();
     assert!(matches!(error(exposed), ServeError::Plain(_)));
-    let taken = Served::new(&spec(&scratch.0));
-    let mut second = spec(&scratch.0);
+    let taken = Served::new(&spec(&scratch.path("")));
+    let mut second = spec(&scratch.path(""));
     second.listeners[0].address = taken.address;
     assert!(matches!(error(second), ServeError::Listen(..)));
     taken.stop();

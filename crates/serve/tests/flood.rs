@@ -117,7 +117,7 @@ fn resident() -> usize {
 
 #[test]
 fn who_shows_where_he_is_gets_in() {
-    let (scratch, bytes) = (Scratch::new(), content(300_000));
+    let (scratch, bytes) = (Scratch::new("serve"), content(300_000));
     scratch.write("root/file", &bytes);
     let mut spec = secured(&scratch);
     spec.limits.head_time = Duration::from_secs(8);

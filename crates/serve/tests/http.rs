@@ -15,7 +15,7 @@ use proptest::test_runner::TestRunner;
 const LENGTH: usize = 700_001;
 
 fn site() -> (Scratch, Vec<u8>) {
-    let (scratch, bytes) = (Scratch::new(), content(LENGTH));
+    let (scratch, bytes) = (Scratch::new("serve"), content(LENGTH));
     scratch.write("file.bin", &bytes);
     scratch.write("empty", "");
     (scratch, bytes)
@@ -49,7 +49,7 @@ fn parts(response: &Response) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn random_ranges_are_what_a_slice_has() {
     let (scratch, bytes) = site();
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let client = RefCell::new(served.connect());
     let length = LENGTH as u64;
     let mut runner = TestRunner::new(ProptestConfig::with_cases(10_000));
@@ -84,7 +84,7 @@ fn random_ranges_are_what_a_slice_has() {
 #[test]
 fn several_ranges_come_in_parts() {
     let (scratch, bytes) = site();
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let response = served.get("/file.bin", "Range: bytes=500000-699999, 0-9, -1\r\n");
     assert_eq!(response.status, 206);
     let told: Vec<_> = parts(&response);
@@ -109,7 +109,7 @@ fn clients_that_know_it_are_told_so() {
         .expect("the file")
         .set_modified(modified)
         .expect("modified");
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let whole = served.get("/file.bin", "");
     assert_eq!((whole.status, whole.body.len()), (200, LENGTH));
     let date = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -136,7 +136,7 @@ fn clients_that_know_it_are_told_so() {
 #[test]
 fn head_tells_what_get_would_send() {
     let (scratch, _) = site();
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let mut client = served.connect();
     for headers in ["", "Range: bytes=0-9\r\n"] {
         let head = client.request("HEAD", "/file.bin", headers).expect("a response");
@@ -155,7 +155,7 @@ fn head_tells_what_get_would_send() {
 #[test]
 fn what_follows_a_head_is_waited_for() {
     let (scratch, _) = site();
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     for (rest, status) in [("0\r\n\r\n", 200), ("5\r\nhello\r\n0\r\n\r\n", 413), ("x\r\n", 413)] {
         let mut client = served.connect();
         let head = "GET /empty HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -168,7 +168,7 @@ fn what_follows_a_head_is_waited_for() {
 
 #[test]
 fn compressed_files_go_to_who_takes_them() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("page.html", "plain");
     scratch.write("page.html.br", "brotli");
     scratch.write("page.html.gz", "gzip");
@@ -180,7 +180,7 @@ fn compressed_files_go_to_who_takes_them() {
         .expect("the file")
         .set_modified(SystemTime::UNIX_EPOCH)
         .expect("modified");
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.site.precompressed = true;
     let served = Served::new(&spec);
     let get = |path: &str, accept: &str| {
@@ -204,9 +204,9 @@ fn compressed_files_go_to_who_takes_them() {
 
 #[test]
 fn options_have_their_headers() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("sub/index.html", "index");
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.site.index = true;
     spec.site.cors = Some(HeaderValue::from_static("https://player.example"));
     spec.site.cache_control = Some(HeaderValue::from_static("max-age=60"));
@@ -229,7 +229,7 @@ fn options_have_their_headers() {
 #[test]
 fn requests_without_one_valid_host_are_refused() {
     let (scratch, _) = site();
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let status = |head: &str| {
         let mut client = served.connect();
         client.send(format!("{head}\r\n\r\n").as_bytes()).expect("sent");
@@ -251,7 +251,7 @@ fn requests_without_one_valid_host_are_refused() {
 /// Copies of a file on several servers, or in several places, are the same representation.
 #[test]
 fn entity_tags_agree_between_servers() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let modified = SystemTime::UNIX_EPOCH + Duration::new(784_111_777, 500_000_000);
     let tags = ["one/file", "other/file"].map(|name| {
         scratch.write(name, "text");
@@ -269,10 +269,10 @@ fn entity_tags_agree_between_servers() {
 
 #[test]
 fn of_names_with_a_dot_only_the_well_known_ones_are_served() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write(".well-known/security.txt", "Contact");
     scratch.write(".git/config", "secret");
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     assert_eq!(served.get("/.well-known/security.txt", "").body, b"Contact");
     assert_eq!(served.get("/.git/config", "").status, 404);
     assert_eq!(served.get("/.well-known/../.git/config", "").status, 404);
@@ -282,7 +282,7 @@ fn of_names_with_a_dot_only_the_well_known_ones_are_served() {
 /// Deployments that switch a link have the new files served with SIGHUP, and not before.
 #[test]
 fn a_root_that_is_a_link_is_followed_anew_on_reload() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("one/file", "one");
     scratch.write("two/file", "two");
     let link = scratch.path("current");

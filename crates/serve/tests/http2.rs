@@ -27,8 +27,8 @@ fn begin(served: &Served) -> Client {
 /// A response would hide that the request turns out malformed (RFC 9113 §8.1.1).
 #[test]
 fn a_request_that_turns_out_malformed_is_reset() {
-    let scratch = Scratch::new();
-    let served = Served::new(&spec(&scratch.0));
+    let scratch = Scratch::new("serve");
+    let served = Served::new(&spec(&scratch.path("")));
     let second_head = frame(HEADERS, END_HEADERS, 1, GET);
     let too_long = frame(DATA, END_STREAM, 1, b"four");
     for rest in [second_head, too_long] {
@@ -47,9 +47,9 @@ fn a_request_that_turns_out_malformed_is_reset() {
 /// More requests than one turn of the server takes, all at once; each has its own answer.
 #[test]
 fn requests_that_come_together_are_all_answered() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("index.html", "0123456789".repeat(100));
-    let mut spec = spec(&scratch.0);
+    let mut spec = spec(&scratch.path(""));
     spec.limits.streams = 100;
     let served = Served::new(&spec);
     let mut client = begin(&served);
@@ -74,10 +74,10 @@ fn requests_that_come_together_are_all_answered() {
 /// The first window of a connection holds less than the largest frame, and many clients take whole ones only.
 #[test]
 fn the_first_frame_of_a_body_is_small() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let bytes = content(40_000);
     scratch.write("index.html", &bytes);
-    let served = Served::new(&spec(&scratch.0));
+    let served = Served::new(&spec(&scratch.path("")));
     let mut client = begin(&served);
     client.send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, GET_INDEX)).expect("a connection");
     let (mut lengths, mut body) = (Vec::new(), Vec::new());

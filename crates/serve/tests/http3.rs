@@ -20,7 +20,7 @@ use uncork_testkit::pause_async;
 const LENGTH: usize = 700_001;
 
 fn site() -> (Scratch, Vec<u8>) {
-    let (scratch, bytes) = (Scratch::new(), content(LENGTH));
+    let (scratch, bytes) = (Scratch::new("serve"), content(LENGTH));
     scratch.write("root/file.bin", &bytes);
     scratch.write("root/empty", "");
     (scratch, bytes)
@@ -149,7 +149,7 @@ fn the_other_transport_is_announced() {
 
 #[test]
 fn a_file_that_changes_while_it_is_sent_resets_the_stream() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let length = 50_000_000;
     scratch.write("root/file.bin", content(length));
     scratch.write("root/other", "fine");
@@ -241,7 +241,7 @@ fn a_thousand_connections_that_are_abandoned() {
 
 #[test]
 fn clients_that_keep_the_server_waiting_are_left() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file.bin", content(20_000_000));
     let mut spec = secured(&scratch);
     spec.limits.head_time = Duration::from_millis(300);
@@ -273,7 +273,7 @@ fn clients_that_keep_the_server_waiting_are_left() {
 
 #[test]
 fn responses_come_to_their_end_when_the_server_ends() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let bytes = content(20_000_000);
     scratch.write("root/file.bin", &bytes);
     let served = Served::new(&secured(&scratch));

@@ -18,7 +18,7 @@ use uncork_testkit::{pause_async, wait_for_async, wait_until_async};
 const LENGTH: usize = 700_001;
 
 fn site() -> (Scratch, ServerSpec) {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file.bin", content(LENGTH));
     let mut spec = secured(&scratch);
     spec.records = Some(RecordsSpec::new(scratch.path("records.jsonl")));
@@ -181,7 +181,7 @@ fn who_does_not_trust_the_server_leaves_no_record() {
     let (scratch, spec) = site();
     let served = Served::new(&spec);
     let talker = Talker::new(&scratch, &served);
-    let other = Scratch::new();
+    let other = Scratch::new("serve");
     secured(&other);
     run(async {
         let cc = ("cubic".parse().expect("a controller"), 1);

@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 /// Half of the responses can be read before the server's patience ends, half cannot.
 #[test]
 fn an_end_at_full_load_breaks_off_visibly_or_not_at_all() {
-    let (scratch, small, large) = (Scratch::new(), content(300_001), content(30_000_000));
+    let (scratch, small, large) = (Scratch::new("serve"), content(300_001), content(30_000_000));
     scratch.write("root/small", &small);
     scratch.write("root/large", &large);
     let served = Served::new(&secured(&scratch));
@@ -94,7 +94,7 @@ fn policy(quic: &str, tcp: &str) -> String {
 /// A hundred policies while clients download over HTTP/3, HTTP/2 over TLS beside them.
 #[test]
 fn a_hundred_reloads_at_full_load_over_http3() {
-    let (scratch, whole) = (Scratch::new(), content(200_000));
+    let (scratch, whole) = (Scratch::new("serve"), content(200_000));
     scratch.write("root/large", &whole);
     let mut spec = secured(&scratch);
     spec.policy = Some(scratch.path("policy.toml"));
@@ -173,7 +173,7 @@ fn entries(name: &str) -> usize {
 #[test]
 #[ignore = "counts what the whole process has, so it is run in one of its own"]
 fn leaves_nothing_alone() {
-    let (scratch, bytes) = (Scratch::new(), content(5_000_000));
+    let (scratch, bytes) = (Scratch::new("serve"), content(5_000_000));
     scratch.write("root/file", &bytes);
     let spec = secured(&scratch);
     let before = (entries("fd"), entries("task"));

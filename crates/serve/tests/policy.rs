@@ -35,7 +35,7 @@ fn by_policy(scratch: &Scratch, text: &str) -> ServerSpec {
 
 #[test]
 fn the_host_of_the_first_request_decides() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let served = Served::new(&by_policy(&scratch, SPOTIFY));
     assert_eq!(served.server.listening()[0].cc, "policy");
     for (host, cc) in [("audio-fa.example", "reno"), ("audio-fa-bbr.example", "bbr")] {
@@ -60,7 +60,7 @@ fn the_host_of_the_first_request_decides() {
 
 #[test]
 fn each_request_exchanges_the_controller_of_an_open_connection() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text = format!("decide = \"each_request\"\n{SPOTIFY}");
     let served = Served::new(&by_policy(&scratch, &text));
     let mut client = served.connect();
@@ -78,7 +78,7 @@ fn each_request_exchanges_the_controller_of_an_open_connection() {
 /// What a rule does not name is as the system has it, also behind one that did.
 #[test]
 fn what_nobody_chooses_is_as_the_system_has_it() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let path = "/proc/sys/net/ipv4/tcp_congestion_control";
     let system = fs::read_to_string(path).expect("the system's").trim().to_owned();
     let other = available().into_iter().find(|name| *name != system).expect("two of them");
@@ -96,7 +96,7 @@ fn what_nobody_chooses_is_as_the_system_has_it() {
 
 #[test]
 fn listeners_go_by_their_names() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text =
         "[default]\ntcp = \"reno\"\n[[rule]]\nlistener = \"internal\"\nuse = { tcp = \"bbr\" }";
     let mut spec = by_policy(&scratch, text);
@@ -113,7 +113,7 @@ fn listeners_go_by_their_names() {
 /// Clients of 100 networks: each has the same arm again, and records say which.
 #[test]
 fn a_client_stays_in_its_arm() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text = "key = \"000102030405060708090a0b0c0d0e0f\"\n\
         [experiment.may]\nunit = \"prefix\"\nshare = \"100%\"\n\
         [experiment.may.arm.a]\ntcp = \"reno\"\n[experiment.may.arm.b]\ntcp = \"bbr\"\n\
@@ -149,7 +149,7 @@ fn a_client_stays_in_its_arm() {
 /// 16 Mbit/s are 2 MB/s. The first ten packets are never paced, of up to 64 KiB each on loopback.
 #[test]
 fn a_pacing_cap_holds() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text = "[[rule]]\nhost = \"capped\"\nuse = { tcp = \"reno\", pacing_cap = \"16mbit\" }";
     let spec = by_policy(&scratch, text);
     let length = 6_000_000;
@@ -173,7 +173,7 @@ fn a_pacing_cap_holds() {
 /// The name in the handshake, over HTTP/2 as curl has it.
 #[test]
 fn the_name_in_the_handshake_decides() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text = "[default]\ntcp = \"reno\"\n[[rule]]\nsni = \"b.example\"\nuse = { tcp = \"bbr\" }";
     let mut spec = by_policy(&scratch, text);
     spec.identity = Identity::SelfSigned;
@@ -196,7 +196,7 @@ fn the_name_in_the_handshake_decides() {
 #[test]
 fn requests_that_share_a_connection_share_its_controller() {
     for decide in ["once", "each_request"] {
-        let scratch = Scratch::new();
+        let scratch = Scratch::new("serve");
         let text = format!(
             "decide = \"{decide}\"\n[default]\ntcp = \"reno\"\n\
              [[rule]]\nname = \"asked\"\nquery = {{ cc = \"1\" }}\nuse = {{ tcp = \"bbr\" }}"
@@ -233,7 +233,7 @@ fn requests_that_share_a_connection_share_its_controller() {
 /// 127.1.0.0/16 is in Peru.
 #[test]
 fn databases_tell_where_clients_are_and_are_read_again() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text = "[default]\ntcp = \"reno\"\n[[rule]]\ncountry = \"PE\"\nuse = { tcp = \"bbr\" }";
     let mut spec = by_policy(&scratch, text);
     let warnings = spec.check().expect("a good policy");
@@ -265,7 +265,7 @@ fn databases_tell_where_clients_are_and_are_read_again() {
 
 #[test]
 fn a_size_is_that_of_the_whole_file() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text = "decide = \"each_request\"\n[default]\ntcp = \"reno\"\n\
         [[rule]]\nsize = { min = \"1MB\" }\npath = \"/a dir/*\"\nuse = { tcp = \"bbr\" }";
     let spec = by_policy(&scratch, text);
@@ -288,7 +288,7 @@ fn a_size_is_that_of_the_whole_file() {
 
 #[test]
 fn a_controller_that_the_kernel_lacks_is_refused_at_the_start() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let text = "[[rule]]\nhost = \"a\"\nuse = { tcp = \"nosuchcc\" }";
     let spec = by_policy(&scratch, text);
     for error in [Server::start(&spec).map(drop), spec.check().map(drop)] {

@@ -46,7 +46,7 @@ fn controller(served: &Served) -> String {
 
 #[test]
 fn a_new_policy_is_for_new_connections() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let (spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
     let mut served = Served::new(&spec);
     let mut old = served.connect();
@@ -64,7 +64,7 @@ fn a_new_policy_is_for_new_connections() {
 
 #[test]
 fn what_is_wrong_leaves_the_policy_in_force() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let good = policy("bbr", "reno");
     let (spec, path) = by_policy(&scratch, &good);
     let mut served = Served::new(&spec);
@@ -92,7 +92,7 @@ fn what_is_wrong_leaves_the_policy_in_force() {
 
 #[test]
 fn a_change_is_noticed_when_it_has_come_to_rest() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let (spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
     let mut served = Served::new(&spec);
     assert!(served.server.reload_changed().is_empty());
@@ -122,7 +122,7 @@ fn a_change_is_noticed_when_it_has_come_to_rest() {
 /// A hundred policies while clients download: no byte is wrong, and each connection has heard of one.
 #[test]
 fn a_hundred_reloads_at_full_load() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let (mut spec, path) = by_policy(&scratch, &policy("bbr", "reno"));
     let whole = content(300_000);
     scratch.write("root/large", &whole);
@@ -195,7 +195,7 @@ fn is_trusted(served: &Served, authority: &Path) -> bool {
 
 #[test]
 fn a_new_certificate_is_for_new_connections() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file", "fine");
     let (first, first_key) = certificate(&scratch, "first");
     let (second, second_key) = certificate(&scratch, "second");

@@ -109,7 +109,7 @@ fn replacing<T>(path: &Path, versions: &[Vec<u8>], load: impl FnOnce() -> T) -> 
 
 #[test]
 fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_http3() {
-    let (scratch, versions, states) = (Scratch::new(), versions(), States::default());
+    let (scratch, versions, states) = (Scratch::new("serve"), versions(), States::default());
     scratch.write("root/file", &versions[0]);
     let served = Served::new(&secured(&scratch));
     let talker = Talker::new(&scratch, &served);
@@ -134,7 +134,7 @@ fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_http3() {
 
 #[test]
 fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_tcp() {
-    let (scratch, versions) = (Scratch::new(), versions());
+    let (scratch, versions) = (Scratch::new("serve"), versions());
     scratch.write("root/file", &versions[0]);
     let served = Served::new(&common::spec(&scratch.path("root")));
     let continued = replacing(&scratch.path("root/file"), &versions, || {
@@ -156,7 +156,7 @@ fn a_file_that_is_replaced_all_the_time_is_never_mixed_over_tcp() {
 /// many names, so that no response begins with what is being written.
 #[test]
 fn files_that_are_truncated_while_they_are_sent_are_cut_and_not_mixed() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let old = content(8_000_000);
     let mut spec = secured(&scratch);
     let names: Vec<String> = (0..40).map(|number| format!("file-{number}")).collect();

@@ -73,7 +73,7 @@ const SPELLINGS: [&str; 58] = [
 ];
 
 fn site() -> Scratch {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("secret", SECRET);
     scratch.write("root/a/b/file", "fine");
     for hidden in ["root/.hidden", "root/a/.hidden", "root/.git/config"] {

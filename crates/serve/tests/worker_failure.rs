@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_failed_quic_worker_is_reported_and_unhealthy() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     scratch.write("root/file", "text");
     let mut spec = secured(&scratch);
     let address = "127.0.0.1:0".parse().expect("an address");

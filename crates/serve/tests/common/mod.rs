@@ -5,13 +5,13 @@
 mod content;
 
 pub use content::content;
+pub use uncork_testkit::Scratch;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
@@ -19,36 +19,6 @@ use uncork_diag::Diag;
 use uncork_flow::{FlowRecord, Scope, read_json_lines};
 use uncork_serve::site::SiteOptions;
 use uncork_serve::{Identity, Limits, ListenerSpec, RecordsSummary, Server, ServerSpec};
-
-/// A directory that is gone at the end.
-pub struct Scratch(pub PathBuf);
-
-impl Scratch {
-    pub fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("serve-{}-{count}", std::process::id());
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, content).unwrap();
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// What this kernel has.
 pub fn available() -> Vec<String> {

@@ -1,7 +1,6 @@
 use std::fs;
 use std::net::Ipv6Addr;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::UNIX_EPOCH;
 
@@ -11,29 +10,9 @@ use uncork_policy::Origin;
 use super::*;
 use crate::clock;
 use crate::telemetry::Labels;
-use uncork_testkit::wait_until;
+use uncork_testkit::{Scratch, wait_until};
 
 const LIMIT: Duration = Duration::from_mins(1);
-
-/// A directory that is gone at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("uncork-records-{}-{count}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir(&path).expect("a directory");
-        Self(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 /// The record of a response, or of a connection.
 pub(crate) fn record(flow: u32, scope: Scope) -> FlowRecord {
@@ -65,8 +44,8 @@ fn tables(directory: &Path) -> (Vec<String>, Vec<FlowRecord>, Vec<FlowRecord>) {
 
 #[test]
 fn a_directory_gets_a_file_for_so_many_records() {
-    let scratch = Scratch::new();
-    let spec = RecordsSpec { rows: 600, ..RecordsSpec::new(&scratch.0) };
+    let scratch = Scratch::new("records");
+    let spec = RecordsSpec { rows: 600, ..RecordsSpec::new(&scratch.path("")) };
     let (records, writer) = spec.open().expect("opens");
     let sent: Vec<_> = (0..1500).map(|flow| record(flow, Scope::Response)).collect();
     for record in &sent {
@@ -74,7 +53,7 @@ fn a_directory_gets_a_file_for_so_many_records() {
     }
     records.leave(record(7, Scope::Connection));
     assert_eq!(end(records, writer), RecordsSummary { written: 1501, lost: 0 });
-    let (names, responses, connections) = tables(&scratch.0);
+    let (names, responses, connections) = tables(&scratch.path(""));
     assert!((3..=4).contains(&names.len()), "{names:?}");
     assert!(responses == sent);
     assert_eq!(connections, [record(7, Scope::Connection)]);
@@ -82,21 +61,22 @@ fn a_directory_gets_a_file_for_so_many_records() {
 
 #[test]
 fn a_directory_gets_a_file_when_it_is_time() {
-    let scratch = Scratch::new();
-    let spec = RecordsSpec { every: Duration::from_millis(20), ..RecordsSpec::new(&scratch.0) };
+    let scratch = Scratch::new("records");
+    let spec =
+        RecordsSpec { every: Duration::from_millis(20), ..RecordsSpec::new(&scratch.path("")) };
     let (records, writer) = spec.open().expect("opens");
     records.leave(record(1, Scope::Response));
     wait_until("a record", LIMIT, || records.tally().summary().written > 0);
-    assert_eq!(tables(&scratch.0).1, [record(1, Scope::Response)]);
+    assert_eq!(tables(&scratch.path("")).1, [record(1, Scope::Response)]);
     assert_eq!(end(records, writer).written, 1);
-    assert_eq!(tables(&scratch.0).0.len(), 1, "nothing to write, no file");
+    assert_eq!(tables(&scratch.path("")).0.len(), 1, "nothing to write, no file");
 }
 
 /// A reader sees only whole files at any time.
 #[test]
 fn no_reader_sees_a_part_of_a_file() {
-    let scratch = Scratch::new();
-    let spec = RecordsSpec { rows: 100, ..RecordsSpec::new(&scratch.0) };
+    let scratch = Scratch::new("records");
+    let spec = RecordsSpec { rows: 100, ..RecordsSpec::new(&scratch.path("")) };
     let (records, writer) = spec.open().expect("opens");
     let leaving = thread::spawn(move || {
         for flow in 0..3000 {
@@ -106,7 +86,7 @@ fn no_reader_sees_a_part_of_a_file() {
     });
     let mut looks = 0;
     while !leaving.is_finished() || looks == 0 {
-        for entry in fs::read_dir(&scratch.0).expect("a directory") {
+        for entry in fs::read_dir(&scratch.path("")).expect("a directory") {
             let path = entry.expect("an entry").path();
             let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
             if !name.starts_with('.') {
@@ -117,13 +97,13 @@ fn no_reader_sees_a_part_of_a_file() {
     }
     let summary = leaving.join().expect("left");
     assert_eq!(summary.written + summary.lost, 3000);
-    assert_eq!(tables(&scratch.0).1.len() as u64, summary.written);
+    assert_eq!(tables(&scratch.path("")).1.len() as u64, summary.written);
 }
 
 #[test]
 fn lines_go_on_in_a_new_file_when_the_old_one_was_renamed() {
-    let scratch = Scratch::new();
-    let (path, old) = (scratch.0.join("log.jsonl"), scratch.0.join("log.jsonl.1"));
+    let scratch = Scratch::new("records");
+    let (path, old) = (scratch.path("log.jsonl"), scratch.path("log.jsonl.1"));
     let (records, writer) = RecordsSpec::new(&path).open().expect("opens");
     records.leave(record(1, Scope::Response));
     wait_until("a record", LIMIT, || records.tally().summary().written > 0);
@@ -151,13 +131,13 @@ fn a_full_disk_costs_records_and_is_told_once() {
 
 #[test]
 fn what_is_no_place_for_records_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("records");
     let refused = |path: &str| {
-        let opened = RecordsSpec::new(scratch.0.join(path)).open();
+        let opened = RecordsSpec::new(scratch.path(path)).open();
         opened.map(drop).expect_err("refused").to_string()
     };
     assert!(refused("out.parquet").contains("a directory"), "{}", refused("out.parquet"));
     assert!(refused("no/such/file").contains("No such file"));
-    fs::write(scratch.0.join("file"), "").expect("a file");
+    fs::write(scratch.path("file"), "").expect("a file");
     assert!(refused("file/").contains("cannot write records"));
 }
