@@ -159,7 +159,7 @@ def uncork(bench):
     return bench.command(
         "server", program, "serve", "--root", directory / "files", "--listen", f"{SERVER}:{PORT}",
         "--tls-cert", directory / "cert.pem", "--tls-key", directory / "key.pem", "--quiet",
-        "--connections", 2 * bench.options.idle, *options,
+        "--connections", 2 * bench.options.idle, "--network-share", 100, *options,
     )  # fmt: skip
 
 
