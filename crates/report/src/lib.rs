@@ -10,7 +10,7 @@ mod json;
 pub mod lab;
 mod number;
 pub mod play;
-pub mod svg;
+mod svg;
 mod table;
 mod words;
 

@@ -78,7 +78,7 @@ impl Inks {
             let key = self.keys.iter().find(|key| key.name == name);
             let (colour, turn) = key.map_or((OTHERS[0], 0), |key| (key.colour, key.turn));
             let turn = REPEATED[(repeated + turn) % REPEATED.len()];
-            Ink::Styled { colour, dash: if published { PUBLISHED } else { turn } }
+            Ink { colour, dash: if published { PUBLISHED } else { turn } }
         };
         marks.map(&mut ink).collect()
     }
@@ -115,7 +115,7 @@ mod tests {
 
     fn ink(inks: &Inks, name: &str) -> (usize, usize) {
         match inks.assign(std::iter::once((name, name, false)))[..] {
-            [Ink::Styled { colour, dash }] => (colour, dash),
+            [Ink { colour, dash }] => (colour, dash),
             ref other => panic!("{other:?}"),
         }
     }
@@ -147,7 +147,7 @@ mod tests {
             ("cubic", "second", false),
             ("", "link", false),
         ];
-        let of = |colour, dash| Ink::Styled { colour, dash };
+        let of = |colour, dash| Ink { colour, dash };
         let expected = [of(2, 0), of(2, 1), of(0, 0), of(0, 2), of(5, 0)];
         assert_eq!(inks.assign(marks.into_iter()), expected);
     }

@@ -4,7 +4,7 @@ use crate::number::rounded;
 
 /// How values map to distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scale {
+pub(crate) enum Scale {
     /// Equal differences are equally far.
     Linear,
     /// Equal ratios are equally far.
@@ -13,9 +13,9 @@ pub enum Scale {
 
 /// One axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Axis {
+pub(crate) struct Axis {
     /// What it shows and in which unit: `RTT, ms`.
-    pub label: String,
+    pub(crate) label: String,
     scale: Scale,
     min: f64,
     max: f64,
@@ -31,14 +31,14 @@ const MOST_TICKS: usize = 50;
 
 impl Axis {
     /// From zero to `max`, or a little more: to the next tick.
-    pub fn from_zero(label: &str, max: f64) -> Self {
+    pub(crate) fn from_zero(label: &str, max: f64) -> Self {
         let max = if max.is_finite() && max > 0.0 { max } else { 1.0 };
         let step = nice_step(max / TICKS);
         Self::new(label, Scale::Linear, 0.0, (max / step - 1e-9).ceil() * step)
     }
 
     /// From `min` to `max`, or a little more on either side: to the next ticks.
-    pub fn between(label: &str, min: f64, max: f64) -> Self {
+    pub(crate) fn between(label: &str, min: f64, max: f64) -> Self {
         let max = if max > min { max } else { min + 1.0 };
         let step = nice_step((max - min) / TICKS);
         let (low, high) = ((min / step + 1e-9).floor(), (max / step - 1e-9).ceil());
@@ -46,20 +46,20 @@ impl Axis {
     }
 
     /// From `min` to `max` exactly.
-    pub fn linear(label: &str, min: f64, max: f64) -> Self {
+    pub(crate) fn linear(label: &str, min: f64, max: f64) -> Self {
         let max = if max > min { max } else { min + 1.0 };
         Self::new(label, Scale::Linear, min, max)
     }
 
     /// From `min` to `max` by ratios; both above zero.
-    pub fn log(label: &str, min: f64, max: f64) -> Self {
+    pub(crate) fn log(label: &str, min: f64, max: f64) -> Self {
         let min = min.max(f64::MIN_POSITIVE);
         let max = if max > min { max } else { min * 10.0 };
         Self::new(label, Scale::Log, min, max)
     }
 
     /// With a name at 0, 1, 2 and so on, and as much room for each.
-    pub fn named(label: &str, names: &[String]) -> Self {
+    pub(crate) fn named(label: &str, names: &[String]) -> Self {
         let max = names.len().max(1) as f64 - 0.5;
         Self { names: names.to_vec(), ..Self::new(label, Scale::Linear, -0.5, max) }
     }
@@ -69,22 +69,22 @@ impl Axis {
     }
 
     /// Its names, if it has any.
-    pub fn names(&self) -> &[String] {
+    pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
     /// How its values map to distances.
-    pub fn scale(&self) -> Scale {
+    pub(crate) fn scale(&self) -> Scale {
         self.scale
     }
 
     /// Where it begins and ends.
-    pub fn range(&self) -> (f64, f64) {
+    pub(crate) fn range(&self) -> (f64, f64) {
         (self.min, self.max)
     }
 
     /// Where `value` lies between the ends, 0 to 1; values beyond lie at the end.
-    pub fn fraction(&self, value: f64) -> f64 {
+    pub(crate) fn fraction(&self, value: f64) -> f64 {
         let fraction = match self.scale {
             Scale::Linear => (value - self.min) / (self.max - self.min),
             Scale::Log => (value / self.min).ln() / (self.max / self.min).ln(),
@@ -93,7 +93,7 @@ impl Axis {
     }
 
     /// Its names, or round values within the axis, ascending, with their labels.
-    pub fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         if !self.names.is_empty() {
             return (0..).zip(&self.names).map(|(n, name)| (f64::from(n), name.clone())).collect();
         }

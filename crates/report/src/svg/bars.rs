@@ -6,30 +6,26 @@ use super::palette::Ink;
 
 /// Bars in groups, one below the other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BarChart {
+pub(crate) struct BarChart {
     /// Read out in place of the picture.
-    pub title: String,
-    /// The same, longer.
-    pub description: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
     /// What the lengths are, with their unit, from zero.
-    pub axis: Axis,
+    pub(crate) axis: Axis,
     /// Headings, each with its bars.
-    pub groups: Vec<(String, Vec<BarMark>)>,
+    pub(crate) groups: Vec<(String, Vec<BarMark>)>,
 }
 
 /// One bar.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BarMark {
-    /// Its name.
-    pub name: String,
-    /// Its colour.
-    pub ink: Ink,
-    /// Its length.
-    pub value: f64,
+pub(crate) struct BarMark {
+    pub(crate) name: String,
+    pub(crate) ink: Ink,
+    pub(crate) value: f64,
     /// The value as printed beside it.
-    pub label: String,
+    pub(crate) label: String,
     /// The interval of the value.
-    pub interval: Option<(f64, f64)>,
+    pub(crate) interval: Option<(f64, f64)>,
 }
 
 const ROW: f64 = 22.0;
@@ -39,7 +35,7 @@ const WHISKER: f64 = 4.0;
 
 impl BarChart {
     /// The chart as an `<svg>` element.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let rows = self.groups.iter().map(|(_, bars)| bars.len() as f64 * ROW + HEADING);
         let bottom = 4.0 + rows.sum::<f64>() + 4.0;
         let names =
@@ -98,7 +94,7 @@ mod tests {
     fn chart(interval: Option<(f64, f64)>) -> BarChart {
         let bar = BarMark {
             name: "bbr3 & co".to_owned(),
-            ink: Ink::Series(2),
+            ink: Ink { colour: 2, dash: 2 },
             value: 50.0,
             label: "50 ms".to_owned(),
             interval,

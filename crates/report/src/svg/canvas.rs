@@ -265,7 +265,7 @@ mod tests {
     #[test]
     fn labels_at_one_height_move_apart() {
         let frame = Frame { left: 0.0, right: 100.0, top: 0.0, bottom: 100.0 };
-        let ends = [98.0, 99.0, 20.0].map(|y| (y, Ink::Total, "name"));
+        let ends = [98.0, 99.0, 20.0].map(|y| (y, Ink { colour: 0, dash: 0 }, "name"));
         let labels = end_labels(&ends, &frame);
         let heights: Vec<f64> = (labels.lines().filter(|line| line.starts_with("<text")))
             .map(|line| line.split('"').nth(3).unwrap().parse().unwrap())
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn long_legends_wrap() {
         let name = "a controller with a long name";
-        let entries: Vec<_> = (0..8).map(|n| (Ink::Series(n), name)).collect();
+        let entries: Vec<_> = (0..8).map(|n| (Ink { colour: n, dash: n }, name)).collect();
         assert!((legend(&entries[..2], 56.0).1 - 14.0).abs() < 1e-9, "one row");
         assert!((legend(&entries, 56.0).1 - 68.0).abs() < 1e-9, "four rows");
     }

@@ -7,30 +7,24 @@ use super::palette::Ink;
 
 /// A chart of lines, x ascending in each.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chart {
-    /// Alternative text.
-    pub title: String,
-    /// The same, longer.
-    pub description: String,
-    /// The horizontal axis.
-    pub x: Axis,
-    /// The vertical axis.
-    pub y: Axis,
+pub(crate) struct Chart {
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
     /// The lines, those of one name in the legend once.
-    pub lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
     /// Points with intervals, over the lines.
-    pub dots: Vec<Dots>,
-    /// Limits.
-    pub rules: Vec<Rule>,
-    /// Events.
-    pub marks: Vec<Mark>,
+    pub(crate) dots: Vec<Dots>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) marks: Vec<Mark>,
     /// Place of the lines' names.
-    pub labels: Labels,
+    pub(crate) labels: Labels,
 }
 
 /// Place of the lines' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Labels {
+pub(crate) enum Labels {
     /// Above the plot, with samples.
     Legend,
     /// At their right ends, where that is possible: for few lines with short names that reach the
@@ -42,61 +36,52 @@ pub enum Labels {
 
 /// Points with their intervals.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Dots {
-    /// Their colour.
-    pub ink: Ink,
+pub(crate) struct Dots {
+    pub(crate) ink: Ink,
     /// Whether they are only outlined.
-    pub hollow: bool,
-    /// The points.
-    pub dots: Vec<Dot>,
+    pub(crate) hollow: bool,
+    pub(crate) dots: Vec<Dot>,
 }
 
 /// A point with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dot {
-    /// Where it is.
-    pub at: (f64, f64),
+pub(crate) struct Dot {
+    pub(crate) at: (f64, f64),
     /// Lower and upper end of the interval of y.
-    pub interval: Option<(f64, f64)>,
+    pub(crate) interval: Option<(f64, f64)>,
 }
 
 /// A vertical line across the chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// Name; empty for a line alone.
-    pub name: String,
-    /// Where it lies.
-    pub x: f64,
+    pub(crate) name: String,
+    pub(crate) x: f64,
 }
 
 /// One curve.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub(crate) struct Line {
     /// Its name in the legend.
-    pub name: String,
+    pub(crate) name: String,
     /// Its colour and dashes.
-    pub ink: Ink,
-    /// Points.
-    pub points: Vec<(f64, f64)>,
+    pub(crate) ink: Ink,
+    pub(crate) points: Vec<(f64, f64)>,
 }
 
 /// A horizontal line across the chart.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
-    /// Name.
-    pub name: String,
-    /// Where it lies.
-    pub y: f64,
+pub(crate) struct Rule {
+    pub(crate) name: String,
+    pub(crate) y: f64,
     /// Side of its name: that without curves.
-    pub side: Side,
+    pub(crate) side: Side,
 }
 
 /// A side of a horizontal line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// For upper limits.
+pub(crate) enum Side {
     Above,
-    /// For lower limits.
     Below,
 }
 
@@ -121,7 +106,7 @@ const LONGEST_END: usize = 26;
 
 impl Chart {
     /// An empty chart.
-    pub fn new(title: &str, description: &str, x: Axis, y: Axis) -> Self {
+    pub(crate) fn new(title: &str, description: &str, x: Axis, y: Axis) -> Self {
         Self {
             title: title.to_owned(),
             description: description.to_owned(),
@@ -136,7 +121,7 @@ impl Chart {
     }
 
     /// The chart as an `<svg>` element.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let margin = self.end_margin();
         let (legend, legend_height) = match margin {
             None if self.labels != Labels::Elsewhere => canvas::legend(&self.entries(), LEFT),
@@ -265,7 +250,7 @@ mod tests {
         let points: Vec<_> = (0..50_000).map(|i| (f64::from(i), f64::from(i % 100))).collect();
         let x = Axis::linear("time, s", 0.0, 50_000.0);
         Chart {
-            lines: vec![Line { name: "a<b".to_owned(), ink: Ink::Series(1), points }],
+            lines: vec![Line { name: "a<b".to_owned(), ink: Ink { colour: 1, dash: 1 }, points }],
             rules: vec![Rule { name: "limit".to_owned(), y: 40.0, side: Side::Above }],
             ..Chart::new("<title> & co", "what it shows", x, Axis::from_zero("ms", 100.0))
         }
@@ -295,7 +280,7 @@ mod tests {
     #[test]
     fn whiskers_end_at_the_interval() {
         let dot = Dot { at: (25_000.0, 50.0), interval: Some((20.0, 100.0)) };
-        let dots = vec![Dots { ink: Ink::Series(3), hollow: false, dots: vec![dot] }];
+        let dots = vec![Dots { ink: Ink { colour: 3, dash: 3 }, hollow: false, dots: vec![dot] }];
         let svg = Chart { dots, labels: Labels::Ends, ..chart() }.render();
         let right = WIDTH - 3.0 * CHAR - 24.0; // room for the name "a<b"
         let x = f64::midpoint(LEFT, right);
@@ -324,7 +309,7 @@ mod tests {
     fn names_along_the_axis_have_dots_and_no_lines() {
         let x = Axis::named("queue", &["fq_codel", "dualpi2 with ECN"].map(str::to_owned));
         let dot = Dot { at: (1.0, 50.0), interval: None };
-        let dots = vec![Dots { ink: Ink::Series(1), hollow: false, dots: vec![dot] }];
+        let dots = vec![Dots { ink: Ink { colour: 1, dash: 1 }, hollow: false, dots: vec![dot] }];
         let svg = Chart { x, dots, ..chart() }.render();
         assert!(svg.contains(">fq_codel<") && svg.contains(">dualpi2 with ECN<"), "{svg}");
         let frame = (WIDTH - 12.0 - LEFT) * 0.75 + LEFT;

@@ -3,7 +3,7 @@
 /// The points of a curve whose x ascend, reduced to at most two for each of `buckets` equal parts of
 /// its x range: the lowest and the highest of each part, in their order. Extremes survive, so a
 /// spike of one sample is still seen.
-pub fn downsample(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
+pub(crate) fn downsample(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
     let [(first, _), .., (last, _)] = points else { return points.to_vec() };
     if points.len() <= buckets.saturating_mul(2) || buckets == 0 {
         return points.to_vec();

@@ -17,7 +17,7 @@ const DIVERGING: [[u32; 3]; 2] =
     [[0x0076_2a83, 0x00f4_f4f2, 0x001b_7837], [0x00d0_9bdf, 0x0024_2a31, 0x0071_c98b]];
 
 /// Rules for the classes `h0` to `h10` (sequential) and `v0` to `v10` (diverging).
-pub fn heat_style() -> String {
+pub(crate) fn heat_style() -> String {
     let rules = |page: usize| {
         let rule = |kind: char, anchors: [u32; 3], n: usize| {
             let colour = mixed(anchors, n as f64 / (STEPS - 1) as f64);

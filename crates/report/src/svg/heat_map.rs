@@ -5,24 +5,23 @@ use super::heat_colours::STEPS;
 
 /// A grid of coloured cells with their values.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HeatGrid {
+pub(crate) struct HeatGrid {
     /// Read out in place of the picture.
-    pub title: String,
-    /// The same, longer.
-    pub description: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
     /// Name of the horizontal axis, and of its cells from left to right.
-    pub x: (String, Vec<String>),
+    pub(crate) x: (String, Vec<String>),
     /// Name of the vertical axis, and of its cells from bottom to top.
-    pub y: (String, Vec<String>),
+    pub(crate) y: (String, Vec<String>),
     /// What the colours mean.
-    pub legend: String,
+    pub(crate) legend: String,
     /// Rows from bottom to top with the position of each cell on the colour scale, 0 to 1, and its
     /// value in print; `None` where nothing is known.
-    pub cells: Vec<Vec<Option<(f64, String)>>>,
+    pub(crate) cells: Vec<Vec<Option<(f64, String)>>>,
     /// Values at the lower end, the middle and the upper end of the colour scale.
-    pub ends: [String; 3],
+    pub(crate) ends: [String; 3],
     /// Whether the scale diverges from its middle.
-    pub diverging: bool,
+    pub(crate) diverging: bool,
 }
 
 const ROW: f64 = 34.0;
@@ -34,7 +33,7 @@ const NARROW: f64 = 60.0;
 
 impl HeatGrid {
     /// The map as an `<svg>` element.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let left = self.label_width();
         let top = 62.0;
         let columns = self.x.1.len().max(1) as f64;

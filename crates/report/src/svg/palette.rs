@@ -1,21 +1,11 @@
 //! Colours and dashes. The colours are those of Okabe and Ito, which people with any kind of colour
 //! vision tell apart; a dash pattern says the same a second time.
 
-/// What a mark is drawn in.
+/// Colour and dash pattern by number; dash pattern 0 is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ink {
-    /// The n-th of several series.
-    Series(usize),
-    /// A colour and a dash pattern by number, where they say different things; dash pattern 0 is
-    /// none.
-    Styled {
-        /// Number of the colour.
-        colour: usize,
-        /// Number of the dash pattern.
-        dash: usize,
-    },
-    /// The sum of all series: the page's own text colour.
-    Total,
+pub(crate) struct Ink {
+    pub(crate) colour: usize,
+    pub(crate) dash: usize,
 }
 
 /// For a light and for a dark page. The first five are those of controllers.
@@ -32,38 +22,24 @@ pub(crate) const COLOURS: [(&str, &str); 7] = [
 const DASHES: [&str; 5] = ["none", "7 4.5", "0.5 4", "9 4.5 0.5 4.5", "14 5.5"];
 
 impl Ink {
-    /// Class that gives a line its colour and its dashes.
+    /// Classes of a line's colour and dashes.
     pub(crate) fn stroke(self) -> String {
-        let dash = match self {
-            Self::Series(n) => n,
-            Self::Styled { dash, .. } => dash,
-            Self::Total => return "st".to_owned(),
-        };
-        format!("{} d{}", self.class('s'), dash % DASHES.len())
+        format!("{} d{}", self.edge(), self.dash % DASHES.len())
     }
 
     /// Class of a line's colour alone, for broad bars and whiskers.
     pub(super) fn edge(self) -> String {
-        self.class('s')
+        format!("s{}", self.colour % COLOURS.len())
     }
 
-    /// Class that gives an area its colour.
+    /// Class of an area's colour.
     pub(super) fn fill(self) -> String {
-        self.class('f')
-    }
-
-    fn class(self, kind: char) -> String {
-        match self {
-            Self::Series(n) | Self::Styled { colour: n, .. } => {
-                format!("{kind}{}", n % COLOURS.len())
-            }
-            Self::Total => format!("{kind}t"),
-        }
+        format!("f{}", self.colour % COLOURS.len())
     }
 }
 
 /// The style sheet that every chart of this module relies on.
-pub fn style() -> String {
+pub(crate) fn style() -> String {
     let light = colours(|(light, _)| light);
     let dark = colours(|(_, dark)| dark);
     let dashes = DASHES.iter().enumerate();
@@ -84,25 +60,16 @@ const BASE: &str = include_str!("chart.css");
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use super::*;
-
-    #[test]
-    fn many_series_differ_in_colour_or_dashes() {
-        let classes: HashSet<String> = (0..35).map(|n| Ink::Series(n).stroke()).collect();
-        assert_eq!(classes.len(), 35);
-    }
 
     #[test]
     fn every_class_has_a_rule() {
         let style = style();
         for n in 0..35 {
-            for class in Ink::Series(n).stroke().split(' ') {
+            let ink = Ink { colour: n, dash: n };
+            for class in ink.stroke().split(' ').chain([ink.fill().as_str()]) {
                 assert!(style.contains(&format!(".{class}{{")), "{class}");
             }
-            assert!(style.contains(&format!(".{}{{", Ink::Series(n).fill())));
         }
-        assert!(style.contains(".st{") && style.contains(".ft{"));
     }
 }

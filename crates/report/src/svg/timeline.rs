@@ -5,24 +5,21 @@ use super::canvas::{self, CHAR, Frame, WIDTH, rect, text};
 
 /// Rows of coloured spans over a common time axis.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     /// Read out in place of the picture.
-    pub title: String,
-    /// The same, longer.
-    pub description: String,
-    /// The time axis.
-    pub x: Axis,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) x: Axis,
     /// The rows, top to bottom.
-    pub rows: Vec<TimelineRow>,
+    pub(crate) rows: Vec<TimelineRow>,
 }
 
 /// One row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TimelineRow {
-    /// Its name.
-    pub name: String,
+pub(crate) struct TimelineRow {
+    pub(crate) name: String,
     /// State, start and end, in the order of time and without overlaps.
-    pub spans: Vec<Span>,
+    pub(crate) spans: Vec<Span>,
 }
 
 type Span = (String, f64, f64);
@@ -30,7 +27,6 @@ type Span = (String, f64, f64);
 /// The purpose of a state, which gives it its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Startup, slow start.
     Search,
     Drain,
     Cruise,
@@ -90,7 +86,7 @@ impl Phase {
 
 impl Timeline {
     /// The timeline as an `<svg>` element.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let (legend, legend_height) = self.legend();
         let top = legend_height + 6.0;
         let bottom = top + ROW * self.rows.len() as f64 + 4.0;
