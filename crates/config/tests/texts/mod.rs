@@ -37,11 +37,11 @@ impl Case {
 
 /// Compares the messages of mistakes with `tests/messages.txt`, which `UPDATE_DOCS=1` rewrites.
 pub(crate) fn assert_messages<'a>(errors: impl IntoIterator<Item = (&'a str, ConfigError)>) {
-    let mut text = String::new();
-    for (mistake, error) in errors {
+    let message = |(mistake, error): (&str, ConfigError)| {
         let help = error.suggestion().or(error.expectation()).unwrap_or_default();
-        text += &format!("{mistake:?}\n    {}\n    {help}\n", error.message());
-    }
+        format!("{mistake:?}\n    {}\n    {help}\n", error.message())
+    };
+    let text = errors.into_iter().map(message).collect::<Vec<_>>().concat();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages.txt");
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(path, &text).expect("a writable checkout");

@@ -40,7 +40,7 @@ pub(crate) struct Dots {
     pub(crate) ink: Ink,
     /// Whether they are only outlined.
     pub(crate) hollow: bool,
-    pub(crate) dots: Vec<Dot>,
+    pub(crate) points: Vec<Dot>,
 }
 
 /// A point with its interval.
@@ -177,7 +177,7 @@ impl Chart {
 
     /// Whiskers from end to end of each interval, and the points over them.
     fn dots(&self, frame: &Frame, dots: &Dots) -> String {
-        let whiskers = dots.dots.iter().filter_map(|dot| {
+        let whiskers = dots.points.iter().filter_map(|dot| {
             let (low, high) = dot.interval?;
             let (x, low, high) =
                 (frame.x(&self.x, dot.at.0), frame.y(&self.y, low), frame.y(&self.y, high));
@@ -191,7 +191,7 @@ impl Chart {
             let (x, y) = (px(frame.x(&self.x, dot.at.0)), px(frame.y(&self.y, dot.at.1)));
             format!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"/>\n")
         };
-        let circles: String = dots.dots.iter().map(circle).collect();
+        let circles: String = dots.points.iter().map(circle).collect();
         if whiskers.is_empty() {
             return circles;
         }
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn whiskers_end_at_the_interval() {
         let dot = Dot { at: (25_000.0, 50.0), interval: Some((20.0, 100.0)) };
-        let dots = vec![Dots { ink: Ink { colour: 3, dash: 3 }, hollow: false, dots: vec![dot] }];
+        let dots = vec![Dots { ink: Ink { colour: 3, dash: 3 }, hollow: false, points: vec![dot] }];
         let svg = Chart { dots, labels: Labels::Ends, ..chart() }.render();
         let right = WIDTH - 3.0 * CHAR - 24.0; // room for the name "a<b"
         let x = f64::midpoint(LEFT, right);
@@ -309,7 +309,7 @@ mod tests {
     fn names_along_the_axis_have_dots_and_no_lines() {
         let x = Axis::named("queue", &["fq_codel", "dualpi2 with ECN"].map(str::to_owned));
         let dot = Dot { at: (1.0, 50.0), interval: None };
-        let dots = vec![Dots { ink: Ink { colour: 1, dash: 1 }, hollow: false, dots: vec![dot] }];
+        let dots = vec![Dots { ink: Ink { colour: 1, dash: 1 }, hollow: false, points: vec![dot] }];
         let svg = Chart { x, dots, ..chart() }.render();
         assert!(svg.contains(">fq_codel<") && svg.contains(">dualpi2 with ECN<"), "{svg}");
         let frame = (WIDTH - 12.0 - LEFT) * 0.75 + LEFT;

@@ -220,7 +220,7 @@ fn lines(figure: &Figure, data: &Lines, inks: &Inks) -> Chart {
     let dots = |(curve, ink): (&EstimateCurve, &Ink)| Dots {
         ink: *ink,
         hollow: curve.published,
-        dots: curve
+        points: curve
             .points
             .iter()
             .take_while(|_| curve.points.len() <= MOST_DOTS || !data.x_names.is_empty())

@@ -70,7 +70,7 @@ impl ZoomChart {
 
 impl ZoomSeries {
     fn new(label: &str, ink: Ink, points: &[(f64, f64)], dots: Option<&crate::svg::Dots>) -> Self {
-        let errors = dots.iter().flat_map(|dots| &dots.dots).filter_map(|dot| {
+        let errors = dots.iter().flat_map(|dots| &dots.points).filter_map(|dot| {
             let (low, high) = dot.interval?;
             Some((short(dot.at.0), short(low), short(high)))
         });
