@@ -239,7 +239,8 @@ fn a_shutdown_ends_in_time_if_clients_do_not_answer() {
 #[test]
 fn versions_are_negotiated_with_full_datagrams_only() {
     let ends = ends();
-    let mut pair = Pair::new(&ends, &Serving::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
+    let mut pair =
+        Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
     let mut answers = |length: usize| {
         let head =
             [0xc0, 0x1a, 0x2a, 0x3a, 0x4a, 8, 1, 2, 3, 4, 5, 6, 7, 8, 8, 1, 2, 3, 4, 5, 6, 7, 8];
@@ -248,7 +249,7 @@ fn versions_are_negotiated_with_full_datagrams_only() {
         let path = FourTuple::from_remote(CLIENT.parse().unwrap());
         pair.server.receive(pair.wire.now, Datagram { path, ecn: None, data });
         pump(&mut pair.server, &mut pair.wire);
-        std::mem::take(&mut pair.wire.on_the_way).len()
+        std::mem::take(&mut pair.wire.in_flight).len()
     };
     assert_eq!((answers(50), answers(1199), answers(1200)), (0, 0, 1));
 }

@@ -152,7 +152,7 @@ impl TcpContext {
         // How long a head may take is watched here, for both versions and TLS.
         builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
         let http = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
-        self.converse(http, |it| it.graceful_shutdown(), &stream, progress).await;
+        self.converse(http, http1::Connection::graceful_shutdown, &stream, progress).await;
     }
 
     /// Talks until the connection is over, or nothing happens for too long. `leave` has it end in order.

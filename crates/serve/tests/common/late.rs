@@ -29,7 +29,8 @@ impl Late {
             thread::scope(|scope| {
                 for (from, to) in [(&near, &far), (&far, &near)] {
                     let (queue, queued) = channel();
-                    scope.spawn(|| receive(from, queue, &over));
+                    let over = &over;
+                    scope.spawn(move || receive(from, &queue, over));
                     scope.spawn(move || pass(queued, to, delay));
                 }
             });
@@ -46,7 +47,7 @@ impl Drop for Late {
     }
 }
 
-fn receive(from: &UdpSocket, queue: Sender<(Instant, Vec<u8>)>, is_over: &AtomicBool) {
+fn receive(from: &UdpSocket, queue: &Sender<(Instant, Vec<u8>)>, is_over: &AtomicBool) {
     from.set_read_timeout(Some(Duration::from_millis(50))).expect("a time");
     let mut datagram = [0; 2048];
     while !is_over.load(Ordering::Relaxed) {

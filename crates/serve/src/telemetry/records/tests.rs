@@ -45,7 +45,7 @@ fn tables(directory: &Path) -> (Vec<String>, Vec<FlowRecord>, Vec<FlowRecord>) {
 #[test]
 fn a_directory_gets_a_file_for_so_many_records() {
     let scratch = Scratch::new("records");
-    let spec = RecordsSpec { rows: 600, ..RecordsSpec::new(&scratch.path("")) };
+    let spec = RecordsSpec { rows: 600, ..RecordsSpec::new(scratch.path("")) };
     let (records, writer) = spec.open().expect("opens");
     let sent: Vec<_> = (0..1500).map(|flow| record(flow, Scope::Response)).collect();
     for record in &sent {
@@ -63,7 +63,7 @@ fn a_directory_gets_a_file_for_so_many_records() {
 fn a_directory_gets_a_file_when_it_is_time() {
     let scratch = Scratch::new("records");
     let spec =
-        RecordsSpec { every: Duration::from_millis(20), ..RecordsSpec::new(&scratch.path("")) };
+        RecordsSpec { every: Duration::from_millis(20), ..RecordsSpec::new(scratch.path("")) };
     let (records, writer) = spec.open().expect("opens");
     records.leave(record(1, Scope::Response));
     wait_until("a record", LIMIT, || records.tally().summary().written > 0);
@@ -76,7 +76,7 @@ fn a_directory_gets_a_file_when_it_is_time() {
 #[test]
 fn no_reader_sees_a_part_of_a_file() {
     let scratch = Scratch::new("records");
-    let spec = RecordsSpec { rows: 100, ..RecordsSpec::new(&scratch.path("")) };
+    let spec = RecordsSpec { rows: 100, ..RecordsSpec::new(scratch.path("")) };
     let (records, writer) = spec.open().expect("opens");
     let leaving = thread::spawn(move || {
         for flow in 0..3000 {
@@ -86,7 +86,7 @@ fn no_reader_sees_a_part_of_a_file() {
     });
     let mut looks = 0;
     while !leaving.is_finished() || looks == 0 {
-        for entry in fs::read_dir(&scratch.path("")).expect("a directory") {
+        for entry in fs::read_dir(scratch.path("")).expect("a directory") {
             let path = entry.expect("an entry").path();
             let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
             if !name.starts_with('.') {
