@@ -230,14 +230,15 @@ impl quic::SendStream<Payload> for SendStream {
     }
 }
 
-/// Resets an unfinished stream, so that it does not look complete.
+/// Resets an unfinished response or request, so that it does not look complete. A control stream must stay open
+/// (RFC 9114 §6.2.1).
 impl Drop for SendStream {
     fn drop(&mut self) {
         let mut core = self.core.borrow_mut();
         let is_resolving = core.is_resolving;
         let Some(stream) = core.streams.get_mut(&self.id) else { return };
         stream.output.is_held = false;
-        if stream.output.state == Sending::Open {
+        if stream.output.state == Sending::Open && self.id.dir() == Dir::Bi {
             if is_resolving && !stream.output.queue.is_empty() {
                 stream.output.state = Sending::Ending;
             } else {
@@ -295,8 +296,11 @@ impl quic::RecvStream for RecvStream {
 
 impl Drop for RecvStream {
     fn drop(&mut self) {
-        let code = self.core.borrow().unread();
-        self.stop_sending(code.into_inner());
+        // A peer must not be asked to end its control stream (RFC 9114 §6.2.1). h3 itself stops streams of unknown types.
+        if self.id.dir() == Dir::Bi {
+            let code = self.core.borrow().unread();
+            self.stop_sending(code.into_inner());
+        }
         let mut core = self.core.borrow_mut();
         let Some(stream) = core.streams.get_mut(&self.id) else { return };
         stream.input.is_held = false;
