@@ -21,7 +21,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use uncork_play::{
     ClientError, ConnectSpec, Connections, Fetched, GetSpec, Tally, Trust, Version, get,
 };
-use uncork_testkit::wait_until;
+use uncork_testkit::{pause, wait_until};
 use uncork_units::TimeDelta;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -198,7 +198,7 @@ fn a_load_that_is_abandoned_leaves_no_open_file_and_no_thread() {
             })
             .collect();
         let what = format!("load over HTTP/{version}");
-        wait_until(&what, MINUTE, || counts().0 > before.0 + 4);
+        wait_until(&what, MINUTE, || counts().0 > before.0);
         // Without a farewell.
         for client in &mut clients {
             client.kill().expect("killed");
@@ -214,7 +214,8 @@ fn a_load_that_is_abandoned_leaves_no_open_file_and_no_thread() {
 
 #[test]
 fn a_disk_that_fails_cuts_responses_and_nothing_else() {
-    const GOOD: u64 = 1 << 20;
+    // Reads that begin below 1 MiB succeed; one takes 128 KiB at most.
+    const GOOD: u64 = (1 << 20) + (128 << 10);
     let scratch = files("serve-disk", &[("large", 3_000_000), ("small", 100_000)]);
     let server = Server::on_bad_disk(&scratch, "reads");
     let small = digest(&scratch, "small");
@@ -350,6 +351,10 @@ fn too_few_open_files_are_no_end() {
     let (whole, large) = (digest(&scratch, "file"), digest(&scratch, "large"));
     let host = server.address.clone();
     let idle: Vec<_> = (0..200).map(|_| TcpStream::connect(&host).expect("a connection")).collect();
+    pause(
+        Duration::from_millis(1500),
+        "the connections are idle, so one of them ends for a new one",
+    );
     // There are descriptors left for files.
     for it in server.fetch(Version::Http3, "file", 100) {
         assert_eq!(it.sha256.as_ref(), Some(&whole), "{it:?}");
