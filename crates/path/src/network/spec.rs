@@ -42,7 +42,7 @@ pub enum Cause {
 /// A packet that comes to the path of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<B> {
-    /// Its flow, as [`Network::add_flow`] numbered it.
+    /// Its flow, as [`super::Network::add_flow`] numbered it.
     pub flow: u32,
     /// Bytes with all headers.
     pub bytes: u32,
