@@ -7,7 +7,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,11 +18,12 @@ use std::thread;
 use std::time::Duration;
 
 use common::Scratch;
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Pid, Signal, kill_process};
 use uncork_play::{
     ClientError, ConnectSpec, Connections, Fetched, GetSpec, Tally, Trust, Version, get,
 };
-use uncork_testkit::{pause, wait_until};
+use uncork_testkit::wait_until;
 use uncork_units::TimeDelta;
 
 const MINUTE: Duration = Duration::from_mins(1);
@@ -342,19 +344,23 @@ fn a_wall_clock_that_jumps_ends_nothing_and_spoils_no_figure() {
     assert_eq!(hours.into_keys().collect::<Vec<_>>(), [-8760, -3, 0, 2, 8760]);
 }
 
+/// A connection from another network than that of the other clients.
+fn connect_from_elsewhere(host: SocketAddr) -> OwnedFd {
+    let client = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&client, &SocketAddr::from(([127, 0, 0, 2], 0))).expect("an address of loopback");
+    connect(&client, &host).expect("a connection");
+    client
+}
+
 /// More clients than there may be open files: they wait or are told so, and all is well when they are gone.
 #[test]
 fn too_few_open_files_are_no_end() {
     let scratch = files("serve-files", &[("file", 1000), ("large", 5_000_000)]);
     let starter = ["sh", "-c", "ulimit -n 64; exec \"$0\" \"$@\""];
-    let server = Server::start(&scratch, &starter, "--self-signed", &[]);
+    let server = Server::start(&scratch, &starter, "--self-signed --network-share 100", &[]);
     let (whole, large) = (digest(&scratch, "file"), digest(&scratch, "large"));
-    let host = server.address.clone();
-    let idle: Vec<_> = (0..200).map(|_| TcpStream::connect(&host).expect("a connection")).collect();
-    pause(
-        Duration::from_millis(1500),
-        "the connections are idle, so one of them ends for a new one",
-    );
+    let host: SocketAddr = server.address.parse().expect("an address");
+    let idle: Vec<_> = (0..200).map(|_| connect_from_elsewhere(host)).collect();
     // There are descriptors left for files.
     for it in server.fetch(Version::Http3, "file", 100) {
         assert_eq!(it.sha256.as_ref(), Some(&whole), "{it:?}");
