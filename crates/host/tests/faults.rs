@@ -176,11 +176,11 @@ fn every_finding_can_be_planted_and_each_has_a_reason() {
 #[test]
 fn a_healthy_host_takes_three_lines() {
     let diagnosis = diagnose(&healthy(), None).unwrap();
-    assert!(!diagnosis.needs_action() && diagnosis.findings.is_empty(), "{diagnosis}");
+    assert!(!diagnosis.needs_action() && diagnosis.findings.is_empty(), "{diagnosis:?}");
     let expected = "Linux 6.12.48+deb13-amd64; default: bbr; bbr is BBRv1\n\
                     2 of 2 connections run bbr; 1 network namespace examined\n\
                     Nothing needs to be done.\n";
-    assert_eq!(diagnosis.to_string(), expected);
+    assert_eq!(diagnosis.text(false), expected);
 }
 
 #[test]

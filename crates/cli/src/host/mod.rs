@@ -5,7 +5,7 @@ mod args;
 use std::fs;
 use std::path::Path;
 
-use uncork_host::{Diagnosis, FACTS_SCHEMA, HostFacts, Severity, diagnose};
+use uncork_host::{FACTS_SCHEMA, HostFacts, diagnose};
 
 use crate::failure::Failure;
 use crate::stdout;
@@ -30,22 +30,10 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         .ok_or_else(|| Failure::Shown("error: the facts name no network namespace".to_owned()))?;
     let text = match args.format {
         Format::Json => json(&diagnosis)?,
-        Format::Human => human(&diagnosis, args.notes),
+        Format::Human => diagnosis.text(args.notes),
     };
     stdout::write(text.as_bytes())?;
     if diagnosis.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
-}
-
-fn human(diagnosis: &Diagnosis, notes: bool) -> String {
-    if notes && !diagnosis.needs_action() {
-        let findings = diagnosis.findings.iter().map(|finding| format!("\n{finding}"));
-        return format!("{}\n{}", diagnosis.summary, findings.collect::<String>());
-    }
-    let mut shown = diagnosis.clone();
-    if !notes && diagnosis.needs_action() {
-        shown.findings.retain(|finding| finding.severity != Severity::Note);
-    }
-    shown.to_string()
 }
 
 fn json(value: &impl serde::Serialize) -> Result<String, Failure> {

@@ -37,18 +37,16 @@ pub(super) fn check(host: Host<'_>, findings: &mut Vec<Finding>) {
     let paced =
         host.own.connections().filter(|socket| socket.bbr.is_some() || socket.pacing_cap.is_some());
     let paced = paced.count();
+    let has_caps =
+        format!("{capped} connections have SO_MAX_PACING_RATE, and there is no fq on {names}.");
     if capped > 0 && host.is_before((4, 13)) {
-        let what =
-            format!("{capped} connections have SO_MAX_PACING_RATE, and there is no fq on {names}.");
-        let finding = Finding::problem("pacing-cap-ignored", what);
+        let finding = Finding::problem("pacing-cap-ignored", has_caps);
         findings.push(replace(
             finding.why("Before Linux 4.13 only fq paces: the caps have no effect."),
         ));
     } else if capped > 0 {
-        let what =
-            format!("{capped} connections have SO_MAX_PACING_RATE, and there is no fq on {names}.");
         findings.push(replace(
-            Finding::warning("pacing-caps-without-fq", what).possible().why(
+            Finding::warning("pacing-caps-without-fq", has_caps).possible().why(
                 "TCP paces them by a timer each. If fq was there when they began and was removed since, \
                  nothing paces them any more: fq sets a flag on a socket that is never cleared.",
             ),

@@ -47,19 +47,21 @@ impl fmt::Display for Finding {
     }
 }
 
-impl fmt::Display for Diagnosis {
-    /// Three lines if nothing needs to be done.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.summary)?;
-        let notes = self.findings.iter().filter(|it| it.severity == Severity::Note).count();
-        if !self.needs_action() {
-            f.write_str("Nothing needs to be done.")?;
-            return match notes {
-                0 => writeln!(f),
-                1 => writeln!(f, " 1 note: --notes shows it."),
-                _ => writeln!(f, " {notes} notes: --notes shows them."),
+impl Diagnosis {
+    /// The diagnosis as text: three lines if nothing needs to be done and notes are not wanted.
+    pub fn text(&self, with_notes: bool) -> String {
+        let mut text = format!("{}\n", self.summary);
+        let is_shown = |finding: &&Finding| with_notes || finding.severity != Severity::Note;
+        if !self.needs_action() && !with_notes {
+            let notes = match self.findings.len() {
+                0 => String::new(),
+                1 => " 1 note: --notes shows it.".to_owned(),
+                notes => format!(" {notes} notes: --notes shows them."),
             };
+            text.extend(["Nothing needs to be done.", &notes, "\n"]);
         }
-        self.findings.iter().try_for_each(|finding| write!(f, "\n{finding}"))
+        let shown = self.findings.iter().filter(is_shown).map(|finding| format!("\n{finding}"));
+        text.extend(shown);
+        text
     }
 }
