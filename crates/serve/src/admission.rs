@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
+use crate::guarded::guarded;
 use crate::limits::Limits;
 
 /// What a connection is taken to hold beside bodies: TLS, HTTP and buffers.
@@ -199,7 +200,7 @@ impl Claim {
     /// `chunk`, which counts as long as it is in memory.
     pub(crate) fn holding(self: &Arc<Self>, chunk: Bytes) -> Bytes {
         let held = self.hold(chunk.len() as u64);
-        Bytes::from_owner(HeldChunk { chunk, _held: held })
+        guarded(chunk, held)
     }
 
     fn hold(self: &Arc<Self>, bytes: u64) -> Held {
@@ -219,17 +220,6 @@ impl Drop for Held {
     fn drop(&mut self) {
         let Claim { admission, network, number, .. } = &*self.claim;
         admission.state().release(*network, *number, self.bytes);
-    }
-}
-
-struct HeldChunk {
-    chunk: Bytes,
-    _held: Held,
-}
-
-impl AsRef<[u8]> for HeldChunk {
-    fn as_ref(&self) -> &[u8] {
-        &self.chunk
     }
 }
 

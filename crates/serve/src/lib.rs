@@ -12,6 +12,7 @@ mod choice;
 mod clock;
 mod descriptors;
 mod error;
+mod guarded;
 mod identity;
 mod limits;
 mod piece;

@@ -114,7 +114,10 @@ async fn send(
             return None;
         };
         let bytes = chunk.len() as u64;
-        let chunk = talk.claim().map_or(chunk.clone(), |claim| claim.holding(chunk));
+        let chunk = match talk.claim() {
+            Some(claim) => claim.holding(chunk),
+            None => chunk,
+        };
         let sending = stream.send_data(talk.scope.payload(chunk));
         let Ok(sent) = timeout(talk.shared.limits.idle_time, sending).await else {
             stream.stop_stream(Code::H3_REQUEST_CANCELLED);

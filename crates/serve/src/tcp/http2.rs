@@ -11,12 +11,13 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use h2::server::{Builder, Connection, Handshake, SendResponse};
 use h2::{Reason, RecvStream, SendStream};
 use http::{Request, Response, header};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::answer::{Answerer, Sending};
 use super::coalescing::CoalescingWriter;
 use crate::clock;
+use crate::guarded::guarded;
 use crate::limits::Limits;
 use crate::piece::PieceSize;
 use crate::site::{SiteBody, unwanted};
@@ -187,8 +188,7 @@ async fn send(
         let chunk = poll_fn(|cx| body.poll_chunk(cx, most)).await;
         // What the head has promised may not come: the client must see that.
         let Some(Ok(chunk)) = chunk else { return Err(Reason::INTERNAL_ERROR) };
-        let chunk = Waiting { chunk: sending.give(chunk), _permit: permit };
-        let sent = stream.send_data(Bytes::from_owner(chunk), body.is_empty());
+        let sent = stream.send_data(guarded(sending.give(chunk), permit), body.is_empty());
         sent.map_err(|_| Reason::CANCEL)?;
     }
     Ok(())
@@ -203,16 +203,4 @@ async fn room(stream: &mut SendStream<Bytes>) -> Result<usize, Reason> {
         }
     }
     Ok(stream.capacity())
-}
-
-/// Bytes on their way to the socket.
-struct Waiting {
-    chunk: Bytes,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl AsRef<[u8]> for Waiting {
-    fn as_ref(&self) -> &[u8] {
-        &self.chunk
-    }
 }
