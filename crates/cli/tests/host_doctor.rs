@@ -163,6 +163,11 @@ fn invalid_facts_are_refused_by_place() {
             run.stderr
         );
     }
+    let file = scratch.write("facts.json", r#"{"schema": "uncork.host-facts/9", "kernel": 1}"#);
+    let run = uncork(&format!("host doctor --facts {}", file.display()));
+    let reason = "schema is uncork.host-facts/9, expected uncork.host-facts/1";
+    assert!(run.status == 2 && run.stderr.contains(reason), "{}", run.stderr);
+    assert_eq!(uncork("host doctor --want=").status, 2);
     let run = uncork("host doctor --facts nowhere.json");
     assert!(run.status == 2 && run.stderr.contains("no such file"), "{}", run.stderr);
 }

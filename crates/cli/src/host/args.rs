@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 const DOCTOR_EXAMPLES: &str = "\
@@ -36,7 +37,7 @@ pub(super) enum HostCommand {
 #[derive(Args, Debug)]
 pub(super) struct DoctorArgs {
     /// Algorithm that new connections should run; default: the host's own default
-    #[arg(long, value_name = "ALGORITHM")]
+    #[arg(long, value_name = "ALGORITHM", value_parser = NonEmptyStringValueParser::new())]
     pub(super) want: Option<String>,
     /// Also print what is good to know
     #[arg(long)]

@@ -5,6 +5,7 @@ mod args;
 use std::fs;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use uncork_host::{FACTS_SCHEMA, HostFacts, diagnose};
 
 use crate::failure::Failure;
@@ -36,7 +37,7 @@ fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     if diagnosis.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
 }
 
-fn json(value: &impl serde::Serialize) -> Result<String, Failure> {
+fn json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value);
     text.map(|text| text + "\n").map_err(|error| Failure::Environment(error.to_string()))
 }
@@ -53,18 +54,23 @@ fn collect() -> Result<HostFacts, Failure> {
     Err(Failure::Environment(text.to_owned()))
 }
 
+/// The field that all versions of the facts have.
+#[derive(Deserialize)]
+struct Header {
+    schema: String,
+}
+
 fn read(file: &Path) -> Result<HostFacts, Failure> {
     let argument = "--facts <FILE>";
     let text =
         fs::read_to_string(file).map_err(|error| Failure::unreadable(argument, file, &error))?;
-    let facts: HostFacts = serde_json::from_str(&text).map_err(|error| {
-        Failure::value(argument, file.display(), format!("{error}; expected {FACTS_SCHEMA}"))
-    })?;
-    if facts.schema != FACTS_SCHEMA {
-        let reason = format!("schema is {}, expected {FACTS_SCHEMA}", facts.schema);
-        return Err(Failure::value(argument, file.display(), reason));
+    let invalid = |reason: String| Failure::value(argument, file.display(), reason);
+    let not_facts = |error| invalid(format!("{error}; expected {FACTS_SCHEMA}"));
+    let Header { schema } = serde_json::from_str(&text).map_err(not_facts)?;
+    if schema != FACTS_SCHEMA {
+        return Err(invalid(format!("schema is {schema}, expected {FACTS_SCHEMA}")));
     }
-    Ok(facts)
+    serde_json::from_str(&text).map_err(not_facts)
 }
 
 fn save(file: &Path, facts: &HostFacts) -> Result<(), Failure> {
