@@ -43,14 +43,7 @@ pub(crate) fn assert_messages<'a>(errors: impl IntoIterator<Item = (&'a str, Con
     };
     let text = errors.into_iter().map(message).collect::<Vec<_>>().concat();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages.txt");
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(path, &text).expect("a writable checkout");
-    }
-    let known = std::fs::read_to_string(path).unwrap_or_default();
-    for (new, old) in text.lines().zip(known.lines()) {
-        assert_eq!(new, old, "UPDATE_DOCS=1 writes {path}");
-    }
-    assert_eq!(text.lines().count(), known.lines().count(), "UPDATE_DOCS=1 writes {path}");
+    uncork_testkit::assert_snapshot(path.as_ref(), &text);
 }
 
 /// Checks that `error` can be rendered.
