@@ -46,12 +46,12 @@ impl Abr {
     pub(crate) fn check(self, max_buffer: TimeDelta) -> Result<(), SpecError> {
         match self {
             Self::Throughput { window, safety } => {
-                require(window > 0, "the throughput rule's window", window, "give at least 1")?;
+                require(window > 0, "the throughput rule's window", window, "use at least 1")?;
                 let factor = safety.as_f64();
-                require(safety.num() > 0, "the safety factor", factor, "give more, such as 0.9")
+                require(safety.num() > 0, "the safety factor", factor, "use more, such as 0.9")
             }
             Self::BufferBased { reservoir, cushion } => {
-                let remedy = "give more, such as 126s";
+                let remedy = "use more, such as 126s";
                 require(!cushion.is_zero(), "the cushion", cushion, remedy)?;
                 let (place, top) = ("reservoir and cushion together", reservoir + cushion);
                 let remedy = format_args!("the buffer must hold it, and holds {max_buffer}");

@@ -68,7 +68,7 @@ impl ArrivalSpec {
     /// Checks that arrivals can be told one by one, in a window that is not empty.
     pub fn check(&self) -> Result<(), SpecError> {
         let Self::Poisson { mean_gap, from, until, .. } = self else { return Ok(()) };
-        let remedy = "give at least 1ns";
+        let remedy = "use at least 1ns";
         require(!mean_gap.is_zero(), "the mean gap between arrivals", mean_gap, remedy)?;
         let window = until.since(*from);
         require(!window.is_zero(), "the window of the arrivals", window, "end it after its start")
@@ -138,7 +138,7 @@ impl FromStr for ArrivalTrace {
             arrivals.push(Arrival { at, bytes });
         }
         if arrivals.is_empty() {
-            return Err(TableError::whole("the trace is empty: give lines `seconds bytes`"));
+            return Err(TableError::whole("the trace is empty: use lines `seconds bytes`"));
         }
         Ok(Self(arrivals))
     }
@@ -233,7 +233,7 @@ mod tests {
             "line 1: `1s` is no number such as 0.25, with at most 9 decimal places"
         );
         assert_eq!(error("1"), "line 1: a line has two columns, `seconds bytes`");
-        assert_eq!(error("\n#\n"), "the trace is empty: give lines `seconds bytes`");
+        assert_eq!(error("\n#\n"), "the trace is empty: use lines `seconds bytes`");
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
         );
         assert_eq!(
             refused(poisson(2_000_000_000, 0, 7)),
-            "the mean gap between arrivals is 0ns: give at least 1ns"
+            "the mean gap between arrivals is 0ns: use at least 1ns"
         );
     }
 }

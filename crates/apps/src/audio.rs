@@ -100,17 +100,17 @@ impl AudioSpec {
 
     /// Checks that there is something to play, and a way to fetch it.
     pub fn check(&self) -> Result<(), SpecError> {
-        require(!self.tracks.is_empty(), "the number of tracks", 0, "give at least 1")?;
+        require(!self.tracks.is_empty(), "the number of tracks", 0, "use at least 1")?;
         for track in &self.tracks {
-            let remedy = "give more, such as 210s";
+            let remedy = "use more, such as 210s";
             require(!track.duration.is_zero(), "a track's duration", track.duration, remedy)?;
-            let remedy = "give more, such as 160kbit";
+            let remedy = "use more, such as 160kbit";
             require(!track.bitrate.is_zero(), "a track's bitrate", track.bitrate, remedy)?;
         }
         let (length, longest) = (self.length(), Self::MAX_LENGTH);
-        let remedy = format_args!("give at most {longest}");
+        let remedy = format_args!("use at most {longest}");
         require(length <= longest, "the length of all tracks", length, remedy)?;
-        require(self.chunk > 0, "the chunk in bytes", self.chunk, "give at least 1")
+        require(self.chunk > 0, "the chunk in bytes", self.chunk, "use at least 1")
     }
 
     /// The length of all tracks.
@@ -249,19 +249,19 @@ mod tests {
         };
         assert_eq!(
             refused(|spec| spec.tracks.clear()),
-            "the number of tracks is 0: give at least 1"
+            "the number of tracks is 0: use at least 1"
         );
         assert_eq!(
             refused(|spec| spec.tracks[0].bitrate = Rate::ZERO),
-            "a track's bitrate is 0bit: give more, such as 160kbit"
+            "a track's bitrate is 0bit: use more, such as 160kbit"
         );
         assert_eq!(
             refused(|spec| spec.tracks[0].duration = TimeDelta::ZERO),
-            "a track's duration is 0ns: give more, such as 210s"
+            "a track's duration is 0ns: use more, such as 210s"
         );
         assert!(
             refused(|spec| spec.tracks[0].duration = TimeDelta::MAX).contains("at most 604800s")
         );
-        assert_eq!(refused(|spec| spec.chunk = 0), "the chunk in bytes is 0: give at least 1");
+        assert_eq!(refused(|spec| spec.chunk = 0), "the chunk in bytes is 0: use at least 1");
     }
 }

@@ -37,24 +37,19 @@ impl CbrSpec {
     /// Checks that each frame holds something.
     pub fn check(&self) -> Result<(), SpecError> {
         let Self { rate, interval, duration } = self;
-        require(
-            !interval.is_zero(),
-            "the interval of frames",
-            interval,
-            "give more, such as 20ms",
-        )?;
+        require(!interval.is_zero(), "the interval of frames", interval, "use more, such as 20ms")?;
         let frame = rate.bytes_in(*interval);
         require(
             frame > 0,
             "the bytes of a frame",
             frame,
-            "give a higher rate or a longer interval",
+            "use a higher rate or a longer interval",
         )?;
         require(
             !duration.is_zero(),
             "the duration of the stream",
             duration,
-            "give more, such as 60s",
+            "use more, such as 60s",
         )
     }
 }
@@ -142,8 +137,8 @@ mod tests {
             change(&mut spec);
             spec.check().expect_err("refused").to_string()
         };
-        assert!(refused(|spec| spec.interval = TimeDelta::ZERO).contains("is 0ns: give more"));
-        assert!(refused(|spec| spec.rate = Rate::ZERO).contains("is 0: give a higher rate"));
-        assert!(refused(|spec| spec.duration = TimeDelta::ZERO).contains("is 0ns: give more"));
+        assert!(refused(|spec| spec.interval = TimeDelta::ZERO).contains("is 0ns: use more"));
+        assert!(refused(|spec| spec.rate = Rate::ZERO).contains("is 0: use a higher rate"));
+        assert!(refused(|spec| spec.duration = TimeDelta::ZERO).contains("is 0ns: use more"));
     }
 }

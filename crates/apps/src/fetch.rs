@@ -42,9 +42,9 @@ impl FetchSpec {
 
     /// Checks that something is fetched.
     pub fn check(&self) -> Result<(), SpecError> {
-        require(self.requests != Some(0), "the number of requests", 0, "give at least 1")?;
+        require(self.requests != Some(0), "the number of requests", 0, "use at least 1")?;
         let until = self.until.since(Time::ZERO);
-        require(!until.is_zero(), "the end of the requests", until, "give a time after the start")
+        require(!until.is_zero(), "the end of the requests", until, "use a time after the start")
     }
 }
 
@@ -212,9 +212,9 @@ mod tests {
     fn fetch_rejects_specs_without_data() {
         let none = FetchSpec { requests: Some(0), ..FetchSpec::once(1) };
         let error = none.check().expect_err("refused").to_string();
-        assert_eq!(error, "the number of requests is 0: give at least 1");
+        assert_eq!(error, "the number of requests is 0: use at least 1");
         let over = FetchSpec { until: Time::ZERO, ..FetchSpec::once(1) };
         let error = over.check().expect_err("refused").to_string();
-        assert_eq!(error, "the end of the requests is 0ns: give a time after the start");
+        assert_eq!(error, "the end of the requests is 0ns: use a time after the start");
     }
 }

@@ -46,7 +46,7 @@ const WEB_DECADE: [u64; 10] = [100, 125, 160, 200, 250, 315, 400, 500, 630, 800]
 
 /// Why a text names no distribution of object sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("object sizes are web-search, web, or one size: write fixed:64KiB")]
+#[error("expected web-search, web, or one size, such as fixed:64KiB")]
 pub struct ObjectSizesError;
 
 /// Reads `web-search`, `web`, or `fixed:` and a size, such as `fixed:64KiB`.
@@ -171,6 +171,6 @@ mod tests {
             assert_eq!(text.parse::<ObjectSizes>(), Err(ObjectSizesError), "{text}");
         }
         let error = ObjectSizesError.to_string();
-        assert_eq!(error, "object sizes are web-search, web, or one size: write fixed:64KiB");
+        assert_eq!(error, "expected web-search, web, or one size, such as fixed:64KiB");
     }
 }

@@ -78,14 +78,14 @@ impl VideoSpec {
     pub fn check(&self) -> Result<(), SpecError> {
         let Self { duration, segment, ladder, max_buffer, .. } = self;
         let longest = Self::MAX_DURATION;
-        let remedy = format_args!("give more, and at most {longest}");
+        let remedy = format_args!("use more, and at most {longest}");
         let sensible = !duration.is_zero() && *duration <= longest;
         require(sensible, "the video's duration", duration, remedy)?;
-        require(!segment.is_zero(), "the segment", segment, "give more, such as 4s")?;
-        let remedy = format_args!("give at least one segment, {segment}");
+        require(!segment.is_zero(), "the segment", segment, "use more, such as 4s")?;
+        let remedy = format_args!("use at least one segment, {segment}");
         require(max_buffer >= segment, "the buffer", max_buffer, remedy)?;
         let lowest = ladder.first().copied().unwrap_or(Rate::ZERO);
-        let remedy = "give one or more, such as 235kbit";
+        let remedy = "use one or more, such as 235kbit";
         require(!lowest.is_zero(), "the lowest bitrate of the ladder", lowest, remedy)?;
         let disordered = ladder.windows(2).find(|pair| pair[0] >= pair[1]);
         if let Some([before, after]) = disordered {
@@ -237,19 +237,19 @@ mod tests {
         };
         assert_eq!(
             refused(|spec| spec.duration = TimeDelta::ZERO),
-            "the video's duration is 0ns: give more, and at most 604800s"
+            "the video's duration is 0ns: use more, and at most 604800s"
         );
         assert_eq!(
             refused(|spec| spec.segment = TimeDelta::ZERO),
-            "the segment is 0ns: give more, such as 4s"
+            "the segment is 0ns: use more, such as 4s"
         );
         assert_eq!(
             refused(|spec| spec.max_buffer = TimeDelta::from_secs(3)),
-            "the buffer is 3s: give at least one segment, 4s"
+            "the buffer is 3s: use at least one segment, 4s"
         );
         assert_eq!(
             refused(|spec| spec.ladder.clear()),
-            "the lowest bitrate of the ladder is 0bit: give one or more, such as 235kbit"
+            "the lowest bitrate of the ladder is 0bit: use one or more, such as 235kbit"
         );
         assert_eq!(
             refused(|spec| spec.ladder.reverse()),
@@ -262,10 +262,10 @@ mod tests {
         let window = |spec: &mut VideoSpec| {
             spec.abr = Abr::Throughput { window: 0, safety: Ratio::ONE };
         };
-        assert_eq!(refused(window), "the throughput rule's window is 0: give at least 1");
+        assert_eq!(refused(window), "the throughput rule's window is 0: use at least 1");
         let safety = |spec: &mut VideoSpec| {
             spec.abr = Abr::Throughput { window: 4, safety: Ratio::new(0, 1) };
         };
-        assert_eq!(refused(safety), "the safety factor is 0: give more, such as 0.9");
+        assert_eq!(refused(safety), "the safety factor is 0: use more, such as 0.9");
     }
 }

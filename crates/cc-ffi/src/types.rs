@@ -53,7 +53,7 @@ pub struct Settings {
 impl Settings {
     pub(crate) fn read(&self) -> Result<uncork_cc::Settings, &'static str> {
         if self.mss == 0 {
-            return Err("settings.mss is 0: give the largest packet in bytes");
+            return Err("settings.mss is 0: use the largest packet in bytes");
         }
         let now = Time::from_nanos(self.now_ns);
         let mut settings =

@@ -64,12 +64,8 @@ impl fmt::Display for InitialWindow {
 impl fmt::Display for InitialWindowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NoUnit => {
-                "an initial window is a number of packets or of bytes: write 10p or 32KiB"
-            }
-            Self::OutOfRange => {
-                "no connection begins with such a window: write 1p to 1000p, or 1200B to 1500kB"
-            }
+            Self::NoUnit => "expected packets or bytes, such as 10p or 32KiB",
+            Self::OutOfRange => "out of range; expected 1p to 1000p, or 1200B to 1500kB",
         })
     }
 }

@@ -142,17 +142,17 @@ impl fmt::Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownAlgorithm => {
-                f.write_str("unknown controller; known are reno, cubic, bbr1, bbr2 and bbr3")
+                f.write_str("unknown controller; expected reno, cubic, bbr1, bbr2 or bbr3")
             }
             Self::UnknownOption(algorithm) => {
                 f.write_str("unknown option; ")?;
                 write_options(f, *algorithm)
             }
             Self::MissingOption(algorithm) => {
-                f.write_str("an option is missing after ':'; ")?;
+                f.write_str("missing option after ':'; ")?;
                 write_options(f, *algorithm)
             }
-            Self::RepeatedOption(option) => write!(f, "{option} is given twice; give it once"),
+            Self::RepeatedOption(option) => write!(f, "{option} is given twice"),
         }
     }
 }
@@ -237,7 +237,7 @@ mod tests {
         }
         assert_eq!(
             SpecError::MissingOption(Algorithm::Cubic).to_string(),
-            "an option is missing after ':'; cubic takes rfc8312"
+            "missing option after ':'; cubic takes rfc8312"
         );
     }
 
@@ -246,7 +246,7 @@ mod tests {
         for text in ["bbr3:loss_floor:loss_floor", "bbr3:loss_floor:rtt_fair:loss_floor"] {
             let error = text.parse::<CcSpec>().expect_err("twice");
             assert_eq!(error, SpecError::RepeatedOption("loss_floor"), "{text}");
-            assert_eq!(error.to_string(), "loss_floor is given twice; give it once");
+            assert_eq!(error.to_string(), "loss_floor is given twice");
         }
     }
 }

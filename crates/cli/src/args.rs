@@ -307,11 +307,11 @@ pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
 }
 
 pub(crate) fn seed(text: &str) -> Result<u64, &'static str> {
-    text.parse().map_err(|_| "a whole number is expected: write 10")
+    text.parse().map_err(|_| "expected a whole number, such as 10")
 }
 
 pub(crate) fn threads(text: &str) -> Result<NonZeroUsize, &'static str> {
-    text.parse().map_err(|_| "a whole number of at least 1 is expected: write 2")
+    text.parse().map_err(|_| "expected a whole number of at least 1")
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ impl Failure {
         match error.kind() {
             io::ErrorKind::NotFound => Self::value(argument, file, "no such file"),
             io::ErrorKind::InvalidData => Self::value(argument, file, "not UTF-8 text"),
-            _ => Self::Environment(format!("cannot read '{file}' of '{argument}': {error}")),
+            _ => Self::Environment(format!("cannot read '{file}' for '{argument}': {error}")),
         }
     }
 

@@ -62,7 +62,7 @@ const LINES: [(&str, i32, &str); 63] = [
     ("lab run litespeed_loss", 2, "litespeed-loss?"),
     ("lab run some/where", 2, "'some/where' for '<NAME|FILE>...'"),
     ("lab run no.toml", 2, "'no.toml' for '<NAME|FILE>...'"),
-    ("lab run directory.toml", 3, "'directory.toml' of '<NAME|FILE>...'"),
+    ("lab run directory.toml", 3, "'directory.toml' for '<NAME|FILE>...'"),
     ("lab run binary.toml", 2, "'binary.toml' for '<NAME|FILE>...'"),
     ("lab show litespeed-los", 2, "litespeed-loss?"),
     ("lab run litespeed-loss --seeds 0", 2, "'0' for '--seeds <N>'"),
@@ -74,8 +74,8 @@ const LINES: [(&str, i32, &str); 63] = [
     ("emu --loss 100% -- true", 2, "'100%' for '--loss <PERCENT>'"),
     ("emu --jitter 2min -- true", 2, "'120s' for '--jitter <TIME>'"),
     ("emu --queue red -- true", 2, "droptail,"),
-    ("emu --mtu 100 -- true", 2, "1280 B to 65535 B"),
-    ("emu --hosts 0 -- true", 2, "1 to 1000"),
+    ("emu --mtu 100 -- true", 2, "'100' for '--mtu <BYTES>'"),
+    ("emu --hosts 0 -- true", 2, "'0' for '--hosts <N>'"),
     ("emu --scenario nosuch -- true", 2, "'nosuch' for '--scenario <NAME|FILE>'"),
     ("emu --scenario cdn-edge --rate 20mbit -- true", 2, "'--rate <RATE>'"),
     ("emu --up cdn-edge --uplink 1mbit", 2, "'--uplink <RATE>'"),
@@ -85,7 +85,7 @@ const LINES: [(&str, i32, &str); 63] = [
     ("emu --uplink 1mbit --uplink-queue pie:x -- true", 2, "'--uplink-queue <QUEUE>'"),
     ("emu --uplink 1bit -- true", 2, "'1bit' for '--uplink <RATE>'"),
     ("policy check none.toml", 2, "'none.toml' for '<FILE>'"),
-    ("policy check directory.toml", 3, "'directory.toml' of '<FILE>'"),
+    ("policy check directory.toml", 3, "'directory.toml' for '<FILE>'"),
     ("policy check binary.toml", 2, "'binary.toml' for '<FILE>'"),
     ("policy explain policy.toml --ip 203.0.113", 2, "'203.0.113' for '--ip <ADDRESS>'"),
     ("policy explain policy.toml --asn ASX", 2, "'ASX' for '--asn <ASN>'"),
@@ -139,7 +139,10 @@ fn add_message(messages: &mut String, line: &str, done: &Finished) {
 /// Compares the errors with `tests/messages/NAME.txt`, which `UPDATE_DOCS=1` writes.
 fn assert_messages(name: &str, messages: &str) {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages");
-    uncork_testkit::assert_snapshot(&Path::new(directory).join(name).with_extension("txt"), messages);
+    uncork_testkit::assert_snapshot(
+        &Path::new(directory).join(name).with_extension("txt"),
+        messages,
+    );
 }
 
 #[test]

@@ -324,7 +324,7 @@ fn a_directory_that_cannot_be_is_found_out_before_the_run() {
         "{stderr}"
     );
     let none = refusal(&scratch, "merge nowhere");
-    assert!(none.contains("'nowhere' for '<DIR>...': there is no such directory"), "{none}");
+    assert!(none.contains("'nowhere' for '<DIR>...': no such directory"), "{none}");
 }
 
 /// Runs of some milliseconds each, many of them.

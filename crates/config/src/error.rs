@@ -77,11 +77,14 @@ impl ConfigError {
         }))
     }
 
-    /// The error of another crate. Its text consists of the message and, after a colon or semicolon, the
-    /// remedy.
+    /// The error of another crate. Its text consists of the message and, after a semicolon or colon, the
+    /// remedy; or it begins with `expected`.
     pub fn worded(place: &Place, error: impl fmt::Display) -> Self {
         let text = error.to_string();
-        let cut = text.find(": ").or_else(|| text.find("; "));
+        if text.starts_with("expected ") {
+            return Self::new(place, "invalid value").expected(text);
+        }
+        let cut = text.find("; ").or_else(|| text.find(": "));
         let cut = cut.map(|at| (text[..at].to_owned(), text[at + 2..].to_owned()));
         match cut {
             Some((message, help)) => Self::new(place, message).help(help),

@@ -120,11 +120,11 @@ impl<'a> Section<'a> {
         match (there.next(), there.next()) {
             (Some(one), None) => Ok(one),
             (None, _) => Err(ConfigError::new(self.place, format!("{} has no {what}", self.name))
-                .help(format!("give one of {}", list()))),
+                .help(format!("use one of {}", list()))),
             (Some((one, _)), Some((other, _))) => {
                 let message = format!("{} has two of {what}: `{one}` and `{other}`", self.name);
                 Err(ConfigError::new(self.key_place(other), message)
-                    .help(format!("give one of {}", list())))
+                    .help(format!("use one of {}", list())))
             }
         }
     }
@@ -156,7 +156,7 @@ impl Node {
         number.filter(|number| range.contains(number)).ok_or_else(|| {
             let (least, most) = (range.start(), range.end());
             ConfigError::new(&self.place, format!("{text} is not possible here"))
-                .help(format!("give a whole number from {least} to {most}"))
+                .help(format!("use a whole number from {least} to {most}"))
         })
     }
 
@@ -166,7 +166,7 @@ impl Node {
         let number = text.replace('_', "").parse::<f64>().ok();
         number.filter(|number| number.is_finite() && *number >= 0.0).ok_or_else(|| {
             ConfigError::new(&self.place, format!("{text} is not possible here"))
-                .help("give a number that is not negative")
+                .help("use a number that is not negative")
         })
     }
 
@@ -222,7 +222,7 @@ impl Node {
             return Ok(value);
         }
         Err(ConfigError::new(&self.place, format!("{value} is not possible here"))
-            .help(format!("give {least} to {most}")))
+            .help(format!("expected {least} to {most}")))
     }
 
     /// The members of a list.
@@ -280,5 +280,5 @@ pub fn each<T>(
 /// The error for a `node` that should be `expected`.
 pub fn wrong_type(node: &Node, expected: &str) -> ConfigError {
     let message = format!("{} where {expected} belongs", node.kind());
-    ConfigError::new(&node.place, message).expected(format!("{expected} is expected"))
+    ConfigError::new(&node.place, message).expected(format!("expected {expected}"))
 }

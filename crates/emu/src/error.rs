@@ -4,6 +4,9 @@ use std::io;
 
 use uncork_path::PathSpecError;
 
+use crate::EmulationSpec;
+use crate::address::MAX_HOSTS;
+
 /// Why there is no emulation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -11,7 +14,13 @@ pub enum EmuError {
     /// A path cannot be built.
     #[error(transparent)]
     Path(#[from] PathSpecError),
-    /// What is described cannot be emulated; this says what, and what can.
+    /// The MTU is out of range.
+    #[error("an MTU of {0} B is out of range; expected {min} B to {max} B", min = EmulationSpec::MTUS.0, max = EmulationSpec::MTUS.1)]
+    Mtu(u32),
+    /// Too few or too many hosts.
+    #[error("{0} hosts are out of range; expected 1 to {MAX_HOSTS}")]
+    Hosts(usize),
+    /// The description cannot be emulated; this says why, and what can.
     #[error("{0}")]
     Spec(String),
     /// The system does not allow it.

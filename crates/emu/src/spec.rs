@@ -86,14 +86,10 @@ impl EmulationSpec {
         let refuse = |problem: String| Err(EmuError::Spec(problem));
         let (smallest, largest) = Self::MTUS;
         if !(smallest..=largest).contains(&self.mtu) {
-            let mtu = self.mtu;
-            return refuse(format!(
-                "an MTU of {mtu} B is not emulated; {smallest} B to {largest} B are"
-            ));
+            return Err(EmuError::Mtu(self.mtu));
         }
         if self.hosts.is_empty() || self.hosts.len() > MAX_HOSTS {
-            let hosts = self.hosts.len();
-            return refuse(format!("{hosts} hosts are not emulated; 1 to {MAX_HOSTS} are"));
+            return Err(EmuError::Hosts(self.hosts.len()));
         }
         let (shortest, longest) = PathSpec::RTTS;
         for HostSpec { path, rtt, .. } in &self.hosts {
@@ -144,14 +140,12 @@ mod tests {
             change(&mut spec);
             spec.check().expect_err("refused").to_string()
         };
-        assert!(refused(|spec| spec.mtu = 1279).contains("1280 B to 65535 B are"));
-        assert!(refused(|spec| spec.hosts.clear()).contains("0 hosts are not emulated"));
-        assert!(
-            refused(|spec| spec.hosts = vec![HostSpec::over(0); 1001]).contains("1 to 1000 are")
-        );
+        assert!(refused(|spec| spec.mtu = 1279).contains("1280 B to 65535 B"));
+        assert!(refused(|spec| spec.hosts.clear()).contains("0 hosts are out of range"));
+        assert!(refused(|spec| spec.hosts = vec![HostSpec::over(0); 1001]).contains("1 to 1000"));
         assert!(refused(|spec| spec.hosts = vec![HostSpec::over(1)]).contains("a host has path 1"));
         let instant = |spec: &mut EmulationSpec| spec.hosts[0].rtt = Some(TimeDelta::ZERO);
-        assert!(refused(instant).contains("an RTT of 0ns is not simulated"));
+        assert!(refused(instant).contains("an RTT of 0ns is out of range"));
         assert!(refused(|spec| spec.paths[0].via = vec![0]).contains("a path crosses link 0"));
         assert!(refused(|spec| spec.paths[0].rtt = TimeDelta::ZERO).contains("an RTT of 0"));
         let shared = |spec: &mut EmulationSpec| {

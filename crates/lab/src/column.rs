@@ -15,7 +15,7 @@ pub struct Column(Vec<CcSpec>);
 #[non_exhaustive]
 pub enum ColumnError {
     /// There is no name, or none on one side of a `+`.
-    #[error("a controller is missing; {}", known())]
+    #[error("missing controller; {}", known())]
     Empty,
     /// A name is not a controller's.
     #[error("unknown controller '{name}'{}; {}", meant(near), known())]
@@ -45,9 +45,9 @@ pub enum ColumnError {
     },
 }
 
-/// `, did you mean bbr1 or bbr3`, if anything is near.
+/// ` (did you mean bbr1 or bbr3?)`, if anything is near.
 fn meant(near: &[&str]) -> String {
-    if near.is_empty() { String::new() } else { format!(", did you mean {}", near.join(" or ")) }
+    if near.is_empty() { String::new() } else { format!(" (did you mean {}?)", near.join(" or ")) }
 }
 
 fn taken(algorithm: Algorithm) -> String {
@@ -119,7 +119,7 @@ fn member(text: &str) -> Result<CcSpec, ColumnError> {
 
 fn known() -> String {
     let names = Algorithm::ALL.map(Algorithm::name).join(", ");
-    format!("known are {names}, and mixes such as bbr3+cubic")
+    format!("expected {names}, or a mix such as bbr3+cubic")
 }
 
 /// Those of `known` that take the fewest changes (Levenshtein) to get from `name`, if at most half of

@@ -67,43 +67,43 @@ pub enum CompareError {
     #[error(transparent)]
     Path(PathSpecError),
     /// Transfers of no bytes.
-    #[error("nothing to transfer; give at least 1B")]
+    #[error("nothing to transfer; use at least 1B")]
     EmptyTransfer,
     /// A duration outside [`CompareSpec::DURATIONS`].
-    #[error("give {} to {}", CompareSpec::DURATIONS.0, CompareSpec::DURATIONS.1)]
+    #[error("expected {} to {}", CompareSpec::DURATIONS.0, CompareSpec::DURATIONS.1)]
     Duration(TimeDelta),
     /// There is nothing to compare.
-    #[error("nothing to compare; give a controller, such as bbr3")]
+    #[error("nothing to compare; use a controller, such as bbr3")]
     NoColumns,
     /// Two columns are the same.
-    #[error("{0} is there twice; give it once")]
+    #[error("{0} is listed twice")]
     Twice(Column),
     /// No flows, or too many in this column.
-    #[error("give 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
+    #[error("expected 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
     Flows(Column),
     /// Too few or too many seeds.
-    #[error("give 1 to {}", CompareSpec::MAX_SEEDS)]
+    #[error("expected 1 to {}", CompareSpec::MAX_SEEDS)]
     Seeds(u32),
     /// The last seed is larger than scenarios have.
-    #[error("give 0 to {}", u64::MAX - u64::from(CompareSpec::MAX_SEEDS))]
+    #[error("expected 0 to {}", u64::MAX - u64::from(CompareSpec::MAX_SEEDS))]
     FirstSeed(u64),
     /// The link alone takes longer for the transfers than a run may last.
     #[error(
-        "the link alone takes {0} for all flows, and a run ends after {max}; give less data, fewer flows or a \
+        "the link alone takes {0} for all flows, and a run ends after {max}; use less data, fewer flows or a \
          faster link",
         max = CompareSpec::DURATIONS.1
     )]
     TooSlow(TimeDelta),
     /// More than [`CompareSpec::MAX_RECORDS`] flows over all runs.
     #[error(
-        "{0} flows over all controllers and seeds; at most {max} are simulated: give fewer seeds, flows or \
+        "{0} flows in all; the limit is {max}: use fewer seeds, flows or \
          controllers",
         max = CompareSpec::MAX_RECORDS
     )]
     TooManyFlows(u64),
     /// More than [`CompareSpec::MAX_PACKETS`] packets over all runs.
     #[error(
-        "{0} packets over all controllers and seeds, hours of computing; at most {max} are simulated: give less \
+        "{0} packets in all would take hours; the limit is {max}: use less \
          data, or fewer seeds, flows or controllers",
         max = CompareSpec::MAX_PACKETS
     )]

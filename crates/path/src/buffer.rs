@@ -20,7 +20,7 @@ pub enum Buffer {
 
 /// A text that is no size of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a buffer is a size with a unit: write 1bdp, 0.5bdp, 100kB or 83p")]
+#[error("expected a size with a unit, such as 1bdp, 0.5bdp, 100kB or 83p")]
 pub struct BufferError;
 
 /// Reads `1bdp`, `0.5bdp`, `83p` or a number of bytes such as `100kB`.

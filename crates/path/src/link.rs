@@ -133,7 +133,7 @@ mod tests {
         };
         assert!(refused(|link| link.rate = RateSpec::Constant(Rate::ZERO)).contains("a rate of 0"));
         assert!(
-            refused(|link| link.rate = RateSpec::Constant(Rate::MAX)).contains("is not simulated")
+            refused(|link| link.rate = RateSpec::Constant(Rate::MAX)).contains("is out of range")
         );
         let small = refused(|link| link.buffer = Buffer::MilliBdp(1));
         assert!(small.contains("a buffer of 125 B cannot hold one packet of 1500 B"), "{small}");
@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(check("5mbit:1500B"), Ok(()));
         let refused = |text| check(text).expect_err("refused").to_string();
         assert!(refused("0mbit:50kB").contains("a rate of 0"));
-        assert!(refused("5mbit:1499B").contains("a policer's burst of 1499 B is not simulated"));
+        assert!(refused("5mbit:1499B").contains("a policer's burst of 1499 B is out of range"));
         assert!(refused("5mbit:1TB").contains("a policer's burst of 1000000000000 B"));
     }
 }

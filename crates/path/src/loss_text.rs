@@ -16,7 +16,7 @@ pub enum LossError {
     #[error("{0}")]
     Probability(ParseError),
     /// `every:` without a count of packets.
-    #[error("each n-th packet is lost, n being at least 1: write every:100")]
+    #[error("every:N drops every Nth packet; N must be at least 1, such as every:100")]
     Every,
     /// `gilbert:` without what belongs to it.
     #[error(
@@ -31,7 +31,7 @@ pub enum LossError {
     )]
     Gemodel,
     /// A channel has no value of this name.
-    #[error("there is no '{}': write {}", .0, .1.join(", "))]
+    #[error("unknown parameter '{}'; expected {}", .0, .1.join(", "))]
     Name(String, &'static [&'static str]),
     /// The value of this name is no probability.
     #[error("{0}: {1}")]
@@ -156,10 +156,10 @@ fn mean_and_burst(channel: GilbertElliott) -> Option<(Probability, u64)> {
 
 fn bursts_too_short(mean: Probability, least: u64) -> String {
     if mean == Probability::ALWAYS {
-        return "nothing ends a burst when all is lost: write 100%".to_owned();
+        return "a burst that loses everything never ends; write 100%".to_owned();
     }
     let least = of_thousandths(least);
-    format!("a mean of {mean} takes bursts of at least {least} packets; give burst={least}")
+    format!("a mean of {mean} needs bursts of at least {least} packets; use burst={least}")
 }
 
 #[cfg(test)]
@@ -206,7 +206,7 @@ mod tests {
             assert_eq!(error(text), of_probability, "{text:?}: as without the other kinds");
         }
         for text in ["every:", "every:0", "every:x", "every:+1", "every:1%"] {
-            assert!(error(text).ends_with("write every:100"), "{text}");
+            assert!(error(text).ends_with("such as every:100"), "{text}");
         }
         for text in [
             "gilbert:",
@@ -223,14 +223,15 @@ mod tests {
         }
         let unknown = error("gemodel:p=1%,r=1%,q=1%");
         assert!(unknown.contains("`q`") || unknown.contains("'q'"), "{unknown}");
-        assert!(
-            error("gilbert:mean=0.01,burst=5").starts_with("mean: a probability is written in")
+        assert!(error("gilbert:mean=0.01,burst=5").starts_with("mean: missing %"));
+        assert!(error("gemodel:p=1%,r=2").starts_with("r: missing unit"));
+        let burst = "needs bursts of at least 9 packets; use burst=9";
+        assert_eq!(
+            error("gilbert:mean=1%,brust=5"),
+            "unknown parameter 'brust'; expected mean, burst"
         );
-        assert!(error("gemodel:p=1%,r=2").starts_with("r: a probability needs a unit"));
-        let burst = "takes bursts of at least 9 packets; give burst=9";
-        assert_eq!(error("gilbert:mean=1%,brust=5"), "there is no 'brust': write mean, burst");
         assert!(error("gilbert:mean=90%,burst=5").ends_with(burst));
-        assert!(error("gilbert:mean=1%,burst=0.5").ends_with("give burst=1"));
+        assert!(error("gilbert:mean=1%,burst=0.5").ends_with("use burst=1"));
         assert!(error("gilbert:mean=100%,burst=5").ends_with("write 100%"));
     }
 

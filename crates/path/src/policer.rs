@@ -16,7 +16,7 @@ pub struct PolicerSpec {
 
 /// A text that describes no policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a policer is a rate and a burst: write 5mbit:50kB")]
+#[error("expected RATE:BURST, such as 5mbit:50kB")]
 pub struct PolicerError;
 
 /// A token bucket that drops what finds too few tokens. It starts full.

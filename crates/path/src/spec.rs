@@ -42,28 +42,28 @@ pub enum LossPosition {
 #[non_exhaustive]
 pub enum PathSpecError {
     /// The rate is outside what is simulated.
-    #[error("a rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
+    #[error("a rate of {} is out of range; expected {} to {}", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Rate(Rate),
     /// A mobile link cannot be made up.
     #[error("{0}")]
     Lte(LteError),
     /// The RTT is outside what is simulated.
-    #[error("an RTT of {} is not simulated; {} to {} are", .0, PathSpec::RTTS.0, PathSpec::RTTS.1)]
+    #[error("an RTT of {} is out of range; expected {} to {}", .0, PathSpec::RTTS.0, PathSpec::RTTS.1)]
     Rtt(TimeDelta),
     /// The queue has parameters that no discipline can have.
     #[error("{0}")]
     Queue(QueueError),
     /// More jitter than the longest RTT.
-    #[error("jitter of {} is not simulated; give at most {}", .0, PathSpec::RTTS.1)]
+    #[error("jitter of {} is out of range; the limit is {}", .0, PathSpec::RTTS.1)]
     Jitter(TimeDelta),
     /// Turns that are longer than the longest RTT.
-    #[error("turns of {} are not simulated; give at most {}", .0, PathSpec::RTTS.1)]
+    #[error("turns of {} are out of range; the limit is {}", .0, PathSpec::RTTS.1)]
     Aggregation(TimeDelta),
     /// Nothing arrives over a path that loses every packet.
-    #[error("nothing arrives when every packet is lost; give less than 100%")]
+    #[error("every packet would be lost; use less than 100%")]
     LosesEverything,
     /// The buffer cannot hold one packet of this many bytes.
-    #[error("a buffer of {bytes} B cannot hold one packet of {packet_bytes} B; give at least 1p")]
+    #[error("a buffer of {bytes} B cannot hold one packet of {packet_bytes} B; use at least 1p")]
     Buffer {
         /// Its size.
         bytes: u64,
@@ -71,12 +71,11 @@ pub enum PathSpecError {
         packet_bytes: u32,
     },
     /// The buffer is absurdly large.
-    #[error("a buffer of {} B is too large; at most {} B", .0, LinkSpec::MAX_BUFFER)]
+    #[error("a buffer of {} B is too large; the limit is {} B", .0, LinkSpec::MAX_BUFFER)]
     BufferTooLarge(u64),
     /// The policer's burst holds no packet of this many bytes, or is absurdly large.
     #[error(
-        "a policer's burst of {bytes} B is not simulated; {packet_bytes} B, which is one packet, to \
-         {} B are",
+        "a policer's burst of {bytes} B is out of range; expected {packet_bytes} B (one packet) to {} B",
         LinkSpec::MAX_BUFFER
     )]
     Burst {
@@ -160,7 +159,7 @@ mod tests {
             path.check(1500, 52).expect_err("refused").to_string()
         };
         assert!(refused(|path| path.rtt = TimeDelta::ZERO).contains("an RTT of 0"));
-        assert!(refused(|path| path.rtt = TimeDelta::MAX).contains("is not simulated"));
+        assert!(refused(|path| path.rtt = TimeDelta::MAX).contains("is out of range"));
         assert!(
             refused(|path| path.link.rate = crate::RateSpec::Constant(Rate::ZERO))
                 .contains("a rate of 0")

@@ -61,7 +61,7 @@ impl FromStr for ByteRange {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let wrong = "a range is expected: write 0-511999, or 512000- for all from there on";
+        let wrong = "expected a range, such as 0-511999, or 512000- for everything from there";
         let (first, last) = text.split_once('-').ok_or(wrong)?;
         let number = |text: &str| {
             let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -45,7 +45,7 @@ pub(crate) fn config(trust: &Trust, protocols: &[&[u8]]) -> Result<ClientConfig,
             let mut roots = RootCertStore::empty();
             let (_, ignored) = roots.add_parsable_certificates(read);
             if roots.is_empty() || ignored > 0 {
-                return Err(wrong(&"give a file with certificates in PEM"));
+                return Err(wrong(&"expected certificates in PEM"));
             }
             authorities(roots, provider)?
         }

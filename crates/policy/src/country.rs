@@ -11,7 +11,7 @@ pub struct Country([u8; 2]);
 
 /// The text is not a country code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("a country code has two capital letters: write PE for Peru")]
+#[error("expected a country code of two capital letters, such as PE for Peru")]
 pub struct CountryError;
 
 impl FromStr for Country {

@@ -24,7 +24,7 @@ pub struct Origins(Vec<Reader<Vec<u8>>>);
 
 /// Why a file is not a database.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("not a database in MaxMind's format: {0}; give a file that ends in .mmdb")]
+#[error("not a database in MaxMind's format: {0}; use an .mmdb file")]
 pub struct OriginError(String);
 
 impl Origins {

@@ -24,7 +24,7 @@ impl Policy {
                     }
                     Test::Asn(_) | Test::Country(_) if !has_databases => {
                         warnings.push(format!(
-                            "{place} never matches without a database: give one with --geo"
+                            "{place} never matches without a database: use one with --geo"
                         ));
                     }
                     _ => {}

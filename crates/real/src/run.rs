@@ -70,12 +70,12 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
 fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
     spec.check().map_err(|error| RealError::Spec(error.to_string()))?;
     let Some(path) = spec.paths.first() else {
-        return Err(RealError::Spec("there is no path; give one".into()));
+        return Err(RealError::Spec("missing path".into()));
     };
     if spec.flows.len() > MAX_FLOWS {
         let flows = spec.flows.len();
         return Err(RealError::Spec(format!(
-            "{flows} flows are more than real endpoints play; give {MAX_FLOWS} at most"
+            "{flows} flows are too many; the limit is {MAX_FLOWS}"
         )));
     }
     command::check(spec)?;
@@ -83,7 +83,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
     for (number, flow) in (0..).zip(&spec.flows) {
         if flow.ecn == Ecn::Ect1 {
             return Err(RealError::Spec(
-                "the kernel's own controllers know nothing of ECT(1); give ect0".into(),
+                "the kernel's own controllers do not support ECT(1); use ect0".into(),
             ));
         }
         if flow.resume.is_some() {
@@ -121,7 +121,7 @@ fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError 
     let [first, second] = [host.rtt, flow.rtt].map(|rtt| rtt.unwrap_or(of_path));
     RealError::Spec(format!(
         "host {number} has flows with round trips of {first} and {second}, and a real host has one \
-         over each path; give them hosts of their own"
+         over each path; use separate hosts"
     ))
 }
 
@@ -169,7 +169,7 @@ impl Stage<'_> {
         let (far, near) = (self.emulation.server(), &self.emulation.hosts()[self.host_of[flow]]);
         far.control_congestion(near.addresses(), cc)
             .and_then(|()| near.control_congestion(far.addresses(), cc))
-            .map_err(RealError::system("give a route its congestion control"))
+            .map_err(RealError::system("set a route's congestion control"))
     }
 
     fn asks_for_ecn(&self, host: usize) -> bool {

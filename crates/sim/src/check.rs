@@ -45,20 +45,20 @@ impl<S: ControllerSpec> RunSpec<S> {
 
     /// Checks that the run can be simulated, and that each of its flows can get anywhere.
     pub fn check(&self) -> Result {
-        require(self.end < Time::NEVER, "the run", || "it never ends: give an end".to_owned())?;
+        require(self.end < Time::NEVER, "the run", || "it never ends: set an end".to_owned())?;
         require(self.warmup <= self.end, "the warm-up", || {
             let spans = [self.warmup, self.end].map(|time| time.since(Time::ZERO));
-            format!("{} are longer than the run of {}: give less", spans[0], spans[1])
+            format!("{} are longer than the run of {}: use less", spans[0], spans[1])
         })?;
         let sampled = self.sample_every != Some(TimeDelta::ZERO);
-        require(sampled, "the samples", || "they are 0ns apart: give at least 1us".to_owned())?;
+        require(sampled, "the samples", || "they are 0ns apart: use at least 1us".to_owned())?;
         let (mut paths, mut links) = (self.paths.iter().enumerate(), 0..self.links.len());
         paths.try_for_each(|(index, path)| self.check_path(Part("path", index), path))?;
         links.try_for_each(|link| self.check_link(link))?;
         let mut clients = self.clients.iter().enumerate();
         clients.try_for_each(|(index, client)| at(Part("client", index), client.check()))?;
         let few = self.flows.len() <= Self::FIRST_UNNAMED_HOST as usize;
-        require(few, "the flows", || format!("{} are too many: give less", self.flows.len()))?;
+        require(few, "the flows", || format!("{} are too many: use fewer", self.flows.len()))?;
         let mut flows = self.flows.iter().enumerate();
         flows.try_for_each(|(index, flow)| self.check_flow(Part("flow", index), flow))
     }
@@ -85,23 +85,23 @@ impl<S: ControllerSpec> RunSpec<S> {
         let (shortest, longest) = PathSpec::RTTS;
         if let Some(rtt) = flow.rtt {
             require((shortest..=longest).contains(&rtt), place, || {
-                format!("an RTT of {rtt} is not simulated; {shortest} to {longest} are")
+                format!("an RTT of {rtt} is out of range; expected {shortest} to {longest}")
             })?;
         }
         let window = flow.receive_window;
         require(window >= u64::from(MSS_BYTES), place, || {
-            format!("a receive window of {window} B holds no segment: give at least {MSS_BYTES} B")
+            format!("a receive window of {window} B holds no segment: use at least {MSS_BYTES} B")
         })?;
         let host = flow.host.unwrap_or(0);
         require(host < Self::FIRST_UNNAMED_HOST, place, || {
-            format!("host {host} is one of those without a name: give less than 2^31")
+            format!("host {host} is reserved: use less than 2^31")
         })?;
         require(flow.ecn != Ecn::Ce, place, || {
-            "its data says CE, which only queues say: give NotEct, Ect0 or Ect1".to_owned()
+            "only queues set CE: use NotEct, Ect0 or Ect1".to_owned()
         })?;
         match flow.workload {
             Workload::Transfer(bytes) => {
-                require(bytes > 0, place, || "a transfer of 0 B never ends: give 1 B".to_owned())
+                require(bytes > 0, place, || "a transfer of 0 B never ends: use 1 B".to_owned())
             }
             Workload::Until(_) => Ok(()),
             Workload::Media(media) => at(place, media.check()),
@@ -114,7 +114,7 @@ impl<S: ControllerSpec> RunSpec<S> {
 /// Fails unless `index` is one of `count`.
 fn one_of(place: Part, what: &str, index: usize, count: usize) -> Result {
     require(index < count, place, || {
-        format!("there is no {what} {index}: there are {count}, counted from 0")
+        format!("unknown {what} {index}: there are {count}, counted from 0")
     })
 }
 
@@ -149,16 +149,19 @@ mod tests {
     fn what_cannot_be_simulated_is_refused_by_place_and_value() {
         assert_eq!(run().check(), Ok(()));
         let refused: [(Change, &str); 21] = [
-            (|run| run.end = Time::NEVER, "the run: it never ends: give an end"),
+            (|run| run.end = Time::NEVER, "the run: it never ends: set an end"),
             (|run| run.warmup = run.end + TimeDelta::from_secs(1), "the warm-up: 11s are longer"),
             (|run| run.sample_every = Some(TimeDelta::ZERO), "the samples: they are 0ns apart"),
-            (|run| run.paths[1].via[0] = 2, "path 1: there is no link 2: there are 2, counted"),
+            (|run| run.paths[1].via[0] = 2, "path 1: unknown link 2: there are 2, counted"),
             (|run| run.paths[1].via[0] = 0, "path 1: it crosses link 0 twice: name each link"),
-            (|run| run.paths[0].rtt = TimeDelta::ZERO, "path 0: an RTT of 0ns is not simulated"),
-            (|run| run.paths[0].loss = "100%".parse().expect("a loss"), "path 0: nothing arrives"),
+            (|run| run.paths[0].rtt = TimeDelta::ZERO, "path 0: an RTT of 0ns is out of range"),
+            (
+                |run| run.paths[0].loss = "100%".parse().expect("a loss"),
+                "path 0: every packet would be lost",
+            ),
             (
                 |run| run.links[1] = LinkSpec::new(Rate::ZERO, Buffer::Packets(1)),
-                "link 1: a rate of 0bit is not simulated",
+                "link 1: a rate of 0bit is out of range",
             ),
             (
                 |run| run.links[0].buffer = Buffer::MilliBdp(1),
@@ -179,17 +182,17 @@ mod tests {
                 },
                 "client 0: the number of requests is 0",
             ),
-            (|run| run.flows[1].path = 2, "flow 1: there is no path 2: there are 2"),
+            (|run| run.flows[1].path = 2, "flow 1: unknown path 2: there are 2"),
             (|run| run.flows[0].rtt = Some(TimeDelta::MAX), "flow 0: an RTT of"),
             (|run| run.flows[0].receive_window = 1447, "flow 0: a receive window of 1447 B holds"),
-            (|run| run.flows[0].host = Some(1 << 31), "flow 0: host 2147483648 is one of those"),
-            (|run| run.flows[0].ecn = Ecn::Ce, "flow 0: its data says CE"),
+            (|run| run.flows[0].host = Some(1 << 31), "flow 0: host 2147483648 is reserved"),
+            (|run| run.flows[0].ecn = Ecn::Ce, "flow 0: only queues set CE"),
             (
                 |run| run.flows[0].workload = Workload::Transfer(0),
-                "flow 0: a transfer of 0 B never ends: give 1 B",
+                "flow 0: a transfer of 0 B never ends: use 1 B",
             ),
-            (|run| run.flows[0].workload = Workload::Client(1), "flow 0: there is no client 1"),
-            (|run| run.flows[0].workload = Workload::Command(0), "flow 0: there is no command 0"),
+            (|run| run.flows[0].workload = Workload::Client(1), "flow 0: unknown client 1"),
+            (|run| run.flows[0].workload = Workload::Command(0), "flow 0: unknown command 0"),
             (
                 |run| {
                     run.flows[0].workload = Workload::Media(CbrSpec {
@@ -200,7 +203,7 @@ mod tests {
                 },
                 "flow 0: ",
             ),
-            (|run| run.paths.clear(), "flow 0: there is no path 0: there are 0"),
+            (|run| run.paths.clear(), "flow 0: unknown path 0: there are 0"),
         ];
         for (change, message) in refused {
             let mut run = run();

@@ -15,7 +15,7 @@ pub struct ParseError {
 /// The words for one kind of quantity.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Grammar {
-    /// Its name with an article.
+    /// Its name.
     pub(crate) name: &'static str,
     /// Examples of its syntax.
     pub(crate) examples: &'static str,
@@ -55,26 +55,21 @@ impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Grammar { name, examples, smallest, largest, .. } = self.grammar;
         match self.problem {
-            Problem::Empty => write!(f, "{name} is missing: write {examples}"),
-            Problem::NotANumber => write!(f, "{name} starts with a number: write {examples}"),
-            Problem::Negative => write!(f, "{name} is never negative: write {examples}"),
-            Problem::TooManyPlaces => {
-                write!(f, "too many decimal places: {name} has at most 9 of them")
-            }
-            Problem::TooLarge => write!(f, "too large: {name} is at most {largest}"),
-            Problem::TooSmall => write!(f, "too small: {name} is 0 or at least {smallest}"),
+            Problem::Empty => write!(f, "missing {name}; write {examples}"),
+            Problem::NotANumber => write!(f, "{name} must start with a number; write {examples}"),
+            Problem::Negative => write!(f, "{name} must not be negative; write {examples}"),
+            Problem::TooManyPlaces => f.write_str("too many decimal places; the limit is 9"),
+            Problem::TooLarge => write!(f, "too large; the limit is {largest}"),
+            Problem::TooSmall => write!(f, "too small; use 0 or at least {smallest}"),
             Problem::NoUnit(number) => self.write_units(f, number),
             Problem::Fraction(number) => {
                 let percent = number.hundredfold();
-                write!(
-                    f,
-                    "{name} is written in percent: write {number}%, or {percent}% for {number} of 1"
-                )
+                write!(f, "missing %; write {number}%, or {percent}% for a fraction of {number}")
             }
             Problem::Ambiguous(number, [one, other]) => {
-                write!(f, "the unit has two meanings: write {number}{one} or {number}{other}")
+                write!(f, "ambiguous unit; write {number}{one} or {number}{other}")
             }
-            Problem::UnknownUnit => write!(f, "{name} has no such unit: write {examples}"),
+            Problem::UnknownUnit => write!(f, "unknown unit; write {examples}"),
         }
     }
 }
@@ -82,7 +77,7 @@ impl fmt::Display for ParseError {
 impl ParseError {
     /// Suggests `number` in each common unit: `write 20mbit, 20kbit or 20MB/s`.
     fn write_units(&self, f: &mut fmt::Formatter<'_>, number: Decimal) -> fmt::Result {
-        write!(f, "{} needs a unit: write ", self.grammar.name)?;
+        f.write_str("missing unit; write ")?;
         let units = self.grammar.units;
         for (index, unit) in units.iter().enumerate() {
             let separator = match index {

@@ -18,7 +18,7 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 pub struct Rate(u64);
 
 const GRAMMAR: Grammar = Grammar {
-    name: "a rate",
+    name: "rate",
     examples: "20mbit, 2.5gbit, 64kbit or 2.5MB/s",
     units: &["mbit", "kbit", "MB/s"],
     smallest: "8bit",
@@ -177,24 +177,21 @@ mod tests {
 
     #[test]
     fn says_what_to_write_instead() {
-        assert_eq!(error("20"), "a rate needs a unit: write 20mbit, 20kbit or 20MB/s");
+        assert_eq!(error("20"), "missing unit; write 20mbit, 20kbit or 20MB/s");
         for text in ["20Mb", "20MB", "20M", "20Mb/s", "20MBps", "20MBPS"] {
-            assert_eq!(error(text), "the unit has two meanings: write 20mbit or 20MB/s", "{text}");
+            assert_eq!(error(text), "ambiguous unit; write 20mbit or 20MB/s", "{text}");
         }
-        assert_eq!(error("8b"), "the unit has two meanings: write 8bit or 8B/s");
+        assert_eq!(error("8b"), "ambiguous unit; write 8bit or 8B/s");
         let examples = "write 20mbit, 2.5gbit, 64kbit or 2.5MB/s";
         for text in ["20ms", "20Mibit", "20MiB", "20m/s", "1e6bit"] {
-            assert_eq!(error(text), std::format!("a rate has no such unit: {examples}"), "{text}");
+            assert_eq!(error(text), std::format!("unknown unit; {examples}"), "{text}");
         }
-        assert_eq!(error("-1mbit"), std::format!("a rate is never negative: {examples}"));
-        assert_eq!(error("fast"), std::format!("a rate starts with a number: {examples}"));
-        assert_eq!(error(" "), std::format!("a rate is missing: {examples}"));
-        assert_eq!(error("7bit"), "too small: a rate is 0 or at least 8bit");
-        assert_eq!(error("147573953tbit"), "too large: a rate is at most 147573952tbit");
-        assert_eq!(
-            error("1.0000000001mbit"),
-            "too many decimal places: a rate has at most 9 of them"
-        );
+        assert_eq!(error("-1mbit"), std::format!("rate must not be negative; {examples}"));
+        assert_eq!(error("fast"), std::format!("rate must start with a number; {examples}"));
+        assert_eq!(error(" "), std::format!("missing rate; {examples}"));
+        assert_eq!(error("7bit"), "too small; use 0 or at least 8bit");
+        assert_eq!(error("147573953tbit"), "too large; the limit is 147573952tbit");
+        assert_eq!(error("1.0000000001mbit"), "too many decimal places; the limit is 9");
     }
 
     #[test]
@@ -249,7 +246,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused(text in "[0-9.]{0,5} ?[kKmMgGtTiIbB/psS%]{0,6}") {
             if let Err(error) = text.parse::<Rate>() {
-                prop_assert!(error.to_string().contains(": "));
+                prop_assert!(error.to_string().contains("; "));
             }
         }
     }

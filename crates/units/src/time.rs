@@ -30,7 +30,7 @@ pub struct Time(u64);
 pub struct TimeDelta(u64);
 
 const GRAMMAR: Grammar = Grammar {
-    name: "a span of time",
+    name: "duration",
     examples: "25ms, 1.5s, 200us, 2min, 24h or 10d",
     units: &["ms", "s", "us"],
     smallest: "1ns",
@@ -255,13 +255,13 @@ mod tests {
 
     #[test]
     fn says_what_to_write_instead() {
-        assert_eq!(error("25"), "a span of time needs a unit: write 25ms, 25s or 25us");
-        assert_eq!(error("10m"), "the unit has two meanings: write 10ms or 10min");
+        assert_eq!(error("25"), "missing unit; write 25ms, 25s or 25us");
+        assert_eq!(error("10m"), "ambiguous unit; write 10ms or 10min");
         let examples = "write 25ms, 1.5s, 200us, 2min, 24h or 10d";
-        assert_eq!(error("1w"), std::format!("a span of time has no such unit: {examples}"));
-        assert_eq!(error("-1s"), std::format!("a span of time is never negative: {examples}"));
-        assert_eq!(error("0.1ns"), "too small: a span of time is 0 or at least 1ns");
-        assert_eq!(error("18446744074s"), "too large: a span of time is at most 18446744073s");
+        assert_eq!(error("1w"), std::format!("unknown unit; {examples}"));
+        assert_eq!(error("-1s"), std::format!("duration must not be negative; {examples}"));
+        assert_eq!(error("0.1ns"), "too small; use 0 or at least 1ns");
+        assert_eq!(error("18446744074s"), "too large; the limit is 18446744073s");
     }
 
     #[test]

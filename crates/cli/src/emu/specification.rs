@@ -62,6 +62,8 @@ pub(super) fn specification(args: &EmuArgs) -> Result<Specification, Failure> {
     spec.check().map_err(|error| match (&error, scenario) {
         (EmuError::Path(_), Some((argument, given))) => Failure::value(argument, given, &error),
         (EmuError::Path(wrong), None) => refused(args, wrong),
+        (EmuError::Mtu(mtu), _) => Failure::value("--mtu <BYTES>", mtu, &error),
+        (EmuError::Hosts(hosts), _) => Failure::value("--hosts <N>", hosts, &error),
         (EmuError::Spec(_), _) => Failure::Usage(error.to_string()),
         _ => Failure::Environment(error.to_string()),
     })?;
@@ -79,7 +81,7 @@ fn instance(
     let cells = scenario.cells.len();
     let cell = args.cell as usize;
     if cell == 0 || cell > cells {
-        let reason = format!("the scenario has {cells} cells: give 1 to {cells}");
+        let reason = format!("the scenario has {cells} cells; expected 1 to {cells}");
         return Err(Failure::value(&shown("cell"), cell, reason));
     }
     if cells > 1 && !args.quiet {

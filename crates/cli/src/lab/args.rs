@@ -208,7 +208,7 @@ impl FromStr for Setting {
             Some((key, value)) if !key.trim().is_empty() => {
                 Ok(Self { key: key.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err("a place and its value are expected: write path.loss=2%"),
+            _ => Err("expected KEY=VALUE, such as path.loss=2%"),
         }
     }
 }
@@ -316,14 +316,14 @@ fn first_seed(text: &str) -> Result<u64, String> {
     let most = i64::MAX as u64 - u64::from(CompareSpec::MAX_SEEDS);
     match seed(text) {
         Ok(seed) if seed <= most => Ok(seed),
-        _ => Err(format!("a seed is a whole number from 0 to {most}")),
+        _ => Err(format!("expected a whole number from 0 to {most}")),
     }
 }
 
 fn seeds(text: &str) -> Result<u32, String> {
     let seeds = count(text)?;
     let most = CompareSpec::MAX_SEEDS;
-    if (1..=most).contains(&seeds) { Ok(seeds) } else { Err(format!("give 1 to {most}")) }
+    if (1..=most).contains(&seeds) { Ok(seeds) } else { Err(format!("expected 1 to {most}")) }
 }
 
 #[cfg(test)]

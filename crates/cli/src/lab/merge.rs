@@ -94,7 +94,7 @@ fn found(directory: &Path) -> Result<Vec<Found>, DirectoryError> {
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(DirectoryError::Other("there is no such directory".to_owned()));
+            return Err(DirectoryError::Other("no such directory".to_owned()));
         }
         Err(error) => return Err(error.into()),
     }
@@ -182,7 +182,7 @@ impl<'a> Group<'a> {
 
     fn incomplete(&self, missing: &[Item], all: usize) -> Failure {
         Failure::Usage(format!(
-            "{} of {all} runs of '{}' are missing; give the directories of all shards, and complete \
+            "{} of {all} runs of '{}' are missing; use the directories of all shards, and complete \
              them with --resume:\n  {}",
             missing.len(),
             self.sweep.scenario.name,

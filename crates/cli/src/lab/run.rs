@@ -62,7 +62,7 @@ fn refused(place: &Path, error: DirectoryError) -> Failure {
             "{shown} has runs already; add --resume to go on with them, or give another directory"
         )),
         DirectoryError::Other(difference) => Failure::Usage(format!(
-            "{shown} has runs of something else: {difference}; give another directory"
+            "{shown} has runs of another experiment: {difference}; use another directory"
         )),
         DirectoryError::Manifest(error) => Failure::Usage(format!("{shown}: {error}")),
         DirectoryError::InUse => Failure::Environment(format!(

@@ -42,7 +42,7 @@ pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {
 
 fn specification(args: &AudioArgs) -> Result<ListenSpec, Failure> {
     if args.listeners == 0 || args.listeners > MOST_LISTENERS {
-        let reason = format!("give 1 to {MOST_LISTENERS}");
+        let reason = format!("expected 1 to {MOST_LISTENERS}");
         return Err(Failure::value(&shown("play audio", "listeners"), args.listeners, reason));
     }
     let spec = ListenSpec {

@@ -58,17 +58,16 @@ fn specification(args: &GetArgs) -> Result<GetSpec, Failure> {
         |id: &str, value: &str, reason: &str| Err(Failure::value(&shown_in_get(id), value, reason));
     for (id, count) in [("parallel", args.parallel), ("repeat", args.repeat)] {
         if count == 0 || count > 1_000_000 {
-            return refuse(id, &count.to_string(), "give 1 to 1000000");
+            return refuse(id, &count.to_string(), "expected 1 to 1000000");
         }
     }
     if let Some(file) = args.output.as_deref().filter(|_| spec.count() > 1) {
-        let reason = format!("{} downloads cannot be kept in one file", spec.count());
+        let reason = format!("{} downloads cannot be written to one file", spec.count());
         return refuse("output", &file.display().to_string(), &reason);
     }
     if spec.connections == Connections::One {
         if spec.connect.version.is_none_or(|version| version == Version::Http1) {
-            let reason =
-                "HTTP/1.1 carries one download at a time: give '--http 2' or '--http 3', too";
+            let reason = "HTTP/1.1 carries one download at a time: add '--http 2' or '--http 3'";
             return refuse("connections", "one", reason);
         }
         if spec.targets.iter().any(|target| !target.has_origin_of(&spec.targets[0])) {

@@ -115,12 +115,12 @@ impl ExplainArgs {
 
 fn system(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("AS").unwrap_or(text).parse();
-    number.map_err(|_| "AS number expected: write AS64500".to_owned())
+    number.map_err(|_| "expected an AS number, such as AS64500".to_owned())
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) =
-        text.split_once(':').ok_or("name and value expected: write 'x-client: ios/1'")?;
+        text.split_once(':').ok_or("expected a name and a value, such as 'x-client: ios/1'")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -128,6 +128,6 @@ fn header(text: &str) -> Result<(String, String), String> {
 fn cookie(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((name, _)) if !name.is_empty() => Ok(text.to_owned()),
-        _ => Err("a cookie is a name and a value: write uid=7".to_owned()),
+        _ => Err("expected NAME=VALUE, such as uid=7".to_owned()),
     }
 }

@@ -71,9 +71,7 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
             }
             if here.flows > MAX_FLOWS {
                 return Err(too_many(tree, &flow.name, &format!("{} flows in a run", here.flows))
-                    .help(format!(
-                        "at most {MAX_FLOWS} are simulated: give fewer clients or arrivals"
-                    )));
+                    .help(format!("the limit is {MAX_FLOWS}: use fewer clients or arrivals")));
             }
         }
         total = total.plus(here);
@@ -84,9 +82,7 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
     if flows > CompareSpec::MAX_RECORDS {
         let error = too_many(tree, largest, &format!("{flows} flows {over}"));
         let most = CompareSpec::MAX_RECORDS;
-        return Err(
-            error.help(format!("at most {most} are simulated: give fewer seeds, flows or cells"))
-        );
+        return Err(error.help(format!("the limit is {most}: use fewer seeds, flows or cells")));
     }
     if packets > CompareSpec::MAX_PACKETS {
         let hours = packets / PACKETS_AN_HOUR;
@@ -96,9 +92,8 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
             grouped(hours)
         );
         let most = grouped(CompareSpec::MAX_PACKETS);
-        return Err(too_many(tree, largest, &what).help(format!(
-            "at most {most} are simulated: give less data, or fewer seeds or cells"
-        )));
+        return Err(too_many(tree, largest, &what)
+            .help(format!("the limit is {most}: use less data, or fewer seeds or cells")));
     }
     Ok(())
 }
@@ -128,7 +123,7 @@ pub(super) fn check_series(
     let message =
         format!("this means time series of up to {points} points over {} cells", cells.len());
     Err(ScenarioError::new(place, message)
-        .help(format!("at most {MAX_POINTS} are kept: sample less often, or let runs end earlier")))
+        .help(format!("the limit is {MAX_POINTS}: sample less often, or end runs earlier")))
 }
 
 /// Which classes have transfers that cannot finish before their runs end, and why.
@@ -148,7 +143,7 @@ pub(super) fn unfinishable(cells: &[Cell]) -> Vec<String> {
                 &flow.name,
                 format!(
                     "no transfer of [flow.{}] can finish: {} at {rate} takes {} s, and runs end \
-                     after {}; give less data, or a later run.end",
+                     after {}; use less data, or a later run.end",
                     flow.name,
                     ByteCount::new(*bytes),
                     grouped(seconds),

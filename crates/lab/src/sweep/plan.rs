@@ -33,13 +33,13 @@ pub struct Shard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
     /// It is not two whole numbers with a slash between them.
-    #[error("a shard is its number and how many there are: write 1/8")]
+    #[error("expected INDEX/COUNT, such as 1/8")]
     Form,
     /// It is one of no shards.
-    #[error("there is at least one shard: write 1/8")]
+    #[error("there must be at least one shard, such as 1/8")]
     None,
     /// There is no such part.
-    #[error("shards are counted from 1; give 1/{of} to {of}/{of}", of = .0.of)]
+    #[error("the index is out of range; expected 1/{of} to {of}/{of}", of = .0.of)]
     Outside(Shard),
 }
 
@@ -109,11 +109,11 @@ mod tests {
         assert_eq!("3/8".parse::<Shard>().unwrap().to_string(), "3/8");
         assert!("1/1".parse::<Shard>().unwrap().is_whole());
         for (text, words) in [
-            ("3", "a shard is its number and how many there are: write 1/8"),
-            ("a/8", "a shard is its number and how many there are: write 1/8"),
-            ("0/8", "shards are counted from 1; give 1/8 to 8/8"),
-            ("9/8", "shards are counted from 1; give 1/8 to 8/8"),
-            ("1/0", "there is at least one shard: write 1/8"),
+            ("3", "expected INDEX/COUNT, such as 1/8"),
+            ("a/8", "expected INDEX/COUNT, such as 1/8"),
+            ("0/8", "the index is out of range; expected 1/8 to 8/8"),
+            ("9/8", "the index is out of range; expected 1/8 to 8/8"),
+            ("1/0", "there must be at least one shard, such as 1/8"),
         ] {
             assert_eq!(text.parse::<Shard>().unwrap_err().to_string(), words, "{text}");
         }

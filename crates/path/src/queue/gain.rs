@@ -12,7 +12,7 @@ pub struct Gain(u32);
 
 /// A text that is no gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a gain is a number of hertz with at most three decimal places: write 0.125")]
+#[error("expected a gain in hertz with at most three decimal places, such as 0.125")]
 pub struct GainError;
 
 impl Gain {

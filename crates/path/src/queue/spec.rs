@@ -57,7 +57,7 @@ pub enum QueueSpec {
 pub enum QueueError {
     /// No discipline has this name.
     #[error(
-        "there is no queue discipline {0}: write droptail, codel, fq_codel, cake, dualpi2 or pie"
+        "unknown queue discipline '{0}'; expected droptail, codel, fq_codel, cake, dualpi2 or pie"
     )]
     Discipline(String),
     /// The discipline has no such parameter.
@@ -83,7 +83,7 @@ pub enum QueueError {
         expected: &'static str,
     },
     /// A parameter came twice.
-    #[error("the {key} of {discipline} comes twice: give it once")]
+    #[error("{key} of {discipline} is given twice")]
     Twice {
         /// The discipline.
         discipline: &'static str,
@@ -228,7 +228,10 @@ mod tests {
     fn errors_say_which_word_and_what_to_write() {
         let time = "a time from 1us to 10s, such as 5ms";
         for (text, message) in [
-            ("red:ecn", "there is no queue discipline red: write droptail, codel, fq_codel, cake,"),
+            (
+                "red:ecn",
+                "unknown queue discipline 'red'; expected droptail, codel, fq_codel, cake,",
+            ),
             ("droptail:ecn", "droptail has no parameters: leave out ecn"),
             (
                 "codel:tarjet=5ms",
@@ -242,7 +245,7 @@ mod tests {
             ("codel:ecn=1", "the ecn of codel needs no value, not ecn=1"),
             ("fq_codel:flows=0", "the flows of fq_codel needs a number from 1 to 65536"),
             ("fq_codel:quantum=255B", "the quantum of fq_codel needs a size from 256B to 1MiB"),
-            ("codel:ecn,ecn", "the ecn of codel comes twice: give it once"),
+            ("codel:ecn,ecn", "ecn of codel is given twice"),
         ] {
             assert!(error(text).starts_with(message), "{text}: {}", error(text));
         }

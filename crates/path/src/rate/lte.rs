@@ -41,27 +41,27 @@ pub struct LteSpec {
 #[non_exhaustive]
 pub enum LteError {
     /// The mean rate is outside what is simulated.
-    #[error("a mean rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
+    #[error("a mean rate of {} is out of range; expected {} to {}", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Mean(Rate),
     /// The variation is more than is made.
     #[error(
-        "a variation of {} is not made; at most {} is",
+        "a variation of {} is out of range; the limit is {}",
         .0.as_f64(),
         LteSpec::MAX_VARIATION.as_f64()
     )]
     Variation(Ratio),
     /// The correlation time is outside what is made.
     #[error(
-        "a correlation time of {} is not made; {} to {} are",
+        "a correlation time of {} is out of range; expected {} to {}",
         .0, LteSpec::CORRELATIONS.0,
         LteSpec::CORRELATIONS.1
     )]
     Correlation(TimeDelta),
     /// Outages, or what lies between them, are shorter than a step.
-    #[error("outages of or after {} are not made; give at least {}, or none", .0, LteSpec::STEP)]
+    #[error("outages of or after {} are too short; use at least {}, or none", .0, LteSpec::STEP)]
     Outage(TimeDelta),
     /// The trace is too short or too long.
-    #[error("a trace of {} is not made; {} to {} are", .0, LteSpec::LENGTHS.0, LteSpec::LENGTHS.1)]
+    #[error("a trace of {} is out of range; expected {} to {}", .0, LteSpec::LENGTHS.0, LteSpec::LENGTHS.1)]
     Length(TimeDelta),
 }
 
@@ -292,18 +292,23 @@ mod tests {
             spec.check().expect_err("refused").to_string()
         };
         assert!(refused(|spec| spec.mean = Rate::ZERO).contains("a mean rate of 0bit"));
-        assert!(refused(|spec| spec.mean = Rate::MAX).contains("is not simulated; 8kbit to"));
+        assert!(
+            refused(|spec| spec.mean = Rate::MAX).contains("is out of range; expected 8kbit to")
+        );
         let variation = refused(|spec| spec.variation = Ratio::new(4, 1));
-        assert_eq!(variation, "a variation of 4 is not made; at most 3 is");
+        assert_eq!(variation, "a variation of 4 is out of range; the limit is 3");
         let correlation = refused(|spec| spec.correlation = TimeDelta::ZERO);
-        assert_eq!(correlation, "a correlation time of 0ns is not made; 20ms to 600s are");
+        assert_eq!(correlation, "a correlation time of 0ns is out of range; expected 20ms to 600s");
         let outage = refused(|spec| spec.outage_every = TimeDelta::from_millis(19));
-        assert!(outage.contains("after 19ms are not made; give at least 20ms, or none"));
+        assert!(outage.contains("after 19ms are too short; use at least 20ms, or none"));
         let outage = refused(|spec| {
             spec.outage_every = TimeDelta::from_secs(1);
             spec.outage = TimeDelta::ZERO;
         });
         assert!(outage.contains("outages of or after 0ns"), "{outage}");
-        assert!(refused(|spec| spec.length = TimeDelta::MAX).contains("is not made; 1s to"));
+        assert!(
+            refused(|spec| spec.length = TimeDelta::MAX)
+                .contains("is out of range; expected 1s to")
+        );
     }
 }

@@ -10,17 +10,17 @@ use crate::LinkSpec;
 #[non_exhaustive]
 pub enum TraceError {
     /// No trace of this name comes along.
-    #[error("there is no trace '{}': {} come along", .0, builtin_names())]
+    #[error("unknown trace '{}'; built in: {}", .0, builtin_names())]
     Unknown(String),
     /// Nothing but comments.
     #[error("the trace is empty: write lines of seconds and Mbit/s, or of milliseconds")]
     Empty,
     /// So many lines with data are too many.
-    #[error("the trace has {0} lines of data: at most {MAX_LINES} are read")]
+    #[error("the trace has {0} lines of data; the limit is {MAX_LINES}")]
     TooManyLines(usize),
     /// One rate alone: nothing tells how long it holds.
     #[error(
-        "one line does not tell how long its rate holds: write at least two, or give a constant rate"
+        "one line does not say how long its rate lasts: write at least two, or use a constant rate"
     )]
     OneRate,
     /// All opportunities are at 0 ms: the trace has no length.
@@ -52,25 +52,25 @@ pub enum TraceProblem {
     #[error("{}", columns_changed(*.0))]
     Changed(usize),
     /// A time that is no number of seconds.
-    #[error("a time is a number of seconds: write 0.5")]
+    #[error("expected a time in seconds, such as 0.5")]
     Seconds,
     /// A rate that is no number of Mbit/s.
-    #[error("a rate is a number of Mbit/s: write 4.2, or 0 for an outage")]
+    #[error("expected a rate in Mbit/s, such as 4.2, or 0 for an outage")]
     Mbit,
     /// A rate beyond what is simulated.
-    #[error("a rate is at most {}", LinkSpec::RATES.1)]
+    #[error("the limit is {}", LinkSpec::RATES.1)]
     TooFast,
     /// A time that is no whole number of milliseconds.
-    #[error("a lone column is a whole number of milliseconds: write 17, or seconds and Mbit/s")]
+    #[error("expected a whole number of milliseconds, such as 17, or seconds and Mbit/s")]
     Millis,
     /// Columns are separated by commas.
-    #[error("columns are separated by spaces: write 0.5 4.2")]
+    #[error("columns must be separated by spaces, such as 0.5 4.2")]
     Separator,
     /// A time that does not come after the one before.
     #[error("time goes backwards or stands still: sort the lines and leave one for each time")]
     Order,
     /// A time too long after the first one.
-    #[error("a trace lasts at most {MAX_LENGTH}: cut it, or check the unit")]
+    #[error("a trace may last {MAX_LENGTH} at most: shorten it, or check the unit")]
     TooLong,
 }
 
@@ -251,27 +251,27 @@ mod tests {
     #[test]
     fn errors_name_place_value_and_remedy() {
         assert!(error(" \n# nothing\n").starts_with("the trace is empty: write"));
-        assert!(error("5 1").starts_with("one line does not tell how long its rate holds: write"));
+        assert!(error("5 1").starts_with("one line does not say how long its rate lasts: write"));
         assert!(error("0\n0\n").starts_with("all opportunities are at 0 ms"));
         for (text, expected) in [
-            ("0 1\nx 2", "line 2, 'x': a time is a number of seconds: write 0.5"),
-            ("0 1\n\n1 fast", "line 3, 'fast': a rate is a number of Mbit/s: write 4.2"),
-            ("0 -1", "line 1, '-1': a rate is a number of Mbit/s"),
+            ("0 1\nx 2", "line 2, 'x': expected a time in seconds, such as 0.5"),
+            ("0 1\n\n1 fast", "line 3, 'fast': expected a rate in Mbit/s, such as 4.2"),
+            ("0 -1", "line 1, '-1': expected a rate in Mbit/s"),
             ("0 nan", "line 1, 'nan': a rate is a number of Mbit/s"),
             ("0 inf", "line 1, 'inf': a rate is a number of Mbit/s"),
-            ("-1 1", "line 1, '-1': a time is a number of seconds"),
+            ("-1 1", "line 1, '-1': expected a time in seconds"),
             ("0 1\n0 2", "line 2, '0': time goes backwards or stands still: sort"),
             ("5 1\n4 2", "line 2, '4': time goes backwards or stands still"),
-            ("0 400001", "line 1, '400001': a rate is at most 400gbit"),
-            ("0 1\n604801 1", "line 2, '604801': a trace lasts at most 604800s: cut it"),
+            ("0 400001", "line 1, '400001': the limit is 400gbit"),
+            ("0 1\n604801 1", "line 2, '604801': a trace may last 604800s at most: shorten it"),
             ("0 1 2", "line 1, '0 1 2': a line has two columns, seconds and Mbit/s, or one"),
-            ("0,1", "line 1, '0,1': columns are separated by spaces: write 0.5 4.2"),
+            ("0,1", "line 1, '0,1': columns must be separated by spaces, such as 0.5 4.2"),
             ("0 1\n7", "line 2, '7': the lines before have two columns: write seconds"),
             ("3\n4 1", "line 2, '4 1': the lines before have one column: write milliseconds"),
-            ("3.5", "line 1, '3.5': a lone column is a whole number of milliseconds"),
-            ("+3", "line 1, '+3': a lone column is"),
+            ("3.5", "line 1, '3.5': expected a whole number of milliseconds"),
+            ("+3", "line 1, '+3': expected a whole number of"),
             ("3\n2", "line 2, '2': time goes backwards"),
-            ("99999999999999999999", "line 1, '99999999999999999999': a trace lasts at most"),
+            ("99999999999999999999", "line 1, '99999999999999999999': a trace may last"),
         ] {
             let error = error(text);
             assert!(error.starts_with(expected), "{text:?}: {error}");
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_text_without_end_is_refused() {
         let text = "1\n".repeat(MAX_LINES + 1);
-        assert_eq!(error(&text), "the trace has 10000001 lines of data: at most 10000000 are read");
+        assert_eq!(error(&text), "the trace has 10000001 lines of data; the limit is 10000000");
     }
 
     proptest! {

@@ -120,8 +120,7 @@ mod tests {
         let unknown = Trace::builtin("fcc-2017").expect_err("no such trace").to_string();
         assert_eq!(
             unknown,
-            "there is no trace 'fcc-2017': fcc-2016-1, fcc-2016-2, fcc-2016-3 and fcc-2016-4 come \
-             along"
+            "unknown trace 'fcc-2017'; built in: fcc-2016-1, fcc-2016-2, fcc-2016-3 and fcc-2016-4"
         );
     }
 

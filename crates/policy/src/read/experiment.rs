@@ -70,7 +70,7 @@ fn experiment(entry: &Entry, key: [u8; 16], default: &Settings) -> Result<Experi
 fn salt(section: &Section<'_>, name: &str) -> Result<Box<str>> {
     let salt = section.read("salt", |node| match node.text()? {
         "" => Err(ConfigError::new(&node.place, "the salt is empty")
-            .help("give a word, or leave it out: then the name is the salt")),
+            .help("use a word, or remove it: the name is the default salt")),
         salt => Ok(salt),
     })?;
     Ok(salt.unwrap_or(name).into())
@@ -82,7 +82,7 @@ fn share(node: &Node) -> Result<Probability> {
         return Ok(share);
     }
     Err(ConfigError::new(&node.place, format!("{share} is not a multiple of 0.01%"))
-        .help("give a share with at most two digits behind the point, such as 0.25%"))
+        .help("use a share with at most two decimal places, such as 0.25%"))
 }
 
 fn check_slots(node: &Node, share: Probability, arms: &[Arm]) -> Result<()> {
@@ -91,7 +91,7 @@ fn check_slots(node: &Node, share: Probability, arms: &[Arm]) -> Result<()> {
             let message =
                 format!("of a share of {share} nothing is left for the arm `{}`", arm.name);
             Err(ConfigError::new(&node.place, message)
-                .help("give a larger share, or weights that differ less"))
+                .help("use a larger share, or weights that differ less"))
         }
         None => Ok(()),
     }
@@ -128,7 +128,7 @@ pub(crate) fn index_of(node: &Node, experiments: &[Experiment]) -> Result<usize>
     let name = node.text()?;
     let found = experiments.iter().position(|experiment| &*experiment.name == name);
     found.ok_or_else(|| {
-        let error = ConfigError::new(&node.place, format!("there is no experiment `{name}`"));
+        let error = ConfigError::new(&node.place, format!("unknown experiment `{name}`"));
         match experiments {
             [] => error.help(format!("write [experiment.{name}]")),
             known => error.nearest(name, known.iter().map(|experiment| &*experiment.name)),

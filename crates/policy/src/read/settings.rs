@@ -64,5 +64,5 @@ fn cap(node: &Node) -> Result<Rate> {
         return Ok(rate);
     }
     Err(ConfigError::new(&node.place, "a pacing cap of 0 would stall the connection")
-        .help("give a rate, or leave the cap out"))
+        .help("set a rate, or remove the cap"))
 }

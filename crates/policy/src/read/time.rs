@@ -17,7 +17,7 @@ pub(crate) fn window(place: &Place, node: &Node) -> Result<Window> {
     let until = section.read("until", instant)?;
     if since.is_some() && until.is_some_and(|until| since >= Some(until)) {
         return Err(ConfigError::new(section.value_place("until"), "`until` is not after `since`")
-            .help("give a time after `since`"));
+            .help("use a time after `since`"));
     }
     Ok(Window {
         since,

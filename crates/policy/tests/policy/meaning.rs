@@ -234,7 +234,7 @@ fn conditions_that_never_match_are_reported() {
         policy.warnings(&["public", "extern"], false),
         [
             "test:1: `listener = in*` never matches: no such listener; there is `public`, `extern`",
-            "test:4: `country = PE` never matches without a database: give one with --geo",
+            "test:4: `country = PE` never matches without a database: use one with --geo",
         ]
     );
 }

@@ -61,7 +61,7 @@ fn a_rule_can_test_the_clients_origin() {
 fn other_bytes_are_no_database() {
     let error = Origins::new().add(b"asn,country\n".to_vec()).expect_err("no database");
     assert!(error.to_string().starts_with("not a database in MaxMind's format: "), "{error}");
-    assert!(error.to_string().ends_with("give a file that ends in .mmdb"), "{error}");
+    assert!(error.to_string().ends_with("use an .mmdb file"), "{error}");
 }
 
 #[test]

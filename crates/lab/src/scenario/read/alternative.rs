@@ -53,10 +53,10 @@ impl Alternative {
             ScenarioError::new(place, format!("the axis `{}` has `{text}` twice", axis.key))
         };
         if axis.written.contains(&self.written) {
-            return Err(twice(&self.written).help("give each value once"));
+            return Err(twice(&self.written).help("list each value once"));
         }
         if axis.values.contains(&self.label) {
-            let help = format!("give each value a name of its own: {NAMED}");
+            let help = format!("name each value: {NAMED}");
             return Err(twice(&self.label).help(help));
         }
         Ok(())
@@ -74,7 +74,7 @@ fn together(node: &Node, keys: &[Vec<String>]) -> Result<Vec<Node>> {
                 _ => format!("this axis varies {count} places together"),
             };
             Err(ScenarioError::new(&node.place, message)
-                .help(format!("give each value as a list of {count}, or as {NAMED}")))
+                .help(format!("write each value as a list of {count}, or as {NAMED}")))
         }
     }
 }

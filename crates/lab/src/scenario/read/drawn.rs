@@ -57,7 +57,7 @@ pub(crate) fn given<T: Between + fmt::Debug>(
     };
     let draw = draw.map_err(|error| refused(error, list))?;
     values.first().map(|first| Given::Drawn(*first, draw)).ok_or_else(|| {
-        ScenarioError::new(&list.place, "there is nothing to draw from").help("give some values")
+        ScenarioError::new(&list.place, "no values to draw from").help("list some values")
     })
 }
 
@@ -75,7 +75,7 @@ fn refused(error: DrawError, list: &Node) -> ScenarioError {
         }
         DrawError::Kind(index) => {
             ScenarioError::new(member(index), "nothing lies between this value and the one before")
-                .help("give both in the same unit and more than zero, or use `choice`")
+                .help("use the same unit for both, and more than zero; or use `choice`")
         }
         DrawError::Weights => ScenarioError::new(&list.place, "the weights add up to nothing")
             .help("write choice = [[\"0%\", 0.7], [\"1%\", 0.3]]"),

@@ -81,7 +81,7 @@ fn paired(section: &Section<'_>, controllers: u64, count: u64) -> Result<bool> {
         let message = format!("{count} flows cannot be paired among {controllers} controllers");
         let key = if section.get("count").is_some() { "count" } else { "paired" };
         return Err(ScenarioError::new(section.key_place(key), message)
-            .help(format!("give a count that is a multiple of {controllers}")));
+            .help(format!("use a count that is a multiple of {controllers}")));
     }
     Ok(paired)
 }
@@ -100,7 +100,7 @@ fn path(section: &Section<'_>, paths: &[PathPlan]) -> Result<usize> {
     };
     let name = node.text()?;
     names().position(|known| known == name).ok_or_else(|| {
-        ScenarioError::new(&node.place, format!("there is no path `{name}`"))
+        ScenarioError::new(&node.place, format!("unknown path `{name}`"))
             .nearest(name, names().collect::<Vec<_>>())
     })
 }
@@ -116,7 +116,7 @@ fn receive_window(node: &Node) -> Result<u64> {
     if window.as_u64() < u64::from(PACKET_BYTES) {
         let message = format!("a receive window of {window} holds no packet");
         return Err(
-            ScenarioError::new(&node.place, message).help(format!("give at least {PACKET_BYTES}B"))
+            ScenarioError::new(&node.place, message).help(format!("use at least {PACKET_BYTES}B"))
         );
     }
     Ok(window.as_u64().min(FlowSpec::WIDE_OPEN))

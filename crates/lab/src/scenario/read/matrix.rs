@@ -67,7 +67,7 @@ pub(crate) fn axes(tree: &Node) -> Result<Matrix> {
     if cells > MAX_CELLS {
         let message = format!("the matrix has {cells} cells");
         return Err(ScenarioError::new(&matrix.place, message)
-            .help(format!("at most {MAX_CELLS} are simulated: give fewer values or axes")));
+            .help(format!("the limit is {MAX_CELLS}: use fewer values or axes")));
     }
     let points = match &sampling {
         Some(sampling) => sampling.points(&axes),
@@ -102,7 +102,7 @@ fn axis_plan(tree: &Node, entry: &Entry, sampling: Option<&Sampling<'_>>) -> Res
     };
     if nodes.is_empty() {
         let message = format!("the axis `{}` has no values", entry.name);
-        return Err(ScenarioError::new(&entry.node.place, message).help("give one at least"));
+        return Err(ScenarioError::new(&entry.node.place, message).help("use at least one"));
     }
     let key = entry.name.clone();
     let parts: Vec<AxisPart> =

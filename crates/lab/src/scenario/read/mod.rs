@@ -154,7 +154,7 @@ fn series_seeds(node: &Node, seeds: RangeInclusive<u64>) -> Result<Vec<u64>> {
         given.list()?.iter().map(|node| node.whole(seeds.clone())).collect::<Result<_>>()?;
     if read.is_empty() {
         return Err(ScenarioError::new(&given.place, "there are no seeds in this list")
-            .help("give one at least"));
+            .help("use at least one"));
     }
     Ok(read)
 }

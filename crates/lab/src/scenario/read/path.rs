@@ -138,10 +138,9 @@ fn policer(node: &Node) -> Result<uncork_path::PolicerSpec> {
     let policer: uncork_path::PolicerSpec = node.parse()?;
     let (slowest, fastest) = LinkSpec::RATES;
     if policer.rate < slowest || policer.rate > fastest {
-        let message = format!("a policer of {} is not simulated", policer.rate);
-        return Err(
-            ScenarioError::new(&node.place, message).help(format!("give {slowest} to {fastest}"))
-        );
+        let message = format!("a policer of {} is out of range", policer.rate);
+        return Err(ScenarioError::new(&node.place, message)
+            .help(format!("expected {slowest} to {fastest}")));
     }
     Ok(policer)
 }
@@ -150,7 +149,7 @@ fn loss(node: &Node) -> Result<LossSpec> {
     let spec: LossSpec = node.parse()?;
     if spec.mean() >= 1.0 {
         let message = "nothing arrives when every packet is lost";
-        return Err(ScenarioError::new(&node.place, message).help("give less than 100%"));
+        return Err(ScenarioError::new(&node.place, message).help("use less than 100%"));
     }
     Ok(spec)
 }
@@ -198,7 +197,7 @@ fn via(section: &Section<'_>, links: &[(String, LinkSpec)]) -> Result<Vec<usize>
     for node in section.read("via", Node::list)?.unwrap_or_default() {
         let name = node.text()?;
         let index = links.iter().position(|(known, _)| known == name).ok_or_else(|| {
-            ScenarioError::new(&node.place, format!("there is no link `{name}`"))
+            ScenarioError::new(&node.place, format!("unknown link `{name}`"))
                 .nearest(name, links.iter().map(|(known, _)| known.as_str()))
                 .note("links that paths share are described in [link.NAME]")
         })?;

@@ -83,7 +83,7 @@ fn safety_factor(node: &Node) -> Result<Ratio> {
     let thousandths = (node.number()? * 1000.0).round();
     if !(1.0..=10_000.0).contains(&thousandths) {
         return Err(ScenarioError::new(&node.place, "this safety factor makes no sense")
-            .help("give more than 0 and at most 10, such as 0.9"));
+            .help("use more than 0 and at most 10, such as 0.9"));
     }
     Ok(Ratio::new(thousandths as u32, 1000))
 }

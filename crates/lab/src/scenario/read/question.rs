@@ -34,7 +34,7 @@ impl Known<'_> {
         let expected = bounds(section, quantity.metric, over.is_some())?;
         let expected = expected.ok_or_else(|| {
             ScenarioError::new(section.place(), "this threshold has no bound")
-                .help("give max or min, or both")
+                .help("set max, min or both")
         })?;
         let text = |key| section.get(key).map(Node::label).unwrap_or_default();
         Ok(Threshold {
@@ -181,8 +181,7 @@ impl Known<'_> {
         if self.classes.iter().any(|class| class.name == name) {
             return Ok(name.to_owned());
         }
-        let error =
-            ScenarioError::new(&node.place, format!("there is no class of traffic `{name}`"));
+        let error = ScenarioError::new(&node.place, format!("unknown class `{name}`"));
         Err(error.nearest(name, self.classes.iter().map(|class| class.name.as_str())))
     }
 

@@ -54,7 +54,7 @@ fn steps(node: &Node) -> Result<Vec<RateStep>> {
         if after <= last {
             let message = format!("a change at {after} does not come after {last}");
             return Err(ScenarioError::new(&at.place, message)
-                .help("give the changes in the order of time, the first after 0s"));
+                .help("sort the changes by time; the first must be after 0s"));
         }
         last = after;
         let rate = match rate.parse()? {
@@ -85,7 +85,7 @@ fn scale(node: &Node) -> Result<Ratio> {
             Ok(Ratio::new((percent * 10.0).round() as u32, 1000))
         }
         _ => Err(ScenarioError::new(&node.place, format!("`{text}` is no scale of a trace"))
-            .help("give 0.1% to 100000%; write 200% for twice as fast")),
+            .help("expected 0.1% to 100000%; 200% is twice as fast")),
     }
 }
 
@@ -121,8 +121,8 @@ fn lte(outer: &Section<'_>, node: &Node) -> Result<LteSpec> {
 fn variation(node: &Node) -> Result<Ratio> {
     let number = node.number()?;
     if number > LteSpec::MAX_VARIATION.as_f64() {
-        return Err(ScenarioError::new(&node.place, "so much variation is not simulated")
-            .help("give the standard deviation over the mean, 0 to 3"));
+        return Err(ScenarioError::new(&node.place, "variation is out of range")
+            .help("expected the standard deviation divided by the mean, 0 to 3"));
     }
     Ok(Ratio::new((number * 1000.0).round() as u32, 1000))
 }

@@ -59,7 +59,7 @@ impl<'a> Sampling<'a> {
         let (name, node) = (&entry.name, &entry.node);
         if self.crosses(name) {
             let message = format!("`{name}` is crossed with the sample, and has no list of values");
-            return Err(ScenarioError::new(&node.place, message).help("give a list"));
+            return Err(ScenarioError::new(&node.place, message).help("use a list"));
         }
         let section = Section::new("a range", &entry.place, node, keys::RANGE)?;
         let end = |key| {
@@ -73,7 +73,7 @@ impl<'a> Sampling<'a> {
         let scales = [("linear", false), ("log", true)];
         let log = section.read("scale", |node| node.choice("scale", &scales))?.unwrap_or(false);
         let wrong = if unit != other {
-            Some(("the ends of this range have different units", "give both in one unit"))
+            Some(("the ends of this range have different units", "use both in one unit"))
         } else if from >= to {
             Some(("this range is empty", "let `to` be larger than `from`"))
         } else if log && from <= 0.0 {

@@ -34,7 +34,7 @@ pub(crate) fn work(class: &Section<'_>, name: &str, context: &Context<'_>) -> Re
 fn some_bytes(node: &Node) -> Result<u64> {
     let size: ByteCount = node.parse()?;
     if size.as_u64() == 0 {
-        return Err(ScenarioError::new(&node.place, "nothing to transfer").help("give at least 1B"));
+        return Err(ScenarioError::new(&node.place, "nothing to transfer").help("use at least 1B"));
     }
     Ok(size.as_u64())
 }
@@ -43,7 +43,7 @@ fn some_bytes(node: &Node) -> Result<u64> {
 pub(crate) fn some_time(node: &Node) -> Result<TimeDelta> {
     let span: TimeDelta = node.parse()?;
     if span.is_zero() {
-        return Err(ScenarioError::new(&node.place, "no time at all").help("give more than 0s"));
+        return Err(ScenarioError::new(&node.place, "no time at all").help("use more than 0s"));
     }
     Ok(span)
 }

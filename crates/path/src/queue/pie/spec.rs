@@ -135,8 +135,8 @@ mod tests {
             ("pie:alpha=0", "the alpha of pie needs a gain from 0.001 to 1000 hertz, such as"),
             ("pie:ecn=yes", "the ecn of pie needs no value, not ecn=yes"),
             ("pie:", "pie has no parameter ''; it has"),
-            ("pie:ecn,ecn", "the ecn of pie comes twice"),
-            ("pies", "there is no queue discipline pies: write droptail,"),
+            ("pie:ecn,ecn", "ecn of pie is given twice"),
+            ("pies", "unknown queue discipline 'pies'; expected droptail,"),
         ] {
             let error = text.parse::<QueueSpec>().expect_err("refused").to_string();
             assert!(error.starts_with(says), "{text}: {error}");
