@@ -277,13 +277,13 @@ fn runs_of_something_else_are_not_mixed() {
     assert_eq!(
         again,
         "error: 'out' of '--output <DIR>' has runs already; add --resume to go on with them, or \
-         give another directory\n"
+         use another directory\n"
     );
     let other = refusal(&scratch, "run small.toml --set path.loss=2% --resume -o out");
     assert_eq!(
         other,
-        "error: 'out' of '--output <DIR>' has runs of something else: `path.loss = \"1%\"`, \
-         not `path.loss = \"2%\"`; give another directory\n"
+        "error: 'out' of '--output <DIR>' has runs of another experiment: `path.loss = \"1%\"`, \
+         not `path.loss = \"2%\"`; use another directory\n"
     );
     notes(&scratch, "run small.toml --set path.loss=2% --shard 1/2 -o other");
     let merged = refusal(&scratch, "merge out other");

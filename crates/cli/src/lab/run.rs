@@ -59,14 +59,14 @@ fn refused(place: &Path, error: DirectoryError) -> Failure {
     let shown = format!("'{}' of '--output <DIR>'", place.display());
     match error {
         DirectoryError::HasRuns => Failure::Usage(format!(
-            "{shown} has runs already; add --resume to go on with them, or give another directory"
+            "{shown} has runs already; add --resume to go on with them, or use another directory"
         )),
         DirectoryError::Other(difference) => Failure::Usage(format!(
             "{shown} has runs of another experiment: {difference}; use another directory"
         )),
         DirectoryError::Manifest(error) => Failure::Usage(format!("{shown}: {error}")),
         DirectoryError::InUse => Failure::Environment(format!(
-            "{shown} is in use by another process; wait until it is done, or give another directory"
+            "{shown} is in use by another process; wait until it is done, or use another directory"
         )),
         DirectoryError::Io(error) => Failure::output(place, &error),
     }
