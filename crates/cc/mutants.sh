@@ -12,8 +12,8 @@ cd "$(dirname "$0")"
 mutants="
 no-acks-init             bbr3::tests::rules::cruise_does_not_age_max_bw
 unassigned-tx-in-flight  bbr3::tests::deviations::a_startup_sees_loss_in_a_shallow_buffer
-starved-max-bw           bbr3::tests::deviations::n_max_bw_forgets_although_probe_rtt_cuts_every_probe_short
-undo-per-round           bbr3::tests::deviations::h_an_undo_reaches_back_to_the_start_of_the_episode
+starved-max-bw           bbr3::tests::deviations::n_max_bw_expires_although_probe_rtt_cuts_every_probe_short
+undo-per-round           bbr3::tests::deviations::h_undo_restores_the_state_before_the_episode
 "
 
 # Builds the unit tests with these flags of rustc and prints the path of the executable.

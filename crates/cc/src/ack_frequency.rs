@@ -3,37 +3,37 @@
 
 use uncork_units::TimeDelta;
 
-/// What to ask the receiver for, where the transport can: an ACK_FREQUENCY frame has the first two,
-/// an IMMEDIATE_ACK frame is the third. A TCP Ack Rate Request takes the threshold plus one as R.
+/// The ACK frequency to request from the receiver, if the transport supports it. In QUIC an
+/// ACK_FREQUENCY frame carries the first two fields and an IMMEDIATE_ACK frame the third. A TCP Ack
+/// Rate Request sends the threshold plus one as R.
 ///
-/// A host that negotiates a smallest delay with its peer (min_ack_delay) asks for no less. Only a
-/// change is worth a frame: of a wish that varies with the window, a host repeats what has moved by a
-/// quarter or so.
+/// A host that negotiated a minimum delay with its peer (min_ack_delay) must not request less. To
+/// save frames, request again only after a value has moved by about a quarter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckFrequency {
-    /// Ack-Eliciting Threshold: the most packets the receiver may leave unacknowledged. 0 asks for
-    /// an ACK of every packet, 1 of every second.
+    /// Ack-Eliciting Threshold: the most packets the receiver may leave unacknowledged. 0 requests
+    /// an ACK for every packet, 1 for every second packet.
     pub ack_eliciting_threshold: u32,
-    /// Requested Max Ack Delay: the longest it may leave them so.
+    /// Requested Max Ack Delay: the longest the receiver may delay an ACK.
     pub max_ack_delay: TimeDelta,
-    /// The last packet of each flight should be acknowledged at once.
+    /// The receiver should acknowledge the last packet of each flight at once.
     pub immediate_ack: bool,
 }
 
-/// ACKs per round trip that a sender needs to follow the path.
+/// ACKs per round trip that the sender needs while it probes the path.
 const FREQUENT: u64 = 4;
 /// RFC 9000 §13.2.2: every second packet.
 const DEFAULT_THRESHOLD: u32 = 1;
 
 impl AckFrequency {
-    /// At most `threshold` packets unacknowledged, for `max_ack_delay` at most; the last packet of a
-    /// flight is acknowledged by the same rules.
+    /// At most `threshold` packets stay unacknowledged, for at most `max_ack_delay`. The last
+    /// packet of a flight gets no special treatment.
     pub const fn new(threshold: u32, max_ack_delay: TimeDelta) -> Self {
         Self { ack_eliciting_threshold: threshold, max_ack_delay, immediate_ack: false }
     }
 
-    /// At least four ACKs for the `packets` of a round trip of `rtt`.
+    /// At least four ACKs per round trip of `rtt` with `packets` packets.
     pub(crate) fn frequent(packets: u64, rtt: TimeDelta) -> Self {
         Self {
             ack_eliciting_threshold: threshold(packets / FREQUENT),
@@ -42,8 +42,8 @@ impl AckFrequency {
         }
     }
 
-    /// As few ACKs as the draft allows where nothing depends on them: one for a quarter of the window
-    /// of `packets`, half a round trip late.
+    /// The fewest ACKs the draft allows: one per quarter of a window of `packets`, delayed by up to
+    /// half a round trip.
     pub(crate) fn sparse(packets: u64, rtt: TimeDelta) -> Self {
         Self {
             ack_eliciting_threshold: threshold(packets / 4),
@@ -52,7 +52,8 @@ impl AckFrequency {
         }
     }
 
-    /// Prompt ACKs of the last packet of each flight, while a handful of packets measures the path.
+    /// Prompt ACK of the last packet of each flight, for states that measure the path with a few
+    /// packets.
     pub(crate) fn prompt(rtt: TimeDelta) -> Self {
         Self {
             ack_eliciting_threshold: DEFAULT_THRESHOLD,
@@ -62,8 +63,8 @@ impl AckFrequency {
     }
 }
 
-/// The threshold for one ACK per `packets_per_ack`. Where a round trip has no more than a
-/// handful, every packet is acknowledged.
+/// The threshold that yields one ACK per `packets_per_ack`. With only a few packets per round trip,
+/// every packet is acknowledged.
 fn threshold(packets_per_ack: u64) -> u32 {
     u32::try_from(packets_per_ack.saturating_sub(1)).unwrap_or(u32::MAX)
 }
@@ -75,7 +76,7 @@ mod tests {
     const RTT: TimeDelta = TimeDelta::from_millis(100);
 
     #[test]
-    fn frequent_means_four_acks_per_round_trip_at_least() {
+    fn frequent_requests_at_least_four_acks_per_round_trip() {
         for packets in [1, 3, 4, 7, 8, 100, 101, 10_000] {
             let wish = AckFrequency::frequent(packets, RTT);
             let per_ack = u64::from(wish.ack_eliciting_threshold) + 1;
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn sparse_means_a_quarter_of_the_window_and_half_a_round_trip_at_most() {
+    fn sparse_requests_at_most_a_quarter_window_and_half_a_round_trip() {
         for packets in [1, 4, 10, 1_000, u64::MAX] {
             let wish = AckFrequency::sparse(packets, RTT);
             let per_ack = u64::from(wish.ack_eliciting_threshold) + 1;

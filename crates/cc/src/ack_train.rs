@@ -1,17 +1,17 @@
-//! The length of a train of ACKs: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start",
-//! Computer Networks 55 (2011), §3.2.
+//! ACK train length: S. Ha, I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks
+//! 55 (2011), §3.2.
 
 use uncork_units::{Time, TimeDelta};
 
-/// ACKs further apart than this do not belong to one train.
+/// ACKs spaced further apart than this belong to different trains.
 const MAX_SPACING: TimeDelta = TimeDelta::from_millis(2);
 
-/// Ends the initial slow start of a sender that does not pace. Its window leaves as a burst that
-/// the bottleneck spreads into a train; when the ACKs of a round span half the round trip, the next
-/// doubling would make the window exceed the path by the whole of its capacity.
+/// Ends the initial slow start of a sender that does not pace. The window leaves as a burst, which
+/// the bottleneck spreads into a train. When the ACKs of one round span half the round trip, the
+/// next doubling would overshoot the path by a full BDP.
 ///
-/// A rise of the delay shows that too late where the buffer is about as large as the path's
-/// capacity: the first packets of each round still find the queue empty.
+/// With a buffer of about one BDP, rising delay is detected too late: the first packets of each
+/// round still find an empty queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckTrain {
     round: u64,
@@ -24,8 +24,8 @@ impl AckTrain {
         Self { round: 0, start: Time::ZERO, end: Time::ZERO }
     }
 
-    /// An ACK arrived in packet-timed round `round`. True when the train is so long that slow start
-    /// is over.
+    /// Handles an ACK in packet-timed round `round`. Returns true when the train is long enough to
+    /// end slow start.
     pub(crate) fn on_ack(&mut self, now: Time, round: u64, min_rtt: TimeDelta) -> bool {
         if round != self.round {
             *self = Self { round, start: now, end: now };
@@ -44,7 +44,7 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(50);
 
-    /// When a round of ACKs, `spacing_us` microseconds apart, is found to be too long.
+    /// When a round of ACKs spaced `spacing_us` microseconds apart triggers the exit.
     fn detected_after(train: &mut AckTrain, round: u64, spacing_us: u64) -> Option<TimeDelta> {
         let start = Time::ZERO + RTT.times(round);
         (0..1_000)
@@ -54,14 +54,14 @@ mod tests {
     }
 
     #[test]
-    fn half_a_round_trip_of_acks_is_too_long() {
+    fn train_of_half_a_round_trip_ends_slow_start() {
         // 20 Mbit/s: a full-sized packet every 600 us.
         let found = detected_after(&mut AckTrain::new(), 1, 600);
         assert_eq!(found, Some(TimeDelta::from_micros(25_200)));
     }
 
     #[test]
-    fn acks_more_than_2_ms_apart_are_no_train() {
+    fn acks_more_than_2_ms_apart_are_not_a_train() {
         assert_eq!(detected_after(&mut AckTrain::new(), 1, 2_001), None);
         assert_eq!(
             detected_after(&mut AckTrain::new(), 1, 2_000),
@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_ends_the_train_for_the_round() {
+    fn gap_ends_the_train_for_the_round() {
         let mut train = AckTrain::new();
         let at = |ms| Time::ZERO + TimeDelta::from_millis(ms);
         assert!(!train.on_ack(at(100), 1, RTT));
         assert!(!train.on_ack(at(103), 1, RTT));
         assert!((104..150).all(|ms| !train.on_ack(at(ms), 1, RTT)));
-        // The next round starts a train of its own.
+        // The next round starts its own train.
         assert!((150..=175).all(|ms| !train.on_ack(at(ms), 2, RTT)));
         assert!(train.on_ack(at(176), 2, RTT));
     }

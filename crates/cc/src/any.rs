@@ -1,4 +1,4 @@
-//! One type for all algorithms: dispatch by `match`, no allocation.
+//! One type for all algorithms: dispatches by `match`, without allocating.
 
 use core::fmt;
 
@@ -28,7 +28,7 @@ pub enum AnyController {
 }
 
 impl CcSpec {
-    /// A controller for a new connection.
+    /// Builds a controller for a new connection.
     pub fn build(&self, settings: &Settings) -> AnyController {
         match self.algorithm() {
             Algorithm::Reno => AnyController::Reno(NewReno::new(settings)),
@@ -57,7 +57,8 @@ impl ControllerSpec for CcSpec {
     }
 }
 
-/// A controller of one of two types, or the [`ControllerSpec`] of one: to compare your own with those of this crate.
+/// A controller (or [`ControllerSpec`]) of one of two types. Use it to compare your own with those
+/// of this crate.
 #[derive(Clone, Copy, Debug)]
 pub enum Either<A, B> {
     /// The first kind.
@@ -93,7 +94,7 @@ impl<A: ControllerSpec, B: ControllerSpec> ControllerSpec for Either<A, B> {
     }
 }
 
-/// Calls the controller that an enum holds.
+/// Calls the method on the controller in the enum's active variant.
 macro_rules! dispatch {
     ($enum:ty, [$($generic:ident),*], $variants:tt) => {
         impl<$($generic: Controller),*> Controller for $enum {

@@ -9,7 +9,7 @@ use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Tok
 use crate::inheritance::Inheritance;
 use crate::resume::ResumePhase;
 
-/// How a controller is built: the state of a connection before its first packet.
+/// Settings for building a controller: the state of a connection before its first packet.
 ///
 /// ```
 /// use std::time::Duration;
@@ -28,50 +28,50 @@ pub struct Settings {
     pub mss: u32,
     /// Initial window in bytes.
     pub initial_window: u64,
-    /// Round-trip time of the handshake, where one was measured.
+    /// RTT of the handshake, if measured.
     pub initial_rtt: Option<TimeDelta>,
-    /// Whether the host paces by itself when [`Control::pacing_rate`] is `None`, as QUIC hosts do (RFC
-    /// 9002 §7.7) and kernels mostly do not.
+    /// Whether the host paces by itself when [`Control::pacing_rate`] is `None`. QUIC hosts do (RFC
+    /// 9002 §7.7); most kernels do not.
     pub paced: bool,
-    /// What an earlier controller of the same connection has learned.
+    /// Measurements of an earlier controller on the same connection.
     pub inherited: Option<Inheritance>,
     /// Seed of the controller's random choices.
     pub seed: u64,
-    /// The time now.
+    /// The current time.
     pub now: Time,
 }
 
 impl Settings {
-    /// A connection that has measured nothing yet, with the initial window of RFC 6928. Give each
-    /// connection a seed of its own, so that connections do not probe in step.
+    /// A connection without measurements, with the initial window of RFC 6928. Give each connection
+    /// its own seed, so that connections do not probe in sync.
     pub fn new(mss: u32, seed: u64, now: Time) -> Self {
         let segment = u64::from(mss);
         let initial_window = (10 * segment).min((2 * segment).max(14_600));
         Self { mss, initial_window, initial_rtt: None, paced: false, inherited: None, seed, now }
     }
 
-    /// With an initial window of `bytes`.
+    /// Sets the initial window to `bytes`.
     #[must_use]
     pub const fn with_initial_window(mut self, bytes: u64) -> Self {
         self.initial_window = bytes;
         self
     }
 
-    /// With the round-trip time of the handshake.
+    /// Sets the RTT of the handshake.
     #[must_use]
     pub fn with_initial_rtt(mut self, rtt: impl Into<TimeDelta>) -> Self {
         self.initial_rtt = Some(rtt.into());
         self
     }
 
-    /// For a host that paces by itself if [`Self::paced`].
+    /// Sets [`Self::paced`].
     #[must_use]
     pub const fn with_paced(mut self, paced: bool) -> Self {
         self.paced = paced;
         self
     }
 
-    /// With what another controller of the connection has learned.
+    /// Sets the measurements of an earlier controller.
     #[must_use]
     pub const fn with_inherited(mut self, inherited: Inheritance) -> Self {
         self.inherited = Some(inherited);
@@ -79,7 +79,7 @@ impl Settings {
     }
 }
 
-/// How the host may send.
+/// The limits within which the host may send.
 //= bbr-06 2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -87,8 +87,8 @@ pub struct Control {
     /// Congestion window: the most bytes that may be in flight. Probes after a timeout may exceed it
     /// (RFC 9002 §7.5).
     pub cwnd: u64,
-    /// Rate to pace at; `None` lets ACKs alone clock the sender. A host that must not send bursts
-    /// (RFC 9002 §7.7) then paces at a rate of its own, such as 5/4 of the window per smoothed RTT.
+    /// Pacing rate. `None` means that ACKs alone clock the sender; a host that must not send bursts
+    /// (RFC 9002 §7.7) then chooses its own rate, such as 5/4 of the window per smoothed RTT.
     pub pacing_rate: Option<Rate>,
     /// The most bytes to send back to back when pacing.
     pub send_quantum: u64,
@@ -100,7 +100,7 @@ impl Control {
         Self { cwnd, pacing_rate: None, send_quantum: cwnd }
     }
 
-    /// Paced at `rate`, in bursts of at most `send_quantum` bytes.
+    /// Adds pacing at `rate`, in bursts of at most `send_quantum` bytes.
     #[must_use]
     pub const fn with_pacing(mut self, rate: Rate, send_quantum: u64) -> Self {
         self.pacing_rate = Some(rate);
@@ -109,42 +109,42 @@ impl Control {
     }
 }
 
-/// The state of a controller, for logs, plots and tests. `None` where an algorithm has no such value
-/// or has not measured it yet.
+/// The state of a controller, for logs, plots and tests. A field is `None` if the algorithm has no
+/// such value or has not measured it yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// State by the specification's name, such as `ProbeBW_UP` or `SlowStart`.
+    /// Name of the state in the specification, such as `ProbeBW_UP` or `SlowStart`.
     pub state: &'static str,
-    /// Whether losses are being repaired.
+    /// Whether the sender is in loss recovery.
     pub in_recovery: bool,
     /// Slow-start threshold in bytes.
     pub ssthresh: Option<u64>,
     /// BBR.max_bw.
     pub max_bw: Option<Rate>,
-    /// BBR.bw: what the model allows now.
+    /// BBR.bw: the bandwidth the model currently allows.
     pub bw: Option<Rate>,
     /// BBR.min_rtt.
     pub min_rtt: Option<TimeDelta>,
     /// Current pacing gain.
     pub pacing_gain: Option<Ratio>,
-    /// Current window gain by the specification; an option may go by another rule.
+    /// Current window gain by the specification. An option may override it.
     pub cwnd_gain: Option<Ratio>,
-    /// BBR.bw_shortterm, where it binds.
+    /// BBR.bw_shortterm, if finite.
     pub bw_shortterm: Option<Rate>,
-    /// BBR.inflight_shortterm in bytes, where it binds.
+    /// BBR.inflight_shortterm in bytes, if finite.
     pub inflight_shortterm: Option<u64>,
-    /// BBR.inflight_longterm in bytes, where it binds.
+    /// BBR.inflight_longterm in bytes, if finite.
     pub inflight_longterm: Option<u64>,
-    /// How far a careful resume has come, while there is one; a Safe Retreat is reported until the
-    /// connection moves to another path.
+    /// Phase of a Careful Resume, if there is one. Safe Retreat is reported until the connection
+    /// migrates to another path.
     pub resume: Option<ResumePhase>,
     /// Packet-timed round trips so far.
     pub round_count: u64,
 }
 
 impl Snapshot {
-    /// A snapshot that knows only its state. Its fields are public, to fill in.
+    /// A snapshot with only a state. The other fields are public and can be set afterwards.
     pub const fn of_state(state: &'static str) -> Self {
         Self {
             state,
@@ -166,21 +166,23 @@ impl Snapshot {
 
 /// A congestion control algorithm.
 ///
-/// The host calls, in the order of time:
+/// The host calls, in order of time:
 ///
-/// - for each packet that counts as in flight, [`Self::on_sent`] when it leaves (pure ACKs do not
-///   count); a retransmission is a packet of its own, with a token of its own;
-/// - for an ACK, [`Self::on_spurious`] if it shows that packets declared lost had arrived, then
-///   [`Self::on_feedback`] once, with all that it acknowledges and all that it makes count as lost;
-/// - for a timer that declares packets lost, [`Self::on_feedback`] with nothing acknowledged;
-/// - for a timeout, [`Self::on_timeout`], then [`Self::on_feedback`] with the packets declared lost
-///   because of it. Persistent congestion is found by an ACK: its [`Self::on_feedback`] comes after.
+/// - [`Self::on_sent`] for each packet that counts as in flight, when it leaves (pure ACKs do not
+///   count). A retransmission is a separate packet with its own token.
+/// - For an ACK: [`Self::on_spurious`] if it shows that packets declared lost had arrived, then
+///   [`Self::on_feedback`] once, with everything the ACK acknowledges and everything it causes to
+///   be declared lost.
+/// - For a timer that declares packets lost: [`Self::on_feedback`] with nothing acknowledged.
+/// - For a timeout: [`Self::on_timeout`], then [`Self::on_feedback`] with the packets declared lost
+///   because of it. Persistent congestion is detected on an ACK; call its [`Self::on_feedback`]
+///   afterwards.
 ///
-/// Each of them may change what [`Self::control`] says. Times never go back.
+/// Each call may change the result of [`Self::control`]. Time must not go backwards.
 ///
-/// # A controller of your own
+/// # Writing your own controller
 ///
-/// A controller makes the [`Token`]s that it gets back ([`Token::from_words`]):
+/// A controller creates the [`Token`]s that it gets back ([`Token::from_words`]):
 ///
 /// ```
 /// use uncork_cc::units::Time;
@@ -188,7 +190,7 @@ impl Snapshot {
 ///     AppState, Control, Controller, Feedback, PathEvent, SentPacket, Snapshot, Timeout, Token,
 /// };
 ///
-/// /// Ten packets in flight, whatever happens.
+/// /// Ten packets in flight, always.
 /// struct FixedWindow {
 ///     mss: u32,
 ///     delivered: u64,
@@ -223,15 +225,15 @@ impl Snapshot {
 /// # assert_eq!((cc.control().cwnd, cc.delivered), (10_000, 1_000));
 /// ```
 pub trait Controller {
-    /// A packet leaves. The host stores the token with it and hands it back once the packet is
-    /// acknowledged or lost.
+    /// Called when a packet leaves. The host stores the token with the packet and returns it once
+    /// the packet is acknowledged or lost.
     fn on_sent(&mut self, now: Time, packet: SentPacket, app: AppState) -> Token;
 
-    /// One acknowledgement or one loss timer, with everything it reports.
+    /// Processes one ACK or one loss timer, with everything it reports.
     fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>);
 
-    /// Packets declared lost earlier turn out to have been delivered: the same tokens, each once. By default nothing
-    /// is undone.
+    /// Packets declared lost earlier turn out to have been delivered. Each token is reported once.
+    /// The default does nothing.
     fn on_spurious(&mut self, _now: Time, _packets: &[Lost]) {}
 
     /// A timer expired without an acknowledgement.
@@ -240,12 +242,12 @@ pub trait Controller {
     /// The path changed.
     fn on_path(&mut self, now: Time, event: PathEvent);
 
-    /// How the host may send from now on.
+    /// The limits within which the host may send from now on.
     fn control(&self) -> Control;
 
-    /// How often the receiver should acknowledge, in the controller's present state; `None` leaves it
-    /// to the transport's rules (RFC 5681 §4.2, RFC 9000 §13.2.2). A query of its own, for hosts that
-    /// can ask their peer: once a round trip is often enough.
+    /// The ACK frequency the receiver should use in the controller's current state. `None` leaves
+    /// it to the transport's rules (RFC 5681 §4.2, RFC 9000 §13.2.2). For hosts that can request an
+    /// ACK frequency from their peer; one call per round trip is enough.
     fn ack_frequency(&self) -> Option<AckFrequency> {
         None
     }
@@ -254,16 +256,17 @@ pub trait Controller {
     fn snapshot(&self) -> Snapshot;
 }
 
-/// Names a controller and builds it for each connection. [`crate::CcSpec`] does this for the controllers of this crate.
-/// Implement it for one of your own to use it where a host is generic, as `uncork-sim` is.
+/// Names a controller and builds it for each connection. [`crate::CcSpec`] implements this for the
+/// controllers of this crate. Implement it for your own controller to use it with generic hosts
+/// such as `uncork-sim`.
 pub trait ControllerSpec: Copy + fmt::Debug {
-    /// What it builds.
+    /// The type of controller it builds.
     type Controller: Controller + fmt::Debug;
 
-    /// The name in results.
+    /// The name shown in results.
     fn name(&self) -> impl fmt::Display;
 
-    /// A controller for a new connection.
+    /// Builds a controller for a new connection.
     fn build(&self, settings: &Settings) -> Self::Controller;
 }
 
@@ -272,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_initial_window_is_that_of_rfc_6928() {
+    fn initial_window_follows_rfc_6928() {
         let window = |mss| Settings::new(mss, 1, Time::ZERO).initial_window;
         assert_eq!(window(1_200), 12_000);
         assert_eq!(window(1_460), 14_600);

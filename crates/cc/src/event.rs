@@ -4,52 +4,52 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::resume::ResumeHint;
 
-/// A packet that leaves now.
+/// A packet that is being sent.
 //= bbr-06 2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentPacket {
     /// Size in bytes.
     pub bytes: u32,
-    /// Bytes in flight once this packet is on its way, itself included: sent, and neither
-    /// acknowledged nor declared lost.
+    /// Bytes in flight including this packet: sent, and neither acknowledged nor declared lost.
     pub in_flight: u64,
-    /// Bytes unacknowledged, this packet included: what is in flight and what was declared lost and
-    /// has not been sent again. A connection is idle when nothing is unacknowledged.
+    /// Bytes unacknowledged including this packet: bytes in flight plus bytes declared lost and not
+    /// yet retransmitted. A connection is idle when this is zero.
     pub unacked: u64,
 }
 
-/// Whether the application has more for the network after the packet just sent.
+/// Whether the application has more data to send after this packet.
 ///
-/// This says nothing about the pacer or the windows, the congestion window and the receiver's: a
-/// sender that waits for any of them is not application-limited. The sampler draws that conclusion
-/// itself. A host that does not know yet says [`Self::Backlogged`], and [`PathEvent::Drained`] once
-/// it has found nothing more to send.
+/// This excludes the pacer, the congestion window and the receiver's window: a sender that waits
+/// for one of them is not application-limited. The sampler works that out itself. A host that does
+/// not know yet reports [`Self::Backlogged`], then [`PathEvent::Drained`] when it finds no more
+/// data.
 //= bbr-06 4.1.1.3-4 4.1.2.4-4
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppState {
-    /// New data, or data to retransmit, waits to be sent.
+    /// New data or retransmissions are waiting to be sent.
     Backlogged,
-    /// Nothing waits: the next packet needs the application to write first.
+    /// Nothing is waiting: the application must write before another packet can leave.
     Drained,
 }
 
-/// What a controller remembers about a packet. The host stores it with the packet and hands it back in
-/// [`Acked`] or [`Lost`], so the controller needs no packet table. A host that keeps packets for a
-/// while after declaring them lost keeps their tokens too, for [`crate::Controller::on_spurious`].
+/// Per-packet state of a controller. The host stores it with the packet and returns it in [`Acked`]
+/// or [`Lost`], so the controller needs no packet table. A host that keeps packets for a while
+/// after declaring them lost keeps their tokens too, for [`crate::Controller::on_spurious`].
 //= bbr-06 4.1.2.2-2 4.2-1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// When the packet left.
+    /// Departure time of the packet.
     pub(crate) send_time: Time,
-    /// C.delivered when it left.
+    /// C.delivered at departure.
     pub(crate) delivered: u64,
-    /// C.delivered_time when it left.
+    /// C.delivered_time at departure.
     pub(crate) delivered_time: Time,
-    /// P.send_time - P.first_send_time: how long the flight before it took to send.
+    /// P.send_time - P.first_send_time: how long the preceding flight took to send.
     pub(crate) send_elapsed: TimeDelta,
-    /// C.lost when it left.
+    /// C.lost at departure.
     pub(crate) lost: u64,
-    /// Bytes in flight when it left, itself included; the top bit says "application-limited".
+    /// Bytes in flight at departure, this packet included. The top bit is the application-limited
+    /// flag.
     tx_in_flight_and_limit: u64,
 }
 
@@ -76,8 +76,8 @@ impl Token {
         }
     }
 
-    /// A token of a controller of your own: the first word is the time of departure in nanoseconds, the
-    /// others are the controller's. Also restores what [`Self::words`] returned.
+    /// Creates a token for your own controller. The first word is the departure time in
+    /// nanoseconds; the controller defines the others. Also restores the result of [`Self::words`].
     pub const fn from_words(words: [u64; 6]) -> Self {
         let [send_time, delivered, delivered_time, send_elapsed, lost, tx_in_flight_and_limit] =
             words;
@@ -91,7 +91,7 @@ impl Token {
         }
     }
 
-    /// The token as words, for hosts that keep their packets in another language.
+    /// The token as words, for hosts written in another language.
     pub const fn words(&self) -> [u64; 6] {
         [
             self.send_time.as_nanos(),
@@ -103,12 +103,12 @@ impl Token {
         ]
     }
 
-    /// When the packet left.
+    /// Departure time of the packet.
     pub fn send_time(&self) -> Time {
         self.send_time
     }
 
-    /// P.tx_in_flight: bytes in flight when the packet left, itself included.
+    /// P.tx_in_flight: bytes in flight at departure, this packet included.
     pub(crate) fn tx_in_flight(&self) -> u64 {
         self.tx_in_flight_and_limit & !APP_LIMITED
     }
@@ -119,33 +119,33 @@ impl Token {
     }
 }
 
-/// A packet that this feedback acknowledges for the first time.
+/// A packet acknowledged for the first time by this feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acked {
-    /// What [`crate::Controller::on_sent`] returned for it.
+    /// The token from [`crate::Controller::on_sent`].
     pub token: Token,
     /// Its size in bytes.
     pub bytes: u32,
 }
 
-/// A packet that is now declared lost.
+/// A packet newly declared lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// What [`crate::Controller::on_sent`] returned for it.
+    /// The token from [`crate::Controller::on_sent`].
     pub token: Token,
     /// Its size in bytes.
     pub bytes: u32,
-    /// Whether the packet sent just before it was declared lost too, in this feedback or an earlier
-    /// one: a run of such packets is one discontiguous range.
+    /// Whether the packet sent just before it was also declared lost, in this feedback or an
+    /// earlier one. A run of such packets is one range.
     pub contiguous: bool,
 }
 
-/// A round-trip time measured by this feedback.
+/// An RTT measurement from this feedback.
 //= bbr-06 5.5.7.1-1
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RttSample {
-    /// The sample: now minus the departure of the newest packet acknowledged, whatever the peer says
-    /// of its own delay.
+    /// The sample: now minus the departure of the newest packet acknowledged. The peer's reported
+    /// ACK delay is not subtracted.
     pub latest: TimeDelta,
     /// RFC 6298 SRTT (RFC 9002 smoothed_rtt), this sample included.
     pub smoothed: TimeDelta,
@@ -153,19 +153,19 @@ pub struct RttSample {
     pub min: TimeDelta,
 }
 
-/// Everything that one acknowledgement, or one loss timer, reports.
+/// Everything reported by one ACK or one loss timer.
 ///
-/// A controller processes it in a fixed order: rate sample, losses, model, control. A loss timer gives
-/// a feedback with nothing acknowledged.
+/// A controller processes it in a fixed order: rate sample, losses, model, control. A loss timer
+/// produces a feedback with nothing acknowledged.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Feedback<'a> {
-    /// Packets acknowledged, in the order of their transmission; one that had been declared lost is
-    /// among them when it turns out to have arrived.
+    /// Packets acknowledged, in order of transmission. Includes packets declared lost earlier that
+    /// turn out to have arrived.
     pub acked: &'a [Acked],
-    /// Packets declared lost, in the order of their transmission.
+    /// Packets declared lost, in order of transmission.
     pub lost: &'a [Lost],
-    /// Round-trip time, when the feedback measured one.
+    /// The RTT, if the feedback measured one.
     pub rtt: Option<RttSample>,
     /// Packets reported as Congestion Experienced since the last feedback.
     pub ce_packets: u32,
@@ -173,22 +173,22 @@ pub struct Feedback<'a> {
     pub in_flight: u64,
     /// Bytes unacknowledged after this feedback, counted as in [`SentPacket::unacked`].
     pub unacked: u64,
-    /// Whether the oldest unacknowledged packet was among those acknowledged (TCP: SND.UNA
-    /// advanced). RFC 9937 lets the sender catch up only on such ACKs.
+    /// Whether the oldest unacknowledged packet was acknowledged (TCP: SND.UNA advanced). RFC 9937
+    /// lets the sender catch up only on such ACKs.
     pub una_advanced: bool,
-    /// When the oldest data that is still unacknowledged first left (QUIC: the oldest packet neither
-    /// acknowledged nor declared lost); [`Time::NEVER`] when there is none. TCP repairs losses until
-    /// this passes the time of the first of them.
+    /// When the oldest data still unacknowledged was first sent (QUIC: the oldest packet neither
+    /// acknowledged nor declared lost); [`Time::NEVER`] if there is none. TCP stays in recovery
+    /// until this passes the time of the first loss.
     pub oldest_sent: Time,
-    /// Whether a tail-loss probe repaired a loss that was never declared (RFC 8985 §7.4.2). Never in
-    /// QUIC, whose probes have packet numbers of their own, so that the loss is declared.
+    /// Whether a tail-loss probe repaired a loss that was never declared (RFC 8985 §7.4.2). Always
+    /// false in QUIC, where a probe has its own packet number, so the loss is declared.
     pub repaired_by_probe: bool,
 }
 
 impl<'a> Feedback<'a> {
-    /// A feedback without round-trip time and CE marks. It assumes that each loss is repaired by a
-    /// packet of its own: the losses of this feedback wait to be sent again, earlier ones do not. The
-    /// oldest packet counts as acknowledged when no packet still in flight left before `acked`.
+    /// A feedback without RTT and CE marks. It assumes that each loss is repaired by a separate
+    /// packet: the losses of this feedback are not retransmitted yet, earlier ones are. The oldest
+    /// packet counts as acknowledged if no packet still in flight left before `acked`.
     ///
     /// ```
     /// # use uncork_cc::{Feedback, RttSample, units::{Time, TimeDelta}};
@@ -213,51 +213,51 @@ impl<'a> Feedback<'a> {
         }
     }
 
-    /// With a round-trip time.
+    /// Adds an RTT measurement.
     #[must_use]
     pub const fn with_rtt(mut self, rtt: RttSample) -> Self {
         self.rtt = Some(rtt);
         self
     }
 
-    /// With this many packets reported as Congestion Experienced.
+    /// Sets the number of packets reported as Congestion Experienced.
     #[must_use]
     pub const fn with_ce_packets(mut self, packets: u32) -> Self {
         self.ce_packets = packets;
         self
     }
 
-    /// With this many bytes unacknowledged ([`Self::unacked`]).
+    /// Sets the bytes unacknowledged ([`Self::unacked`]).
     #[must_use]
     pub const fn with_unacked(mut self, bytes: u64) -> Self {
         self.unacked = bytes;
         self
     }
 
-    /// With [`Self::una_advanced`] as the host knows it.
+    /// Sets [`Self::una_advanced`].
     #[must_use]
     pub const fn with_una_advanced(mut self, advanced: bool) -> Self {
         self.una_advanced = advanced;
         self
     }
 
-    /// With [`Self::repaired_by_probe`].
+    /// Sets [`Self::repaired_by_probe`].
     #[must_use]
     pub const fn with_repaired_by_probe(mut self, repaired: bool) -> Self {
         self.repaired_by_probe = repaired;
         self
     }
 
-    /// Whether it reports packets that left before `since`.
+    /// Whether it reports packets sent before `since`.
     pub(crate) fn reaches_back_before(&self, since: Time) -> bool {
         let acked = self.acked.first().map(|packet| packet.token.send_time);
         let lost = self.lost.first().map(|packet| packet.token.send_time);
         acked.is_some_and(|sent| sent < since) || lost.is_some_and(|sent| sent < since)
     }
 
-    /// The part about packets that left at `since` or later, where earlier packets concern another path
-    /// or another controller. If none of the later packets is acknowledged, the round-trip time, the
-    /// marks and the repair by a probe are dropped too.
+    /// The part about packets sent at `since` or later. Use it when earlier packets belong to
+    /// another path or another controller. If none of the later packets is acknowledged, the RTT,
+    /// the marks and the repair by a probe are dropped too.
     #[must_use]
     pub fn since(&self, since: Time) -> Self {
         let acked = self.acked.partition_point(|packet| packet.token.send_time < since);
@@ -286,39 +286,41 @@ fn lost_bytes(lost: &[Lost]) -> u64 {
     lost.iter().map(|packet| u64::from(packet.bytes)).sum()
 }
 
-/// A timer expired without an acknowledgement. It is reported before the feedback with the
-/// packets that are declared lost because of it.
+/// A timer expired without an ACK. Report it before the feedback with the packets declared lost
+/// because of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Timeout {
-    /// A probe timeout (RFC 8985 §7, RFC 9002 §6.2): a probe is sent, nothing is concluded.
+    /// A probe timeout (RFC 8985 §7, RFC 9002 §6.2): a probe is sent; it is not a congestion
+    /// signal.
     Probe,
-    /// TCP's retransmission timeout (RFC 6298): what is in flight is presumed lost. QUIC has none.
+    /// TCP's retransmission timeout (RFC 6298): everything in flight is presumed lost. QUIC has
+    /// none.
     Retransmission,
     /// Persistent congestion (RFC 9002 §7.6).
     Persistent,
 }
 
-/// Something happened to the path or to the connection's use of it.
+/// A change of the path or of how the connection uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PathEvent {
-    /// The largest packet is now this many bytes.
+    /// The maximum packet size has changed.
     MtuChanged {
         /// Sender maximum segment size, in bytes.
         mss: u32,
     },
-    /// The connection moved to another path: all that was learned is void. What becomes of packets
-    /// that left on the old path says nothing about the new one (RFC 9000 §9.4): a host need not
-    /// report it, and where it does, a token from before this event is ignored. What leaves at the same
-    /// instant counts as sent on the new path.
+    /// The connection migrated to another path, so everything learned is void. Packets sent on the
+    /// old path are not evidence about the new one (RFC 9000 §9.4): the host need not report them,
+    /// and tokens from before this event are ignored. A packet sent at the same instant counts as
+    /// sent on the new path.
     Migrated,
-    /// There was nothing more to send: for hosts that could not know when they reported the last
-    /// packet. What is sent later takes it back.
+    /// There was no more data to send: for hosts that could not know this when they reported the
+    /// last packet. The next packet sent cancels it.
     Drained,
-    /// An earlier connection over the same path observed this (RFC 9959). Given before the first
-    /// packet, it may let the window jump once the initial window is acknowledged; at a time when
-    /// congestion has been met, or Startup left, it is ignored.
+    /// Observations of an earlier connection over the same path (RFC 9959). If given before the
+    /// first packet, the window may jump once the initial window is acknowledged. Ignored after
+    /// congestion or after Startup.
     Resume(ResumeHint),
 }
 
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_survives_the_round_trip_through_words() {
+    fn token_round_trips_through_words() {
         let at = |n| Time::from_nanos(n);
         let token = Token::new(at(1), (2, at(3), TimeDelta::from_nanos(4), 5), 6, true);
         assert_eq!(token.words(), [1, 2, 3, 4, 5, 6 | APP_LIMITED]);
@@ -340,14 +342,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_now_is_unacknowledged() {
+    fn new_losses_are_unacknowledged() {
         let Acked { token, bytes } = acked(1);
         let lost = [Lost { token, bytes, contiguous: false }; 2];
         assert_eq!(Feedback::new(&[], &lost, 5, Time::NEVER).unacked, 7);
     }
 
     #[test]
-    fn nothing_of_a_feedback_about_the_old_path_is_left() {
+    fn feedback_about_the_old_path_is_dropped() {
         let packets = [acked(1), acked(2)];
         let rtt = TimeDelta::from_millis(9);
         let feedback = Feedback {
@@ -365,13 +367,13 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_packet_is_acknowledged_when_none_before_it_is_left() {
+    fn oldest_packet_is_acknowledged_when_no_earlier_one_is_in_flight() {
         let advances =
             |acked: &[Acked], oldest: Time| Feedback::new(acked, &[], 1, oldest).una_advanced;
         let at = |ms| acked(ms).token.send_time();
         assert!(advances(&[acked(1), acked(4)], at(2)));
         assert!(advances(&[acked(1)], at(1)), "packets of one batch");
-        assert!(advances(&[acked(1)], Time::NEVER), "nothing is left");
+        assert!(advances(&[acked(1)], Time::NEVER), "nothing is in flight");
         assert!(!advances(&[acked(3), acked(4)], at(2)));
         assert!(!advances(&[], Time::NEVER), "a timer");
     }

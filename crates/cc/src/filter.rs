@@ -1,7 +1,8 @@
 //! Windowed maxima.
 
-/// The maximum over a sliding window, in constant space: Kathleen Nichols' algorithm (the best,
-/// second best and third best sample of the window). Time is a count that may wrap, such as rounds.
+/// The maximum over a sliding window, in constant space: Kathleen Nichols' algorithm, which keeps
+/// the best, second-best and third-best sample of the window. Time is a counter that may wrap, such
+/// as rounds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WindowedMax {
     values: [u64; 3],
@@ -14,12 +15,12 @@ impl WindowedMax {
         self.values[0]
     }
 
-    /// Forgets everything but `value`.
+    /// Clears the window and stores `value`.
     pub(crate) fn reset(&mut self, time: u32, value: u64) {
         *self = Self { values: [value; 3], times: [time; 3] };
     }
 
-    /// Takes in a sample and returns the maximum of the last `window` time units.
+    /// Adds a sample and returns the maximum of the last `window` time units.
     pub(crate) fn update(&mut self, window: u32, time: u32, value: u64) -> u64 {
         if value >= self.values[0] || self.age(2, time) > window {
             self.reset(time, value);
@@ -32,25 +33,25 @@ impl WindowedMax {
         self.get()
     }
 
-    /// How long ago the sample of this rank was taken.
+    /// Age of the sample at this rank.
     fn age(&self, rank: usize, now: u32) -> u32 {
         now.wrapping_sub(self.times[rank])
     }
 
-    /// The sample takes this rank and those after it.
+    /// Stores the sample at this rank and all lower ones.
     fn replace_from(&mut self, rank: usize, time: u32, value: u64) {
         self.values[rank..].fill(value);
         self.times[rank..].fill(time);
     }
 
-    /// The best leaves, the others move up, and the sample comes last.
+    /// Removes the best sample, moves the others up and stores the new sample last.
     fn drop_best(&mut self, time: u32, value: u64) {
         self.values = [self.values[1], self.values[2], value];
         self.times = [self.times[1], self.times[2], time];
     }
 
-    /// Lets go of a best that has left the window, and refreshes a second and third best that are no
-    /// later than the first: they could not replace it when it goes.
+    /// Removes a best sample that has left the window. Also refreshes a second-best or third-best
+    /// that is no newer than the best, because it would expire together with it.
     fn expire(&mut self, window: u32, time: u32, value: u64) {
         let age = self.age(0, time);
         if age > window {
@@ -87,12 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_sample_counts_at_once() {
+    fn larger_sample_counts_at_once() {
         assert_eq!(filter(&[(0, 5), (0, 7), (1, 9)]).get(), 9);
     }
 
     #[test]
-    fn a_maximum_lasts_for_the_window_and_no_longer() {
+    fn maximum_expires_with_the_window() {
         let falling: Vec<_> = (0..=WINDOW).map(|time| (time, 100 - u64::from(time))).collect();
         assert_eq!(filter(&falling).get(), 100);
         let mut filter = filter(&falling);
@@ -100,28 +101,28 @@ mod tests {
     }
 
     #[test]
-    fn the_second_best_of_the_window_takes_over() {
+    fn second_best_replaces_an_expired_maximum() {
         assert_eq!(filter(&[(0, 100), (4, 80), (8, 60), (11, 10)]).get(), 80);
         assert_eq!(filter(&[(0, 100), (4, 80), (8, 60), (11, 10), (15, 10)]).get(), 60);
     }
 
     #[test]
-    fn after_a_silence_only_the_newest_sample_counts() {
+    fn after_a_gap_only_the_newest_sample_counts() {
         assert_eq!(filter(&[(0, 100), (5, 50), (100, 1)]).get(), 1);
     }
 
     #[test]
-    fn a_reset_forgets_the_past() {
+    fn reset_clears_the_window() {
         let mut filter = filter(&[(0, 100)]);
         filter.reset(1, 3);
         assert_eq!(filter.get(), 3);
     }
 
     proptest! {
-        /// Three samples stand for the window: the answer may be below the true maximum, but it is a
-        /// sample of the window, and none since the last of equal or greater value exceeds it.
+        /// Three samples represent the window, so the result may be below the true maximum. It is
+        /// always a sample from the window, and no later sample exceeds it.
         #[test]
-        fn the_maximum_is_a_recent_sample(
+        fn maximum_is_a_recent_sample(
             steps in proptest::collection::vec((0..6_u32, 0..100_u64), 1..60),
             start in prop_oneof![Just(0), any::<u32>()],
         ) {

@@ -7,16 +7,16 @@ use uncork_units::Rate;
 //= bbr-06 5.3.1.2-4
 const FULL_BW_ROUNDS: u8 = 3;
 
-/// Looks for a plateau of the delivery rate while the sender accelerates.
+/// Detects a plateau of the delivery rate while the sender accelerates.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FullPipe {
-    /// BBR.full_bw: the rate from which growth is counted.
+    /// BBR.full_bw: the rate that growth is measured against.
     baseline: Rate,
-    /// BBR.full_bw_count: rounds since without 25 % growth.
+    /// BBR.full_bw_count: rounds since then without 25 % growth.
     rounds: u8,
-    /// BBR.full_bw_now: full since the search began.
+    /// BBR.full_bw_now: the pipe is full since the last restart.
     now: bool,
-    /// BBR.full_bw_reached: full at some time in the connection's life.
+    /// BBR.full_bw_reached: the pipe was full at some point in the connection.
     reached: bool,
 }
 
@@ -31,25 +31,25 @@ impl FullPipe {
         self.reached
     }
 
-    /// ResetFullBW(), with growth counted from `baseline`.
+    /// ResetFullBW(), measuring growth from `baseline`.
     //= bbr-06 5.3.1.2-1
     pub(crate) fn restart(&mut self, baseline: Rate) {
         *self = Self { baseline, reached: self.reached, ..Self::default() };
     }
 
-    /// Packet loss says that the pipe is full (§5.3.1.3). Appendix A.2 expects both flags.
+    /// Packet loss shows that the pipe is full (§5.3.1.3). Appendix A.2 expects both flags.
     pub(crate) fn declare_full(&mut self) {
         self.now = true;
         self.reached = true;
     }
 
-    /// That loss was spurious: the pipe was never full.
+    /// The loss was spurious: the pipe was not full.
     pub(crate) fn retract(&mut self) {
         *self = Self::default();
     }
 
-    /// CheckFullBWReached() at the start of a round whose sample is not application-limited. `rate` is
-    /// what the round delivered; in BBRv1, the most that any round did.
+    /// CheckFullBWReached() at the start of a round whose sample is not application-limited. `rate`
+    /// is the delivery rate of the round; in BBRv1, the maximum over all rounds.
     //= bbr-06 5.3.1.2-3 5.3.1.2-4
     pub(crate) fn on_round(&mut self, rate: Rate) {
         if self.now {
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     //= bbr-06 5.3.1.2-4 test
-    fn three_rounds_below_a_quarter_of_growth_mean_full() {
+    fn three_rounds_with_less_than_25_percent_growth_fill_the_pipe() {
         let mut pipe = FullPipe::default();
         for rate in [10, 20, 40, 49, 49] {
             pipe.on_round(mbit(rate));
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     //= bbr-06 5.3.1.2-3 test
-    fn exactly_a_quarter_of_growth_starts_the_count_anew() {
+    fn exactly_25_percent_growth_restarts_the_count() {
         let mut pipe = FullPipe::default();
         for rate in [40, 40, 40, 50, 50, 50] {
             pipe.on_round(mbit(rate));
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     //= bbr-06 5.3.1.2-1 test
-    fn restart_forgets_now_but_not_ever() {
+    fn restart_clears_now_but_not_reached() {
         let mut pipe = FullPipe::default();
         pipe.declare_full();
         pipe.restart(mbit(10));

@@ -2,7 +2,7 @@
 
 use uncork_units::TimeDelta;
 
-/// Microseconds; [`INFINITY`] is the RFC's infinity.
+/// Microseconds; [`INFINITY`] represents the RFC's infinity.
 type Micros = u32;
 
 const INFINITY: Micros = Micros::MAX;
@@ -15,8 +15,8 @@ const N_RTT_SAMPLE: u8 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 const CSS_ROUNDS: u8 = 5;
 
-/// Ends the initial slow start when the round-trip time rises, before the queue overflows; by way
-/// of Conservative Slow Start, which takes the decision back if the rise was jitter.
+/// Ends the initial slow start when the RTT rises, before the queue overflows. Goes through
+/// Conservative Slow Start (CSS), which reverts the decision if the rise was jitter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HyStart {
     round: u64,
@@ -26,9 +26,9 @@ pub(crate) struct HyStart {
     current_round_min_rtt: Micros,
     /// cssBaselineMinRtt; infinite outside CSS.
     css_baseline_min_rtt: Micros,
-    /// rttSampleCount, as far as it matters.
+    /// rttSampleCount, up to the number required.
     samples: u8,
-    /// Rounds of CSS completed, the one it began in included.
+    /// Completed rounds of CSS, including the one in which it began.
     css_rounds: u8,
 }
 
@@ -44,19 +44,19 @@ impl HyStart {
         }
     }
 
-    /// Whether this is Conservative Slow Start.
+    /// Whether it is in Conservative Slow Start.
     pub(crate) fn in_css(&self) -> bool {
         self.css_baseline_min_rtt != INFINITY
     }
 
-    /// What to divide the growth of slow start by.
+    /// Divisor for the growth of slow start.
     //= rfc9406 4.2-7
     pub(crate) fn growth_divisor(&self) -> u64 {
         if self.in_css() { CSS_GROWTH_DIVISOR } else { 1 }
     }
 
-    /// An ACK arrived in packet-timed round `round`, with or without an RTT sample. True when slow
-    /// start is over.
+    /// Handles an ACK in packet-timed round `round`, with or without an RTT sample. Returns true
+    /// when slow start ends.
     //= rfc9406 4.2-1 4.2-4
     pub(crate) fn on_ack(&mut self, round: u64, rtt: Option<TimeDelta>) -> bool {
         if round != self.round {
@@ -82,8 +82,8 @@ impl HyStart {
         }
     }
 
-    /// Into CSS when the round's RTT is above the last round's, and back when it falls below what
-    /// it was on the way in.
+    /// Enters CSS when the round's RTT exceeds the previous round's. Leaves it when the RTT falls
+    /// below its value on entry.
     //= rfc9406 4.2-5 4.2-8
     fn judge(&mut self) {
         if self.samples < N_RTT_SAMPLE {
@@ -114,13 +114,14 @@ mod tests {
 
     const SAMPLES: u32 = 10;
 
-    /// A round of [`SAMPLES`] ACKs with the same RTT, in microseconds. True when slow start is over.
+    /// A round of [`SAMPLES`] ACKs with the same RTT, in microseconds. Returns true when slow start
+    /// ends.
     fn round(hystart: &mut HyStart, round: u64, rtt_us: u64) -> bool {
         let rtt = Some(TimeDelta::from_micros(rtt_us));
         (0..SAMPLES).any(|_| hystart.on_ack(round, rtt))
     }
 
-    /// Whether a rise from one RTT to another leads to CSS.
+    /// Whether a rise between these RTTs triggers CSS.
     fn detects(from_us: u64, to_us: u64) -> bool {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, from_us);
@@ -131,14 +132,14 @@ mod tests {
 
     #[test]
     //= rfc9406 4.2-5 test
-    fn a_rise_by_an_eighth_leads_to_css() {
+    fn rtt_rise_by_an_eighth_enters_css() {
         assert!(!detects(80_000, 89_999));
         assert!(detects(80_000, 90_000));
     }
 
     #[test]
     //= rfc9406 4.2-5 4.3-1 test
-    fn the_threshold_is_4_to_16_ms() {
+    fn threshold_is_4_to_16_ms() {
         assert!(!detects(8_000, 11_999));
         assert!(detects(8_000, 12_000));
         assert!(!detects(400_000, 415_999));
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     //= rfc9406 4.2-2 4.2-4 4.3-1 test
-    fn seven_samples_prove_nothing() {
+    fn seven_samples_are_too_few() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 50_000);
         for _ in 0..7 {
@@ -172,13 +173,13 @@ mod tests {
 
     #[test]
     //= rfc9406 4.2-6 4.2-7 4.3-1 4.3-5 test
-    fn css_grows_by_a_quarter_and_ends_after_five_rounds() {
+    fn css_grows_at_a_quarter_rate_and_ends_after_five_rounds() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 50_000);
         assert_eq!(hystart.growth_divisor(), 1);
         round(&mut hystart, 2, 60_000);
         assert_eq!(hystart.growth_divisor(), 4);
-        // The round it began in counts: it ends with the beginning of the fifth after it.
+        // The round in which it began counts, so it ends at the start of the fifth round after it.
         for number in 3..7 {
             assert!(!round(&mut hystart, number, 60_000), "round {number}");
         }
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     //= rfc9406 4.2-8 test
-    fn a_fall_below_the_baseline_takes_css_back() {
+    fn rtt_below_the_baseline_leaves_css() {
         let mut hystart = HyStart::new();
         round(&mut hystart, 1, 50_000);
         round(&mut hystart, 2, 60_000);
@@ -196,7 +197,7 @@ mod tests {
         round(&mut hystart, 4, 59_999);
         assert!(!hystart.in_css());
         assert_eq!(hystart.growth_divisor(), 1);
-        // The rounds of CSS count anew.
+        // The CSS rounds are counted from zero again.
         round(&mut hystart, 5, 70_000);
         for number in 6..10 {
             assert!(!round(&mut hystart, number, 70_000), "round {number}");

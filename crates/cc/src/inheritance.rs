@@ -1,21 +1,21 @@
-//! What a controller hands over to its successor on an open connection.
+//! State that a controller hands over to its successor on an open connection.
 
 use uncork_units::{Rate, TimeDelta};
 
 use crate::any::AnyController;
 use crate::event::RttSample;
 
-/// What a controller has measured, in a form that any other can use: [`Settings::inherited`].
+/// Measurements of a controller in a form that any other can use: [`Settings::inherited`].
 ///
-/// [`Token`]s are not handed over: packets that left before the change are reported to neither controller
-/// ([`Feedback::since`]).
+/// [`Token`]s are not handed over: packets sent before the change are reported to neither
+/// controller ([`Feedback::since`]).
 ///
 /// [`Settings::inherited`]: crate::Settings::inherited
 /// [`Token`]: crate::Token
 /// [`Feedback::since`]: crate::Feedback::since
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inheritance {
-    /// Bytes that may be in flight: once the pipe is full, the bytes that fill it.
+    /// Bytes that may be in flight; once the pipe is full, the bytes that fill it.
     pub window: u64,
     /// The shortest round-trip time.
     pub min_rtt: TimeDelta,
@@ -26,8 +26,8 @@ pub struct Inheritance {
 }
 
 impl Inheritance {
-    /// That of a model. Its window leaves room for what is delayed or aggregated, which one that waits
-    /// for losses would fill: the bandwidth-delay product is what it takes.
+    /// From a model-based controller. Its window includes room for delayed and aggregated ACKs,
+    /// which a loss-based successor would fill, so the window handed over is the BDP.
     pub(crate) fn of_model(bw: Rate, min_rtt: TimeDelta, is_full: bool, cwnd: u64) -> Self {
         let has_filled_pipe = is_full && !bw.is_zero() && min_rtt != TimeDelta::MAX;
         let window = if has_filled_pipe { bw.bytes_in(min_rtt).min(cwnd) } else { cwnd };
@@ -36,7 +36,7 @@ impl Inheritance {
 }
 
 impl AnyController {
-    /// What this controller hands over to its successor. `rtt` is the connection's last measurement.
+    /// The state for this controller's successor. `rtt` is the connection's last measurement.
     pub fn bequeath(&self, rtt: RttSample) -> Inheritance {
         match self {
             Self::Reno(reno) => reno.bequeath(rtt),
@@ -59,7 +59,7 @@ mod tests {
 
     const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-    /// 100 segments of a path of 100 ms.
+    /// 100 segments on a path of 100 ms.
     fn inherited(has_filled_pipe: bool) -> Inheritance {
         let window = segments(100);
         Inheritance { window, min_rtt: RTT, bw: Rate::of(window, RTT), has_filled_pipe }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn an_heir_goes_on_where_the_other_was() {
+    fn successor_continues_from_the_inherited_state() {
         for (cc, state) in [
             ("reno", "CongestionAvoidance"),
             ("cubic", "CongestionAvoidance"),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_full_goes_on_growing() {
+    fn unfilled_pipe_keeps_growing() {
         for (cc, state) in [
             ("reno", "SlowStart"),
             ("cubic", "SlowStart"),
@@ -108,9 +108,9 @@ mod tests {
         }
     }
 
-    /// Each leaves what it was given, and a model no more than the bandwidth-delay product.
+    /// Each controller hands on what it received; model-based ones hand on at most the BDP.
     #[test]
-    fn nothing_is_gained_or_lost_on_the_way() {
+    fn handover_preserves_the_measurements() {
         let rtt = RttSample { latest: RTT, smoothed: RTT, min: RTT };
         let left: Vec<_> = ["reno", "cubic", "bbr1", "bbr3"]
             .into_iter()

@@ -1,11 +1,11 @@
-//! The window to begin with, as it is asked for: `10p`, `32KiB`.
+//! Parsing of an initial window: `10p`, `32KiB`.
 
 use core::fmt;
 use core::str::FromStr;
 
 use uncork_units::ByteCount;
 
-/// A congestion window to begin with. Written `10p` or `32KiB`.
+/// An initial congestion window, written `10p` or `32KiB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialWindow {
     /// Packets of the connection's size.
@@ -14,21 +14,22 @@ pub enum InitialWindow {
     Bytes(ByteCount),
 }
 
-/// Why a text is no window to begin with.
+/// Why a text is not a valid initial window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitialWindowError {
-    /// It is no number with a unit that a window has.
+    /// Not a number with a known unit.
     NoUnit,
-    /// It is less than a packet, or more than any network takes at once.
+    /// Less than a packet, or more than any network accepts at once.
     OutOfRange,
 }
 
 impl InitialWindow {
     const PACKETS: core::ops::RangeInclusive<u32> = 1..=1000;
-    /// The smallest packet that QUIC must be able to send (RFC 9000 §14), to a thousand of 1500.
+    /// From the smallest packet that QUIC must be able to send (RFC 9000 §14) to a thousand packets
+    /// of 1500.
     const BYTES: core::ops::RangeInclusive<u64> = 1200..=1_500_000;
 
-    /// The window in bytes, of packets of `mss` bytes.
+    /// The window in bytes for packets of `mss` bytes.
     pub fn bytes(self, mss: u32) -> u64 {
         match self {
             Self::Packets(packets) => u64::from(packets) * u64::from(mss),
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_read_and_printed() {
+    fn parse_and_display_round_trip() {
         for (text, bytes) in [("10p", 12_000), ("32KiB", 32_768), ("1200B", 1200)] {
             let window: InitialWindow = text.parse().expect("a window");
             assert_eq!((window.to_string().as_str(), window.bytes(1_200)), (text, bytes));

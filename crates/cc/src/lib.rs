@@ -1,25 +1,26 @@
 //! Congestion control as pure state machines.
 //!
-//! A host (a QUIC stack, a TCP, a game's protocol over UDP, a simulator) tells a [`Controller`] what
-//! happened and asks it for a window, a pacing rate and a burst size. A controller never reads a
-//! clock, opens a socket or allocates; time and the seed of its randomness are arguments, so equal
+//! A host (a QUIC stack, a TCP implementation, a game protocol over UDP, a simulator) reports
+//! events to a [`Controller`], which returns a window, a pacing rate and a burst size. A controller
+//! never reads a clock, opens a socket or allocates. Time and random seed are arguments, so equal
 //! inputs give equal decisions on every machine. The crate is `no_std` without `alloc`, has no
-//! unsafe code and needs Rust 1.85, the first with edition 2024.
+//! unsafe code and needs Rust 1.85, the first version with edition 2024.
 //!
-//! Byte counts are `u64` bytes of transport payload (or of whole packets: the host chooses one and
-//! keeps to it). Times and rates are those of [`units`], so that a host needs no other crate:
+//! Byte counts are `u64` bytes of transport payload, or of whole packets if the host prefers; it
+//! must use one of them consistently. The types of time and rate are in [`units`], so a host needs
+//! no other crate:
 //!
 //! ```toml
 //! [dependencies]
 //! uncork-cc = { path = "uncork/crates/cc" }
 //! ```
 //!
-//! # A host
+//! # Writing a host
 //!
-//! A host has four duties: to stay within [`Control`], to keep the [`Token`] of each packet in
-//! flight, to tell what becomes of it, and to report timeouts; [`Controller`] says in which order.
-//! Here is one that sends without end over a path that loses nothing. `examples/udp` has all
-//! four, on sockets.
+//! A host has four duties: stay within [`Control`], keep the [`Token`] of each packet in flight,
+//! report whether it was acknowledged or lost, and report timeouts. [`Controller`] documents the
+//! order of calls. This host sends endless data over a path without loss; `examples/udp` does all
+//! four over sockets.
 //!
 //! ```
 //! use std::collections::VecDeque;
@@ -47,7 +48,7 @@
 //!         pacer.on_sent(now, u64::from(MSS), &control);
 //!         continue;
 //!     }
-//!     // Otherwise the pacer or the ACK of the oldest packet is next.
+//!     // Otherwise wait for the pacer or for the ACK of the oldest packet.
 //!     let release = if has_room { pacer.release(now, &control) } else { Time::NEVER };
 //!     let ack = flight.front().map_or(Time::NEVER, |oldest| oldest.send_time() + RTT);
 //!     now = release.min(ack);
@@ -65,22 +66,22 @@
 //! # Ok::<(), uncork_cc::SpecError>(())
 //! ```
 //!
-//! # What a host can get wrong
+//! # Common mistakes in a host
 //!
-//! No input makes a controller panic, but some make it decide badly:
+//! No input makes a controller panic, but some inputs cause bad decisions:
 //!
-//! - **A feedback for each packet of an ACK** instead of one for the ACK: losses arrive after the
-//!   rate sample they belong to.
-//! - **[`AppState::Drained`] because the pacer or the window holds data back**: every sample then
+//! - **One feedback per packet of an ACK** instead of one per ACK: losses arrive after the rate
+//!   sample they belong to.
+//! - **[`AppState::Drained`] while the pacer or the window holds data back**: every sample then
 //!   counts as application-limited, and BBR never learns the bandwidth.
-//! - **[`AppState::Backlogged`] with nothing left to send**: what the application did not send
-//!   counts as what the path did not deliver.
-//! - **[`Control::pacing_rate`] ignored**: BBR's model supposes that the host paces. Use
-//!   [`pacer::Pacer`] or the socket's (`SO_MAX_PACING_RATE`, `SO_TXTIME`).
-//! - **Pure ACKs reported as sent**: they are never acknowledged, so they stay in flight.
-//! - **One seed for all connections**: they probe for bandwidth at the same times.
-//! - **A round-trip time with the peer's delay taken off** as [`RttSample::latest`]: the delay is
-//!   part of what a window must cover.
+//! - **[`AppState::Backlogged`] without data left to send**: samples then blame the path for data
+//!   that the application did not send.
+//! - **Ignoring [`Control::pacing_rate`]**: BBR's model assumes that the host paces. Use
+//!   [`pacer::Pacer`] or the socket's pacing (`SO_MAX_PACING_RATE`, `SO_TXTIME`).
+//! - **Reporting pure ACKs as sent**: they are never acknowledged, so they stay in flight forever.
+//! - **The same seed for all connections**: they probe for bandwidth at the same time.
+//! - **Subtracting the peer's ACK delay from [`RttSample::latest`]**: the window must cover that
+//!   delay.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

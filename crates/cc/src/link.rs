@@ -1,5 +1,5 @@
-//! A closed loop: one sender with endless data, one FIFO bottleneck with a tail-drop buffer, in
-//! virtual time. Small on purpose: it shows what a controller does to a path, nothing else.
+//! A closed loop in virtual time: one sender with endless data and one FIFO bottleneck with a
+//! tail-drop buffer. Kept minimal, to show only the controller's effect on a path.
 
 extern crate std;
 
@@ -23,18 +23,18 @@ const REORDERING: u64 = 3;
 pub(crate) struct Path {
     pub(crate) rate: Rate,
     pub(crate) rtt: TimeDelta,
-    /// Bytes that may wait, the packet in transmission included.
+    /// Buffer size in bytes, including the packet in transmission.
     pub(crate) buffer: u64,
-    /// Random loss in millionths, before the buffer.
+    /// Random loss in ppm, before the buffer.
     pub(crate) loss_ppm: u64,
     /// Packets per ACK.
     pub(crate) ack_every: u64,
-    /// Rate changes: when, and to what.
+    /// Rate changes: time and new rate.
     pub(crate) steps: Vec<(Time, Rate)>,
 }
 
 impl Path {
-    /// The buffer is given in thousandths of the BDP.
+    /// `buffer_millibdp` is the buffer in thousandths of the BDP.
     pub(crate) fn new(rate: Rate, rtt: TimeDelta, buffer_millibdp: u64) -> Self {
         let buffer = rate.bytes_in(rtt) * buffer_millibdp / 1_000;
         Self { rate, rtt, buffer, loss_ppm: 0, ack_every: 1, steps: Vec::new() }
@@ -59,7 +59,7 @@ struct InFlight {
     token: Token,
 }
 
-/// Totals and the present state of a run.
+/// Totals and current state of a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stats {
     pub(crate) sent: u64,
@@ -74,7 +74,7 @@ pub(crate) struct Loop<C> {
     pub(crate) now: Time,
     pub(crate) path: Path,
     pub(crate) stats: Stats,
-    /// What the application has written; what is lost is sent again.
+    /// Bytes the application has written, excluding retransmissions.
     pub(crate) limit: u64,
     rng: Rng,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
@@ -84,9 +84,9 @@ pub(crate) struct Loop<C> {
     next_id: u64,
     flight: VecDeque<InFlight>,
     in_flight: u64,
-    /// Bytes declared lost and not sent again yet.
+    /// Bytes declared lost and not yet retransmitted.
     unrepaired: u64,
-    /// What waits at the bottleneck, the packet in transmission first.
+    /// Queue at the bottleneck, the packet in transmission first.
     queue: VecDeque<u64>,
     arrived: Vec<u64>,
     last_lost_id: u64,
@@ -98,7 +98,7 @@ pub(crate) struct Loop<C> {
     pub(crate) lost_packets: Vec<Lost>,
     /// CE marks that the next ACK reports.
     pub(crate) marks: u32,
-    /// Whether the next ACK reports a loss that a probe repaired.
+    /// Whether the next ACK reports a loss repaired by a probe.
     pub(crate) repaired: bool,
 }
 
@@ -138,7 +138,7 @@ impl<C: Controller> Loop<C> {
         self.cc.snapshot()
     }
 
-    /// How long a packet that arrives now waits before its transmission.
+    /// Queueing delay of a packet that arrives now.
     pub(crate) fn queue_delay(&self) -> TimeDelta {
         self.path.rate.time_for(self.queue.len() as u64 * u64::from(MSS))
     }
@@ -175,7 +175,7 @@ impl<C: Controller> Loop<C> {
         self.now = until;
     }
 
-    /// Runs until `done` or `until`; whether `done` came true.
+    /// Runs until `done` or `until`; returns whether `done` became true.
     pub(crate) fn run_until(&mut self, until: Time, mut done: impl FnMut(&Self) -> bool) -> bool {
         while let Some(&Reverse((at, ..))) = self.events.peek() {
             if at > until {
@@ -189,7 +189,7 @@ impl<C: Controller> Loop<C> {
         false
     }
 
-    /// All packets declared lost so far turn out to have arrived late.
+    /// Reports that all packets declared lost so far arrived late.
     pub(crate) fn deliver_lost_packets(&mut self) {
         let late = core::mem::take(&mut self.lost_packets);
         self.cc.on_spurious(self.now, &late);
@@ -201,7 +201,7 @@ impl<C: Controller> Loop<C> {
         self.report(&acked, &[], None);
     }
 
-    /// The application writes `bytes`. From the first call on, it sends nothing else.
+    /// The application writes `bytes`. After the first call it sends only data written this way.
     pub(crate) fn write(&mut self, bytes: u64) {
         let written = self.stats.acked_bytes + self.in_flight;
         let endless = self.limit == u64::MAX;
@@ -290,7 +290,7 @@ impl<C: Controller> Loop<C> {
         }
     }
 
-    /// The receiver's ACK for `id` would arrive now; it may wait for more packets.
+    /// The receiver could ACK `id` now, but may wait for more packets.
     fn on_arrival(&mut self, id: u64) {
         self.arrived.push(id);
         if self.arrived.len() as u64 >= self.path.ack_every {
@@ -373,7 +373,7 @@ impl<C: Controller> Loop<C> {
         }
     }
 
-    /// Nothing came for long: what is in flight is lost.
+    /// The timer expired: everything in flight is lost.
     fn on_timer(&mut self, serial: u64) {
         if serial != self.timer || self.flight.is_empty() {
             return;

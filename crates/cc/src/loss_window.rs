@@ -1,4 +1,5 @@
-//! What NewReno and CUBIC share: the window, slow start, and the response to a congestion event.
+//! Shared code of NewReno and CUBIC: the window, slow start, and the response to a congestion
+//! event.
 
 mod resume;
 mod timeout;
@@ -15,16 +16,17 @@ use crate::resume::{Reconnaissance, ResumePhase};
 use crate::round::RoundCounter;
 use resume::Jumped;
 
-/// The most segments one ACK may count for in slow start when nothing is paced (RFC 9406 §4.3); when it
-/// is, there is no such bound.
+/// Maximum segments one ACK may count for in slow start without pacing (RFC 9406 §4.3). With pacing
+/// there is no limit.
 //= rfc9406 4.3-1
 const L: u64 = 8;
 
 /// A congestion window that shrinks on loss.
 ///
-/// It does not grow while it is not used (RFC 9002 §7.8), and idle time leaves it as it is: RFC 9002 has
-/// no restart, RFC 5681 §4.1 wants one after an RTO, which controllers are not told. What keeps such
-/// a window from leaving as one burst is the host's pacing, of [`crate::Control::pacing_rate`].
+/// It grows only while it is used (RFC 9002 §7.8), and stays unchanged while idle: RFC 9002 has no
+/// restart after idle. RFC 5681 §4.1 restarts after an RTO, but controllers do not know the RTO.
+/// The host's pacing keeps such a window from leaving as one burst
+/// ([`crate::Control::pacing_rate`]).
 #[derive(Clone, Debug)]
 pub(crate) struct LossWindow {
     cwnd: u64,
@@ -37,24 +39,24 @@ pub(crate) struct LossWindow {
     rounds: RoundCounter,
     recovery: RecoveryEpisode,
     rule: Rule,
-    /// What the congestion event of this episode took, should it turn out to be spurious.
+    /// The reduction by this episode's congestion event, in case it turns out to be spurious.
     undo: Undo,
     mss: u32,
-    /// Whether the window was full at some time in this round, and in the last.
+    /// Whether the window was full at any time in this round, and in the previous one.
     full: [bool; 2],
     jump: Jumped,
     /// Whether the host paces by itself.
     paced: bool,
 }
 
-/// What the window follows.
+/// What currently controls the window.
 #[derive(Clone, Copy, Debug)]
 enum Rule {
     /// The algorithm's growth.
     Growth,
-    /// The same; a hint waits until so much has been delivered and the path confirms it.
+    /// Growth, with a hint that waits until this much has been delivered and the path is confirmed.
     Reconnaissance(Reconnaissance, u64),
-    /// A careful resume: slow start, but for how the window is bounded.
+    /// Careful Resume: slow start with a different upper limit.
     Trial(Trial),
     /// Loss recovery.
     Recovery(Prr),
@@ -66,7 +68,7 @@ struct Undo {
     ssthresh: u64,
 }
 
-/// What a feedback means to the algorithm.
+/// How the algorithm must react to a feedback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// A congestion event: answer with [`LossWindow::reduce`].
@@ -77,16 +79,16 @@ pub(crate) enum Step {
     Grow(u64),
     /// The window was not used, so it must not grow.
     Underused,
-    /// Nothing to do: PRR has the window, or nothing was delivered that counts.
+    /// No change: PRR controls the window, or no delivery counted.
     Hold,
 }
 
-/// The window that a congestion event met.
+/// The window at a congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Congestion {
     /// The congestion window in bytes.
     pub(crate) cwnd: u64,
-    /// How much of it was used, in bytes.
+    /// Bytes of it that were used.
     pub(crate) used: u64,
 }
 
@@ -118,8 +120,7 @@ impl LossWindow {
         }
     }
 
-    /// What it leaves to another controller, which has no other measure of the rate than the window
-    /// over a round trip.
+    /// State handed over to another controller. The only measure of the rate is the window per RTT.
     pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
         let window = if self.is_repairing() { self.ssthresh } else { self.cwnd };
         Inheritance {
@@ -145,25 +146,26 @@ impl LossWindow {
         self.rounds.count()
     }
 
-    /// RFC 5681 §3.1. Without an ssthresh, which starts "arbitrarily high", no window is above it.
+    /// RFC 5681 §3.1. ssthresh starts "arbitrarily high"; until it is set, every window is below
+    /// it.
     //= rfc5681 3.1-3
     //= rfc9438 4.10-1
     pub(crate) fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh || self.is_initial()
     }
 
-    /// Whether no congestion was ever met.
+    /// Whether there was no congestion so far.
     pub(crate) fn is_initial(&self) -> bool {
         self.ssthresh == u64::MAX
     }
 
-    /// Whether the window was once taken over from an earlier connection.
+    /// Whether the window was taken over from an earlier connection (Careful Resume).
     pub(crate) fn has_jumped(&self) -> bool {
         self.jump != Jumped::Never
     }
 
-    /// Whether what leaves is spread over the round trip: by the host, or because the window jumped, ever
-    /// after.
+    /// Whether packets are paced over the round trip: by the host, or because of a Careful Resume
+    /// jump earlier in the connection.
     pub(crate) fn is_paced(&self) -> bool {
         self.paced || self.has_jumped()
     }
@@ -228,9 +230,9 @@ impl LossWindow {
         }
     }
 
-    /// Losses begin an episode; so do a CE mark and a loss that only a probe revealed, unless the
-    /// packet belongs to the flight that the current episode is about (RFC 9002 §7.1, RFC 8985
-    /// §7.4.2). Those two are real congestion: what they took is not given back.
+    /// Losses begin an episode. So do a CE mark and a loss repaired by a probe, unless the packet
+    /// belongs to the flight of the current episode (RFC 9002 §7.1, RFC 8985 §7.4.2). Marks and
+    /// repaired losses are always real congestion and are never undone.
     //= rfc9002 7.1-1 7.3.2-4
     //= rfc9959 3.2-2
     fn update_episode(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
@@ -246,13 +248,13 @@ impl LossWindow {
         if is_new { RecoveryChange::Entered } else { change }
     }
 
-    /// Whether the newest packet acknowledged left after the latest congestion event.
+    /// Whether the newest acknowledged packet left after the latest congestion event.
     fn counts(&self, feedback: &Feedback<'_>) -> bool {
         feedback.acked.last().is_some_and(|newest| !self.recovery.covers(newest.token.send_time))
     }
 
-    /// Acknowledgements of packets that left before the latest congestion event do not let the
-    /// window grow (RFC 9002 §7.3.2), nor do those of a sender that does not use it (§7.8).
+    /// Growth of the window. ACKs of packets sent before the latest congestion event do not count
+    /// (RFC 9002 §7.3.2), nor do ACKs while the window is underused (§7.8).
     //= rfc9002 7.8-1
     //= rfc9438 4.6-3 4.6-4 5.8-1
     fn growth(&self, feedback: &Feedback<'_>) -> Step {
@@ -270,25 +272,25 @@ impl LossWindow {
         self.congestion_at(feedback.in_flight.saturating_add(settled))
     }
 
-    /// A congestion event that met `flight` bytes in flight. In recovery the window is what PRR
-    /// lets out at the moment; what the algorithm decided on is ssthresh.
+    /// A congestion event with `flight` bytes in flight. In recovery PRR limits the window
+    /// temporarily; the algorithm's window is ssthresh.
     //= rfc9002 7.8-3
     //= rfc9438 4.6-3
     fn congestion_at(&self, flight: u64) -> Congestion {
         let cwnd = if self.is_repairing() { self.ssthresh } else { self.cwnd };
-        // A window on trial counts for no more than what it has proved (RFC 9959 §3.5).
+        // A window on trial counts only as far as it has been validated (RFC 9959 §3.5).
         let flight = match self.rule {
             Rule::Trial(trial) => flight.min(trial.pipe_size(self.delivered)),
             _ => flight,
         };
-        // Less than a segment of room is a full window: a host sends whole segments.
+        // With less than a segment of room the window is full: hosts send whole segments.
         let is_full = flight.saturating_add(self.mss()) > cwnd;
         Congestion { cwnd, used: if is_full { cwnd } else { flight } }
     }
 
-    /// The answer to [`Step::Congestion`]: the window goes to `ssthresh` by way of PRR, to two segments
-    /// at least. RFC 9438 §4.6 and RFC 3168 let marks take it to one; RFC 9002 §7.2 does not, and a
-    /// host cannot tell this window which of them it is.
+    /// Response to [`Step::Congestion`]: reduces the window to `ssthresh` through PRR, with a
+    /// minimum of two segments. RFC 9438 §4.6 and RFC 3168 allow marks to reduce it to one segment;
+    /// RFC 9002 §7.2 does not, and the window does not know the transport.
     //= rfc5681 3.2-1
     //= rfc9002 7.2-4 7.3.2-3
     //= rfc9438 4.6-5 4.9.2-2
@@ -301,8 +303,8 @@ impl LossWindow {
         self.rule = Rule::Recovery(prr);
     }
 
-    /// Slow start: what was acknowledged on top, limited as appropriate byte counting wants it (RFC
-    /// 3465), divided by `divisor`, and up to ssthresh.
+    /// Slow start: adds the acknowledged bytes, limited by appropriate byte counting (RFC 3465) and
+    /// divided by `divisor`, up to ssthresh.
     //= rfc9002 7.3.1-1
     //= rfc9406 4.2-3 4.2-7
     pub(crate) fn slow_start(&mut self, acked: u64, divisor: u64) {
@@ -311,9 +313,9 @@ impl LossWindow {
         self.cwnd = grown.min(self.ssthresh).max(self.cwnd);
     }
 
-    /// Ends slow start without a loss; a window below two segments, the least ssthresh there is, may
-    /// first grow to them. A hint that waits is dropped: it stands in for slow start, and the path
-    /// has just said where that ends.
+    /// Ends slow start without a loss. A window below two segments, the minimum ssthresh, first
+    /// grows to two. A waiting hint is dropped: it would replace slow start, and slow start has
+    /// just found its end.
     //= rfc9406 4.2-9
     pub(crate) fn end_slow_start(&mut self) {
         self.ssthresh = self.cwnd.max(2 * self.mss());
@@ -322,13 +324,13 @@ impl LossWindow {
         }
     }
 
-    /// Congestion avoidance decided on a window, in bytes.
+    /// Sets the window of congestion avoidance, in bytes.
     pub(crate) fn set_cwnd(&mut self, cwnd: u64) {
         self.cwnd = cwnd;
     }
 
-    /// `packets` that were declared lost had been delivered. True when that undoes the congestion
-    /// event of the current episode (RFC 9438 §4.9).
+    /// `packets` declared lost had been delivered. Returns true if that undoes the congestion event
+    /// of the current episode (RFC 9438 §4.9).
     //= rfc9438 4.9.1-1 4.9.1-2 4.9.2-3 4.9.2-4
     pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         if !self.recovery.on_spurious(packets) {
@@ -349,8 +351,8 @@ impl LossWindow {
         self.ssthresh = self.ssthresh.max(2 * self.mss());
     }
 
-    /// Another path: the window begins anew, and what is in flight on the old path says nothing
-    /// about it (RFC 9000 §9.4).
+    /// Migration: the window is reset, and packets in flight on the old path are not evidence about
+    /// the new one (RFC 9000 §9.4).
     //= rfc9959 3.2-4
     pub(crate) fn on_migration(&mut self, now: Time) {
         self.cwnd = self.initial_window.max(self.mss());
@@ -365,7 +367,7 @@ impl LossWindow {
         matches!(self.rule, Rule::Recovery(_))
     }
 
-    /// ACKs alone clock a loss-based sender, but for what it sends on trust.
+    /// A loss-based sender is ACK-clocked, except while a Careful Resume jump is unvalidated.
     //= rfc9959 4.3.2-1
     pub(crate) fn control(&self) -> Control {
         let rate = match self.rule {
@@ -386,7 +388,7 @@ impl LossWindow {
         }
     }
 
-    /// `state` unless losses are being repaired.
+    /// `state`, or recovery while losses are being repaired.
     pub(crate) fn snapshot(&self, state: &'static str) -> Snapshot {
         let is_retreating =
             matches!(self.rule, Rule::Trial(trial) if trial.phase() == ResumePhase::SafeRetreat);
@@ -408,7 +410,7 @@ mod tests {
     use crate::script::{Host, segments, settings};
 
     #[test]
-    fn slow_start_ends_at_two_segments_or_more() {
+    fn slow_start_ends_at_no_less_than_two_segments() {
         let mut window = super::LossWindow::new(&settings(1));
         window.end_slow_start();
         assert_eq!(window.snapshot("").ssthresh, Some(segments(2)));
@@ -417,7 +419,7 @@ mod tests {
 
     #[test]
     //= rfc9438 4.9.2-4 test
-    fn an_undo_that_comes_too_late_changes_nothing() {
+    fn late_undo_has_no_effect() {
         let mut host = Host::new(NewReno::new(&settings(20)));
         host.fill();
         host.advance(host.rtt);

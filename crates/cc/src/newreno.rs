@@ -7,7 +7,7 @@ use crate::event::{AppState, Feedback, Lost, PathEvent, RttSample, SentPacket, T
 use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossWindow, Step};
 
-/// NewReno: slow start, a segment per round trip, half the window per congestion event.
+/// NewReno: slow start, one segment per round trip, half the window per congestion event.
 ///
 /// Slow start is the classic one, as in the kernel's Reno: it ends with a loss.
 #[derive(Clone, Debug)]
@@ -20,12 +20,12 @@ pub struct NewReno {
 const _: () = assert!(size_of::<NewReno>() <= 192, "servers keep one per connection");
 
 impl NewReno {
-    /// A controller for a new connection.
+    /// Creates a controller for a new connection.
     pub fn new(settings: &Settings) -> Self {
         Self { window: LossWindow::new(settings), acked: 0 }
     }
 
-    /// What it leaves to another controller.
+    /// State handed over to another controller.
     pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
         self.window.bequeath(rtt)
     }
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     //= rfc5681 3.1-2 test
     //= rfc9002 7.3.1-1 test
-    fn a_new_connection_has_no_threshold() {
+    fn new_connection_has_no_ssthresh() {
         assert_eq!(host(10).cc.snapshot().ssthresh, None);
     }
 
@@ -159,16 +159,16 @@ mod tests {
 
     #[test]
     //= rfc9406 4.2-3 4.3-1 test
-    fn one_ack_counts_for_eight_segments_at_most() {
+    fn one_ack_counts_for_at_most_eight_segments() {
         let mut host = host(10);
         host.fill();
         host.ack(10);
         assert_eq!(host.cwnd(), segments(18));
     }
 
-    /// RFC 9406 §4.3 has no such bound where what leaves is paced.
+    /// RFC 9406 §4.3 has no such limit with pacing.
     #[test]
-    fn one_ack_counts_for_all_of_it_on_a_host_that_paces() {
+    fn one_ack_counts_in_full_on_a_pacing_host() {
         let mut host = Host::new(NewReno::new(&Settings { paced: true, ..settings(10) }));
         host.fill();
         host.ack(10);
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     //= rfc9002 7.8-1 test
     //= rfc9438 4.6-3 4.6-4 test
-    fn a_window_that_is_not_used_does_not_grow() {
+    fn unused_window_does_not_grow() {
         let mut host = host(10);
         for _ in 0..5 {
             (0..9).for_each(|_| host.send());
@@ -198,7 +198,7 @@ mod tests {
     //= rfc5681 3.2-1 3.2-3 test
     //= rfc9937 5-1 6.1-1 6.4-1 test
     //= rfc9002 7.3.1-2 7.3.2-1 7.3.2-2 7.3.2-3 test
-    fn a_loss_halves_the_window_by_way_of_prr() {
+    fn loss_halves_the_window_through_prr() {
         let mut host = host(20);
         host.fill();
         host.advance(host.rtt);
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(snapshot.state, "Recovery");
         assert!(snapshot.in_recovery);
         assert_eq!(snapshot.ssthresh, Some(segments(10)));
-        // 18 are in flight, and the retransmission goes out at once.
+        // 18 are in flight, and the retransmission leaves at once.
         assert_eq!(host.fill(), 1);
         let sent: usize = (0..18)
             .map(|_| {
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     //= rfc9937 6.1-2 test
-    fn recover_fs_is_all_that_was_outstanding() {
+    fn recover_fs_is_everything_outstanding() {
         let mut host = host(40);
         host.fill();
         host.advance(host.rtt);
@@ -235,12 +235,12 @@ mod tests {
             host.feedback(Report { acked: 1, ..Report::default() });
             sent += host.fill();
         }
-        // 10 of 40 delivered: half of them.
+        // Half of the 10 out of 40 delivered.
         assert_eq!(sent, 5);
     }
 
     #[test]
-    fn a_window_without_room_for_a_segment_is_full() {
+    fn window_without_room_for_a_segment_is_full() {
         let mut settings = settings(10);
         settings.initial_window += 700;
         let mut host = Host::new(NewReno::new(&settings));
@@ -268,7 +268,7 @@ mod tests {
     //= rfc9937 6.1-1 test
     //= rfc9002 7.2-4 test
     //= rfc9438 4.6-5 test
-    fn a_loss_of_what_recovery_sent_is_another() {
+    fn loss_of_a_packet_sent_in_recovery_is_another_event() {
         let mut host = avoiding(32);
         host.lose(1);
         host.advance(TimeDelta::from_millis(1));
@@ -277,7 +277,7 @@ mod tests {
         host.ack(3);
         host.fill();
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
-        // All the rest of the old flight is lost: still the same episode.
+        // The rest of the old flight is lost: still the same episode.
         let rest = host.in_flight() - 2;
         host.feedback(Report { lost: rest, ..Report::default() });
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     //= rfc9002 7.3.3-1 test
     //= rfc5681 3.1-6 test
-    fn a_stretch_ack_counts_for_all_it_acknowledges() {
+    fn stretch_ack_counts_in_full() {
         let mut host = avoiding(10);
         host.advance(host.rtt);
         host.ack(9);
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     //= rfc5681 3.1-6 test
-    fn what_is_left_of_a_stretch_ack_is_kept() {
+    fn remainder_of_a_stretch_ack_is_kept() {
         let mut host = avoiding(10);
         host.advance(host.rtt);
         host.ack(7);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn growth_starts_anew_after_a_loss() {
+    fn growth_restarts_after_a_loss() {
         let mut host = avoiding(20);
         host.advance(host.rtt);
         for _ in 0..19 {
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     //= rfc5681 3.1-3 3.1-7 3.1-9 test
-    fn a_timeout_leaves_one_segment() {
+    fn timeout_reduces_the_window_to_one_segment() {
         let mut host = avoiding(16);
         host.time_out();
         assert_eq!(host.cwnd(), segments(1));
@@ -360,13 +360,13 @@ mod tests {
     }
 
     #[test]
-    fn what_a_timeout_leaves_in_flight_does_not_hold_the_retransmission_up() {
+    fn packets_in_flight_after_a_timeout_do_not_block_the_retransmission() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Retransmission);
         host.feedback(Report { lost: 13, ..Report::default() });
         assert_eq!(host.cwnd(), segments(4));
         assert_eq!(host.fill(), 1);
-        // A timer finds the rest lost: the window stays.
+        // A timer declares the rest lost: the window does not change.
         host.feedback(Report { lost: 3, ..Report::default() });
         assert_eq!(host.cwnd(), segments(4));
     }
@@ -374,7 +374,7 @@ mod tests {
     #[test]
     //= rfc9438 4.6-5 test
     //= rfc5681 3.1-7 3.1-8 test
-    fn a_repeated_timeout_takes_no_more() {
+    fn repeated_timeout_does_not_reduce_further() {
         let mut host = avoiding(16);
         host.time_out();
         for _ in 0..3 {
@@ -383,7 +383,7 @@ mod tests {
             host.time_out();
         }
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
-        // After a sign of life, the next timeout counts again.
+        // After an ACK, the next timeout counts again.
         host.round();
         host.fill();
         host.time_out();
@@ -392,7 +392,7 @@ mod tests {
 
     #[test]
     //= rfc5681 6582-3.2-3 test
-    fn a_timeout_ends_recovery_and_older_losses_count_no_more() {
+    fn timeout_ends_recovery_and_older_losses_do_not_count() {
         let mut host = avoiding(32);
         host.lose(1);
         assert_eq!(host.cc.snapshot().state, "Recovery");
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     //= rfc9002 7.2-4 7.6.2-5 test
-    fn persistent_congestion_leaves_two_segments() {
+    fn persistent_congestion_reduces_to_two_segments() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Persistent);
         host.lose(3);
@@ -419,9 +419,9 @@ mod tests {
         assert_eq!(host.cwnd(), segments(2), "it cannot be undone");
     }
 
-    /// RFC 9002 Appendix B.8: one reduction of ssthresh for each recovery period.
+    /// RFC 9002 Appendix B.8: one reduction of ssthresh per recovery period.
     #[test]
-    fn persistent_congestion_in_recovery_takes_no_more_from_ssthresh() {
+    fn persistent_congestion_in_recovery_does_not_reduce_ssthresh_again() {
         let mut host = avoiding(32);
         host.lose(1);
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
@@ -436,7 +436,7 @@ mod tests {
 
     #[test]
     //= rfc9002 7.6.2-5 test
-    fn persistent_congestion_leaves_two_segments_whatever_is_in_flight() {
+    fn persistent_congestion_reduces_to_two_segments_whatever_is_in_flight() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Persistent);
         host.feedback(Report { lost: 3, ..Report::default() });
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     //= rfc9002 7.5-1 test
-    fn a_probe_timeout_proves_nothing() {
+    fn probe_timeout_has_no_effect() {
         let mut host = avoiding(16);
         host.cc.on_timeout(host.now, Timeout::Probe);
         assert_eq!(host.cwnd(), segments(16));
@@ -459,7 +459,7 @@ mod tests {
         let lost = host.cc.snapshot();
         assert!(lost.in_recovery);
         let missing = host.missing();
-        assert_eq!(missing.len(), 1, "one of the two was sent again");
+        assert_eq!(missing.len(), 1, "one of the two was retransmitted");
         host.cc.on_spurious(host.now, &missing);
         assert!(host.cc.snapshot().in_recovery, "one of two may still be lost");
         host.cc.on_spurious(host.now, &missing);
@@ -469,9 +469,9 @@ mod tests {
     }
 
     #[test]
-    fn an_undo_in_recovery_leaves_what_the_real_loss_did() {
+    fn undo_in_recovery_keeps_the_reduction_of_a_real_loss() {
         let mut host = avoiding(32);
-        // So many losses that PRR lets out less than ssthresh.
+        // So many losses that PRR limits the window to less than ssthresh.
         host.lose(20);
         host.advance(TimeDelta::from_millis(1));
         host.fill();
@@ -481,13 +481,16 @@ mod tests {
             host.fill();
         }
         assert!(host.cwnd() < segments(16));
-        // The retransmission is declared lost, and arrives.
+        // The retransmission is declared lost, then arrives.
         host.lose(1);
         assert!(host.cc.snapshot().ssthresh < Some(segments(16)));
         let missing = host.missing();
         let (retransmission, real) = missing.split_last().expect("it is missing");
         host.cc.on_spurious(host.now, &real[..1]);
-        assert!(host.cc.snapshot().ssthresh < Some(segments(16)), "that was the first episode's");
+        assert!(
+            host.cc.snapshot().ssthresh < Some(segments(16)),
+            "that packet belongs to the first episode"
+        );
         host.cc.on_spurious(host.now, &[*retransmission]);
         assert_eq!(host.cwnd(), segments(16));
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(16)));
@@ -521,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_is_never_spurious() {
+    fn ce_mark_is_never_spurious() {
         let mut host = avoiding(16);
         host.feedback(Report { lost: 1, acked: 1, ce_packets: 1, ..Report::default() });
         host.cc.on_spurious(host.now, &host.missing());
@@ -530,7 +533,7 @@ mod tests {
 
     #[test]
     //= rfc5681 3.2-1 test
-    fn a_loss_that_a_probe_repaired_counts() {
+    fn probe_repaired_loss_counts() {
         let mut host = avoiding(16);
         host.feedback(Report { acked: 1, repaired_by_probe: true, ..Report::default() });
         assert_eq!(host.cc.snapshot().ssthresh, Some(segments(8)));
@@ -539,7 +542,7 @@ mod tests {
     #[test]
     //= rfc9438 4.6-3 test
     //= rfc9002 7.8-3 test
-    fn an_unused_window_is_not_what_is_halved() {
+    fn only_the_used_part_of_the_window_is_halved() {
         let mut host = host(40);
         (0..12).for_each(|_| host.send());
         host.advance(host.rtt);
@@ -548,7 +551,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_keeps_room_for_a_larger_packet() {
+    fn window_keeps_room_for_a_larger_mss() {
         let mut host = avoiding(16);
         host.time_out();
         host.cc.on_path(host.now, PathEvent::MtuChanged { mss: 9_000 });
@@ -557,27 +560,27 @@ mod tests {
     }
 
     #[test]
-    fn another_path_starts_anew() {
+    fn migration_resets_the_window() {
         let mut host = avoiding(16);
         host.advance(host.rtt);
         host.cc.on_path(host.now, PathEvent::Migrated);
         assert_eq!(host.cwnd(), segments(32));
         assert_eq!(host.cc.snapshot().ssthresh, None);
-        // What happens to packets of the old path is of no consequence.
+        // Feedback about packets of the old path has no effect.
         host.lose(2);
         assert_eq!(host.cwnd(), segments(32));
         assert_eq!(host.cc.snapshot().ssthresh, None);
     }
 
     #[test]
-    fn another_path_starts_slowly_even_with_the_largest_window() {
+    fn migration_restarts_slow_start_even_with_the_largest_window() {
         let mut reno = NewReno::new(&Settings { initial_window: u64::MAX, ..settings(1) });
         reno.on_path(Time::ZERO, PathEvent::Migrated);
         assert_eq!(reno.snapshot().state, "SlowStart");
     }
 
     #[test]
-    fn a_late_arrival_of_all_losses_undoes_the_episode_in_a_closed_loop() {
+    fn late_arrival_of_all_losses_undoes_the_episode_in_a_closed_loop() {
         let path = Path::new(Rate::from_bytes_per_sec(250_000), TimeDelta::from_millis(40), 1_000);
         let mut sim = Loop::new(NewReno::new(&Settings::new(link::MSS, 1, Time::ZERO)), path, 1);
         let end = Time::ZERO + TimeDelta::from_secs(3);
@@ -591,7 +594,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_alone_clock_it() {
+    fn sender_is_ack_clocked() {
         let control = host(10).cc.control();
         assert_eq!(control.pacing_rate, None);
         assert_eq!(control.send_quantum, control.cwnd);

@@ -5,7 +5,7 @@ use uncork_units::Time;
 use crate::Control;
 
 /// Spaces bursts so that their average rate is the pacing rate (draft-ietf-ccwg-bbr-06 §5.6.2,
-/// applied to a quantum instead of a packet: a timer per quantum is what hosts can afford).
+/// applied to a quantum instead of a packet, so that the host needs only one timer per quantum).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
     /// C.next_send_time: when the next burst may begin.
@@ -15,7 +15,7 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// When the next packet may leave: now, or later.
+    /// When the next packet may leave, now at the earliest.
     pub fn release(&mut self, now: Time, control: &Control) -> Time {
         if control.pacing_rate.is_none() || self.left > 0 {
             return now;
@@ -37,7 +37,7 @@ impl Pacer {
         self.next = self.next.max(now) + rate.time_for(bytes);
     }
 
-    /// The sender has no more data or window: the burst ends, its unused quantum is lost.
+    /// The sender has no more data or window: ends the burst and discards its unused quantum.
     pub fn end_burst(&mut self) {
         self.left = 0;
     }
@@ -60,7 +60,7 @@ mod tests {
         Time::ZERO + TimeDelta::from_millis(n)
     }
 
-    /// Sends packets of 1000 bytes as soon as the pacer lets them go, and says when the last left.
+    /// Sends packets of 1000 bytes as soon as the pacer allows; returns when the last one left.
     fn send(pacer: &mut Pacer, packets: usize, mut now: Time) -> Time {
         for _ in 0..packets {
             now = pacer.release(now, &CONTROL);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantum_leaves_at_once_and_the_next_when_it_is_due() {
+    fn quantum_leaves_at_once_and_the_next_when_due() {
         let mut pacer = Pacer::default();
         assert_eq!(send(&mut pacer, 2, ms(5)), ms(5));
         assert_eq!(pacer.release(ms(5), &CONTROL), ms(7));
@@ -80,14 +80,14 @@ mod tests {
 
     #[test]
     //= bbr-06 5.6.2-1 test
-    fn the_average_is_the_pacing_rate() {
+    fn average_rate_is_the_pacing_rate() {
         let mut pacer = Pacer::default();
         assert_eq!(send(&mut pacer, 1_000, ms(0)), ms(998));
     }
 
     #[test]
     //= bbr-06 5.6.2-1 test
-    fn a_host_that_is_late_gets_no_credit() {
+    fn late_host_gets_no_credit() {
         let mut pacer = Pacer::default();
         send(&mut pacer, 2, ms(0));
         assert_eq!(send(&mut pacer, 2, ms(100)), ms(100));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_burst_is_not_made_up_for() {
+    fn unused_quantum_is_not_carried_over() {
         let mut pacer = Pacer::default();
         send(&mut pacer, 1, ms(0));
         pacer.end_burst();
@@ -103,22 +103,22 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rate_everything_leaves_at_once() {
+    fn without_a_pacing_rate_everything_leaves_at_once() {
         let unpaced = Control { pacing_rate: None, ..CONTROL };
         let mut pacer = Pacer::default();
         for _ in 0..10 {
             assert_eq!(pacer.release(ms(3), &unpaced), ms(3));
             pacer.on_sent(ms(3), 1_000, &unpaced);
         }
-        assert_eq!(pacer.release(ms(3), &CONTROL), ms(3), "and nothing is owed");
+        assert_eq!(pacer.release(ms(3), &CONTROL), ms(3), "and no debt remains");
     }
 
     #[test]
-    fn a_rate_of_almost_nothing_and_a_quantum_of_nothing_saturate() {
+    fn tiny_rate_and_zero_quantum_saturate() {
         let slow =
             Control { pacing_rate: Some(Rate::from_bytes_per_sec(1)), send_quantum: 0, ..CONTROL };
         let mut pacer = Pacer::default();
-        assert_eq!(pacer.release(ms(0), &slow), ms(0), "a packet at a time");
+        assert_eq!(pacer.release(ms(0), &slow), ms(0), "one packet at a time");
         pacer.on_sent(ms(0), u64::MAX, &slow);
         assert_eq!(pacer.release(ms(0), &slow), Time::NEVER);
     }

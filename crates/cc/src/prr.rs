@@ -2,8 +2,8 @@
 
 use crate::event::Feedback;
 
-/// Regulates what is sent while losses are repaired, so that the flight shrinks to ssthresh in step
-/// with what the network delivers, instead of by a silence followed by a burst.
+/// Limits sending during loss recovery so that the flight shrinks to ssthresh in step with
+/// deliveries, instead of a pause followed by a burst.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Prr {
     /// RecoverFS: bytes outstanding when recovery began.
@@ -21,18 +21,18 @@ impl Prr {
         Self { recover_fs: recover_fs.max(1), delivered: 0, out: 0 }
     }
 
-    /// Something was sent, new or again.
+    /// Records that data was sent, new or retransmitted.
     //= rfc9937 6.3-1
     pub(crate) fn on_sent(&mut self, bytes: u32) {
         self.out = self.out.saturating_add(u64::from(bytes));
     }
 
-    /// The window after a feedback in recovery, the first included (RFC 9937 §6.2): what is in
-    /// flight and sndcnt on top.
+    /// The window after a feedback in recovery, including the first (RFC 9937 §6.2): bytes in
+    /// flight plus sndcnt.
     ///
-    /// The RFC skips ACKs that deliver nothing. Such a feedback may still declare losses (a timer
-    /// did), and the window must then not replace what they took out of flight; the same formulas
-    /// with nothing delivered say what is still due.
+    /// The RFC skips ACKs that deliver nothing. Such a feedback may still declare losses (from a
+    /// timer), and the window must not refill what they removed from the flight. The same formulas
+    /// with zero delivered give the bytes still due.
     //= rfc9937 5-2 6.2-1 6.2-5 6.2-9 6.2-10 6.2-11
     pub(crate) fn on_feedback(&mut self, feedback: &Feedback<'_>, ssthresh: u64, mss: u64) -> u64 {
         let delivered = feedback.acked_bytes();
@@ -44,21 +44,21 @@ impl Prr {
             let is_safe = feedback.una_advanced && feedback.lost.is_empty();
             self.reduction_bound(delivered, is_safe, mss).min(ssthresh - in_flight)
         };
-        // One segment goes at once, whatever the sums say: the fast retransmit. The RFC forces it
-        // when sndcnt is 0; in bytes, less than a segment is as good as nothing.
+        // The fast retransmit leaves at once, whatever the sums are. The RFC forces it when sndcnt
+        // is 0; in bytes, less than a segment counts as 0.
         let sndcnt = if self.out == 0 { sndcnt.max(mss) } else { sndcnt };
-        // A window that lets nothing out of an empty pipe would wait for an ACK for ever.
+        // With an empty pipe, a window smaller than a segment would wait for an ACK forever.
         in_flight.saturating_add(sndcnt).max(mss)
     }
 
-    /// The share of prr_delivered that brings the flight to `ssthresh` at the end of recovery.
+    /// The share of prr_delivered that brings the flight to `ssthresh` by the end of recovery.
     //= rfc9937 6.2-6
     fn proportional(&self, ssthresh: u64) -> u64 {
         self.delivered.saturating_mul(ssthresh).div_ceil(self.recover_fs).saturating_sub(self.out)
     }
 
-    /// Losses alone brought the flight to ssthresh or below: send no more than was delivered
-    /// (PRR-CRB), and a segment more on an ACK that shows progress without further loss (PRR-SSRB).
+    /// Losses alone reduced the flight to ssthresh or below: sends no more than was delivered
+    /// (PRR-CRB), plus one segment on an ACK that shows progress without further loss (PRR-SSRB).
     //= rfc9937 6.2-7 6.2-8
     fn reduction_bound(&self, delivered: u64, is_safe: bool, mss: u64) -> u64 {
         let conservation = self.delivered.saturating_sub(self.out).max(delivered);
@@ -79,7 +79,7 @@ mod tests {
 
     const MSS: u32 = 1_000;
 
-    /// A flight of segments in recovery, and how many of them PRR lets out at each ACK.
+    /// A flight of segments in recovery, and how many segments PRR allows at each ACK.
     struct Sender {
         prr: Prr,
         in_flight: u64,
@@ -93,8 +93,8 @@ mod tests {
             Self { prr, in_flight, unacked: recover_fs, ssthresh }
         }
 
-        /// `acked` segments are delivered and `lost` are declared lost; sends what the window lets
-        /// out and says how many segments that was.
+        /// `acked` segments are delivered and `lost` are declared lost. Sends what the window
+        /// allows and returns the number of segments sent.
         fn on_ack(&mut self, acked: u64, lost: u64, una_advanced: bool) -> u64 {
             let token = Token::new(Time::ZERO, (0, Time::ZERO, TimeDelta::ZERO, 0), 0, false);
             let acked: Vec<_> = (0..acked).map(|_| Acked { token, bytes: MSS }).collect();
@@ -124,10 +124,11 @@ mod tests {
 
     #[test]
     //= rfc9937 6.2-6 6.2-10 6.2-11 6.3-1 test
-    fn one_loss_halves_the_flight_evenly() {
-        // The standard example: 20 segments, the first is lost, the window is to be halved. The
-        // third duplicate ACK begins recovery and lets the retransmission out, ahead of its half
-        // segment; from then on every other ACK lets one out, until the flight is 10 and stays so.
+    fn single_loss_halves_the_flight_evenly() {
+        // The standard example: 20 segments, the first is lost, the window must be halved. The
+        // third duplicate ACK starts recovery and releases the retransmission, ahead of its half
+        // segment. From then on every other ACK releases one segment, until the flight is 10 and
+        // stays there.
         let mut sender = Sender::new(20, 20, 10);
         let mut sent = std::vec![sender.on_ack(1, 1, false)];
         sent.extend((1..19).map(|_| sender.on_ack(1, 0, false)));
@@ -137,18 +138,18 @@ mod tests {
 
     #[test]
     //= rfc9937 6.2-1 test
-    fn all_that_an_ack_delivers_counts_cumulatively_or_selectively() {
+    fn cumulative_and_selective_acks_both_count() {
         for una_advanced in [false, true] {
             let mut sender = Sender::new(20, 20, 10);
             assert_eq!(sender.on_ack(1, 1, false), 1);
-            // Half of the eight delivered, less the one that went out.
+            // Half of the eight delivered, minus the one already sent.
             assert_eq!(sender.on_ack(7, 0, una_advanced), 3);
         }
     }
 
     #[test]
     //= rfc9937 6.2-6 test
-    fn three_quarters_go_out_when_a_quarter_is_to_go() {
+    fn reducing_by_a_quarter_sends_three_quarters() {
         let mut sender = Sender::new(40, 40, 30);
         sender.on_ack(1, 1, false);
         let sent: u64 = (0..20).map(|_| sender.on_ack(1, 0, false)).sum();
@@ -161,10 +162,10 @@ mod tests {
 
     #[test]
     //= rfc9937 6.2-6 test
-    fn the_share_is_rounded_up() {
+    fn share_is_rounded_up() {
         let mut sender = Sender::new(6, 6, 2);
         assert_eq!(sender.on_ack(1, 1, false), 1);
-        // A third of 4000 bytes, 1000 of which went out.
+        // A third of 4000 bytes, of which 1000 were already sent.
         sender.on_ack(2, 0, false);
         sender.on_ack(1, 0, false);
         assert_eq!(sender.prr.proportional(2_000), 334);
@@ -172,16 +173,16 @@ mod tests {
 
     #[test]
     //= rfc9937 6.2-5 6.2-7 6.2-8 6.2-9 test
-    fn heavy_loss_is_met_by_packet_conservation() {
+    fn heavy_loss_triggers_packet_conservation() {
         // 15 of 20 segments are lost at once: the flight is below ssthresh from the first ACK.
         let mut sender = Sender::new(20, 20, 10);
         assert_eq!(sender.on_ack(1, 15, false), 1);
         assert_eq!(sender.in_flight, 5);
-        // PRR-CRB: each ACK that shows no progress lets out what it delivered.
+        // PRR-CRB: each ACK without progress releases what it delivered.
         for _ in 0..4 {
             assert_eq!(sender.on_ack(1, 0, false), 1);
         }
-        // PRR-SSRB: each safe ACK lets out one more, until ssthresh.
+        // PRR-SSRB: each safe ACK releases one more, up to ssthresh.
         let sent: Vec<_> = (0..7).map(|_| sender.on_ack(1, 0, true)).collect();
         assert_eq!(sent, [2, 2, 2, 2, 2, 1, 1]);
         assert_eq!(sender.in_flight, 10);
@@ -198,16 +199,16 @@ mod tests {
 
     #[test]
     //= rfc9937 5-2 6.2-10 test
-    fn a_timer_that_finds_the_loss_lets_one_segment_out() {
+    fn loss_timer_releases_one_segment() {
         let mut sender = Sender::new(20, 20, 10);
         assert_eq!(sender.on_ack(0, 1, false), 1);
-        // Losses found later by timers are not replaced before something is delivered.
+        // Later losses found by timers do not release segments before something is delivered.
         assert_eq!(sender.on_ack(0, 15, false), 0);
         assert_eq!(sender.on_ack(1, 0, false), 1);
     }
 
     #[test]
-    fn an_empty_pipe_gets_a_segment() {
+    fn empty_pipe_releases_one_segment() {
         let mut sender = Sender::new(2, 2, 2);
         assert_eq!(sender.on_ack(0, 2, false), 1);
         assert_eq!(sender.on_ack(0, 1, false), 1);

@@ -4,20 +4,21 @@ use uncork_units::Time;
 
 use crate::event::{Feedback, Lost};
 
-/// From the first loss until the first packet sent after it is acknowledged (RFC 9002 §7.3.2): one
-/// episode is one congestion event, however many packets it lost.
+/// A recovery episode lasts from the first loss until the first packet sent after it is
+/// acknowledged (RFC 9002 §7.3.2). One episode is one congestion event, however many packets it
+/// lost.
 ///
-/// A packet belongs to the episode that its own loss began or would have begun: the one whose start
-/// is the first after the packet left. A packet of an older flight says nothing about this one,
-/// whenever it is declared lost or found to have arrived.
+/// A packet belongs to the first episode that starts after the packet left. Packets of an older
+/// flight do not affect the current episode, whenever they are declared lost or found to have
+/// arrived.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RecoveryEpisode {
-    /// Packets that left before this belonged to earlier episodes.
+    /// Packets sent before this belonged to earlier episodes.
     since: Time,
-    /// Packets that left from `since` until before this belong to the episode.
+    /// Packets sent from `since` until before this belong to the episode.
     started: Time,
     active: bool,
-    /// Packets of this episode declared lost and not (yet) found to have been delivered.
+    /// Packets of this episode declared lost and not (yet) known to have been delivered.
     lost: u32,
     /// Whether the episode may still turn out to be spurious.
     undoable: bool,
@@ -36,8 +37,8 @@ impl RecoveryEpisode {
         self.active
     }
 
-    /// Takes in a feedback: acknowledgements may end an episode, losses of packets sent after its
-    /// start begin the next one.
+    /// Processes a feedback: ACKs may end an episode; losses of packets sent after its start begin
+    /// the next one.
     //= rfc5681 6582-3.2-1 4.3-1
     //= rfc9002 7.3.2-4 7.3.2-5
     pub(crate) fn on_feedback(&mut self, now: Time, feedback: &Feedback<'_>) -> RecoveryChange {
@@ -61,36 +62,36 @@ impl RecoveryEpisode {
         *self = Self { since: self.started, started: now, active: true, lost: 0, undoable: true };
     }
 
-    /// How many of `packets` belong to the episode. All of them were declared lost, so none left
-    /// after it started.
+    /// How many of `packets` belong to the episode. All of them were declared lost, so they left
+    /// before it started.
     fn count(&self, packets: &[Lost]) -> u32 {
         packets.iter().filter(|packet| packet.token.send_time >= self.since).count() as u32
     }
 
-    /// A repeated timeout: the same episode, now of all that left until `now`.
+    /// A repeated timeout: the same episode now covers everything sent until `now`.
     pub(crate) fn extend(&mut self, now: Time) {
         self.started = now;
         self.active = true;
     }
 
-    /// Its repair is over, by a rule other than the first packet sent after it.
+    /// Ends the episode by a rule other than the ACK of the first packet sent after it.
     pub(crate) fn end(&mut self) {
         self.active = false;
     }
 
-    /// Packets that left before `now` are of no consequence any more.
+    /// Ignores packets sent before `now` from now on.
     pub(crate) fn forget(&mut self, now: Time) {
         *self = Self { since: now, started: now, ..Self::default() };
     }
 
-    /// Whether a packet that left at `sent` did so before the latest episode began: its fate adds
-    /// nothing to what the episode says.
+    /// Whether a packet sent at `sent` left before the latest episode began, so that it does not
+    /// affect the episode.
     pub(crate) fn covers(&self, sent: Time) -> bool {
         sent < self.started
     }
 
-    /// Packets that were declared lost had been delivered. True when that makes the whole episode
-    /// spurious: every packet lost in it arrived.
+    /// Packets declared lost had been delivered. Returns true if that makes the whole episode
+    /// spurious, because every packet lost in it has arrived.
     //= bbr-06 5.5.11.2-1
     pub(crate) fn on_spurious(&mut self, packets: &[Lost]) -> bool {
         let lost_any = self.lost > 0;
@@ -103,7 +104,7 @@ impl RecoveryEpisode {
         spurious
     }
 
-    /// The episode was real (persistent congestion, idle time, another path): it cannot be undone.
+    /// The episode was real (persistent congestion, idle time, migration), so it cannot be undone.
     pub(crate) fn confirm(&mut self) {
         self.undoable = false;
     }
@@ -128,14 +129,14 @@ mod tests {
         Token::new(sent, (0, Time::ZERO, TimeDelta::ZERO, 0), 0, false)
     }
 
-    /// Packets that left at these times, in milliseconds.
+    /// Lost packets sent at these times, in milliseconds.
     fn lost(sent: &[u64]) -> Vec<Lost> {
         let packet = |&ms| Lost { token: token(at(ms)), bytes: 1_000, contiguous: false };
         sent.iter().map(packet).collect()
     }
 
-    /// At `now`, one packet is acknowledged that left at `acked`, and those that left at `lost` are
-    /// declared lost.
+    /// At `now`, the packet sent at `acked` is acknowledged, and those sent at `lost` are declared
+    /// lost.
     fn report(
         episode: &mut RecoveryEpisode,
         now: u64,
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_episode_covers_what_left_before_it() {
+    fn episode_covers_packets_sent_before_it() {
         let mut episode = RecoveryEpisode::default();
         assert!(!episode.covers(Time::ZERO));
         report(&mut episode, 10, 2, &[1]);
@@ -175,7 +176,7 @@ mod tests {
         assert!(!episode.covers(at(10)));
         episode.extend(at(20));
         assert!(episode.covers(at(19)));
-        assert!(episode.on_spurious(&lost(&[1])), "it is still the episode of one loss");
+        assert!(episode.on_spurious(&lost(&[1])), "it is still an episode with one loss");
     }
 
     #[test]
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straggler_of_an_older_flight_does_not_keep_an_episode_real() {
+    fn straggler_of_an_older_flight_does_not_prevent_an_undo() {
         let mut episode = RecoveryEpisode::default();
         report(&mut episode, 10, 4, &[1]);
         report(&mut episode, 20, 13, &[11]);
@@ -210,14 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_episode_is_over() {
+    fn forgotten_episode_is_over() {
         let mut episode = RecoveryEpisode::default();
         report(&mut episode, 10, 2, &[1]);
         episode.forget(at(20));
         assert!(!episode.is_active());
         assert!(!episode.on_spurious(&lost(&[1])));
         assert!(episode.covers(at(19)));
-        // Nothing from before counts for the next one.
+        // Packets sent before do not count for the next episode.
         assert_eq!(report(&mut episode, 30, 25, &[15, 22]), RecoveryChange::Entered);
         assert!(episode.on_spurious(&lost(&[22])));
     }

@@ -1,6 +1,6 @@
 //! Packet-timed round trips: draft-ietf-ccwg-bbr-06 §5.5.1.
 
-/// Counts rounds: a round ends when a packet is delivered that left after the round began.
+/// Counts rounds. A round ends when a packet sent after its start is delivered.
 //= bbr-06 5.5.1-1
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundCounter {
@@ -26,7 +26,7 @@ impl RoundCounter {
         self.started
     }
 
-    /// StartRound(): let the next round end only with a packet sent from now on. `delivered` is
+    /// StartRound(): the next round ends only with a packet sent from now on. `delivered` is
     /// C.delivered.
     //= bbr-06 5.5.1-4
     pub(crate) fn restart(&mut self, delivered: u64) {
@@ -38,8 +38,8 @@ impl RoundCounter {
         self.started = false;
     }
 
-    /// UpdateRound(): `prior_delivered` is C.delivered at the departure of the newest packet
-    /// delivered now, `delivered` is C.delivered now. True when a round began.
+    /// UpdateRound(). `prior_delivered` is C.delivered at the departure of the newest packet
+    /// delivered now; `delivered` is the current C.delivered. Returns true if a round began.
     //= bbr-06 5.5.1-2
     //= rfc9406 4.2-1
     pub(crate) fn update(&mut self, prior_delivered: u64, delivered: u64) -> bool {
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     //= rfc9406 4.2-1 test
     //= bbr-06 5.5.1-1 5.5.1-2 test
-    fn a_round_ends_with_a_packet_that_left_after_it_began() {
+    fn round_ends_with_a_packet_sent_after_it_began() {
         let mut round = RoundCounter::default();
         assert!(round.update(0, 1_000), "the first delivery ends the round of the handshake");
         assert!(!round.update(0, 2_000), "left before 1000 bytes were delivered");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feedback_without_delivery_begins_no_round() {
+    fn feedback_without_delivery_does_not_begin_a_round() {
         let mut round = RoundCounter::default();
         round.update(0, 1_000);
         round.clear_start();

@@ -4,13 +4,13 @@ use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::event::{AppState, Feedback, SentPacket, Token};
 
-/// Measures how fast the network delivers, and knows when a measurement says more about the
-/// application than about the path.
+/// Measures the delivery rate of the network, and flags samples limited by the application rather
+/// than the path.
 ///
 /// `C.` and `P.` in the comments are the draft's connection and packet state.
 #[derive(Clone, Debug)]
 pub(crate) struct DeliverySampler {
-    /// What left earlier took another path (RFC 9000 §9.4): no sample comes of it.
+    /// Packets sent earlier took another path (RFC 9000 §9.4) and are not sampled.
     path_since: Time,
     /// C.delivered: bytes delivered so far.
     delivered: u64,
@@ -21,36 +21,37 @@ pub(crate) struct DeliverySampler {
     /// C.first_send_time: departure of the packet most recently delivered, or of the first packet
     /// after an idle time.
     first_send_time: Time,
-    /// C.app_limited: samples are application-limited until `delivered` passes this; 0 means no. The top
-    /// bit says that the application has no more, and no lost data waits to be sent again.
+    /// C.app_limited: samples are application-limited until `delivered` passes this; 0 means they
+    /// are not. The top bit is set if the application has no more data and no lost data waits for
+    /// retransmission.
     limit_and_drained: u64,
     /// C.min_rtt, over the life of the connection.
     min_rtt: TimeDelta,
     /// Bytes in flight as last reported.
     in_flight: u64,
-    /// When the pacer lets the packet after the last one go.
+    /// When the pacer releases the packet after the last one.
     pacing_release: Time,
 }
 
 const DRAINED: u64 = 1 << 63;
 
-/// What one feedback says about the path (the draft's `RS`).
+/// What one feedback reports about the path (the draft's `RS`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RateSample {
-    /// Whether a packet was delivered, so that the fields below mean something.
+    /// Whether a packet was delivered; otherwise the fields below are meaningless.
     pub(crate) has_data: bool,
     /// RS.delivery_rate; zero where the sample is not valid.
     pub(crate) delivery_rate: Rate,
     /// RS.delivered: bytes delivered over the sampling interval.
     pub(crate) delivered: u64,
-    /// RS.prior_delivered: C.delivered when the newest packet delivered now had left.
+    /// RS.prior_delivered: C.delivered when the newest packet delivered now was sent.
     pub(crate) prior_delivered: u64,
     /// RS.is_app_limited.
     pub(crate) is_app_limited: bool,
-    /// RS.tx_in_flight: bytes in flight when that packet had left. (The draft reads but never
+    /// RS.tx_in_flight: bytes in flight when that packet was sent. (The draft reads but never
     /// assigns it; cf. DEVIATIONS.md (a).)
     pub(crate) tx_in_flight: u64,
-    /// RS.lost: bytes declared lost since that packet had left; cf. DEVIATIONS.md (a).
+    /// RS.lost: bytes declared lost since that packet was sent; cf. DEVIATIONS.md (a).
     pub(crate) lost: u64,
     /// Bytes in flight before this feedback.
     pub(crate) prior_in_flight: u64,
@@ -84,7 +85,7 @@ impl DeliverySampler {
         }
     }
 
-    /// When this path was taken: what left earlier is of no consequence.
+    /// When the connection moved to this path. Packets sent earlier are ignored.
     pub(crate) fn path_since(&self) -> Time {
         self.path_since
     }
@@ -117,23 +118,23 @@ impl DeliverySampler {
         self.limit_and_drained & DRAINED != 0
     }
 
-    /// Counts bytes that arrived marked as Congestion Experienced as if they were lost, for a
-    /// controller that treats both alike. Call it before [`Self::on_feedback`].
+    /// Counts bytes marked as Congestion Experienced as lost, for a controller that treats both
+    /// alike. Call it before [`Self::on_feedback`].
     pub(crate) fn count_marked(&mut self, bytes: u64) {
         self.lost = self.lost.saturating_add(bytes);
     }
 
-    /// MarkConnectionAppLimited(), §4.1.2.4: samples of what is in flight now say less than the path
-    /// could do.
+    /// MarkConnectionAppLimited(), §4.1.2.4: samples of the current flight may underestimate the
+    /// path.
     //= bbr-06 4.1.1.3-3 4.1.2.4-5
     pub(crate) fn mark_app_limited(&mut self) {
         let limit = self.delivered.saturating_add(self.in_flight).clamp(1, DRAINED - 1);
         self.limit_and_drained = self.limit_and_drained & DRAINED | limit;
     }
 
-    /// CheckIfApplicationLimited(), §4.1.2.4. `room` says that the window would have let another
-    /// packet go. A sender that ran dry but whose pacer had not yet let the next packet go has lost
-    /// nothing: it is paced, not application-limited.
+    /// CheckIfApplicationLimited(), §4.1.2.4. `room` means the window has room for another packet.
+    /// If the application ran dry before the pacer would have released the next packet, no
+    /// opportunity was lost: the sender is pacing-limited, not application-limited.
     //= bbr-06 4.1.1.3-1 4.1.1.3-2 4.1.2.4-4
     //= rfc9002 7.8-2
     pub(crate) fn check_app_limited(&mut self, now: Time, room: bool) {
@@ -142,19 +143,19 @@ impl DeliverySampler {
         }
     }
 
-    /// Lost data waits to be sent again (C.lost_out > C.retrans_out): the sender has not run dry.
+    /// Lost data waits for retransmission (C.lost_out > C.retrans_out), so the sender has data.
     pub(crate) fn lost_data_waits(&mut self) {
         self.limit_and_drained &= !DRAINED;
     }
 
-    /// The packet sent last turns out to have been the last there was.
+    /// The last packet sent turns out to be the last one available.
     //= bbr-06 4.1.2.4-4
     pub(crate) fn run_dry(&mut self) {
         self.limit_and_drained |= DRAINED;
     }
 
-    /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` tells until
-    /// when the pacer holds the packet after this one.
+    /// OnPacketSent(), §4.1.2.2. Call [`Self::check_app_limited`] first. `pacing_rate` determines
+    /// until when the pacer holds the next packet.
     //= bbr-06 4.1.2.2-1 4.1.2.2-2
     pub(crate) fn on_sent(
         &mut self,
@@ -201,7 +202,7 @@ impl DeliverySampler {
         if let Some(rtt) = feedback.rtt {
             self.min_rtt = self.min_rtt.min(rtt.latest);
         }
-        // Feedback lists packets in the order of transmission, so the last one is the newest.
+        // Feedback lists packets in order of transmission, so the last one is the newest.
         let Some(newest) = feedback.acked.last() else {
             return sample;
         };
@@ -225,8 +226,8 @@ impl DeliverySampler {
         sample.lost = self.lost.saturating_sub(newest.lost);
         let ack_elapsed = self.delivered_time.since(newest.delivered_time);
         let interval = newest.send_elapsed.max(ack_elapsed);
-        // An interval below the shortest round trip comes from a packet acknowledged by way of its
-        // earlier transmission: no reliable rate (§4.1.2.3).
+        // An interval below min_rtt means that an earlier transmission of the packet was
+        // acknowledged, so the rate is unreliable (§4.1.2.3).
         let is_reliable = interval >= self.min_rtt || self.min_rtt == TimeDelta::MAX;
         if is_reliable && newest.send_time >= self.path_since {
             sample.delivery_rate = Rate::of(sample.delivered, interval);
@@ -253,7 +254,7 @@ mod tests {
         TimeDelta::from_millis(ms)
     }
 
-    /// A sender of packets of 1000 bytes with all the room it wants.
+    /// A sender of packets of 1000 bytes with an unlimited window.
     struct Flow {
         sampler: DeliverySampler,
         in_flight: u64,
@@ -310,10 +311,10 @@ mod tests {
         sample.delivery_rate.bytes_per_sec()
     }
 
-    /// 60 packets in flight over a path that delivers one per 2 ms: twenty of them queue.
+    /// 60 packets in flight over a path that delivers one every 2 ms; 20 of them are queued.
     #[test]
     //= bbr-06 2-2 4.1.1.2-1 4.1.2.2-2 4.1.2.3-6 4.1.2.3-8 test
-    fn the_rate_is_the_bottlenecks() {
+    fn rate_is_that_of_the_bottleneck() {
         let mut flow = Flow::new();
         let mut flight = flow.send_train(0, 60);
         let mut rates = Vec::new();
@@ -332,7 +333,7 @@ mod tests {
         assert!(rates[120..].iter().all(|rate| *rate == 500_000), "{:?}", &rates[120..]);
     }
 
-    /// What took 150 ms to send arrives, all at once, 100 ms after the last delivery.
+    /// Data that took 150 ms to send arrives all at once, 100 ms after the last delivery.
     #[test]
     //= bbr-06 4.1.1.2-2 4.1.1.2-3 4.1.2.3-2 4.1.2.3-3 4.1.2.3-6 test
     fn compressed_acks_do_not_exceed_the_sending_rate() {
@@ -357,7 +358,7 @@ mod tests {
 
     #[test]
     //= bbr-06 4.1.2.1-2 4.1.2.4-4 test
-    fn a_sender_with_lost_data_to_send_again_is_not_application_limited() {
+    fn sender_with_retransmissions_waiting_is_not_application_limited() {
         for waiting in [0, 1_000] {
             let mut sampler = DeliverySampler::new(Time::ZERO, None);
             let packet = SentPacket { bytes: BYTES, in_flight: 1_000, unacked: 1_000 };
@@ -375,25 +376,25 @@ mod tests {
             };
             sampler.on_feedback(at(100), &feedback);
             sampler.check_app_limited(at(100), true);
-            assert_eq!(sampler.is_app_limited(), waiting == 0, "{waiting} bytes wait");
+            assert_eq!(sampler.is_app_limited(), waiting == 0, "{waiting} bytes waiting");
         }
     }
 
     #[test]
     //= bbr-06 4.1.2.1-3 4.1.2.3-7 4.1.3.5-1 test
-    fn an_interval_below_the_shortest_round_trip_gives_no_rate() {
+    fn interval_below_min_rtt_yields_no_rate() {
         let mut flow = Flow::new();
         let first = flow.send(0, AppState::Backlogged);
         flow.ack(100, first);
         let again = flow.send(150, AppState::Backlogged);
-        // 99 ms: it is an earlier transmission of those bytes that arrived.
+        // 99 ms: the ACK belongs to an earlier transmission of those bytes.
         let early = flow.sampler.measured(at(249), again);
         assert!(early.has_data && !early.is_valid());
         assert_eq!(bytes_per_sec(flow.sampler.measured(at(250), again)), 10_000);
     }
 
     impl DeliverySampler {
-        /// The sample of a packet that arrives `now`, whose RTT was not taken.
+        /// The sample of a packet that arrives at `now` without an RTT sample.
         fn measured(&self, now: Time, token: Token) -> RateSample {
             let feedback = Feedback {
                 acked: &[Acked { token, bytes: BYTES }],
@@ -421,7 +422,8 @@ mod tests {
         assert_eq!(bytes_per_sec(sample), 10_000, "1000 bytes in 100 ms, not in 5 s");
     }
 
-    /// What a timeout presumed lost may yet arrive: the interval goes on until all is acknowledged.
+    /// Packets presumed lost by a timeout may still arrive: the interval continues until all are
+    /// acknowledged.
     #[test]
     //= bbr-06 4.1.2.2-1 test
     fn the_first_packet_after_a_timeout_does_not_start_a_new_interval() {
@@ -438,7 +440,7 @@ mod tests {
 
     #[test]
     //= bbr-06 2.3-1 2.3-2 2.3-3 4.1.2.2-2 4.1.2.3-2 test
-    fn a_sample_tells_what_was_in_flight_and_what_was_lost_since() {
+    fn sample_reports_inflight_at_departure_and_losses_since() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 5);
         flow.feedback(100, &flight[..1], &flight[1..3]);
@@ -451,10 +453,10 @@ mod tests {
         assert_eq!(flow.ack(204, next).lost, 0, "lost before it left");
     }
 
-    /// QUIC's copies have numbers of their own, so both of them may arrive.
+    /// In QUIC, copies have their own packet numbers, so both may arrive.
     #[test]
     //= bbr-06 2.2-8 test
-    fn what_was_sent_again_for_nothing_counts_twice() {
+    fn unnecessary_retransmissions_count_twice() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 4);
         flow.feedback(100, &flight[1..], &flight[..1]);
@@ -467,11 +469,11 @@ mod tests {
 
     #[test]
     //= bbr-06 4.1.3.4-1 test
-    fn reordering_does_not_change_what_was_delivered() {
+    fn reordering_does_not_change_the_bytes_delivered() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 4);
         let samples = [0, 2, 1, 3].map(|i| flow.ack(100 + i as u64, flight[i]));
-        // Each sample spans all that arrived since its packet left.
+        // Each sample covers everything that arrived since its packet left.
         assert_eq!(samples.map(|sample| sample.prior_delivered), [0; 4]);
         let times = [100, 102, 101, 103];
         assert_eq!(flow.sampler.delivered(), 4_000, "{times:?}");
@@ -480,7 +482,7 @@ mod tests {
 
     #[test]
     //= bbr-06 2.2-11 4.1-1 4.1.2.3-1 test
-    fn losses_alone_are_no_sample() {
+    fn losses_alone_are_not_a_sample() {
         let mut flow = Flow::new();
         let flight = flow.send_train(0, 3);
         let sample = flow.feedback(300, &[], &flight);
@@ -491,10 +493,10 @@ mod tests {
 
     #[test]
     //= bbr-06 4.1.1.3-1 4.1.1.3-3 4.1.2.3-5 4.1.2.4-1 4.1.2.4-4 4.1.2.4-5 test
-    fn a_sender_that_ran_dry_is_application_limited_until_its_flight_has_arrived() {
+    fn idle_application_limits_samples_until_the_flight_has_arrived() {
         let mut flow = Flow::new();
         let last = flow.send(0, AppState::Drained);
-        assert!(!last.is_app_limited(), "it left when there was data");
+        assert!(!last.is_app_limited(), "it left while there was data");
         let first = flow.send(10, AppState::Backlogged);
         assert!(first.is_app_limited());
         assert!(!flow.ack(100, last).is_app_limited);
@@ -506,21 +508,21 @@ mod tests {
 
     #[test]
     //= bbr-06 4.1.1.3-1 4.1.2.4-4 test
-    fn a_host_may_learn_later_that_there_was_no_more() {
+    fn host_may_report_drained_later() {
         let mut flow = Flow::new();
         flow.pacing_rate = Some(Rate::from_bytes_per_sec(100_000));
         let first = flow.send(0, AppState::Backlogged);
         flow.sampler.run_dry();
         flow.sampler.check_app_limited(at(10), true);
-        assert!(!flow.sampler.is_app_limited(), "the pacer would not have sent before");
+        assert!(!flow.sampler.is_app_limited(), "the pacer would not have sent earlier");
         let late = flow.send(11, AppState::Backlogged);
         assert!(late.is_app_limited());
         flow.ack(100, first);
         flow.ack(111, late);
-        assert!(!flow.send(500, AppState::Backlogged).is_app_limited(), "there was more");
+        assert!(!flow.send(500, AppState::Backlogged).is_app_limited(), "there was more data");
     }
 
-    /// More to send is new data or losses that wait to be sent again.
+    /// Data to send includes losses that wait for retransmission.
     #[test]
     //= bbr-06 4.1.2.4-4 test
     fn a_sender_with_more_to_send_is_not_application_limited() {
@@ -538,7 +540,7 @@ mod tests {
         let mut flow = Flow::new();
         flow.pacing_rate = Some(Rate::from_bytes_per_sec(100_000));
         flow.send(0, AppState::Drained);
-        // The pacer holds the next packet for 10 ms, and the application is back before that.
+        // The pacer holds the next packet for 10 ms, and the application writes before that.
         assert!(!flow.send(10, AppState::Drained).is_app_limited());
         assert!(flow.send(21, AppState::Drained).is_app_limited());
     }
@@ -555,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_of_another_path_are_delivered_but_measure_nothing() {
+    fn packets_of_another_path_are_delivered_but_not_sampled() {
         let mut flow = Flow::new();
         let old = flow.send_train(0, 3);
         flow.sampler = DeliverySampler::new(at(50), None);

@@ -1,6 +1,6 @@
-//! A host for tests that script what happens packet by packet.
+//! A host for tests that script events packet by packet.
 //!
-//! Every packet is one segment of [`MSS`] bytes; counts are in segments.
+//! Every packet is one segment of [`MSS`] bytes. Counts are in segments.
 
 extern crate std;
 
@@ -12,7 +12,7 @@ use uncork_units::{Time, TimeDelta};
 use crate::controller::{Controller, Settings};
 use crate::event::{Acked, AppState, Feedback, Lost, RttSample, SentPacket, Timeout, Token};
 
-/// A number that divides nothing evenly.
+/// Not a divisor of any other number used in the tests.
 pub(crate) const MSS: u32 = 1_447;
 
 /// The bytes of `n` segments.
@@ -20,7 +20,7 @@ pub(crate) const fn segments(n: u64) -> u64 {
     n * MSS as u64
 }
 
-/// A connection at time zero with a window of `initial_window` segments.
+/// Settings of a connection at time zero with a window of `initial_window` segments.
 pub(crate) fn settings(initial_window: u64) -> Settings {
     Settings {
         mss: MSS,
@@ -39,11 +39,11 @@ pub(crate) struct Host<C> {
     /// The round-trip time of the next samples.
     pub(crate) rtt: TimeDelta,
     in_flight: VecDeque<Token>,
-    /// Declared lost, and not yet sent again.
+    /// Declared lost and not yet retransmitted.
     lost: VecDeque<Token>,
 }
 
-/// What a feedback tells, apart from what was acknowledged.
+/// Contents of a feedback, apart from the packets acknowledged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Report {
     /// This many of the oldest packets in flight are declared lost.
@@ -92,7 +92,7 @@ impl<C: Controller> Host<C> {
         self.in_flight.push_back(token);
     }
 
-    /// Sends what the window allows and says how many segments that was.
+    /// Sends what the window allows and returns the number of segments sent.
     pub(crate) fn fill(&mut self) -> usize {
         let before = self.in_flight();
         while segments(self.in_flight() as u64 + 1) <= self.cwnd() {
@@ -128,12 +128,12 @@ impl<C: Controller> Host<C> {
         self.feedback(Report { acked, una_advanced: true, ..Report::default() });
     }
 
-    /// The oldest `lost` packets in flight are lost, the one after them has arrived.
+    /// The oldest `lost` packets in flight are lost; the one after them has arrived.
     pub(crate) fn lose(&mut self, lost: usize) {
         self.feedback(Report { lost, acked: 1, ..Report::default() });
     }
 
-    /// Fills the window, loses one packet of it, and goes on until that is repaired and the window
+    /// Fills the window, loses one packet, and continues until the loss is repaired and the window
     /// is full again.
     pub(crate) fn lose_one_and_recover(&mut self) {
         self.fill();
@@ -147,8 +147,8 @@ impl<C: Controller> Host<C> {
         self.fill();
     }
 
-    /// A round trip passes in which the window is filled and every packet of it is acknowledged,
-    /// each by an ACK of its own that lets new packets out.
+    /// A round trip in which the window is filled and every packet is acknowledged by its own ACK,
+    /// each releasing new packets.
     pub(crate) fn round(&mut self) {
         self.fill();
         self.advance(self.rtt);
@@ -158,7 +158,7 @@ impl<C: Controller> Host<C> {
         }
     }
 
-    /// A retransmission timeout: all that is in flight is presumed lost. Returns it.
+    /// A retransmission timeout: everything in flight is presumed lost. Returns those packets.
     pub(crate) fn time_out(&mut self) -> Vec<Lost> {
         self.cc.on_timeout(self.now, Timeout::Retransmission);
         let lost = as_lost(self.in_flight.iter());
@@ -166,7 +166,7 @@ impl<C: Controller> Host<C> {
         lost
     }
 
-    /// The packets that are declared lost and were not sent again.
+    /// Packets declared lost and not retransmitted.
     pub(crate) fn missing(&self) -> Vec<Lost> {
         as_lost(self.lost.iter())
     }

@@ -1,4 +1,4 @@
-//! Naming a controller: `bbr3`, `cubic`, `cubic:rfc8312`.
+//! Names of controllers: `bbr3`, `cubic`, `cubic:rfc8312`.
 
 use core::fmt;
 use core::str::FromStr;
@@ -23,7 +23,7 @@ impl Algorithm {
     /// Every algorithm.
     pub const ALL: [Self; 5] = [Self::Reno, Self::Cubic, Self::Bbr1, Self::Bbr2, Self::Bbr3];
 
-    /// The name by which it is asked for.
+    /// The name used in a spec.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reno => "reno",
@@ -34,12 +34,12 @@ impl Algorithm {
         }
     }
 
-    /// The options it takes.
+    /// The options it supports.
     ///
-    /// `cubic:rfc8312` keeps W_est growing as RFC 8312 and Linux do, without the step to Reno's pace
-    /// that RFC 9438 §4.3 added. `bbr3:strict_draft` keeps the defects of the draft, to show what
-    /// each one costs; `bbr3:loss_floor` tells random loss from congestion; `bbr3:rtt_fair` lets
-    /// flows of different round-trip times share a queue more evenly.
+    /// `cubic:rfc8312` grows W_est as RFC 8312 and Linux do, without RFC 9438 §4.3's switch to
+    /// Reno's rate. `bbr3:strict_draft` keeps the defects of the draft, to measure the cost of
+    /// each; `bbr3:loss_floor` tells random loss from congestion; `bbr3:rtt_fair` lets flows with
+    /// different RTTs share a queue more evenly.
     pub const fn options(self) -> &'static [&'static str] {
         match self {
             Self::Cubic => &["rfc8312"],
@@ -49,7 +49,7 @@ impl Algorithm {
     }
 }
 
-/// Which controller to build: an algorithm and its options, written `NAME`, `NAME:OPTION` or
+/// A controller to build: an algorithm and its options, written `NAME`, `NAME:OPTION` or
 /// `NAME:OPTION:OPTION`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CcSpec {
@@ -58,17 +58,17 @@ pub struct CcSpec {
     chosen: u8,
 }
 
-/// Why a text is not the name of a controller.
+/// Why a text is not a valid controller name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// The name before the colon is not an algorithm's.
+    /// The name before the colon is unknown.
     UnknownAlgorithm,
     /// The algorithm has no such option.
     UnknownOption(Algorithm),
-    /// Nothing follows a colon.
+    /// A colon is not followed by an option.
     MissingOption(Algorithm),
-    /// An option is there twice.
+    /// An option is given twice.
     RepeatedOption(&'static str),
 }
 
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         for text in [
             "reno",
             "cubic",
@@ -195,21 +195,21 @@ mod tests {
     }
 
     #[test]
-    fn options_add_up() {
+    fn options_are_combined() {
         let spec: CcSpec = "bbr3:loss_floor:strict_draft".parse().expect("two options");
         assert!(spec.has("loss_floor") && spec.has("strict_draft"));
         assert_eq!(spec.to_string(), "bbr3:strict_draft:loss_floor");
     }
 
     #[test]
-    fn a_name_alone_is_the_algorithm_with_its_defaults() {
+    fn name_alone_selects_the_defaults() {
         for algorithm in Algorithm::ALL {
             assert_eq!(algorithm.name().parse(), Ok(CcSpec::new(algorithm)));
         }
     }
 
     #[test]
-    fn an_unknown_name_is_told_which_are_known() {
+    fn unknown_name_lists_the_known_ones() {
         for text in ["", "bbr", "BBR3", "bbr3 ", ":strict_draft"] {
             let error = text.parse::<CcSpec>().expect_err("no such controller");
             assert_eq!(error, SpecError::UnknownAlgorithm, "{text:?}");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_option_is_told_which_there_is() {
+    fn unknown_option_lists_the_known_ones() {
         let message = |text: &str| text.parse::<CcSpec>().expect_err("no such option").to_string();
         assert_eq!(
             message("bbr3:fast"),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_missing_after_a_colon_with_nothing_behind_it() {
+    fn trailing_colon_is_a_missing_option() {
         for text in ["bbr3:", "bbr3::loss_floor", "bbr3:loss_floor:"] {
             let error = text.parse::<CcSpec>().expect_err("no option");
             assert_eq!(error, SpecError::MissingOption(Algorithm::Bbr3), "{text}");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_given_twice_is_refused() {
+    fn repeated_option_is_rejected() {
         for text in ["bbr3:loss_floor:loss_floor", "bbr3:loss_floor:rtt_fair:loss_floor"] {
             let error = text.parse::<CcSpec>().expect_err("twice");
             assert_eq!(error, SpecError::RepeatedOption("loss_floor"), "{text}");

@@ -1,7 +1,7 @@
-//! Which rule of which specification is implemented where, and which test shows it.
+//! Which rule of each specification is implemented where, and which test covers it.
 //!
-//! The rules are in `spec/*.txt`. A comment above an item names those that it implements, and
-//! directly above the `fn` of a test, below its attributes, those that it shows:
+//! The rules are in `spec/*.txt`. A comment above an item lists the rules it implements. A comment
+//! directly above the `fn` of a test, below its attributes, lists the rules it tests:
 //!
 //! ```text
 //! //= bbr-06 5.3.2-1 5.3.2-2
@@ -12,8 +12,8 @@
 //! fn behaviour() {}
 //! ```
 //!
-//! Each rule has both, or a reason why not. `SPEC_COVERAGE.md` is the table of it all;
-//! `UPDATE_DOCS=1 cargo test -p uncork-cc --test spec_coverage` writes it anew.
+//! Each rule has both, or a reason why not. `SPEC_COVERAGE.md` is the resulting table;
+//! `UPDATE_DOCS=1 cargo test -p uncork-cc --test spec_coverage` rewrites it.
 
 mod coverage;
 
@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use coverage::{Spec, Tag, problems, render};
 
-/// Where tags may stand, from the folder of this crate.
+/// Directories with tags, relative to this crate.
 const SOURCES: [&str; 4] = ["src", "tests", "../sim/src", "../sim/tests"];
 
 fn in_crate(path: &str) -> PathBuf {
@@ -33,7 +33,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The files with this extension in a folder and the folders in it, in a fixed order.
+/// All files with this extension in a directory and its subdirectories, in sorted order.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder exists");
     let mut paths: Vec<PathBuf> =
@@ -50,7 +50,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The name of a source file in the table: from `src` of this crate, or from `crates`.
+/// The name of a source file in the table, relative to `src` of this crate or to `crates`.
 fn shown(path: &Path) -> String {
     let text = path.to_str().expect("paths are text").replace('\\', "/");
     let root = in_crate("").to_str().expect("paths are text").replace('\\', "/");
@@ -76,7 +76,7 @@ fn tags() -> Vec<Tag> {
 }
 
 #[test]
-fn every_rule_has_code_and_test_or_a_reason_and_the_table_says_so() {
+fn every_rule_has_code_and_test_or_a_reason_and_the_table_is_current() {
     let (specs, tags) = (specs(), tags());
     let problems = problems(&specs, &tags);
     assert!(problems.is_empty(), "{}", problems.join("\n"));

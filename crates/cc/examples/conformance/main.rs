@@ -1,5 +1,5 @@
-//! The conformance kit: traces of events and decisions that an implementation in any language can check
-//! itself against. `conformance/README.md` documents the format.
+//! The conformance kit: traces of events and decisions with which an implementation in any language
+//! can check itself. `conformance/README.md` documents the format.
 //!
 //! ```console
 //! $ cargo run -p uncork-cc --example conformance -- write crates/cc/conformance/traces
@@ -17,7 +17,7 @@ mod trace;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-// For link.rs, which is a module of uncork-cc's unit tests too.
+// For link.rs, which is also a module of uncork-cc's unit tests.
 use uncork_cc::{
     Acked, AppState, Controller, Feedback, Lost, RttSample, SentPacket, Snapshot, Timeout, Token,
     pacer,
@@ -27,7 +27,7 @@ use scenarios::SCENARIOS;
 
 type Error = Box<dyn std::error::Error>;
 
-/// The name of each trace's file, and its contents.
+/// The file name of each trace, and its contents.
 fn traces() -> impl Iterator<Item = (String, String)> {
     SCENARIOS.iter().flat_map(|scenario| {
         scenario.algorithms.iter().map(|algorithm| {

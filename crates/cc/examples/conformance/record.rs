@@ -1,4 +1,4 @@
-//! Recording a controller: the wrapper passes each call on and writes it down.
+//! Recorder: a wrapper that forwards each call to a controller and logs it.
 
 use uncork_cc::units::Time;
 use uncork_cc::{

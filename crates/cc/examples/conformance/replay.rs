@@ -1,4 +1,4 @@
-//! Playing a trace back: the same events into a controller, and its decisions beside the trace's.
+//! Replay: feeds a trace's events into a controller and compares its decisions with the trace's.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use uncork_cc::{
 
 use crate::trace::{Event, Header, Kind, Line, SCHEMA, changes, decisions};
 
-/// Plays `trace` back. An error names the line and the first difference.
+/// Replays `trace`. An error names the line and the first difference.
 pub(crate) fn check(trace: &str) -> Result<(), String> {
     let mut lines = trace.lines().enumerate().map(|(n, text)| (n + 1, text));
     let (_, first) = lines.next().ok_or("line 1: the trace is empty")?;

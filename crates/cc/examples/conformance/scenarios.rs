@@ -1,4 +1,4 @@
-//! The connections that are recorded: a bottleneck with a tail-drop buffer, and what happens on it.
+//! The recorded connections: a bottleneck with a tail-drop buffer, and the events on it.
 
 use uncork_cc::units::{Rate, Time, TimeDelta};
 use uncork_cc::{Algorithm, CcSpec, Controller, PathEvent, ResumeHint, Settings, Timeout};
@@ -11,7 +11,7 @@ type Connection = Loop<Recorder>;
 /// A recorded connection.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    /// The algorithms that have something to show in it.
+    /// The algorithms recorded in this scenario.
     pub(crate) algorithms: &'static [Algorithm],
     path: fn() -> Path,
     run: fn(&mut Connection),
@@ -19,7 +19,7 @@ pub(crate) struct Scenario {
 
 const BBR: &[Algorithm] = &[Algorithm::Bbr1, Algorithm::Bbr2, Algorithm::Bbr3];
 
-/// All of them.
+/// All scenarios.
 pub(crate) const SCENARIOS: &[Scenario] = &[
     every("startup", || path(4_000, 1_000), |sim| bulk(sim, 500)),
     every("loss", || Path { loss_ppm: 20_000, ..path(2_000, 2_000) }, |sim| bulk(sim, 1_500)),
@@ -77,14 +77,14 @@ fn bulk(sim: &mut Connection, to: u64) {
     sim.run(at(to), |_| {});
 }
 
-/// The path grows, so that the smallest round-trip time is too old after ten seconds.
+/// The path's delay grows, so that min_rtt expires after 10 s.
 fn longer_path(sim: &mut Connection) {
     bulk(sim, 1_000);
     sim.path.rtt = TimeDelta::from_millis(60);
     bulk(sim, 11_500);
 }
 
-/// Eight packets at a time.
+/// The application writes eight packets at a time.
 fn app_limited(sim: &mut Connection) {
     bulk(sim, 100);
     for ms in (150..1_200).step_by(75) {
@@ -93,7 +93,7 @@ fn app_limited(sim: &mut Connection) {
     }
 }
 
-/// One mark for each millisecond that begins with a queue of 10 ms.
+/// One CE mark for each millisecond that begins with at least 10 ms of queue.
 fn ecn(sim: &mut Connection) {
     for ms in 1..1_200 {
         bulk(sim, ms);
@@ -101,7 +101,7 @@ fn ecn(sim: &mut Connection) {
     }
 }
 
-/// Nothing arrives for 600 ms: retransmission timeouts.
+/// Nothing arrives for 600 ms, which causes retransmission timeouts.
 fn outage(sim: &mut Connection) {
     bulk(sim, 500);
     sim.path.loss_ppm = 1_000_000;
@@ -110,7 +110,7 @@ fn outage(sim: &mut Connection) {
     bulk(sim, 2_500);
 }
 
-/// Two seconds of silence.
+/// Two seconds of idle time.
 fn idle(sim: &mut Connection) {
     bulk(sim, 300);
     sim.write(u64::from(MSS));
@@ -119,7 +119,7 @@ fn idle(sim: &mut Connection) {
     bulk(sim, 2_700);
 }
 
-/// To another path, with smaller packets.
+/// Migration to a path with smaller packets.
 fn migration(sim: &mut Connection) {
     bulk(sim, 600);
     sim.cc.on_path(sim.now, PathEvent::Migrated);
@@ -127,7 +127,7 @@ fn migration(sim: &mut Connection) {
     bulk(sim, 1_400);
 }
 
-/// Everything declared lost by 700 ms arrives late after all.
+/// Everything declared lost by 700 ms turns out to arrive late.
 fn spurious(sim: &mut Connection) {
     bulk(sim, 300);
     sim.path.loss_ppm = 30_000;

@@ -32,7 +32,7 @@ fn check_accepts_every_committed_trace() {
     assert!(check(&committed()).is_ok_and(|report| report.ends_with("traces agree")));
 }
 
-/// Each number of the recorded decisions counts, not only the window.
+/// Every number of the recorded decisions is checked, not only the window.
 #[test]
 fn check_reports_the_line_of_a_changed_decision() {
     let trace = read("bbr3-startup.jsonl");
@@ -63,9 +63,9 @@ fn check_names_the_line_of_bad_input() {
     assert!(replay::check(&other).is_err_and(|error| error.contains("schema")));
 }
 
-/// The traces show what their names promise.
+/// Each trace contains the behaviour it is named after.
 #[test]
-fn scenarios_reach_what_they_are_named_after() {
+fn scenarios_show_the_behaviour_they_are_named_after() {
     for (name, shows) in [
         ("bbr1-probe_rtt", "\"ProbeRTT\""),
         ("bbr2-probe_rtt", "\"ProbeRTT\""),
@@ -85,7 +85,8 @@ fn scenarios_reach_what_they_are_named_after() {
     }
 }
 
-/// A NewReno in Python, written from the RFCs, decides the same: the format needs no Rust.
+/// A NewReno in Python, written from the RFCs, makes the same decisions: the format does not depend
+/// on Rust.
 #[test]
 fn a_newreno_in_python_agrees_with_the_traces() {
     let script = committed().with_file_name("newreno.py");

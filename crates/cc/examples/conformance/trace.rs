@@ -10,10 +10,10 @@ use uncork_cc::{Controller, ResumePhase};
 /// The version of the format.
 pub(crate) const SCHEMA: &str = "uncork-cc-trace/1";
 
-/// What a controller decides and the state behind it, by name. A line holds only what has changed.
+/// A controller's decisions and state, by name. A line holds only the values that changed.
 pub(crate) type Decisions = BTreeMap<String, Value>;
 
-/// The first line: how the controller was built, and its first decisions.
+/// The first line: how the controller was built and its first decisions.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header {
@@ -28,7 +28,7 @@ pub(crate) struct Header {
     pub(crate) out: Decisions,
 }
 
-/// Every other line: an event, and what has changed after it.
+/// Every other line: an event and the values it changed.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Line {
     /// Nanoseconds.
@@ -39,7 +39,7 @@ pub(crate) struct Line {
     pub(crate) out: Decisions,
 }
 
-/// A call of the controller. Packets are numbered in the order of `sent` events, from 0.
+/// A call to the controller. Packets are numbered from 0 in order of `sent` events.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "on", rename_all = "snake_case")]
 pub(crate) enum Event {
@@ -135,7 +135,7 @@ pub(crate) fn decisions(cc: &impl Controller) -> Decisions {
     all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What of `new` differs from `old`, which becomes `new`.
+/// The entries of `new` that differ from `old`. `old` becomes `new`.
 pub(crate) fn changes(old: &mut Decisions, new: Decisions) -> Decisions {
     let changed = |(name, value): &(&String, &Value)| old.get(*name) != Some(*value);
     let changes = new.iter().filter(changed).map(|(name, value)| (name.clone(), value.clone()));

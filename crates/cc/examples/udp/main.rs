@@ -1,8 +1,8 @@
 //! A toy transport over UDP: `cargo run -p uncork-cc --example udp -- bbr3` sends 8 MB to itself.
 //!
-//! Packets carry a unique number and a chunk of the data. The receiver acknowledges ranges of numbers. A
-//! packet is lost when one sent three later has arrived; a timeout sends a probe (RFC 9002, without its
-//! time threshold). The link loses one packet in a hundred.
+//! Each packet carries a unique number and a chunk of the data. The receiver acknowledges ranges of
+//! numbers. A packet is declared lost when one sent three later has arrived; a timeout sends a
+//! probe (RFC 9002 without its time threshold). The link loses 1 % of the packets.
 
 mod receiver;
 mod sender;
@@ -18,14 +18,14 @@ use std::time::Duration;
 use uncork_cc::CcSpec;
 use uncork_cc::units::TimeDelta;
 
-/// Bytes before the chunk: the packet's number and the chunk's.
+/// Header bytes: the packet number and the chunk number.
 const HEADER: usize = 16;
 /// Bytes of data in a packet.
 const CHUNK: usize = 1_184;
 /// The most ranges in an ACK, each of 16 bytes.
 const MAX_RANGES: usize = 64;
 
-/// Waits for a packet, no longer than `wait`.
+/// Waits for a packet, for at most `wait`.
 fn hear(
     socket: &UdpSocket,
     wait: TimeDelta,

@@ -1,4 +1,4 @@
-//! The receiving end.
+//! The receiver.
 
 use std::collections::VecDeque;
 use std::io;

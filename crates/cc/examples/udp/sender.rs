@@ -1,4 +1,4 @@
-//! The sending end: a host of a [`Controller`].
+//! The sender: a host of a [`Controller`].
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind::TimedOut};
@@ -38,11 +38,11 @@ pub(crate) struct Sender<'a> {
     cc: AnyController,
     pacer: Pacer,
     next_number: u64,
-    /// In the order of their numbers.
+    /// In order of their numbers.
     flight: VecDeque<Packet>,
-    /// Lost chunks, to be sent again.
+    /// Lost chunks to retransmit.
     again: VecDeque<usize>,
-    /// The first chunk that was never sent.
+    /// The first chunk that has not been sent yet.
     fresh: usize,
     /// Which chunks have arrived.
     arrived: Vec<bool>,
@@ -106,7 +106,7 @@ impl<'a> Sender<'a> {
         Ok(())
     }
 
-    /// RFC 9002 §6.2.1, with half the smoothed round-trip time as its variation.
+    /// RFC 9002 §6.2.1, with half the smoothed RTT as its variation.
     fn probe_timeout(&self) -> TimeDelta {
         let smoothed = self.rtt.map_or(TimeDelta::from_millis(100), |rtt| rtt.smoothed);
         let timeout = smoothed.times(3).max(TimeDelta::from_millis(5));
@@ -186,7 +186,7 @@ impl<'a> Sender<'a> {
         oldest.into_iter().try_for_each(|chunk| self.send_chunk(now, chunk))
     }
 
-    /// Statistics, as a line.
+    /// Statistics on one line.
     pub(crate) fn report(&self) -> String {
         let (packets, lost) = (self.next_number, self.lost);
         let (seconds, state) = (self.now().as_secs_f64(), self.cc.snapshot().state);

@@ -4,12 +4,12 @@
 #[path = "../../tests/hosts/host/mod.rs"]
 mod host;
 
-/// A host that keeps honest books acts out `script`.
+/// Runs `script` on a host that reports truthfully.
 pub fn truthful(script: &[u8]) {
     host::truthful::play(script);
 }
 
-/// A host that lies acts out `script`.
+/// Runs `script` on a host that reports falsehoods.
 pub fn adversary(script: &[u8]) {
     host::adversary::play(script);
 }

@@ -1,14 +1,14 @@
 //! How far ACKs run ahead of the bandwidth estimate: Linux tcp_bbr.c, cf.
 //! draft-cheng-iccrg-delivery-rate-estimation on aggregation.
 //!
-//! Wi-Fi, cable and offloads deliver ACKs in bursts. Between two bursts a window of one BDP would
-//! run out, so the window has room for the largest recent burst.
+//! Wi-Fi, cable and offloads deliver ACKs in bursts. A window of one BDP would run out between
+//! bursts, so the window adds room for the largest recent burst.
 
 use uncork_units::{Rate, Time};
 
 use super::params::EXTRA_ACKED_SLOT_ROUNDS;
 
-/// Bytes acknowledged beyond what the bandwidth explains: the maximum of the last 5 to 10 rounds.
+/// Bytes acknowledged in excess of the bandwidth estimate: the maximum of the last 5 to 10 rounds.
 #[derive(Clone, Debug)]
 pub(super) struct AckAggregation {
     epoch_start: Time,
@@ -19,15 +19,15 @@ pub(super) struct AckAggregation {
     rounds: u32,
 }
 
-/// What an ACK brought.
+/// What one ACK reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckBurst {
     pub(super) acked: u64,
     pub(super) round_started: bool,
-    /// The bandwidth that acknowledgements are expected at.
+    /// The expected bandwidth of acknowledgements.
     pub(super) bw: Rate,
     pub(super) cwnd: u64,
-    /// Bytes after which an epoch is given up.
+    /// An epoch ends after this many bytes.
     pub(super) epoch_limit: u64,
 }
 
@@ -41,7 +41,7 @@ impl AckAggregation {
         self.current.max(self.previous)
     }
 
-    /// Begins an epoch: nothing is owed.
+    /// Begins an epoch with no excess.
     pub(super) fn restart_epoch(&mut self, now: Time) {
         self.epoch_start = now;
         self.epoch_acked = 0;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn smooth_acks_leave_one_ack_of_room() {
+    fn smooth_acks_add_room_for_one_ack() {
         let mut aggregation = AckAggregation::new(ms(0));
         for t in 1..100 {
             aggregation.update(ms(2 * t), burst(2_000, false));
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_counts_less_what_the_bandwidth_explains() {
+    fn extra_acked_is_the_excess_over_the_bandwidth() {
         let mut aggregation = AckAggregation::new(ms(0));
         aggregation.update(ms(10), burst(8_000, false));
         aggregation.update(ms(11), burst(8_000, false));
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn extra_is_capped_by_the_window() {
+    fn extra_acked_is_capped_by_the_window() {
         let mut aggregation = AckAggregation::new(ms(0));
         aggregation.update(ms(1), burst(1_000_000, false));
         assert_eq!(aggregation.extra_acked(), 50_000);
     }
 
     #[test]
-    fn a_burst_is_forgotten_after_five_to_ten_rounds() {
+    fn burst_expires_after_five_to_ten_rounds() {
         let mut aggregation = AckAggregation::new(ms(0));
         aggregation.update(ms(1), burst(30_000, false));
         for round in 1..=9 {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_epoch_is_given_up() {
+    fn old_epoch_is_restarted() {
         let mut aggregation = AckAggregation::new(ms(0));
         let limited = AckBurst { epoch_limit: 10_000, ..burst(6_000, false) };
         aggregation.update(ms(1), limited);

@@ -8,30 +8,30 @@ use super::params::{
 };
 use super::{Ack, Bbr1, Mode};
 
-/// A nominal RTT until one is measured.
+/// Assumed RTT until the first sample.
 const NOMINAL_RTT: TimeDelta = TimeDelta::from_millis(1);
-/// The pacing rate shifted right by so much is about what a millisecond delivers.
+/// Shifting the pacing rate right by this much gives roughly the bytes of one millisecond.
 const QUANTUM_SHIFT: u32 = 10;
-/// Quanta that the hosts' queues and offloads may hold.
+/// Quanta that may sit in the hosts' queues and offloads.
 const HOST_QUANTA: u64 = 3;
 
-/// Loss recovery, as the window has taken it into account.
+/// Loss recovery, as far as the window has reacted to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repair {
-    /// Nothing is being repaired.
+    /// No recovery.
     None,
     /// Losses were declared; the next ACK begins fast recovery.
     Entering,
     /// Fast recovery.
     Recovery,
-    /// A timeout expired; what it declared lost is not known yet.
+    /// A timeout expired, but its losses have not been reported yet.
     TimedOut,
     /// Recovery from a timeout.
     Timeout,
 }
 
 impl Bbr1 {
-    /// Answers an ACK that delivered something.
+    /// Updates pacing rate, quantum and window after an ACK that delivered data.
     pub(super) fn update_control(&mut self, ack: &Ack) {
         self.set_pacing_rate(self.bw(), self.pacing_gain());
         if !self.follow_recovery(ack) {
@@ -63,7 +63,7 @@ impl Bbr1 {
         }
     }
 
-    /// The initial window over the RTT, or over a nominal one, times Startup's gain.
+    /// The initial window over the RTT (or the nominal RTT), times Startup's gain.
     pub(super) fn init_pacing_rate(&mut self, rtt: Option<TimeDelta>) {
         self.has_seen_rtt = rtt.is_some();
         let bw = Rate::of(self.cwnd, rtt.unwrap_or(NOMINAL_RTT).max(TimeDelta::from_micros(1)));
@@ -71,7 +71,7 @@ impl Bbr1 {
         self.pacing_rate = rate.max(Rate::from_bytes_per_sec(1));
     }
 
-    /// Until the pipe is full the rate only rises: early samples are low.
+    /// Until the pipe is full the rate only rises, because early samples are too low.
     pub(super) fn set_pacing_rate(&mut self, bw: Rate, gain: Ratio) {
         let rate = bw.scaled(gain).scaled(PACING_MARGIN);
         let is_known = self.full_pipe.reached() && !rate.is_zero();
@@ -84,26 +84,26 @@ impl Bbr1 {
         self.set_pacing_rate(self.bw(), Ratio::ONE);
     }
 
-    /// The pacer's promise: when the packet after this one may leave.
+    /// Records when the pacer may release the packet after this one.
     pub(super) fn note_departure(&mut self, now: Time, bytes: u64) {
         self.next_departure = self.next_departure.max(now) + self.pacing_rate.time_for(bytes);
     }
 
-    /// About a millisecond of the pacing rate, in whole packets: one at the lowest rates, else at
-    /// least two.
+    /// About a millisecond at the pacing rate, in whole packets: one packet at the lowest rates,
+    /// otherwise at least two.
     pub(super) fn send_quantum(&self) -> u64 {
         let least = if self.pacing_rate.bits_per_sec() < ONE_SEGMENT_BITS_PER_SEC { 1 } else { 2 };
         let bytes = (self.pacing_rate.bytes_per_sec() >> QUANTUM_SHIFT).min(MAX_QUANTUM_BYTES);
         (bytes / self.mss).max(least) * self.mss
     }
 
-    /// The target for what is in flight at `bw` and `gain`.
+    /// Target inflight at `bw` and `gain`.
     pub(super) fn inflight(&self, bw: Rate, gain: Ratio) -> u64 {
         self.quantized(self.bdp(bw, gain))
     }
 
-    /// Room for what the hosts hold, an even number of packets because every second one is
-    /// acknowledged, and two more where a small BDP would otherwise never be exceeded.
+    /// Adds room for the quanta held by the hosts, rounds up to an even number of packets (delayed
+    /// ACKs cover two), and adds two packets where a small BDP would never be exceeded otherwise.
     fn quantized(&self, bytes: u64) -> u64 {
         let bytes = bytes.saturating_add(HOST_QUANTA * self.send_quantum());
         let packets = bytes.div_ceil(self.mss);
@@ -112,7 +112,8 @@ impl Bbr1 {
         packets.saturating_add(more).saturating_mul(self.mss)
     }
 
-    /// Up to the target by what is delivered; down to it at once, but not before the pipe is full.
+    /// Grows towards the target by the bytes delivered. Above the target, drops to it at once, but
+    /// only once the pipe is full.
     fn grow_cwnd(&mut self, acked: u64) {
         let extra = if self.full_pipe.reached() {
             self.aggregation.extra_acked().min(self.bw().bytes_in(EXTRA_ACKED_MAX))
@@ -130,9 +131,9 @@ impl Bbr1 {
         self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
     }
 
-    /// Losses begin recovery, or prolong it. Linux repairs until what was outstanding at the first
-    /// loss is delivered, and goes on within the same ACK when more was lost meanwhile; BBR sees one
-    /// recovery, with one round of conservation.
+    /// Losses begin or extend recovery. Linux recovers until everything outstanding at the first
+    /// loss is delivered, and continues within the same ACK if more was lost meanwhile. BBR sees a
+    /// single recovery with one round of packet conservation.
     pub(super) fn note_losses(&mut self, now: Time) {
         if self.repair == Repair::None {
             self.save_cwnd();
@@ -141,11 +142,11 @@ impl Bbr1 {
         self.last_loss = now;
     }
 
-    /// Each lost packet leaves the window; the first round of recovery sends one packet for each
-    /// delivered; afterwards the window returns to what it was. True when that is all this ACK may
-    /// do to the window.
+    /// Subtracts each lost packet from the window. The first round of recovery sends one packet per
+    /// packet delivered; then the window returns to its previous value. Returns true if this ACK
+    /// must not change the window any further.
     fn follow_recovery(&mut self, ack: &Ack) -> bool {
-        // Small packets must not leave a window that no full one fits in.
+        // Small packets must not leave a window smaller than one full-sized packet.
         let conserved = ack.in_flight.saturating_add(ack.sample.newly_acked).max(self.mss);
         if ack.sample.newly_lost > 0 {
             self.cwnd = self.cwnd.saturating_sub(ack.sample.newly_lost).max(self.mss);
@@ -175,7 +176,7 @@ impl Bbr1 {
         self.repair = Repair::None;
     }
 
-    /// All that was declared lost has arrived: recovery was for nothing.
+    /// Every packet declared lost has arrived: undoes the recovery.
     pub(super) fn undo_recovery(&mut self) {
         if self.repair != Repair::None {
             self.exit_recovery();
@@ -183,17 +184,17 @@ impl Bbr1 {
         }
     }
 
-    /// The window to come back to: the one before recovery or ProbeRTT cut it.
+    /// Saves the window to restore after recovery or ProbeRTT.
     pub(super) fn save_cwnd(&mut self) {
         let is_whole = self.repair == Repair::None && self.mode != Mode::ProbeRtt;
         self.prior_cwnd = if is_whole { self.cwnd } else { self.prior_cwnd.max(self.cwnd) };
     }
 
-    /// A retransmission timeout: one packet may leave. What was in flight must be delivered, at last
-    /// or again, before the window of before is restored. In TCP that is so once the oldest data
-    /// outstanding is younger than the timeout; a host with packet numbers of their own has nothing
-    /// older outstanding at once, and after one round trip would send a window into a path that has
-    /// shown no more than a packet.
+    /// Retransmission timeout: one packet may leave. The previous window is restored only after
+    /// everything that was in flight has been delivered, first time or retransmitted. TCP reaches
+    /// that point once its oldest outstanding data is younger than the timeout. A host that numbers
+    /// each transmission separately (QUIC) has no older data outstanding right away, so after one
+    /// round trip it would send a full window into a path that has delivered a single packet.
     pub(super) fn enter_timeout(&mut self, now: Time) {
         let repaired_at = self.sampler.delivered().saturating_add(self.sampler.in_flight());
         self.timeout_repaired_at = self.timeout_repaired_at.max(repaired_at);
@@ -203,7 +204,7 @@ impl Bbr1 {
         self.cwnd = self.mss;
     }
 
-    /// Now it is known what the timeout left in flight.
+    /// Applies the timeout once the bytes left in flight are known.
     pub(super) fn follow_timeout(&mut self, in_flight: u64) {
         if self.repair == Repair::TimedOut {
             self.repair = Repair::Timeout;

@@ -2,7 +2,8 @@
 //! Congestion-Based Congestion Control", CACM 60(2), 2017, and
 //! draft-cardwell-iccrg-bbr-congestion-control-00.
 //!
-//! Windows are bytes here and packets there; only the rounding to whole and even packets is kept.
+//! Windows here are in bytes, in Linux in packets. Only the rounding to whole and even packets is
+//! kept.
 
 mod ack_aggregation;
 mod control;
@@ -54,23 +55,23 @@ pub struct Bbr1 {
     probe_rtt: ProbeRtt,
     policer: Policer,
     aggregation: AckAggregation,
-    /// Data was sent after an idle time and none of it is acknowledged yet.
+    /// Data was sent after idle and none of it has been acknowledged yet.
     idle_restart: bool,
 
     cwnd: u64,
-    /// The window before loss recovery or ProbeRTT cut it.
+    /// The window before loss recovery or ProbeRTT reduced it.
     prior_cwnd: u64,
     pacing_rate: Rate,
     has_seen_rtt: bool,
-    /// Loss recovery as the window last took it into account.
+    /// Loss recovery, as far as the window has reacted to it.
     repair: Repair,
-    /// When losses were declared last: what left before is repaired or will be.
+    /// When losses were last declared. Packets sent earlier belong to that recovery.
     last_loss: Time,
-    /// C.delivered once as much has arrived as was in flight when a timeout expired.
+    /// C.delivered at which everything in flight at the timeout has been delivered.
     timeout_repaired_at: u64,
-    /// First round of recovery: one byte may leave for each byte that arrives.
+    /// First round of recovery: one byte may leave per byte delivered.
     packet_conservation: bool,
-    /// When the pacer lets the next packet go.
+    /// When the pacer releases the next packet.
     next_departure: Time,
 }
 
@@ -85,7 +86,7 @@ enum Mode {
     ProbeRtt,
 }
 
-/// One acknowledgement, digested.
+/// One processed acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Ack {
     now: Time,
@@ -93,14 +94,14 @@ struct Ack {
     /// Bytes in flight before and after it.
     prior_in_flight: u64,
     in_flight: u64,
-    /// When the oldest data unacknowledged after it first left.
+    /// Send time of the oldest data still unacknowledged after this ACK.
     oldest_sent: Time,
-    /// A lone packet that the receiver may have held back: its RTT says little.
+    /// A single packet whose ACK may have been delayed, so its RTT sample is unreliable.
     maybe_delayed: bool,
 }
 
 impl Bbr1 {
-    /// A controller for a new connection.
+    /// Creates a controller for a new connection.
     pub fn new(settings: &Settings) -> Self {
         let mss = u64::from(settings.mss.max(1));
         let initial_window = settings.initial_window.max(MIN_PIPE_PACKETS * mss);
@@ -138,8 +139,7 @@ impl Bbr1 {
         bbr
     }
 
-    /// Goes on from where another controller was. What that had in flight may hold a queue: it is
-    /// drained first.
+    /// Continues from another controller's state. Its inflight may include a queue, so drain first.
     fn take_over(&mut self, now: Time, inherited: &Inheritance) {
         self.cwnd = inherited.window.max(self.min_pipe_cwnd());
         self.min_rtt = MinRtt::new(now, Some(inherited.min_rtt));
@@ -152,13 +152,13 @@ impl Bbr1 {
         }
     }
 
-    /// What it leaves to another controller.
+    /// State handed over to another controller.
     pub(crate) fn bequeath(&self) -> Inheritance {
         let (bw, min_rtt) = (self.bw(), self.min_rtt.get().unwrap_or(TimeDelta::MAX));
         Inheritance::of_model(bw, min_rtt, self.full_pipe.reached(), self.cwnd)
     }
 
-    /// The first RTT sample replaces a pacing rate that was made up without one.
+    /// Replaces a pacing rate based on the nominal RTT when the first RTT sample arrives.
     fn init_pacing_from_first_rtt(&mut self, feedback: &Feedback<'_>) {
         if let Some(rtt) = feedback.rtt.filter(|_| !self.has_seen_rtt) {
             self.init_pacing_rate(Some(rtt.smoothed));
@@ -170,13 +170,13 @@ impl Bbr1 {
         MIN_PIPE_PACKETS * self.mss
     }
 
-    /// Whether the window would let another packet go.
+    /// Whether the window has room for another packet.
     fn has_room(&self) -> bool {
         self.sampler.in_flight().saturating_add(self.mss) <= self.cwnd
     }
 
-    /// The first data after an idle time: no need to make up for lost time, so the estimated
-    /// bandwidth will do (draft-00 §4.3.4.4).
+    /// First data after idle: paces at the estimated bandwidth, with no catching up (draft-00
+    /// §4.3.4.4).
     fn restart_from_idle(&mut self, now: Time) {
         self.idle_restart = true;
         self.aggregation.restart_epoch(now);
@@ -198,7 +198,7 @@ impl Bbr1 {
         Ack { now, sample, prior_in_flight, in_flight, oldest_sent, maybe_delayed }
     }
 
-    /// Nothing is known about the new path (RFC 9000 §9.4).
+    /// Resets all estimates for a new path (RFC 9000 §9.4).
     fn migrate(&mut self, now: Time) {
         let settings = Settings {
             mss: u32::try_from(self.mss).unwrap_or(u32::MAX),
@@ -213,7 +213,7 @@ impl Bbr1 {
         self.recovery.forget(now);
     }
 
-    /// A feedback about packets of this path.
+    /// Processes feedback about packets of this path.
     fn take_in(&mut self, now: Time, feedback: &Feedback<'_>) {
         self.sampler.check_app_limited(now, self.has_room());
         let mut ack = self.digest(now, feedback);
@@ -270,7 +270,7 @@ impl Controller for Bbr1 {
             return;
         }
         self.save_cwnd();
-        // What the first of several timeouts declared lost still counts when it comes to an undo.
+        // With repeated timeouts, an undo must still account for the first one's losses.
         let repeats = matches!(self.repair, Repair::TimedOut | Repair::Timeout);
         if repeats && self.recovery.is_active() {
             self.recovery.extend(now);
@@ -279,13 +279,13 @@ impl Controller for Bbr1 {
         }
         self.enter_timeout(now);
         if timeout == Timeout::Persistent {
-            // RFC 9002 §7.6.2, as after a retransmission timeout; Linux has no such event. What was
-            // learned before restores nothing: the window grows with what is delivered.
+            // RFC 9002 §7.6.2, treated like a retransmission timeout; Linux has no such event. The
+            // earlier window is not restored: it grows with the bytes delivered.
             self.recovery.confirm();
             self.prior_cwnd = 0;
             self.timeout_repaired_at = 0;
         }
-        // Linux forgets the bandwidth only; what is delivered next counts as growth in any case.
+        // Linux resets only the bandwidth, so the next delivery always counts as growth.
         self.full_pipe.restart(Rate::ZERO);
         self.sample_policer_on_timeout(now);
     }

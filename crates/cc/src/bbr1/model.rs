@@ -1,4 +1,4 @@
-//! The model of the path, and the order in which an ACK updates it: Linux tcp_bbr.c.
+//! The path model and the order in which an ACK updates it: Linux tcp_bbr.c.
 
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
@@ -8,7 +8,7 @@ use super::policer::Reading;
 use super::{Ack, Bbr1, Mode};
 
 impl Bbr1 {
-    /// Takes in an ACK that delivered something.
+    /// Processes an ACK that delivered data.
     pub(super) fn update_model(&mut self, ack: &Ack) {
         if ack.sample.is_valid() {
             self.update_bw(ack);
@@ -29,8 +29,8 @@ impl Bbr1 {
         }
         self.sample_policer(self.reading(ack));
         let rate = sample.delivery_rate;
-        // An application that sends little says little of the path, unless it got more than was
-        // thought possible (draft-00 §4.1.1.4).
+        // An application-limited sample only counts if it exceeds the current estimate (draft-00
+        // §4.1.1.4).
         if !sample.is_app_limited || rate >= self.max_bw() {
             self.max_bw.update(
                 MAX_BW_WINDOW_ROUNDS,
@@ -82,17 +82,17 @@ impl Bbr1 {
         self.aggregation.update(ack.now, burst);
     }
 
-    /// The most that was delivered in ten rounds.
+    /// The highest delivery rate of the last ten rounds.
     pub(super) fn max_bw(&self) -> Rate {
         Rate::from_bytes_per_sec(self.max_bw.get())
     }
 
-    /// The bandwidth to send at: the most delivered, or the policer's rate.
+    /// The bandwidth to send at: max_bw, or the policer's rate.
     pub(super) fn bw(&self) -> Rate {
         self.policer.bw().unwrap_or(self.max_bw())
     }
 
-    /// `gain` times the bandwidth-delay product in bytes; the initial window without an RTT.
+    /// `gain` times the BDP in bytes; the initial window if there is no RTT sample yet.
     pub(super) fn bdp(&self, bw: Rate, gain: Ratio) -> u64 {
         match self.min_rtt.get() {
             Some(min_rtt) => gain.of(bw.bytes_in(min_rtt)),
@@ -100,9 +100,8 @@ impl Bbr1 {
         }
     }
 
-    /// How much of `in_flight` will still be in the network when the pacer lets the next packet go:
-    /// what it already promised decides whether more is too much. A sender that raises its flight
-    /// counts that packet too.
+    /// How much of `in_flight` will still be in the network when the pacer releases the next
+    /// packet. While inflight rises, that packet is counted too.
     pub(super) fn in_network_at_departure(&self, now: Time, in_flight: u64) -> u64 {
         let wait: TimeDelta = self.next_departure.since(now);
         let is_raising = self.pacing_gain().num() > self.pacing_gain().den();

@@ -14,45 +14,45 @@ pub(super) const CWND_GAIN: Ratio = Ratio::new(2, 1);
 
 /// Pacing gain while probing for more bandwidth (draft-00 §4.3.4.1).
 pub(super) const PROBE_UP_GAIN: Ratio = Ratio::new(5, 4);
-/// Pacing gain while draining what the probe queued.
+/// Pacing gain while draining the probe's queue.
 pub(super) const PROBE_DOWN_GAIN: Ratio = Ratio::new(3, 4);
 /// Phases of a ProbeBW cycle: up, down, six times cruise.
 pub(super) const CYCLE_PHASES: u64 = 8;
 
 /// Pace slightly below the estimate, so that queues tend to drain (Linux tcp_bbr.c).
 pub(super) const PACING_MARGIN: Ratio = Ratio::new(99, 100);
-/// Length of the max_bw filter in rounds: one cycle and two to spare.
+/// Length of the max_bw filter in rounds: one cycle plus two.
 pub(super) const MAX_BW_WINDOW_ROUNDS: u32 = CYCLE_PHASES as u32 + 2;
 
-/// Life of a min_rtt estimate (draft-00 §4.3.5).
+/// Lifetime of a min_rtt estimate (draft-00 §4.3.5).
 pub(super) const MIN_RTT_WINDOW: TimeDelta = TimeDelta::from_secs(10);
-/// How long ProbeRTT holds the window down, unless a round takes longer.
+/// Minimum duration of ProbeRTT; it also lasts at least one round.
 pub(super) const PROBE_RTT_DURATION: TimeDelta = TimeDelta::from_millis(200);
-/// Smallest window outside of loss recovery, and the window of ProbeRTT, in packets: enough to keep
-/// delayed ACKs coming.
+/// Minimum window outside of loss recovery and the window in ProbeRTT, in packets: enough to keep
+/// delayed ACKs flowing.
 pub(super) const MIN_PIPE_PACKETS: u64 = 4;
 
-/// Rounds per slot of the ACK-aggregation filter: with two slots it remembers 5 to 10 rounds.
+/// Rounds per slot of the ACK-aggregation filter. Its two slots cover 5 to 10 rounds.
 pub(super) const EXTRA_ACKED_SLOT_ROUNDS: u32 = 5;
-/// The window grows for aggregation by at most what this span delivers.
+/// The aggregation allowance is at most what this time delivers.
 pub(super) const EXTRA_ACKED_MAX: TimeDelta = TimeDelta::from_millis(100);
-/// Packets after which an aggregation epoch is too old to mean anything.
+/// An aggregation epoch ends after this many packets.
 pub(super) const EXTRA_ACKED_EPOCH_PACKETS: u64 = 1 << 20;
 
-/// Rounds that a policer sampling interval takes at least, and four times as many at most.
+/// Minimum length of a policer sampling interval in rounds; the maximum is four times that.
 pub(super) const POLICER_MIN_ROUNDS: u32 = 4;
 /// See [`POLICER_MIN_ROUNDS`].
 pub(super) const POLICER_MAX_ROUNDS: u32 = 4 * POLICER_MIN_ROUNDS;
-/// Lost per delivered bytes from which an interval looks policed.
+/// Ratio of lost to delivered bytes above which an interval looks policed.
 pub(super) const POLICER_LOSS: Ratio = Ratio::new(50, 256);
-/// Relative difference of two intervals' rates that still counts as the same rate.
+/// Relative difference between two intervals' rates that still counts as equal.
 pub(super) const POLICER_TOLERANCE: Ratio = Ratio::new(1, 8);
-/// Absolute difference that still counts as the same rate, in bytes per second: 4 kbit/s.
+/// Absolute difference that still counts as equal, in bytes per second: 4 kbit/s.
 pub(super) const POLICER_TOLERANCE_BYTES: u64 = 500;
-/// Rounds of ProbeBW after which the policer's rate is tested anew.
+/// Rounds of ProbeBW after which the policer's rate is tested again.
 pub(super) const POLICER_LIMIT_ROUNDS: u32 = 48;
 
-/// Bits per second below which one packet at a time is paced out.
+/// Below this rate in bits per second, packets are paced one at a time.
 pub(super) const ONE_SEGMENT_BITS_PER_SEC: u64 = 1_200_000;
-/// The most bytes handed down at once, as a Linux GSO packet holds.
+/// Largest burst in bytes, the size of a Linux GSO packet.
 pub(super) const MAX_QUANTUM_BYTES: u64 = 65_535;

@@ -1,8 +1,9 @@
-//! Long-term bandwidth, to live with token-bucket policers: Linux tcp_bbr.c.
+//! Long-term bandwidth estimate for paths with token-bucket policers: Linux tcp_bbr.c.
 //!
-//! A policer lets a burst through, then drops all above its rate. Short-term maxima see the burst and
-//! overestimate. Two consecutive intervals that begin and end with losses, lose a fifth and agree on
-//! the rate betray the policer; its rate is then used without probing for a while.
+//! A policer passes a burst, then drops everything above its rate. A short-term maximum measures
+//! the burst and overestimates. A policer is detected from two consecutive intervals that begin and
+//! end with losses, lose at least a fifth and have equal rates. Its rate is then used for a while
+//! without probing.
 
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -21,7 +22,7 @@ pub(super) struct Policer {
 
 #[derive(Clone, Copy, Debug, Default)]
 enum State {
-    /// Nothing was lost yet: a policer would still have tokens.
+    /// No losses yet: a policer would still have tokens.
     #[default]
     Waiting,
     Sampling(Interval),
@@ -39,7 +40,7 @@ struct Interval {
     rounds: u32,
 }
 
-/// The connection as an ACK leaves it.
+/// State of the connection after an ACK.
 #[derive(Clone, Copy, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -54,12 +55,12 @@ pub(super) struct Reading {
     pub(super) has_losses: bool,
     pub(super) is_app_limited: bool,
     pub(super) round_started: bool,
-    /// Whether ProbeBW is on, the only state in which the policer's rate wears off.
+    /// Whether the state is ProbeBW, the only one in which the policer's rate expires.
     pub(super) in_probe_bw: bool,
 }
 
 impl Policer {
-    /// The policer's rate, while there seems to be one.
+    /// The policer's rate, if one was detected.
     pub(super) fn bw(&self) -> Option<Rate> {
         matches!(self.state, State::Limiting { .. }).then_some(self.bw)
     }
@@ -68,8 +69,7 @@ impl Policer {
         *self = Self::default();
     }
 
-    /// Takes in an ACK. True when the policer's rate has been used for long enough, so that probing
-    /// begins anew.
+    /// Processes an ACK. Returns true when the policer's rate has expired and probing restarts.
     pub(super) fn update(&mut self, reading: Reading) -> bool {
         match self.state {
             State::Limiting { rounds } => return self.wear_off(rounds, reading),
@@ -95,13 +95,14 @@ impl Policer {
 
     fn sample(&mut self, mut interval: Interval, reading: Reading) {
         interval.rounds += u32::from(reading.round_started);
-        // A sender without data measures itself; a policer would have shown within 16 rounds.
+        // An application-limited sender does not measure the path. A policer would have shown
+        // within 16 rounds.
         if reading.is_app_limited || interval.rounds > POLICER_MAX_ROUNDS {
             self.reset();
             return;
         }
         self.state = State::Sampling(interval);
-        // An interval ends when the tokens are used up, which only a loss shows.
+        // An interval ends when the tokens run out, which only a loss reveals.
         if interval.rounds < POLICER_MIN_ROUNDS || !reading.has_losses {
             return;
         }
@@ -128,7 +129,7 @@ impl From<Reading> for Interval {
 }
 
 impl Interval {
-    /// The rate delivered since the interval began, if it lost as much as a policer makes lose.
+    /// The rate delivered since the interval began, if its loss ratio is that of a policer.
     fn policed_rate(&self, reading: Reading) -> Option<Rate> {
         let lost = reading.lost.saturating_sub(self.lost);
         let delivered = reading.delivered.saturating_sub(self.delivered);
@@ -191,19 +192,19 @@ mod tests {
     }
 
     #[test]
-    fn two_lossy_intervals_of_equal_rate_reveal_a_policer() {
+    fn two_lossy_intervals_of_equal_rate_detect_a_policer() {
         let mut path = Rounds::new();
         path.rounds(1, 100_000, 20_000);
         path.rounds(3, 100_000, 20_000);
         assert_eq!(path.policer.bw(), None);
         path.rounds(3, 100_000, 20_000);
-        assert_eq!(path.policer.bw(), None, "one interval is no evidence");
+        assert_eq!(path.policer.bw(), None, "one interval is not enough");
         path.rounds(1, 100_000, 20_000);
         assert_eq!(path.policer.bw(), Some(Rate::from_bytes_per_sec(1_000_000)));
     }
 
     #[test]
-    fn the_threshold_is_fifty_lost_per_256_delivered() {
+    fn loss_threshold_is_50_lost_per_256_delivered() {
         for (lost, policed) in [(49, false), (50, true)] {
             let mut path = Rounds::new();
             path.rounds(12, 256_000, lost * 1_000);
@@ -212,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_more_than_an_eighth_apart_are_no_policer() {
+    fn rates_more_than_an_eighth_apart_are_not_a_policer() {
         let mut path = Rounds::new();
         path.rounds(4, 100_000, 30_000);
         path.rounds(4, 120_000, 30_000);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn an_application_limited_interval_counts_for_nothing() {
+    fn application_limited_intervals_are_ignored() {
         let mut path = Rounds::new();
         path.rounds(6, 100_000, 30_000);
         path.reading.is_app_limited = true;
@@ -234,14 +235,14 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_without_enough_losses_ends_after_sixteen_rounds() {
+    fn interval_with_too_few_losses_ends_after_sixteen_rounds() {
         let mut path = Rounds::new();
         path.rounds(17, 100_000, 1_000);
         assert!(matches!(path.policer.state, State::Waiting));
     }
 
     #[test]
-    fn the_rate_wears_off_after_48_rounds_of_probe_bw() {
+    fn policer_rate_expires_after_48_rounds_of_probe_bw() {
         let mut path = Rounds::new();
         path.rounds(8, 100_000, 30_000);
         assert!(path.policer.bw().is_some());
@@ -251,12 +252,12 @@ mod tests {
         path.reading.in_probe_bw = true;
         path.rounds(47, 100_000, 0);
         assert!(path.policer.bw().is_some());
-        assert!(path.round(100_000, 0), "probing begins anew");
+        assert!(path.round(100_000, 0), "probing restarts");
         assert_eq!(path.policer.bw(), None);
     }
 
     #[test]
-    fn a_timeout_counts_as_a_lossy_round_and_spurious_losses_as_none() {
+    fn timeout_counts_as_a_lossy_round_and_spurious_losses_do_not() {
         let mut host = Host::new(Bbr1::new(&settings(20)));
         host.fill();
         host.advance(TimeDelta::from_millis(100));

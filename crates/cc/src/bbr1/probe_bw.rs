@@ -5,7 +5,7 @@ use uncork_units::{Ratio, Time};
 use super::params::{CYCLE_PHASES, PROBE_DOWN_GAIN, PROBE_UP_GAIN};
 use super::{Ack, Bbr1, Mode};
 
-/// Where in the cycle of up, down and six times cruise the flow is.
+/// The current phase of the cycle: up, down, six times cruise.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct GainCycle {
     phase: u64,
@@ -35,8 +35,8 @@ impl GainCycle {
 }
 
 impl Bbr1 {
-    /// Begins the cycle in a random phase, so that flows do not probe in step; never in the one that
-    /// drains, for there is nothing to drain yet.
+    /// Starts the cycle in a random phase so that flows do not probe in sync. The drain phase is
+    /// excluded: there is no queue to drain yet.
     pub(super) fn enter_probe_bw(&mut self, now: Time) {
         self.mode = Mode::ProbeBw;
         self.cycle.phase = CYCLE_PHASES - 1 - self.rng.below(CYCLE_PHASES - 1);
@@ -49,8 +49,8 @@ impl Bbr1 {
         }
     }
 
-    /// Cruising lasts one min_rtt. Probing up lasts at least that and until it has put 1.25 BDP in
-    /// flight, or shown by a loss that this does not fit. Draining ends early when one BDP is left.
+    /// Cruising lasts one min_rtt. Probing up lasts at least one min_rtt, and until inflight
+    /// reaches 1.25 BDP or a packet is lost. Draining ends early once inflight is down to one BDP.
     fn is_next_phase(&self, ack: &Ack) -> bool {
         let min_rtt = self.min_rtt.get();
         let is_full_length =
@@ -76,8 +76,8 @@ mod tests {
     use crate::script::settings;
     use uncork_units::{Rate, TimeDelta};
 
-    /// A flow of 1 MB/s over 100 ms that began to probe up so many milliseconds ago, at an ACK that
-    /// found so many bytes in flight and lost so many.
+    /// A flow of 1 MB/s over 100 ms that began to probe up `age_ms` ago, at an ACK with
+    /// `prior_in_flight` bytes in flight and `newly_lost` bytes lost.
     fn is_over(phase: u64, age_ms: u64, prior_in_flight: u64, newly_lost: u64) -> bool {
         let initial_rtt = Some(TimeDelta::from_millis(100));
         let mut bbr = Bbr1::new(&Settings { initial_rtt, ..settings(10) });
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn probing_up_ends_when_the_flight_is_there_or_does_not_fit() {
+    fn probing_up_ends_at_target_inflight_or_on_loss() {
         assert!(!is_over(0, 100, 200_000, 1_000), "not before min_rtt has passed");
         assert!(!is_over(0, 101, 120_000, 0));
         assert!(is_over(0, 101, 120_000, 1));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn draining_ends_with_the_queue_or_after_a_round_trip() {
+    fn draining_ends_with_an_empty_queue_or_after_a_round_trip() {
         assert!(!is_over(1, 50, 120_000, 1));
         assert!(is_over(1, 50, 100_000, 0));
         assert!(is_over(1, 101, 120_000, 0));
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_begins_anywhere_but_in_the_phase_that_drains() {
+    fn cycle_begins_in_any_phase_except_drain() {
         let mut begun = [false; CYCLE_PHASES as usize];
         for seed in 0..200 {
             let now = Time::ZERO;

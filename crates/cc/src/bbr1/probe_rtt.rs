@@ -5,17 +5,17 @@ use uncork_units::{Time, TimeDelta};
 use super::params::{MIN_RTT_WINDOW, PROBE_RTT_DURATION};
 use super::{Ack, Bbr1, Mode};
 
-/// The smallest RTT of the last ten seconds.
+/// The smallest RTT of the last 10 s.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     rtt: Option<TimeDelta>,
     stamp: Time,
 }
 
-/// How far a ProbeRTT has come.
+/// Progress of a ProbeRTT.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ProbeRtt {
-    /// When it may end, once the flight has come down.
+    /// When it may end, set once inflight has come down.
     done: Option<Time>,
     round_done: bool,
 }
@@ -33,9 +33,9 @@ impl MinRtt {
         now > self.stamp + MIN_RTT_WINDOW
     }
 
-    /// An expired minimum gives way to any sample but one that a delayed ACK may have stretched. A
-    /// sample that only equals the minimum does not renew it: flows whose queue never empties agree
-    /// on too long a minimum and would confirm it to each other for ever.
+    /// An expired minimum is replaced by any sample except one that a delayed ACK may have
+    /// inflated. A sample equal to the minimum does not renew it: flows with a standing queue would
+    /// otherwise keep confirming an inflated minimum to each other.
     fn update(&mut self, ack: &Ack, expired: bool) {
         let Some(rtt) = ack.sample.rtt else { return };
         let is_lower = self.rtt.is_none_or(|min_rtt| rtt < min_rtt);
@@ -62,8 +62,8 @@ impl Bbr1 {
         }
     }
 
-    /// Four packets in flight for 200 ms and a round: long enough for every flow at the bottleneck
-    /// to do the same, so that the queue empties.
+    /// Holds four packets in flight for 200 ms and one round, long enough for every flow at the
+    /// bottleneck to do the same and empty the queue.
     fn hold_probe_rtt(&mut self, ack: &Ack) {
         self.sampler.mark_app_limited();
         if self.probe_rtt.done.is_some() {
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
     use crate::sampler::RateSample;
 
-    /// The minimum after samples in milliseconds, each at a time in seconds.
+    /// The minimum after samples given as (seconds, RTT in milliseconds, maybe delayed).
     fn min_rtt(samples: &[(u64, u64, bool)]) -> MinRtt {
         let mut min_rtt = MinRtt::new(Time::ZERO, None);
         for &(secs, rtt, maybe_delayed) in samples {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn after_ten_seconds_any_sample_will_do_but_one_from_a_delayed_ack() {
+    fn after_ten_seconds_any_sample_except_a_delayed_ack_replaces_the_minimum() {
         assert!(is(min_rtt(&[(1, 50, false), (11, 80, false)]), 50, 1));
         assert!(is(min_rtt(&[(1, 50, false), (12, 80, false)]), 80, 12));
         assert!(is(min_rtt(&[(1, 50, false), (12, 80, true)]), 50, 1));

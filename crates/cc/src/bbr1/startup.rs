@@ -35,7 +35,7 @@ mod tests {
     use crate::Controller;
     use crate::script::{Host, settings};
 
-    /// A flow with 20 packets in flight that has seen two rounds of plateau.
+    /// A flow with 20 packets in flight after two rounds of plateau.
     fn two_rounds_of_plateau() -> Host<Bbr1> {
         let mut host = Host::new(Bbr1::new(&settings(20)));
         host.fill();
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_makes_the_next_round_count_as_growth() {
+    fn timeout_makes_the_next_round_count_as_growth() {
         let mut host = two_rounds_of_plateau();
         host.time_out();
         host.cc.full_pipe.on_round(Rate::from_mbit(1));
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn spurious_losses_make_the_plateau_count_from_the_start() {
+    fn spurious_losses_restart_the_plateau_count() {
         let mut host = two_rounds_of_plateau();
         host.lose(2);
         let missing = host.missing();

@@ -4,7 +4,7 @@ use uncork_units::{Rate, Time};
 
 use crate::filter::WindowedMax;
 
-/// How much more than the bandwidth explains is acknowledged at once: the degree of aggregation.
+/// The degree of ACK aggregation: bytes acknowledged at once in excess of the bandwidth estimate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckAggregation {
     /// BBR.extra_acked_interval_start.
@@ -15,20 +15,20 @@ pub(super) struct AckAggregation {
     filter: WindowedMax,
 }
 
-/// One ACK as the estimator sees it.
+/// One ACK, as input of the estimator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckArrival {
-    /// When it came.
+    /// Arrival time.
     pub(super) now: Time,
     /// RS.newly_acked.
     pub(super) newly_acked: u64,
     /// BBR.bw.
     pub(super) bw: Rate,
-    /// C.cwnd: no sample is larger.
+    /// C.cwnd, the upper limit of a sample.
     pub(super) cwnd: u64,
     /// BBR.round_count.
     pub(super) round: u64,
-    /// Rounds to remember.
+    /// Length of the filter in rounds.
     pub(super) window: u32,
 }
 
@@ -42,7 +42,7 @@ impl AckAggregation {
         self.filter.get()
     }
 
-    /// The connection restarts from idle: silence is no aggregation (§5.4.1).
+    /// Restart from idle: the silent period is not aggregation (§5.4.1).
     //= bbr-06 5.4.1-2
     pub(super) fn restart_interval(&mut self, now: Time) {
         self.interval_start = now;
@@ -82,7 +82,7 @@ mod tests {
     //= bbr-06 5.5.9-1 test
     fn a_burst_of_acks_is_measured_against_the_bandwidth() {
         let mut aggregation = AckAggregation::new(ms(0));
-        // 20 ms of silence, then what those 20 ms delivered, in two ACKs a millisecond apart.
+        // 20 ms without ACKs, then the data of those 20 ms in two ACKs a millisecond apart.
         aggregation.update(ack(ms(20), 10_000, 1));
         aggregation.update(ack(ms(21), 10_000, 1));
         assert_eq!(aggregation.extra_acked(), 19_000);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     //= bbr-06 2.12-1 5.5.9-4 test
-    fn a_burst_is_forgotten_after_ten_rounds() {
+    fn burst_expires_after_ten_rounds() {
         let mut aggregation = AckAggregation::new(ms(0));
         aggregation.update(ack(ms(1), 50_000, 1));
         for round in 2..=13 {

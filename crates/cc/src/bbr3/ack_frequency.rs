@@ -1,20 +1,21 @@
-//! How often BBRv3 wants ACKs: draft-ietf-ccwg-bbr-06 §4.1.3.3.
+//! The ACK frequency BBRv3 requests: draft-ietf-ccwg-bbr-06 §4.1.3.3.
 
 use super::Bbr3;
 use super::state::State;
 use crate::ack_frequency::AckFrequency;
 
 impl Bbr3 {
-    /// By state, as the draft's guidance goes; it says nothing of Drain, which ends as soon as an ACK
-    /// shows that the queue is gone, and so wants to hear of it. Nothing is asked for before there is
-    /// a round-trip time. BBR.min_rtt stands for C.srtt, which is as much or more: a shorter delay
-    /// than the draft allows is within what it allows.
+    /// Depends on the state, as the draft recommends. The draft does not mention Drain; since Drain
+    /// ends as soon as an ACK shows an empty queue, it wants frequent ACKs. Without an RTT sample
+    /// there is no request. BBR.min_rtt replaces C.srtt, which is never smaller, so the requested
+    /// delay stays within the draft's limit.
     //= bbr-06 4.1.3.3-1 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 4.1.3.3-6 4.1.3.3-7 4.1.3.3-8 4.1.3.3-9
     pub(super) fn wanted_ack_frequency(&self) -> Option<AckFrequency> {
         let rtt = self.min_rtt.get()?;
         Some(match self.state {
             State::ProbeRtt => AckFrequency::prompt(rtt),
-            // A window that runs out before the next ACK arrives SHOULD have more of them.
+            // If the window runs out before the next ACK arrives, the sender SHOULD request more
+            // ACKs.
             State::ProbeBwDown | State::ProbeBwCruise if !self.cwnd_usage.is_limited() => {
                 AckFrequency::sparse(self.cwnd / self.mss, rtt)
             }
@@ -22,7 +23,7 @@ impl Bbr3 {
         })
     }
 
-    /// What arrives in BBR.min_rtt, where ACKs are at least as dense as in a longer round trip.
+    /// Packets delivered per BBR.min_rtt. With a longer round trip, ACKs are at least as frequent.
     fn packets_per_round_trip(&self) -> u64 {
         self.bdp.min(self.cwnd) / self.mss
     }

@@ -1,4 +1,4 @@
-//! The bounds that congestion puts on the model: draft-ietf-ccwg-bbr-06 §2.9.
+//! The bounds that congestion sets on the model: draft-ietf-ccwg-bbr-06 §2.9.
 
 use uncork_units::Rate;
 
@@ -18,7 +18,7 @@ pub(super) struct Bounds {
     pub(super) inflight_longterm: u64,
 }
 
-/// What the network delivered over the last round, and what would have been asked of it.
+/// What the last round delivered, and the values unset bounds start from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossRound {
     /// BBR.max_bw.
@@ -32,7 +32,7 @@ pub(super) struct LossRound {
 }
 
 impl Bounds {
-    /// Nothing is bounded.
+    /// No bounds.
     pub(super) const NONE: Self = Self {
         bw_shortterm: Rate::MAX,
         inflight_shortterm: UNBOUNDED,
@@ -45,8 +45,8 @@ impl Bounds {
         *self = Self { inflight_longterm: self.inflight_longterm, ..Self::NONE };
     }
 
-    /// InitLowerBounds() and LossLowerBounds(), §5.5.10.3: after a round with loss, fall to what was
-    /// delivered, but by no more than Beta.
+    /// InitLowerBounds() and LossLowerBounds(), §5.5.10.3: after a round with loss, reduces the
+    /// bounds to what was delivered, but by no more than a factor of Beta.
     //= bbr-06 5.5.10.3-6 5.5.10.3-7
     pub(super) fn reduce_short_term(&mut self, round: LossRound) {
         let bw = if self.bw_shortterm == Rate::MAX { round.max_bw } else { self.bw_shortterm };
@@ -58,7 +58,7 @@ impl Bounds {
         self.inflight_shortterm = round.inflight_latest.max(BETA.of(inflight));
     }
 
-    /// InflightWithHeadroom(), §5.3.3.9: room for others below the long-term bound.
+    /// InflightWithHeadroom(), §5.3.3.9: leaves room for other flows below the long-term bound.
     //= bbr-06 5.3.3.9-12
     pub(super) fn inflight_with_headroom(&self, mss: u64, min_pipe: u64) -> u64 {
         if self.inflight_longterm == UNBOUNDED {
@@ -68,7 +68,7 @@ impl Bounds {
         self.inflight_longterm.saturating_sub(headroom).max(min_pipe)
     }
 
-    /// Takes the wider of both in each bound.
+    /// Sets each bound to the larger of the two.
     //= bbr-06 5.5.11.2-4
     pub(super) fn widen_to(&mut self, other: &Self) {
         self.bw_shortterm = self.bw_shortterm.max(other.bw_shortterm);
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     //= bbr-06 2.8-3 5.3.3.9-12 test
-    fn headroom_is_fifteen_percent_and_at_least_a_packet() {
+    fn headroom_is_at_least_15_percent_and_one_packet() {
         let of = |inflight_longterm| {
             Bounds { inflight_longterm, ..Bounds::NONE }.inflight_with_headroom(1_000, 4_000)
         };

@@ -8,7 +8,7 @@ use super::bounds::LossRound;
 use super::deviations::Deviation;
 use crate::sampler::RateSample;
 
-/// What the current round, counted from its first loss, has shown.
+/// Signals of the current loss round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CongestionSignals {
     /// BBR.is_loss_in_round.
@@ -66,8 +66,8 @@ impl CongestionSignals {
 }
 
 impl Bbr3 {
-    /// UpdateLatestDeliverySignals(). A sample without a reliable rate has nothing to say here: its
-    /// zero would stand for the whole round's delivery.
+    /// UpdateLatestDeliverySignals(). Skips a sample without a reliable rate: its zero would
+    /// replace the delivery of the whole round.
     pub(super) fn update_latest_delivery_signals(&mut self, sample: &RateSample) {
         self.signals.loss_round_start = false;
         if sample.is_valid() || !self.deviations.has(Deviation::SkipInvalid) {
@@ -87,8 +87,8 @@ impl Bbr3 {
         }
     }
 
-    /// At the end of a loss round: whether its losses were congestion, or what the path loses at
-    /// rest. A CE mark always is congestion.
+    /// At the end of a loss round: whether its losses were congestion or the path's baseline loss.
+    /// A CE mark always counts as congestion.
     fn judge_loss_round(&mut self) {
         let is_congested = self.loss_floor.end_round() || self.signals.is_marked_in_round;
         self.signals.is_loss_in_round &= is_congested;
@@ -107,7 +107,7 @@ impl Bbr3 {
         }
     }
 
-    /// NoteLoss(): the loss round runs from the first loss, to see a full round of it.
+    /// NoteLoss(): the loss round starts at the first loss, so that it covers a full round.
     //= bbr-06 5.5.10.2-6
     pub(super) fn note_loss(&mut self) {
         if !self.signals.is_loss_in_round {

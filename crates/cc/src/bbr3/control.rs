@@ -20,7 +20,8 @@ use crate::sampler::RateSample;
 //= bbr-06 2.2-12
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CwndUsage {
-    /// C.delivered when the window was last full; [`Self::NEVER`] if that is a round ago.
+    /// C.delivered when the window was last full; [`Self::NEVER`] if that was more than a round
+    /// ago.
     full_at: u64,
 }
 
@@ -38,8 +39,8 @@ impl CwndUsage {
         self.full_at = delivered.min(Self::NEVER - 1);
     }
 
-    /// A packet that left when `prior_delivered` was C.delivered is acknowledged: if that is later
-    /// than the last time the window was full, a round has passed since.
+    /// A packet is acknowledged that left when C.delivered was `prior_delivered`. If it left after
+    /// the window was last full, a round has passed since then.
     pub(super) fn on_ack(&mut self, prior_delivered: u64) {
         if prior_delivered > self.full_at {
             *self = Self::UNUSED;
@@ -47,7 +48,7 @@ impl CwndUsage {
     }
 }
 
-/// InitPacingRate(): the initial window over the round-trip time, or over a nominal one.
+/// InitPacingRate(): the initial window over the RTT, or over a nominal RTT.
 //= bbr-06 5.6.2-2
 pub(super) fn init_pacing_rate(
     profile: Profile,
@@ -71,8 +72,9 @@ impl Bbr3 {
         self.set_cwnd(sample.newly_acked);
     }
 
-    /// The first RTT sample replaces a pacing rate that was made up without one, which may be
-    /// hundreds of times too high and, until the pipe is full, would never come down (§5.6.2).
+    /// Replaces the pacing rate that was based on a nominal RTT when the first RTT sample arrives.
+    /// That rate may be hundreds of times too high and would not decrease until the pipe is full
+    /// (§5.6.2).
     pub(super) fn init_pacing_from_first_rtt(&mut self, rtt: Option<RttSample>) {
         let Some(rtt) = rtt else {
             return;
@@ -138,8 +140,8 @@ impl Bbr3 {
         self.quantization_budget(target.saturating_add(self.extra_acked()))
     }
 
-    /// BBR.extra_acked. Without a bound one long stall of ACKs would license a window's worth of
-    /// burst; Linux bounds it to 100 ms of the bandwidth too.
+    /// BBR.extra_acked. Without an upper bound, one long ACK stall would allow a burst of a whole
+    /// window. Linux also limits it to 100 ms of the bandwidth.
     fn extra_acked(&self) -> u64 {
         let extra = self.aggregation.extra_acked();
         if self.deviations.has(Deviation::BoundExtraAcked) {
@@ -157,11 +159,11 @@ impl Bbr3 {
         gain.of(self.bdp)
     }
 
-    /// QuantizationBudget(). The offload budget is one quantum, the rule of §5.5.8.2 for hosts that
-    /// hand a quantum to the network at once. TCP's three (§5.5.8.1) allow for two more that wait in
-    /// its queueing discipline and segmentation engine, which are below this interface; late ACKs are
-    /// BBR.extra_acked's business. A quantum is 1 ms of the rate: where the round-trip time is 1 ms
-    /// too, three of them would be a standing queue of two BDP.
+    /// QuantizationBudget(). The offload budget is one quantum: the rule of §5.5.8.2 for hosts that
+    /// hand a quantum to the network at once. TCP's three quanta (§5.5.8.1) include two that wait
+    /// in the qdisc and in segmentation offload, both below this interface. BBR.extra_acked covers
+    /// delayed ACKs. A quantum is 1 ms at the pacing rate, so with an RTT of 1 ms three quanta
+    /// would be a standing queue of two BDP.
     //= bbr-06 5.5.8.2-1 5.6.4.2-2 5.6.4.3-1
     fn quantization_budget(&self, inflight_cap: u64) -> u64 {
         let cap = inflight_cap.max(self.send_quantum).max(self.min_pipe_cwnd());

@@ -1,4 +1,4 @@
-//! Events that are no ACKs: idle restart, timeouts, changes of the path.
+//! Events other than ACKs: restart from idle, timeouts, path changes.
 
 use uncork_units::{Ratio, Time};
 
@@ -22,8 +22,9 @@ impl Bbr3 {
         }
     }
 
-    /// OnEnterRTO(), §5.6.4.4. The draft's `C.inflight + 1` means one packet, not one byte. A timeout
-    /// of what a timeout sent continues the episode: what the first one lost is what an undo restores.
+    /// OnEnterRTO(), §5.6.4.4. The draft's `C.inflight + 1` means one packet, not one byte. A
+    /// timeout of data sent after a timeout continues the episode: an undo restores the state
+    /// before the first.
     //= bbr-06 5.6.4.4-1
     pub(super) fn on_enter_rto(&mut self, now: Time) {
         let repeats = self.timed_out && self.recovery.is_active();
@@ -38,8 +39,8 @@ impl Bbr3 {
         self.cwnd = self.sampler.in_flight().saturating_add(self.mss);
     }
 
-    /// The timeout came before the news of what it declared lost: the one packet that may leave is
-    /// counted from what is in flight after that.
+    /// The timeout is reported before its losses. The one packet that may leave is added to what is
+    /// in flight after those losses.
     //= bbr-06 5.6.4.4-1
     pub(super) fn bound_cwnd_after_timeout(&mut self) {
         if self.timed_out {
@@ -47,8 +48,8 @@ impl Bbr3 {
         }
     }
 
-    /// RFC 9002 §7.6.2 goes to the minimum window; BBR's is BBR.MinPipeCwnd. The draft has no rule.
-    /// Nothing that was learned before restores the window: it grows with what is delivered.
+    /// RFC 9002 §7.6.2 reduces to the minimum window, which for BBR is BBR.MinPipeCwnd. The draft
+    /// has no rule. The earlier window is not restored: it grows with the bytes delivered.
     pub(super) fn on_persistent_congestion(&mut self, now: Time) {
         self.recovery.enter(now);
         self.recovery.confirm();
@@ -56,14 +57,15 @@ impl Bbr3 {
         self.undo.prior_cwnd = self.min_pipe_cwnd();
     }
 
-    /// Packets have another size. Volumes are in bytes and stay; floors follow the packet.
+    /// The packet size changed. Volumes stay as they are, in bytes; minimums follow the packet
+    /// size.
     pub(super) fn change_mss(&mut self, mss: u32) {
         self.mss = u64::from(mss.max(1));
         self.cwnd = self.cwnd.max(self.min_pipe_cwnd());
         self.set_send_quantum();
     }
 
-    /// Nothing is known about the new path (RFC 9000 §9.4).
+    /// Resets all estimates for a new path (RFC 9000 §9.4).
     pub(super) fn start_over(&mut self, now: Time) {
         let settings = Settings {
             mss: self.mss as u32,

@@ -1,4 +1,4 @@
-//! Each loss, judged while a bandwidth probe runs: draft-ietf-ccwg-bbr-06 §5.5.10.2.
+//! Evaluation of each loss during a bandwidth probe: draft-ietf-ccwg-bbr-06 §5.5.10.2.
 
 use uncork_units::Time;
 
@@ -9,7 +9,7 @@ use super::state::State;
 use crate::event::{Feedback, Lost};
 use crate::sampler::RateSample;
 
-/// What a packet's flight met, by the time its fate is known.
+/// The flight a packet belonged to, as known when the packet is acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossSample {
     /// Bytes in flight when the packet left, itself included.
@@ -37,8 +37,8 @@ impl LossSample {
         self.lost.saturating_mul(100) > self.tx_in_flight.saturating_mul(LOSS_THRESH_PERCENT)
     }
 
-    /// InflightAtLoss(): how much was in flight when losses crossed LossThresh, which may be in the
-    /// midst of the last packet, of `size` bytes, if that is an offload burst.
+    /// InflightAtLoss(): inflight at the point where losses crossed LossThresh. That point may lie
+    /// within the last packet, of `size` bytes, if it is an offload burst.
     //= bbr-06 5.5.10.2-9
     fn inflight_at_loss(&self, size: u64) -> u64 {
         let inflight_prev = self.tx_in_flight.saturating_sub(size);
@@ -51,8 +51,8 @@ impl LossSample {
 }
 
 impl Bbr3 {
-    /// Takes in every sign of congestion of a feedback, before the model is updated, so that C.lost
-    /// and the rate sample mean the same ACK.
+    /// Processes all congestion signals of a feedback before the model is updated, so that C.lost
+    /// and the rate sample refer to the same ACK.
     //= bbr-06 5.2.4-1
     pub(super) fn handle_losses(
         &mut self,
@@ -60,8 +60,8 @@ impl Bbr3 {
         feedback: &Feedback<'_>,
         sample: &mut RateSample,
     ) {
-        // The sampler has counted all of this feedback's losses; a packet is judged by those up to
-        // and including itself.
+        // The sampler has already counted all losses of this feedback. A packet is judged by the
+        // losses up to and including itself.
         let mut lost = self.sampler.lost().saturating_sub(sample.newly_lost);
         for packet in feedback.lost {
             lost = lost.saturating_add(u64::from(packet.bytes));
@@ -75,8 +75,8 @@ impl Bbr3 {
         }
     }
 
-    /// HandleLostPacket(). The draft puts the packet's numbers into the RS of the ACK, which the
-    /// model then reads as if they were the ACK's; here they are the packet's own.
+    /// HandleLostPacket(). The draft stores the packet's numbers in the ACK's RS, where the model
+    /// then reads them as the ACK's. Here the packet has its own sample.
     //= bbr-06 5.5.10.2-8
     fn handle_lost_packet(&mut self, now: Time, packet: &Lost, lost: u64, sample: &mut RateSample) {
         self.note_loss();
@@ -104,8 +104,8 @@ impl Bbr3 {
         }
     }
 
-    /// A tail-loss probe filled a hole before it was declared lost: one packet was lost
-    /// (RFC 8985 §7.4.2), of the flight that the last round delivered.
+    /// A tail-loss probe filled a hole before it was declared lost: one packet was lost (RFC 8985
+    /// §7.4.2), out of the flight that the last round delivered.
     fn handle_repaired_loss(&mut self, now: Time, sample: &RateSample) {
         self.note_loss();
         self.signals.count_ranges(1);
@@ -120,9 +120,9 @@ impl Bbr3 {
         }
     }
 
-    /// A mark counts as the loss of the packet that carries it (§3.7: CE MUST be treated as
-    /// congestion). The marked bytes are part of C.lost, so the ACK's own sample has the rate of
-    /// marks over the flight. No spurious loss takes a mark back.
+    /// A CE mark counts as a loss of the marked packet (§3.7: CE MUST be treated as congestion).
+    /// The marked bytes are part of C.lost, so the ACK's own sample holds the mark rate of the
+    /// flight. Spurious losses never undo a mark.
     //= bbr-06 3.7-1
     fn handle_ce(&mut self, now: Time, packets: u32, sample: &RateSample) {
         self.note_loss();
@@ -135,7 +135,7 @@ impl Bbr3 {
         }
     }
 
-    /// IsInflightTooHigh(), of the losses that the loss floor does not explain.
+    /// IsInflightTooHigh(), for the losses beyond the loss floor.
     pub(super) fn is_inflight_too_high(&self, flight: &LossSample) -> bool {
         if !flight.exceeds_loss_thresh() {
             return false;
@@ -180,8 +180,8 @@ mod tests {
     #[test]
     //= bbr-06 5.5.10.2-9 test
     fn losses_crossed_the_threshold_within_the_last_burst() {
-        // 90 000 in flight before a burst of 10 000 that is lost whole: 2 % of x is lost when
-        // x = 90 000 + 1 800 / 0.98.
+        // A burst of 10 000 bytes behind 90 000 in flight is lost completely: 2 % of x is lost at x
+        // = 90 000 + 1 800 / 0.98.
         assert_eq!(flight(100_000, 10_000).inflight_at_loss(10_000), 91_836);
     }
 

@@ -1,20 +1,20 @@
-//! Distinguishes random loss from congestion: the option `bbr3:loss_floor`, which the draft does not have.
+//! Option `bbr3:loss_floor` (not in the draft): tells random loss from congestion.
 //!
-//! The draft takes every round with a loss for a congested one (§5.5.10.3), and a flight that lost
-//! more than 2 % for too large a one (§5.5.10.2). Where packets are lost at random neither holds: at
-//! 1 % most rounds lose something, and below 50 packets one loss is more than 2 %.
+//! The draft treats every round with a loss as congested (§5.5.10.3), and a flight that lost more
+//! than 2 % as too large (§5.5.10.2). With random loss, both are wrong: at 1 % most rounds lose a
+//! packet, and below 50 packets a single loss exceeds 2 %.
 //!
-//! Here the path is asked what it loses while this flow does not press it: between two bandwidth
-//! probes, and while the round trip is in the lower half of what the latest probes have seen, so
-//! that no queue is about to overflow. That share is the floor. A round or a flight is congested
-//! only if it lost more than the floor explains: by the draft's measure more than what was to be
-//! expected, and three standard deviations of that.
+//! This option measures the path's baseline loss rate while the flow is not pushing the path:
+//! between two bandwidth probes, and while the RTT is in the lower half of the range seen in the
+//! latest probes, so that no queue is about to overflow. That rate is the floor. A round or a
+//! flight is congested only if it exceeds the draft's threshold by more than the expected random
+//! losses plus three standard deviations.
 //!
-//! Where nothing is lost at rest the floor is zero, and so is its deviation: every decision is then
-//! the draft's, but for Startup, which allows for the most a floor can be.
+//! Without baseline loss, both the floor and its deviation are zero, and every decision equals the
+//! draft's. Startup is the exception: it allows for the maximum floor.
 //!
-//! What drops without a queue, a policer or an AQM that keeps it short, looks like random loss. Up to
-//! the highest floor it is taken for that.
+//! Droppers without a queue (a policer, or an AQM that keeps the queue short) look like random
+//! loss. Up to the maximum floor they are treated as such.
 
 use core::mem;
 
@@ -24,17 +24,17 @@ use super::Bbr3;
 use super::state::{AckPhase, State};
 use crate::event::Feedback;
 
-/// The highest floor. A path that loses more is congested, whatever else it is; v1, which knows no
-/// such limit, keeps 20 % of loss going in a shallow buffer.
+/// The maximum floor. A path that loses more is congested, whatever else causes loss. BBRv1 has no
+/// such limit and sustains 20 % loss in a shallow buffer.
 const FLOOR_MAX: Ratio = Ratio::new(4, 100);
-/// Fewer packets at rest than this do not say much: they count as this many.
+/// Minimum sample size in packets: a smaller sample counts as this many.
 const SAMPLE_MIN: u32 = 100;
-/// Standard deviations that chance is given.
+/// Standard deviations attributed to chance.
 const DEVIATIONS: u64 = 3;
-/// Binary digits of a fraction of a packet.
+/// Fractional bits of a packet count.
 const FRACTION: u32 = 16;
 
-/// Packets, and how many of them were lost.
+/// A packet count and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     packets: u32,
@@ -47,13 +47,13 @@ impl Tally {
         self.lost = self.lost.saturating_add(lost);
     }
 
-    /// Whether more was lost than `floor` explains.
+    /// Whether losses exceed what `floor` explains.
     fn exceeds(self, floor: Ratio) -> bool {
         u64::from(self.lost) << FRACTION > by_chance(self.packets, floor)
     }
 }
 
-/// One feedback as the estimator sees it.
+/// One feedback, as input of the estimator.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LossReport {
     /// RS.rtt.
@@ -64,22 +64,22 @@ pub(super) struct LossReport {
     pub(super) acked: usize,
     /// Packets declared lost.
     pub(super) lost: usize,
-    /// Whether Startup or a bandwidth probe presses the path.
+    /// Whether Startup or a bandwidth probe is pushing the path.
     pub(super) is_probe: bool,
 }
 
-/// What the path loses at rest, and what the current loss round has lost.
+/// The baseline loss of the path, and the losses of the current loss round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossFloor {
-    /// Without the option nothing is explained.
+    /// Without the option, the floor is always zero.
     is_on: bool,
-    /// Packets at rest; each probing cycle counts half as much as the next.
+    /// Packets outside of probes; each older probing cycle has half the weight of the next.
     rest: Tally,
-    /// Longest round trips in microseconds: of this cycle, and of the one before.
+    /// Longest RTT in microseconds in this cycle and in the previous one.
     rtt_max: [u32; 2],
     /// Packets of this loss round.
     round: Tally,
-    /// Those of them that met a queue.
+    /// Those of them that were queued.
     queued: Tally,
 }
 
@@ -88,12 +88,12 @@ impl LossFloor {
         self.is_on = is_on;
     }
 
-    /// As on a new path, and on or off as before.
+    /// Reset for a new path; keeps the option.
     pub(super) fn restarted(&self) -> Self {
         Self { is_on: self.is_on, ..Self::default() }
     }
 
-    /// Takes in a feedback.
+    /// Processes a feedback.
     pub(super) fn on_feedback(&mut self, report: LossReport) {
         if !self.is_on {
             return;
@@ -108,8 +108,8 @@ impl LossFloor {
         }
     }
 
-    /// Whether the round trip is in the upper half of those seen lately. What a timer declares lost,
-    /// without any, has met the worst.
+    /// Whether the RTT is in the upper half of the recent range. Losses declared by a timer come
+    /// without an RTT and count as queued.
     fn has_queued(&mut self, rtt: Option<TimeDelta>, min_rtt: Option<TimeDelta>) -> bool {
         let Some(rtt) = rtt.map(micros) else {
             return true;
@@ -127,27 +127,27 @@ impl LossFloor {
         self.rtt_max = [0, self.rtt_max[0]];
     }
 
-    /// The loss round starts over: what it has seen belongs to a probe.
+    /// Restarts the loss round, because its packets belong to a probe.
     pub(super) fn restart_round(&mut self) {
         self.round = Tally::default();
         self.queued = Tally::default();
     }
 
-    /// Packets that were declared lost had arrived. Which of the counts they are in is not known: the
-    /// floor gives way.
+    /// Packets that were declared lost had arrived. It is unknown which counts include them, so the
+    /// floor is lowered.
     pub(super) fn on_spurious(&mut self, packets: usize) {
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
         self.rest.lost = self.rest.lost.saturating_sub(packets);
     }
 
-    /// A loss round ends. Whether it was a congested one.
+    /// Ends a loss round. Returns whether it was congested.
     pub(super) fn end_round(&mut self) -> bool {
         let (round, queued) = (mem::take(&mut self.round), mem::take(&mut self.queued));
         !self.is_on || queued.exceeds(self.floor()) || round.exceeds(FLOOR_MAX)
     }
 
-    /// How many of `packets` the path may lose by chance. In Startup, before there was any rest,
-    /// that is the most there can be.
+    /// How many of `packets` the path may lose by chance. Startup has no baseline yet and uses the
+    /// maximum.
     pub(super) fn allowance(&self, packets: u64, is_startup: bool) -> u64 {
         if !self.is_on {
             return 0;
@@ -164,7 +164,7 @@ impl LossFloor {
     }
 }
 
-/// The losses to be expected among `packets`, and [`DEVIATIONS`] of a Poisson process on top, in
+/// Expected losses among `packets` plus [`DEVIATIONS`] standard deviations of a Poisson process, in
 /// fixed point.
 fn by_chance(packets: u32, floor: Ratio) -> u64 {
     let expected = floor.of(u64::from(packets) << FRACTION);
@@ -176,7 +176,7 @@ fn micros(delta: TimeDelta) -> u32 {
 }
 
 impl Bbr3 {
-    /// Feeds the estimator.
+    /// Updates the estimator.
     pub(super) fn watch_loss_floor(&mut self, feedback: &Feedback<'_>) {
         let is_probe = self.is_pressing();
         self.loss_floor.on_feedback(LossReport {
@@ -188,8 +188,8 @@ impl Bbr3 {
         });
     }
 
-    /// Whether what is acknowledged now may have left in Startup or in a bandwidth probe: until the
-    /// feedback of the probe is in, whatever has ended it.
+    /// Whether packets acknowledged now may have left in Startup or in a bandwidth probe. Stays
+    /// true until the probe's feedback is complete, however the probe ended.
     fn is_pressing(&self) -> bool {
         let awaits_feedback = !matches!(self.cycle.ack_phase, AckPhase::Init | AckPhase::Refilling);
         !self.full_pipe.reached() || self.state == State::ProbeBwUp || awaits_feedback
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_option_outlives_a_migration() {
+    fn option_survives_migration() {
         let settings = crate::Settings::new(1_452, 1, uncork_units::Time::ZERO);
         let mut bbr = Bbr3::new(&settings, false).with_loss_floor(true);
         bbr.start_over(uncork_units::Time::ZERO);
@@ -224,16 +224,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_at_rest_is_the_floor() {
+    fn loss_outside_of_probes_is_the_floor() {
         let mut floor = floor();
         floor.on_feedback(report(41, 990, 10, false));
         assert_eq!(floor.floor(), Ratio::new(10, 1_000));
-        // Ten of a thousand, and three times the root of ten.
+        // Ten of a thousand, plus three times the square root of ten.
         assert_eq!(floor.allowance(1_000, false), 19);
     }
 
     #[test]
-    fn losses_behind_a_queue_or_in_a_probe_do_not_raise_it() {
+    fn losses_behind_a_queue_or_in_a_probe_do_not_raise_the_floor() {
         let mut floor = floor();
         floor.on_feedback(report(41, 1_000, 0, false));
         floor.on_feedback(report(61, 990, 10, false));
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn without_loss_at_rest_a_single_loss_behind_a_queue_is_congestion() {
+    fn without_baseline_loss_a_single_loss_behind_a_queue_is_congestion() {
         let mut floor = floor();
         floor.on_feedback(report(41, 1_000, 0, false));
         assert!(!floor.end_round());
@@ -252,13 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn losses_at_rest_are_no_congestion_up_to_the_highest_floor() {
+    fn baseline_losses_up_to_the_maximum_floor_are_not_congestion() {
         let mut floor = floor();
         for _ in 0..10 {
             floor.on_feedback(report(41, 970, 30, false));
             assert!(!floor.end_round());
         }
-        // 4 % of 1000 and three standard deviations are 58.
+        // 4 % of 1000 plus three standard deviations is 58.
         floor.on_feedback(report(41, 941, 59, false));
         assert!(floor.end_round());
     }
@@ -269,27 +269,27 @@ mod tests {
         floor.on_feedback(report(41, 990, 10, false));
         assert!(!floor.end_round());
         floor.on_feedback(report(61, 96, 4, false));
-        assert!(!floor.end_round(), "one is expected of a hundred, four are chance");
+        assert!(!floor.end_round(), "one in a hundred is expected, four are within chance");
         floor.on_feedback(report(61, 95, 5, false));
         assert!(floor.end_round());
     }
 
     #[test]
-    fn the_floor_has_a_ceiling() {
+    fn floor_has_a_maximum() {
         let mut floor = floor();
         floor.on_feedback(report(41, 800, 200, false));
         assert_eq!(floor.floor(), FLOOR_MAX);
     }
 
     #[test]
-    fn a_few_packets_do_not_make_a_floor() {
+    fn few_packets_do_not_set_a_floor() {
         let mut floor = floor();
         floor.on_feedback(report(41, 9, 1, false));
         assert_eq!(floor.floor(), Ratio::new(1, 100));
     }
 
     #[test]
-    fn the_past_counts_half_as_much_each_cycle() {
+    fn older_cycles_lose_half_their_weight_each_cycle() {
         let mut floor = floor();
         floor.on_feedback(report(41, 980, 20, false));
         floor.end_cycle();
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_forgotten_after_two_cycles() {
+    fn queue_expires_after_two_cycles() {
         let mut floor = floor();
         floor.end_cycle();
         assert!(!floor.has_queued(Some(MIN_RTT.times(5).divided_by(4)), Some(MIN_RTT)));
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_timer_declares_lost_has_queued() {
+    fn timer_losses_count_as_queued() {
         let mut floor = floor();
         assert!(floor.has_queued(None, Some(MIN_RTT)));
     }

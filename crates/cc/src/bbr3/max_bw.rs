@@ -2,9 +2,10 @@
 
 use uncork_units::Rate;
 
-/// BBR.max_bw_filter: the largest delivery rate of this bandwidth-probing cycle and the one before.
+/// BBR.max_bw_filter: the highest delivery rate of the current and the previous bandwidth-probing
+/// cycle.
 ///
-/// MaxBwFilterLen is two cycles, so two slots are the whole window.
+/// MaxBwFilterLen is two cycles, so two slots suffice.
 //= bbr-06 2.11-1 5.5.3-1
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MaxBwFilter {
@@ -18,13 +19,13 @@ impl MaxBwFilter {
         self.previous.max(self.current)
     }
 
-    /// Takes in a delivery rate.
+    /// Adds a delivery rate sample.
     pub(super) fn update(&mut self, rate: Rate) {
         self.current = self.current.max(rate);
     }
 
-    /// AdvanceMaxBwFilter(): a cycle is over. A cycle without a single sample (the application had
-    /// nothing to send) says nothing about the path and ages nothing.
+    /// AdvanceMaxBwFilter() at the end of a cycle. A cycle without samples (the application was
+    /// idle) does not measure the path, so it does not age the filter.
     //= bbr-06 3.8-1 5.5.6-1
     pub(super) fn advance(&mut self) {
         if !self.current.is_zero() {
@@ -59,7 +60,7 @@ mod tests {
 
     #[test]
     //= bbr-06 3.8-1 test
-    fn empty_cycles_do_not_age_it() {
+    fn empty_cycles_do_not_age_the_filter() {
         let mut filter = MaxBwFilter::default();
         filter.update(Rate::from_mbit(100));
         for _ in 0..5 {
@@ -69,9 +70,9 @@ mod tests {
     }
 
     proptest! {
-        /// Samples, and every now and then (0) the end of a cycle.
+        /// Samples; a 0 marks the end of a cycle.
         #[test]
-        fn it_is_the_largest_sample_of_two_cycles(
+        fn filter_returns_the_largest_sample_of_two_cycles(
             script in proptest::collection::vec(prop_oneof![1 => Just(0), 3 => 1..1_000_u64], 0..60),
         ) {
             let mut filter = MaxBwFilter::default();
@@ -84,7 +85,7 @@ mod tests {
                     filter.advance();
                     cycles.push(vec![]);
                 }
-                // A cycle counts if it has samples; the one under way may have none yet.
+                // Only cycles with samples count. The current one may not have any yet.
                 let (current, past) = cycles.split_last().expect("a first cycle");
                 let previous = past.iter().rev().find(|cycle| !cycle.is_empty());
                 let largest = previous.into_iter().chain([current]).flatten().max();

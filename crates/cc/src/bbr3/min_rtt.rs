@@ -4,8 +4,8 @@ use uncork_units::{Time, TimeDelta};
 
 use super::params::{MIN_RTT_FILTER_LEN, PROBE_RTT_INTERVAL};
 
-/// Two nested minima: over ProbeRTTInterval, to know when a ProbeRTT is due, and over
-/// MinRTTFilterLen, the estimate of the propagation delay.
+/// Two nested minima: over ProbeRTTInterval, to schedule ProbeRTT, and over MinRTTFilterLen, to
+/// estimate the propagation delay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinRtt {
     /// BBR.min_rtt.
@@ -19,24 +19,25 @@ pub(super) struct MinRtt {
 }
 
 impl MinRtt {
-    /// The draft's OnInit() leaves the ProbeRTT half unset; both halves start from what is known.
+    /// The draft's OnInit() leaves the ProbeRTT half unset. Here both halves start from the initial
+    /// RTT.
     //= bbr-06 5.2.1-2
     pub(super) fn new(now: Time, initial_rtt: Option<TimeDelta>) -> Self {
         let rtt = initial_rtt.unwrap_or(TimeDelta::MAX);
         Self { estimate: rtt, stamp: now, probe_min_delay: rtt, probe_min_stamp: now }
     }
 
-    /// BBR.min_rtt, once there is one.
+    /// BBR.min_rtt; `None` before the first sample.
     pub(super) fn get(&self) -> Option<TimeDelta> {
         (self.estimate != TimeDelta::MAX).then_some(self.estimate)
     }
 
-    /// A ProbeRTT is done: the next one is due an interval from now.
+    /// Ends a ProbeRTT: the next one is due after a full interval.
     pub(super) fn schedule_probe(&mut self, now: Time) {
         self.probe_min_stamp = now;
     }
 
-    /// UpdateMinRTT(). Returns BBR.probe_rtt_expired: a ProbeRTT, or an idle time, is due.
+    /// UpdateMinRTT(). Returns BBR.probe_rtt_expired: a ProbeRTT (or an idle period) is due.
     //= bbr-06 5.3.4.1-1 5.3.4.3-1 5.3.4.3-2 5.5.7.2-1
     pub(super) fn update(&mut self, now: Time, rtt: Option<TimeDelta>) -> bool {
         let probe_expired = now > self.probe_min_stamp + PROBE_RTT_INTERVAL;
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     //= bbr-06 2.16-1 5.3.4.3-2 5.5.7.2-1 test
-    fn estimate_outlives_one_probe_but_not_two() {
+    fn estimate_survives_one_probe_but_not_two() {
         let mut min = MinRtt::new(at(0), None);
         min.update(at(1), Some(ms(40)));
         min.update(at(7), Some(ms(60)));
@@ -91,9 +92,9 @@ mod tests {
         assert_eq!(min.get(), Some(ms(60)));
     }
 
-    /// Flows that share a queue would otherwise confirm its delay to each other for ever.
+    /// Otherwise flows with a standing queue would keep confirming its delay to each other.
     #[test]
-    fn a_sample_that_equals_the_minimum_does_not_put_the_probe_off() {
+    fn sample_equal_to_the_minimum_does_not_postpone_the_probe() {
         let mut min = MinRtt::new(at(0), None);
         min.update(at(1), Some(ms(40)));
         min.update(at(4), Some(ms(40)));
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_that_is_confirmed_expires_no_later() {
+    fn confirmed_estimate_does_not_expire_later() {
         let mut min = MinRtt::new(at(0), None);
         min.update(at(1), Some(ms(40)));
         min.update(at(7), Some(ms(40)));
@@ -118,9 +119,9 @@ mod tests {
     }
 
     proptest! {
-        /// Milliseconds of waiting, and then of the round trip.
+        /// Pairs of waiting time and RTT, in milliseconds.
         #[test]
-        fn it_is_a_sample_below_all_those_since(
+        fn min_rtt_is_a_sample_not_above_any_later_one(
             script in proptest::collection::vec((0..4_000_u64, 1..500_u64), 1..60),
         ) {
             let mut min = MinRtt::new(at(0), None);

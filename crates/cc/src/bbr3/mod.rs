@@ -1,8 +1,8 @@
 //! BBR version 3: draft-ietf-ccwg-bbr-06, and version 2 as a profile of it (`profile.rs`).
 //!
-//! Functions bear the draft's names; §5.2 of the draft says how they hang together, `model.rs` in
-//! which order an ACK runs them. What is done otherwise than the draft says, and why, is in
-//! `DEVIATIONS.md`.
+//! Functions have the draft's names. §5.2 of the draft explains how they work together; `model.rs`
+//! has the order in which an ACK runs them. `DEVIATIONS.md` lists and justifies every deviation
+//! from the draft.
 
 mod ack_aggregation;
 mod ack_frequency;
@@ -53,10 +53,10 @@ use profile::Profile;
 use state::State;
 use undo::Undo;
 
-/// Tells this consumer of the connection's seed from others.
+/// Separates this consumer's random numbers from others with the same connection seed.
 const RNG_STREAM: u64 = 0x6262_7233;
 
-/// BBR version 3: draft-ietf-ccwg-bbr-06; or version 2, as Linux had it.
+/// BBR version 3 (draft-ietf-ccwg-bbr-06) or version 2 as in Linux.
 //= bbr-06 5.1-1
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "the draft's state variables, one by one")]
@@ -75,16 +75,16 @@ pub struct Bbr3 {
     /// Whether the recovery began with a retransmission timeout.
     timed_out: bool,
     undo: Undo,
-    /// BBR.undo_state: the state that loss ended.
+    /// BBR.undo_state: the state before the loss.
     undo_state: Option<State>,
 
     state: State,
     cycle: ProbeCycle,
-    /// BBR.probe_rtt_done_stamp; never while inflight comes down.
+    /// BBR.probe_rtt_done_stamp; never until inflight has come down.
     probe_rtt_done_stamp: Time,
     /// BBR.probe_rtt_round_done.
     probe_rtt_round_done: bool,
-    /// BBR.drain_start_round, of which the low byte is enough.
+    /// BBR.drain_start_round; the low byte is enough.
     drain_start_round: u8,
     /// BBR.idle_restart.
     idle_restart: bool,
@@ -102,7 +102,7 @@ pub struct Bbr3 {
     loss_floor: LossFloor,
     bounds: Bounds,
 
-    /// Whether BBR.bw, the state or the RTT it starts from has changed since the pacing rate was set.
+    /// Whether BBR.bw, the state or the initial RTT has changed since the pacing rate was last set.
     is_pacing_due: bool,
     cwnd_usage: CwndUsage,
     /// C.cwnd.
@@ -116,14 +116,14 @@ pub struct Bbr3 {
 const _: () = assert!(size_of::<Bbr3>() <= 512, "servers keep one per connection");
 
 impl Bbr3 {
-    /// A controller for a new connection. `strict_draft` keeps the defects of the draft that
-    /// `DEVIATIONS.md` lists, to show what each one costs.
+    /// Creates a controller for a new connection. `strict_draft` keeps the draft's defects listed
+    /// in `DEVIATIONS.md`, to measure the cost of each.
     pub fn new(settings: &Settings, strict_draft: bool) -> Self {
         let deviations = if strict_draft { Deviations::NONE } else { Deviations::ALL };
         Self::with(settings, Profile::V3, deviations)
     }
 
-    /// Version 2. It does not know of losses that a tail-loss probe repaired (`profile.rs`).
+    /// Version 2. It ignores losses repaired by a tail-loss probe (`profile.rs`).
     pub fn v2(settings: &Settings) -> Self {
         Self::with(settings, Profile::V2, Deviations::ALL.without(Deviation::ProbeRepair))
     }
@@ -139,7 +139,8 @@ impl Bbr3 {
     fn with(settings: &Settings, profile: Profile, deviations: Deviations) -> Self {
         let &Settings { initial_rtt, now, .. } = settings;
         let mss = u64::from(settings.mss.max(1));
-        // SetCwnd()'s floor from the start: a window without room for a packet would stay closed.
+        // SetCwnd()'s minimum applies from the start: a window with no room for a packet would
+        // never open.
         let initial_window = settings.initial_window.max(params::MIN_PIPE_PACKETS * mss);
         let mut bbr = Self {
             profile,
@@ -182,8 +183,7 @@ impl Bbr3 {
         bbr
     }
 
-    /// Goes on from where another controller was. What that had in flight may hold a queue: it is
-    /// drained first.
+    /// Continues from another controller's state. Its inflight may include a queue, so drain first.
     fn take_over(&mut self, now: Time, inherited: &Inheritance) {
         let &Inheritance { window, min_rtt, bw, has_filled_pipe } = inherited;
         self.cwnd = window.max(self.min_pipe_cwnd());
@@ -199,13 +199,13 @@ impl Bbr3 {
         self.set_send_quantum();
     }
 
-    /// What it leaves to another controller.
+    /// State handed over to another controller.
     pub(crate) fn bequeath(&self) -> Inheritance {
         let (bw, min_rtt) = (self.max_bw.get(), self.min_rtt.get().unwrap_or(TimeDelta::MAX));
         Inheritance::of_model(bw, min_rtt, self.full_pipe.reached(), self.cwnd)
     }
 
-    /// Every change of BBR.state passes through here.
+    /// Every change of BBR.state goes through here.
     //= bbr-06 5.1.1-1
     fn transition(&mut self, next: State) {
         debug_assert!(self.state.may_become(next), "{:?} -> {next:?}", self.state);
@@ -223,7 +223,7 @@ impl Bbr3 {
         in_flight.saturating_add(self.mss) <= self.cwnd
     }
 
-    /// A feedback about packets of this path.
+    /// Processes feedback about packets of this path.
     fn take_in(&mut self, now: Time, feedback: &Feedback<'_>) {
         self.sampler.check_app_limited(now, self.has_room(self.sampler.in_flight()));
         self.sampler.count_marked(u64::from(feedback.ce_packets).saturating_mul(self.mss));
@@ -262,7 +262,7 @@ impl Controller for Bbr3 {
         if in_flight_before == 0 && self.sampler.is_app_limited() {
             self.handle_restart_from_idle(now);
             if packet.unacked == packet.in_flight {
-                // All losses are repaired, and time has passed: nothing is worth restoring.
+                // All losses are repaired and time has passed, so the saved state is obsolete.
                 self.recovery.confirm();
             }
         }

@@ -1,5 +1,5 @@
 //! The order in which an ACK updates the model: draft-ietf-ccwg-bbr-06 §5.2.3, and the parts of the
-//! model that belong to no other file.
+//! model without a file of their own.
 
 use uncork_units::{Rate, Time};
 
@@ -9,7 +9,7 @@ use super::params::{EXTRA_ACKED_FILTER_LEN, EXTRA_ACKED_STARTUP_LEN};
 use crate::sampler::RateSample;
 
 impl Bbr3 {
-    /// UpdateModelAndState(): the order is the draft's, and matters.
+    /// UpdateModelAndState(). The order is the draft's and must be kept.
     //= bbr-06 5.2.3-2
     pub(super) fn update_model_and_state(&mut self, now: Time, sample: &RateSample) {
         self.update_latest_delivery_signals(sample);
@@ -76,7 +76,7 @@ impl Bbr3 {
         }
     }
 
-    /// BBR.bdp follows BBR.bw and BBR.min_rtt.
+    /// Recomputes BBR.bdp from BBR.bw and BBR.min_rtt.
     fn update_bdp(&mut self) {
         self.bdp = self.min_rtt.get().map_or(0, |min_rtt| self.bw.bytes_in(min_rtt));
     }

@@ -2,7 +2,7 @@
 
 use uncork_units::{Ratio, TimeDelta};
 
-/// BBR.StartupPacingGain: 4 ln 2, the least gain that doubles the sending rate every round.
+/// BBR.StartupPacingGain: 4 ln 2, the smallest gain that doubles the sending rate every round.
 //= bbr-06 2.5-1
 pub(super) const STARTUP_PACING_GAIN: Ratio = Ratio::new(277, 100);
 /// BBR.DrainPacingGain.
@@ -25,7 +25,7 @@ pub(super) const UP_CWND_GAIN: Ratio = Ratio::new(9, 4);
 //= bbr-06 2.16-2
 pub(super) const PROBE_RTT_CWND_GAIN: Ratio = Ratio::new(1, 2);
 
-/// What BBR.PacingMarginPercent (1 %) leaves of the rate.
+/// The rate minus BBR.PacingMarginPercent (1 %).
 //= bbr-06 2.5-3
 pub(super) const PACING_MARGIN: Ratio = Ratio::new(99, 100);
 
@@ -35,7 +35,7 @@ pub(super) const LOSS_THRESH_PERCENT: u64 = 2;
 /// BBRStartupFullLossCnt: lost ranges in a round that end Startup.
 //= bbr-06 5.3.1.3-3
 pub(super) const STARTUP_FULL_LOSS_COUNT: u8 = 6;
-/// BBR.Beta: what one round with loss leaves of a bound, at least.
+/// BBR.Beta: the minimum factor by which one round with loss multiplies a bound.
 //= bbr-06 2.8-2
 pub(super) const BETA: Ratio = Ratio::new(7, 10);
 /// BBR.Headroom.
@@ -45,16 +45,16 @@ pub(super) const HEADROOM: Ratio = Ratio::new(15, 100);
 //= bbr-06 2.8-4
 pub(super) const MIN_PIPE_PACKETS: u64 = 4;
 
-/// Rounds after which Drain ends whatever is in flight (§5.3.2).
+/// Rounds after which Drain ends regardless of inflight (§5.3.2).
 pub(super) const DRAIN_ROUNDS: u8 = 3;
 
-/// T_bbr lies between this and [`PROBE_WAIT_RANGE`] more (§5.3.3.8.2).
+/// Minimum of T_bbr; the maximum is [`PROBE_WAIT_RANGE`] higher (§5.3.3.8.2).
 //= bbr-06 5.3.3.8.2-1
 pub(super) const PROBE_WAIT_MIN: TimeDelta = TimeDelta::from_secs(2);
-/// Width of the range from which T_bbr is drawn.
+/// Width of the range of T_bbr.
 //= bbr-06 5.3.3.8.2-1
 pub(super) const PROBE_WAIT_RANGE: TimeDelta = TimeDelta::from_secs(1);
-/// T_reno_bound: most rounds between two bandwidth probes.
+/// T_reno_bound: maximum rounds between two bandwidth probes.
 //= bbr-06 5.3.3.8.2-2
 pub(super) const RENO_ROUNDS: u64 = 63;
 /// Limit of BBR.bw_probe_up_rounds.
@@ -74,17 +74,17 @@ pub(super) const PROBE_RTT_DURATION: TimeDelta = TimeDelta::from_millis(200);
 /// BBR.ExtraAckedFilterLen in rounds.
 //= bbr-06 2.12-1
 pub(super) const EXTRA_ACKED_FILTER_LEN: u32 = 10;
-/// The same while the pipe is not known to be full.
+/// The same until the pipe is full.
 //= bbr-06 5.5.9-4
 pub(super) const EXTRA_ACKED_STARTUP_LEN: u32 = 1;
 /// BBR.extra_acked is at most what BBR.bw delivers in this time.
 pub(super) const EXTRA_ACKED_MAX: TimeDelta = TimeDelta::from_millis(100);
 
-/// Round-trip time that stands in for the first pacing rate until one is measured (§5.6.2).
+/// RTT used for the first pacing rate until one is measured (§5.6.2).
 pub(super) const NOMINAL_RTT: TimeDelta = TimeDelta::from_millis(1);
-/// How much time one send quantum covers (§5.6.3).
+/// Duration of one send quantum at the pacing rate (§5.6.3).
 //= bbr-06 5.6.3-1
 pub(super) const SEND_QUANTUM_TIME: TimeDelta = TimeDelta::from_millis(1);
-/// Largest send quantum in bytes, unless two packets are more.
+/// Maximum send quantum in bytes, unless two packets are larger.
 //= bbr-06 5.6.3-1
 pub(super) const SEND_QUANTUM_MAX: u64 = 64 * 1024;

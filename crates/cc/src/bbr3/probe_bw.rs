@@ -14,7 +14,7 @@ use super::rtt_fair::{self, Horizon};
 use super::state::{AckPhase, State};
 use crate::sampler::RateSample;
 
-/// Where the flow is between two bandwidth probes.
+/// State of the cycle between two bandwidth probes.
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "the draft's state variables, one by one")]
 pub(super) struct ProbeCycle {
@@ -28,7 +28,7 @@ pub(super) struct ProbeCycle {
     prev_probe_precautionary: bool,
     /// Whether the max_bw filter has advanced since the latest probe began.
     has_advanced_max_bw: bool,
-    /// What bounds the window and the memory of max_bw between probes.
+    /// Unit of the window and of max_bw's lifetime between probes: round trips or time.
     pub(super) horizon: Horizon,
     /// BBR.bw_probe_up_rounds.
     up_rounds: u8,
@@ -36,9 +36,9 @@ pub(super) struct ProbeCycle {
     up_acked: u64,
     /// BBR.probe_up_acked_per_inc.
     up_acked_per_inc: u64,
-    /// BBR.rounds_since_probe_up, as far as it matters: [`RENO_ROUNDS`] and more are one.
+    /// BBR.rounds_since_probe_up, saturating at [`RENO_ROUNDS`].
     pub(super) rounds_since_up: u8,
-    /// The second in which the cycle began after which the max_bw filter last advanced.
+    /// The second in which the cycle began that last advanced the max_bw filter.
     pub(super) advanced_second: u32,
     /// BBR.bw_probe_wait.
     wait: TimeDelta,
@@ -72,7 +72,7 @@ impl ProbeCycle {
         self.up_rounds = (self.up_rounds + 1).min(PROBE_UP_ROUNDS_MAX);
     }
 
-    /// How many packets `newly_acked` bytes add to BBR.inflight_longterm.
+    /// By how many packets `newly_acked` bytes raise BBR.inflight_longterm.
     //= bbr-06 5.3.3.5-3
     fn growth(&mut self, newly_acked: u64) -> u64 {
         self.up_acked = self.up_acked.saturating_add(newly_acked);
@@ -127,7 +127,7 @@ impl Bbr3 {
         self.cycle.raise_slope(self.cwnd, self.mss);
     }
 
-    /// PickProbeWait(), §5.3.3.8.3: random, so that flows do not probe in step.
+    /// PickProbeWait(), §5.3.3.8.3: random, so that flows do not probe in sync.
     //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2
     fn pick_probe_wait(&mut self) {
         self.cycle.rounds_since_up = u8::from(self.rng.below(2) != 0);
@@ -164,8 +164,8 @@ impl Bbr3 {
         }
     }
 
-    /// IsTimeToProbeBW(): the wall clock, or the number of rounds after which a Reno flow would have
-    /// filled the same pipe, whichever is first.
+    /// IsTimeToProbeBW(): after the wall-clock wait, or after the rounds a Reno flow would need to
+    /// fill the same pipe, whichever is first.
     //= bbr-06 5.3.3.8.2-2 5.3.3.8.2-3 5.3.3.8.3-1 5.3.3.8.3-3
     fn is_time_to_probe_bw(&self, now: Time) -> bool {
         let rounds = u64::from(self.cycle.rounds_since_up);
@@ -196,15 +196,16 @@ impl Bbr3 {
         }
     }
 
-    /// BBRv2 has probed enough once a round of probing has put a queue of a quarter BDP into the
-    /// network (draft-cardwell-iccrg-bbr-congestion-control-02 §4.3.3.4).
+    /// BBRv2 ends its probe once a round of probing has built a queue of a quarter BDP
+    /// (draft-cardwell-iccrg-bbr-congestion-control-02 §4.3.3.4).
     fn has_built_queue(&self, now: Time, sample: &RateSample) -> bool {
         let round = self.min_rtt.get().unwrap_or_default();
         now > self.cycle.stamp + round
             && self.has_come_up_to(self.inflight_at_max_bw(UP_PACING_GAIN), sample)
     }
 
-    /// Whether the delivery rate has ceased to grow, unless BBR.inflight_longterm keeps it from that.
+    /// Whether the delivery rate has stopped growing although BBR.inflight_longterm does not limit
+    /// it.
     //= bbr-06 5.3.3.7-1 5.3.3.7-2
     fn has_filled_pipe(&mut self, sample: &RateSample) -> bool {
         if self.is_held_by_longterm() {
@@ -214,8 +215,8 @@ impl Bbr3 {
         self.full_pipe.is_full_now()
     }
 
-    /// Whether inflight has come up to `volume`, to within a packet. Where the window is not above
-    /// that volume, what an ACK leaves in flight never is at it; what was in flight before the ACK is.
+    /// Whether inflight has reached `volume`, to within a packet. If the window does not exceed
+    /// that volume, inflight after an ACK never reaches it, but inflight before the ACK does.
     //= bbr-06 5.3.3.6-1
     fn has_come_up_to(&self, volume: u64, sample: &RateSample) -> bool {
         let in_flight = if self.deviations.has(Deviation::InflightBeforeAck) {
@@ -226,13 +227,13 @@ impl Bbr3 {
         in_flight >= volume
     }
 
-    /// Whether BBR.inflight_longterm, not the path, limits what is in flight.
+    /// Whether BBR.inflight_longterm, rather than the path, limits inflight.
     //= bbr-06 5.3.3.7-2
     fn is_held_by_longterm(&self) -> bool {
         self.cwnd_usage.is_limited() && self.cwnd >= self.bounds.inflight_longterm
     }
 
-    /// AdaptLongTermModel(). Returns whether it decided a state transition.
+    /// AdaptLongTermModel(). Returns whether it changed the state.
     fn adapt_long_term_model(&mut self, sample: &RateSample) -> bool {
         if self.round.started() && self.advance_ack_phase(sample) {
             return true;
@@ -244,7 +245,7 @@ impl Bbr3 {
         false
     }
 
-    /// The part of AdaptLongTermModel() that happens once a round.
+    /// The part of AdaptLongTermModel() that runs once per round.
     //= bbr-06 5.3.3.9-15
     fn advance_ack_phase(&mut self, sample: &RateSample) -> bool {
         match self.cycle.ack_phase {
@@ -255,8 +256,8 @@ impl Bbr3 {
         false
     }
 
-    /// The last ACKs of a probe are in. If it was cut short out of caution and proved safe, probe
-    /// again at once, this time in earnest (§5.3.3.6).
+    /// The probe's last ACKs have arrived. If it was cut short as a precaution and was safe, start
+    /// a full probe at once (§5.3.3.6).
     //= bbr-06 5.3.3.6-3 5.3.3.9-16
     fn end_probe_feedback(&mut self, sample: &RateSample) -> bool {
         self.cycle.is_bw_probe_sample = false;
@@ -277,7 +278,7 @@ impl Bbr3 {
         again
     }
 
-    /// A flight at this level was safe: raise the bound to it, and further while probing.
+    /// Inflight at this level was safe: raises the bound to it, and further while probing.
     //= bbr-06 5.3.3.9-17
     fn raise_inflight_longterm(&mut self, sample: &RateSample) {
         self.bounds.inflight_longterm = self.bounds.inflight_longterm.max(sample.tx_in_flight);
@@ -300,7 +301,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdvanceMaxBwFilter(), at most once for each probe.
+    /// AdvanceMaxBwFilter(), at most once per probe.
     //= bbr-06 5.5.6-1
     fn advance_max_bw_filter(&mut self) {
         let forced = self.deviations.has(Deviation::AdvanceEveryCycle);
@@ -315,9 +316,10 @@ impl Bbr3 {
         self.cycle.has_advanced_max_bw = true;
     }
 
-    /// The latest probe is history. In the draft only a round of ACKs that is not
-    /// application-limited advances the filter, and a ProbeRTT, which makes its samples so, can cut
-    /// every probe short: the filter would then never forget. At the latest here it advances.
+    /// Completes the latest probe. In the draft, only a round of ACKs that is not
+    /// application-limited advances the filter. ProbeRTT marks its samples application-limited and
+    /// can cut every probe short, so the filter would never expire. Here it advances at the end of
+    /// a probe at the latest.
     fn finish_probe(&mut self) {
         if self.deviations.has(Deviation::AdvanceEveryCycle) {
             self.advance_max_bw_filter();
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longterm_bound_holds_a_window_that_is_full_and_no_smaller() {
+    fn longterm_bound_limits_only_a_full_window_at_the_bound() {
         let held = |is_full: bool, inflight_longterm: u64| {
             let mut bbr = bbr();
             bbr.cwnd_usage = CwndUsage::UNUSED;
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn inflight_has_come_up_to_a_volume_when_less_than_a_packet_is_missing() {
+    fn inflight_reaches_a_volume_to_within_a_packet() {
         let reaches = |prior_in_flight| {
             bbr().has_come_up_to(14_520, &RateSample { prior_in_flight, ..RateSample::default() })
         };
@@ -373,7 +375,7 @@ mod tests {
 
     #[test]
     //= bbr-06 5.3.3.8.2-1 5.3.3.8.3-2 test
-    fn the_wait_is_drawn_from_two_to_three_seconds_and_a_round() {
+    fn probe_wait_is_random_in_seconds_and_rounds() {
         let mut bbr = bbr();
         let mut tenths = [0_u32; 10];
         let mut ahead = [0_u32; 2];

@@ -22,8 +22,8 @@ impl Bbr3 {
         }
     }
 
-    /// EnterProbeRTT() and what follows it. The window is saved before the state changes: SaveCwnd()
-    /// would otherwise take it for one that ProbeRTT has already cut.
+    /// EnterProbeRTT() and the steps after it. The window is saved before the state changes;
+    /// otherwise SaveCwnd() would assume that ProbeRTT has already reduced it.
     //= bbr-06 5.3.4.3-3 5.3.4.3-5
     fn enter_probe_rtt(&mut self) {
         self.save_cwnd(self.recovery.is_active());

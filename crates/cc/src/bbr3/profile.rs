@@ -1,9 +1,10 @@
 //! BBRv2 as a profile of BBRv3: what the two versions do differently.
 //!
-//! BBRv2 is here what was deployed and measured under that name: Linux's `tcp_bbr2.c`, branch
-//! `v2alpha` of github.com/google/bbr, whose functions and parameters the table names ("Linux v2").
-//! Its draft, draft-cardwell-iccrg-bbr-congestion-control-02 ("draft-02"), stands in many rows closer
-//! to BBRv3. BBRv3 is draft-ietf-ccwg-bbr-06 ("draft-06"); "Linux v3" is `tcp_bbr.c`, branch `v3`.
+//! "BBRv2" here means the version that was deployed and measured under that name: Linux's
+//! `tcp_bbr2.c`, branch `v2alpha` of github.com/google/bbr. The table uses its function and
+//! parameter names ("Linux v2"). Its draft, draft-cardwell-iccrg-bbr-congestion-control-02
+//! ("draft-02"), is closer to BBRv3 in many rows. BBRv3 is draft-ietf-ccwg-bbr-06 ("draft-06");
+//! "Linux v3" is `tcp_bbr.c`, branch `v3`.
 //!
 //! | | BBRv2 here (Linux v2) | draft-02 | BBRv3 here (draft-06) | Linux v3 |
 //! |---|---|---|---|---|
@@ -20,20 +21,20 @@
 //! | An undo resumes the state that loss ended | no (`bbr2_undo_cwnd`) | no (§4.6.4.4) | yes (§5.5.11) | no |
 //! | A loss that a tail-loss probe repaired is a sign of congestion | no (no such event) | no | yes (`DEVIATIONS.md`, k) | yes |
 //!
-//! Google names the versions so: BBRv3 is BBRv2 with corrections and tuning, and they change how
-//! bandwidth is shared out, so that results of one do not hold for the other (IETF 117, CCWG). The
-//! corrections are the rows on `ProbeBW_DOWN` and `ProbeBW_UP`.
+//! Google describes BBRv3 as BBRv2 with fixes and tuning. They change how flows share bandwidth, so
+//! results for one version do not apply to the other (IETF 117, CCWG). The fixes are the
+//! `ProbeBW_DOWN` and `ProbeBW_UP` rows.
 //!
-//! What both versions share is not repeated here, though draft-02 lacks some of it: the precautionary
-//! probe, and bounds that are restored when loss was spurious, are in Linux v2. So is the answer to
-//! ECN marks of a low-latency network, which neither profile has: marks count as loss. The repairs of
-//! `DEVIATIONS.md` hold for both versions, but for the last row.
+//! The table omits what both versions share, although draft-02 lacks some of it: Linux v2 has the
+//! precautionary probe, and restores bounds after spurious loss. Linux v2 also responds to ECN
+//! marks of a low-latency network, which neither profile does: marks count as loss. The fixes of
+//! `DEVIATIONS.md` apply to both versions, except for the last row.
 //!
-//! Not carried over from Linux v2, because draft-02 says otherwise, Linux v3 does the same as v2, or
-//! the host decides: lost ranges are counted, not ACKs that report loss; an RTT that equals the
-//! minimum does not put ProbeRTT off (draft-02 §4.3.4.4; were it to, a path without noise would never
-//! see ProbeRTT); the offload budget is one quantum; on the way into Drain the latest signals are kept; on the
-//! way into `ProbeBW_CRUISE` and on a timeout inflight_shortterm is left as it is.
+//! These parts of Linux v2 are not implemented, because draft-02 differs, Linux v3 does the same as
+//! v2, or the host decides: lost ranges are counted, not ACKs that report loss; an RTT equal to the
+//! minimum does not postpone ProbeRTT (draft-02 §4.3.4.4; otherwise a path without noise would
+//! never enter ProbeRTT); the offload budget is one quantum; entering Drain keeps the latest
+//! signals; entering `ProbeBW_CRUISE` or a timeout keeps inflight_shortterm.
 
 use uncork_units::Ratio;
 
@@ -42,11 +43,11 @@ use super::params::{
     STARTUP_PACING_GAIN, UP_CWND_GAIN,
 };
 
-/// Linux's `bbr_high_gain`: 2 / ln 2, what BBRv1 has too.
+/// Linux's `bbr_high_gain`: 2 / ln 2, as in BBRv1.
 const V2_STARTUP_GAIN: Ratio = Ratio::new(2_885, 1_000);
 
-/// The version of the algorithm. Each method is a row of the table above; rows without one are in
-/// the function that they concern.
+/// The version of the algorithm. Each method is a row of the table above. Rows without a method are
+/// implemented in the function they affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Profile {
     /// BBRv2.
@@ -100,12 +101,12 @@ impl Profile {
         }
     }
 
-    /// Whether Drain ends after some rounds whatever is in flight.
+    /// Whether Drain ends after a fixed number of rounds regardless of inflight.
     pub(super) const fn limits_drain(self) -> bool {
         matches!(self, Self::V3)
     }
 
-    /// Whether an undo leads back to the state that the loss ended.
+    /// Whether an undo resumes the state before the loss.
     pub(super) const fn resumes_state(self) -> bool {
         matches!(self, Self::V3)
     }

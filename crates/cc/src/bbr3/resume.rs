@@ -1,4 +1,4 @@
-//! Careful resume: RFC 9959 Appendix C. What is decided, and when, is in `crate::resume::bbr`.
+//! Careful Resume: RFC 9959 Appendix C. The decisions are in `crate::resume::bbr`.
 
 use uncork_units::{Rate, TimeDelta};
 
@@ -9,8 +9,8 @@ use crate::resume::bbr::{Change, Progress, Stage};
 use crate::sampler::RateSample;
 
 impl Bbr3 {
-    /// A jump paces at the larger of what Startup has come to and what the hint amounts to, and opens
-    /// the window for it.
+    /// A jump paces at the larger of Startup's current rate and the hint's rate, and raises the
+    /// window to match.
     //= rfc9959 C-2 C-4
     pub(super) fn update_resume(&mut self, feedback: &Feedback<'_>, sample: &RateSample) {
         let delivered = self.sampler.delivered();

@@ -36,11 +36,11 @@ impl Bbr3 {
         }
     }
 
-    /// CheckStartupHighLoss(), §5.3.1.3, which the draft has only in prose.
+    /// CheckStartupHighLoss(), §5.3.1.3; the draft describes it in prose only.
     ///
-    /// A loss round runs from the first loss to the ACK of a packet sent after it: at its end the
-    /// connection has been in recovery for one full round. The ACK's sample covers the same round,
-    /// so its losses are the round's.
+    /// A loss round runs from the first loss to the ACK of a packet sent after it, so at its end
+    /// the connection has been in recovery for one full round. The ACK's sample covers the same
+    /// round, so its losses are those of the round.
     //= bbr-06 5.3.1.3-1 5.3.1.3-2 5.3.1.3-3 5.3.1.3-5 5.3.1.3-6
     fn check_startup_high_loss(&mut self, sample: &RateSample) {
         if self.signals.loss_round_start

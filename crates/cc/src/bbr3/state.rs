@@ -38,8 +38,8 @@ impl State {
         }
     }
 
-    /// BBR.pacing_gain. The draft's pseudocode assigns gains in some states only; the table of
-    /// §5.6.1 has them all, so they are a function of the state, and of the version.
+    /// BBR.pacing_gain. The draft's pseudocode assigns gains in some states only. The table in
+    /// §5.6.1 lists all of them, so the gain is a function of state and version.
     //= bbr-06 5.3.1.1-1 5.3.3.2-1 5.3.3.3-2 5.6.1-1
     pub(super) const fn pacing_gain(self, profile: Profile) -> Ratio {
         match self {
@@ -70,13 +70,13 @@ impl State {
         )
     }
 
-    /// IsProbingBW(): whether the state accelerates, so that loss is an answer, not a surprise.
+    /// IsProbingBW(): whether the state accelerates, so that loss is an expected response.
     //= bbr-06 5.3.3.9-11
     pub(super) const fn is_probing_bw(self) -> bool {
         matches!(self, Self::Startup | Self::ProbeBwRefill | Self::ProbeBwUp)
     }
 
-    /// Whether the diagram of §5.1.1, or an undo (§5.5.11.2), leads from here to `next`.
+    /// Whether the diagram of §5.1.1 or an undo (§5.5.11.2) allows the transition to `next`.
     //= bbr-06 5.1.1-1
     pub(super) const fn may_become(self, next: Self) -> bool {
         match next {
@@ -93,18 +93,18 @@ impl State {
     }
 }
 
-/// BBR.ack_phase: what the ACKs that arrive now tell about a bandwidth probe.
+/// BBR.ack_phase: what arriving ACKs show about a bandwidth probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckPhase {
     /// Nothing.
     Init,
     /// The pipe is being filled for a probe.
     Refilling,
-    /// Inflight rises, but its effects are yet to be acknowledged.
+    /// Inflight is rising, but its effect has not been acknowledged yet.
     ProbeStarting,
     /// ACKs reflect the probe.
     ProbeFeedback,
-    /// The probe is over, ACKs of its packets still arrive.
+    /// The probe is over, but ACKs of its packets are still arriving.
     ProbeStopping,
 }
 
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     //= bbr-06 2.5-1 2.5-2 2.6-1 2.16-2 5.3.1.1-1 5.3.3.1-1 5.3.3.3-2 5.3.3.5-1 5.3.4.3-5 test
     //= bbr-06 5.6.1-1 test
-    fn gains_are_those_of_the_summary_table() {
+    fn gains_match_the_summary_table() {
         let percent = |gain: Ratio| gain.of(100);
         let gains = |profile| {
             ALL.map(|state| {
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     //= bbr-06 5.1.1-1 test
-    fn the_cycle_turns_one_way() {
+    fn cycle_runs_in_one_direction() {
         use State::{ProbeBwCruise, ProbeBwDown, ProbeBwRefill, ProbeBwUp, ProbeRtt, Startup};
         for pair in ALL.windows(2).take(5) {
             assert!(pair[0].may_become(pair[1]), "{pair:?}");

@@ -1,5 +1,5 @@
-//! What a recovery may turn out to have spoiled for nothing: draft-ietf-ccwg-bbr-06 §5.5.11, and the
-//! window around recovery and ProbeRTT, §5.6.4.4.
+//! Undo of a spurious recovery: draft-ietf-ccwg-bbr-06 §5.5.11, and the window around recovery and
+//! ProbeRTT, §5.6.4.4.
 
 use uncork_units::{Rate, Time};
 
@@ -9,7 +9,7 @@ use super::state::State;
 use crate::event::Feedback;
 use crate::recovery::RecoveryChange;
 
-/// State as it was when the recovery episode began.
+/// State at the start of the recovery episode.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Undo {
     /// BBR.prior_cwnd.
@@ -23,8 +23,8 @@ impl Undo {
 }
 
 impl Bbr3 {
-    /// OnEnterFastRecovery() and the exit from recovery. State is saved when an episode begins and
-    /// before any of its losses has changed it.
+    /// OnEnterFastRecovery() and the exit from recovery. State is saved at the start of an episode,
+    /// before its losses change anything.
     //= bbr-06 5.5.10.2-7 5.6.4.4-2
     pub(super) fn update_recovery(&mut self, now: Time, feedback: &Feedback<'_>) {
         let was_active = self.recovery.is_active();
@@ -35,9 +35,9 @@ impl Bbr3 {
         }
     }
 
-    /// After a timeout the window grows back with what is delivered. TCP leaves its loss recovery
-    /// when all that was outstanding is repaired, and has regrown the window by then; here recovery
-    /// ends with the first ACK of a retransmission, too early to restore it.
+    /// After a timeout the window regrows with the bytes delivered. TCP leaves loss recovery when
+    /// everything outstanding is repaired, and its window has regrown by then. Here recovery ends
+    /// with the first ACK of a retransmission, too early to restore the window.
     //= bbr-06 5.6.4.4-3
     fn exit_recovery(&mut self) {
         if !self.timed_out {
@@ -54,7 +54,7 @@ impl Bbr3 {
         self.undo.bounds = self.bounds;
     }
 
-    /// SaveCwnd(): the last window that neither recovery nor ProbeRTT had cut.
+    /// SaveCwnd(): the last window not reduced by recovery or ProbeRTT.
     //= bbr-06 5.6.4.4-4
     pub(super) fn save_cwnd(&mut self, in_recovery: bool) {
         let is_cut = in_recovery || self.state == State::ProbeRtt;
@@ -62,7 +62,8 @@ impl Bbr3 {
         self.undo.prior_cwnd = self.cwnd.max(at_least);
     }
 
-    /// RestoreCwnd(). The window was saved with the packet size of then, its floor is that of now.
+    /// RestoreCwnd(). The window was saved with the packet size at that time; its minimum uses the
+    /// current one.
     //= bbr-06 5.6.4.4-5
     pub(super) fn restore_cwnd(&mut self) {
         self.cwnd = self.cwnd.max(self.undo.prior_cwnd).max(self.min_pipe_cwnd());

@@ -1,4 +1,4 @@
-//! The integer cube root.
+//! Integer cube root.
 
 /// The largest integer whose cube is at most `n`, by Newton's method from above.
 pub(super) fn cbrt(n: u128) -> u64 {
@@ -6,7 +6,7 @@ pub(super) fn cbrt(n: u128) -> u64 {
         return 0;
     }
     let bits = u128::BITS - n.leading_zeros();
-    // 2^ceil(bits/3) is above the root and at most twice the root's next power of two.
+    // 2^ceil(bits/3) is above the root and at most twice the next power of two above it.
     let mut root = 1u128 << bits.div_ceil(3);
     loop {
         let next = (2 * root + n / (root * root)) / 3;
@@ -32,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_number_has_a_root() {
+    fn largest_number() {
         // 6981463658331^3 < 2^128 < 6981463658332^3.
         assert_eq!(cbrt(u128::MAX), 6_981_463_658_331);
     }

@@ -4,72 +4,72 @@ use uncork_units::{Time, TimeDelta};
 
 use super::cbrt::cbrt;
 
-/// Time on the curve counts in 2^-20 s, so that cubes are divided by shifting.
+/// Time is in units of 2^-20 s, so that cubes are divided by shifting.
 const TICK_BITS: u32 = 20;
-/// Time is cut off here (34 minutes): by then W_cubic is beyond any window, and with it the product
-/// of a cube and the MSS fits 128 bits.
+/// Maximum time (34 minutes). By then W_cubic exceeds any window; up to then the product of a cube
+/// and the MSS fits in 128 bits.
 const MAX_TICKS: u64 = 1 << 31;
 
 /// One epoch of congestion avoidance. Windows are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Curve {
     epoch: Epoch,
-    /// When the last ACK that counted arrived; time since then may turn out to be idle.
+    /// When the last ACK that counted arrived. The time since then may turn out to be idle.
     seen: Time,
-    /// What is left over of W_est's growth, in 1/17 bytes times the window.
+    /// Remainder of W_est's growth, in 1/17 bytes times the window.
     est_remainder: u64,
-    /// What is left over of the window's growth, in bytes times the window.
+    /// Remainder of the window's growth, in bytes times the window.
     remainder: u64,
 }
 
-/// What a congestion event that turns out to be spurious must give back (RFC 9438 §4.9).
+/// State to restore if a congestion event turns out to be spurious (RFC 9438 §4.9).
 //= rfc9438 4.9.2-2
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Epoch {
     /// W_max: the plateau of the curve.
     w_max: u64,
-    /// cwnd_prior: the window that the latest congestion event met.
+    /// cwnd_prior: cwnd before the latest congestion event.
     cwnd_prior: u64,
-    /// W_est: the window that Reno would have.
+    /// W_est: the window of a Reno flow.
     w_est: u64,
-    /// t_epoch, moved forward by the time that did not count.
+    /// t_epoch, shifted by the time that does not count.
     start: Time,
-    /// K: when the curve reaches W_max, in ticks since the epoch began; an hour stands for more.
+    /// K: when the curve reaches W_max, in ticks since the start of the epoch; capped at an hour.
     k: u32,
-    /// RFC 8312 §4.2, and Linux: alpha stays what it is, however large W_est grows.
+    /// Keeps alpha constant however large W_est grows, as in RFC 8312 §4.2 and Linux.
     fixed_alpha: bool,
 }
 
 impl Epoch {
-    /// The plateau is `cwnd`, and has been reached.
+    /// An epoch with the plateau at `cwnd`, already reached.
     fn level(cwnd: u64, start: Time) -> Self {
         Self { w_max: cwnd, cwnd_prior: cwnd, w_est: cwnd, start, k: 0, fixed_alpha: false }
     }
 }
 
 impl Curve {
-    /// After a congestion event that met `cwnd`, when the plateau had been `last_w_max`. Call
+    /// After a congestion event at `cwnd`, with the previous plateau at `last_w_max`. Call
     /// [`Self::begin`] when the losses are repaired.
     //= rfc9438 4.7-1
     pub(super) fn after_congestion(cwnd: u64, last_w_max: u64) -> Self {
-        // Fast convergence, §4.7: a flow whose plateau sinks makes room for others.
+        // Fast convergence, §4.7: a flow with a falling plateau makes room for others.
         let w_max = if cwnd < last_w_max { cwnd / 20 * 17 + cwnd % 20 * 17 / 20 } else { cwnd };
         Self::resumed(Epoch { w_max, w_est: 0, ..Epoch::level(cwnd, Time::ZERO) }, Time::ZERO)
     }
 
-    /// After a slow start that ended without loss, or that followed a timeout (§4.8, §4.10): the
-    /// plateau is `cwnd`, and K is 0.
+    /// After a slow start that ended without loss or followed a timeout (§4.8, §4.10): the plateau
+    /// is `cwnd` and K is 0.
     //= rfc9438 4.8-2 4.8-3 4.10-4
     pub(super) fn plateau(now: Time, cwnd: u64) -> Self {
         Self::resumed(Epoch::level(cwnd, now), now)
     }
 
-    /// An epoch that a spurious congestion event had cut short.
+    /// Resumes an epoch that a spurious congestion event had ended.
     pub(super) fn resumed(epoch: Epoch, now: Time) -> Self {
         Self { epoch, seen: now, est_remainder: 0, remainder: 0 }
     }
 
-    /// From here on alpha stays what it is, as in RFC 8312.
+    /// Keeps alpha constant from now on, as in RFC 8312.
     pub(super) fn keep_alpha(&mut self) {
         self.epoch.fixed_alpha = true;
     }
@@ -83,7 +83,7 @@ impl Curve {
         self.epoch.w_max
     }
 
-    /// Congestion avoidance begins with `cwnd`: K = cbrt((W_max - cwnd) / C), in segments and
+    /// Starts congestion avoidance at `cwnd`: K = cbrt((W_max - cwnd) / C), in segments and
     /// seconds, with C = 2/5.
     //= rfc9438 4.2-2 4.3-2
     pub(super) fn begin(&mut self, now: Time, cwnd: u64, mss: u64) {
@@ -96,15 +96,15 @@ impl Curve {
         *self = Self::resumed(self.epoch, now);
     }
 
-    /// The time since the last ACK does not count: the application had left the window unused
-    /// (§4.2, §5.8).
+    /// Excludes the time since the last ACK, because the application left the window unused (§4.2,
+    /// §5.8).
     //= rfc9438 4.2-4
     pub(super) fn skip(&mut self, now: Time) {
         self.epoch.start += now.since(self.seen);
         self.seen = now;
     }
 
-    /// The window after `acked` bytes more, coming from `cwnd`. `rtt` is the smoothed RTT.
+    /// The new window after `acked` more bytes, starting from `cwnd`. `rtt` is the smoothed RTT.
     //= rfc9438 4.2-3 4.2-5 4.3-1 4.4-1 4.5-1
     pub(super) fn on_ack(
         &mut self,
@@ -127,8 +127,8 @@ impl Curve {
         cwnd.saturating_add(growth / cwnd)
     }
 
-    /// §4.3: alpha segments per window acknowledged, where alpha = 3 (1 - beta) / (1 + beta) =
-    /// 9/17 makes up for giving back less than Reno does, until W_est is back where it was.
+    /// §4.3: alpha segments per window acknowledged. alpha = 3 (1 - beta) / (1 + beta) = 9/17
+    /// compensates for a smaller reduction than Reno's, until W_est is back at cwnd_prior.
     //= rfc9438 4.3-2 4.3-3 4.3-4
     fn grow_w_est(&mut self, acked: u64, cwnd: u64, mss: u64) {
         let is_slower = self.epoch.fixed_alpha || self.epoch.w_est < self.epoch.cwnd_prior;
@@ -178,18 +178,18 @@ mod tests {
         bytes as f64 / MSS as f64
     }
 
-    /// A curve in an epoch that began at time zero with 0.7 of `w_max` segments.
+    /// A curve whose epoch began at time zero with 0.7 of `w_max` segments.
     fn after_loss_at(w_max: u64) -> Curve {
         let mut curve = Curve::after_congestion(w_max * MSS, 0);
         curve.begin(Time::ZERO, w_max * MSS * 7 / 10, MSS);
         curve
     }
 
-    /// Half a window above where the congestion event met it: Reno's pace by RFC 9438, 9/17 of it by
+    /// Half a window above cwnd_prior, W_est grows at Reno's rate by RFC 9438, and at 9/17 of it by
     /// RFC 8312.
     #[test]
     //= rfc9438 4.3-4 test
-    fn alpha_rises_to_reno_s_pace_by_rfc_9438_only() {
+    fn alpha_rises_to_renos_rate_only_with_rfc_9438() {
         let growth = |rfc8312: bool| {
             let mut curve = Curve::after_congestion(10 * MSS, 0);
             if rfc8312 {
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     //= rfc9438 4.2-1 5.1-1 5.1-2 test
-    fn the_curve_is_the_rfcs() {
+    fn curve_matches_the_rfc() {
         for w_max in [10_u32, 100, 1_000, 100_000] {
             let curve = after_loss_at(u64::from(w_max));
             let w_max = f64::from(w_max);
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     //= rfc9438 4.2-2 test
-    fn the_plateau_is_where_the_loss_was() {
+    fn plateau_is_at_the_window_of_the_loss() {
         // K = cbrt(100 * 0.3 / 0.4) = 4.217 s.
         let curve = after_loss_at(100);
         let at = |seconds| segments(curve.w_cubic(secs(seconds), MSS));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plateau_below_the_window_moves_up_to_it() {
+    fn plateau_below_the_window_is_raised_to_it() {
         let mut curve = Curve::after_congestion(100 * MSS, 0);
         curve.begin(Time::ZERO, 120 * MSS, MSS);
         assert_eq!(curve.w_cubic(TimeDelta::ZERO, MSS), 120 * MSS);
@@ -244,14 +244,14 @@ mod tests {
 
     #[test]
     //= rfc9438 4.7-1 test
-    fn fast_convergence_lowers_a_sinking_plateau() {
+    fn fast_convergence_lowers_a_falling_plateau() {
         assert_eq!(Curve::after_congestion(100_000, 0).w_max(), 100_000);
         assert_eq!(Curve::after_congestion(100_000, 100_000).w_max(), 100_000);
         assert_eq!(Curve::after_congestion(100_000, 100_001).w_max(), 85_000);
         assert_eq!(Curve::after_congestion(99, 100).w_max(), 84);
     }
 
-    /// Runs a flow of one ACK per segment from the start of the epoch until `end`.
+    /// Runs a flow with one ACK per segment from the start of the epoch until `end`.
     fn run(curve: &mut Curve, mut cwnd: u64, rtt: TimeDelta, end: TimeDelta) -> u64 {
         let mut now = Time::ZERO;
         while now < Time::ZERO + end {
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     //= rfc9438 4.2-3 test
-    fn the_window_grows_by_half_per_round_at_most() {
+    fn window_grows_by_at_most_half_per_round() {
         let mut curve = after_loss_at(10);
         let now = Time::ZERO + TimeDelta::from_secs(100);
         let cwnd = curve.on_ack(now, TimeDelta::from_millis(10), 7 * MSS, 7 * MSS, MSS);
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     //= rfc9438 4.2-4 test
-    fn time_that_is_skipped_does_not_count() {
+    fn skipped_time_does_not_count() {
         let rtt = TimeDelta::from_millis(50);
         let pause = TimeDelta::from_secs(3_600);
         let (mut paused, mut steady) = (after_loss_at(100), after_loss_at(100));
@@ -313,8 +313,8 @@ mod tests {
 
     #[test]
     //= rfc9438 4.3-3 test
-    fn growth_adds_up_whatever_the_segment_size() {
-        // The same flow, acknowledged in segments and byte by byte of a tenth of one.
+    fn growth_does_not_depend_on_the_segment_size() {
+        // The same flow, acknowledged in whole segments or in tenths of a segment.
         let rtt = TimeDelta::from_millis(100);
         let now = Time::ZERO + TimeDelta::from_secs(6);
         let (mut whole, mut tenths) = (after_loss_at(100), after_loss_at(100));

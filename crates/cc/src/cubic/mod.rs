@@ -13,27 +13,27 @@ use crate::inheritance::Inheritance;
 use crate::loss_window::{Congestion, LossWindow, Step};
 use curve::{Curve, Epoch};
 
-/// What a congestion event leaves of the window (§4.6).
+/// Multiplicative decrease factor (§4.6).
 //= rfc9438 4.6-2
 const BETA: Ratio = Ratio::new(7, 10);
 
-/// Below this many segments the initial slow start is left alone: an ACK train is too short to
-/// measure.
+/// Below this many segments the ACK train is too short to measure and the initial slow start
+/// continues.
 const ACK_TRAIN_MIN_SEGMENTS: u64 = 16;
 
 /// CUBIC: RFC 9438, with HyStart++ in the initial slow start.
 ///
-/// Like the kernel's CUBIC without pacing, which is what it stands for on hosts that do not pace, it also
-/// ends that slow start by the length of the ACK train ([`Settings::paced`]).
+/// On hosts that do not pace, it also ends slow start by the length of the ACK train, like the
+/// kernel's CUBIC without pacing ([`Settings::paced`]).
 #[derive(Clone, Debug)]
 pub struct Cubic {
     window: LossWindow,
-    /// W_est grows as RFC 8312 and Linux have it: [`Curve::keep_alpha`].
+    /// Whether W_est grows as in RFC 8312 and Linux: [`Curve::keep_alpha`].
     rfc8312: bool,
     phase: Phase,
-    /// The epoch that the latest congestion event met.
+    /// The epoch before the latest congestion event.
     undo: Epoch,
-    /// The smoothed RTT in microseconds, which §4.2 looks ahead by.
+    /// Smoothed RTT in microseconds: how far §4.2 looks ahead.
     rtt_us: u32,
 }
 
@@ -41,7 +41,7 @@ const _: () = assert!(size_of::<Cubic>() <= 256, "servers keep one per connectio
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// The two detectors work in the initial slow start only (RFC 9406 §4.3).
+    /// The two detectors run only in the initial slow start (RFC 9406 §4.3).
     SlowStart(HyStart, AckTrain),
     /// Congestion avoidance, or the recovery before it.
     Avoidance(Curve),
@@ -52,8 +52,8 @@ impl Phase {
 }
 
 impl Cubic {
-    /// A controller for a new connection. `rfc8312` leaves out what RFC 9438 §4.3 added to the
-    /// Reno-friendly region.
+    /// Creates a controller for a new connection. `rfc8312` disables RFC 9438 §4.3's addition to
+    /// the Reno-friendly region.
     pub fn new(settings: &Settings, rfc8312: bool) -> Self {
         let window = LossWindow::new(settings);
         let plateau = Curve::plateau(settings.now, window.cwnd());
@@ -70,12 +70,12 @@ impl Cubic {
         cubic
     }
 
-    /// What it leaves to another controller.
+    /// State handed over to another controller.
     pub(crate) fn bequeath(&self, rtt: RttSample) -> Inheritance {
         self.window.bequeath(rtt)
     }
 
-    /// The epoch under way, or the one that would begin if slow start ended now.
+    /// The current epoch, or the one that would begin if slow start ended now.
     fn epoch(&self, now: Time) -> Epoch {
         match self.phase {
             Phase::SlowStart(..) => Curve::plateau(now, self.window.cwnd()).epoch(),
@@ -83,7 +83,7 @@ impl Cubic {
         }
     }
 
-    /// Congestion avoidance along `curve`, or the recovery before it.
+    /// Switches to congestion avoidance along `curve`, or to the recovery before it.
     fn avoid(&mut self, mut curve: Curve) {
         if self.rfc8312 {
             curve.keep_alpha();
@@ -109,13 +109,14 @@ impl Cubic {
         let window = &mut self.window;
         match &mut self.phase {
             Phase::SlowStart(hystart, train) => {
-                // A slow start that resumes after a retreat is not the initial one (RFC 9406 §4.3).
+                // Slow start that resumes after a Safe Retreat is not the initial one (RFC 9406
+                // §4.3).
                 let divisor = if window.is_initial() { hystart.growth_divisor() } else { 1 };
                 window.slow_start(acked, divisor);
                 let (round, cwnd) = (window.round(), window.cwnd());
                 if window.is_initial() {
                     let is_late = hystart.on_ack(round, rtt.map(|rtt| rtt.latest));
-                    // What was paced over a round trip comes back as a train of that length.
+                    // Data paced over a round trip returns as a train of that length.
                     let is_long = !window.is_paced()
                         && rtt.is_some_and(|rtt| train.on_ack(now, round, rtt.min));
                     let is_large = cwnd >= ACK_TRAIN_MIN_SEGMENTS * window.mss();
@@ -135,7 +136,7 @@ impl Cubic {
         }
     }
 
-    /// §4.8: like Reno, but with CUBIC's own factor.
+    /// §4.8: like Reno, but with CUBIC's factor.
     //= rfc9438 4.8-1
     fn collapse(&mut self, now: Time, event: Option<Congestion>, segments: u64) {
         let reduction = event.map(|event| (event, BETA.of(event.used)));
@@ -147,7 +148,7 @@ impl Cubic {
     }
 }
 
-/// Whole microseconds; more than an hour counts as the most that fits.
+/// Whole microseconds, saturating at a bit more than an hour.
 fn micros(span: TimeDelta) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX)
 }
@@ -203,7 +204,7 @@ impl Controller for Cubic {
         match event {
             PathEvent::MtuChanged { mss } => {
                 self.window.on_mtu(mss);
-                // The curve is in segments: a new one through the same window.
+                // The curve is in segments, so a new one is started at the same window.
                 if let Phase::Avoidance(curve) = &mut self.phase {
                     curve.begin(now, self.window.cwnd(), self.window.mss());
                 }

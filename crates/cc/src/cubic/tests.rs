@@ -27,7 +27,7 @@ fn after_rounds(host: &mut Host<Cubic>, rounds: u64) -> u64 {
 #[test]
 //= rfc9937 5-1 test
 //= rfc9438 4.6-1 4.6-2 test
-fn a_loss_leaves_seven_tenths() {
+fn loss_reduces_the_window_to_seven_tenths() {
     let mut host = host(20);
     host.fill();
     host.advance(host.rtt);
@@ -44,7 +44,7 @@ fn a_loss_leaves_seven_tenths() {
 
 #[test]
 //= rfc9438 4.2-2 4.4-1 4.5-1 test
-fn the_window_returns_to_the_plateau_when_k_says() {
+fn window_returns_to_the_plateau_after_k() {
     // W_max = 300: K = cbrt(300 * 0.3 / 0.4) = 6.08 s, 61 rounds of 100 ms.
     let mut host = avoiding(210);
     let early = after_rounds(&mut host, 5);
@@ -66,14 +66,14 @@ fn slow_start_ends_when_the_rtt_rises() {
     host.round();
     assert_eq!(host.cc.snapshot().state, "SlowStart");
     assert_eq!(host.cwnd(), segments(40));
-    // An eighth more, for a round of ACKs: conservative slow start.
+    // RTT up by an eighth for a round of ACKs: Conservative Slow Start.
     host.rtt = TimeDelta::from_micros(112_500);
     host.round();
     assert_eq!(host.cc.snapshot().state, "CSS");
     assert_eq!(host.cc.snapshot().ssthresh, None);
-    // Eight ACKs count in full, the other 32 by a quarter.
+    // Eight ACKs count in full, the other 32 count a quarter.
     assert_eq!(host.cwnd(), segments(48) + 32 * u64::from(MSS / 4));
-    // Four more rounds, a quarter each, and then congestion avoidance.
+    // Four more rounds at a quarter, then congestion avoidance.
     (0..4).for_each(|_| host.round());
     assert_eq!(host.cc.snapshot().state, "CSS");
     let cwnd = host.cwnd();
@@ -83,7 +83,7 @@ fn slow_start_ends_when_the_rtt_rises() {
     assert!(host.cwnd() < cwnd + segments(2));
 }
 
-/// A flow in conservative slow start: after two rounds the RTT has risen by a fifth.
+/// A flow in Conservative Slow Start: after two rounds the RTT has risen by a fifth.
 fn in_css() -> Host<Cubic> {
     let mut host = host(10);
     host.round();
@@ -96,7 +96,7 @@ fn in_css() -> Host<Cubic> {
 
 #[test]
 //= rfc9406 4.2-8 test
-fn slow_start_goes_on_when_the_rise_was_jitter() {
+fn slow_start_continues_if_the_rtt_rise_was_jitter() {
     let mut host = in_css();
     host.rtt = TimeDelta::from_millis(100);
     host.round();
@@ -105,7 +105,7 @@ fn slow_start_goes_on_when_the_rise_was_jitter() {
 
 #[test]
 //= rfc9406 4.2-10 test
-fn a_loss_or_a_mark_ends_css() {
+fn loss_or_ce_mark_ends_css() {
     for (lost, ce_packets) in [(1, 0), (0, 1)] {
         let mut host = in_css();
         host.advance(host.rtt);
@@ -119,7 +119,7 @@ fn a_loss_or_a_mark_ends_css() {
     }
 }
 
-/// A round of ACKs `spacing_us` microseconds apart.
+/// A round of ACKs spaced `spacing_us` microseconds apart.
 fn spread_round(host: &mut Host<Cubic>, spacing_us: u64) {
     host.fill();
     host.advance(host.rtt);
@@ -133,7 +133,7 @@ fn spread_round(host: &mut Host<Cubic>, spacing_us: u64) {
 #[test]
 fn slow_start_ends_when_the_acks_span_half_the_round_trip() {
     let mut host = host(40);
-    // 40 ACKs within 40 ms do not, 80 within 80 ms do, at 50 ms.
+    // At 50 ms: 40 ACKs within 40 ms do not end it, 80 within 80 ms do.
     spread_round(&mut host, 1_000);
     assert_eq!(host.cc.snapshot().state, "SlowStart");
     assert_eq!(host.cwnd(), segments(80));
@@ -143,9 +143,9 @@ fn slow_start_ends_when_the_acks_span_half_the_round_trip() {
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(132)));
 }
 
-/// What was paced over the round trip comes back like that.
+/// Data paced over the round trip returns evenly spread.
 #[test]
-fn acks_may_span_the_round_trip_of_a_host_that_paces() {
+fn long_ack_train_does_not_end_slow_start_of_a_pacing_host() {
     let settings = Settings { paced: true, ..settings(40) };
     let mut host = Host::new(Cubic::new(&settings, false));
     spread_round(&mut host, 1_000);
@@ -154,7 +154,7 @@ fn acks_may_span_the_round_trip_of_a_host_that_paces() {
 }
 
 #[test]
-fn a_small_window_is_no_train() {
+fn small_window_has_no_ack_train() {
     let mut host = host(6);
     host.rtt = TimeDelta::from_millis(10);
     spread_round(&mut host, 1_500);
@@ -164,14 +164,14 @@ fn a_small_window_is_no_train() {
 
 #[test]
 //= rfc9438 4.8-1 4.8-2 4.8-3 4.10-1 4.10-4 test
-fn a_timeout_starts_slowly_and_then_from_a_plateau() {
+fn timeout_restarts_slow_start_then_begins_at_a_plateau() {
     let mut host = avoiding(70);
     host.time_out();
     assert_eq!(host.cwnd(), segments(1));
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(49)));
     (0..6).for_each(|_| host.round());
     assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
-    // K = 0: a second later the curve has risen by 0.4 segments, and Reno's by one a round.
+    // K = 0: after a second the curve has risen by 0.4 segments, while Reno adds one per round.
     let window = after_rounds(&mut host, 10);
     assert!((58..=60).contains(&window), "{window}");
 }
@@ -179,7 +179,7 @@ fn a_timeout_starts_slowly_and_then_from_a_plateau() {
 #[test]
 //= rfc9438 4.10-3 test
 //= rfc9406 4.3-7 test
-fn a_slow_start_after_a_timeout_is_the_classic_one() {
+fn slow_start_after_a_timeout_has_no_hystart() {
     let mut host = avoiding(140);
     host.time_out();
     (0..4).for_each(|_| host.round());
@@ -191,7 +191,7 @@ fn a_slow_start_after_a_timeout_is_the_classic_one() {
 
 #[test]
 //= rfc9438 4.9.2-2 4.9.2-3 test
-fn a_spurious_loss_gives_everything_back() {
+fn spurious_loss_restores_everything() {
     let mut host = avoiding(210);
     after_rounds(&mut host, 20);
     host.fill();
@@ -206,12 +206,12 @@ fn a_spurious_loss_gives_everything_back() {
     assert_eq!(host.cwnd(), cwnd);
     assert_eq!(host.cc.snapshot().ssthresh, ssthresh);
     assert_eq!(host.cc.snapshot().state, "CongestionAvoidance");
-    // The curve goes on as if nothing had been: W_max, K, the epoch and W_est are the old ones.
+    // The curve continues unchanged: same W_max, K, epoch and W_est.
     assert_eq!(host.cc.epoch(host.now), steady.epoch(host.now));
 }
 
 #[test]
-fn a_spurious_timeout_gives_everything_back() {
+fn spurious_timeout_restores_everything() {
     let mut host = avoiding(210);
     after_rounds(&mut host, 20);
     host.fill();
@@ -224,7 +224,7 @@ fn a_spurious_timeout_gives_everything_back() {
     host.advance(TimeDelta::from_millis(600));
     let more = host.time_out();
     host.cc.on_spurious(host.now, &more);
-    assert_eq!(host.cwnd(), segments(1), "what the first timeout lost has not arrived");
+    assert_eq!(host.cwnd(), segments(1), "the first timeout's packets have not arrived");
     host.cc.on_spurious(host.now, &lost);
     assert_eq!(host.cwnd(), cwnd);
     assert_eq!(host.cc.snapshot().ssthresh, steady.snapshot().ssthresh);
@@ -232,7 +232,7 @@ fn a_spurious_timeout_gives_everything_back() {
 }
 
 #[test]
-fn persistent_congestion_in_recovery_gives_nothing_back() {
+fn persistent_congestion_in_recovery_is_not_undone() {
     let mut host = avoiding(210);
     host.advance(host.rtt);
     host.lose(2);
@@ -245,7 +245,7 @@ fn persistent_congestion_in_recovery_gives_nothing_back() {
 }
 
 #[test]
-fn a_spurious_loss_in_slow_start_leads_back_there() {
+fn spurious_loss_in_slow_start_resumes_slow_start() {
     let mut host = host(20);
     host.fill();
     host.advance(host.rtt);
@@ -259,11 +259,11 @@ fn a_spurious_loss_in_slow_start_leads_back_there() {
 
 #[test]
 //= rfc9438 4.2-4 test
-fn idle_time_is_not_on_the_curve() {
+fn idle_time_does_not_advance_the_curve() {
     let (mut idle, mut steady) = (avoiding(210), avoiding(210));
     for host in [&mut idle, &mut steady] {
         after_rounds(host, 10);
-        // The application stops: what is in flight is acknowledged.
+        // The application stops; everything in flight is acknowledged.
         host.advance(host.rtt);
         let rest = host.in_flight();
         (0..rest).for_each(|_| host.ack(1));
@@ -274,11 +274,11 @@ fn idle_time_is_not_on_the_curve() {
 
 #[test]
 //= rfc9438 4.2-4 4.6-3 5.8-1 test
-fn an_unused_window_is_not_on_the_curve() {
+fn unused_window_does_not_advance_the_curve() {
     let mut host = avoiding(210);
     let rest = host.in_flight();
     (0..rest).for_each(|_| host.ack(1));
-    // For a minute the application sends ten segments a round.
+    // For a minute the application sends ten segments per round.
     for _ in 0..600 {
         (0..10).for_each(|_| host.send());
         host.advance(host.rtt);
@@ -292,7 +292,7 @@ fn an_unused_window_is_not_on_the_curve() {
 
 #[test]
 //= rfc9002 7.1-1 test
-fn a_mark_counts_like_a_loss() {
+fn ce_mark_counts_as_a_loss() {
     let mut host = avoiding(70);
     host.feedback(Report { acked: 1, ce_packets: 1, una_advanced: true, ..Report::default() });
     assert_eq!(host.cc.snapshot().ssthresh, Some(segments(49)));
@@ -300,7 +300,7 @@ fn a_mark_counts_like_a_loss() {
 }
 
 #[test]
-fn a_larger_packet_goes_through_the_same_window() {
+fn larger_mss_keeps_the_window() {
     let mut host = avoiding(210);
     after_rounds(&mut host, 10);
     let cwnd = host.cwnd();
@@ -311,7 +311,7 @@ fn a_larger_packet_goes_through_the_same_window() {
 }
 
 #[test]
-fn another_path_starts_anew() {
+fn migration_resets_the_window() {
     let mut host = avoiding(70);
     host.cc.on_path(host.now, PathEvent::Migrated);
     assert_eq!(host.cwnd(), segments(100));

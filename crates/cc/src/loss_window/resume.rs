@@ -1,4 +1,4 @@
-//! How a loss-based window goes through the phases of a careful resume: RFC 9959 §3.2 to §3.5.
+//! The phases of Careful Resume for a loss-based window: RFC 9959 §3.2 to §3.5.
 
 use uncork_units::Time;
 
@@ -7,18 +7,18 @@ use crate::event::Feedback;
 use crate::resume::trial::Trial;
 use crate::resume::{Reconnaissance, ResumeHint, ResumePhase};
 
-/// Whether the window was once taken over from an earlier connection, on this path.
+/// Whether the window was taken over from an earlier connection on this path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Jumped {
     Never,
     Once,
-    /// It met congestion. The host sees this from now on: an ACK cannot hide it.
+    /// The jump met congestion. Reported to the host from now on, so that a single ACK cannot hide
+    /// it.
     InVain,
 }
 
 impl LossWindow {
-    /// A hint is worth something as long as nothing is known: no congestion was met, and no hint
-    /// taken before.
+    /// Accepts a hint, unless there was congestion or an earlier hint.
     pub(crate) fn offer(&mut self, hint: ResumeHint) {
         if self.is_initial() && !self.has_jumped() && matches!(self.rule, Rule::Growth) {
             let confirmed_at = self.delivered.saturating_add(self.initial_window);
@@ -27,7 +27,8 @@ impl LossWindow {
     }
 
     /// §3.2, "Path confirmed": an initial window has been acknowledged without congestion, and the
-    /// sender has more to send than slow start lets it; one that has not may stay in Reconnaissance.
+    /// sender has more data than slow start allows. A sender with less data may stay in
+    /// Reconnaissance.
     //= rfc9959 3.2-1 3.2-8 3.2-9
     pub(super) fn confirms_path(&self, step: Step) -> Option<Reconnaissance> {
         match self.rule {
@@ -40,7 +41,8 @@ impl LossWindow {
         }
     }
 
-    /// §3.3: the window becomes jump_cwnd, if that is more than it would be anyway. True when it did.
+    /// §3.3: sets the window to jump_cwnd if that is larger than it would be otherwise. Returns
+    /// whether it did.
     //= rfc9959 3.3-2
     pub(super) fn jump(
         &mut self,
@@ -61,7 +63,8 @@ impl LossWindow {
         true
     }
 
-    /// A feedback to a window on trial; `is_congested` says that it is news of congestion.
+    /// Processes a feedback while the window is on trial. `is_congested` means it reports
+    /// congestion.
     //= rfc9959 3.3-6 3.4-1 3.4-2 3.5-3
     pub(super) fn follow_trial(
         &mut self,
@@ -102,14 +105,14 @@ impl LossWindow {
         }
     }
 
-    /// §3.3, "Check flight_size": what was not used of the jump is taken back, and of a flight that
-    /// is no more than what was delivered meanwhile nothing is left to prove.
+    /// §3.3, "Check flight_size": takes back the unused part of the jump. If the flight is no
+    /// larger than what was delivered meanwhile, validation is complete.
     //= rfc9959 3.3-10 3.3-11
     pub(super) fn end_unvalidated(&mut self, now: Time) {
         let Rule::Trial(mut trial) = self.rule else { return };
         let pipe_size = trial.pipe_size(self.delivered);
         if self.in_flight < self.initial_window || self.in_flight <= pipe_size {
-            // Neither below the initial window nor below a packet that has grown since.
+            // Neither below the initial window nor below one packet, whose size may have increased.
             let least = self.initial_window.max(self.mss());
             self.cwnd = pipe_size.min(self.cwnd).max(least);
             self.rule = Rule::Growth;
@@ -121,8 +124,9 @@ impl LossWindow {
         self.full[0] = true;
     }
 
-    /// §3.5: at most half of PipeSize, the minimum window of two segments apart. It was half of an
-    /// overshoot, so PRR's gradual way down is not for it (§4.5), and no spurious loss gives it back.
+    /// §3.5: reduces to at most half of PipeSize, with the minimum of two segments. PRR's gradual
+    /// reduction does not apply after an overshoot (§4.5), and spurious losses do not undo the
+    /// retreat.
     //= rfc9959 3.5-2 3.5-6
     fn retreat(&mut self, trial: Trial) {
         self.jump = Jumped::InVain;
@@ -130,8 +134,8 @@ impl LossWindow {
         self.cwnd = (trial.pipe_size(self.delivered) / 2).max(2 * self.mss()).min(self.cwnd);
     }
 
-    /// §3.5: the last unvalidated packet is accounted for; from here slow start goes up to half of
-    /// what was delivered in all.
+    /// §3.5: the last unvalidated packet is acknowledged or lost. From here slow start continues up
+    /// to half of the bytes delivered in total.
     //= rfc9959 3.5-5
     fn end_retreat(&mut self, trial: Trial) {
         self.recovery.end();

@@ -1,4 +1,5 @@
-//! What timeouts and persistent congestion do to a loss-based window: RFC 5681 §3.1, RFC 9002 §7.6.
+//! Effect of timeouts and persistent congestion on a loss-based window: RFC 5681 §3.1, RFC 9002
+//! §7.6.
 
 use uncork_units::Time;
 
@@ -6,9 +7,9 @@ use super::{Congestion, LossWindow, Rule, Undo};
 use crate::event::Feedback;
 
 impl LossWindow {
-    /// A retransmission timeout need not declare lost what left just before it (RFC 8985 §6.3); the
-    /// one segment to be sent again goes on top of that. It would otherwise wait for the next
-    /// timeout. Persistent congestion leaves two segments, whatever is in flight.
+    /// A retransmission timeout need not declare packets lost that were sent just before it (RFC
+    /// 8985 §6.3). The window is one segment larger than those; otherwise the retransmission would
+    /// wait for the next timeout. Persistent congestion sets two segments, whatever is in flight.
     pub(super) fn follow_timeout(&mut self, feedback: &Feedback<'_>) {
         let is_its_news = feedback.acked.is_empty() && !feedback.lost.is_empty();
         if self.is_after_timeout() && is_its_news && self.cwnd <= self.mss() {
@@ -16,20 +17,20 @@ impl LossWindow {
         }
     }
 
-    /// Whether nothing has been heard of what was sent since a timeout.
+    /// Whether no packet sent since the timeout has been acknowledged yet.
     fn is_after_timeout(&self) -> bool {
         self.recovery.is_active() && !matches!(self.rule, Rule::Recovery(_) | Rule::Trial(_))
     }
 
-    /// What a timeout meets; `None` when it repeats one that nothing was heard since, which takes
-    /// no more from ssthresh (RFC 5681 §3.1).
+    /// The congestion event of a timeout. `None` for a repeated timeout without an ACK in between,
+    /// which does not reduce ssthresh further (RFC 5681 §3.1).
     //= rfc5681 3.1-8
     pub(crate) fn timeout(&self) -> Option<Congestion> {
         (!self.is_after_timeout()).then(|| self.congestion_at(self.in_flight))
     }
 
-    /// A timeout: slow start again, from `segments` segments. `reduction` is what
-    /// [`Self::timeout`] returned, with the ssthresh that the algorithm draws from it.
+    /// A timeout: restarts slow start at `segments` segments. `reduction` is the result of
+    /// [`Self::timeout`] and the algorithm's ssthresh for it.
     //= rfc5681 3.1-7 6582-3.2-3
     //= rfc9002 7.2-4
     //= rfc9959 3.6-1
@@ -48,21 +49,21 @@ impl LossWindow {
             None => self.recovery.extend(now),
         }
         if matches!(self.rule, Rule::Trial(_)) {
-            // A window taken on trust is not given back, whatever becomes of the packets.
+            // An unvalidated jump is not restored, even if its packets arrive.
             self.recovery.confirm();
         }
         self.rule = Rule::Growth;
         self.cwnd = segments * self.mss();
     }
 
-    /// What persistent congestion meets; `None` within an episode. It takes the window to the
-    /// minimum (RFC 9002 §7.6.2); ssthresh is what the losses' one congestion event makes of it
-    /// (RFC 9002 Appendix B.8: `OnCongestionEvent()` does nothing in recovery).
+    /// The congestion event of persistent congestion; `None` within an episode. It reduces the
+    /// window to the minimum (RFC 9002 §7.6.2). ssthresh is reduced once for all losses (RFC 9002
+    /// Appendix B.8: `OnCongestionEvent()` does nothing in recovery).
     pub(crate) fn persistent_congestion(&self) -> Option<Congestion> {
         (!self.recovery.is_active()).then(|| self.congestion_at(self.in_flight))
     }
 
-    /// Persistent congestion cannot be a mistake.
+    /// Persistent congestion is never spurious.
     pub(crate) fn confirm(&mut self) {
         self.recovery.confirm();
     }

@@ -1,11 +1,11 @@
-//! Careful resume of BBR: RFC 9959 Appendix C.
+//! Careful Resume for BBR: RFC 9959 Appendix C.
 //!
-//! What is retained of a path is a rate there, not a window: half of the rate that the hint amounts
-//! to is the least that Startup paces at for a round, and the window is what Startup allows at that
-//! rate. The round after it is the validation; the model learns from its samples as from any other.
-//! Congestion within these two rounds ends Startup. Drain is the Safe Retreat: it sends at half of
-//! what was measured, and what is measured meanwhile counts for nothing, since the packets that
-//! queue ahead were sent on trust and may have pushed others' out.
+//! The state retained from a path is a rate, not a window. For a round, Startup paces at no less
+//! than half of the hint's rate, with the window that Startup allows at that rate. The following
+//! round is the validation; the model uses its samples like any others. Congestion within these two
+//! rounds ends Startup. Drain acts as the Safe Retreat: it sends at half the measured rate and
+//! discards samples, because the unvalidated packets in the queue may have displaced those of other
+//! flows.
 
 use uncork_units::Rate;
 
@@ -15,30 +15,30 @@ use crate::full_pipe::FullPipe;
 use crate::recovery::RecoveryEpisode;
 use crate::sampler::RateSample;
 
-/// Rounds from the jump until its packets, all of them, have been acknowledged.
+/// Rounds from the jump until all of its packets have been acknowledged.
 const ROUNDS: u8 = 2;
 
-/// How far the careful resume of a BBR flow has come.
+/// Progress of a BBR flow's Careful Resume.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum BbrResume {
     #[default]
     Off,
     Reconnaissance(Reconnaissance),
-    /// The rounds that are left of the draft's carefully-resuming flag.
+    /// Rounds left of the draft's carefully-resuming flag.
     Resuming {
         rounds: u8,
     },
-    /// The jump met congestion. Until it is over, what is measured is discarded; the verdict stands.
+    /// The jump met congestion. Samples are discarded until it is over; the verdict remains.
     SafeRetreat {
         is_over: bool,
     },
-    /// A jump was made and is over: there is no second one.
+    /// A jump was made and completed; there is no second one.
     Done,
 }
 
 const _: () = assert!(size_of::<BbrResume>() <= 16, "every BBR connection has one");
 
-/// Where a flow is after an ACK.
+/// State of a flow after an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Startup,
@@ -54,23 +54,23 @@ pub(crate) struct Progress {
     pub(crate) round_started: bool,
     /// Whether an initial window has been delivered and the flow is not application-limited.
     pub(crate) is_confirmed: bool,
-    /// What the flow paces at.
+    /// Current pacing rate.
     pub(crate) pacing_rate: Rate,
     pub(crate) rtt: Option<RttSample>,
 }
 
-/// What becomes of the pacing rate and the window.
+/// Change of pacing rate and window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// They rise to this rate and the window that goes with it.
+    /// Raise to this rate and the window for it.
     Jump(Rate),
-    /// They return to what the model gives, but not below an initial window: the model has learned
-    /// of all that was used of the jump.
+    /// Return to the model's values, but not below an initial window. The model has already
+    /// measured the used part of the jump.
     TakeBack,
 }
 
 impl BbrResume {
-    /// A hint is worth something in a Startup without losses, and once.
+    /// Accepts a hint, only once and only in a Startup without losses.
     //= rfc9959 C-1
     pub(crate) fn offer(&mut self, hint: ResumeHint, is_lossless_startup: bool) {
         if is_lossless_startup && matches!(self, Self::Off) {
@@ -78,7 +78,7 @@ impl BbrResume {
         }
     }
 
-    /// Whether it has a say in what the flow does.
+    /// Whether it currently affects the flow.
     pub(crate) fn is_active(&self) -> bool {
         !matches!(self, Self::Off | Self::SafeRetreat { is_over: true } | Self::Done)
     }
@@ -93,8 +93,8 @@ impl BbrResume {
         }
     }
 
-    /// Before the model learns of a feedback. Congestion ends a careful resume, and Startup with it,
-    /// for good, if the jump was made. What is measured in the retreat is discarded.
+    /// Call before the model is updated from a feedback. Congestion ends Careful Resume; if the
+    /// jump was made, it also ends Startup for good. Samples during the retreat are discarded.
     //= rfc9959 C-5 C-6
     pub(crate) fn on_feedback(
         &mut self,
@@ -119,14 +119,14 @@ impl BbrResume {
         }
     }
 
-    /// After the control parameters have been set.
+    /// Call after the control parameters have been set.
     //= rfc9959 C-3
     pub(crate) fn on_ack(&mut self, ack: &Progress) -> Option<Change> {
         match (*self, ack.stage) {
             (Self::Reconnaissance(hint), Stage::Startup)
                 if ack.round_started && ack.is_confirmed =>
             {
-                // A rate that Startup has come to by itself is not worth a trial.
+                // If Startup has already reached that rate, there is no jump.
                 let jump = hint.conclude(ack.rtt?).filter(|jump| jump.rate > ack.pacing_rate);
                 *self = jump.map_or(Self::Off, |_| Self::Resuming { rounds: ROUNDS });
                 return jump.map(|jump| Change::Jump(jump.rate));
@@ -135,7 +135,7 @@ impl BbrResume {
             (Self::Resuming { rounds }, Stage::Startup) if ack.round_started && rounds > 1 => {
                 *self = Self::Resuming { rounds: rounds - 1 };
             }
-            // Entered with packets of the trial unaccounted for, Drain is a retreat, whatever the
+            // If Drain starts with unvalidated packets outstanding, it is a retreat, whatever its
             // reason.
             (Self::Resuming { .. }, Stage::Drain) => *self = Self::SafeRetreat { is_over: false },
             (Self::Resuming { .. }, stage) if ack.round_started || stage == Stage::Later => {

@@ -5,21 +5,22 @@ use uncork_units::{Rate, Time, TimeDelta};
 use super::ResumePhase;
 use crate::event::Feedback;
 
-/// A window that was taken over from an earlier connection and is yet to prove itself.
+/// A window taken over from an earlier connection that has not been validated yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trial {
     phase: ResumePhase,
-    /// What had been delivered when the trial began, less what was in flight: PipeSize is what is
-    /// delivered now, less this. It may be below zero, and wraps.
+    /// Bytes delivered minus bytes in flight at the start of the trial. PipeSize is the current
+    /// C.delivered minus this. May be negative; the subtraction wraps.
     pipe_base: u64,
-    /// Unvalidated: when the phase began. Afterwards: no unvalidated packet left later.
+    /// Unvalidated: when the phase began. Later phases: the time of the last unvalidated packet.
     mark: Time,
     /// The current round-trip time.
     rtt_us: u32,
 }
 
 impl Trial {
-    /// The window jumps `now`. `flight` bytes are in flight, and `delivered` have arrived so far.
+    /// Starts a trial at `now`, with `flight` bytes in flight and `delivered` bytes delivered so
+    /// far.
     //= rfc9959 3.3-1
     pub(crate) fn begin(now: Time, flight: u64, delivered: u64, rtt: TimeDelta) -> Self {
         let pipe_base = delivered.wrapping_sub(flight);
@@ -31,21 +32,20 @@ impl Trial {
         self.phase
     }
 
-    /// PipeSize: what was in flight before the jump, and all that was delivered since.
+    /// PipeSize: bytes in flight before the jump plus all bytes delivered since.
     //= rfc9959 3.3-4
     pub(crate) fn pipe_size(&self, delivered: u64) -> u64 {
         delivered.wrapping_sub(self.pipe_base)
     }
 
-    /// The rate that spreads `cwnd` over the current round-trip time: all unvalidated packets are
-    /// paced (§3.3).
+    /// The rate that spreads `cwnd` over the current RTT: all unvalidated packets are paced (§3.3).
     //= rfc9959 3.3-3
     pub(crate) fn pacing_rate(&self, cwnd: u64) -> Option<Rate> {
         let rate = Rate::of(cwnd, self.rtt()).max(Rate::from_bytes_per_sec(1));
         (self.phase == ResumePhase::Unvalidated).then_some(rate)
     }
 
-    /// A round-trip time was measured.
+    /// Updates the RTT.
     pub(crate) fn update_rtt(&mut self, rtt: TimeDelta) {
         self.rtt_us = micros(rtt);
     }
@@ -54,7 +54,7 @@ impl Trial {
         TimeDelta::from_micros(u64::from(self.rtt_us))
     }
 
-    /// Whether the packet that leaves is the last unvalidated one: it fills the window, or a round
+    /// Whether the departing packet is the last unvalidated one: it fills the window, or a round
     /// trip has passed since the jump (§3.3).
     //= rfc9959 3.3-7
     pub(crate) fn ends_with_departure(&self, now: Time, is_full: bool) -> bool {
@@ -67,15 +67,15 @@ impl Trial {
         now.since(self.mark) > self.rtt()
     }
 
-    /// Whether `feedback` acknowledges a packet that left after the mark: the first unvalidated one
-    /// (§3.3), or the last one (§3.4, §3.5). When nothing is in flight any more, it was among those.
+    /// Whether `feedback` acknowledges a packet sent after the mark: the first unvalidated one
+    /// (§3.3) or the last one (§3.4, §3.5). Also true if nothing is in flight any more.
     //= rfc9959 3.3-8 3.4-3 3.5-4
     pub(crate) fn has_passed(&self, feedback: &Feedback<'_>) -> bool {
         let newest = feedback.acked.last().map(|packet| packet.token.send_time());
         newest.is_some_and(|sent| sent >= self.mark || feedback.in_flight == 0)
     }
 
-    /// No more unvalidated packets leave: those there are must prove the window.
+    /// Enters Validating: no more unvalidated packets leave.
     pub(crate) fn validate(&mut self, now: Time) {
         self.phase = ResumePhase::Validating;
         self.mark = now;
@@ -90,7 +90,7 @@ impl Trial {
     }
 }
 
-/// Whole microseconds; more than an hour counts as the most that fits.
+/// Whole microseconds, saturating at a bit more than an hour.
 fn micros(span: TimeDelta) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX).max(1)
 }

@@ -1,11 +1,11 @@
-//! Rules, tags, and what they amount to.
+//! Rules, tags and their evaluation.
 
 mod table;
 mod tests;
 
 pub(crate) use table::render;
 
-/// How much a rule binds.
+/// Requirement level of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     Must,
@@ -25,12 +25,12 @@ impl Level {
     }
 }
 
-/// Why a rule needs no code here.
+/// Why a rule needs no code in this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// It binds the host of a controller.
+    /// It applies to the host of a controller.
     Host(String),
-    /// It is not followed, or not taken.
+    /// It is not followed, or the option is not used.
     Exception(String),
 }
 
@@ -50,10 +50,10 @@ pub(crate) struct Section {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// A specification: a file of `spec`.
+/// A specification: a file in `spec`.
 #[derive(Clone, Debug)]
 pub(crate) struct Spec {
-    /// What tags call it.
+    /// Its name in tags.
     pub(crate) key: String,
     pub(crate) title: String,
     pub(crate) sections: Vec<Section>,
@@ -114,7 +114,7 @@ fn parse_rule(line: &str) -> Result<Rule, String> {
     Ok(Rule { id: id.to_owned(), level, text: text.to_owned(), reason: None })
 }
 
-/// An item of the source that claims a rule.
+/// An item of the source tagged with a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tag {
     pub(crate) spec: String,
@@ -160,7 +160,7 @@ impl Tag {
     }
 }
 
-/// Higher up, the next test that is written would come between the tag and its own.
+/// If it were higher, a newly added test could come between the tag and its own test.
 const TOO_HIGH: &str = "the tag of a test stands directly above its `fn`: move it below `#[test]` \
                         and all other attributes";
 
@@ -175,12 +175,12 @@ fn item_below<'a>(lines: &[&'a str]) -> Option<&'a str> {
     lines.iter().find(|line| !is_prelude(line)).and_then(|line| name_of(line))
 }
 
-/// Whether nothing but more tags comes between these lines and a function.
+/// Whether these lines have a function right after any further tags.
 fn is_directly_above_fn(lines: &[&str]) -> bool {
     lines.iter().find(|line| !line.starts_with("//= ")).is_some_and(|line| line.starts_with("fn "))
 }
 
-/// Whether the comments and attributes around this line are those of a test.
+/// Whether the comments and attributes around this line belong to a test.
 fn is_at_test(lines: &[&str], index: usize) -> bool {
     let above = lines[..index].iter().rev().take_while(|line| is_prelude(line));
     let below = lines[index..].iter().take_while(|line| is_prelude(line));
@@ -198,7 +198,7 @@ fn name_of(line: &str) -> Option<&str> {
     rest.split(|c: char| !c.is_alphanumeric() && c != '_').next()
 }
 
-/// The items that claim a rule, as code or as tests.
+/// The items tagged with a rule, either code or tests.
 pub(crate) fn claims<'a>(
     tags: &'a [Tag],
     spec: &'a Spec,
@@ -208,7 +208,7 @@ pub(crate) fn claims<'a>(
     tags.iter().filter(move |tag| tag.is_test == is_test && tag.claims(spec, rule))
 }
 
-/// What is wrong, one line each.
+/// The problems found, one line each.
 pub(crate) fn problems(specs: &[Spec], tags: &[Tag]) -> Vec<String> {
     let mut problems = Vec::new();
     for tag in tags {

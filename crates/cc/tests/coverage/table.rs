@@ -12,7 +12,7 @@ A rule is covered when code and a test of it are named. The host's rules bind wh
 below `src`, those of the simulator below `crates`.
 ";
 
-/// How the rules of one level fare.
+/// Counts of the rules of one level.
 #[derive(Clone, Copy, Default)]
 struct Count {
     all: usize,

@@ -1,4 +1,4 @@
-//! What the extractor says of mistakes.
+//! Errors the extractor reports.
 
 use super::{Spec, Tag, problems};
 
@@ -9,7 +9,7 @@ fn spec(text: &str) -> Spec {
     Spec::parse("a", text).expect("well-formed")
 }
 
-/// The tags of one source file, and what is wrong with them beside [`SPEC`].
+/// The problems in the tags of one source file, checked against [`SPEC`].
 fn check(source: &str) -> Vec<String> {
     problems(&[spec(SPEC)], &Tag::scan("f.rs", source).expect("well-formed"))
 }
@@ -25,7 +25,7 @@ fn code_and_a_test_are_enough() {
 }
 
 #[test]
-fn a_rule_without_test_or_code_is_told() {
+fn rule_without_test_or_code_is_reported() {
     assert_eq!(check("//= a 1-1\nfn f() {}\n"), ["a 1-1 MUST has code, but no test"]);
     let only_test = "#[test]\n//= a 1-1 test\nfn t() {}\n";
     assert_eq!(check(only_test), ["a 1-1 MUST has a test, but no code"]);
@@ -33,20 +33,20 @@ fn a_rule_without_test_or_code_is_told() {
 }
 
 #[test]
-fn a_reason_beside_a_tag_is_told() {
+fn rule_with_both_reason_and_tag_is_reported() {
     let told = check(&format!("{BOTH}//= a 1-2\nstruct S;\n"));
     assert_eq!(told, ["a 1-2 SHOULD has a reason to have none, and a tag"]);
 }
 
 #[test]
-fn an_unknown_rule_is_told() {
+fn unknown_rule_is_reported() {
     let told = check(&format!("{BOTH}//= a 9-9\nconst C: u8 = 1;\n//= b 1-1\nenum E {{}}\n"));
     let expected = ["f.rs: C claims a 9-9", "f.rs: E claims b 1-1"];
     assert_eq!(told, expected.map(|claim| format!("{claim}, which is no known rule")));
 }
 
 #[test]
-fn tags_in_the_wrong_place_are_told() {
+fn misplaced_tags_are_reported() {
     let error = |source| Tag::scan("f.rs", source).expect_err("a mistake");
     let misplaced = "`test` at the end belongs to tags of tests, and to no others";
     assert_eq!(error("//= a 1-1 test\nfn f() {}\n"), format!("f.rs:1: {misplaced}"));
@@ -57,7 +57,7 @@ fn tags_in_the_wrong_place_are_told() {
 }
 
 #[test]
-fn the_tag_of_a_test_that_another_could_slip_under_is_told() {
+fn test_tag_not_directly_above_its_fn_is_reported() {
     let error = |source| Tag::scan("f.rs", source).expect_err("a mistake");
     let too_high = "f.rs:2: the tag of a test stands directly above its `fn`: \
                     move it below `#[test]` and all other attributes";
@@ -69,7 +69,7 @@ fn the_tag_of_a_test_that_another_could_slip_under_is_told() {
 }
 
 #[test]
-fn mistakes_in_the_rules_are_told() {
+fn errors_in_the_rules_are_reported() {
     let error = |text: &str| Spec::parse("a", text).expect_err("a mistake");
     assert_eq!(error(&format!("{SPEC}1-1 MAY Do it.\n")), "a.txt:7: 1-1 is there twice");
     assert_eq!(error("§ 1 S\n1-1 must Do it.\n"), "a.txt:2: 1-1 has no level");

@@ -1,15 +1,16 @@
 //! Equal inputs give equal decisions on every machine.
 //!
-//! The digests below are those of x86-64; `cross-targets.sh` compares them on a 32-bit and on another
-//! 64-bit architecture. A change of what an algorithm decides changes its digests. The test then
-//! prints the new ones; whoever writes them down should be able to say why.
+//! The digests below are from x86-64; `cross-targets.sh` checks them on a 32-bit and on another
+//! 64-bit architecture. If an algorithm's decisions change, its digests change and the test prints
+//! the new ones. Only update them if you can explain the change.
 
 use uncork_cc::Algorithm;
 use uncork_units::Rng;
 
 use crate::host::{Digest, adversary, truthful};
 
-/// What each algorithm decides in a long script of an honest host and in one of a liar.
+/// Digest of each algorithm's decisions in a long script of a truthful host and of an adversarial
+/// one.
 const DIGESTS: [(Algorithm, Digest, Digest); 5] = [
     (Algorithm::Reno, Digest(0xb30b_2736_b9b9_0984), Digest(0x0b7b_3458_27dd_f0bf)),
     (Algorithm::Cubic, Digest(0xc103_5268_5b29_dc7a), Digest(0xe76f_9912_473d_a78e)),

@@ -1,4 +1,4 @@
-//! Old connections decide like young ones: 2^33 bytes and 30 days without drift or overflow.
+//! Old connections behave like new ones: 2^33 bytes and 30 days without drift or overflow.
 
 use uncork_cc::{CcSpec, Controller, Settings, Snapshot};
 use uncork_units::{Rate, Time, TimeDelta};
@@ -6,7 +6,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 use crate::host::truthful::Truthful;
 use crate::host::{Watched, specs};
 
-/// As large as an IP datagram may be, so that bytes add up fast.
+/// The maximum size of an IP datagram, so that byte counts grow fast.
 const MSS: u32 = 65_000;
 const RTT: TimeDelta = TimeDelta::from_millis(100);
 /// A packet every 4 ms: 25 of them per round trip.
@@ -15,7 +15,7 @@ const DAYS: u64 = 30;
 const DAY: TimeDelta = TimeDelta::from_secs(24 * 3_600);
 const BYTES: u64 = 1 << 33;
 
-/// What a connection looks like at the end of each day's work, before it rests until the next.
+/// State of a connection at the end of each day's transfer, before it is idle until the next day.
 fn days(spec: CcSpec) -> Vec<(u64, Snapshot)> {
     let settings = Settings::new(MSS, 1, Time::ZERO);
     let mut host = Truthful::new(Watched::new(spec, &settings), &settings);
@@ -28,7 +28,7 @@ fn days(spec: CcSpec) -> Vec<(u64, Snapshot)> {
         }
         evenings.push((host.cc.control().cwnd, host.cc.snapshot()));
         let morning = Time::ZERO + DAY.times(day);
-        assert!(host.now < morning, "a day's work takes no day");
+        assert!(host.now < morning, "a day's transfer takes less than a day");
         host.finish(morning.since(host.now));
     }
     assert!(host.delivered() >= BYTES - DAYS && host.now == Time::ZERO + DAY.times(DAYS));
@@ -36,12 +36,12 @@ fn days(spec: CcSpec) -> Vec<(u64, Snapshot)> {
 }
 
 #[test]
-fn thirty_days_and_8_gib_later_nothing_has_drifted() {
+fn no_drift_after_thirty_days_and_8_gib() {
     let rate = Rate::of(u64::from(MSS), SPACING);
     let bdp = rate.bytes_in(RTT);
     for spec in specs() {
         let days = days(spec);
-        // The first day begins with a loss of its own, in the initial slow start.
+        // The first day begins with a loss in the initial slow start.
         for (cwnd, snapshot) in &days[1..] {
             assert!((bdp..=3 * bdp).contains(cwnd), "{spec}: {cwnd}, and a BDP of {bdp}");
             assert_eq!(snapshot.ssthresh, days[1].1.ssthresh, "{spec}");

@@ -1,4 +1,5 @@
-//! Whole connections through the public interface: every algorithm, honest hosts and liars.
+//! Whole connections through the public interface: every algorithm, with truthful and adversarial
+//! hosts.
 
 mod any_host;
 mod determinism;

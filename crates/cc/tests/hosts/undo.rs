@@ -1,5 +1,5 @@
-//! Losses that turn out to be none: an episode is undone as a whole or not at all, whatever the
-//! algorithm. What BBRv3 and CUBIC restore beyond the window is in their own tests.
+//! Spurious losses: for every algorithm an episode is undone as a whole or not at all. The unit
+//! tests of BBRv3 and CUBIC cover the state they restore besides the window.
 
 use uncork_cc::{Algorithm, CcSpec, Controller, Settings, Timeout};
 use uncork_units::{Time, TimeDelta};
@@ -9,8 +9,8 @@ use crate::host::{Watched, specs};
 
 const MSS: u32 = 1_448;
 
-/// For every algorithm, a connection with a full window, whose oldest packet is about to be
-/// acknowledged. It has met a loss some rounds ago, one packet that is still lost.
+/// For every algorithm, a connection with a full window whose oldest packet is about to be
+/// acknowledged. It had one loss some rounds ago, of a packet that is still lost.
 fn hosts() -> impl Iterator<Item = (CcSpec, Truthful<Watched>)> {
     specs().into_iter().map(|spec| {
         let mut settings = Settings::new(MSS, 1, Time::ZERO);
@@ -31,7 +31,7 @@ fn rounds(host: &mut Truthful<Watched>, n: usize) {
 }
 
 #[test]
-fn a_spurious_loss_gives_the_window_back() {
+fn spurious_loss_restores_the_window() {
     for (spec, mut host) in hosts() {
         let (cwnd, before) = (host.cc.control().cwnd, host.cc.snapshot());
         host.lose(3, 2, 2);
@@ -49,7 +49,7 @@ fn a_spurious_loss_gives_the_window_back() {
 }
 
 #[test]
-fn two_of_three_packets_that_arrived_give_nothing_back() {
+fn two_of_three_lost_packets_arriving_do_not_undo() {
     for (spec, mut host) in hosts() {
         host.lose(3, 2, 2);
         let ssthresh = host.cc.snapshot().ssthresh;
@@ -60,7 +60,7 @@ fn two_of_three_packets_that_arrived_give_nothing_back() {
 }
 
 #[test]
-fn a_spurious_timeout_gives_the_window_back() {
+fn spurious_timeout_restores_the_window() {
     for (spec, mut host) in hosts() {
         let (cwnd, before) = (host.cc.control().cwnd, host.cc.snapshot());
         host.now += TimeDelta::from_secs(1);
@@ -83,7 +83,7 @@ fn persistent_congestion_inside_an_episode_cancels_the_undo() {
         assert!(cwnd <= 4 * u64::from(MSS), "{spec}: {cwnd}");
         let delivered = host.delivered();
         host.arrive_after_all(0, usize::MAX);
-        // What arrives so late may let the window grow, but brings none back.
+        // The late arrivals may grow the window, but do not restore it.
         let most = cwnd + host.delivered() - delivered;
         assert!(host.cc.control().cwnd <= most, "{spec}: {}", host.cc.control().cwnd);
         assert_eq!(host.cc.snapshot().ssthresh, ssthresh, "{spec}");
@@ -91,13 +91,13 @@ fn persistent_congestion_inside_an_episode_cancels_the_undo() {
 }
 
 #[test]
-fn a_mark_inside_an_episode_cancels_the_undo() {
+fn ce_mark_inside_an_episode_cancels_the_undo() {
     for (spec, mut host) in hosts() {
         host.marks = 1;
         host.lose(3, 2, 2);
         let ssthresh = host.cc.snapshot().ssthresh;
         host.arrive_after_all(1, 3);
-        // BBRv1 does not react to marks, so losses are all there is to an episode.
+        // BBRv1 ignores marks, so only losses count.
         let is_undone = spec.algorithm() == Algorithm::Bbr1;
         assert_eq!(host.cc.snapshot().in_recovery, !is_undone, "{spec}");
         assert_eq!(host.cc.snapshot().ssthresh, ssthresh, "{spec}");

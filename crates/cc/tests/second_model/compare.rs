@@ -1,4 +1,4 @@
-//! The controller and its second model, told the same and compared after every event.
+//! Feeds the controller and its second model the same events and compares them after each one.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use super::model::{Ack, Bbr, State};
 use super::sampler::Packet;
 use super::{BYTES, Switches};
 
-/// A packet as either of them remembers it.
+/// A packet's state in both models.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory {
     pub(crate) token: Token,
@@ -20,11 +20,11 @@ pub(crate) struct Memory {
     pub(crate) bytes: u32,
 }
 
-/// What the host tells of an ACK or a loss timer.
+/// Contents of an ACK or a loss timer.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) acked: Vec<Memory>,
-    /// Each with whether the packet before it was lost too.
+    /// Each with whether the packet before it was also lost.
     pub(crate) lost: Vec<(Memory, bool)>,
     pub(crate) rtt: Option<RttSample>,
     pub(crate) ce_packets: u32,
@@ -39,7 +39,7 @@ pub(crate) struct Report {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Agreed,
-    /// A decision hung on less than the rounding: nothing is claimed from there on.
+    /// A decision depended on less than the rounding error: the rest is not compared.
     Undecided(&'static str),
     Differed(String),
 }
@@ -49,7 +49,7 @@ pub(crate) struct Pair {
     pub(crate) model: Bbr,
     pub(crate) verdict: Verdict,
     pub(crate) compared: u64,
-    /// The largest difference of two volumes that were let pass.
+    /// The largest accepted difference of two volumes.
     pub(crate) worst: f64,
 }
 

@@ -6,7 +6,7 @@ use super::model::{Bbr, State};
 const MILLISECOND: f64 = 1e6;
 
 impl Bbr {
-    /// In per cent.
+    /// In percent.
     fn pacing_gain(&self) -> f64 {
         match self.state {
             State::Startup => 277.0,
@@ -49,7 +49,7 @@ impl Bbr {
         self.set_cwnd();
     }
 
-    /// SetPacingRateWithGain(), in per cent.
+    /// SetPacingRateWithGain(), in percent.
     pub(crate) fn set_pacing_rate_with_gain(&mut self, gain: f64) {
         let rate = ((self.bw * gain / 100.0).floor() * 99.0 / 100.0).floor();
         if (self.full_bw_reached && rate > 0.0) || rate > self.pacing_rate {

@@ -1,7 +1,7 @@
 //! The windowed maxima.
 
-/// BBR.max_bw_filter: the samples of this probing cycle and of the one before (§2.11), kept and
-/// searched. A cycle without samples is none.
+/// BBR.max_bw_filter: stores and searches all samples of the current and the previous probing cycle
+/// (§2.11). Cycles without samples do not count.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CycleMax {
     previous: Vec<f64>,
@@ -25,8 +25,8 @@ impl CycleMax {
     }
 }
 
-/// Kathleen Nichols' estimate of a windowed maximum, to which §5.5.5 points: the best sample of the
-/// window, the best after it, and the best after that, as (time, value).
+/// Kathleen Nichols' estimate of a windowed maximum, referenced in §5.5.5: the best sample of the
+/// window and the two best samples after it, as (time, value).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NicholsMax([(f64, f64); 3]);
 
@@ -43,8 +43,8 @@ impl NicholsMax {
         } else if value >= third.1 {
             *third = sample;
         }
-        // The samples grow old: one that left the window makes place, and the second and third are
-        // taken anew from each later quarter and half of it.
+        // Expiry: drops a best sample that has left the window, and replaces the second and third
+        // after a quarter and half of the window.
         let age = time - first.0;
         if age > window {
             (*first, *second, *third) = (*second, *third, sample);

@@ -1,4 +1,4 @@
-//! A small transport that tells the truth, by the contract of `Controller`.
+//! A small transport that follows the contract of `Controller`.
 
 mod loss_detection;
 
@@ -13,9 +13,9 @@ use super::Switches;
 use super::compare::{Memory, Pair, Report, Verdict};
 use super::network::{Fate, Network};
 
-/// Packets a script sends at most.
+/// Maximum packets per script.
 const PACKETS: usize = 6_000;
-/// Seconds a script lasts at most.
+/// Maximum duration of a script in seconds.
 const SECONDS: u64 = 60;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ struct Sent {
     is_probe: bool,
 }
 
-/// Data that the application wrote, as much as fits a packet.
+/// Data written by the application, one packet's worth.
 #[derive(Clone, Copy, Debug)]
 struct Data {
     bytes: u32,
@@ -50,7 +50,7 @@ struct Data {
 #[derive(Clone, Copy, Debug)]
 enum App {
     Bulk,
-    /// So many bytes every so often.
+    /// This many bytes at this interval.
     Chunks {
         bytes: u64,
         every: TimeDelta,
@@ -80,7 +80,7 @@ pub(crate) struct Host {
     next_write: Time,
     next_change: Time,
     rtt: Option<RttSample>,
-    /// When the last packet left or the last ACK came.
+    /// When the last packet was sent or the last ACK arrived.
     last_activity: Time,
     timeouts: u32,
 }
@@ -121,7 +121,7 @@ impl Host {
         }
     }
 
-    /// Plays the script of this seed, as far as the two models can be compared.
+    /// Runs the script of this seed, as long as the two models can be compared.
     pub(crate) fn run(&mut self) {
         let end = self.now + TimeDelta::from_secs(SECONDS);
         while self.sent.len() < PACKETS && self.now < end && self.pair.verdict == Verdict::Agreed {
@@ -156,7 +156,7 @@ impl Host {
         }
     }
 
-    /// Another weather, another application, now and then another path.
+    /// Changes the network conditions and the application, and sometimes migrates.
     fn change(&mut self) {
         self.next_change = self.now + self.network.change(self.now);
         match self.rng.below(12) {
@@ -256,7 +256,7 @@ impl Host {
         self.sent.push(sent);
     }
 
-    /// All ACKs that are due now come as one.
+    /// Delivers all ACKs due now as a single one.
     fn on_ack(&mut self) {
         let mut acked = Vec::new();
         while let Some(Reverse((at, index))) = self.acks.peek().copied()
@@ -302,7 +302,7 @@ impl Host {
         self.report(report);
     }
 
-    /// Whether a probe repaired a loss: the packet it stood for is lost and was not declared so.
+    /// Whether a probe repaired a loss: the original packet was lost but not declared lost.
     fn repaired(&mut self, data: usize) -> bool {
         let original = (self.oldest..self.sent.len()).find(|index| {
             let packet = &self.sent[*index];

@@ -1,17 +1,17 @@
-//! A second model of BBRv3: draft-ietf-ccwg-bbr-06 written down again, naively and in floating point,
-//! from the draft's text and DEVIATIONS.md, and told the same as `bbr3` by a host over a random path.
-//! After every event both must be in the same state and say the same.
+//! A second model of BBRv3: draft-ietf-ccwg-bbr-06 implemented again, naively and in floating
+//! point, from the draft's text and DEVIATIONS.md. A host over a random path feeds it and `bbr3`
+//! the same events. After every event both must have the same state and make the same decisions.
 //!
 //! # Rounding
 //!
-//! Rates are whole bytes per second in both (`uncork_units::Rate` rounds down), and so is what a rate
-//! moves in an interval: filters that compare samples with one another would otherwise hang on
-//! rounding at every other ACK. Rates, times, rounds and states agree exactly.
+//! Rates are whole bytes per second in both (`uncork_units::Rate` rounds down), and so are the
+//! bytes a rate moves in an interval. Otherwise filters that compare samples would depend on
+//! rounding at every other ACK. Rates, times, rounds and states match exactly.
 //!
 //! Volumes that are multiples of the BDP keep their fractions here; `bbr3` rounds them down. They
-//! agree to within [`BYTES`]. Where a decision compares such volumes and they are closer than that,
-//! rounding may decide it, and nothing is claimed of the rest of the script: the test counts how many
-//! scripts end so.
+//! match to within [`BYTES`]. If a decision compares such volumes and they are closer than that,
+//! rounding may decide it, and the rest of the script is not compared. The test counts such
+//! scripts.
 
 #![allow(clippy::float_cmp, reason = "what rounds nothing is equal, or it is not")]
 #![allow(clippy::struct_excessive_bools, reason = "the draft's variables, one by one")]
@@ -34,14 +34,14 @@ use compare::Verdict;
 use host::Host;
 use uncork_cc::CcSpec;
 
-/// A BDP rounded down, times 2.25, rounded down: less than 3.25 bytes are lost.
+/// A BDP rounded down, times 2.25, rounded down: the error is less than 3.25 bytes.
 const BDP_BYTES: f64 = 3.25;
-/// A window may be bounded by two such volumes that were added (BBR.extra_acked is at most the
-/// window), and rounded down again.
+/// A window may be bounded by the sum of two such volumes (BBR.extra_acked is at most the window),
+/// rounded down again.
 const BYTES: f64 = 8.0;
 const SCRIPTS: u64 = 300;
 
-/// The rows of DEVIATIONS.md that can be switched to the letter of the draft.
+/// The rows of DEVIATIONS.md that can be switched off, to follow the draft exactly.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Switches {
     a_volumes_are_never_assigned: bool,
@@ -69,7 +69,8 @@ const STRICT: Switches = Switches {
     o_inflight_is_read_after_the_ack: true,
 };
 
-/// What the scripts of either mode must reach, and how often: about half as often as they do.
+/// Events that the scripts of either mode must reach, with minimum counts: about half of the actual
+/// ones.
 const REACHED: [(&str, u32); 33] = [
     ("ACK of eight packets and more", 5_000),
     ("CE mark", 5_000),
@@ -106,7 +107,7 @@ const REACHED: [(&str, u32); 33] = [
     ("unreliable sample", 10),
 ];
 
-/// What only the departures from the letter do, and what they make less rare.
+/// Events that only occur, or occur more often, with the deviations.
 const REACHED_BY_DEFAULT: [(&str, u32); 6] = [
     ("RTO repeats", 90),
     ("Startup ends by loss", 50),
@@ -116,12 +117,12 @@ const REACHED_BY_DEFAULT: [(&str, u32); 6] = [
     ("undo to Startup", 1),
 ];
 
-/// What all scripts of a mode came to.
+/// Totals of all scripts of a mode.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Events after which both were compared.
+    /// Events after which both models were compared.
     events: u64,
-    /// Scripts that ended early, by the decision that hung on rounding.
+    /// Scripts that ended early, by the decision that depended on rounding.
     undecided: BTreeMap<&'static str, u32>,
     reached: BTreeMap<&'static str, u32>,
     /// The largest difference of two volumes, in bytes.
@@ -129,7 +130,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Not less may be reached, nor compared, than the scripts are made for.
+    /// Fails if less was reached or compared than the scripts are designed for.
     fn require(&self, reached: &[(&str, u32)]) {
         let undecided: u32 = self.undecided.values().sum();
         assert!(undecided <= SCRIPTS as u32 / 2 && self.events > 1_500_000, "{self:#?}");
@@ -140,7 +141,7 @@ impl Tally {
     }
 }
 
-/// Plays every script; panics at the first after which the two differ.
+/// Runs every script; panics at the first difference.
 fn play(spec: &str, switches: Switches) -> Tally {
     let spec: CcSpec = spec.parse().expect("a known controller");
     let mut tally = Tally::default();
@@ -163,7 +164,7 @@ fn play(spec: &str, switches: Switches) -> Tally {
 }
 
 #[test]
-fn bbr3_is_as_its_second_model() {
+fn bbr3_matches_its_second_model() {
     let tally = play("bbr3", Switches::default());
     println!("{tally:#?}");
     tally.require(&REACHED);
@@ -171,7 +172,7 @@ fn bbr3_is_as_its_second_model() {
 }
 
 #[test]
-fn strict_draft_is_as_the_second_model_has_the_letter() {
+fn strict_draft_matches_the_second_model_of_the_draft() {
     let tally = play("bbr3:strict_draft", STRICT);
     println!("{tally:#?}");
     tally.require(&REACHED);

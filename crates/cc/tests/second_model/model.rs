@@ -1,4 +1,4 @@
-//! BBR's state, and what each event of the host sets going (§5.2).
+//! BBR's state and its event handlers (§5.2).
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub(crate) enum AckPhase {
 /// An ACK, or a timer that declares losses.
 pub(crate) struct Ack<'a> {
     pub(crate) acked: &'a [Packet],
-    /// Each with whether the packet before it was lost too.
+    /// Each with whether the packet before it was also lost.
     pub(crate) lost: &'a [(Packet, bool)],
     pub(crate) rtt: Option<uncork_cc::RttSample>,
     pub(crate) ce_packets: u32,
@@ -53,7 +53,7 @@ pub(crate) struct Bbr {
     pub(crate) now: f64,
     pub(crate) rng: Rng,
     pub(crate) recovery: Recovery,
-    /// What was in flight before the ACK at hand.
+    /// Inflight before the current ACK.
     pub(crate) prior_inflight: f64,
     pub(crate) is_cwnd_limited: bool,
     /// C.delivered when C.cwnd was last full.
@@ -98,7 +98,7 @@ pub(crate) struct Bbr {
     pub(crate) cycle_stamp: f64,
     pub(crate) prev_probe_too_high: bool,
     pub(crate) prev_probe_precautionary: bool,
-    /// (n): a probe whose end has not advanced the filter yet.
+    /// (n): a completed probe has not advanced the filter yet.
     pub(crate) filter_is_due: bool,
     pub(crate) prior_cwnd: f64,
     pub(crate) undo_state: Option<State>,
@@ -115,14 +115,15 @@ pub(crate) struct Bbr {
 
     /// A decision between numbers that rounding may swap.
     pub(crate) close_call: Option<&'static str>,
-    /// C.delivered when rounding decided whether C.cwnd was full; infinite when that is over.
+    /// C.delivered when rounding decided whether C.cwnd was full; infinite once that no longer
+    /// matters.
     pub(crate) full_doubted_at: f64,
-    /// Whether C.cwnd is where it is bounded only by less than the rounding.
+    /// Whether C.cwnd is limited only by less than the rounding error.
     pub(crate) cwnd_may_be_lower: bool,
-    /// By how much rounding may shift probe_up_acked_per_inc, and bw_probe_up_acked.
+    /// Possible rounding error of probe_up_acked_per_inc and bw_probe_up_acked.
     pub(crate) slope_rounding: f64,
     pub(crate) growth_rounding: f64,
-    /// How often each thing worth reaching was reached.
+    /// How often each event of interest occurred.
     pub(crate) reached: BTreeMap<&'static str, u32>,
 }
 
@@ -131,12 +132,12 @@ pub(crate) fn nanos(time: Time) -> f64 {
 }
 
 impl Bbr {
-    /// OnInit(), §5.2.1, and what it forgets (f).
+    /// OnInit(), §5.2.1, with its omissions fixed (f).
     #[expect(clippy::too_many_lines, reason = "one list of variables")]
     pub(crate) fn new(settings: &Settings, switches: Switches) -> Self {
         let now = nanos(settings.now);
         let srtt = settings.initial_rtt.map(|rtt| rtt.as_nanos() as f64);
-        // A window without room for MinPipeCwnd would stay closed.
+        // A window without room for MinPipeCwnd would never open.
         let initial_cwnd = (settings.initial_window as f64).max(4.0 * f64::from(settings.mss));
         let c = Connection::new(now, f64::from(settings.mss), initial_cwnd, srtt);
         let min_rtt = srtt.unwrap_or(f64::INFINITY);
@@ -218,8 +219,8 @@ impl Bbr {
         *self.reached.entry(what).or_default() += 1;
     }
 
-    /// Notes that `a` and `b` were compared, and may stand the other way round where they are rounded.
-    /// Whole numbers are not rounded; infinite ones neither.
+    /// Records a comparison of `a` and `b` whose result rounding may change. Whole and infinite
+    /// numbers are exact.
     pub(crate) fn compared(&mut self, what: &'static str, a: f64, b: f64) {
         let is_exact = a.fract() == 0.0 && b.fract() == 0.0;
         if !is_exact && (a - b).abs() < BYTES {
@@ -227,8 +228,8 @@ impl Bbr {
         }
     }
 
-    /// As [`Self::compared`], of a whole number with a multiple of the BDP, which is rounded down:
-    /// what is above it is above it when rounded, too.
+    /// Like [`Self::compared`], for a whole number and a multiple of the BDP. The latter is rounded
+    /// down, so a volume above it stays above it.
     pub(crate) fn compared_with_bdp(&mut self, what: &'static str, volume: f64, bdp: f64) {
         if volume.fract() != 0.0 {
             self.compared(what, volume, bdp);
@@ -253,8 +254,8 @@ impl Bbr {
         sent
     }
 
-    /// CheckIfApplicationLimited(), §4.1.2.4, with what §4.1.1.3 adds: window and pacing rate would
-    /// have let another packet go.
+    /// CheckIfApplicationLimited(), §4.1.2.4, with the addition of §4.1.1.3: window and pacing rate
+    /// would have allowed another packet.
     pub(crate) fn check_if_application_limited(&mut self) {
         let nothing_waits = self.c.no_unsent_data && !self.c.lost_data_waits;
         if nothing_waits && self.now > self.c.next_send_time {
@@ -358,7 +359,7 @@ impl Bbr {
         self.bound_bw_for_model();
     }
 
-    /// (k): a new packet size moves the floors, a new path starts anew.
+    /// (k): a new packet size changes the minimums, a new path resets everything.
     pub(crate) fn on_path(&mut self, now: f64, event: PathEvent) {
         self.now = now;
         match event {

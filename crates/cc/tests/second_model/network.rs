@@ -1,12 +1,12 @@
-//! The path under the host: one queue, and whatever may befall packets and ACKs.
+//! The host's path: one queue, with random faults for packets and ACKs.
 
 use uncork_units::{Rng, Time, TimeDelta};
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fate {
     Dropped,
-    /// Its ACK is back at this time.
+    /// Its ACK arrives at this time.
     Acked {
         at: Time,
         is_marked: bool,
@@ -22,14 +22,14 @@ pub(crate) struct Network {
     rate: u64,
     delay: u64,
     buffer: u64,
-    /// Of a thousand packets: how many are lost, overtaken, marked.
+    /// Per thousand packets: how many are lost, reordered, marked.
     loss: u64,
     reordering: u64,
     marks: u64,
-    /// ACKs come together, at multiples of this many nanoseconds.
+    /// ACKs are aggregated to multiples of this many nanoseconds.
     aggregation: u64,
     idle_from: u64,
-    /// Until then nothing arrives: packets are dropped, or their ACKs held back.
+    /// Until then nothing arrives: packets are dropped, or their ACKs delayed.
     outage_until: u64,
     outage_drops: bool,
 }
@@ -58,7 +58,7 @@ impl Network {
         }
     }
 
-    /// The weather changes; returns how long it lasts.
+    /// Changes the conditions; returns for how long.
     pub(crate) fn change(&mut self, now: Time) -> TimeDelta {
         let rng = &mut self.rng;
         let mut one_of = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
@@ -79,7 +79,7 @@ impl Network {
     pub(crate) fn transmit(&mut self, now: Time, bytes: u64) -> Fate {
         let now = now.as_nanos();
         let service = bytes * 1_000_000_000 / self.rate;
-        // Radio is not a metronome: equal intervals would make exact ties the rule.
+        // Random jitter, because equal intervals would make exact ties common.
         let service = service * (90 + self.rng.below(20)) / 100 + self.rng.below(1_000);
         let start = self.idle_from.max(now);
         let is_full = (start - now) * self.rate / 1_000_000_000 + bytes > self.buffer;

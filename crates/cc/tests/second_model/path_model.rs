@@ -83,8 +83,8 @@ impl Bbr {
         self.full_bw_now = false;
     }
 
-    /// The losses of an ACK, one after the other, then what counts as a loss: one that a probe
-    /// repaired (k), and CE marks.
+    /// Handles the losses of an ACK one by one, then the events that count as losses: a loss
+    /// repaired by a probe (k), and CE marks.
     pub(crate) fn handle_losses(&mut self, ack: &Ack<'_>) {
         let mut lost = self.c.lost;
         self.c.lost += ack.lost.iter().map(|(packet, _)| packet.size).sum::<f64>();
@@ -130,7 +130,7 @@ impl Bbr {
         self.is_loss_in_round = true;
     }
 
-    /// HandleLostPacket(). `lost` is C.lost with this packet and without those after it.
+    /// HandleLostPacket(). `lost` is C.lost including this packet but not later ones.
     fn handle_lost_packet(&mut self, packet: &Packet, lost: f64, contiguous: bool) {
         self.note_loss();
         if !contiguous {
@@ -155,7 +155,7 @@ impl Bbr {
         }
     }
 
-    /// IsInflightTooHigh(). Two per cent, of whole numbers: this rounds nothing.
+    /// IsInflightTooHigh(). 2 % of whole numbers, so it is exact.
     pub(crate) fn is_inflight_too_high(rs: &RateSample) -> bool {
         rs.lost * 100.0 > rs.tx_in_flight * 2.0
     }

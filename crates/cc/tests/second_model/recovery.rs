@@ -1,4 +1,4 @@
-//! The transport's loss recovery, which the draft takes for granted, and what BBR does at its ends
+//! The transport's loss recovery, which the draft assumes, and BBR's actions at its start and end
 //! (§5.5.11, §5.6.4.4). An episode lasts as in RFC 9002 §7.3.2.
 
 use std::collections::BTreeSet;
@@ -11,21 +11,21 @@ use super::sampler::Packet;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recovery {
     pub(crate) in_recovery: bool,
-    /// When the latest episode began, and the one before.
+    /// Start of the latest episode, and of the previous one.
     start: f64,
     previous_start: f64,
-    /// Packets lost in this episode that have not turned up.
+    /// Packets lost in this episode that have not arrived.
     missing: BTreeSet<u64>,
     pub(crate) may_undo: bool,
-    /// The episode is that of a retransmission timeout.
+    /// Whether the episode began with a retransmission timeout.
     by_timeout: bool,
-    /// A timeout was reported; the losses it declares come next.
+    /// A timeout was reported; its losses follow.
     pub(crate) timeout_is_due: bool,
 }
 
 impl Bbr {
-    /// Losses begin an episode, ACKs of what was sent in it end it. State is saved before the first
-    /// loss is judged (h).
+    /// Losses begin an episode; ACKs of packets sent in it end it. State is saved before the first
+    /// loss is evaluated (h).
     pub(crate) fn update_recovery(&mut self, ack: &Ack<'_>) {
         let start = self.recovery.start;
         let ends = self.recovery.in_recovery && ack.acked.iter().any(|p| p.send_time >= start);
@@ -58,7 +58,7 @@ impl Bbr {
         };
     }
 
-    /// A timer expired for want of ACKs: OnEnterRTO(), or persistent congestion (k).
+    /// A timer expired without ACKs: OnEnterRTO(), or persistent congestion (k).
     pub(crate) fn on_timeout(&mut self, now: f64, timeout: Timeout) {
         self.now = now;
         self.check_if_application_limited();
@@ -89,7 +89,7 @@ impl Bbr {
         }
     }
 
-    /// (e): the packet that may leave is counted from what a timeout leaves in flight.
+    /// (e): the one packet that may leave is added to what is in flight after the timeout.
     pub(crate) fn finish_timeout(&mut self) {
         if self.recovery.timeout_is_due {
             self.recovery.timeout_is_due = false;

@@ -2,7 +2,7 @@
 
 use super::Switches;
 
-/// P: what is remembered of a packet.
+/// P: per-packet state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
     pub(crate) packet_id: u64,
@@ -39,7 +39,7 @@ pub(crate) struct RateSample {
     prior_lost: f64,
 }
 
-/// C: what the connection counts.
+/// C: per-connection state.
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     pub(crate) smss: f64,
@@ -55,11 +55,11 @@ pub(crate) struct Connection {
     pub(crate) min_rtt: f64,
     pub(crate) srtt: Option<f64>,
     next_packet_id: u64,
-    /// Whether nothing waited to be sent after the last packet.
+    /// Whether no data was waiting after the last packet.
     pub(crate) no_unsent_data: bool,
-    /// C.lost_out > C.retrans_out: what was lost waits to be sent again.
+    /// C.lost_out > C.retrans_out: lost data waits for retransmission.
     pub(crate) lost_data_waits: bool,
-    /// When the pacing rate lets the next packet go.
+    /// When the pacer releases the next packet.
     pub(crate) next_send_time: f64,
 }
 
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// OnPacketSent(). `unacked` is without the packet.
+    /// OnPacketSent(). `unacked` excludes this packet.
     pub(crate) fn on_packet_sent(&mut self, now: f64, size: f64, unacked: f64) -> Packet {
         if unacked == 0.0 {
             self.first_send_time = now;
@@ -146,8 +146,8 @@ impl Connection {
         }
     }
 
-    /// What §4.1.2.3 forgets, (a): the volumes that the loss rate is judged by. The losses that the
-    /// ACK itself reveals are among them.
+    /// The volumes for the loss rate, missing in §4.1.2.3, (a). They include the losses reported by
+    /// the ACK itself.
     pub(crate) fn fill_in_volumes(&self, rs: &mut RateSample, switches: &Switches) {
         rs.lost = self.lost - rs.prior_lost;
         if switches.a_volumes_are_never_assigned {

@@ -25,7 +25,7 @@ impl Bbr {
         }
     }
 
-    /// CheckStartupHighLoss(), §5.3.1.3, read as (g) has it.
+    /// CheckStartupHighLoss(), §5.3.1.3, as interpreted in (g).
     fn check_startup_high_loss(&mut self) {
         if self.state == State::Startup
             && self.loss_round_start
@@ -99,7 +99,7 @@ impl Bbr {
         self.state = State::ProbeBwRefill;
     }
 
-    /// (n): the filter advances at the latest when DOWN is left.
+    /// (n): the filter advances at the end of DOWN at the latest.
     fn finish_probe(&mut self) {
         if self.filter_is_due && !self.switches.n_filter_waits_for_unlimited_feedback {
             self.note("filter advances late");
@@ -118,7 +118,7 @@ impl Bbr {
         self.raise_inflight_longterm_slope();
     }
 
-    /// PickProbeWait(), §5.3.3.8.3, drawn as `bbr3` draws.
+    /// PickProbeWait(), §5.3.3.8.3, with the same random draws as `bbr3`.
     fn pick_probe_wait(&mut self) {
         self.rounds_since_probe_up = self.rng.below(2);
         self.bw_probe_wait = 2.0 * SECOND + self.rng.below(1_000_000_000) as f64;
@@ -209,8 +209,8 @@ impl Bbr {
         }
     }
 
-    /// Whether the window is full at the bound. It is most often a copy of the bound, which rounds
-    /// nothing.
+    /// Whether the window is full at the bound. Usually the window is a copy of the bound, so the
+    /// comparison is exact.
     fn compare_cwnd_with_longterm(&mut self) {
         let (cwnd, longterm) = (self.c.cwnd, self.inflight_longterm);
         if self.is_cwnd_limited {
@@ -267,7 +267,7 @@ impl Bbr {
         }
     }
 
-    /// AdaptLongTermModel(): whether it decided a transition.
+    /// AdaptLongTermModel(). Returns whether it changed the state.
     fn adapt_long_term_model(&mut self) -> bool {
         if self.ack_phase == AckPhase::ProbeStarting && self.round_start {
             self.ack_phase = AckPhase::ProbeFeedback;

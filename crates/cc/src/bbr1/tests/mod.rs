@@ -1,4 +1,4 @@
-//! Tests of the whole machine: closed loops over a simple link, and scripted events.
+//! Tests of the whole state machine: closed loops over a simple link, and scripted events.
 
 extern crate std;
 

@@ -1,4 +1,4 @@
-//! The states over a FIFO link of 40 ms.
+//! BBRv1's states over a FIFO link of 40 ms.
 
 use super::std::vec;
 use super::std::vec::Vec;
@@ -18,7 +18,7 @@ fn settings(initial_rtt: Option<TimeDelta>) -> Settings {
     Settings { initial_window, initial_rtt, ..Settings::new(MSS, 1, Time::ZERO) }
 }
 
-/// A flow over `mbit` with a buffer of two BDP, which Startup does not overflow.
+/// A flow over `mbit` with a buffer of two BDP, enough for Startup not to overflow it.
 fn flow(mbit: u64) -> Loop<Bbr1> {
     flow_over(mbit, RTT)
 }
@@ -62,13 +62,12 @@ impl Loop<Bbr1> {
         self.cc.control().pacing_rate.expect("BBR paces")
     }
 
-    /// The application writes two more packets and then nothing.
+    /// The application writes two more packets and then stops.
     fn run_dry(&mut self) {
         self.limit = self.stats.acked_bytes + self.in_flight() + 2 * MSS_BYTES;
     }
 
-    /// The pacing gains of the next `n` phases that differ from the one before, with their lengths.
-    /// The first, already under way, is left out.
+    /// Pacing gain and duration of the next `n` phases. The phase already in progress is skipped.
     fn phases(&mut self, n: usize) -> Vec<(Ratio, TimeDelta)> {
         let mut changes = vec![(self.cc.pacing_gain(), self.now)];
         self.reach(|flow| {
@@ -84,14 +83,14 @@ impl Loop<Bbr1> {
 
 /// 10 packets per 40 ms at 2.885, less a margin of 1 %.
 #[test]
-fn paces_the_initial_window_over_the_handshakes_rtt() {
+fn paces_the_initial_window_over_the_handshake_rtt() {
     let bbr = Bbr1::new(&settings(Some(RTT)));
     let rate = bbr.control().pacing_rate.expect("BBR paces").bytes_per_sec();
     assert_eq!(rate, 10 * MSS_BYTES * 25 * 2_885 / 1_000 * 99 / 100);
 }
 
 #[test]
-fn a_pacing_rate_that_was_made_up_gives_way_to_the_first_rtt() {
+fn first_rtt_sample_replaces_the_nominal_pacing_rate() {
     let path = Path::new(Rate::from_mbit(100), RTT, 2_000);
     let mut flow = Loop::new(Bbr1::new(&settings(None)), path, 1);
     let made_up = flow.pacing_rate();
@@ -140,15 +139,15 @@ fn drain_empties_the_queue_within_a_few_round_trips() {
         assert!(flow.in_flight() > 2 * flow.path.bdp(), "{mbit} Mbit/s");
         flow.reach_mode(Mode::ProbeBw);
         assert!(flow.now.since(entered) <= RTT.times(5), "{mbit} Mbit/s");
-        // The target has room for three quanta; three more arrive while the pacer, at a gain of a
-        // third, waits to send the next.
+        // The target allows for three quanta. Three more arrive while the pacer, at a gain of 1/3,
+        // waits to send the next.
         let left = flow.in_flight().saturating_sub(flow.path.bdp());
         assert!(left <= 6 * flow.cc.send_quantum() + 2 * MSS_BYTES, "{mbit} Mbit/s: {left} bytes");
     }
 }
 
 #[test]
-fn the_gain_cycle_goes_up_down_and_six_round_trips_level() {
+fn gain_cycle_is_up_down_and_six_round_trips_of_cruise() {
     let mut flow = flow(100);
     flow.reach_mode(Mode::ProbeBw);
     flow.run_for(secs(1));
@@ -167,7 +166,7 @@ fn the_gain_cycle_goes_up_down_and_six_round_trips_level() {
 }
 
 #[test]
-fn a_cycle_fills_the_link_and_keeps_the_queue_below_a_quarter() {
+fn cycle_fills_the_link_and_keeps_the_queue_below_a_quarter_bdp() {
     let mut flow = flow(100);
     flow.reach_mode(Mode::ProbeBw);
     flow.run_for(secs(1));
@@ -180,7 +179,7 @@ fn a_cycle_fills_the_link_and_keeps_the_queue_below_a_quarter() {
 }
 
 #[test]
-fn five_quarters_a_cycle_find_twice_the_bandwidth_in_four_cycles() {
+fn doubled_bandwidth_is_found_in_four_cycles() {
     let mut flow = flow(50);
     flow.reach_mode(Mode::ProbeBw);
     flow.run_for(secs(1));
@@ -191,7 +190,7 @@ fn five_quarters_a_cycle_find_twice_the_bandwidth_in_four_cycles() {
 }
 
 #[test]
-fn half_the_bandwidth_is_believed_after_ten_rounds() {
+fn halved_bandwidth_is_accepted_after_ten_rounds() {
     let mut flow = flow(100);
     flow.reach_mode(Mode::ProbeBw);
     flow.run_for(secs(1));
@@ -202,7 +201,7 @@ fn half_the_bandwidth_is_believed_after_ten_rounds() {
     assert!((10..=13).contains(&rounds), "{rounds} rounds");
 }
 
-/// The RTT equals min_rtt in every cycle; that does not put ProbeRTT off.
+/// The RTT equals min_rtt in every cycle, but that does not postpone ProbeRTT.
 #[test]
 fn probe_rtt_comes_every_ten_seconds_and_holds_four_packets_for_200_ms() {
     let mut flow = flow(100);
@@ -218,15 +217,18 @@ fn probe_rtt_comes_every_ten_seconds_and_holds_four_packets_for_200_ms() {
     assert_eq!(flow.cc.mode, Mode::ProbeBw);
     assert!((ms(200)..ms(200) + RTT.times(2)).contains(&flow.now.since(low)));
     assert!(flow.cwnd() >= before);
-    assert!(flow.cc.max_bw() >= max_bw.scaled(Ratio::new(99, 100)), "four packets measure nothing");
+    assert!(
+        flow.cc.max_bw() >= max_bw.scaled(Ratio::new(99, 100)),
+        "four packets are not a bandwidth sample"
+    );
     let left = flow.now;
     flow.reach_mode(Mode::ProbeRtt);
     assert!((secs(10)..secs(11)).contains(&flow.now.since(left)));
 }
 
-/// Twenty round trips of 10 ms with four packets each would expire the bandwidth if they counted.
+/// Twenty round trips of 10 ms with four packets each would expire max_bw if they counted.
 #[test]
-fn probe_rtt_lasts_200_ms_or_a_round_and_leaves_the_bandwidth_alone() {
+fn probe_rtt_lasts_200_ms_or_a_round_and_keeps_max_bw() {
     for (rtt, least) in [(ms(10), ms(200)), (ms(400), ms(400))] {
         let mut flow = flow_over(20, rtt);
         flow.reach_mode(Mode::ProbeRtt);
@@ -241,11 +243,11 @@ fn probe_rtt_lasts_200_ms_or_a_round_and_leaves_the_bandwidth_alone() {
 }
 
 #[test]
-fn probe_rtt_in_startup_goes_back_to_startup() {
+fn probe_rtt_in_startup_returns_to_startup() {
     let mut flow = flow(100);
     flow.limit = 0;
     let mut states = Vec::new();
-    // Ten packets every 200 ms: application-limited, so that the pipe never counts as full.
+    // Ten packets every 200 ms: application-limited, so the pipe never counts as full.
     for _ in 0..60 {
         flow.write(10 * MSS_BYTES);
         let end = flow.now + ms(200);
@@ -260,7 +262,7 @@ fn probe_rtt_in_startup_goes_back_to_startup() {
 }
 
 #[test]
-fn min_rtt_follows_a_path_that_became_longer() {
+fn min_rtt_follows_an_increased_path_delay() {
     let mut flow = flow(20);
     flow.reach_mode(Mode::ProbeBw);
     flow.path.rtt = RTT.times(2);
@@ -271,7 +273,7 @@ fn min_rtt_follows_a_path_that_became_longer() {
 }
 
 #[test]
-fn after_an_idle_time_it_paces_at_the_bandwidth_it_knows() {
+fn restart_from_idle_paces_at_the_estimated_bandwidth() {
     let mut flow = flow(100);
     flow.reach_mode(Mode::ProbeBw);
     flow.run_for(secs(1));
@@ -281,13 +283,13 @@ fn after_an_idle_time_it_paces_at_the_bandwidth_it_knows() {
     assert!(flow.pacing_rate() > flow.path.rate.scaled(Ratio::new(12, 10)));
     flow.write(1_000 * MSS_BYTES);
     assert_eq!(flow.pacing_rate(), flow.cc.max_bw().scaled(params::PACING_MARGIN));
-    // The idle time emptied the queue: no need for ProbeRTT, although min_rtt has expired.
+    // The queue drained while idle: no ProbeRTT is needed, although min_rtt has expired.
     flow.run(flow.now + ms(300), |flow| assert_eq!(flow.cc.mode, Mode::ProbeBw));
 }
 
-/// The window is two BDP and what aggregated ACKs may bring at once, but no more than 100 ms of it.
+/// The window is two BDP plus the ACK-aggregation allowance of at most 100 ms.
 #[test]
-fn acks_in_bursts_widen_the_window_by_100_ms_at_most() {
+fn ack_bursts_grow_the_window_by_at_most_100_ms() {
     let mut flow = flow(100);
     flow.reach_mode(Mode::ProbeBw);
     flow.run_for(secs(1));
@@ -306,7 +308,7 @@ fn acks_in_bursts_widen_the_window_by_100_ms_at_most() {
 }
 
 #[test]
-fn an_application_that_sends_little_takes_nothing_from_the_estimate() {
+fn application_limited_samples_do_not_lower_the_estimate() {
     let mut flow = flow(100);
     flow.reach_mode(Mode::ProbeBw);
     flow.run_for(secs(1));

@@ -6,7 +6,7 @@ use crate::bbr1::{Bbr1, Mode};
 use crate::script::{Host, MSS, Report, segments, settings};
 use crate::{Controller, PathEvent, Timeout};
 
-/// A connection with 20 packets in flight, whose ACKs are due.
+/// A connection with 20 packets in flight that are about to be acknowledged.
 fn host() -> Host<Bbr1> {
     let mut host = Host::new(Bbr1::new(&settings(20)));
     assert_eq!(host.fill(), 20);
@@ -18,20 +18,20 @@ fn lose_without_ack(host: &mut Host<Bbr1>, lost: usize) {
     host.feedback(Report { lost, ..Report::default() });
 }
 
-/// The next round trip begins: what leaves now leaves after what happened before.
+/// Advances to the next round trip, so that new packets leave after earlier events.
 fn next_rtt(host: &mut Host<Bbr1>) {
     host.advance(TimeDelta::from_millis(100));
 }
 
 #[test]
-fn startup_grows_by_what_is_delivered() {
+fn startup_grows_by_delivered_bytes() {
     let mut host = host();
     host.ack(5);
     assert_eq!(host.cwnd(), segments(25));
 }
 
 #[test]
-fn recovery_begins_with_what_is_in_flight_and_what_arrived() {
+fn recovery_begins_with_inflight_plus_newly_acked() {
     let mut host = host();
     host.lose(2);
     assert_eq!(host.cwnd(), segments(17 + 1));
@@ -39,7 +39,7 @@ fn recovery_begins_with_what_is_in_flight_and_what_arrived() {
 }
 
 #[test]
-fn the_first_round_of_recovery_sends_a_packet_for_each_that_arrives() {
+fn first_round_of_recovery_sends_one_packet_per_packet_delivered() {
     let mut host = host();
     host.lose(2);
     assert_eq!(host.fill(), 1);
@@ -50,9 +50,9 @@ fn the_first_round_of_recovery_sends_a_packet_for_each_that_arrives() {
     assert_eq!(host.cwnd(), segments(18));
 }
 
-/// The round of conservation begins with the loss, whatever round was under way.
+/// The round of packet conservation begins with the loss, in the middle of any packet-timed round.
 #[test]
-fn what_left_before_the_loss_does_not_end_the_first_round_of_recovery() {
+fn packets_sent_before_the_loss_do_not_end_the_first_round_of_recovery() {
     let mut host = host();
     host.ack(1);
     assert_eq!(host.fill(), 2);
@@ -68,7 +68,7 @@ fn what_left_before_the_loss_does_not_end_the_first_round_of_recovery() {
 }
 
 #[test]
-fn further_losses_leave_the_window_too() {
+fn further_losses_reduce_the_window_too() {
     let mut host = host();
     host.lose(2);
     host.feedback(Report { lost: 3, acked: 2, ..Report::default() });
@@ -77,12 +77,12 @@ fn further_losses_leave_the_window_too() {
 }
 
 #[test]
-fn recovery_ends_with_the_window_of_before() {
+fn end_of_recovery_restores_the_window() {
     let mut host = host();
     host.lose(2);
     host.fill();
     host.ack(16);
-    assert!(host.cc.snapshot().in_recovery, "one packet from before the loss is still out");
+    assert!(host.cc.snapshot().in_recovery, "one packet sent before the loss is still in flight");
     host.fill();
     next_rtt(&mut host);
     host.ack(2);
@@ -90,9 +90,9 @@ fn recovery_ends_with_the_window_of_before() {
     assert!(host.cwnd() >= segments(20), "{}", host.cwnd());
 }
 
-/// No ACK, no new information on what arrives: the retransmission must be able to leave.
+/// Without an ACK there is no news of deliveries, but the retransmission must be able to leave.
 #[test]
-fn a_loss_timer_leaves_the_window_to_the_next_ack() {
+fn loss_timer_defers_the_window_update_to_the_next_ack() {
     let mut host = host();
     lose_without_ack(&mut host, 3);
     assert_eq!(host.cwnd(), segments(20));
@@ -100,7 +100,7 @@ fn a_loss_timer_leaves_the_window_to_the_next_ack() {
     assert_eq!(host.cwnd(), segments(16 + 1));
 }
 
-/// Rounds until the timeout's recovery is over, and what they delivered, in packets.
+/// Rounds until the recovery from a timeout ends, and the packets they delivered.
 fn rounds_of_repair(host: &mut Host<Bbr1>) -> (u64, usize) {
     let (mut rounds, mut delivered) = (0, 0);
     while host.cc.snapshot().in_recovery && rounds < 100 {
@@ -114,10 +114,10 @@ fn rounds_of_repair(host: &mut Host<Bbr1>) -> (u64, usize) {
     (rounds, delivered)
 }
 
-/// Whatever a host says of the oldest data outstanding: this one, like QUIC's, has nothing older than
-/// the timeout at once.
+/// Does not depend on the oldest outstanding data: as in QUIC, this host has nothing outstanding
+/// that is older than the timeout.
 #[test]
-fn a_timeout_leaves_one_packet_and_is_over_when_all_that_was_in_flight_has_arrived() {
+fn timeout_allows_one_packet_until_everything_in_flight_is_delivered() {
     let mut host = host();
     host.time_out();
     assert_eq!(host.cwnd(), segments(1));
@@ -128,16 +128,16 @@ fn a_timeout_leaves_one_packet_and_is_over_when_all_that_was_in_flight_has_arriv
 }
 
 #[test]
-fn a_timeout_adds_one_packet_to_what_it_left_in_flight() {
+fn timeout_allows_one_packet_beyond_inflight() {
     let mut host = host();
     host.cc.on_timeout(host.now, Timeout::Retransmission);
-    assert_eq!(host.cwnd(), segments(1), "all is presumed lost");
+    assert_eq!(host.cwnd(), segments(1), "everything is presumed lost");
     lose_without_ack(&mut host, 15);
     assert_eq!(host.cwnd(), segments(5 + 1));
 }
 
 #[test]
-fn a_second_timeout_does_not_forget_the_window_of_before() {
+fn second_timeout_keeps_the_saved_window() {
     let mut host = host();
     host.time_out();
     host.fill();
@@ -160,9 +160,10 @@ fn one_late_retransmission_does_not_undo_two_timeouts() {
     assert!(host.cc.snapshot().in_recovery);
 }
 
-/// QUIC finds persistent congestion by an ACK, whose feedback has the losses and the delivery.
+/// QUIC detects persistent congestion on an ACK; its feedback holds both the losses and the
+/// delivery.
 #[test]
-fn persistent_congestion_found_by_an_ack_ends_too() {
+fn persistent_congestion_detected_on_an_ack_ends() {
     let mut host = host();
     host.cc.on_timeout(host.now, Timeout::Persistent);
     host.feedback(Report { lost: 15, acked: 1, ..Report::default() });
@@ -177,9 +178,9 @@ fn persistent_congestion_found_by_an_ack_ends_too() {
     assert!(host.cwnd() < segments(20), "{}", host.cwnd());
 }
 
-/// Linux repairs it in CA_CWR, which BBRv1 ignores, as it ignores marks.
+/// Linux handles this repair in CA_CWR, which BBRv1 ignores. It ignores marks too.
 #[test]
-fn a_loss_that_a_probe_repaired_and_a_mark_change_nothing() {
+fn probe_repaired_losses_and_marks_are_ignored() {
     let mut host = host();
     let signs = Report { repaired_by_probe: true, ce_packets: 1, ..Report::default() };
     host.feedback(Report { acked: 1, ..signs });
@@ -188,7 +189,7 @@ fn a_loss_that_a_probe_repaired_and_a_mark_change_nothing() {
 }
 
 #[test]
-fn a_probe_concludes_nothing() {
+fn probe_timeout_leaves_the_window_unchanged() {
     let mut host = host();
     let before = host.cc.control();
     host.cc.on_timeout(host.now, Timeout::Probe);
@@ -197,12 +198,12 @@ fn a_probe_concludes_nothing() {
 }
 
 #[test]
-fn spurious_losses_give_the_window_back_at_once() {
+fn spurious_losses_restore_the_window_at_once() {
     let mut host = host();
     host.lose(2);
     let missing = host.missing();
     host.cc.on_spurious(host.now, &missing[..1]);
-    assert_eq!(host.cwnd(), segments(18), "one of two is no proof");
+    assert_eq!(host.cwnd(), segments(18), "one of two is not enough");
     host.cc.on_spurious(host.now, &missing[1..]);
     assert_eq!(host.cwnd(), segments(20));
     assert!(!host.cc.snapshot().in_recovery);
@@ -219,14 +220,14 @@ fn persistent_congestion_is_not_undone() {
 }
 
 #[test]
-fn a_larger_packet_raises_the_floor() {
+fn larger_mss_raises_the_minimum_window() {
     let mut host = host();
     host.cc.on_path(host.now, PathEvent::MtuChanged { mss: 9_000 });
     assert_eq!(host.cwnd(), 4 * 9_000);
 }
 
 #[test]
-fn another_path_is_an_unknown_path() {
+fn migration_resets_the_path_model() {
     let mut host = host();
     for _ in 0..20 {
         host.round();
@@ -239,20 +240,24 @@ fn another_path_is_an_unknown_path() {
     assert_eq!(host.cwnd(), segments(20));
     host.ack(host.in_flight());
     let snapshot = host.cc.snapshot();
-    assert_eq!((snapshot.max_bw, snapshot.min_rtt), (None, None), "the old path's packets");
+    assert_eq!(
+        (snapshot.max_bw, snapshot.min_rtt),
+        (None, None),
+        "feedback about the old path's packets"
+    );
     assert_eq!((snapshot.round_count, host.cwnd()), (0, segments(20)));
 }
 
-/// A host that goes on reporting the old path's packets, lost and delivered, spoils nothing.
+/// Feedback about lost and delivered packets of the old path has no effect.
 #[test]
-fn late_news_of_the_old_path_is_ignored() {
+fn late_feedback_about_the_old_path_is_ignored() {
     let mut host = host();
     host.cc.on_path(host.now, PathEvent::Migrated);
     host.lose(3);
     let missing = host.missing();
     assert!(!host.cc.snapshot().in_recovery);
     assert_eq!(host.cwnd(), segments(20));
-    // A loss on the new path is not undone by a packet of the old one that arrived.
+    // The arrival of an old path's packet must not undo a loss on the new path.
     host.advance(TimeDelta::from_millis(1));
     host.ack(host.in_flight());
     host.fill();
@@ -262,10 +267,10 @@ fn late_news_of_the_old_path_is_ignored() {
     assert!(host.cc.snapshot().in_recovery);
 }
 
-/// 1 MB/s delivers 10 kB while the pacer waits 10 ms; a sender that raises its flight counts the two
-/// packets that leave then.
+/// 1 MB/s delivers 10 kB while the pacer waits 10 ms. With rising inflight, the two packets that
+/// leave then count too.
 #[test]
-fn the_flight_is_judged_as_it_will_be_when_the_next_packet_leaves() {
+fn inflight_is_predicted_for_the_next_departure() {
     let mut bbr = Bbr1::new(&settings(10));
     let now = Time::ZERO;
     bbr.max_bw.reset(0, 1_000_000);
@@ -277,7 +282,7 @@ fn the_flight_is_judged_as_it_will_be_when_the_next_packet_leaves() {
     assert_eq!(bbr.in_network_at_departure(now, 5_000), 0);
 }
 
-/// A millisecond of the rate: one packet below 1.2 Mbit/s, two above, at most 64 KB.
+/// About a millisecond of the rate: one packet below 1.2 Mbit/s, two above, at most 64 KB.
 #[test]
 fn the_quantum_follows_the_pacing_rate() {
     let quantum = |rate: Rate| {
@@ -292,9 +297,10 @@ fn the_quantum_follows_the_pacing_rate() {
     assert_eq!(quantum(Rate::from_mbit(10_000)), 45);
 }
 
-/// 1 MB/s over 100 ms is 69.1 packets; with three quanta of two packets it is 75.1, and even 76.
+/// 1 MB/s over 100 ms is 69.1 packets. With three quanta of two packets it is 75.1, rounded up to
+/// 76.
 #[test]
-fn the_target_has_room_for_three_quanta_and_is_even() {
+fn target_adds_three_quanta_and_is_even() {
     let initial_rtt = Some(TimeDelta::from_millis(100));
     let mut bbr = Bbr1::new(&crate::Settings { initial_rtt, ..settings(10) });
     bbr.pacing_rate = Rate::from_mbit(8);
@@ -303,7 +309,7 @@ fn the_target_has_room_for_three_quanta_and_is_even() {
 }
 
 #[test]
-fn the_target_of_an_absurd_path_is_all_there_is() {
+fn target_saturates_for_an_absurd_path() {
     let initial_rtt = Some(TimeDelta::MAX);
     let bbr = Bbr1::new(&crate::Settings { mss: 1, initial_rtt, ..settings(10) });
     assert_eq!(bbr.inflight(Rate::MAX, Ratio::ONE), u64::MAX);

@@ -1,4 +1,4 @@
-//! What BBRv3 asks of the receiver in each state: draft-ietf-ccwg-bbr-06 §4.1.3.3.
+//! The ACK frequency BBRv3 requests in each state: draft-ietf-ccwg-bbr-06 §4.1.3.3.
 
 use super::*;
 use crate::{AckFrequency, Controller};
@@ -7,7 +7,7 @@ fn wish(flow: &Loop<Bbr3>) -> AckFrequency {
     flow.cc.ack_frequency().expect("there is a round-trip time")
 }
 
-/// ACKs per round trip at the least, of packets of the BDP.
+/// Minimum ACKs per round trip for one BDP of packets.
 fn acks_per_round_trip(flow: &Loop<Bbr3>) -> u64 {
     let wish = wish(flow);
     let packets = flow.cc.bdp / u64::from(MSS);
@@ -24,12 +24,12 @@ fn flow_in(state: State) -> Loop<Bbr3> {
 }
 
 #[test]
-fn nothing_is_asked_for_without_a_round_trip_time() {
+fn no_request_without_an_rtt() {
     assert_eq!(bbr(Deviations::ALL).ack_frequency(), None);
 }
 
-/// "SHOULD request parameters that yield at least 4 acknowledgments per round trip"; REFILL has them
-/// from its beginning, whatever CRUISE had asked for.
+/// "SHOULD request parameters that yield at least 4 acknowledgments per round trip"; REFILL does so
+/// from its start, whatever CRUISE requested.
 #[test]
 //= bbr-06 4.1.3.3-2 4.1.3.3-3 4.1.3.3-4 4.1.3.3-5 test
 fn startup_refill_and_up_want_four_acks_per_round_trip() {
@@ -48,7 +48,7 @@ fn startup_refill_and_up_want_four_acks_per_round_trip() {
 /// the current congestion window."
 #[test]
 //= bbr-06 4.1.3.3-2 4.1.3.3-6 4.1.3.3-7 test
-fn down_and_cruise_bear_half_a_round_trip_and_a_quarter_of_the_window() {
+fn down_and_cruise_accept_half_a_round_trip_and_a_quarter_window() {
     for state in [State::ProbeBwDown, State::ProbeBwCruise] {
         let mut flow = flow_in(state);
         assert!(flow.run_until(secs(60), |flow| !flow.cc.cwnd_usage.is_limited()));
@@ -86,7 +86,7 @@ fn probe_rtt_wants_the_last_packet_acknowledged_at_once() {
 }
 
 #[test]
-fn the_others_leave_it_to_the_transport() {
+fn other_states_use_the_transport_default() {
     for name in ["reno", "cubic", "bbr1"] {
         let spec: crate::CcSpec = name.parse().expect("a controller");
         let known = Settings { initial_rtt: Some(ms(40)), ..settings() };

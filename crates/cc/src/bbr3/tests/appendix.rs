@@ -1,6 +1,6 @@
-//! The test cases of draft-ietf-ccwg-bbr-06, Appendix A, that need a host which takes losses back
-//! when the test says so, or a look at what no snapshot shows. The others run in the simulator:
-//! `uncork-sim`, `tests/appendix`.
+//! Test cases of draft-ietf-ccwg-bbr-06, Appendix A, that need a host which reverts losses on
+//! command, or internal state that a snapshot lacks. The others run in the simulator: `uncork-sim`,
+//! `tests/appendix`.
 
 use std::vec::Vec;
 
@@ -15,9 +15,9 @@ fn roomy() -> Loop<Bbr3> {
     flow(100, 2_000, Deviations::ALL)
 }
 
-/// The grid of round-trip times, in microseconds, and rates, in kbit/s, that the draft suggests:
-/// with `UNCORK_GRID=full` all of it, but for the three points with more than 100 000 packets in flight,
-/// which take this link minutes; else a sample.
+/// The draft's suggested grid of RTTs in microseconds and rates in kbit/s. `UNCORK_GRID=full` runs
+/// all of it except the three points with more than 100 000 packets in flight, which take minutes
+/// on this link; the default is a sample.
 fn grid() -> Vec<(u64, u64)> {
     const RTTS: [u64; 8] = [200, 1_000, 10_000, 40_000, 100_000, 300_000, 600_000, 1_000_000];
     const RATES: [u64; 6] = [64, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
@@ -35,8 +35,8 @@ fn grid() -> Vec<(u64, u64)> {
     ]
 }
 
-/// Runs `case` on a flow that is in `state`, with a buffer of two BDP and twenty packets, at each
-/// point of the grid.
+/// Runs `case` on a flow in `state`, with a buffer of two BDP plus twenty packets, at each point of
+/// the grid.
 fn everywhere(state: State, case: fn(Loop<Bbr3>, &str)) {
     for (rtt_us, kbit) in grid() {
         let rate = Rate::from_bits_per_sec(kbit * 1_000);
@@ -53,7 +53,7 @@ fn everywhere(state: State, case: fn(Loop<Bbr3>, &str)) {
     }
 }
 
-/// Takes every loss back; gives the bounds before and after that.
+/// Declares every loss spurious; returns the bounds before and after.
 fn take_back(flow: &mut Loop<Bbr3>) -> (Bounds, Bounds) {
     let after_loss = flow.cc.bounds;
     let lost = core::mem::take(&mut flow.lost_packets);
@@ -61,13 +61,13 @@ fn take_back(flow: &mut Loop<Bbr3>) -> (Bounds, Bounds) {
     (after_loss, flow.cc.bounds)
 }
 
-/// Runs until losses have done their work.
+/// Runs until `done`; fails after 60 s plus 60 round trips.
 fn lose_until(flow: &mut Loop<Bbr3>, at: &str, done: fn(&Loop<Bbr3>) -> bool) {
     let patience = flow.now + TimeDelta::from_secs(60) + flow.path.rtt.times(60);
     assert!(flow.run_until(patience, done), "{at}: in {:?}", flow.cc.state);
 }
 
-/// A.18: every second packet seems lost, until UP is over; then all turn out to be late.
+/// A.18: every second packet seems lost until UP is over; then all turn out to be late.
 #[test]
 //= bbr-06 5.2.5-1 5.5.10.2-5 5.5.11.2-4 5.5.11.2-6 test
 fn spurious_loss_in_up_resumes_the_probe() {
@@ -86,7 +86,7 @@ fn spurious_loss_in_up_resumes_the_probe() {
     });
 }
 
-/// A.19: nothing arrives any more until the timer expires; then all does.
+/// A.19: nothing arrives until the timer expires; then everything does.
 #[test]
 //= bbr-06 5.5.11.1-1 5.5.11.2-2 5.6.4.4-5 test
 fn spurious_timeout_restores_window_and_bounds() {
@@ -136,7 +136,7 @@ fn a_restart_from_idle_lasts_until_the_first_delivery() {
     assert!(!flow.cc.idle_restart);
 }
 
-/// A.15, step 3: the buffer has bounded inflight when it, and the rate, grow.
+/// A.15, step 3: the buffer has limited inflight; then buffer and rate grow.
 #[test]
 //= bbr-06 5.3.3.5-3 5.3.3.7-2 5.3.3.9-13 5.3.3.9-14 test
 fn longterm_bound_grows_twice_as_fast_each_round() {

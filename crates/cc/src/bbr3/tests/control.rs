@@ -1,4 +1,4 @@
-//! Single rules of pacing rate, send quantum and window.
+//! Individual rules for pacing rate, send quantum and window.
 
 use uncork_units::Ratio;
 
@@ -10,14 +10,14 @@ use crate::sampler::RateSample;
 
 const MSS64: u64 = MSS as u64;
 
-/// A flow in CRUISE; its model holds still while the tests change its inputs.
+/// A flow in CRUISE whose model is frozen while the tests change its inputs.
 fn cruising() -> Bbr3 {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);
     flow.cc
 }
 
-/// The window after an ACK for `newly_acked` bytes that leaves the model as it is.
+/// The window after an ACK for `newly_acked` bytes that does not change the model.
 fn window_after(bbr: &mut Bbr3, newly_acked: u64) -> u64 {
     bbr.update_control_parameters(&RateSample { newly_acked, ..RateSample::default() });
     bbr.cwnd
@@ -25,7 +25,7 @@ fn window_after(bbr: &mut Bbr3, newly_acked: u64) -> u64 {
 
 #[test]
 //= bbr-06 5.6.3-1 5.6.3-3 test
-fn a_quantum_is_a_millisecond_within_two_packets_and_64_kb() {
+fn quantum_is_a_millisecond_between_two_packets_and_64_kb() {
     let mut bbr = bbr(Deviations::ALL);
     let mut quantum = |mbit| {
         bbr.pacing_rate = Rate::from_mbit(mbit);
@@ -39,7 +39,7 @@ fn a_quantum_is_a_millisecond_within_two_packets_and_64_kb() {
 
 #[test]
 //= bbr-06 5.6.4.2-1 test
-fn without_an_rtt_the_initial_window_stands_in_for_the_bdp() {
+fn without_an_rtt_the_initial_window_replaces_the_bdp() {
     let mut bbr = bbr(Deviations::ALL);
     assert_eq!(bbr.min_rtt.get(), None);
     bbr.send_quantum = 0; // a millisecond of a rate that was made up
@@ -49,7 +49,7 @@ fn without_an_rtt_the_initial_window_stands_in_for_the_bdp() {
 
 #[test]
 //= bbr-06 5.5.8.2-1 5.6.4.2-2 5.6.4.3-1 test
-fn a_budget_is_a_quantum_and_four_packets_at_least() {
+fn budget_adds_a_quantum_and_is_at_least_four_packets() {
     let mut bbr = cruising();
     bbr.bdp = 0;
     bbr.send_quantum = 20 * MSS64;
@@ -106,7 +106,7 @@ fn a_window_above_the_model_is_cut_at_once() {
     let most = bbr.max_inflight();
     bbr.cwnd = 3 * most;
     assert_eq!(window_after(&mut bbr, MSS64), most);
-    // Below it, the window grows by what is acknowledged, and no further.
+    // Below it, the window grows by the bytes acknowledged, up to the target.
     bbr.cwnd = most - 3 * MSS64;
     assert_eq!(window_after(&mut bbr, MSS64), most - 2 * MSS64);
     assert_eq!(window_after(&mut bbr, 9 * MSS64), most);
@@ -114,7 +114,7 @@ fn a_window_above_the_model_is_cut_at_once() {
 
 #[test]
 //= bbr-06 5.6.4.6-2 test
-fn a_window_at_the_model_grows_no_more_before_the_pipe_is_full() {
+fn before_the_pipe_is_full_a_window_at_the_target_does_not_grow() {
     let mut bbr = cruising();
     bbr.full_pipe = FullPipe::default();
     let most = bbr.max_inflight();
@@ -165,11 +165,11 @@ fn the_window_is_capped_by_what_the_state_allows() {
 }
 
 #[test]
-fn the_burst_follows_the_first_rtt_sample_even_when_the_rate_was_known_before() {
+fn send_quantum_follows_the_first_rtt_sample_even_with_a_known_rate() {
     let mut script = Script::new(Deviations::ALL);
     script.measures_rtt = false;
     script.send(10).wait(ms(100)).ack(5);
-    assert!(script.bbr.send_quantum > 20 * MSS64, "a millisecond of a made-up rate");
+    assert!(script.bbr.send_quantum > 20 * MSS64, "a millisecond of the nominal rate");
     script.measures_rtt = true;
     script.wait(ms(100)).ack(1);
     assert_eq!(script.bbr.send_quantum, 2 * MSS64);

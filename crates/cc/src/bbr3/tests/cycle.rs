@@ -1,4 +1,4 @@
-//! Single rules of the state machine: what each state does first, last and not at all.
+//! Individual rules of the state machine: entry, exit and forbidden actions of each state.
 
 use super::script::Script;
 use super::*;
@@ -108,7 +108,7 @@ fn a_probe_ends_with_fresh_congestion_signals() {
 
 #[test]
 //= bbr-06 5.3.3.9-11 5.5.10.3-5 test
-fn loss_while_probing_leaves_the_short_term_bounds() {
+fn loss_while_probing_does_not_set_the_short_term_bounds() {
     for state in [State::ProbeBwRefill, State::ProbeBwUp] {
         let mut flow = reached(state);
         flow.cc.note_loss();
@@ -123,7 +123,8 @@ fn loss_while_probing_leaves_the_short_term_bounds() {
     }
 }
 
-/// An ACK of a packet that left when `prior` bytes were delivered: so much more since, so fast.
+/// The sample of an ACK for a packet that left at `prior_delivered`, with `delivered` bytes since,
+/// at `mbit`.
 fn sample(prior_delivered: u64, delivered: u64, mbit: u64) -> RateSample {
     let delivery_rate = Rate::from_mbit(mbit);
     RateSample {
@@ -148,7 +149,7 @@ fn latest_signals_are_maxima_of_a_loss_round() {
     ack(sample(0, 1, 1)); // the round of the handshake ends; C.delivered is 0 throughout
     assert_eq!(ack(sample(0, 9_000, 50)), (Rate::from_mbit(50), 9_000, true));
     assert_eq!(ack(sample(0, 8_000, 60)), (Rate::from_mbit(60), 9_000, true));
-    // Each of them ended a round: the next starts from the ACK that ended the one before.
+    // Each of them ended a round, so the next starts from the previous ACK.
     assert_eq!(ack(sample(0, 7_000, 40)), (Rate::from_mbit(60), 8_000, true));
     assert_eq!(ack(sample(0, 7_000, 40)), (Rate::from_mbit(40), 7_000, true));
 }
@@ -192,7 +193,7 @@ fn a_loss_of_an_application_limited_flight_sets_no_bound() {
 
 #[test]
 //= bbr-06 5.5.11.2-7 test
-fn an_undo_in_probe_rtt_restores_the_bounds_and_stays() {
+fn undo_in_probe_rtt_restores_the_bounds_and_keeps_the_state() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwUp);
     flow.run_for(ms(20));
@@ -212,15 +213,15 @@ fn an_undo_in_probe_rtt_restores_the_bounds_and_stays() {
 
 #[test]
 //= bbr-06 5.3.4.3-3 test
-fn probe_rtt_is_the_end_of_a_probe() {
+fn probe_rtt_ends_a_probe() {
     let mut flow = reached(State::ProbeRtt);
     flow.reach(State::ProbeBwUp);
     flow.cc.min_rtt.schedule_probe(Time::ZERO);
     assert_eq!(flow.cc.cycle.ack_phase, AckPhase::ProbeStarting);
     flow.reach(State::ProbeRtt);
     assert_eq!(flow.cc.cycle.ack_phase, AckPhase::ProbeStopping);
-    assert!(flow.cc.probe_rtt_done_stamp == Time::NEVER, "inflight has yet to come down");
-    // A round later the last of its ACKs are in.
+    assert!(flow.cc.probe_rtt_done_stamp == Time::NEVER, "inflight has not come down yet");
+    // A round later its last ACKs have arrived.
     flow.run_for(ms(100));
     assert_eq!(flow.cc.cycle.ack_phase, AckPhase::Init);
     assert!(!flow.cc.cycle.is_bw_probe_sample && flow.cc.probe_rtt_done_stamp != Time::NEVER);

@@ -1,4 +1,4 @@
-//! What each deviation from the draft cures. The letters are those of `DEVIATIONS.md`.
+//! The defect that each deviation from the draft fixes. The letters refer to `DEVIATIONS.md`.
 
 use super::script::Script;
 use super::*;
@@ -10,9 +10,9 @@ fn without(deviation: Deviation) -> Deviations {
     Deviations::ALL.without(deviation)
 }
 
-/// State, window and rate at every event of the first ten seconds.
+/// State, window and rate at every event of the first 10 s.
 fn trace(buffer_millibdp: u64, deviations: Deviations) -> std::vec::Vec<(State, u64, Rate)> {
-    // With a handshake's RTT, without which (i) matters.
+    // With the handshake's RTT; otherwise (i) has an effect.
     let settings = Settings { initial_rtt: Some(ms(40)), ..settings() };
     let path = Path::new(Rate::from_mbit(50), ms(40), buffer_millibdp);
     let mut flow = Loop::new(Bbr3::with(&settings, Profile::V3, deviations), path, 1);
@@ -23,7 +23,7 @@ fn trace(buffer_millibdp: u64, deviations: Deviations) -> std::vec::Vec<(State, 
 
 #[test]
 //= bbr-06 5.1-1 test
-fn without_loss_the_draft_is_followed_to_the_letter() {
+fn without_loss_every_decision_matches_the_draft() {
     assert!(trace(2_000, Deviations::ALL) == trace(2_000, Deviations::NONE));
     assert!(trace(200, Deviations::ALL) != trace(200, Deviations::NONE));
 }
@@ -41,8 +41,8 @@ fn a_startup_sees_loss_in_a_shallow_buffer() {
     assert!(blind > 1_000, "{blind}");
 }
 
-/// A flow in ProbeBW_UP one of whose ACKs, for a packet that is not application-limited, also
-/// reports the loss of a packet that is.
+/// A flow in ProbeBW_UP. One ACK, for a packet that is not application-limited, also reports the
+/// loss of a packet that is.
 fn acked_sample_after_a_loss(deviations: Deviations) -> (crate::sampler::RateSample, Loop<Bbr3>) {
     let mut flow = flow(100, 2_000, deviations);
     flow.reach(State::ProbeBwUp);
@@ -70,7 +70,7 @@ fn acked_sample_after_a_loss(deviations: Deviations) -> (crate::sampler::RateSam
 
 #[test]
 //= bbr-06 5.5.10.2-8 test
-fn b_a_lost_packet_leaves_the_sample_of_the_ack_alone() {
+fn b_a_lost_packet_does_not_change_the_sample_of_the_ack() {
     let (sample, flow) = acked_sample_after_a_loss(Deviations::ALL);
     assert_eq!((sample.tx_in_flight, sample.is_app_limited), (400_000, false));
     assert_eq!(flow.cc.state, State::ProbeBwDown);
@@ -78,9 +78,8 @@ fn b_a_lost_packet_leaves_the_sample_of_the_ack_alone() {
     assert!(sample.tx_in_flight <= 30_000 && sample.is_app_limited);
 }
 
-/// A probe without growth, each ACK of which also tells of a loss: of a packet that had left when
-/// the application had run dry for a moment, one of two hundred, which is safe. Ends when the probe
-/// does, after four rounds at the latest.
+/// A probe without growth in which each ACK also reports the loss of an application-limited packet:
+/// one of two hundred, which is safe. Ends with the probe, or after four rounds.
 fn state_after_a_plateau_with_losses(deviations: Deviations) -> State {
     let mut script = Script::new(deviations);
     probe_without_growth(&mut script);
@@ -107,11 +106,11 @@ fn b_a_lost_packet_does_not_make_the_round_application_limited() {
     let state = state_after_a_plateau_with_losses(Deviations::ALL);
     assert_eq!(state, State::ProbeBwDown);
     let state = state_after_a_plateau_with_losses(without(Deviation::LossSample));
-    assert_eq!(state, State::ProbeBwUp, "the plateau goes unnoticed");
+    assert_eq!(state, State::ProbeBwUp, "the plateau is not detected");
 }
 
-/// Losses in Startup, the first at the start of a loss round and the others during it, up to the
-/// first ACK of a packet sent since.
+/// Losses in Startup: the first at the start of a loss round and the others during it, up to the
+/// first ACK of a packet sent after them.
 fn startup_until_the_last_ack(contiguity: &[bool]) -> Script {
     let (first, rest) = contiguity.split_at(1);
     let mut script = Script::new(Deviations::ALL);
@@ -138,7 +137,7 @@ fn g_six_ranges_in_a_full_round_of_recovery_end_startup() {
 }
 
 #[test]
-fn g_losses_count_although_the_plateau_is_seen_at_the_same_ack() {
+fn g_losses_count_when_the_same_ack_reveals_the_plateau() {
     let mut script = startup_until_the_last_ack(&[false; 6]);
     for mbit in [1_000, 1, 1] {
         script.bbr.full_pipe.on_round(Rate::from_mbit(mbit));
@@ -150,14 +149,14 @@ fn g_losses_count_although_the_plateau_is_seen_at_the_same_ack() {
 
 #[test]
 //= bbr-06 5.3.1.3-3 test
-fn g_five_ranges_do_not() {
+fn g_five_ranges_do_not_end_startup() {
     assert_eq!(startup_after_losses(&[false; 5]).bbr.state, State::Startup);
 }
 
-/// Six ranges in a full round of recovery, of a flight so large that they are less than 2 % of it.
+/// Six ranges in a full round of recovery, in a flight so large that they are less than 2 % of it.
 #[test]
 //= bbr-06 5.3.1.3-2 test
-fn g_six_ranges_of_two_percent_do_not() {
+fn g_six_ranges_below_two_percent_do_not_end_startup() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(400).wait(ms(40)).ack_and_lose(3, &[false]);
     script.send(20).wait(ms(40)).ack_and_lose(391, &[false; 5]).ack(1);
@@ -167,13 +166,14 @@ fn g_six_ranges_of_two_percent_do_not() {
 
 #[test]
 //= bbr-06 5.3.1.3-3 test
-fn g_one_long_range_does_not() {
+fn g_one_long_range_does_not_end_startup() {
     let mut contiguity = [true; 20];
     contiguity[0] = false;
     assert_eq!(startup_after_losses(&contiguity).bbr.state, State::Startup);
 }
 
-/// Bounds before and after a spurious episode of many losses that ended a probe, and the state.
+/// Bounds before and after a spurious episode of many losses that ended a probe, and the final
+/// state.
 fn undo_of_many_losses(deviations: Deviations) -> (u64, u64, State) {
     let mut flow = flow(100, 400, deviations);
     flow.run(secs(4), |_| {});
@@ -193,7 +193,7 @@ fn undo_of_many_losses(deviations: Deviations) -> (u64, u64, State) {
 
 #[test]
 //= bbr-06 5.5.10.2-7 5.5.11.1-1 5.6.4.4-2 test
-fn h_an_undo_reaches_back_to_the_start_of_the_episode() {
+fn h_undo_restores_the_state_before_the_episode() {
     let (before, after, state) = undo_of_many_losses(Deviations::ALL);
     assert!(after >= before, "{after} < {before}");
     assert_eq!(state, State::ProbeBwRefill);
@@ -211,12 +211,12 @@ fn pacing_after_first_rtt(deviations: Deviations) -> u64 {
 #[test]
 //= bbr-06 5.6.2-2 test
 fn i_the_first_rtt_sample_replaces_the_nominal_pacing_rate() {
-    // 2.77 * 10 packets over 100 ms, or over 1 ms.
+    // 2.77 * 10 packets over 100 ms, or over the nominal 1 ms.
     assert_eq!(pacing_after_first_rtt(Deviations::ALL), 402_204);
     assert_eq!(pacing_after_first_rtt(without(Deviation::PacingFromFirstRtt)), 40_220_400);
 }
 
-/// Three times a packet that is acknowledged a millisecond after it left: the ACK of an earlier
+/// Three packets are each acknowledged a millisecond after they left: the ACKs belong to an earlier
 /// transmission of the same data.
 fn state_after_unreliable_samples(deviations: Deviations) -> State {
     let mut script = Script::new(deviations);
@@ -230,13 +230,13 @@ fn state_after_unreliable_samples(deviations: Deviations) -> State {
 
 #[test]
 //= bbr-06 4.1.2.3-7 test
-fn j_unreliable_samples_are_no_plateau() {
+fn j_unreliable_samples_are_not_a_plateau() {
     assert_eq!(state_after_unreliable_samples(Deviations::ALL), State::Startup);
     let state = state_after_unreliable_samples(without(Deviation::SkipInvalid));
     assert_ne!(state, State::Startup);
 }
 
-/// The latest signals before and after the ACK of an earlier transmission, a millisecond after its
+/// The latest signals before and after the ACK of an earlier transmission, a millisecond after the
 /// packet left.
 fn signals_around_an_unreliable_sample(deviations: Deviations) -> [(Rate, u64); 2] {
     let mut script = Script::new(deviations);
@@ -251,18 +251,18 @@ fn signals_around_an_unreliable_sample(deviations: Deviations) -> [(Rate, u64); 
     [before, signals(&script)]
 }
 
-/// The zero of such a sample would stand for the delivery of the whole round, to which the
-/// short-term bounds fall.
+/// The zero of such a sample would count as the delivery of the whole round, and the short-term
+/// bounds would fall to it.
 #[test]
 //= bbr-06 5.5.5-1 test
-fn j_unreliable_samples_leave_the_latest_signals_alone() {
+fn j_unreliable_samples_do_not_change_the_latest_signals() {
     let [before, after] = signals_around_an_unreliable_sample(Deviations::ALL);
     assert!(!before.0.is_zero() && after.0 >= before.0 && after.1 >= before.1);
     let [before, after] = signals_around_an_unreliable_sample(without(Deviation::SkipInvalid));
     assert!(!before.0.is_zero() && after.0.is_zero(), "{before:?} {after:?}");
 }
 
-/// A flow whose BDP is 34 packets, so that one loss is more than 2 %, in ProbeBW_UP.
+/// A flow in ProbeBW_UP with a BDP of 34 packets, so that one loss exceeds 2 %.
 fn state_after_repaired_loss(deviations: Deviations) -> State {
     let mut flow = flow(10, 2_000, deviations);
     flow.reach(State::ProbeBwUp);
@@ -273,14 +273,14 @@ fn state_after_repaired_loss(deviations: Deviations) -> State {
 }
 
 #[test]
-fn k_a_loss_that_a_probe_repaired_counts() {
+fn k_probe_repaired_loss_is_congestion() {
     assert_eq!(state_after_repaired_loss(Deviations::ALL), State::ProbeBwDown);
     let state = state_after_repaired_loss(without(Deviation::ProbeRepair));
     assert_eq!(state, State::ProbeBwUp);
 }
 
 #[test]
-fn k_a_repaired_loss_is_judged_like_any_other() {
+fn k_probe_repaired_loss_is_judged_like_any_other() {
     let after_repair = |mbit, state| {
         let mut flow = flow(mbit, 2_000, Deviations::ALL);
         flow.reach(state);
@@ -294,7 +294,7 @@ fn k_a_repaired_loss_is_judged_like_any_other() {
     assert_eq!(after_repair(10, cruise), (cruise, None), "no probe is under way");
 }
 
-/// What the window grows by when 5 MB, 400 ms of the path's rate, are acknowledged at once.
+/// How much the window grows when 5 MB, 400 ms at the path's rate, are acknowledged at once.
 fn extra_after_a_stall(deviations: Deviations) -> u64 {
     let path = Path::new(Rate::from_mbit(100), ms(400), 2_000);
     let mut flow = Loop::new(bbr(deviations), path, 1);
@@ -342,13 +342,13 @@ fn max_bw_after_a_tenfold_drop(deviations: Deviations) -> u64 {
 
 #[test]
 //= bbr-06 5.3.3.9-3 test
-fn n_max_bw_forgets_although_probe_rtt_cuts_every_probe_short() {
+fn n_max_bw_expires_although_probe_rtt_cuts_every_probe_short() {
     assert!(is_close(max_bw_after_a_tenfold_drop(Deviations::ALL), 1_250_000, 5));
     let stuck = max_bw_after_a_tenfold_drop(without(Deviation::AdvanceEveryCycle));
     assert!(is_close(stuck, 12_500_000, 5), "{stuck}");
 }
 
-/// How long the probe after one that went too high lasts, and the flow at its end.
+/// Duration of the probe that follows one that went too high, and the flow at its end.
 fn cautious_probe(deviations: Deviations) -> (TimeDelta, Loop<Bbr3>) {
     let mut flow = flow(100, 2_000, deviations);
     flow.reach(State::ProbeBwUp);
@@ -365,7 +365,7 @@ fn cautious_probe(deviations: Deviations) -> (TimeDelta, Loop<Bbr3>) {
 
 #[test]
 //= bbr-06 5.3.3.6-1 5.3.3.6-2 5.3.3.6-3 5.3.3.6-4 5.3.3.7-4 5.3.3.9-8 5.3.3.9-10 test
-fn o_a_cautious_probe_stops_at_the_bound_and_is_repeated_in_earnest() {
+fn o_cautious_probe_stops_at_the_bound_and_is_followed_by_a_full_probe() {
     let (lasted, mut flow) = cautious_probe(Deviations::ALL);
     assert!(lasted < ms(80), "{lasted:?}");
     assert!(!flow.cc.cycle.prev_probe_too_high);

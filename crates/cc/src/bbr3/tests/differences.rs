@@ -1,6 +1,6 @@
-//! A deviation changes only what it should: nothing where its occasion does not arise, and where it
-//! does, nothing before that. Two runs that differ in one deviation are compared event by event,
-//! by all that the controller knows.
+//! A deviation changes only what it should: it has no effect before the situation it is meant for.
+//! Two runs that differ in one deviation are compared event by event, over the controller's entire
+//! state.
 
 extern crate std;
 
@@ -26,13 +26,13 @@ const SWITCHES: [Deviation; 10] = [
     Deviation::InflightBeforeAck,
 ];
 
-/// All that the controller knows, apart from its deviations.
+/// The controller's entire state, without its deviations.
 fn inside(bbr: &Bbr3) -> String {
     format!("{:?}", Bbr3 { deviations: Deviations::ALL, ..bbr.clone() })
 }
 
-/// 10 Mbit/s and 40 ms, of which the handshake told, for 8 s: 34 packets of BDP, so that a single
-/// loss is more than 2 %.
+/// 8 s at 10 Mbit/s and 40 ms (RTT known from the handshake). The BDP is 34 packets, so a single
+/// loss exceeds 2 %.
 fn history(buffer_millibdp: u64, loss_ppm: u64, deviations: Deviations) -> Vec<String> {
     let settings = Settings { initial_rtt: Some(ms(40)), ..settings() };
     let path = Path::new(Rate::from_mbit(10), ms(40), buffer_millibdp);
@@ -45,9 +45,12 @@ fn history(buffer_millibdp: u64, loss_ppm: u64, deviations: Deviations) -> Vec<S
 }
 
 #[test]
-fn no_deviation_shows_on_a_clean_path() {
+fn no_deviation_has_an_effect_on_a_clean_path() {
     let cured = history(2_000, 0, Deviations::ALL);
-    assert!(cured.iter().any(|event| event.contains("state: ProbeRtt")), "it was a whole cycle");
+    assert!(
+        cured.iter().any(|event| event.contains("state: ProbeRtt")),
+        "the run covers a whole cycle"
+    );
     for deviation in SWITCHES {
         let literal = history(2_000, 0, Deviations::ALL.without(deviation));
         assert!(cured == literal, "{deviation:?}");
@@ -55,7 +58,7 @@ fn no_deviation_shows_on_a_clean_path() {
 }
 
 #[test]
-fn what_is_not_about_loss_does_not_show_on_a_lossy_path() {
+fn deviations_unrelated_to_loss_have_no_effect_on_a_lossy_path() {
     let cured = history(500, 5_000, Deviations::ALL);
     assert!(cured.iter().any(|event| event.contains("is_loss_in_round: true")));
     for deviation in [
@@ -70,7 +73,7 @@ fn what_is_not_about_loss_does_not_show_on_a_lossy_path() {
     }
 }
 
-/// Two runs, with and without a deviation, alike so far.
+/// Two runs, with and without a deviation, identical so far.
 struct Pair {
     cured: Loop<Bbr3>,
     literal: Loop<Bbr3>,
@@ -98,8 +101,8 @@ impl Pair {
         self
     }
 
-    /// Goes on to the first event that leaves the two different, and returns the controller as it
-    /// was before that event.
+    /// Runs until the first event after which the two differ, and returns the controller before
+    /// that event.
     fn until_they_differ(&mut self) -> Bbr3 {
         for _ in 0..200_000 {
             let before = self.cured.cc.clone();
@@ -121,16 +124,16 @@ impl Pair {
 }
 
 #[test]
-fn a_shows_first_when_loss_should_end_startup() {
+fn a_first_differs_when_loss_should_end_startup() {
     let mut pair = Pair::new(Deviation::AckFlight, |deviations| flow(100, 100, deviations));
     let before = pair.until_they_differ();
     assert!(before.signals.is_loss_in_round && !before.full_pipe.reached());
     assert_eq!(pair.states(), (State::Drain, State::Startup));
 }
 
-/// Every ACK of this script declares a loss too; a round's first ACK is what the plateau is told by.
+/// Every ACK of this script also declares a loss. The first ACK of a round reports the plateau.
 #[test]
-fn b_shows_first_at_an_ack_that_declares_a_loss_and_begins_a_round() {
+fn b_first_differs_at_an_ack_that_declares_a_loss_and_begins_a_round() {
     let script = |deviations| {
         let mut script = Script::new(deviations);
         deviations::probe_without_growth(&mut script);
@@ -149,7 +152,7 @@ fn b_shows_first_at_an_ack_that_declares_a_loss_and_begins_a_round() {
 }
 
 #[test]
-fn h_shows_first_at_a_second_round_of_loss_in_an_episode() {
+fn h_first_differs_at_a_second_round_of_loss_in_an_episode() {
     let mut pair = Pair::new(Deviation::UndoPerEpisode, |deviations| flow(100, 400, deviations));
     let before = pair.until_they_differ();
     assert!(before.recovery.is_active() && !before.signals.is_loss_in_round);
@@ -157,7 +160,7 @@ fn h_shows_first_at_a_second_round_of_loss_in_an_episode() {
 }
 
 #[test]
-fn i_shows_first_at_the_first_rtt_sample() {
+fn i_first_differs_at_the_first_rtt_sample() {
     let flow = |deviations| flow(10, 2_000, deviations);
     let mut pair = Pair::new(Deviation::PacingFromFirstRtt, flow);
     let before = pair.until_they_differ();
@@ -166,7 +169,7 @@ fn i_shows_first_at_the_first_rtt_sample() {
 }
 
 #[test]
-fn j_shows_first_at_a_sample_without_a_rate() {
+fn j_first_differs_at_a_sample_without_a_rate() {
     let script = |deviations| {
         let mut script = Script::new(deviations);
         let mut history = Vec::new();
@@ -183,16 +186,16 @@ fn j_shows_first_at_a_sample_without_a_rate() {
 }
 
 #[test]
-fn k_shows_first_at_the_ack_that_tells_of_a_repaired_loss() {
+fn k_first_differs_at_the_ack_that_reports_a_repaired_loss() {
     let mut pair = Pair::new(Deviation::ProbeRepair, |deviations| flow(10, 2_000, deviations));
     pair.reach(State::ProbeBwUp).both(|flow| flow.repaired = true);
     pair.until_they_differ();
-    assert!(!pair.cured.repaired && !pair.literal.repaired, "it has just been told");
+    assert!(!pair.cured.repaired && !pair.literal.repaired, "it has just been reported");
     assert_eq!(pair.states(), (State::ProbeBwDown, State::ProbeBwUp));
 }
 
 #[test]
-fn k_shows_first_when_aggregation_exceeds_100_ms() {
+fn k_first_differs_when_aggregation_exceeds_100_ms() {
     let mut pair = Pair::new(Deviation::BoundExtraAcked, |deviations| flow(10, 2_000, deviations));
     pair.reach(State::ProbeBwCruise).both(|flow| {
         flow.cc.aggregation.update(AckArrival {
@@ -207,14 +210,14 @@ fn k_shows_first_when_aggregation_exceeds_100_ms() {
     let bound = pair.cured.cc.bw.bytes_in(ms(100));
     assert!(pair.cured.cc.aggregation.extra_acked() > bound);
     pair.until_they_differ();
-    // The window grows by what is acknowledged up to the bound, and only then do the two part.
+    // The window grows with the bytes acknowledged up to the bound; only then do the runs differ.
     let cured = &pair.cured.cc;
     assert_eq!(cured.cwnd, cured.max_inflight());
     assert!(pair.literal.cc.cwnd > cured.cwnd);
 }
 
 #[test]
-fn m_shows_first_after_three_rounds_of_drain() {
+fn m_first_differs_after_three_rounds_of_drain() {
     let mut pair =
         Pair::new(Deviation::DrainThreeRounds, |deviations| flow(100, 2_000, deviations));
     pair.reach(State::Drain);
@@ -226,7 +229,7 @@ fn m_shows_first_after_three_rounds_of_drain() {
 }
 
 #[test]
-fn n_shows_first_on_the_way_out_of_a_probe_rtt_that_cut_a_probe_short() {
+fn n_first_differs_on_exit_from_a_probe_rtt_that_cut_a_probe_short() {
     let mut pair =
         Pair::new(Deviation::AdvanceEveryCycle, |deviations| flow(100, 2_000, deviations));
     pair.reach(State::ProbeRtt).reach(State::ProbeBwUp);
@@ -237,7 +240,7 @@ fn n_shows_first_on_the_way_out_of_a_probe_rtt_that_cut_a_probe_short() {
 }
 
 #[test]
-fn o_shows_first_when_a_cautious_probe_comes_to_the_bound() {
+fn o_first_differs_when_a_cautious_probe_reaches_the_bound() {
     let mut pair =
         Pair::new(Deviation::InflightBeforeAck, |deviations| flow(100, 2_000, deviations));
     pair.reach(State::ProbeBwUp).both(|flow| flow.path.loss_ppm = 100_000);

@@ -1,4 +1,4 @@
-//! Timeouts, marks, idle time and changes of the path.
+//! Timeouts, CE marks, idle periods and path changes.
 
 use super::script::Script;
 use super::*;
@@ -6,7 +6,7 @@ use crate::{AppState, Controller, PathEvent, Timeout};
 
 const MSS64: u64 = MSS as u64;
 
-/// Ten packets in flight, ten acknowledged before.
+/// Ten packets in flight, after ten acknowledged ones.
 fn loaded() -> Script {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(10);
@@ -15,7 +15,7 @@ fn loaded() -> Script {
 
 #[test]
 //= bbr-06 5.6.4.4-1 test
-fn timeout_lets_one_packet_leave() {
+fn timeout_allows_one_packet() {
     let mut script = loaded();
     let before = script.bbr.cwnd;
     script.wait(ms(500)).time_out(Timeout::Retransmission);
@@ -24,12 +24,12 @@ fn timeout_lets_one_packet_leave() {
     assert_eq!(script.bbr.control().cwnd, MSS64);
     script.send(1).wait(ms(40)).ack(1);
     assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
-    assert!(before > 4 * MSS64, "recovery is over, but the window grows back, it does not jump");
+    assert!(before > 4 * MSS64, "recovery is over, but the window regrows gradually");
 }
 
 #[test]
 //= bbr-06 5.6.4.4-4 test
-fn a_timeout_in_recovery_does_not_forget_the_window_before_it() {
+fn timeout_in_recovery_keeps_the_saved_window() {
     let mut script = loaded();
     let before = script.bbr.cwnd;
     script.wait(ms(40)).ack_and_lose(1, &[false]).send(2);
@@ -40,7 +40,7 @@ fn a_timeout_in_recovery_does_not_forget_the_window_before_it() {
 }
 
 #[test]
-fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
+fn spurious_timeout_is_undone_even_without_more_data() {
     let mut script = loaded();
     script.ack(9).send_as(9, AppState::Drained);
     let before = script.bbr.cwnd;
@@ -53,7 +53,7 @@ fn a_spurious_timeout_is_undone_though_the_application_has_no_more() {
 }
 
 #[test]
-fn probe_timeout_concludes_nothing() {
+fn probe_timeout_changes_nothing() {
     let mut script = loaded();
     let before = script.bbr.control();
     script.wait(ms(100)).time_out(Timeout::Probe);
@@ -62,7 +62,7 @@ fn probe_timeout_concludes_nothing() {
 
 #[test]
 //= rfc9002 7.6.2-5 test
-fn persistent_congestion_goes_to_the_floor_and_cannot_be_undone() {
+fn persistent_congestion_reduces_to_the_minimum_and_cannot_be_undone() {
     let mut script = loaded();
     script.wait(ms(3_000)).time_out(Timeout::Persistent).lose(10);
     assert_eq!(script.bbr.control().cwnd, 4 * MSS64);
@@ -91,7 +91,7 @@ fn persistent_congestion_inside_an_episode_cancels_the_undo_of_a_probe() {
 
 #[test]
 //= bbr-06 5.2.4-1 5.5.10.2-6 test
-fn losses_without_acks_are_noted_and_run_no_model() {
+fn losses_without_acks_do_not_run_the_model() {
     let mut script = loaded();
     let (round, cwnd) = (script.bbr.round.count(), script.bbr.cwnd);
     script.wait(ms(60)).lose(3);
@@ -101,7 +101,7 @@ fn losses_without_acks_are_noted_and_run_no_model() {
 }
 
 #[test]
-fn a_larger_packet_raises_the_floor() {
+fn larger_mss_raises_the_minimum_window() {
     let mut script = loaded();
     script.wait(ms(500)).time_out(Timeout::Persistent);
     script.bbr.on_path(script.now, PathEvent::MtuChanged { mss: 9_000 });
@@ -110,7 +110,7 @@ fn a_larger_packet_raises_the_floor() {
 }
 
 #[test]
-fn a_window_that_is_restored_has_room_for_four_of_the_larger_packets() {
+fn restored_window_has_room_for_four_larger_packets() {
     let mut script = loaded();
     script.wait(ms(3_000)).time_out(Timeout::Persistent).lose(10).send(4);
     script.wait(ms(500)).time_out(Timeout::Retransmission).lose(4);
@@ -122,7 +122,7 @@ fn a_window_that_is_restored_has_room_for_four_of_the_larger_packets() {
 }
 
 #[test]
-fn a_new_connection_has_the_smallest_window_whatever_its_settings() {
+fn new_connection_has_at_least_the_minimum_window() {
     let settings = Settings { initial_window: 0, ..settings() };
     let mut bbr = Bbr3::new(&settings, false);
     assert_eq!(bbr.control().cwnd, 4 * MSS64);
@@ -132,7 +132,7 @@ fn a_new_connection_has_the_smallest_window_whatever_its_settings() {
 }
 
 #[test]
-fn another_path_is_learned_from_the_start() {
+fn migration_resets_the_path_model() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);
     flow.cc.on_path(flow.now, PathEvent::Migrated);
@@ -143,9 +143,9 @@ fn another_path_is_learned_from_the_start() {
     assert!(is_close(flow.max_bw(), 12_500_000, 2));
 }
 
-/// A host that goes on reporting the old path's packets, lost and delivered, spoils nothing.
+/// Feedback about lost and delivered packets of the old path has no effect.
 #[test]
-fn late_news_of_the_old_path_is_ignored() {
+fn late_feedback_about_the_old_path_is_ignored() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(2).wait(ms(1));
     script.bbr.on_path(script.now, PathEvent::Migrated);
@@ -153,7 +153,7 @@ fn late_news_of_the_old_path_is_ignored() {
     script.wait(ms(1)).ack_and_lose(3, &[false, true, false]);
     assert_eq!(script.bbr.snapshot(), fresh);
     assert_eq!(script.bbr.sampler.lost(), 0);
-    // A loss on the new path is not undone by a packet of the old one that arrived.
+    // The arrival of an old path's packet must not undo a loss on the new path.
     let old = script.lost[0];
     script.ack(2).send(5).wait(ms(40)).ack_and_lose(1, &[false]);
     assert!(script.bbr.snapshot().in_recovery);
@@ -181,7 +181,7 @@ fn more_than_two_percent_of_marks_end_a_probe() {
     flow.run_for(ms(10));
     flow.marks = 2;
     flow.run_for(ms(1));
-    assert_eq!(flow.cc.state, State::ProbeBwUp, "two of 344 are less than 2 %");
+    assert_eq!(flow.cc.state, State::ProbeBwUp, "two of 344 is less than 2 %");
     flow.marks = 12;
     flow.run_for(ms(1));
     assert_eq!(flow.cc.state, State::ProbeBwDown);
@@ -204,7 +204,7 @@ fn window_is_restored_after_recovery_and_bounded_by_the_model() {
 
 #[test]
 //= bbr-06 5.3.4.3-3 5.6.4.4-4 test
-fn probe_rtt_saves_the_window_it_finds() {
+fn probe_rtt_saves_the_window_on_entry() {
     let mut flow = flow(100, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);
     flow.cc.undo.prior_cwnd = 1 << 40;
@@ -213,10 +213,10 @@ fn probe_rtt_saves_the_window_it_finds() {
 }
 
 #[test]
-fn probe_rtt_holds_inflight_against_the_min_rtt_of_the_same_ack() {
+fn probe_rtt_uses_the_min_rtt_of_the_same_ack() {
     let mut script = loaded();
-    // After 12 s without an ACK both minima have expired, and nine packets are less than half of
-    // what the renewed min_rtt makes of the bandwidth.
+    // After 12 s without an ACK both minima have expired. Nine packets are less than half of the
+    // BDP computed from the new min_rtt.
     script.wait(ms(12_000)).ack(1);
     assert_eq!(script.bbr.state, State::ProbeRtt);
     assert!(script.bbr.probe_rtt_done_stamp != Time::NEVER);
@@ -239,7 +239,7 @@ fn a_timeout_of_a_full_window_is_not_application_limited() {
 fn pacing_limited_sender_is_not_application_limited() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10);
-    // The application delivers just in time: the pacer has not let the next packet go.
+    // The application writes just in time: the pacer has not released the next packet yet.
     script.send_as(1, AppState::Drained).wait(TimeDelta::from_nanos(1));
     script.send(1);
     assert!(!script.bbr.sampler.is_app_limited());
@@ -249,7 +249,7 @@ fn pacing_limited_sender_is_not_application_limited() {
 
 #[test]
 //= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.3-3 test
-fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
+fn small_pipes_probe_after_one_round_per_packet_of_bdp() {
     let mut flow = flow(10, 2_000, Deviations::ALL);
     flow.reach(State::ProbeBwCruise);
     let packets = flow.cc.bdp.div_ceil(MSS64);
@@ -260,7 +260,7 @@ fn small_pipes_probe_after_as_many_rounds_as_they_hold_packets() {
 
 #[test]
 //= bbr-06 5.3.3.8.3-2 test
-fn equal_seeds_give_equal_runs_and_others_do_not() {
+fn equal_seeds_give_equal_runs_and_different_seeds_do_not() {
     let probes = |seed| {
         let settings = Settings { seed, ..settings() };
         let path = Path::new(Rate::from_mbit(100), ms(40), 2_000);

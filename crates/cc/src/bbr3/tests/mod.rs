@@ -1,4 +1,4 @@
-//! Tests of the whole machine: scripted events, and closed loops over a simple link.
+//! Tests of the whole state machine: scripted events, and closed loops over a simple link.
 
 extern crate std;
 
@@ -56,7 +56,7 @@ fn flow(mbit: u64, buffer_millibdp: u64, deviations: Deviations) -> Loop<Bbr3> {
 }
 
 impl Loop<Bbr3> {
-    /// Runs until the flow enters `state`, which it must within a minute.
+    /// Runs until the flow enters `state`; fails after a minute.
     fn reach(&mut self, state: State) {
         let until = self.now + TimeDelta::from_secs(60);
         assert!(self.run_until(until, |flow| flow.cc.state == state), "never in {state:?}");

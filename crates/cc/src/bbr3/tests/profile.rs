@@ -1,5 +1,4 @@
-//! What BBRv2 does differently, row by row of the table of `profile.rs`. The gains are compared in
-//! `state.rs`.
+//! Differences of BBRv2, row by row of the table in `profile.rs`. `state.rs` compares the gains.
 
 use super::script::Script;
 use super::*;
@@ -15,8 +14,8 @@ fn flow_of(profile: Profile, mbit: u64, buffer_millibdp: u64) -> Loop<Bbr3> {
     Loop::new(cc, Path::new(Rate::from_mbit(mbit), ms(40), buffer_millibdp), 1)
 }
 
-/// A round in Startup that loses `ranges` separate packets and lasts two min_rtt: it delivers twice
-/// the BDP.
+/// A round in Startup that loses `ranges` separate packets and lasts two min_rtt, so it delivers
+/// twice the BDP.
 fn startup_after_losses(profile: Profile, ranges: usize) -> Script {
     let mut script = Script::new(Deviations::ALL);
     script.bbr.profile = profile;
@@ -38,7 +37,7 @@ fn v2_paces_its_first_window_at_two_over_ln_2() {
 }
 
 #[test]
-fn v2_fills_two_thirds_more_buffer_in_startup() {
+fn v2_startup_queues_two_thirds_more() {
     let queue = |profile| {
         let mut flow = flow_of(profile, 100, 4_000);
         flow.reach(State::Drain);
@@ -48,9 +47,9 @@ fn v2_fills_two_thirds_more_buffer_in_startup() {
     assert!((1.7..2.0).contains(&queue(Profile::V2)), "{}", queue(Profile::V2));
 }
 
-/// Rounds whose samples grow by a quarter each, but stay below a max_bw of 100 Mbit/s from before.
+/// Rounds whose samples each grow by a quarter but stay below an earlier max_bw of 100 Mbit/s.
 #[test]
-fn v2_looks_for_the_plateau_in_max_bw() {
+fn v2_detects_the_plateau_in_max_bw() {
     let is_full = |profile| {
         let mut script = Script::new(Deviations::ALL);
         script.bbr.profile = profile;
@@ -83,8 +82,7 @@ fn after_losses_in_startup_v2_bounds_inflight_by_the_bdp_alone() {
     assert!(v3.bounds.inflight_longterm >= inflight_latest, "{:?}", v3.bounds);
 }
 
-/// How many rounds Drain lasts where the rate falls to two fifths, and what is in flight after it as
-/// a percentage of the BDP.
+/// Rounds of Drain after the rate drops to two fifths, and inflight after it in percent of the BDP.
 fn overlong_drain(profile: Profile) -> (u64, u64) {
     let mut flow = flow_of(profile, 100, 4_000);
     flow.reach(State::Drain);
@@ -102,8 +100,7 @@ fn v2_drains_until_one_bdp_is_in_flight() {
     assert!(rounds > 3 && percent <= 101, "{rounds} rounds, {percent} %");
 }
 
-/// How long a probe lasts on a path without loss, and what is in flight at its end as a percentage of
-/// the BDP.
+/// Duration of a probe on a path without loss, and inflight at its end in percent of the BDP.
 fn probe(flow: &mut Loop<Bbr3>) -> (TimeDelta, u64) {
     flow.reach(State::ProbeBwUp);
     let began = flow.now;
@@ -122,9 +119,9 @@ fn v2_probes_until_a_quarter_bdp_is_queued_and_v3_until_the_rate_is_flat() {
     assert!(lasted > ms(120) && percent > 150, "{lasted:?} {percent} %");
 }
 
-/// With more than 1.25 BDP in flight already, a probe still lasts min_rtt.
+/// Even with more than 1.25 BDP already in flight, a probe lasts at least min_rtt.
 #[test]
-fn v2_probes_for_a_round_at_least() {
+fn v2_probes_for_at_least_a_round() {
     let mut flow = flow_of(Profile::V2, 100, 4_000);
     flow.reach(State::ProbeBwUp);
     let (began, min_rtt) = (flow.now, flow.cc.min_rtt.get().expect("measured"));
@@ -136,7 +133,7 @@ fn v2_probes_for_a_round_at_least() {
 }
 
 #[test]
-fn an_undo_in_v2_widens_the_bounds_and_stays_where_it_is() {
+fn undo_in_v2_widens_the_bounds_and_keeps_the_state() {
     let undone = |profile| {
         let mut flow = flow_of(profile, 100, 100);
         flow.reach(State::Drain);
@@ -149,7 +146,7 @@ fn an_undo_in_v2_widens_the_bounds_and_stays_where_it_is() {
 }
 
 #[test]
-fn a_loss_that_a_probe_repaired_ends_no_probe_in_v2() {
+fn probe_repaired_loss_does_not_end_a_probe_in_v2() {
     let state = |profile| {
         let mut flow = flow_of(profile, 10, 2_000);
         flow.reach(State::ProbeBwUp);

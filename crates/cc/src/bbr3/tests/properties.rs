@@ -1,4 +1,4 @@
-//! What holds on any path. That no host can break the controller is shown in `tests/hosts`.
+//! Properties that hold on any path. `tests/hosts` shows that no host can break the controller.
 
 extern crate std;
 
@@ -17,7 +17,8 @@ use crate::link::{Loop, MSS, Path};
 use crate::round::RoundCounter;
 use crate::{Acked, AppState, Controller, Feedback, SentPacket, Settings, Token};
 
-/// A path of 50 packets or more that loses up to 1 % and becomes up to ten times slower some day.
+/// A path of at least 50 packets that loses up to 1 % and at some point slows down by up to a
+/// factor of ten.
 fn any_path() -> impl Strategy<Value = (Path, u64)> {
     let (rtt, buffer, loss) = (20..120_u64, 500..4_000_u64, prop_oneof![Just(0), 0..10_000_u64]);
     (30..60_u64, rtt, buffer, loss, 5..20_u64, 1..=10_u64, any::<u64>()).prop_map(
@@ -35,12 +36,12 @@ fn flow_over(path: &Path, seed: u64) -> Loop<Bbr3> {
     Loop::new(bbr, path.clone(), seed)
 }
 
-/// What the path could deliver during the last three cycles or 15 seconds, whichever is longer.
+/// The path's rate over the last three cycles or 15 s, whichever is longer.
 #[derive(Default)]
 struct RecentRates {
     cycle: u64,
     was_down: bool,
-    /// The cycle, the time and the rate, from when it was first seen in the cycle.
+    /// The cycle, the time and the rate when it was first seen in that cycle.
     seen: VecDeque<(u64, Time, Rate)>,
 }
 
@@ -65,12 +66,12 @@ impl RecentRates {
     }
 }
 
-/// The longest round trip: the buffer is full, and the rate is the lower one.
+/// The longest RTT: full buffer at the lower rate.
 fn longest_round(path: &Path) -> TimeDelta {
     path.rtt + path.steps[0].1.time_for(path.buffer)
 }
 
-/// All the same each time, so that a failure is news.
+/// Fixed seed, so that only a code change can cause a new failure.
 fn config() -> ProptestConfig {
     ProptestConfig { cases: 24, rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() }
 }
@@ -88,10 +89,10 @@ proptest! {
         });
     }
 
-    /// A flow waits 3 s at most for its next bandwidth probe (§5.3.3.8.2), and anew when a ProbeRTT
-    /// comes between, which takes 200 ms and, as REFILL does, a few round trips. There is one ProbeRTT
-    /// in 5 s: in this time the wait and REFILL's round must fit, or ProbeRTT cuts the next probe
-    /// short, too.
+    /// A flow waits at most 3 s for its next bandwidth probe (§5.3.3.8.2). A ProbeRTT in between
+    /// restarts the wait and takes 200 ms and, like REFILL, a few round trips. There is one
+    /// ProbeRTT every 5 s: the wait and REFILL's round must fit within that time, or ProbeRTT cuts
+    /// the next probe short too.
     #[test]
     fn a_probe_comes_within_two_waits_and_a_probe_rtt((path, seed) in any_path()) {
         let round = longest_round(&path);
@@ -110,9 +111,9 @@ proptest! {
         });
     }
 
-    /// One ACK for many packets or many ACKs at once: the same was delivered.
+    /// One ACK for many packets or one ACK per packet: the same bytes are delivered.
     #[test]
-    fn how_acks_are_bundled_leaves_the_totals_alone(
+    fn totals_do_not_depend_on_ack_bundling(
         bundles in proptest::collection::vec(1..20_usize, 1..30),
     ) {
         let (mut whole, mut split) = (bbr(Deviations::ALL), bbr(Deviations::ALL));
@@ -153,7 +154,7 @@ fn acknowledge(bbr: &mut Bbr3, now: Time, tokens: &[Token]) {
     bbr.on_feedback(now, &feedback);
 }
 
-/// State, window, rate and max_bw at every event of half a minute with loss and a rate that falls.
+/// State, window, rate and max_bw at every event of 30 s with loss and a falling rate.
 fn trace_from_round(first: u64) -> Vec<(State, u64, Rate, u64)> {
     let path = Path { loss_ppm: 1_000, ..Path::new(Rate::from_mbit(20), ms(40), 1_000) };
     let mut flow = flow_over(&path, 1);
@@ -168,6 +169,6 @@ fn trace_from_round(first: u64) -> Vec<(State, u64, Rate, u64)> {
 }
 
 #[test]
-fn decisions_do_not_depend_on_how_many_rounds_there_were() {
+fn decisions_do_not_depend_on_the_round_count() {
     assert!(trace_from_round(u64::from(u32::MAX) - 100) == trace_from_round(0));
 }

@@ -1,5 +1,5 @@
-//! Which of the draft's rules costs BBRv3 its throughput where packets are lost at random, and what
-//! the option `loss_floor` makes of it.
+//! Which of the draft's rules reduce BBRv3's throughput under random loss, and the effect of the
+//! option `loss_floor`.
 //!
 //! Figures: `cargo test -p uncork-cc random_loss -- --nocapture`.
 
@@ -10,7 +10,7 @@ use super::*;
 use crate::event::{AppState, Feedback, Lost, PathEvent, SentPacket, Timeout, Token};
 use crate::{AckFrequency, Control, Controller, Snapshot};
 
-/// The rules by which loss slows BBRv3 down.
+/// The rules that make BBRv3 slow down on loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
     /// §5.5.10.3: each round with loss lowers the short-term bounds.
@@ -23,7 +23,7 @@ enum Rule {
 
 use Rule::{LongTerm, ShortTerm, StartupExit};
 
-/// BBRv3 with some of its rules out of force.
+/// BBRv3 with some of its rules disabled.
 struct Without {
     bbr: Bbr3,
     rules: &'static [Rule],
@@ -74,7 +74,7 @@ impl Controller for Without {
     }
 }
 
-/// Percent of the link used from 5 s to 20 s, mean of three seeds.
+/// Link utilization in percent from 5 s to 20 s, mean of three seeds.
 fn percent_used(cc: impl Fn() -> Without, mbit: u64, loss_ppm: u64) -> u64 {
     let used = |seed| {
         let mut path = Path::new(Rate::from_mbit(mbit), ms(40), 1_000);
@@ -94,7 +94,7 @@ fn draft_without(rules: &'static [Rule]) -> impl Fn() -> Without {
 }
 
 #[test]
-fn each_rule_about_loss_has_its_share_in_the_fall() {
+fn each_loss_rule_contributes_to_the_throughput_drop() {
     const VARIANTS: [(&str, &[Rule]); 6] = [
         ("all rules", &[]),
         ("without short-term bounds", &[ShortTerm]),
@@ -113,16 +113,22 @@ fn each_rule_about_loss_has_its_share_in_the_fall() {
     }
     for [all, short, long, startup, bounds, _] in used {
         assert!(all[4] * 2 < bounds[4] && bounds[4] >= 90, "at 3 % the two bounds cost half");
-        assert!(short[4] < 75 && long[4] < 90, "and each of them alone costs much");
-        assert!(startup[4] < 50, "Startup's exit explains little");
+        assert!(short[4] < 75 && long[4] < 90, "and each bound alone costs a lot");
+        assert!(startup[4] < 50, "Startup's loss exit contributes little");
     }
     let [[_, small_short, small_long, ..], [_, large_short, large_long, ..]] = used;
-    assert!(small_long[3] > small_short[3], "where one loss is 3 %, the long-term bound more");
-    assert!(large_short[2] > large_long[2], "where 1 % is three losses, the short-term bounds");
+    assert!(
+        small_long[3] > small_short[3],
+        "with one loss being 3 %, the long-term bound costs more"
+    );
+    assert!(
+        large_short[2] > large_long[2],
+        "with three losses being 1 %, the short-term bounds cost more"
+    );
 }
 
 #[test]
-fn with_the_loss_floor_most_of_the_link_is_used_up_to_three_percent_of_loss() {
+fn loss_floor_keeps_most_of_the_link_used_up_to_three_percent_loss() {
     for mbit in [10, 100] {
         let floor = || Without { bbr: bbr(Deviations::ALL).with_loss_floor(true), rules: &[] };
         let none = draft_without(&[ShortTerm, LongTerm, StartupExit]);
@@ -135,13 +141,13 @@ fn with_the_loss_floor_most_of_the_link_is_used_up_to_three_percent_of_loss() {
     }
 }
 
-/// Where nothing is lost but by an overflowing queue the option changes nothing.
+/// If packets are lost only to queue overflow, the option has no effect.
 #[test]
-fn without_loss_at_rest_the_loss_floor_decides_as_the_draft() {
+fn without_baseline_loss_the_option_has_no_effect() {
     for buffer in [100, 500, 2_000] {
         let mut draft = flow(50, buffer, Deviations::ALL);
         let mut floor = flow(50, buffer, Deviations::ALL);
-        // Startup's own overflow is the one exception: it knows no floor yet.
+        // The exception is Startup's own overflow: there is no floor yet.
         draft.reach(State::ProbeBwCruise);
         floor.reach(State::ProbeBwCruise);
         floor.cc = floor.cc.clone().with_loss_floor(true);
@@ -154,10 +160,10 @@ fn without_loss_at_rest_the_loss_floor_decides_as_the_draft() {
     }
 }
 
-/// What is lost at rest is asked anew in each probing cycle: a path that ceases to lose is taken at
-/// its word within a few of them.
+/// Each probing cycle measures the baseline loss again, so the floor falls within a few cycles
+/// after the path stops losing packets.
 #[test]
-fn the_floor_follows_the_path() {
+fn floor_follows_the_path() {
     let mut flow = flow(50, 2_000, Deviations::ALL);
     flow.cc = flow.cc.clone().with_loss_floor(true);
     flow.path.loss_ppm = 20_000;
@@ -168,10 +174,10 @@ fn the_floor_follows_the_path() {
     assert!(flow.cc.loss_floor.allowance(1_000, false) < 3);
 }
 
-/// A buffer that shrinks to a tenth overflows in every probe. That is nothing the path loses at rest,
-/// though the last of a probe's losses are told when the queue is gone.
+/// A buffer that shrinks to a tenth overflows in every probe. That is not baseline loss, although
+/// the last losses of a probe are reported after its queue has drained.
 #[test]
-fn what_a_probe_overflows_is_not_lost_at_rest() {
+fn probe_overflow_is_not_baseline_loss() {
     let mut flow = flow(50, 2_000, Deviations::ALL);
     flow.cc = flow.cc.clone().with_loss_floor(true);
     flow.run(secs(20), |_| {});
@@ -183,7 +189,7 @@ fn what_a_probe_overflows_is_not_lost_at_rest() {
 }
 
 #[test]
-fn a_loss_that_a_probe_repaired_counts_for_the_floor() {
+fn probe_repaired_loss_counts_towards_the_floor() {
     let mut flow = flow(50, 2_000, Deviations::ALL);
     flow.cc = flow.cc.clone().with_loss_floor(true);
     flow.reach(State::ProbeBwCruise);
@@ -196,13 +202,13 @@ fn a_loss_that_a_probe_repaired_counts_for_the_floor() {
 }
 
 #[test]
-fn a_mark_is_congestion_whatever_the_floor() {
+fn ce_mark_is_congestion_at_any_floor() {
     let mut flow = flow(50, 2_000, Deviations::ALL);
     flow.cc = flow.cc.clone().with_loss_floor(true);
     flow.path.loss_ppm = 20_000;
     flow.run(secs(20), |_| {});
     flow.reach(State::ProbeBwCruise);
-    assert_eq!(flow.cc.bounds.bw_shortterm, Rate::MAX, "losses are the floor's");
+    assert_eq!(flow.cc.bounds.bw_shortterm, Rate::MAX, "the losses are within the floor");
     flow.marks = 1;
     flow.run_for(ms(120));
     assert_ne!(flow.cc.bounds.bw_shortterm, Rate::MAX);

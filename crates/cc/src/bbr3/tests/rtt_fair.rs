@@ -1,4 +1,4 @@
-//! The option `rtt_fair`. What it does to flows that share a queue is in `uncork-sim`.
+//! The option `rtt_fair`. Its effect on flows that share a queue is tested in `uncork-sim`.
 
 use super::*;
 use crate::bbr3::rtt_fair::Horizon;
@@ -12,7 +12,7 @@ fn cruising(rtt: TimeDelta, rtt_fair: bool) -> Loop<Bbr3> {
 }
 
 #[test]
-fn every_flow_may_have_25_ms_in_the_queue_but_no_more_than_3_bdp() {
+fn queue_allowance_is_25_ms_but_at_most_3_bdp() {
     for millis in [10, 40, 100] {
         let bbr = cruising(ms(millis), true).cc;
         assert_eq!(bbr.window_target() - bbr.bdp, bbr.bw.bytes_in(ms(25)), "{millis} ms");
@@ -29,7 +29,7 @@ fn without_the_option_the_window_is_twice_the_bdp() {
 
 /// A pipe of eight packets probes several times a second.
 #[test]
-fn max_bw_ages_every_two_seconds_however_often_a_small_pipe_probes() {
+fn max_bw_ages_every_two_seconds_even_if_a_small_pipe_probes_more_often() {
     let path = Path::new(Rate::from_mbit(10), ms(10), 2_000);
     let mut flow = Loop::new(bbr(Deviations::ALL).with_rtt_fairness(true), path, 1);
     let (mut seconds, mut probes, mut was_up) = (std::vec![0], 0, false);
@@ -47,7 +47,7 @@ fn max_bw_ages_every_two_seconds_however_often_a_small_pipe_probes() {
 }
 
 #[test]
-fn the_option_outlives_a_migration() {
+fn option_survives_migration() {
     let mut flow = cruising(ms(40), true);
     flow.cc.on_path(flow.now, crate::PathEvent::Migrated);
     assert!(flow.cc.cycle.horizon == Horizon::Time);

@@ -1,4 +1,4 @@
-//! Single rules of the draft that the closed loops alone would not miss.
+//! Individual rules of the draft that the closed loops do not cover.
 
 use super::super::ack_aggregation::AckAggregation;
 use super::super::bounds::Bounds;
@@ -55,7 +55,7 @@ fn longterm_bound_is_at_least_beta_of_the_bdp() {
 
 #[test]
 //= bbr-06 5.5.10.2-8 test
-fn losses_before_a_packet_left_are_not_its_flight_s() {
+fn losses_before_departure_do_not_count_for_a_packet() {
     let mut flow = reached(State::ProbeBwUp);
     flow.cc.sampler.count_marked(10_000_000);
     lose_one(&mut flow.cc, flow.now, 500_000, MSS64);
@@ -64,7 +64,7 @@ fn losses_before_a_packet_left_are_not_its_flight_s() {
 
 #[test]
 //= bbr-06 5.5.10.2-3 test
-fn a_probe_is_judged_too_high_once() {
+fn probe_is_judged_too_high_only_once() {
     let mut flow = reached(State::ProbeBwUp);
     lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
     lose_one(&mut flow.cc, flow.now, 500_000, 40_000);
@@ -95,7 +95,7 @@ fn a_safe_flight_above_the_longterm_bound_raises_it() {
 
 #[test]
 //= bbr-06 5.3.1.3-3 test
-fn ranges_of_one_round_do_not_count_in_the_next() {
+fn lost_ranges_do_not_carry_over_to_the_next_round() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(10).send(50);
     for _ in 0..6 {
@@ -119,7 +119,7 @@ fn spurious_loss_exit_from_startup_is_undone() {
 }
 
 #[test]
-fn nothing_is_undone_after_idle_time() {
+fn no_undo_after_idle() {
     let mut flow = reached(State::ProbeBwUp);
     lose_one(&mut flow.cc, flow.now, 600_000, 20_000);
     flow.write(0);
@@ -137,7 +137,7 @@ fn nothing_is_undone_after_idle_time() {
 
 #[test]
 //= bbr-06 5.3.4.4-1 test
-fn probe_rtt_forgets_the_short_term_bounds() {
+fn probe_rtt_resets_the_short_term_bounds() {
     let mut flow = reached(State::ProbeRtt);
     flow.cc.bounds.inflight_shortterm = 100_000;
     flow.cc.bounds.bw_shortterm = Rate::from_mbit(50);
@@ -147,7 +147,7 @@ fn probe_rtt_forgets_the_short_term_bounds() {
 
 #[test]
 //= bbr-06 5.3.4.1-2 5.5.6-1 test
-fn a_probe_cut_short_advances_the_filter_on_the_way_out_of_probe_rtt() {
+fn probe_cut_short_advances_the_filter_on_exit_from_probe_rtt() {
     let mut flow = reached(State::ProbeRtt);
     flow.reach(State::ProbeBwUp);
     flow.cc.min_rtt.schedule_probe(Time::ZERO); // due since five seconds later
@@ -158,11 +158,14 @@ fn a_probe_cut_short_advances_the_filter_on_the_way_out_of_probe_rtt() {
     let mut filter = flow.cc.max_bw;
     filter.update(Rate::from_mbit(1));
     filter.advance();
-    assert!(filter.get() < Rate::from_mbit(110), "200 Mbit/s was already the previous cycle's");
+    assert!(
+        filter.get() < Rate::from_mbit(110),
+        "200 Mbit/s already belongs to the previous cycle"
+    );
 }
 
-/// Without (n), which bounds the harm: the bug of draft-05 aged the filter in each round of CRUISE,
-/// whose rate is 1 % below max_bw.
+/// Without (n), which would mask the bug: draft-05 aged the filter in every round of CRUISE, whose
+/// rate is 1 % below max_bw.
 #[test]
 fn cruise_does_not_age_max_bw() {
     let mut flow = flow(100, 2_000, Deviations::ALL.without(Deviation::AdvanceEveryCycle));
@@ -176,7 +179,7 @@ fn cruise_does_not_age_max_bw() {
 
 #[test]
 //= bbr-06 5.3.3.2-3 5.3.3.8.2-2 5.3.3.8.2-3 5.5.1-3 test
-fn large_pipes_probe_after_63_rounds_at_the_latest() {
+fn large_pipes_probe_after_at_most_63_rounds() {
     let path = Path::new(Rate::from_mbit(100), ms(10), 2_000);
     let mut flow = Loop::new(bbr(Deviations::ALL), path, 1);
     flow.reach(State::ProbeBwCruise);
@@ -195,7 +198,7 @@ fn cruise_paces_one_percent_below_the_bandwidth() {
 
 #[test]
 //= bbr-06 5.6.4.2-2 5.6.4.2-4 test
-fn up_may_have_two_more_packets_in_flight() {
+fn up_allows_two_more_packets_in_flight() {
     let mut flow = reached(State::ProbeBwUp);
     flow.run_for(ms(1));
     let extra = flow.cc.aggregation.extra_acked();
@@ -204,7 +207,7 @@ fn up_may_have_two_more_packets_in_flight() {
 
 #[test]
 //= bbr-06 5.6.4.6-3 test
-fn the_first_window_grows_whatever_the_first_samples_say() {
+fn initial_window_grows_regardless_of_the_first_samples() {
     let mut script = Script::new(Deviations::ALL);
     script.send(10).wait(ms(40)).ack(1);
     assert!(script.bbr.max_inflight() < 10 * MSS64);
@@ -225,7 +228,7 @@ fn window_counts_as_used_for_one_round() {
 
 #[test]
 //= bbr-06 5.5.4-1 5.5.5-1 test
-fn an_application_limited_rate_counts_when_it_is_higher() {
+fn application_limited_rate_counts_if_higher() {
     let mut bbr = bbr(Deviations::ALL);
     let limited = |mbit| RateSample {
         has_data: true,
@@ -244,7 +247,7 @@ fn an_application_limited_rate_counts_when_it_is_higher() {
 
 #[test]
 //= bbr-06 5.4.1-2 test
-fn silence_before_a_restart_is_no_aggregation() {
+fn idle_before_a_restart_is_not_aggregation() {
     let ack = |now, newly_acked| super::super::ack_aggregation::AckArrival {
         now: Time::ZERO + now,
         newly_acked,
@@ -256,7 +259,7 @@ fn silence_before_a_restart_is_no_aggregation() {
     let mut aggregation = AckAggregation::new(Time::ZERO);
     aggregation.update(ack(ms(1), 20_000));
     aggregation.restart_interval(Time::ZERO + ms(10));
-    // 20 000 bytes since 10 ms, when 5 000 were due.
+    // 20 000 bytes in 10 ms, when 5 000 were expected.
     aggregation.update(ack(ms(15), 1_000));
     assert_eq!(aggregation.extra_acked(), 20_000);
     aggregation.update(ack(ms(16), 9_000));

@@ -1,4 +1,4 @@
-//! One packet after another, by hand.
+//! A scripted host that handles one packet at a time.
 
 extern crate std;
 
@@ -18,7 +18,7 @@ pub(super) struct Script {
     flight: Vec<Token>,
     /// Every packet that was declared lost.
     pub(super) lost: Vec<Lost>,
-    /// Whether RTT samples go with ACKs.
+    /// Whether ACKs carry RTT samples.
     pub(super) measures_rtt: bool,
 }
 
@@ -37,7 +37,7 @@ impl Script {
         self.flight.len() as u64 * u64::from(MSS)
     }
 
-    /// Sends `n` packets; the application always has more.
+    /// Sends `n` packets; the application always has more data.
     pub(super) fn send(&mut self, n: usize) -> &mut Self {
         self.send_as(n, AppState::Backlogged)
     }
@@ -51,7 +51,7 @@ impl Script {
         self
     }
 
-    /// Sends a packet that counts as application-limited, though those after it do not.
+    /// Sends an application-limited packet, without limiting later ones.
     pub(super) fn send_limited(&mut self) -> &mut Self {
         let mut aside = self.bbr.clone();
         self.send(1);
@@ -68,14 +68,14 @@ impl Script {
         self.ack_and_lose(n, &[])
     }
 
-    /// Declares the `n` oldest packets lost, one range, while nothing is acknowledged.
+    /// Declares the `n` oldest packets lost as one range, without any ACK.
     pub(super) fn lose(&mut self, n: usize) -> &mut Self {
         let contiguity: Vec<bool> = (0..n).map(|i| i > 0).collect();
         self.ack_and_lose(0, &contiguity)
     }
 
-    /// Declares the oldest packets lost, each contiguous with the one before or not, and
-    /// acknowledges `acked` packets that follow them.
+    /// Declares the oldest packets lost, each contiguous with the previous one or not, and
+    /// acknowledges the `acked` packets after them.
     pub(super) fn ack_and_lose(&mut self, acked: usize, contiguity: &[bool]) -> &mut Self {
         let lost: Vec<Lost> = contiguity
             .iter()

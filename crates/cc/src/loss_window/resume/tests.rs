@@ -7,7 +7,7 @@ use crate::{Controller, PathEvent, Timeout};
 
 const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-/// A connection that resumes with 200 segments in 100 ms and sends its initial window of 10.
+/// A connection that resumes with 200 segments in 100 ms and has sent its initial window of 10.
 fn told() -> Host<NewReno> {
     let mut host = Host::new(NewReno::new(&settings(10)));
     tell(&mut host, 200);
@@ -21,7 +21,7 @@ fn tell(host: &mut Host<NewReno>, saved: u64) {
     host.cc.on_path(host.now, PathEvent::Resume(hint));
 }
 
-/// All of the initial window but its last packet is acknowledged: 19 are in flight.
+/// All but the last packet of the initial window is acknowledged: 19 are in flight.
 fn nearly_confirmed() -> Host<NewReno> {
     let mut host = told();
     for _ in 0..9 {
@@ -40,7 +40,7 @@ fn jumped() -> Host<NewReno> {
     host
 }
 
-/// The jump was used in full, and the 18 packets from before it are acknowledged: 82 are left.
+/// The jump was used in full, and the 18 packets sent before it are acknowledged: 82 are in flight.
 fn validating() -> Host<NewReno> {
     let mut host = jumped();
     pace(&mut host, 82);
@@ -68,16 +68,16 @@ fn ssthresh(host: &Host<NewReno>) -> Option<u64> {
 
 #[test]
 //= rfc9959 3.2-1 3.2-8 3.3-2 3.3-3 4.3.2-1 test
-fn the_window_jumps_to_half_once_the_initial_window_is_acknowledged() {
+fn window_jumps_to_half_after_the_initial_window_is_acknowledged() {
     let mut host = nearly_confirmed();
     assert_eq!(phase(&host), Some(ResumePhase::Reconnaissance));
-    assert_eq!(host.cwnd(), segments(19), "slow start as ever");
+    assert_eq!(host.cwnd(), segments(19), "plain slow start");
     host.ack(1);
     assert_eq!(phase(&host), Some(ResumePhase::Unvalidated));
     let control = host.cc.control();
     assert_eq!(control.cwnd, segments(100));
     assert_eq!(control.pacing_rate, Some(Rate::of(segments(100), RTT)));
-    assert!(control.send_quantum < segments(10), "no burst beyond an initial window");
+    assert!(control.send_quantum < segments(10), "no burst larger than the initial window");
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn congestion_in_reconnaissance_ends_it() {
         let mut host = told();
         host.feedback(Report { acked: 1, una_advanced: true, ..report });
         assert_eq!(phase(&host), None);
-        assert_eq!(ssthresh(&host), Some(segments(5)), "as without a hint");
+        assert_eq!(ssthresh(&host), Some(segments(5)), "same as without a hint");
     }
 }
 
 #[test]
 //= rfc9959 3.2-6 3.2-7 test
-fn another_round_trip_time_ends_reconnaissance() {
+fn different_rtt_ends_reconnaissance() {
     for rtt_ms in [50, 1_001] {
         let mut host = told();
         host.rtt = TimeDelta::from_millis(rtt_ms);
@@ -121,7 +121,7 @@ fn a_sender_without_data_stays_in_reconnaissance() {
 }
 
 #[test]
-fn a_hint_of_less_than_the_window_changes_nothing() {
+fn hint_below_the_window_has_no_effect() {
     let mut host = Host::new(NewReno::new(&settings(10)));
     tell(&mut host, 30);
     host.round();
@@ -148,7 +148,7 @@ fn a_full_flight_ends_the_unvalidated_phase() {
 
 #[test]
 //= rfc9959 3.3-8 3.3-11 test
-fn the_first_unvalidated_packet_acknowledged_leaves_the_window_at_the_flight() {
+fn first_ack_of_an_unvalidated_packet_sets_the_window_to_the_flight() {
     let mut host = jumped();
     host.advance(TimeDelta::from_millis(1));
     (0..60).for_each(|_| host.send());
@@ -161,21 +161,21 @@ fn the_first_unvalidated_packet_acknowledged_leaves_the_window_at_the_flight() {
 
 #[test]
 //= rfc9959 3.3-1 3.3-4 3.3-10 test
-fn an_unused_jump_is_taken_back_to_pipe_size() {
+fn unused_jump_is_reduced_to_pipe_size() {
     let mut host = jumped();
     host.advance(TimeDelta::from_millis(1));
     (0..15).for_each(|_| host.send());
     host.advance(TimeDelta::from_millis(90));
     host.ack(18);
     host.ack(1);
-    // 14 in flight are no more than the 18 of before and the 19 delivered since.
+    // The 14 in flight are fewer than the earlier 18 plus the 19 delivered since.
     assert_eq!((phase(&host), host.cwnd()), (None, segments(18 + 19)));
     assert_eq!(ssthresh(&host), None);
 }
 
 #[test]
 //= rfc9959 3.3-9 test
-fn the_unvalidated_phase_lasts_a_round_trip_at_most() {
+fn unvalidated_phase_lasts_at_most_a_round_trip() {
     let mut host = jumped();
     host.advance(RTT);
     host.send();
@@ -183,7 +183,7 @@ fn the_unvalidated_phase_lasts_a_round_trip_at_most() {
     host.advance(TimeDelta::from_millis(1));
     host.send();
     assert_eq!(phase(&host), Some(ResumePhase::Validating));
-    assert_eq!(host.cwnd(), segments(20), "what is in flight, more than the 18 of before");
+    assert_eq!(host.cwnd(), segments(20), "the flight, which exceeds the 18 sent before the jump");
 }
 
 #[test]
@@ -201,13 +201,13 @@ fn validation_is_slow_start_until_the_last_unvalidated_packet() {
 
 #[test]
 //= rfc9959 3.4-2 3.5-2 3.5-6 test
-fn congestion_on_trial_leaves_half_of_pipe_size() {
+fn congestion_on_trial_reduces_to_half_of_pipe_size() {
     for report in
         [Report { lost: 1, ..Report::default() }, Report { ce_packets: 1, ..Report::default() }]
     {
         let mut host = validating();
         (0..22).for_each(|_| host.ack(1));
-        // 18 before the jump, 18 + 22 delivered since, and one with the news.
+        // 18 before the jump, 18 + 22 delivered since, and one by the ACK that reports the loss.
         host.feedback(Report { acked: 1, una_advanced: true, ..report });
         assert_eq!(phase(&host), Some(ResumePhase::SafeRetreat));
         assert_eq!(host.cwnd(), segments(59) / 2);
@@ -217,7 +217,7 @@ fn congestion_on_trial_leaves_half_of_pipe_size() {
 
 #[test]
 //= rfc9959 3.5-3 3.5-4 3.5-5 test
-fn the_retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
+fn retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
     let mut host = validating();
     host.lose(1);
     let cwnd = host.cwnd();
@@ -228,7 +228,7 @@ fn the_retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
     }
     host.ack(1);
     assert_eq!((host.cc.snapshot().state, host.cwnd()), ("SlowStart", cwnd));
-    // 18 and, delivered since, 18 + 81.
+    // 18 before the jump, and 18 + 81 delivered since.
     assert_eq!(ssthresh(&host), Some(segments(117) / 2));
     host.advance(TimeDelta::from_millis(1));
     host.fill();
@@ -237,9 +237,9 @@ fn the_retreat_lasts_until_the_last_unvalidated_packet_and_sets_ssthresh() {
     assert_eq!(host.cwnd(), cwnd + segments(1), "slow start from there");
 }
 
-/// One ACK may bring the news of the loss and acknowledge the last unvalidated packet.
+/// One ACK may both report the loss and acknowledge the last unvalidated packet.
 #[test]
-fn the_host_hears_of_a_retreat_however_short() {
+fn even_a_short_retreat_is_reported_to_the_host() {
     let mut host = validating();
     host.feedback(Report { lost: 1, acked: 81, ..Report::default() });
     for _ in 0..20 {
@@ -255,7 +255,7 @@ fn the_host_hears_of_a_retreat_however_short() {
 
 #[test]
 //= rfc9959 3.3-6 test
-fn a_loss_before_any_proof_is_a_retreat_too() {
+fn loss_before_validation_is_a_retreat_too() {
     let mut host = jumped();
     host.lose(1);
     assert_eq!(phase(&host), Some(ResumePhase::SafeRetreat));
@@ -264,7 +264,7 @@ fn a_loss_before_any_proof_is_a_retreat_too() {
 }
 
 #[test]
-fn no_spurious_loss_undoes_a_retreat() {
+fn spurious_loss_does_not_undo_a_retreat() {
     let mut host = validating();
     host.lose(1);
     let cwnd = host.cwnd();
@@ -274,16 +274,16 @@ fn no_spurious_loss_undoes_a_retreat() {
 
 #[test]
 //= rfc9959 3.6-1 test
-fn a_timeout_ends_a_trial_and_counts_what_was_proved() {
+fn timeout_ends_a_trial_and_counts_delivered_bytes() {
     let mut host = validating();
     host.cc.on_timeout(host.now, Timeout::Retransmission);
     assert_eq!((phase(&host), host.cwnd()), (None, segments(1)));
-    assert_eq!(ssthresh(&host), Some(segments(36) / 2), "18 of before, 18 delivered");
+    assert_eq!(ssthresh(&host), Some(segments(36) / 2), "18 before the jump, 18 delivered");
 }
 
-/// What was in flight arrives after all: the window that had been taken on trust stays away.
+/// The packets in flight arrive after all, but the unvalidated jump is not restored.
 #[test]
-fn a_spurious_timeout_does_not_give_back_a_jump() {
+fn spurious_timeout_does_not_restore_a_jump() {
     for mut host in [jumped(), validating()] {
         let lost = host.time_out();
         host.cc.on_spurious(host.now, &lost);
@@ -294,16 +294,16 @@ fn a_spurious_timeout_does_not_give_back_a_jump() {
 
 #[test]
 //= rfc9959 3.2-4 test
-fn another_path_ends_a_trial() {
+fn migration_ends_a_trial() {
     let mut host = jumped();
     host.cc.on_path(host.now, PathEvent::Migrated);
     assert_eq!((phase(&host), host.cwnd()), (None, segments(10)));
     assert_eq!(host.cc.control().pacing_rate, None);
 }
 
-/// What was paced over a round trip comes back as a train of ACKs of that length.
+/// Data paced over a round trip returns as an ACK train of that length.
 #[test]
-fn cubic_does_not_take_a_jump_for_a_long_train() {
+fn cubic_does_not_mistake_a_jump_for_a_long_ack_train() {
     let mut host = Host::new(crate::cubic::Cubic::new(&settings(10), false));
     let hint = ResumeHint { saved_cwnd: segments(200), saved_rtt: RTT };
     host.cc.on_path(host.now, PathEvent::Resume(hint));
@@ -322,10 +322,10 @@ fn cubic_does_not_take_a_jump_for_a_long_train() {
     assert_eq!(host.cwnd(), segments(180));
 }
 
-/// By a train of ACKs, long before all of a large initial window is acknowledged; and by a delay that
-/// has risen for five rounds before the hint came.
+/// Slow start ends by an ACK train, long before a large initial window is acknowledged, or by a
+/// delay that rose for five rounds before the hint.
 #[test]
-fn a_hint_does_not_outlive_cubics_slow_start() {
+fn hint_is_dropped_when_cubics_slow_start_ends() {
     for (delayed_rounds, spacing_ms) in [(0, 2), (5, 0)] {
         let mut host = Host::new(crate::cubic::Cubic::new(&settings(60), false));
         for round in 0..=delayed_rounds {

@@ -9,7 +9,7 @@ use crate::{Controller, PathEvent, Snapshot};
 
 const RTT: TimeDelta = TimeDelta::from_millis(100);
 
-/// The rate of half of what was observed.
+/// The rate for half of the observed window.
 fn half() -> Rate {
     Rate::of(segments(200), RTT)
 }
@@ -22,7 +22,7 @@ fn told<C: Controller>(cc: C) -> Host<C> {
     host
 }
 
-/// An initial window of 10 has been delivered, in a round that an ACK ends.
+/// An initial window of 10 has been delivered, in a round that ended with an ACK.
 fn jumped<C: Controller>(cc: C) -> Host<C> {
     let mut host = told(cc);
     for _ in 0..20 {
@@ -59,7 +59,7 @@ fn jumps<C: Controller>(cc: C) {
 
 #[test]
 //= rfc9959 C-1 C-2 C-4 test
-fn startup_paces_at_half_of_what_was_observed() {
+fn startup_paces_at_half_the_observed_rate() {
     jumps(v1());
     jumps(v3());
 }
@@ -93,7 +93,7 @@ fn retreats<C: Controller>(cc: C) {
     let missing = host.missing();
     assert_eq!(phase(&host), Some(ResumePhase::SafeRetreat));
     assert_eq!(host.cc.snapshot().state, "Drain");
-    // What is delivered meanwhile would be the largest rate so far.
+    // Delivery in this phase would set a new maximum rate.
     host.ack(host.in_flight() / 2);
     if host.cc.snapshot().state == "Drain" {
         assert_eq!(max_bw(host.cc.snapshot()), before);
@@ -113,7 +113,7 @@ fn retreats<C: Controller>(cc: C) {
 
 #[test]
 //= rfc9959 C-5 C-6 test
-fn congestion_on_trial_ends_startup_and_drain_measures_nothing() {
+fn congestion_on_trial_ends_startup_and_drain_discards_samples() {
     retreats(v1());
     retreats(v3());
 }
@@ -136,7 +136,7 @@ fn refuses<C: Controller>(cc: C, rtt_ms: u64, lost: usize) {
 
 #[test]
 //= rfc9959 3.2-2 3.2-6 3.2-7 test
-fn congestion_or_another_round_trip_time_ends_reconnaissance() {
+fn congestion_or_a_different_rtt_ends_reconnaissance() {
     for (rtt_ms, lost) in [(100, 1), (50, 0), (1_001, 0)] {
         refuses(v1(), rtt_ms, lost);
         refuses(v3(), rtt_ms, lost);
@@ -150,7 +150,7 @@ fn takes_back<C: Controller>(cc: C) {
         host.ack(host.in_flight());
         if round > 2 {
             assert_eq!(phase(&host), None);
-            // Some 20 segments were delivered in a round trip.
+            // About 20 segments were delivered in a round trip.
             let control = host.cc.control();
             assert!(control.cwnd >= segments(10) && control.cwnd < segments(80), "{control:?}");
             assert!(control.pacing_rate < Some(half()), "{control:?}");
@@ -161,7 +161,7 @@ fn takes_back<C: Controller>(cc: C) {
 }
 
 #[test]
-fn an_unused_jump_is_taken_back() {
+fn unused_jump_is_reverted() {
     takes_back(v1());
     takes_back(v3());
 }
@@ -185,7 +185,7 @@ fn an_application_limited_flow_stays_in_reconnaissance() {
 
 fn keeps_what_is_faster<C: Controller>(cc: C) {
     let mut host = Host::new(cc);
-    // Startup paces at more than 20 segments in a round trip from the first sample on.
+    // From the first sample on, Startup paces at more than 20 segments per round trip.
     let hint = ResumeHint { saved_cwnd: segments(40), saved_rtt: RTT };
     host.cc.on_path(host.now, PathEvent::Resume(hint));
     for _ in 0..3 {
@@ -198,11 +198,11 @@ fn keeps_what_is_faster<C: Controller>(cc: C) {
     host.fill();
     host.advance(host.rtt);
     host.lose(1);
-    assert_eq!(host.cc.snapshot().state, "Startup", "as without a hint");
+    assert_eq!(host.cc.snapshot().state, "Startup", "same as without a hint");
 }
 
 #[test]
-fn a_hint_of_less_than_startup_paces_at_is_dropped() {
+fn hint_below_startups_pacing_rate_is_dropped() {
     keeps_what_is_faster(v1());
     keeps_what_is_faster(v3());
 }
@@ -243,7 +243,7 @@ fn times_out<C: Controller>(cc: C) {
 }
 
 #[test]
-fn a_spurious_timeout_on_trial_is_a_retreat_for_good() {
+fn spurious_timeout_on_trial_is_a_permanent_retreat() {
     times_out(v1());
     times_out(v3());
 }

@@ -1,4 +1,4 @@
-//! A host that lies.
+//! A host that reports falsehoods.
 
 use uncork_cc::{
     Acked, AppState, Controller, Feedback, Lost, PathEvent, RttSample, SentPacket, Settings,
@@ -7,11 +7,11 @@ use uncork_units::{Time, TimeDelta};
 
 use super::{Digest, Script, Watched};
 
-/// Acts out the script; what the controller decided.
+/// Runs the script and returns the digest of the controller's decisions.
 ///
-/// Packets are acknowledged twice, lost and acknowledged, out of order, under the token of another
-/// packet or of another connection. Volumes, sizes and round-trip times are anything; time stands
-/// still, leaps to its end and comes back.
+/// Packets are acknowledged twice, both lost and acknowledged, out of order, or with the token of
+/// another packet or connection. Volumes, sizes and RTTs are arbitrary. Time stands still, jumps to
+/// its maximum and goes back.
 pub(crate) fn play(bytes: &[u8]) -> Digest {
     let mut script = Script::new(bytes);
     let mut host = Adversary::new(&mut script);
@@ -23,7 +23,7 @@ pub(crate) fn play(bytes: &[u8]) -> Digest {
 
 struct Adversary {
     cc: Watched,
-    /// Another connection: its tokens get mixed up with this one's.
+    /// Another connection, whose tokens are mixed with this one's.
     other: Watched,
     now: Time,
     mss: u32,
@@ -81,7 +81,8 @@ impl Adversary {
         let has = |bit: u8| odd & (1 << bit) != 0;
         let rtt = has(0).then(|| {
             let latest = script.span();
-            // Half of the time the three agree, as in most hosts' first sample.
+            // In half of the cases the three values are equal, as in the first sample of most
+            // hosts.
             let mut or_other = || if has(1) { script.span() } else { latest };
             RttSample { latest, smoothed: or_other(), min: or_other() }
         });
@@ -96,7 +97,7 @@ impl Adversary {
         self.cc.on_feedback(self.now, &feedback);
     }
 
-    /// Some round trips as they should be, to get somewhere before the next mischief.
+    /// A few regular round trips, to reach later states before the next falsehood.
     fn rounds(&mut self, script: &mut Script<'_>) {
         let (packets, rtt) = (u64::from(1 + script.below(32)), script.span());
         (0..=script.below(8)).for_each(|_| self.round(packets, rtt));
@@ -119,7 +120,7 @@ impl Adversary {
             feedback.rtt = Some(RttSample { latest: rtt, smoothed: rtt, min: rtt });
             self.cc.on_feedback(self.now, &feedback);
         }
-        // Only what was sent lately is worth lying about.
+        // Falsehoods concern recently sent packets only.
         let old = self.sent.len().saturating_sub(300);
         self.sent.drain(..old);
     }
@@ -136,7 +137,7 @@ impl Adversary {
         self.cc.on_path(self.now, event);
     }
 
-    /// Up to seven packets of those sent lately, in any order.
+    /// Up to seven recently sent packets, in any order.
     fn packets(&self, script: &mut Script<'_>) -> Vec<Acked> {
         let packet = |script: &mut Script<'_>| {
             let back = usize::from(script.byte()) % self.sent.len().max(1);

@@ -1,8 +1,8 @@
-//! Two hosts that act out a script of bytes: one keeps honest books, the other lies.
+//! Two hosts driven by a script of bytes: one reports truthfully, the other does not.
 //!
-//! The property tests make up such scripts, the corpus replays some that were worth keeping, and the
-//! fuzzer (`crates/cc/fuzz`, which compiles this very module) searches for more. Whoever drives a
-//! host, [`Watched`] looks at the controller after every call.
+//! The property tests generate scripts, the corpus replays interesting ones, and the fuzzer
+//! (`crates/cc/fuzz`, which compiles this module) searches for more. In all cases [`Watched`]
+//! checks the controller after every call.
 
 pub(crate) mod adversary;
 mod script;
@@ -15,7 +15,7 @@ use uncork_cc::{Algorithm, CcSpec};
 pub(crate) use script::Script;
 pub(crate) use watched::{Digest, Watched};
 
-/// Every algorithm, without options and with each of them.
+/// Every algorithm, without options and with each option.
 pub(crate) fn specs() -> Vec<CcSpec> {
     let options = Algorithm::ALL.into_iter().flat_map(|algorithm| {
         algorithm.options().iter().map(move |option| {

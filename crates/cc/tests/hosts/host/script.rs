@@ -1,11 +1,11 @@
-//! Bytes read as what a host does.
+//! Decodes bytes as host actions.
 
 use uncork_cc::{AppState, CcSpec, ResumeHint, Timeout};
 use uncork_units::{Time, TimeDelta};
 
 use super::specs;
 
-/// The rest of a script. Where bytes are missing it reads zeros, so every sequence is a script.
+/// The rest of a script. Missing bytes read as zero, so every byte sequence is a valid script.
 #[derive(Clone, Debug)]
 pub(crate) struct Script<'a>(&'a [u8]);
 
@@ -37,7 +37,7 @@ impl<'a> Script<'a> {
         self.below(n) == 1
     }
 
-    /// Mostly below 2^31, now and then anything up to the largest number there is.
+    /// Mostly below 2^31, sometimes anything up to the maximum.
     pub(crate) fn amount(&mut self) -> u64 {
         let (shift, digits) = (self.byte(), u64::from(self.byte()));
         match shift {
@@ -47,12 +47,12 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// The same for what has 32 bits.
+    /// The same for 32-bit values.
     pub(crate) fn small_amount(&mut self) -> u32 {
         u32::try_from(self.amount()).unwrap_or(u32::MAX)
     }
 
-    /// Mostly up to two seconds, now and then up to the end of time.
+    /// Mostly up to 2 s, sometimes up to the maximum.
     pub(crate) fn span(&mut self) -> TimeDelta {
         TimeDelta::from_nanos(self.amount())
     }
@@ -68,12 +68,12 @@ impl<'a> Script<'a> {
         specs[usize::from(self.byte()) % specs.len()]
     }
 
-    /// What is remembered of an earlier connection.
+    /// A hint from an earlier connection.
     pub(crate) fn resume_hint(&mut self) -> ResumeHint {
         ResumeHint { saved_cwnd: self.amount(), saved_rtt: self.span() }
     }
 
-    /// Whether the application has more.
+    /// Whether the application has more data.
     pub(crate) fn app(&mut self) -> AppState {
         if self.one_in(4) { AppState::Drained } else { AppState::Backlogged }
     }

@@ -1,13 +1,13 @@
-//! Which states may follow which, by hand from the specifications.
+//! The allowed state transitions, written by hand from the specifications.
 
 use uncork_cc::{Algorithm, PathEvent};
 
-/// What a host has just called.
+/// The host's latest call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     Sent,
     Feedback,
-    /// A feedback in the Safe Retreat of a careful resume.
+    /// A feedback during the Safe Retreat of a Careful Resume.
     Retreating,
     Spurious,
     Timeout,
@@ -29,8 +29,8 @@ const CSS: &str = "CSS";
 const AVOIDANCE: &str = "CongestionAvoidance";
 const RECOVERY: &str = "Recovery";
 
-/// What one ACK may do to BBRv3, and to BBRv2, whose states are the same: the parts of
-/// UpdateModelAndState() (draft-ietf-ccwg-bbr-06 §5.2.3) in their order, at most one transition in
+/// Transitions of one ACK for BBRv3 and BBRv2, which have the same states: the parts of
+/// UpdateModelAndState() (draft-ietf-ccwg-bbr-06 §5.2.3) in order, with at most one transition
 /// each.
 const BBR3_FEEDBACK: &[&[Edge]] = &[
     // HandleInflightTooHigh(), §5.5.10.2.
@@ -40,7 +40,7 @@ const BBR3_FEEDBACK: &[&[Edge]] = &[
     &[(DRAIN, DOWN)],
     // UpdateProbeBWCyclePhase(), §5.3.3.9.
     &[(DOWN, CRUISE), (DOWN, REFILL), (CRUISE, REFILL), (REFILL, UP), (UP, DOWN)],
-    // CheckProbeRTT(), §5.3.4.3: out of it when it is done, into it from everywhere.
+    // CheckProbeRTT(), §5.3.4.3: exit when done, entry from any state.
     &[
         (PROBE_RTT, CRUISE),
         (PROBE_RTT, STARTUP),
@@ -53,8 +53,8 @@ const BBR3_FEEDBACK: &[&[Edge]] = &[
     ],
 ];
 
-/// HandleSpuriousLossDetection(), §5.5.11.2: back to what loss had ended. REFILL comes before UP.
-/// BBRv2 has no such thing.
+/// HandleSpuriousLossDetection(), §5.5.11.2: back to the state before the loss. REFILL precedes UP.
+/// BBRv2 has no such transition.
 const BBR3_SPURIOUS: &[&[Edge]] = &[&[
     (DRAIN, STARTUP),
     (DOWN, STARTUP),
@@ -65,7 +65,7 @@ const BBR3_SPURIOUS: &[&[Edge]] = &[&[
     (CRUISE, REFILL),
 ]];
 
-/// HandleRestartFromIdle(), §5.4.1, may find ProbeRTT done.
+/// HandleRestartFromIdle(), §5.4.1, may end ProbeRTT.
 const BBR3_SENT: &[&[Edge]] = &[&[(PROBE_RTT, CRUISE), (PROBE_RTT, STARTUP)]];
 
 /// draft-cardwell-iccrg-bbr-congestion-control-00 §3.4 and §4.3; ProbeRTT comes last.
@@ -82,7 +82,8 @@ const BBR1_FEEDBACK: &[&[Edge]] = &[
 ];
 const BBR1_SENT: &[&[Edge]] = &[&[(PROBE_RTT, PROBE_BW), (PROBE_RTT, STARTUP)]];
 
-/// RFC 5681 §3.1 and §3.2; RFC 9406 §4.2 for CSS, which leads back when the RTT has fallen again.
+/// RFC 5681 §3.1 and §3.2; RFC 9406 §4.2 for CSS, which returns to slow start if the RTT falls
+/// again.
 const LOSS_FEEDBACK: &[&[Edge]] = &[&[
     (SLOW_START, RECOVERY),
     (CSS, RECOVERY),
@@ -93,11 +94,11 @@ const LOSS_FEEDBACK: &[&[Edge]] = &[&[
     (CSS, SLOW_START),
     (CSS, AVOIDANCE),
 ]];
-/// A careful resume that went too far ends in slow start up to half of what the path held
-/// (RFC 9959, Safe Retreat).
+/// A Careful Resume that overshot continues in slow start, up to half of the measured capacity (RFC
+/// 9959, Safe Retreat).
 const LOSS_RETREAT: &[&[Edge]] = &[LOSS_FEEDBACK[0], &[(RECOVERY, SLOW_START)]];
-/// A timeout starts slowly again, unless the two segments that persistent congestion leaves are all
-/// that ssthresh allows.
+/// A timeout restarts slow start, unless ssthresh is no higher than the two segments of persistent
+/// congestion.
 const LOSS_TIMEOUT: &[&[Edge]] = &[&[
     (AVOIDANCE, SLOW_START),
     (CSS, SLOW_START),
@@ -105,9 +106,9 @@ const LOSS_TIMEOUT: &[&[Edge]] = &[&[
     (SLOW_START, AVOIDANCE),
     (RECOVERY, AVOIDANCE),
 ]];
-/// A larger packet lifts ssthresh, which is two of them at least, above the window.
+/// A larger packet raises ssthresh, which is at least two packets, above the window.
 const LOSS_PATH: &[&[Edge]] = &[&[(AVOIDANCE, SLOW_START)]];
-/// An undo leads back to where loss or a timeout was met.
+/// An undo returns to the state before the loss or timeout.
 const LOSS_SPURIOUS: &[&[Edge]] = &[&[
     (RECOVERY, AVOIDANCE),
     (RECOVERY, SLOW_START),
@@ -139,7 +140,7 @@ fn initial(algorithm: Algorithm) -> &'static str {
     }
 }
 
-/// Whether `call` may lead from one state to the other.
+/// Whether `call` may cause this transition.
 pub(crate) fn may_lead(
     algorithm: Algorithm,
     call: Call,

@@ -1,4 +1,4 @@
-//! A host that keeps honest books.
+//! A host that reports truthfully.
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use super::{Digest, Script, Watched};
 /// The receiver's window, in packets.
 const RECEIVE_WINDOW: usize = 64;
 
-/// Acts out the script; what the controller decided.
+/// Runs the script and returns the digest of the controller's decisions.
 pub(crate) fn play(bytes: &[u8]) -> Digest {
     let mut script = Script::new(bytes);
     let spec = script.spec();
@@ -36,36 +36,36 @@ pub(crate) fn play(bytes: &[u8]) -> Digest {
 struct Packet {
     token: Token,
     bytes: u32,
-    /// The number of the packet.
+    /// The packet number.
     id: u64,
     data: Data,
 }
 
-/// Data: its place in the stream, and when it first left.
+/// Data: its position in the stream, and when it was first sent.
 #[derive(Clone, Copy, Debug)]
 struct Data {
     place: u64,
     first_sent: Time,
 }
 
-/// A host that tells the truth about a path that may do anything.
+/// A host that reports truthfully over a path with arbitrary behaviour.
 #[derive(Clone, Debug)]
 pub(crate) struct Truthful<C> {
     pub(crate) cc: C,
     pub(crate) now: Time,
     mss: u32,
     pacer: Pacer,
-    /// When the path delivered a packet last, as far as [`Self::round`] knows.
+    /// When the path last delivered a packet, as far as [`Self::round`] knows.
     last_arrival: Time,
     next_id: u64,
     next_place: u64,
     flight: VecDeque<Packet>,
     in_flight: u64,
     delivered: u64,
-    /// Declared lost, and not (yet) known to have arrived.
+    /// Declared lost and not (yet) known to have arrived.
     lost: Vec<Packet>,
     last_lost_id: Option<u64>,
-    /// What is to be sent again.
+    /// Data to retransmit.
     missing: VecDeque<(Data, u32)>,
     smoothed_rtt: Option<TimeDelta>,
     min_rtt: TimeDelta,
@@ -74,7 +74,7 @@ pub(crate) struct Truthful<C> {
 }
 
 impl<C: Controller> Truthful<C> {
-    /// A connection of the controller that was made with `settings`.
+    /// A connection for a controller built with `settings`.
     pub(crate) fn new(cc: C, settings: &Settings) -> Self {
         Self {
             cc,
@@ -134,8 +134,8 @@ impl<C: Controller> Truthful<C> {
             && self.flight.len() < RECEIVE_WINDOW
     }
 
-    /// Sends up to `most` packets, as many as the windows and the pacer allow now; the application
-    /// has nothing after them if it says so.
+    /// Sends up to `most` packets within the windows and the pacer. `app` tells whether the
+    /// application has more data afterwards.
     pub(crate) fn send(&mut self, most: usize, app: AppState) {
         for left in (0..most).rev() {
             let control = self.cc.control();
@@ -151,7 +151,7 @@ impl<C: Controller> Truthful<C> {
         }
     }
 
-    /// One packet leaves: what is missing first, then new data.
+    /// Sends one packet: retransmissions first, then new data.
     fn transmit(&mut self, app: AppState) {
         let (data, bytes) = self.missing.pop_front().unwrap_or_else(|| {
             self.next_place += 1;
@@ -174,7 +174,7 @@ impl<C: Controller> Truthful<C> {
         waiting.chain(self.flight.iter().map(|packet| packet.data)).min_by_key(|data| data.place)
     }
 
-    /// One ACK for up to `n` packets; the `skip` oldest are still on their way.
+    /// One ACK for up to `n` packets; the `skip` oldest are still in flight.
     pub(crate) fn acknowledge(&mut self, skip: usize, n: usize) {
         let acked = self.take(skip, n);
         self.report(acked, Vec::new());
@@ -188,16 +188,16 @@ impl<C: Controller> Truthful<C> {
         taken
     }
 
-    /// One ACK that shows every `stride`-th of the `lost * stride` oldest packets to be lost, and the
-    /// others and `acked` more to have arrived.
+    /// One ACK that shows every `stride`-th of the `lost * stride` oldest packets as lost, and the
+    /// others plus `acked` more as arrived.
     fn lose_and_ack(&mut self, script: &mut Script<'_>) {
         let (stride, lost) = (usize::from(1 + script.below(4)), usize::from(script.below(8)));
         let acked = usize::from(script.below(64));
         self.lose(lost, stride, acked);
     }
 
-    /// One ACK that shows every `stride`-th of the `lost * stride` oldest packets to be lost, and the
-    /// others and `acked` more to have arrived.
+    /// One ACK that shows every `stride`-th of the `lost * stride` oldest packets as lost, and the
+    /// others plus `acked` more as arrived.
     pub(crate) fn lose(&mut self, lost: usize, stride: usize, acked: usize) {
         let oldest = self.take(0, lost * stride).into_iter().enumerate();
         let (lost, arrived): (Vec<_>, Vec<_>) = oldest.partition(|(n, _)| n % stride == 0);
@@ -207,8 +207,8 @@ impl<C: Controller> Truthful<C> {
         self.report(acked_packets, lost.into_iter().map(|(_, packet)| packet).collect());
     }
 
-    /// Up to `n` of the packets declared lost turn out to have arrived, the oldest first but for
-    /// `skip`: the ACK that says so reports them as acknowledged, too.
+    /// Up to `n` packets declared lost, the oldest except for the first `skip`, turn out to have
+    /// arrived. The same ACK reports them as acknowledged.
     pub(crate) fn arrive_after_all(&mut self, skip: usize, n: usize) {
         let from = skip.min(self.lost.len());
         let until = (from + n).min(self.lost.len());
@@ -223,7 +223,7 @@ impl<C: Controller> Truthful<C> {
         self.report(late, Vec::new());
     }
 
-    /// A timer expires. After a retransmission timeout all is presumed lost but the newest packet.
+    /// A timer expires. A retransmission timeout presumes everything lost except the newest packet.
     pub(crate) fn time_out(&mut self, timeout: Timeout) {
         if self.flight.is_empty() {
             return;
@@ -244,14 +244,14 @@ impl<C: Controller> Truthful<C> {
         self.report_as(acked, Vec::new(), true);
     }
 
-    /// Everything is acknowledged at last, and then nothing is sent for `idle`.
+    /// Everything is acknowledged, then nothing is sent for `idle`.
     pub(crate) fn finish(&mut self, idle: TimeDelta) {
         self.acknowledge(0, self.flight.len());
         self.now += idle;
     }
 
-    /// A round trip over a path of `rtt` that delivers a packet every `spacing`, with an ACK for each:
-    /// until the first packet that leaves from now on is acknowledged.
+    /// A round trip over a path of `rtt` that delivers a packet every `spacing`, with one ACK each:
+    /// until the first packet sent from now on is acknowledged.
     pub(crate) fn round(&mut self, rtt: TimeDelta, spacing: TimeDelta) {
         let first = self.next_id;
         loop {
@@ -297,7 +297,7 @@ impl<C: Controller> Truthful<C> {
         self.report_as(acked, lost, false);
     }
 
-    /// `acked` and `lost` are in flight no more: the books are closed and the controller told.
+    /// `acked` and `lost` leave the flight; updates the state and reports to the controller.
     fn report_as(&mut self, acked: Vec<Packet>, lost: Vec<Packet>, repaired_by_probe: bool) {
         let una_before = acked.iter().chain(&lost).map(|packet| packet.data.place).min();
         self.missing.extend(lost.iter().map(|packet| (packet.data, packet.bytes)));

@@ -1,4 +1,4 @@
-//! What holds for every controller after every call, whoever the host is.
+//! Invariants of every controller after every call, with any host.
 
 use uncork_cc::{
     AckFrequency, Algorithm, AnyController, AppState, CcSpec, Control, Controller, Feedback, Lost,
@@ -8,7 +8,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 
 use super::transitions::{Call, may_lead};
 
-/// A number that two traces share only if they are the same (FNV-1a, 64 bits).
+/// FNV-1a, 64 bits: equal traces have equal digests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Digest(pub(crate) u64);
 
@@ -40,7 +40,7 @@ impl Digest {
     }
 }
 
-/// A controller and an eye on it.
+/// A controller with checks after every call.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched {
     cc: AnyController,
@@ -62,7 +62,7 @@ impl Watched {
         watched
     }
 
-    /// Of all that the controller has decided so far.
+    /// Digest of all decisions of the controller so far.
     pub(crate) fn digest(&self) -> Digest {
         self.digest
     }
@@ -71,7 +71,7 @@ impl Watched {
         !matches!(self.algorithm, Algorithm::Reno | Algorithm::Cubic)
     }
 
-    /// The host can send: a packet fits the window and the pacer lets it go some day.
+    /// The host can send: a packet fits the window and the pacer will release it at some point.
     fn check_control(&self) {
         let (control, snapshot) = (self.cc.control(), self.cc.snapshot());
         let what = || format!("{control:?}, {snapshot:?}, packets of {}", self.mss);
@@ -80,14 +80,14 @@ impl Watched {
             if matches!(self.algorithm, Algorithm::Bbr2 | Algorithm::Bbr3) { 2 } else { 1 };
         assert!(control.send_quantum >= packets * self.mss, "{}", what());
         if self.is_bbr() {
-            // Recovery begins with what is in flight, and after a timeout that is one packet.
+            // Recovery begins with the bytes in flight. After a timeout that may be one packet.
             assert!(snapshot.in_recovery || control.cwnd >= 4 * self.mss, "{}", what());
             assert!(control.pacing_rate.is_some_and(|rate| !rate.is_zero()), "{}", what());
-            // BBRv1 trusts what it took for a policer's rate, which may be higher.
+            // BBRv1 uses the rate of a detected policer, which may be higher.
             let is_policed = self.algorithm == Algorithm::Bbr1;
             assert!(is_policed || snapshot.bw <= snapshot.max_bw, "{}", what());
         } else {
-            // A window that is on trust is not sent as a burst.
+            // An unvalidated window is not sent as a burst.
             let is_on_trust = snapshot.resume == Some(ResumePhase::Unvalidated);
             assert_eq!(control.pacing_rate.is_some(), is_on_trust, "{}", what());
             assert!(snapshot.ssthresh.is_none_or(|bytes| bytes >= 2 * self.mss), "{}", what());

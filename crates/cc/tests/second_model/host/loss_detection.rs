@@ -1,4 +1,4 @@
-//! What a host concludes from silence: RFC 9002 §6 and §7.6, RFC 6298 §5 for TCP.
+//! Loss detection: RFC 9002 §6 and §7.6, RFC 6298 §5 for TCP.
 
 use uncork_cc::Timeout;
 use uncork_units::{Time, TimeDelta};
@@ -60,7 +60,8 @@ impl Host {
         self.last_activity + self.probe_timeout().times(1 << self.timeouts.min(6))
     }
 
-    /// A probe first. TCP then gives up what is in flight; QUIC probes again.
+    /// Sends a probe first. After that TCP declares everything in flight lost, while QUIC probes
+    /// again.
     pub(super) fn on_probe_timer(&mut self) {
         self.timeouts += 1;
         if self.is_tcp && self.timeouts >= 2 {
