@@ -1,28 +1,27 @@
-//! Links that transmit in turns.
+//! Links that transmit in slots (frame aggregation).
 
 use uncork_units::{Time, TimeDelta};
 
-/// Things wait for the next turn of their link, and arrive together with all else that is waiting,
-/// as far as a turn has room: as over Wi-Fi, cable and LTE, which `tc-netem` imitates in this way with
-/// `slot` (Linux commit 836af83b54e3, whose example for Wi-Fi is 64 kB and 42 packets a turn). An
-/// A-MPDU of 802.11n holds at most 64 frames, the window of a Block Ack, and 65 535 bytes.
+/// Packets wait for the link's next transmit slot and arrive together, up to the slot's limits, as
+/// over Wi-Fi, cable and LTE. `tc-netem` models this with `slot` (Linux commit 836af83b54e3; its
+/// Wi-Fi example is 64 kB and 42 packets per slot). An 802.11n A-MPDU holds at most 64 frames, the
+/// window of a Block Ack, and 65 535 bytes.
 ///
-/// Turns end at multiples of `slot`, whether anything waits or not. What comes at times that have
-/// nothing to do with them waits for half a slot on average; and a turn carries the slot's worth of
-/// packets: rate times slot, as long as that is within the limits. Beyond, packets wait for a later
-/// turn, and limit / slot is the capacity of the link.
+/// Slots end at multiples of `slot`, whether anything waits or not. Packets arriving at independent
+/// times wait for half a slot on average. A slot carries rate times slot of packets, within the
+/// limits. Excess packets wait for a later slot, so the link's capacity is limit / slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AggregationSpec {
-    /// From the end of one turn to that of the next; zero for no turns at all.
+    /// From the end of one slot to the end of the next; zero disables aggregation.
     pub slot: TimeDelta,
-    /// Packets that a turn carries; the first one always goes.
+    /// Maximum packets per slot. The first packet always fits.
     pub max_packets: u32,
-    /// Bytes that a turn carries; a first packet that is larger goes, alone.
+    /// Maximum bytes per slot. A larger first packet is sent alone.
     pub max_bytes: u64,
 }
 
 impl From<TimeDelta> for AggregationSpec {
-    /// Turns of this length, with room for all that waits.
+    /// Slots of this length without limits.
     fn from(slot: TimeDelta) -> Self {
         Self { slot, max_packets: u32::MAX, max_bytes: u64::MAX }
     }
@@ -32,7 +31,7 @@ impl From<TimeDelta> for AggregationSpec {
 #[derive(Clone, Debug)]
 pub(crate) struct Aggregation {
     spec: AggregationSpec,
-    /// End of the turn that fills up, and what it carries by now.
+    /// End of the slot being filled, and its content so far.
     turn: Time,
     packets: u32,
     bytes: u64,
@@ -44,8 +43,8 @@ impl Aggregation {
         (!spec.slot.is_zero()).then_some(aggregation)
     }
 
-    /// The end of the turn that carries a packet of `bytes` which is ready at `ready`, behind all
-    /// before it.
+    /// The end of the slot that carries a packet of `bytes` which is ready at `ready`, behind all
+    /// earlier packets.
     pub(crate) fn turn(&mut self, ready: Time, bytes: u32) -> Time {
         let slot = self.spec.slot;
         let slots = ready.as_nanos().div_ceil(slot.as_nanos());
@@ -80,9 +79,9 @@ mod tests {
         packets.map(|ready| aggregation.turn(ready, 100)).collect()
     }
 
-    /// A packet each 0.7001 ms: 5 / 0.7001 in a turn, each waiting for 2.5 ms, on average.
+    /// One packet every 0.7001 ms: 5 / 0.7001 per slot, each waiting 2.5 ms on average.
     #[test]
-    fn a_turn_carries_a_slot_s_worth_and_costs_half_a_slot() {
+    fn slot_carries_its_packets_and_delays_by_half_a_slot() {
         let packets = || (0..700_000).map(|n| Time::from_nanos(n * 700_100));
         let turns = turns(SLOT, packets());
         let batches = turns.chunk_by(|one, other| one == other).count();
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_waits_for_the_next_turn() {
+    fn excess_packets_wait_for_the_next_slot() {
         let spec = AggregationSpec { max_packets: 8, ..SLOT.into() };
         let ends = turns(spec, (0..20).map(|_| at(1)));
         let sizes: Vec<usize> =
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_counted_and_a_first_packet_always_goes() {
+    fn byte_limit_applies_but_the_first_packet_always_fits() {
         let spec = AggregationSpec { max_bytes: 3000, ..SLOT.into() };
         let mut aggregation = Aggregation::new(spec).expect("turns");
         let ends = [1500, 1500, 1, 4000, 1].map(|bytes| aggregation.turn(at(1), bytes));
@@ -113,24 +112,24 @@ mod tests {
         assert_eq!(turns(nothing, (0..3).map(|_| at(0))), [0, 5000, 10_000].map(at));
     }
 
-    /// Twice what the turns carry: the link gives all it has, which is 8 packets each 5 ms.
+    /// Offered twice its capacity: the link delivers its maximum, 8 packets per 5 ms.
     #[test]
-    fn an_overloaded_link_gives_its_capacity() {
+    fn overloaded_link_delivers_its_capacity() {
         let spec = AggregationSpec { max_packets: 8, ..SLOT.into() };
         let ends = turns(spec, (0..16_000).map(|n| at(n * 312 + 1)));
         assert_eq!(ends[15_999], at(2000 * 5000));
     }
 
     #[test]
-    fn a_slot_of_zero_is_none() {
+    fn zero_slot_disables_aggregation() {
         assert!(Aggregation::new(TimeDelta::ZERO.into()).is_none());
         assert_eq!(turns(TimeDelta::MAX, [Time::NEVER].into_iter()), [Time::NEVER]);
     }
 
     proptest! {
-        /// In order, never early, within the limits, and no later than the backlog says.
+        /// In order, never early, within the limits, and no later than the backlog requires.
         #[test]
-        fn turns_keep_their_limits(
+        fn slots_keep_their_limits(
             gaps in proptest::collection::vec((0_u64..4000, 1_u32..2000), 1..200),
             max_packets in 1_u32..10,
             max_bytes in 2000_u64..9000,

@@ -1,12 +1,12 @@
-//! The slowest link of a path, with the queue in front of it.
+//! A link with a queue in front of it.
 
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 use crate::{LinkRate, Packet, Queue, Queued};
 
-/// A link that sends one packet at a time at its rate, and queues the others.
+/// A link that sends one packet at a time at its rate and queues the others.
 ///
-/// The packet on the wire is not in the queue: a buffer of one packet holds one besides it.
+/// The packet in transmission is not part of the queue: a buffer of one packet holds one more.
 #[derive(Clone, Debug)]
 pub struct Bottleneck<T> {
     rate: LinkRate,
@@ -15,7 +15,7 @@ pub struct Bottleneck<T> {
     on_wire: Option<OnWire<T>>,
 }
 
-/// From `at` on the link has another rate, for the packet on the wire too.
+/// A rate change at `at`; it also applies to the packet in transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateStep {
     /// When.
@@ -36,18 +36,18 @@ struct OnWire<T> {
 pub struct Departure<T> {
     /// The packet.
     pub packet: Packet<T>,
-    /// How long it waited in the queue, its own transmission not counted.
+    /// Queueing delay, without the packet's own transmission time.
     pub queued_for: TimeDelta,
 }
 
 impl<T> Bottleneck<T> {
-    /// A link that sends as `rate` says, behind `queue`, which draws from `rng`.
+    /// A link with service `rate` behind `queue`. `rng` supplies the queue's random numbers.
     pub fn new(rate: LinkRate, queue: Queue<T>, rng: Rng) -> Self {
         Self { rate, queue, rng, on_wire: None }
     }
 
-    /// Another rate from now on, whatever was to come. A packet on the wire finishes at the old one:
-    /// its end was computed before the change.
+    /// Sets a constant rate from now on and cancels any schedule. A packet in transmission finishes
+    /// at the old rate, because its end is already computed.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = LinkRate::constant(rate);
     }
@@ -62,7 +62,7 @@ impl<T> Bottleneck<T> {
         self.rate.capacity(time)
     }
 
-    /// A packet arrives. It, or others in its stead, may be lost and go to `dropped`.
+    /// A packet arrives. It, or others in its place, may be dropped and passed to `dropped`.
     pub fn offer(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         if self.on_wire.is_some() {
             self.queue.enqueue(now, packet, &mut self.rng, dropped);
@@ -71,13 +71,13 @@ impl<T> Bottleneck<T> {
         }
     }
 
-    /// When the packet on the wire will have left; [`Time::NEVER`] when the link is idle.
+    /// When the packet in transmission will have left; [`Time::NEVER`] when the link is idle.
     pub fn next_departure(&self) -> Time {
         self.on_wire.as_ref().map_or(Time::NEVER, |wire| wire.done)
     }
 
-    /// The packet that has left by `now`, if any; the next one starts. What the queue drops before
-    /// that one goes to `dropped`.
+    /// The packet that has left by `now`, if any; starts the next transmission. Packets that the
+    /// queue drops before the next one are passed to `dropped`.
     pub fn depart(
         &mut self,
         now: Time,
@@ -106,7 +106,7 @@ mod tests {
         Packet { flow: 0, host: 0, bytes: 1500, ecn: Ecn::NotEct, body }
     }
 
-    /// 12 Mbit/s is a packet of 1500 bytes each millisecond.
+    /// 12 Mbit/s is a packet of 1500 bytes per millisecond.
     fn link(limit: u64) -> Bottleneck<u64> {
         let queue = Queue::DropTail(DropTail::new(limit));
         Bottleneck::new(LinkRate::constant(Rate::from_mbit(12)), queue, Rng::new(1, 0))
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_holds_its_limit_besides_the_packet_on_the_wire() {
+    fn queue_limit_excludes_the_packet_in_transmission() {
         let mut link = link(3000);
         let taken: Vec<bool> = (0..4).map(|body| offer(&mut link, Time::ZERO, body)).collect();
         assert_eq!(taken, [true, true, true, false]);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_rate_spares_the_packet_on_the_wire() {
+    fn rate_change_does_not_affect_the_packet_in_transmission() {
         let mut link = link(100_000);
         offer(&mut link, Time::ZERO, 0);
         offer(&mut link, Time::ZERO, 1);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every packet leaves once, in order, or was refused; the link never exceeds its rate.
+        /// Every packet leaves once, in order, or is dropped; the link never exceeds its rate.
         #[test]
         fn packets_are_conserved_in_order(
             gaps in proptest::collection::vec(0_u64..2000, 1..200),

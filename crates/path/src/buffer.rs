@@ -1,4 +1,4 @@
-//! The size of a queue, and how people write it.
+//! Queue sizes and their text format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use uncork_units::ByteCount;
 
 use crate::decimal::{self, thousandths, whole};
 
-/// The size of a queue, in the unit that it was thought in.
+/// The size of a queue, in the unit it was given in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
     /// Bytes on the wire.
@@ -18,12 +18,12 @@ pub enum Buffer {
     MilliBdp(u64),
 }
 
-/// A text that is no size of a queue.
+/// A text that is not a valid queue size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a size with a unit, such as 1bdp, 0.5bdp, 100kB or 83p")]
 pub struct BufferError;
 
-/// Reads `1bdp`, `0.5bdp`, `83p` or a number of bytes such as `100kB`.
+/// Parses `1bdp`, `0.5bdp`, `83p` or a number of bytes such as `100kB`.
 impl FromStr for Buffer {
     type Err = BufferError;
 
@@ -41,7 +41,7 @@ impl FromStr for Buffer {
     }
 }
 
-/// Writes what [`Buffer::from_str`] reads.
+/// Writes the format that [`Buffer::from_str`] parses.
 impl fmt::Display for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_every_unit() {
+    fn every_unit_is_parsed() {
         for (text, buffer) in [
             ("1bdp", Buffer::MilliBdp(1000)),
             ("0.5 BDP", Buffer::MilliBdp(500)),
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_cannot_be_sure_of() {
+    fn ambiguous_sizes_are_rejected() {
         let texts = "100 64k -1bdp +1p 1.5p 1.2345bdp bdp p .bdp 1.bdpx 99999999999999999999p \
                      18446744073709551615bdp 1e3p 5mbit ٣p";
         for text in texts.split_whitespace().chain([""]) {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn prints_what_reads_back() {
+    fn display_and_parse_round_trip() {
         for text in ["1bdp", "0.5bdp", "0.05bdp", "12.345bdp", "83p", "100kB", "0bdp"] {
             assert_eq!(
                 text.parse::<Buffer>().map(|buffer| buffer.to_string()),

@@ -10,13 +10,13 @@ pub(crate) fn thousandths(number: &str) -> Option<u64> {
     whole(whole_part)?.checked_mul(1000)?.checked_add(fraction)
 }
 
-/// Digits alone: `str::parse` would take a plus sign as well.
+/// Digits only: `str::parse` would also accept a plus sign.
 pub(crate) fn whole(digits: &str) -> Option<u64> {
     let only_digits = digits.bytes().all(|byte| byte.is_ascii_digit());
     if only_digits { digits.parse().ok() } else { None }
 }
 
-/// 1250 as `1.25`, which [`thousandths`] reads back.
+/// 1250 as `1.25`, the format that [`thousandths`] parses.
 pub(crate) fn of_thousandths(n: u64) -> String {
     let decimal = format!("{}.{:03}", n / 1000, n % 1000);
     decimal.trim_end_matches('0').trim_end_matches('.').to_owned()

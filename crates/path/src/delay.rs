@@ -8,25 +8,25 @@ use crate::aggregation::Aggregation;
 use crate::jitter::Jitter;
 use crate::{AggregationSpec, JitterSpec};
 
-/// A delay for anything that travels: of constant length, or with jitter; in turns, if asked for.
+/// A delay line: constant delay, optionally with jitter and with slots.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayLine<T> {
     delay: TimeDelta,
-    // Few lines have these, and there may be as many lines as flows.
+    // Boxed because it is rarely used and there may be one line per flow.
     jitter: Option<Box<Jitter>>,
     aggregation: Option<Box<Aggregation>>,
-    /// By the time of arrival.
+    /// Ordered by time of arrival.
     travelling: VecDeque<(Time, T)>,
 }
 
 impl<T> DelayLine<T> {
-    /// A line that holds everything for `delay`.
+    /// A line that delays everything by `delay`.
     pub(crate) fn new(delay: TimeDelta) -> Self {
         Self { delay, jitter: None, aggregation: None, travelling: VecDeque::new() }
     }
 
-    /// From now on what enters is held longer, each for a time of its own, drawn from the stream
-    /// `stream` of `seed`.
+    /// Adds jitter for items entering from now on, drawn independently from the stream `stream` of
+    /// `seed`.
     pub(crate) fn jitter(&mut self, spec: JitterSpec, seed: u64, stream: u64) {
         self.jitter = Some(Box::new(Jitter::new(spec, seed, stream)));
     }
@@ -38,20 +38,21 @@ impl<T> DelayLine<T> {
         }
     }
 
-    /// From now on what enters arrives at the end of a turn, together with all else of it; a slot of
-    /// zero ends that. Nothing overtakes, whatever the jitter: the receiver of such a link puts
-    /// frames back in order before it hands them on, as 802.11's does under a Block Ack.
+    /// Items entering from now on arrive at the end of a slot, together with the slot's other
+    /// items; a slot of zero disables this. The order is kept despite jitter, because the receiver
+    /// of such a link reorders frames before delivery, as 802.11's Block Ack does.
     pub(crate) fn aggregate(&mut self, spec: impl Into<AggregationSpec>) {
         self.aggregation = Aggregation::new(spec.into()).map(Box::new);
     }
 
-    /// Something of `bytes` enters. They count if a turn has a limit in bytes. Gives the next
-    /// arrival if it is earlier now: the line was empty, or this overtakes all that travels.
+    /// An item of `bytes` enters; the size matters if a slot has a byte limit. Returns the next
+    /// arrival time if it is now earlier, because the line was empty or this item overtakes all
+    /// others.
     pub(crate) fn enter(&mut self, now: Time, item: T, bytes: u32) -> Option<Time> {
         let before = self.next_arrival();
         let extra = self.jitter.as_mut().map_or(TimeDelta::ZERO, |jitter| jitter.draw());
         let arrival = now + self.delay + extra;
-        // Items that entered under longer slots are still ahead, too.
+        // Items that entered under longer slots are also ahead.
         let ahead = self.travelling.back().map_or(Time::ZERO, |(arrival, _)| *arrival);
         let overtakes = self.jitter.as_ref().is_some_and(|jitter| jitter.reorders());
         match &mut self.aggregation {
@@ -68,7 +69,7 @@ impl<T> DelayLine<T> {
         Some(self.next_arrival()).filter(|next| *next < before)
     }
 
-    /// When the next thing arrives; [`Time::NEVER`] when nothing travels.
+    /// When the next item arrives; [`Time::NEVER`] if the line is empty.
     pub(crate) fn next_arrival(&self) -> Time {
         self.travelling.front().map_or(Time::NEVER, |(arrival, _)| *arrival)
     }
@@ -78,7 +79,7 @@ impl<T> DelayLine<T> {
         self.travelling.pop_front_if(|(arrival, _)| *arrival <= now).map(|(_, item)| item)
     }
 
-    /// Whether nothing travels.
+    /// Whether the line is empty.
     pub(crate) fn is_empty(&self) -> bool {
         self.travelling.is_empty()
     }
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_gather_what_arrives_and_keep_its_order() {
+    fn slots_collect_items_and_keep_their_order() {
         let mut line = DelayLine::new(TimeDelta::from_millis(25));
         let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
         line.aggregate(TimeDelta::from_millis(20));
@@ -130,7 +131,7 @@ mod tests {
         line
     }
 
-    /// Packets `spacing` apart, the first one at 0: when each arrives, and which, in that order.
+    /// Packets `spacing` apart, starting at 0: arrival time and index of each, in order of arrival.
     fn arrivals(line: &mut DelayLine<usize>, spacing: TimeDelta, n: usize) -> Vec<(Time, usize)> {
         let mut arrived = Vec::new();
         let mut drain = |line: &mut DelayLine<usize>, until| {
@@ -148,11 +149,11 @@ mod tests {
         arrived
     }
 
-    /// Of packets 6 ms apart with uniform jitter up to 12 ms, a packet is overtaken only by the next
-    /// one, and that when its own jitter is larger by 6 ms: with d = 6 / 12, (1 − d)² / 2. Such
-    /// packets, which arrive after a later one, are the reordered ones of RFC 4737 §3.
+    /// With packets 6 ms apart and uniform jitter up to 12 ms, a packet is only overtaken by the
+    /// next one, if its own jitter is larger by 6 ms. With d = 6 / 12 the probability is (1 − d)² /
+    /// 2. Packets that arrive after a later one are the reordered ones of RFC 4737 §3.
     #[test]
-    fn as_many_are_overtaken_as_the_closed_form_says() {
+    fn reordered_share_matches_the_closed_form() {
         for (spacing_ms, expected) in [(6, 0.125), (9, 0.03125), (12, 0.0)] {
             let n = 400_000;
             let mut line = jittery(JitterDistribution::Uniform, true, 1);
@@ -170,11 +171,11 @@ mod tests {
         }
     }
 
-    /// Packets 4 ms apart that keep their order: the delay is at most x where the jitter of each
-    /// packet before, less 4 ms for each step back, is: P = x (x + 1/3) (x + 2/3) in parts of the
-    /// maximum, factors above 1 left out.
+    /// Packets 4 ms apart that keep their order: the delay is at most x if the jitter of every
+    /// earlier packet, minus 4 ms per step back, is at most x. P = x (x + 1/3) (x + 2/3), with x as
+    /// a fraction of the maximum and factors above 1 omitted.
     #[test]
-    fn keeping_the_order_shifts_the_delays_as_the_closed_form_says() {
+    fn delays_without_reordering_match_the_closed_form() {
         let n = 400_000;
         let spacing = TimeDelta::from_millis(4);
         let arrived = arrivals(&mut jittery(JitterDistribution::Uniform, false, 2), spacing, n);
@@ -191,9 +192,9 @@ mod tests {
         }
     }
 
-    /// Ten at once: the k-th has the largest of k draws, k / (k + 1) on average.
+    /// Ten packets at once: the k-th has the maximum of k draws, k / (k + 1) on average.
     #[test]
-    fn the_last_of_a_burst_has_the_longest_jitter_of_all() {
+    fn last_packet_of_a_burst_has_the_maximum_jitter() {
         let mut sums = [0.0; 10];
         for seed in 0..20_000 {
             let mut line = jittery(JitterDistribution::Uniform, false, seed);
@@ -220,9 +221,9 @@ mod tests {
         assert_ne!(pattern(1, 0), pattern(1, 1));
     }
 
-    /// Jitter moves packets between turns, and never past each other.
+    /// Jitter moves packets between slots but never reorders them.
     #[test]
-    fn turns_keep_the_order_in_spite_of_jitter() {
+    fn slots_keep_the_order_despite_jitter() {
         let mut line = jittery(JitterDistribution::Uniform, true, 3);
         line.aggregate(AggregationSpec {
             slot: TimeDelta::from_millis(5),
@@ -237,8 +238,8 @@ mod tests {
     }
 
     proptest! {
-        /// Everything arrives once; between the base and the most that jitter adds; in the order of
-        /// the times of arrival, and of entering if that is to be kept.
+        /// Everything arrives exactly once, between the base delay and the maximum with jitter, in
+        /// order of arrival time, and in order of entry if reordering is off.
         #[test]
         fn nothing_is_lost_early_or_late(
             gaps in proptest::collection::vec(0_u64..6000, 1..200),

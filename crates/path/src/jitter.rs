@@ -1,31 +1,31 @@
-//! Delay that differs from packet to packet.
+//! Random extra delay per packet.
 
 use uncork_units::{Rng, TimeDelta};
 
 /// Random extra delay of each packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JitterSpec {
-    /// How it is distributed, from nothing to `max`.
+    /// Its distribution between 0 and `max`.
     pub distribution: JitterDistribution,
-    /// The most that is added.
+    /// Maximum jitter.
     pub max: TimeDelta,
-    /// Whether a packet may overtake those before it. If not, it arrives no earlier than the one
-    /// before, and the distribution is another one: the delay of a packet is the largest of its own
-    /// and of what is left of its predecessors', larger on average and with less variance, the more
-    /// so the closer packets follow each other. At a spacing of `max` or more nothing changes; of
-    /// `n` packets at once the last one has the maximum of `n` draws, n / (n + 1) of `max` on
-    /// average if they are uniform.
+    /// Whether a packet may overtake earlier ones. If not, it arrives no earlier than its
+    /// predecessor, which changes the distribution: a packet's delay is the maximum of its own
+    /// jitter and what remains of its predecessors'. It is larger on average and varies less the
+    /// closer packets follow each other. At a spacing of `max` or more nothing changes; with `n`
+    /// packets at once, the last one has the maximum of `n` draws, n / (n + 1) of `max` on average
+    /// if uniform.
     pub reorder: bool,
 }
 
-/// Distributions of jitter between nothing and its maximum.
+/// Distributions of jitter between 0 and its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JitterDistribution {
-    /// All values alike: mean max / 2, standard deviation max / √12.
+    /// Uniform: mean max / 2, standard deviation max / √12.
     Uniform,
-    /// Like a normal distribution: the mean of four uniform values (Bates). Mean max / 2, standard
-    /// deviation max / √48; no more than 3.5 of them from the mean, where the normal distribution
-    /// has 0.05 %.
+    /// Close to normal: the mean of four uniform values (Bates). Mean max / 2, standard deviation
+    /// max / √48; at most 3.5 standard deviations from the mean, where the normal distribution has
+    /// 0.05 %.
     Bell,
 }
 
@@ -45,7 +45,7 @@ impl Jitter {
         self.spec.reorder
     }
 
-    /// The jitter of the next packet. One number is taken from the stream, whatever the distribution.
+    /// The jitter of the next packet. Takes exactly one number from the stream.
     pub(crate) fn draw(&mut self) -> TimeDelta {
         let max = self.spec.max.as_nanos();
         TimeDelta::from_nanos(match self.spec.distribution {
@@ -63,15 +63,15 @@ impl Jitter {
 mod tests {
     use super::*;
 
-    /// A million draws, in parts of the maximum.
+    /// A million draws, as fractions of the maximum.
     fn draws(distribution: JitterDistribution) -> Vec<f64> {
         let max = TimeDelta::from_millis(10);
         let mut jitter = Jitter::new(JitterSpec { distribution, max, reorder: true }, 1, 2);
         (0..1_000_000).map(|_| jitter.draw().as_nanos() as f64 / max.as_nanos() as f64).collect()
     }
 
-    /// Mean 1/2 and the variance given, each within four standard errors; for that of the variance
-    /// the kurtosis is given, too.
+    /// Checks mean 1/2 and the given variance within four standard errors. The kurtosis is needed
+    /// for the variance's standard error.
     #[test]
     fn distributions_have_their_moments_and_their_bounds() {
         let uniform = (JitterDistribution::Uniform, 1.0 / 12.0, 1.8);
@@ -87,10 +87,10 @@ mod tests {
         }
     }
 
-    /// Within one standard deviation of the mean lie 68.3 % of a normal distribution. The four
-    /// uniform values give 1 − 2 F with F = (x⁴ − 4 (x − 1)⁴) / 24 at x = 2 − 1/√3: 66.9 %.
+    /// 68.3 % of a normal distribution is within one standard deviation. Four uniform values give 1
+    /// − 2 F with F = (x⁴ − 4 (x − 1)⁴) / 24 at x = 2 − 1/√3: 66.9 %.
     #[test]
-    fn the_bell_is_nearly_normal() {
+    fn bell_is_nearly_normal() {
         let deviation = 1.0 / 48_f64.sqrt();
         let within = draws(JitterDistribution::Bell)
             .iter()
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn no_jitter_and_the_largest() {
+    fn zero_and_maximum_jitter() {
         for distribution in [JitterDistribution::Uniform, JitterDistribution::Bell] {
             let none = JitterSpec { distribution, max: TimeDelta::ZERO, reorder: false };
             assert_eq!(Jitter::new(none, 1, 1).draw(), TimeDelta::ZERO);

@@ -1,7 +1,7 @@
-//! Network paths as pure state machines: a packet goes in at one time and comes out at another, or
-//! never. Virtual time drives them in the simulator; a wall clock could as well.
+//! Network paths as pure state machines: a packet enters at one time and leaves at another, or is
+//! dropped. The simulator drives them in virtual time; a wall clock works too.
 //!
-//! Every random element draws from its own stream of the seed, so adding one disturbs no other.
+//! Every random element has its own stream of the seed, so adding one does not affect the others.
 #![forbid(unsafe_code)]
 
 mod aggregation;

@@ -1,16 +1,16 @@
-//! Describing a link: its rate, and the queue in front of it.
+//! Specification of a link: its rate and its queue.
 
 use uncork_units::{Rate, Rng, TimeDelta};
 
 use crate::spec::PathSpecError;
 use crate::{Bottleneck, Buffer, PolicerSpec, QueueSpec, RateSpec};
 
-/// A link that may be slower than what is sent over it.
+/// A link with a limited rate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
     /// Its rate, counted in bytes on the wire.
     pub rate: RateSpec,
-    /// A policer in front of it, for all flows together.
+    /// A policer in front of it, shared by all flows.
     pub policer: Option<PolicerSpec>,
     /// The discipline of its queue.
     pub queue: QueueSpec,
@@ -19,9 +19,9 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// Rates that are simulated.
+    /// Supported range of rates.
     pub const RATES: (Rate, Rate) = (Rate::from_bits_per_sec(8_000), Rate::from_mbit(400_000));
-    /// The largest queue in bytes.
+    /// Maximum queue size in bytes.
     pub const MAX_BUFFER: u64 = 1 << 36;
 
     /// A link of constant rate behind a drop-tail queue.
@@ -30,8 +30,7 @@ impl LinkSpec {
         Self { rate, policer: None, queue, buffer }
     }
 
-    /// The rate for its bandwidth-delay product: the first one of steps, the mean of
-    /// what varies otherwise.
+    /// The rate used for the BDP: the first rate of steps, the mean of other variable rates.
     pub fn nominal_rate(&self) -> Rate {
         match &self.rate {
             RateSpec::Steps { first, .. } => *first,
@@ -39,7 +38,7 @@ impl LinkSpec {
         }
     }
 
-    /// The buffer in bytes, for packets of `packet_bytes` on the wire and round trips of `rtt`.
+    /// The buffer in bytes, for packets of `packet_bytes` on the wire and an RTT of `rtt`.
     pub fn buffer_bytes(&self, packet_bytes: u32, rtt: TimeDelta) -> u64 {
         match self.buffer {
             Buffer::Bytes(bytes) => bytes.as_u64(),
@@ -52,7 +51,7 @@ impl LinkSpec {
         }
     }
 
-    /// Checks that the link can be built for packets of `packet_bytes` on the wire and round trips of
+    /// Checks that the link can be built for packets of `packet_bytes` on the wire and an RTT of
     /// `rtt`.
     pub fn check(&self, packet_bytes: u32, rtt: TimeDelta) -> Result<(), PathSpecError> {
         self.check_rates()?;
@@ -72,7 +71,7 @@ impl LinkSpec {
         }
     }
 
-    /// Checks that its rates, and that of its policer, can be simulated.
+    /// Checks that its rates, and that of its policer, are supported.
     fn check_rates(&self) -> Result<(), PathSpecError> {
         let (slowest, fastest) = Self::RATES;
         if let RateSpec::Lte(lte) = &self.rate {
@@ -82,7 +81,7 @@ impl LinkSpec {
             RateSpec::Steps { steps, .. } => steps.as_ref(),
             _ => &[],
         };
-        // A step may end all traffic for a while.
+        // A step to zero is an outage.
         let steps = steps.iter().map(|step| step.rate).filter(|rate| *rate > Rate::ZERO);
         let policed = self.policer.map(|policer| policer.rate);
         let mut rates = steps.chain([self.nominal_rate()]).chain(policed);
@@ -90,8 +89,8 @@ impl LinkSpec {
         outside.map_or(Ok(()), |rate| Err(PathSpecError::Rate(rate)))
     }
 
-    /// The link, for packets of `packet_bytes` on the wire and round trips of `rtt`. Its queue draws
-    /// from the stream `stream` of `seed`, its rate, if it is random, from the one after it.
+    /// Builds the link for packets of `packet_bytes` on the wire and an RTT of `rtt`. Its queue
+    /// uses the stream `stream` of `seed`; a random rate uses the next one.
     pub fn build<T>(
         &self,
         packet_bytes: u32,
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_mean_the_same_in_every_unit() {
+    fn equal_buffers_in_different_units() {
         let bytes = |buffer| LinkSpec { buffer, ..link() }.buffer_bytes(1500, RTT);
         assert_eq!(bytes(Buffer::MilliBdp(1000)), 125_000);
         assert_eq!(bytes(Buffer::Packets(83)), 124_500);
@@ -124,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_simulated_is_refused() {
+    fn unsupported_links_are_rejected() {
         assert_eq!(link().check(1500, RTT), Ok(()));
         let refused = |change: fn(&mut LinkSpec)| {
             let mut link = link();
@@ -153,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policer_that_lets_nothing_through_is_refused() {
+    fn policer_without_room_for_a_packet_is_rejected() {
         let check = |text: &str| {
             let policer = Some(text.parse().expect("a policer"));
             LinkSpec { policer, ..link() }.check(1500, RTT)

@@ -1,10 +1,10 @@
-//! The links between servers and clients, and which packets cross which of them.
+//! The links between servers and clients, and the route of each path over them.
 
 use uncork_units::{Time, TimeDelta};
 
 use crate::{Bottleneck, Cause, Departure, LinkSpec, Packet, PathSpec, Policer};
 
-/// Streams of the seed for the queues of links, apart from each other for each link.
+/// Seed streams for the links' queues, separate for each link.
 const DOWN_STREAM: u64 = 4 << 32;
 const UP_STREAM: u64 = 5 << 32;
 
@@ -17,7 +17,7 @@ pub(crate) struct Links<T> {
     routes: Vec<Route>,
 }
 
-/// The links that a path crosses, in this order. No link is crossed twice.
+/// The links of a path in order. No link occurs twice.
 type Route = Vec<u32>;
 
 #[derive(Debug)]
@@ -29,8 +29,8 @@ struct Link<T> {
 }
 
 impl<T> Links<T> {
-    /// The links to the clients, for packets of `packet_bytes`: the links `shared` come first, which
-    /// paths name in [`PathSpec::via`], then each path's own.
+    /// The links to the clients, for packets of `packet_bytes`: first the links `shared`, to which
+    /// paths refer in [`PathSpec::via`], then each path's own.
     pub(crate) fn to_clients(
         shared: &[LinkSpec],
         paths: &[PathSpec],
@@ -51,7 +51,7 @@ impl<T> Links<T> {
         }
     }
 
-    /// The links to the servers, for acknowledgements of `ack_bytes`: those of paths that have one.
+    /// The links to the servers, for ACKs of `ack_bytes`: those of paths with an uplink.
     pub(crate) fn to_servers(paths: &[PathSpec], ack_bytes: u32, seed: u64) -> Self {
         let own = paths.iter().filter_map(|path| Some((path.uplink.as_ref()?, path.rtt)));
         let mut next = 0..;
@@ -66,12 +66,12 @@ impl<T> Links<T> {
         }
     }
 
-    /// The first link of `path`; `None` when nothing is in the way.
+    /// The first link of `path`; `None` if there is none.
     pub(crate) fn first(&self, path: usize) -> Option<u32> {
         self.routes[path].first().copied()
     }
 
-    /// The link after `link` on a path, which is asked for only where several cross it.
+    /// The link after `link` on a path. `path` is only called if several paths cross the link.
     pub(crate) fn after(&self, link: u32, path: impl FnOnce() -> usize) -> Option<u32> {
         if link >= self.shared {
             return None; // A path's own link is its last.
@@ -81,7 +81,7 @@ impl<T> Links<T> {
         route.get(here + 1).copied()
     }
 
-    /// Bytes that wait in the queues that `path` crosses.
+    /// Bytes waiting in the queues along `path`.
     pub(crate) fn queued_bytes(&self, path: usize) -> u64 {
         let links = self.routes[path].iter().map(|link| &self.all[*link as usize]);
         links.map(|link| link.bottleneck.queued_bytes()).sum()
@@ -102,12 +102,12 @@ impl<T> Links<T> {
         self.all.iter().map(|link| link.sent)
     }
 
-    /// When `link` has sent what it is sending; [`Time::NEVER`] when it is idle.
+    /// When `link` finishes its current transmission; [`Time::NEVER`] if idle.
     pub(crate) fn next_departure(&self, link: u32) -> Time {
         self.all[link as usize].bottleneck.next_departure()
     }
 
-    /// A packet arrives at `link`; it, or others in its stead, may go to `dropped`.
+    /// A packet arrives at `link`. It, or others in its place, may be passed to `dropped`.
     pub(crate) fn offer(
         &mut self,
         now: Time,
@@ -151,8 +151,7 @@ fn build<'a, T>(
     (0..).zip(links).map(link).collect()
 }
 
-/// The round-trip time in which the buffer of a shared link is measured: the longest of the paths
-/// that cross it, if any does.
+/// The RTT for a shared link's buffer: the longest of the paths that cross it, or `None`.
 pub fn shared_rtt(paths: &[PathSpec], link: usize) -> Option<TimeDelta> {
     let crossing = paths.iter().filter(|path| path.via.contains(&link));
     crossing.map(|path| path.rtt).max()
@@ -191,12 +190,12 @@ mod tests {
         Packet { flow, host: 0, bytes, ecn: Ecn::NotEct, body: () }
     }
 
-    /// The links that a path crosses, as a packet is led over them.
+    /// The links that a packet crosses on a path.
     fn crossed(links: &Links<()>, path: usize) -> Vec<u32> {
         std::iter::successors(links.first(path), |link| links.after(*link, || path)).collect()
     }
 
-    /// Offers packets at the beginning: whose were dropped, and by whom.
+    /// Offers packets at time zero: which were dropped, and why.
     fn offer(links: &mut Links<()>, link: u32, flows: &[u32], bytes: u32) -> Vec<(u32, Cause)> {
         let mut dropped = Vec::new();
         for flow in flows {
@@ -208,26 +207,26 @@ mod tests {
     }
 
     #[test]
-    fn a_path_crosses_shared_links_in_its_own_order_and_its_own_link_last() {
+    fn path_crosses_shared_links_in_its_order_then_its_own() {
         let paths = [&[][..], &[0], &[2, 0, 1], &[1, 2]].map(|via| path(via, false));
         let links = to_clients(&[(); 3].map(|()| link(10, 9)), &paths);
         let routes: Vec<Vec<u32>> = (0..4).map(|path| crossed(&links, path)).collect();
         assert_eq!(routes, [vec![3], vec![0, 4], vec![2, 0, 1, 5], vec![1, 2, 6]]);
-        assert_eq!(links.after(2, || 1), None, "a link that the path does not cross");
+        assert_eq!(links.after(2, || 1), None, "a link outside the path");
     }
 
     #[test]
-    fn only_paths_with_an_uplink_cross_one() {
+    fn only_paths_with_an_uplink_use_one() {
         let paths = vec![path(&[0], true), path(&[0], false), path(&[], true)];
         let links = to_servers(&paths);
         let routes: Vec<Vec<u32>> = (0..3).map(|path| crossed(&links, path)).collect();
         assert_eq!(routes, [vec![0], vec![], vec![1]]);
     }
 
-    /// A buffer in packets is one of full packets on the way to clients, and of acknowledgements on the
-    /// way back; besides it, one is on the wire.
+    /// A buffer in packets counts full packets towards the clients and ACKs towards the servers.
+    /// One more packet is in transmission.
     #[test]
-    fn buffers_are_counted_in_what_travels_there() {
+    fn buffers_in_packets_use_the_packet_size_of_their_direction() {
         let paths = [path(&[], true)];
         let mut down = to_clients(&[], &paths);
         assert_eq!(offer(&mut down, 0, &[7; 5], PACKET_BYTES), [(7, Cause::Queue)]);
@@ -235,9 +234,9 @@ mod tests {
         assert_eq!(offer(&mut up, 0, &[7; 4], ACK_BYTES), [(7, Cause::Queue)]);
     }
 
-    /// 12 Mbit/s and 40 ms are 60 kB; the path of 10 ms crosses it, too.
+    /// 12 Mbit/s and 40 ms is 60 kB; the path of 10 ms also crosses the link.
     #[test]
-    fn a_shared_buffer_is_measured_in_the_longest_round_trip() {
+    fn shared_buffer_uses_the_longest_rtt() {
         let shared = LinkSpec::new(Rate::from_mbit(12), Buffer::MilliBdp(1000));
         let far = PathSpec { rtt: TimeDelta::from_millis(40), ..path(&[0], false) };
         let other = PathSpec { rtt: TimeDelta::from_millis(90), ..path(&[], false) };
@@ -247,18 +246,18 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_counts_for_the_paths_that_cross_the_link() {
+    fn queued_bytes_count_for_the_paths_that_cross_the_link() {
         let paths = vec![path(&[0], false), path(&[1, 0], false), path(&[], false)];
         let mut links = to_clients(&[(); 2].map(|()| link(10, 9)), &paths);
         for (link, flows) in [(0, 3), (1, 5), (2, 2), (3, 4)] {
             assert_eq!(offer(&mut links, link, &vec![0; flows], 1000), []);
         }
-        // One of each is on the wire; the own links are 2, 3 and 4.
+        // One of each is in transmission; the paths' own links are 2, 3 and 4.
         assert_eq!([0, 1, 2].map(|path| links.queued_bytes(path)), [3000, 9000, 0]);
     }
 
     #[test]
-    fn a_policer_stands_before_the_queue() {
+    fn policer_precedes_the_queue() {
         let mut policed = link(12, 3);
         policed.policer = Some("1mbit:3000B".parse().expect("a policer"));
         let mut links = to_clients(&[policed], &[path(&[0], false)]);
@@ -270,9 +269,9 @@ mod tests {
         assert_eq!(left.map(|left| left.packet), Some(packet(1, PACKET_BYTES)));
     }
 
-    /// Links that are random are so each on its own, whatever direction they are for.
+    /// Each random link is independent of the others, in both directions.
     #[test]
-    fn links_draw_from_streams_of_their_own() {
+    fn links_have_independent_random_streams() {
         let lte = LteSpec {
             mean: Rate::from_mbit(10),
             variation: Ratio::new(1, 1),

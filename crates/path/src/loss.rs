@@ -1,17 +1,17 @@
-//! Random loss, which is no sign of congestion.
+//! Random loss, independent of congestion.
 
 use uncork_units::{Probability, Rng};
 
 use crate::GilbertElliott;
 
-/// Which packets are lost at random.
+/// A random loss model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossSpec {
-    /// Each packet on its own, with this probability (Bernoulli).
+    /// Each packet independently with this probability (Bernoulli).
     Bernoulli(Probability),
-    /// Every n-th packet: the deterministic loss of response-function arguments.
+    /// Every n-th packet: deterministic loss, as used to derive response functions.
     EveryNth(u64),
-    /// In bursts.
+    /// Bursty loss.
     GilbertElliott(GilbertElliott),
 }
 
@@ -19,7 +19,7 @@ impl LossSpec {
     /// No loss.
     pub const NONE: Self = Self::EveryNth(0);
 
-    /// Share of packets that are lost in the long run, from 0 to 1, for reports.
+    /// Long-run loss rate from 0 to 1, for reports.
     pub fn mean(self) -> f64 {
         match self {
             Self::Bernoulli(probability) => probability.as_f64(),
@@ -36,23 +36,23 @@ pub struct Loss {
     spec: LossSpec,
     rng: Rng,
     packets: u64,
-    /// The state of a channel that has one, once a packet has passed.
+    /// The channel's state, set once the first packet has passed.
     bad: Option<bool>,
 }
 
 impl Loss {
-    /// The process, drawing from its own stream of `seed`.
+    /// The process, with its own stream of `seed`.
     pub fn new(spec: LossSpec, seed: u64, stream: u64) -> Self {
         Self { spec, rng: Rng::new(seed, stream), packets: 0, bad: None }
     }
 
-    /// Another process from now on, from the same stream.
+    /// Switches to another process, with the same stream.
     pub fn change(&mut self, spec: LossSpec) {
         self.spec = spec;
         self.bad = None;
     }
 
-    /// Whether the packet that passes now is lost.
+    /// Whether the next packet is lost.
     pub fn strikes(&mut self) -> bool {
         self.packets += 1;
         match self.spec {
@@ -77,7 +77,7 @@ mod tests {
 
     /// Within four standard deviations of the binomial distribution.
     #[test]
-    fn bernoulli_loses_its_share() {
+    fn bernoulli_loss_rate() {
         for (text, p) in [("0.01%", 0.0001), ("1%", 0.01), ("50%", 0.5)] {
             let spec = LossSpec::Bernoulli(text.parse().expect("a percentage"));
             let packets = 1_000_000;
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn none_and_all() {
+    fn zero_and_full_loss() {
         let [never, always] =
             ["0%", "100%"].map(|p| LossSpec::Bernoulli(p.parse().expect("valid")));
         assert_eq!(losses(never, 1, 10_000), 0);
@@ -99,14 +99,14 @@ mod tests {
     }
 
     #[test]
-    fn every_nth_counts() {
+    fn every_nth_packet_is_lost() {
         let mut loss = Loss::new(LossSpec::EveryNth(3), 1, 0);
         let struck: Vec<bool> = (0..6).map(|_| loss.strikes()).collect();
         assert_eq!(struck, [false, false, true, false, false, true]);
     }
 
     #[test]
-    fn a_process_may_change() {
+    fn process_can_be_changed() {
         let mut loss = Loss::new(LossSpec::EveryNth(1), 1, 0);
         assert!(loss.strikes());
         loss.change(LossSpec::EveryNth(0));
@@ -125,11 +125,11 @@ mod tests {
         assert_ne!(pattern(1, 0), pattern(1, 1));
     }
 
-    /// Mean, correlation and mean burst of what is lost of ten million packets, against the closed
-    /// forms; the tolerance is four standard errors, blocks of a thousand packets being independent
+    /// Compares loss rate, correlation and mean burst over ten million packets with the closed
+    /// forms. The tolerance is four standard errors; blocks of a thousand packets are independent
     /// enough.
     #[test]
-    fn bursts_are_as_frequent_and_as_long_as_asked_for() {
+    fn bursts_match_the_requested_rate_and_length() {
         for text in [
             "gilbert:mean=1%,burst=5",
             "gilbert:mean=10%,burst=1.2",
@@ -167,9 +167,9 @@ mod tests {
         }
     }
 
-    /// What is asked for is what the closed forms give back.
+    /// The closed forms return the requested values.
     #[test]
-    fn the_simple_channel_has_the_mean_and_the_burst_it_is_made_of() {
+    fn simple_channel_has_the_requested_mean_and_burst() {
         for (mean, burst) in [("1%", 5000), ("0.1%", 1000), ("30%", 2500), ("50%", 1000)] {
             let mean: Probability = mean.parse().expect("a percentage");
             let channel = GilbertElliott::simple(mean, burst).expect("it exists");
@@ -184,18 +184,18 @@ mod tests {
         assert_eq!(GilbertElliott::simple(more, 1000), None);
     }
 
-    /// Equal losses in both states are no bursts: the channel of Bernoulli.
+    /// With equal loss in both states there are no bursts: a Bernoulli channel.
     #[test]
-    fn a_channel_without_difference_has_no_memory() {
+    fn equal_states_have_no_correlation() {
         let spec: LossSpec = "gemodel:p=5%,r=5%,bad=10%,good=10%".parse().expect("a channel");
         let LossSpec::GilbertElliott(channel) = spec else { panic!("{spec}") };
         assert!(channel.correlation().abs() < 1e-12);
         assert!((channel.mean_burst() - 1.0 / 0.9).abs() < 1e-12);
     }
 
-    /// A state is never left, or always: all the rest follows.
+    /// A state that is never left, or always.
     #[test]
-    fn the_extremes_of_a_channel() {
+    fn extreme_channels() {
         for (text, expected) in [
             ("gemodel:p=0%,r=0%", [false; 6]),
             ("gemodel:p=100%,r=0%", [true; 6]),
@@ -207,11 +207,11 @@ mod tests {
         }
         let mut loss = Loss::new("gemodel:p=100%,r=100%".parse().expect("a channel"), 1, 1);
         let struck: Vec<bool> = (0..100).map(|_| loss.strikes()).collect();
-        assert!(struck.windows(2).all(|pair| pair[0] != pair[1]), "in turns");
+        assert!(struck.windows(2).all(|pair| pair[0] != pair[1]), "alternating");
     }
 
     #[test]
-    fn means_of_all_kinds() {
+    fn mean_of_every_loss_model() {
         for (text, mean) in
             [("2%", 0.02), ("every:50", 0.02), ("gilbert:mean=2%,burst=3", 0.02), ("0%", 0.0)]
         {

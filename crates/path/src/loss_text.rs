@@ -1,4 +1,4 @@
-//! How people write losses.
+//! Text format of loss models.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,47 +8,47 @@ use uncork_units::{ParseError, Probability};
 use crate::decimal::{of_thousandths, thousandths, whole};
 use crate::{GilbertElliott, LossSpec};
 
-/// A text that describes no loss.
+/// Why a text is not a valid loss model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LossError {
-    /// No probability, and none of the other kinds.
+    /// Not a probability, and none of the other models.
     #[error("{0}")]
     Probability(ParseError),
     /// `every:` without a count of packets.
     #[error("every:N drops every Nth packet; N must be at least 1, such as every:100")]
     Every,
-    /// `gilbert:` without what belongs to it.
+    /// `gilbert:` with missing or invalid values.
     #[error(
         "a loss in bursts has a mean and a burst of at least 1 packet, with at most 3 decimal \
          places: write gilbert:mean=1%,burst=5"
     )]
     Gilbert,
-    /// `gemodel:` without what belongs to it.
+    /// `gemodel:` with missing or invalid values.
     #[error(
         "a Gilbert-Elliott channel has the probabilities to enter the bad state and to leave it, \
          and of loss in both: write gemodel:p=1%,r=20%,bad=100%,good=0%"
     )]
     Gemodel,
-    /// A channel has no value of this name.
-    #[error("unknown parameter '{}'; expected {}", .0, .1.join(", "))]
+    /// Unknown value name.
+    #[error("there is no '{}': write {}", .0, .1.join(", "))]
     Name(String, &'static [&'static str]),
-    /// The value of this name is no probability.
+    /// The value of this name is not a probability.
     #[error("{0}: {1}")]
     Value(&'static str, ParseError),
-    /// No simple channel has such a mean with bursts so short, in thousandths of a packet.
+    /// No simple channel has this mean with such short bursts, in thousandths of a packet.
     #[error("{}", bursts_too_short(*mean, *least))]
     Burst {
-        /// The share that is to be lost.
+        /// The loss rate.
         mean: Probability,
-        /// The shortest bursts that do, in thousandths of a packet.
+        /// The shortest possible bursts, in thousandths of a packet.
         least: u64,
     },
 }
 
-/// Reads `1%`; `every:100`, which is each hundredth packet; `gilbert:mean=1%,burst=5`, which loses 1 %
-/// in bursts of 5 packets on average; and `gemodel:p=1%,r=20%,bad=100%,good=0%`, of which the last two
-/// may be left out, as in `tc-netem`.
+/// Parses `1%`; `every:100` (each hundredth packet); `gilbert:mean=1%,burst=5` (1 % loss in bursts
+/// of 5 packets on average); and `gemodel:p=1%,r=20%,bad=100%,good=0%`, whose last two values are
+/// optional, as in `tc-netem`.
 impl FromStr for LossSpec {
     type Err = LossError;
 
@@ -102,8 +102,8 @@ fn probability(name: &'static str, text: &str) -> Result<Probability, LossError>
     text.parse().map_err(|error| LossError::Value(name, error))
 }
 
-/// The values of `name=value,…`, in the order of `names`; `form` if it is not written so, or has one
-/// twice.
+/// The values of `name=value,…` in the order of `names`. Returns the error `form` for another
+/// syntax or a repeated name.
 fn values<'text, const N: usize>(
     text: &'text str,
     names: &'static [&'static str; N],
@@ -123,8 +123,8 @@ fn values<'text, const N: usize>(
     Ok(values)
 }
 
-/// Writes what [`LossSpec::from_str`] reads: the simple channel by its mean and its burst where these
-/// give exactly this channel, else by its probabilities.
+/// Writes the format that [`LossSpec::from_str`] parses: the simple channel by mean and burst if
+/// they give exactly this channel, otherwise by its probabilities.
 impl fmt::Display for LossSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -142,7 +142,7 @@ impl fmt::Display for LossSpec {
     }
 }
 
-/// The shortest mean, and the burst in thousandths, of which `channel` is made.
+/// The shortest mean and the burst in thousandths that give `channel`.
 fn mean_and_burst(channel: GilbertElliott) -> Option<(Probability, u64)> {
     let (enter, leave) = (channel.enter_bad.steps(), channel.leave_bad.steps());
     let all = Probability::ALWAYS.steps();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         for text in [
             "1%",
             "0.000000001%",
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_to_write() {
+    fn errors_suggest_the_correct_form() {
         for text in ["1", "0.01", "101%", "-1%", "x:1%", ""] {
             let of_probability = text.parse::<Probability>().expect_err("none").to_string();
             assert_eq!(error(text), of_probability, "{text:?}: as without the other kinds");

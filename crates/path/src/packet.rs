@@ -5,13 +5,13 @@
 pub struct Packet<T> {
     /// The flow it belongs to.
     pub flow: u32,
-    /// The host it goes to, for queues that share a link out among hosts.
+    /// Its destination host, for queues that share a link among hosts.
     pub host: u32,
     /// Size on the wire, in bytes.
     pub bytes: u32,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
-    /// The caller's part, which the path does not read.
+    /// The caller's data, opaque to the path.
     pub body: T,
 }
 
@@ -23,7 +23,7 @@ pub enum Ecn {
     NotEct,
     /// A mark counts as a loss.
     Ect0,
-    /// Marks are frequent: a scalable controller (L4S).
+    /// Frequent marks: a scalable controller (L4S).
     Ect1,
     /// Congestion experienced.
     Ce,
@@ -37,7 +37,7 @@ impl Ecn {
 }
 
 impl<T> Packet<T> {
-    /// Marks it with CE. False if it is not ECN-capable.
+    /// Sets CE. Returns false if the packet is not ECN-capable.
     pub fn mark(&mut self) -> bool {
         let capable = self.ecn.is_capable();
         if capable {
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_are_for_those_who_know_them() {
+    fn only_ecn_capable_packets_are_marked() {
         for (ecn, marked, after) in [
             (Ecn::NotEct, false, Ecn::NotEct),
             (Ecn::Ect0, true, Ecn::Ce),

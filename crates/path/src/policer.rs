@@ -1,30 +1,30 @@
-//! A policer: what exceeds its rate is dropped, nothing is queued.
+//! A policer: drops packets above its rate, without queueing.
 
 use std::fmt;
 use std::str::FromStr;
 
 use uncork_units::{ByteCount, Rate, Time};
 
-/// The rate a policer admits, and how much at once after a pause.
+/// Rate and burst size of a policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicerSpec {
-    /// Bytes on the wire that it admits in the long run.
+    /// Long-term rate in bytes on the wire.
     pub rate: Rate,
-    /// Depth of its token bucket: bytes on the wire that it admits at once when the bucket is full.
+    /// Token bucket depth: bytes on the wire that a full bucket passes at once.
     pub burst: ByteCount,
 }
 
-/// A text that describes no policer.
+/// A text that is not a valid policer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected RATE:BURST, such as 5mbit:50kB")]
 pub struct PolicerError;
 
-/// A token bucket that drops what finds too few tokens. It starts full.
+/// A token bucket that drops packets for which it lacks tokens. Starts full.
 #[derive(Clone, Debug)]
 pub struct Policer {
     spec: PolicerSpec,
-    /// Billionths of a byte: a rate of bytes per second fills in whole ones each nanosecond, so that
-    /// no rounding adds up, however often the level is brought up to date.
+    /// In billionths of a byte. A rate in bytes per second then adds a whole number per nanosecond,
+    /// so rounding errors do not accumulate however often it is updated.
     tokens: u128,
     filled_at: Time,
 }
@@ -32,12 +32,12 @@ pub struct Policer {
 const TOKENS_PER_BYTE: u128 = 1_000_000_000;
 
 impl Policer {
-    /// A policer whose bucket is full at the beginning of time.
+    /// A policer with a full bucket at time zero.
     pub fn new(spec: PolicerSpec) -> Self {
         Self { spec, tokens: depth(spec), filled_at: Time::ZERO }
     }
 
-    /// Whether a packet of `bytes` that arrives now may pass; the tokens it takes are gone.
+    /// Whether a packet of `bytes` arriving now may pass. If so, takes its tokens.
     pub fn admits(&mut self, now: Time, bytes: u32) -> bool {
         self.fill(now);
         let price = u128::from(bytes) * TOKENS_PER_BYTE;
@@ -61,7 +61,7 @@ fn depth(spec: PolicerSpec) -> u128 {
     u128::from(spec.burst.as_u64()) * TOKENS_PER_BYTE
 }
 
-/// Reads `RATE:BURST`, such as `5mbit:50kB`.
+/// Parses `RATE:BURST`, such as `5mbit:50kB`.
 impl FromStr for PolicerSpec {
     type Err = PolicerError;
 
@@ -73,7 +73,7 @@ impl FromStr for PolicerSpec {
     }
 }
 
-/// Writes what [`PolicerSpec::from_str`] reads.
+/// Writes the format that [`PolicerSpec::from_str`] parses.
 impl fmt::Display for PolicerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.rate, self.burst)
@@ -94,7 +94,7 @@ mod tests {
         Time::ZERO + TimeDelta::from_micros(micros)
     }
 
-    /// 12 Mbit/s is a packet of 1500 bytes each millisecond.
+    /// 12 Mbit/s is a packet of 1500 bytes per millisecond.
     #[test]
     fn a_full_bucket_admits_its_burst_and_then_its_rate() {
         let mut policer = policer("12mbit:15kB");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_earns_a_burst_and_no_more() {
+    fn idle_time_refills_at_most_one_burst() {
         let mut policer = policer("12mbit:15kB");
         for pause_s in [1, 1000] {
             let now = policer.filled_at + TimeDelta::from_secs(pause_s);
@@ -115,18 +115,18 @@ mod tests {
         }
     }
 
-    /// A smaller packet may pass where a larger one was dropped, and a drop costs no tokens.
+    /// A smaller packet may pass after a larger one was dropped; a drop takes no tokens.
     #[test]
-    fn a_dropped_packet_takes_nothing() {
+    fn dropped_packet_takes_no_tokens() {
         let mut policer = policer("8mbit:2000B");
         assert!(policer.admits(Time::ZERO, 1000));
         assert!(!policer.admits(Time::ZERO, 1500));
         assert!(policer.admits(Time::ZERO, 1000));
     }
 
-    /// Offered three times its rate at a spacing that divides nothing, for 1000 s.
+    /// Offered three times its rate for 1000 s, at an odd spacing.
     #[test]
-    fn the_long_run_rate_is_exact() {
+    fn long_run_rate_is_exact() {
         let mut policer = policer("5mbit:51kB");
         let (spacing, end) = (811_111, 1_000_000_000_000);
         let arrivals = (0_u64..).map(|n| Time::from_nanos(n * spacing));
@@ -134,12 +134,12 @@ mod tests {
             .take_while(|now| now.as_nanos() <= end)
             .filter(|now| policer.admits(*now, 1500))
             .count();
-        // The burst and 625 000 bytes each second, in whole packets.
+        // The burst plus 625 000 bytes per second, in whole packets.
         assert_eq!(admitted as u64, (51_000 + 625_000 * 1000) / 1500);
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         for text in ["5mbit:50kB", "64kbit:1500B", "2.5gbit:1MiB"] {
             let spec: PolicerSpec = text.parse().expect("a policer");
             assert_eq!(spec.to_string(), text);
@@ -150,11 +150,10 @@ mod tests {
     }
 
     proptest! {
-        /// Over no stretch of time more than the burst and what the rate makes of the stretch; and
-        /// only what would exceed that is dropped: brought up to date at any instants, the bucket
-        /// never loses a fraction.
+        /// In any time span it passes at most the burst plus the rate times the span, and drops
+        /// only what exceeds that: no fraction is lost, whenever the bucket is updated.
         #[test]
-        fn admits_as_much_as_the_bucket_says_and_no_less(
+        fn admits_exactly_what_the_bucket_allows(
             rate in 1_u64..10_000_000,
             burst in 1500_u64..100_000,
             arrivals in proptest::collection::vec((0_u64..3_000_000, 40_u32..=1500), 1..200),

@@ -1,34 +1,34 @@
-//! Describing a path, and what is wrong with a description.
+//! Specification of a path and its validation.
 
 use uncork_units::{Rate, TimeDelta};
 
 use crate::{AggregationSpec, Buffer, JitterSpec, LinkSpec, LossSpec, LteError, QueueError};
 
-/// A path between a server and a client: its own link, and what happens around it.
+/// A path between a server and a client: its own link and its impairments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathSpec {
     /// The slowest link on the way to the client, shared by all flows of the path.
     pub link: LinkSpec,
-    /// Links that this path shares with others, by their index, in the order in which they are
-    /// crossed on the way to its own.
+    /// Indices of the links shared with other paths, in the order in which they are crossed before
+    /// its own.
     pub via: Vec<usize>,
-    /// The link on the way back, which the acknowledgements of all flows of the path share; `None` is
-    /// one that is never slow. Its buffer in packets is measured in acknowledgements.
+    /// The link back to the server, shared by the ACKs of all flows of the path; `None` for an
+    /// unlimited one. Its buffer in packets counts ACKs.
     pub uplink: Option<LinkSpec>,
-    /// Round-trip propagation time; half of it in each direction.
+    /// RTT without queueing; half of it in each direction.
     pub rtt: TimeDelta,
     /// Random extra delay on the way to the client.
     pub jitter: Option<JitterSpec>,
-    /// Turns in which acknowledgements reach the server together.
+    /// Slots in which ACKs reach the server together.
     pub aggregation: Option<AggregationSpec>,
     /// Random loss on the way to the receiver.
     pub loss: LossSpec,
-    /// Where that loss strikes.
+    /// Position of that loss.
     pub loss_position: LossPosition,
 }
 
-/// Where random loss strikes, relative to the bottleneck. It decides where BBR's cliff lies: after
-/// the bottleneck, lost packets have cost capacity.
+/// Position of random loss relative to the bottleneck. It determines where BBR's cliff is: after
+/// the bottleneck, lost packets have already used capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LossPosition {
     /// Before the queue.
@@ -37,43 +37,43 @@ pub enum LossPosition {
     After,
 }
 
-/// Why a description is no path.
+/// Why a specification is not a valid path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathSpecError {
-    /// The rate is outside what is simulated.
-    #[error("a rate of {} is out of range; expected {} to {}", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
+    /// The rate is out of range.
+    #[error("a rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Rate(Rate),
-    /// A mobile link cannot be made up.
+    /// The mobile link cannot be generated.
     #[error("{0}")]
     Lte(LteError),
-    /// The RTT is outside what is simulated.
-    #[error("an RTT of {} is out of range; expected {} to {}", .0, PathSpec::RTTS.0, PathSpec::RTTS.1)]
+    /// The RTT is out of range.
+    #[error("an RTT of {} is not simulated; {} to {} are", .0, PathSpec::RTTS.0, PathSpec::RTTS.1)]
     Rtt(TimeDelta),
-    /// The queue has parameters that no discipline can have.
+    /// The queue has invalid parameters.
     #[error("{0}")]
     Queue(QueueError),
     /// More jitter than the longest RTT.
     #[error("jitter of {} is out of range; the limit is {}", .0, PathSpec::RTTS.1)]
     Jitter(TimeDelta),
-    /// Turns that are longer than the longest RTT.
-    #[error("turns of {} are out of range; the limit is {}", .0, PathSpec::RTTS.1)]
+    /// Slots longer than the maximum RTT.
+    #[error("turns of {} are not simulated; give at most {}", .0, PathSpec::RTTS.1)]
     Aggregation(TimeDelta),
-    /// Nothing arrives over a path that loses every packet.
-    #[error("every packet would be lost; use less than 100%")]
+    /// The path loses every packet.
+    #[error("nothing arrives when every packet is lost; give less than 100%")]
     LosesEverything,
     /// The buffer cannot hold one packet of this many bytes.
     #[error("a buffer of {bytes} B cannot hold one packet of {packet_bytes} B; use at least 1p")]
     Buffer {
         /// Its size.
         bytes: u64,
-        /// The size that it needs.
+        /// The size required.
         packet_bytes: u32,
     },
-    /// The buffer is absurdly large.
-    #[error("a buffer of {} B is too large; the limit is {} B", .0, LinkSpec::MAX_BUFFER)]
+    /// The buffer is too large.
+    #[error("a buffer of {} B is too large; at most {} B", .0, LinkSpec::MAX_BUFFER)]
     BufferTooLarge(u64),
-    /// The policer's burst holds no packet of this many bytes, or is absurdly large.
+    /// The policer's burst is smaller than one packet of this many bytes, or too large.
     #[error(
         "a policer's burst of {bytes} B is out of range; expected {packet_bytes} B (one packet) to {} B",
         LinkSpec::MAX_BUFFER
@@ -81,16 +81,16 @@ pub enum PathSpecError {
     Burst {
         /// The size of the bucket.
         bytes: u64,
-        /// The size that it needs.
+        /// The size required.
         packet_bytes: u32,
     },
 }
 
 impl PathSpec {
-    /// Round-trip times that are simulated.
+    /// Supported range of RTTs.
     pub const RTTS: (TimeDelta, TimeDelta) = (TimeDelta::from_micros(10), TimeDelta::from_secs(60));
 
-    /// A path over one drop-tail link that loses nothing at random.
+    /// A path with one drop-tail link and no random loss.
     pub const fn new(rate: Rate, rtt: TimeDelta, buffer: Buffer) -> Self {
         Self {
             link: LinkSpec::new(rate, buffer),
@@ -114,8 +114,8 @@ impl PathSpec {
         self.link.buffer_bytes(packet_bytes, self.rtt)
     }
 
-    /// Checks that the path can be built for packets of `packet_bytes` on the wire, and
-    /// acknowledgements of `ack_bytes` on the way back.
+    /// Checks that the path can be built for packets of `packet_bytes` on the wire and ACKs of
+    /// `ack_bytes`.
     pub fn check(&self, packet_bytes: u32, ack_bytes: u32) -> Result<(), PathSpecError> {
         let (shortest, longest) = Self::RTTS;
         if self.rtt < shortest || self.rtt > longest {
@@ -146,12 +146,12 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_measured_in_the_path_s_own_bdp() {
+    fn buffer_uses_the_paths_own_bdp() {
         assert_eq!((path().bdp_bytes(), path().buffer_bytes(1500)), (125_000, 125_000));
     }
 
     #[test]
-    fn what_cannot_be_simulated_is_refused() {
+    fn unsupported_paths_are_rejected() {
         assert_eq!(path().check(1500, 52), Ok(()));
         let refused = |change: fn(&mut PathSpec)| {
             let mut path = path();

@@ -1,7 +1,7 @@
-//! Queue disciplines with senders that answer them: PIE keeps Reno-like flows at its target, and CoDel
-//! near it; FQ-CoDel and CAKE give all flows the same rate, however they answer; and what DualPI2's
-//! coupling is for: Reno-like and scalable flows over one link get the rates that RFC 9332 derives in
-//! appendix C.2, the scalable ones without the delay of the others.
+//! Queue disciplines with responsive senders: PIE keeps Reno-like flows at its target, and CoDel
+//! near it. FQ-CoDel and CAKE give all flows the same rate, however they respond. With DualPI2's
+//! coupling, Reno-like and scalable flows on one link get the rates derived in RFC 9332, appendix
+//! C.2, and the scalable ones avoid the delay of the others.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,15 +13,15 @@ const RATE: Rate = Rate::from_mbit(40);
 const WARM_UP: Time = Time::from_nanos(20_000_000_000);
 const END: Time = Time::from_nanos(120_000_000_000);
 
-/// A sender that is always in congestion avoidance. Its window is a number of packets.
+/// A sender that is always in congestion avoidance, with a window in packets.
 struct Sender {
     scalable: bool,
     cwnd: f64,
     in_flight: u32,
     sent: u64,
-    /// Signals of packets before this one are answered already.
+    /// Signals of earlier packets have already been handled.
     answered: u64,
-    /// Packets that were lost or marked.
+    /// Packets lost or marked.
     signals: u64,
     /// Packets that left the link since the warm-up.
     delivered: u64,
@@ -36,9 +36,9 @@ impl Sender {
         Self { scalable, cwnd, in_flight: 0, sent, answered, signals, delivered, delay }
     }
 
-    /// Reno: one packet more each round trip, half of the window once per round trip with a signal.
-    /// Scalable: the same increase, half a packet less for each mark. In equilibrium that is a window
-    /// of 2 / p, equation (6).
+    /// Reno: one packet more per round trip, half the window once per round trip with a signal.
+    /// Scalable: the same increase, half a packet less per mark. In equilibrium that is a window of
+    /// 2 / p, equation (6).
     fn on_feedback(&mut self, number: u64, signal: bool) {
         self.in_flight -= 1;
         self.signals += u64::from(signal);
@@ -63,7 +63,7 @@ struct Network {
     senders: Vec<Sender>,
     classic: Ecn,
     base_rtt: TimeDelta,
-    /// What the senders will learn: when, of which flow's which packet, whether it was a signal.
+    /// Pending feedback: time, flow, packet, and whether it was a signal.
     feedback: BinaryHeap<Reverse<(Time, u32, u64, bool)>>,
 }
 
@@ -128,7 +128,7 @@ impl Network {
         }
     }
 
-    /// What the flows saw that are scalable, or those that are not.
+    /// The outcome of the scalable flows, or of the others.
     fn outcome(&self, scalable: bool) -> Outcome {
         let flows = || self.senders.iter().filter(|sender| sender.scalable == scalable);
         let sum = |of: fn(&Sender) -> u64| flows().map(of).sum::<u64>() as f64;
@@ -147,11 +147,11 @@ struct Outcome {
     rate: f64,
     /// Mean queuing delay in seconds.
     delay: f64,
-    /// Share of the packets that were lost or marked.
+    /// Share of the packets lost or marked.
     signalled: f64,
 }
 
-/// Both outcomes, with the round-trip times: that of the base, the queue and the packet itself.
+/// Both outcomes with their RTTs, including base RTT, queue and transmission.
 struct Rivals {
     classic: Outcome,
     scalable: Outcome,
@@ -171,7 +171,7 @@ fn compete(base_ms: u64, ecn: Ecn, flows: (usize, usize)) -> Rivals {
     Rivals { classic, scalable, rtt_c, rtt_l, case }
 }
 
-/// With several flows the conditions are stationary, as §2.1 presumes.
+/// With several flows the conditions are stationary, as §2.1 assumes.
 const STATIONARY: [(u64, Ecn, (usize, usize)); 6] = [
     (10, Ecn::NotEct, (2, 2)),
     (25, Ecn::NotEct, (2, 2)),
@@ -181,14 +181,15 @@ const STATIONARY: [(u64, Ecn, (usize, usize)); 6] = [
     (25, Ecn::NotEct, (5, 1)),
 ];
 
-/// One or two Reno flows over a long path: their sawtooth is the whole queue, so that p' swings.
+/// One or two Reno flows over a long path: their sawtooth fills and empties the queue, so p'
+/// oscillates.
 const SWINGING: [(u64, Ecn, (usize, usize)); 3] =
     [(25, Ecn::NotEct, (1, 1)), (25, Ecn::Ect0, (1, 1)), (50, Ecn::NotEct, (2, 2))];
 
-/// Equation (10): r_L / r_C = R_C / (1.22 R_L), within 10 %: the senders keep to their laws within
-/// 5 % (see below), and p' is never quite constant.
+/// Equation (10): r_L / r_C = R_C / (1.22 R_L), within 10 %: the senders follow their laws within 5
+/// % (see below), and p' is never quite constant.
 #[test]
-fn rates_follow_the_rfc_s_equation() {
+fn rates_follow_the_rfc_equation() {
     for (base_ms, ecn, flows) in STATIONARY {
         let Rivals { classic, scalable, rtt_c, rtt_l, case } = compete(base_ms, ecn, flows);
         let error = scalable.rate / classic.rate / (rtt_c / (1.22 * rtt_l));
@@ -196,10 +197,10 @@ fn rates_follow_the_rfc_s_equation() {
     }
 }
 
-/// The classic queue is at its target of 15 ms, and that of the scalable flows stays below the least
-/// delay that its own AQM marks, 0.8 ms.
+/// The classic queue is at its target of 15 ms; the delay of the scalable flows stays below the
+/// smallest delay that their own AQM marks, 0.8 ms.
 #[test]
-fn low_latency_is_kept_beside_a_classic_queue() {
+fn l_queue_stays_short_beside_a_classic_queue() {
     for (base_ms, ecn, flows) in STATIONARY {
         let Rivals { classic, scalable, case, .. } = compete(base_ms, ecn, flows);
         assert!((classic.delay / 0.015 - 1.0).abs() < 0.05, "{case}");
@@ -207,8 +208,9 @@ fn low_latency_is_kept_beside_a_classic_queue() {
     }
 }
 
-/// Equation (1) as measured: p_L = 2 sqrt(p_C), within 10 % where p' is steady. Where it swings, the
-/// mean of its square exceeds the square of its mean, so that p_L is lower by that, never higher.
+/// Equation (1) as measured: p_L = 2 sqrt(p_C), within 10 % where p' is steady. Where p'
+/// oscillates, the mean of its square exceeds the square of its mean, so p_L is lower by that,
+/// never higher.
 #[test]
 fn marks_are_coupled_to_losses() {
     for (cases, least) in [(&STATIONARY[..], 0.9), (&SWINGING[..], 0.7)] {
@@ -220,10 +222,10 @@ fn marks_are_coupled_to_losses() {
     }
 }
 
-/// The premises of appendix C.2, which make this a test of the discipline and not of its senders:
-/// windows of 1.22 / sqrt(p) and of 2 / p, equations (5) and (6).
+/// The assumptions of appendix C.2, so that this tests the discipline and not its senders: windows
+/// of 1.22 / sqrt(p) and of 2 / p, equations (5) and (6).
 #[test]
-fn senders_keep_to_their_laws() {
+fn senders_follow_their_response_functions() {
     for (base_ms, ecn, flows) in STATIONARY.into_iter().chain(SWINGING) {
         let Rivals { classic, scalable, rtt_c, rtt_l, case } = compete(base_ms, ecn, flows);
         let reno = classic.rate * rtt_c * classic.signalled.sqrt();
@@ -233,7 +235,7 @@ fn senders_keep_to_their_laws() {
     }
 }
 
-/// RFC 8033 §4.2: the controller leaves no error in the steady state.
+/// RFC 8033 §4.2: the controller has no steady-state error.
 #[test]
 fn pie_keeps_its_target() {
     for queue in ["pie", "pie:ecn", "pie:noderandomize", "pie:target=30ms"] {
@@ -246,8 +248,8 @@ fn pie_keeps_its_target() {
     }
 }
 
-/// CoDel does not regulate to its target but acts when the delay has been above it for a while: with
-/// several flows the mean delay is above the target, by a factor of three at most.
+/// CoDel does not regulate to its target but acts when the delay has been above it for a while.
+/// With several flows the mean delay exceeds the target, by at most a factor of three.
 #[test]
 fn codel_keeps_delay_near_its_target() {
     for (queue, flows) in [("codel", 5), ("codel:ecn", 5), ("codel", 20), ("codel:ecn", 20)] {
@@ -259,10 +261,10 @@ fn codel_keeps_delay_near_its_target() {
     }
 }
 
-/// In one queue those that answer marks least win; with a queue for each flow that wins them nothing
-/// (RFC 8290 §1).
+/// In a shared queue, flows that respond least to marks win. With one queue per flow they gain
+/// nothing (RFC 8290 §1).
 #[test]
-fn a_queue_for_each_flow_makes_rivals_equal() {
+fn per_flow_queues_equalize_rates() {
     let advantage = |queue| {
         let mut network = Network::new(queue, TimeDelta::from_millis(25), Ecn::Ect0, (5, 5));
         network.run();

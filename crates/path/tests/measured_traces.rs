@@ -1,5 +1,5 @@
-//! Every trace there is, read and driven: those that come along and, where the variable
-//! `UNCORK_TRACES` names a directory, all `*.txt` in it.
+//! Parses and runs every trace: the built-in ones and, if `UNCORK_TRACES` names a directory, all
+//! `*.txt` in it.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use uncork_path::{LinkRate, LteSpec, RateSpec, Trace, TraceSpec, TraceStart};
 use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
-/// So much of each made-up link is looked at.
+/// Simulated time of each synthetic link.
 const MADE: TimeDelta = TimeDelta::from_secs(6 * 3600);
 
-/// Names and texts. What was not tested is said on the standard error itself, past the test
-/// harness, which would hide it.
+/// Names and texts. Skipped tests are reported directly on standard error, because the test harness
+/// would capture the message.
 fn traces() -> Vec<(String, String)> {
     let mut directories = vec![PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/traces"))];
     let others = std::env::var_os("UNCORK_TRACES");
@@ -43,7 +43,7 @@ fn after(span: TimeDelta) -> Time {
     Time::ZERO + span
 }
 
-/// The mean in Mbit/s from the text alone: each rate times the span until the next line.
+/// The mean in Mbit/s computed from the text: each rate times the span until the next line.
 fn mean_mbit(text: &str) -> f64 {
     let line = |line: &str| -> Vec<f64> {
         line.split_whitespace().map(|column| column.parse().expect("a number")).collect()
@@ -58,7 +58,7 @@ fn mean_mbit(text: &str) -> f64 {
 }
 
 #[test]
-fn what_a_trace_carries_is_what_its_lines_say() {
+fn trace_carries_what_its_lines_specify() {
     let traces = traces();
     assert!(traces.len() >= Trace::BUILTIN.len());
     for (name, text) in traces {
@@ -69,7 +69,7 @@ fn what_a_trace_carries_is_what_its_lines_say() {
         let capacity = link(&trace, TraceStart::At(TimeDelta::ZERO)).capacity(lap);
         for start in [TraceStart::At(trace.length().divided_by(3)), TraceStart::Seeded] {
             let mut link = link(&trace, start);
-            assert!(link.capacity(lap).abs_diff(capacity) <= 1, "{name}: any lap is as good");
+            assert!(link.capacity(lap).abs_diff(capacity) <= 1, "{name}: laps differ");
             let mut sent = 0;
             while link.finish(Time::ZERO, 1500) <= lap {
                 sent += 1500;
@@ -79,9 +79,9 @@ fn what_a_trace_carries_is_what_its_lines_say() {
     }
 }
 
-/// Mean, coefficient of variation and time of correlation (in seconds, of the logarithm) of a link,
-/// sampled each second; and the correlation after twice that time, which is 1/e² = 0.14 if the
-/// logarithm is a first-order autoregression.
+/// Mean, coefficient of variation and correlation time (in seconds, of the logarithm) of a link
+/// sampled each second, and the correlation after twice that time: 1/e² = 0.14 for a first-order
+/// autoregression of the logarithm.
 fn figures(link: &LinkRate, seconds: u64) -> [f64; 4] {
     let at = |second| link.rate_at(after(TimeDelta::from_secs(second))).bits_per_sec() as f64 / 1e6;
     let rates: Vec<f64> = (0..seconds).map(at).collect();
@@ -99,11 +99,11 @@ fn figures(link: &LinkRate, seconds: u64) -> [f64; 4] {
     [mean, deviation.sqrt() / mean, time as f64, correlation(2 * time)]
 }
 
-/// A made-up link with the mean and the variation of a measured one has these, within what a trace
-/// so short allows; in what else they differ is printed (`--nocapture`), and belongs to nobody's
-/// tolerance: the model knows one time of correlation.
+/// A synthetic link built with the mean and variation of a measured one has those values, within
+/// the error of such a short trace. Other differences are only printed (`--nocapture`), because the
+/// model has a single correlation time.
 #[test]
-fn made_up_links_beside_measured_ones() {
+fn synthetic_links_match_measured_ones() {
     println!("{:<18} {:>26}   {:>26}", "", "measured", "made up");
     println!(
         "{:<18} {0:>8} {1:>5} {2:>5} {3:>5}   {0:>8} {1:>5} {2:>5} {3:>5}",
@@ -127,7 +127,7 @@ fn made_up_links_beside_measured_ones() {
             format!("{mean:>8.3} {variation:>5.2} {time:>5} {twice:>5.2}")
         };
         println!("{name:<18} {}   {}", row(measured), row(made));
-        // As many independent samples as there are twice the time of correlation.
+        // The number of independent samples is the length over twice the correlation time.
         let error = (2.0 * spec.correlation.as_secs_f64() / MADE.as_secs_f64()).sqrt();
         let off = (made[0] / measured[0] - 1.0).abs();
         assert!(off < 4.0 * measured[1] * error + 1e-5, "{name}: mean off by {off}");

@@ -1,4 +1,4 @@
-//! The part of each flow in a network: its path, its delay lines and its random losses.
+//! The per-flow part of a network: path, delay lines and random loss.
 
 use uncork_units::TimeDelta;
 
@@ -7,7 +7,7 @@ use super::lines::Lines;
 use crate::delay::DelayLine;
 use crate::{Loss, LossPosition, LossSpec, PathSpec};
 
-/// Streams of the seed, one of each for each flow.
+/// Seed streams, one of each per flow.
 const LOSS_STREAM: u64 = 1 << 32;
 const JITTER_STREAM: u64 = 8 << 32;
 const LOSS_BACK_STREAM: u64 = 9 << 32;
@@ -19,11 +19,11 @@ pub(super) struct Flows {
     paths: Vec<PathSpec>,
     seed: u64,
     all: Vec<Flow>,
-    /// Losses behind the uplink, of the flows up to the last one that has one.
+    /// Random loss behind the uplink, up to the last flow that has any.
     losses_back: Vec<Option<Loss>>,
     /// The shortest delay of all flows.
     pub(super) shortest_delay: TimeDelta,
-    /// The loss that has replaced those of the paths.
+    /// The loss that has replaced the paths' own.
     changed_loss: Option<LossSpec>,
 }
 
@@ -34,12 +34,12 @@ pub(super) struct Flow {
     /// Its delay lines to the client and to the server.
     pub(super) lines: [u32; 2],
     loss_position: LossPosition,
-    /// Made for its first packet: flows may be many, and start late.
+    /// Created with its first packet, because there may be many flows that start late.
     loss: Option<Box<Loss>>,
 }
 
 impl PathSpec {
-    /// The random loss of the flow of index `flow`.
+    /// The random loss process of the flow with index `flow`.
     pub fn loss_of(&self, flow: u32, seed: u64) -> Loss {
         Loss::new(self.loss, seed, LOSS_STREAM + u64::from(flow))
     }
@@ -55,7 +55,7 @@ impl Flows {
         self.all.reserve_exact(flows);
     }
 
-    /// Adds a flow and its delay lines. Gives its number.
+    /// Adds a flow with its delay lines and returns its number.
     pub(super) fn add<D, U>(
         &mut self,
         flow: FlowPath,
@@ -102,13 +102,13 @@ impl Flows {
         &self.all[flow as usize]
     }
 
-    /// Whether random loss in front of the links drops the next packet of a flow to its client.
+    /// Whether random loss in front of the links drops the flow's next packet to its client.
     #[inline]
     pub(super) fn loses_before_links(&mut self, flow: u32) -> bool {
         self.loses_at(flow, LossPosition::Before)
     }
 
-    /// Whether random loss behind the links drops the packet of a flow that comes to its client now.
+    /// Whether random loss behind the links drops the flow's packet now arriving at its client.
     #[inline]
     pub(super) fn loses_after_links(&mut self, flow: u32) -> bool {
         self.loses_at(flow, LossPosition::After)
@@ -132,7 +132,7 @@ impl Flows {
         flow.loss.get_or_insert_with(new).strikes()
     }
 
-    /// Whether random loss behind the uplink drops the next packet of a flow to its server.
+    /// Whether random loss behind the uplink drops the flow's next packet to its server.
     #[inline]
     pub(super) fn loses_behind_uplink(&mut self, flow: u32) -> bool {
         let loss = self.losses_back.get_mut(flow as usize);
@@ -144,7 +144,7 @@ impl Flows {
         self.all[flow as usize].loss = None;
     }
 
-    /// Another loss for all flows from now on, from the same streams.
+    /// Replaces the loss of all flows from now on, with the same streams.
     pub(super) fn set_loss(&mut self, loss: LossSpec) {
         self.changed_loss = Some(loss);
         self.all.iter_mut().filter_map(|flow| flow.loss.as_mut()).for_each(|it| it.change(loss));
@@ -165,7 +165,7 @@ mod tests {
         PathSpec::new(Rate::from_mbit(10), millis(40), Buffer::Packets(10))
     }
 
-    /// The lines of flows over paths of these indices and RTTs.
+    /// The lines of flows given as (path index, RTT).
     fn lines(paths: &[PathSpec], flows: &[(usize, Option<TimeDelta>)]) -> Vec<[u32; 2]> {
         let mut all = Flows::new(paths.to_vec(), 1);
         let (mut down, mut up) = (Lines::<()>::new(), Lines::<()>::new());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn flows_of_equal_path_and_delay_share_a_line() {
+    fn flows_with_equal_path_and_delay_share_a_line() {
         let far = Some(millis(80));
         let flows = [(0, None), (0, far), (0, None), (1, None), (0, far)];
         assert_eq!(lines(&[path(), path()], &flows), [0, 1, 0, 2, 1].map(|line| [line; 2]));

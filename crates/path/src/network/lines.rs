@@ -1,4 +1,4 @@
-//! Delay lines, and which flows share one.
+//! Delay lines and their sharing among flows.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use uncork_units::TimeDelta;
 
 use crate::delay::DelayLine;
 
-/// The delay lines of one direction. Flows over the same path with the same delay share one, so the size of a
-/// thousand flows is that of their packets in flight. A flow has a line of its own if the line holds each packet for
-/// a different time, or until the end of a slot.
+/// The delay lines of one direction. Flows over the same path with the same delay share a line, so
+/// memory grows with the packets in flight, not with the flows. A flow has its own line if delays
+/// differ per packet or packets wait for a slot.
 #[derive(Debug)]
 pub(super) struct Lines<T> {
     pub(super) all: Vec<DelayLine<T>>,
@@ -20,7 +20,8 @@ impl<T> Lines<T> {
         Self { all: Vec::new(), shared: BTreeMap::new() }
     }
 
-    /// The number of the line for one more flow over `path`. `make` makes a new one, if it is `own` or the first.
+    /// The line number for one more flow over `path`. Calls `make` if the line is `own` or does not
+    /// exist yet.
     pub(super) fn add(
         &mut self,
         (path, one_way): (u32, TimeDelta),

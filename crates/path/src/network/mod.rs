@@ -1,11 +1,11 @@
 //! The paths of a simulation or emulation, driven by any clock.
 //!
-//! Each event happens at its own time, however late [`Network::advance`] is called: a queue sees the time at which a
-//! packet came and the time at which the link took it, not the time at which a thread ran. Equal packets at equal times
-//! with an equal seed have equal fates, to the nanosecond.
+//! Each event happens at its own time, however late [`Network::advance`] is called: a queue uses
+//! the time a packet arrived and the time the link took it, not the time a thread ran. Equal
+//! packets at equal times with equal seeds have the same fate, to the nanosecond.
 //!
-//! A simulation has events of its own, such as its hosts' timers. They share the network's schedule
-//! ([`Network::schedule`], [`Network::step`]), so events at equal times keep their order.
+//! A simulation has its own events, such as its hosts' timers. They share the network's schedule
+//! ([`Network::schedule`], [`Network::step`]), so that events at equal times keep their order.
 
 mod flow;
 mod lines;

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 
 use uncork_units::Time;
 
-/// A source of events. Each source keeps its own queue or deadline; the schedule only knows when to look, so
-/// its size is that of the network, not the number of packets in flight.
+/// A source of events. Each source has its own queue or deadline; the schedule only stores when to
+/// check it. The schedule's size depends on the network, not on the packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source<E> {
     /// A link to the clients has sent a packet.
@@ -21,11 +21,12 @@ pub(super) enum Source<E> {
     Host(E),
 }
 
-/// Events by time. At equal times, link 0 to the clients is first; all others are in the order of scheduling.
+/// Events by time. At equal times link 0 to the clients is first; the others keep their scheduling
+/// order.
 #[derive(Debug)]
 pub(super) struct Schedule<E> {
-    /// Link 0 to the clients. Often it is the only one and has an event for each packet: kept apart, it saves the
-    /// heaps a third of their work.
+    /// Link 0 to the clients. It is often the only link and has an event per packet. Keeping it out
+    /// of the heaps saves a third of their work.
     first_link: Time,
     /// All other links.
     links: BinaryHeap<Entry<E>>,
@@ -47,7 +48,8 @@ impl<E: Copy> Schedule<E> {
         Self { first_link: Time::NEVER, links, others, scheduled: 0 }
     }
 
-    /// A packet has come to a link, or left it. The link sends its current packet until `next`.
+    /// A packet has arrived at a link or left it. The current packet is in transmission until
+    /// `next`.
     #[inline]
     pub(super) fn link_at(&mut self, link: Source<E>, was_idle: bool, next: Time) {
         if matches!(link, Source::LinkDown(0)) {
@@ -58,7 +60,7 @@ impl<E: Copy> Schedule<E> {
         }
     }
 
-    /// The link whose event was the next has sent its packet. It sends another one until `next`.
+    /// The link with the next event has sent its packet and transmits another one until `next`.
     #[inline]
     pub(super) fn link_again(&mut self, link: Source<E>, next: Time) {
         if matches!(link, Source::LinkDown(0)) {
@@ -74,8 +76,8 @@ impl<E: Copy> Schedule<E> {
         self.others.push(entry);
     }
 
-    /// The source of the next event, which is no link, has its next one at `time`; [`Time::NEVER`] is none. This
-    /// is one move in the heap instead of two.
+    /// Reschedules the source of the next event, which is not a link, at `time`; [`Time::NEVER`]
+    /// removes it. This is one heap operation instead of two.
     pub(super) fn again(&mut self, time: Time) {
         again(&mut self.others, &mut self.scheduled, time);
     }
@@ -85,7 +87,7 @@ impl<E: Copy> Schedule<E> {
         Entry { time, order: self.scheduled, source }
     }
 
-    /// The next event. It stays the next until [`Self::link_again`] or [`Self::again`].
+    /// The next event. It remains the next until [`Self::link_again`] or [`Self::again`].
     pub(super) fn next(&self) -> Option<(Time, Source<E>)> {
         let next = match (self.links.peek(), self.others.peek()) {
             (Some(link), Some(other)) if link > other => Some(link),
@@ -99,7 +101,7 @@ impl<E: Copy> Schedule<E> {
         }
     }
 
-    /// The time of the next event at a link, and of the next other one; [`Time::NEVER`] if there is none.
+    /// The time of the next link event and of the next other event; [`Time::NEVER`] if none.
     pub(super) fn next_times(&self) -> (Time, Time) {
         let time = |heap: &BinaryHeap<Entry<E>>| heap.peek().map_or(Time::NEVER, |next| next.time);
         (time(&self.links).min(self.first_link), time(&self.others))
@@ -115,7 +117,7 @@ fn again<E>(heap: &mut BinaryHeap<Entry<E>>, scheduled: &mut u64, time: Time) {
     }
 }
 
-/// The heap's greatest entry is the earliest.
+/// Reversed, so that the heap's maximum is the earliest entry.
 impl<E> Ord for Entry<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
@@ -129,7 +131,7 @@ impl<E> PartialOrd for Entry<E> {
 }
 
 impl<E> Entry<E> {
-    /// Time, then order, as one number: one comparison instead of two branches.
+    /// Time and sequence number as one integer: one comparison instead of two branches.
     fn key(&self) -> u128 {
         u128::from(self.time.as_nanos()) << 64 | u128::from(self.order)
     }

@@ -1,10 +1,10 @@
-//! Networks, their flows and their packets, as callers describe them.
+//! Specifications of networks, flows and packets.
 
 use uncork_units::{Time, TimeDelta};
 
 use crate::{Ecn, JitterSpec, LinkSpec, LossSpec, PathSpec};
 
-/// Which way a packet travels.
+/// Direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Direction {
     /// To the clients.
@@ -15,7 +15,7 @@ pub enum Direction {
 
 /// The caller's part of a packet.
 pub trait Body {
-    /// The packet has waited this long in a queue on its way to the client.
+    /// Called when the packet has waited this long in a queue towards the client.
     fn crossed(&mut self, _waited: TimeDelta) {}
 }
 
@@ -31,39 +31,39 @@ pub enum Fate {
 /// Why a packet is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A queue is full, or its discipline says so.
+    /// A full queue or its discipline.
     Queue,
-    /// A policer has too few tokens.
+    /// A policer without enough tokens.
     Policer,
     /// Random loss.
     Loss,
 }
 
-/// A packet that comes to the path of a flow.
+/// A packet offered to the path of a flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<B> {
     /// Its flow, as [`super::Network::add_flow`] numbered it.
     pub flow: u32,
-    /// Bytes with all headers.
+    /// Size in bytes including all headers.
     pub bytes: u32,
     /// The ECN field of its IP header.
     pub ecn: Ecn,
-    /// The caller's part.
+    /// The caller's data.
     pub body: B,
 }
 
-/// The parts of a network.
+/// Specification of a network.
 #[derive(Clone, Copy, Debug)]
 pub struct NetworkSpec<'a> {
-    /// Links that several paths cross on the way to their own.
+    /// Links shared by several paths, crossed before the paths' own.
     pub links: &'a [LinkSpec],
     /// The paths.
     pub paths: &'a [PathSpec],
-    /// Size of a full packet, in which buffers in packets are measured.
+    /// Size of a full packet, for buffers given in packets.
     pub packet_bytes: u32,
-    /// Size of an acknowledgement, in which buffers of uplinks in packets are measured.
+    /// Size of an ACK, for uplink buffers given in packets.
     pub ack_bytes: u32,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -74,13 +74,13 @@ pub struct FlowPath {
     pub path: usize,
     /// Its client's host, for queues that isolate hosts.
     pub host: u32,
-    /// Round-trip propagation time; `None` takes the path's, in which buffers are measured either way.
+    /// RTT without queueing; `None` uses the path's. Buffers always use the path's RTT.
     pub rtt: Option<TimeDelta>,
     /// Impairments on the way to the server.
     pub back: BackSpec,
 }
 
-/// Impairments on the way to servers, in addition to those of the paths.
+/// Impairments towards the servers, in addition to the paths' own.
 #[derive(Clone, Copy, Debug)]
 pub struct BackSpec {
     /// Random loss, behind the uplink.

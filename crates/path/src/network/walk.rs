@@ -1,4 +1,4 @@
-//! The walk of packets over links and delay lines, event by event.
+//! Moves packets over links and delay lines, event by event.
 
 use std::convert::Infallible;
 
@@ -11,16 +11,16 @@ use super::way::Way;
 use crate::links::Links;
 use crate::{LossSpec, Packet};
 
-/// The next thing to do. Packets stay in the network until the caller takes them: they are large.
+/// The next step. Packets are large, so they stay in the network until the caller takes them.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<E> {
-    /// Nothing: a packet left a link.
+    /// No action needed: a packet left a link.
     Internal,
     /// Call [`Network::arrive_down`] with this.
     Down(Line),
     /// Call [`Network::arrive_up`] with this.
     Up(Line),
-    /// An event of the caller, which must call [`Network::again`].
+    /// An event of the caller, which must then call [`Network::again`].
     Host(E),
 }
 
@@ -28,7 +28,7 @@ pub enum Event<E> {
 #[derive(Clone, Copy, Debug)]
 pub struct Line(u32);
 
-/// Takes the packets that are dropped on the way.
+/// Receives the packets dropped on the way.
 pub trait DropSink<D, U> {
     /// A packet to a client is dropped.
     fn down(&mut self, packet: Packet<D>, cause: Cause);
@@ -46,8 +46,8 @@ impl<B, F: FnMut(Direction, Packet<B>, Fate)> DropSink<B, B> for F {
     }
 }
 
-/// The links, delay lines and random losses of paths. `D` and `U` are the bodies of packets to clients and to
-/// servers, `E` the events of the caller.
+/// The links, delay lines and random losses of all paths. `D` and `U` are the packet bodies towards
+/// clients and servers; `E` is the caller's event type.
 #[derive(Debug)]
 pub struct Network<D, U = D, E = Infallible> {
     down: Way<D, true>,
@@ -57,7 +57,7 @@ pub struct Network<D, U = D, E = Infallible> {
 }
 
 impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
-    /// The paths of `spec`, without flows and packets.
+    /// A network for `spec`, without flows and packets.
     pub fn new(spec: NetworkSpec<'_>) -> Self {
         let NetworkSpec { links, paths, packet_bytes, ack_bytes, seed } = spec;
         let down = Links::to_clients(links, paths, packet_bytes, seed);
@@ -74,20 +74,20 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         self.flows.reserve(flows);
     }
 
-    /// Adds a flow and gives its number, counted from 0.
+    /// Adds a flow and returns its number, counted from 0.
     pub fn add_flow(&mut self, flow: FlowPath) -> u32 {
         self.flows.add(flow, &mut self.down.lines, &mut self.up.lines)
     }
 
-    /// The time of the next event, unless more packets come; [`Time::NEVER`] if there is none.
+    /// The time of the next event if no more packets are offered; [`Time::NEVER`] if none.
     pub fn next_event(&self) -> Time {
         let (at_links, at_lines) = self.schedule.next_times();
         at_lines.min(at_links)
     }
 
-    /// A time before which nothing arrives, unless more packets come; [`Time::NEVER`] if nothing travels. Events at
-    /// links until then may be handled later: a packet that leaves a link takes at least the shortest delay of all
-    /// flows to arrive.
+    /// No packet arrives before this time, if no more packets are offered; [`Time::NEVER`] if none
+    /// is in flight. Link events until then may be handled later: after a link, a packet takes at
+    /// least the shortest delay of all flows to arrive.
     pub fn next_arrival(&self) -> Time {
         let (at_links, at_lines) = self.schedule.next_times();
         if at_links == Time::NEVER {
@@ -96,8 +96,8 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         at_lines.min(at_links + self.flows.shortest_delay)
     }
 
-    /// Bytes that each link has sent in a direction, in the order of the specification: shared links, then
-    /// the paths' own.
+    /// Bytes that each link has sent in a direction, in the order of the specification: shared
+    /// links, then the paths' own.
     pub fn sent(&self, direction: Direction) -> Vec<u64> {
         match direction {
             Direction::Down => self.down.links.sent().collect(),
@@ -105,7 +105,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         }
     }
 
-    /// Bytes that a link, by its index in [`Self::sent`], could send from one time to another.
+    /// Bytes that a link, given by its index in [`Self::sent`], could send in a time span.
     pub fn capacity(&self, direction: Direction, link: u32, from: Time, to: Time) -> u64 {
         let capacity = |time| match direction {
             Direction::Down => self.down.links.capacity(link, time),
@@ -114,27 +114,28 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         capacity(to).saturating_sub(capacity(from))
     }
 
-    /// Bytes that wait in the queues that `path` crosses on the way to its clients.
+    /// Bytes waiting in the queues along `path` towards its clients.
     pub fn queued_bytes(&self, path: usize) -> u64 {
         self.down.links.queued_bytes(path)
     }
 
-    /// The own link of `path` has another rate from now on.
+    /// Sets the rate of the own link of `path` from now on.
     pub fn set_rate(&mut self, path: usize, rate: Rate) {
         self.down.links.own_mut(path).set_rate(rate);
     }
 
-    /// All flows have another random loss on the way to the clients from now on, from the same streams.
+    /// Replaces the random loss of all flows towards the clients from now on, with the same
+    /// streams.
     pub fn set_loss(&mut self, loss: LossSpec) {
         self.flows.set_loss(loss);
     }
 
-    /// Packets to the servers arrive at multiples of `slot` from now on; zero ends this.
+    /// Packets towards the servers arrive at multiples of `slot` from now on; zero disables this.
     pub fn aggregate(&mut self, slot: TimeDelta) {
         self.up.lines.all.iter_mut().for_each(|line| line.aggregate(slot));
     }
 
-    /// Frees the memory of a flow's delay lines that are empty.
+    /// Frees the memory of a flow's empty delay lines.
     pub fn shrink_empty_lines(&mut self, flow: u32) {
         let [down, up] = self.flows.get(flow).lines;
         self.down.lines.all[down as usize].shrink_if_empty();
@@ -146,17 +147,18 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         self.flows.end(flow);
     }
 
-    /// An event of the caller at `time`.
+    /// Schedules an event of the caller at `time`.
     pub fn schedule(&mut self, time: Time, event: E) {
         self.schedule.at(time, Source::Host(event));
     }
 
-    /// The [`Event::Host`] that [`Self::step`] gave last happens again at `time`; [`Time::NEVER`] is not again.
+    /// Reschedules the latest [`Event::Host`] returned by [`Self::step`] at `time`; [`Time::NEVER`]
+    /// drops it.
     pub fn again(&mut self, time: Time) {
         self.schedule.again(time);
     }
 
-    /// The next event, if it is due by `until`, and its time. Packets that are dropped in it go to `drops`.
+    /// The next event and its time, if due by `until`. Packets dropped in it are passed to `drops`.
     #[expect(clippy::inline_always, reason = "1.5 % of a simulation's instructions")]
     #[inline(always)]
     pub fn step(
@@ -181,8 +183,8 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         Some((now, event))
     }
 
-    /// The packet that has come to the end of its path to a client, and whether random loss drops it there. There is
-    /// none if it has been taken earlier, after it overtook another one.
+    /// The packet at the end of its path to a client, and whether random loss drops it there.
+    /// `None` if it was taken earlier because it overtook another one.
     #[inline]
     pub fn arrive_down(&mut self, now: Time, line: Line) -> Option<(Packet<D>, bool)> {
         let packet = self.down.arrive((now, line.0), &mut self.schedule)?;
@@ -190,13 +192,13 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         Some((packet, is_lost))
     }
 
-    /// The packet that has reached a server, if it has not been taken earlier.
+    /// The packet that has reached a server, unless it was taken earlier.
     #[inline]
     pub fn arrive_up(&mut self, now: Time, line: Line) -> Option<Packet<U>> {
         self.up.arrive((now, line.0), &mut self.schedule)
     }
 
-    /// A packet leaves a server. It, or others instead of it, may be dropped.
+    /// A packet leaves a server. It, or others in its place, may be dropped.
     #[inline]
     pub fn offer_down(&mut self, now: Time, offer: Offer<D>, drops: &mut impl DropSink<D, U>) {
         let (path, packet) = self.packet(offer);
@@ -210,7 +212,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         }
     }
 
-    /// A packet leaves a client. It, or others instead of it, may be dropped.
+    /// A packet leaves a client. It, or others in its place, may be dropped.
     #[inline]
     pub fn offer_up(&mut self, now: Time, offer: Offer<U>, drops: &mut impl DropSink<D, U>) {
         let (path, packet) = self.packet(offer);
@@ -221,7 +223,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         self.up.offer((now, link), packet, &mut self.schedule, dropped);
     }
 
-    /// The path of an offer, and its packet.
+    /// The path of an offer and its packet.
     #[inline]
     fn packet<B>(&self, offer: Offer<B>) -> (u32, Packet<B>) {
         let Offer { flow: number, bytes, ecn, body } = offer;
@@ -261,9 +263,10 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     }
 }
 
-/// Networks with one kind of packet and without events of the caller.
+/// Networks with one packet type and without caller events.
 impl<B: Body> Network<B> {
-    /// Handles everything that happens by `now`, in order. Packets that arrive or are dropped go to `fate`.
+    /// Handles all events up to `now` in order. Packets that arrive or are dropped are passed to
+    /// `fate`.
     pub fn advance(&mut self, now: Time, fate: &mut impl FnMut(Direction, Packet<B>, Fate)) {
         while let Some((time, event)) = self.step(now, fate) {
             match event {
@@ -282,8 +285,8 @@ impl<B: Body> Network<B> {
         }
     }
 
-    /// A packet comes, after everything by `now` has been handled. It, or others instead of it, may be dropped and
-    /// go to `fate`.
+    /// Offers a packet, after handling all events up to `now`. It, or others in its place, may be
+    /// dropped and passed to `fate`.
     pub fn offer(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! One direction of all paths: links, then delay.
+//! One direction of all paths: links, then delay lines.
 
 use uncork_units::Time;
 
@@ -39,7 +39,8 @@ impl<B: Body, const DOWN: bool> Way<B, DOWN> {
         schedule.link_at(Self::link(link), was_idle, next);
     }
 
-    /// A link has sent a packet, which comes to the next link. Gives it back if that was the last one.
+    /// A link has sent a packet, which moves to the next link. Returns it if that was the last
+    /// link.
     #[inline]
     pub(super) fn depart<E: Copy>(
         &mut self,
@@ -78,8 +79,8 @@ impl<B: Body, const DOWN: bool> Way<B, DOWN> {
         }
     }
 
-    /// The packet that has arrived at the end of a delay line. There is none if it was overtaken by the one for
-    /// which a later event was scheduled.
+    /// The packet at the end of a delay line. `None` if it was overtaken by a packet with a later
+    /// event.
     #[inline]
     pub(super) fn arrive<E: Copy>(
         &mut self,

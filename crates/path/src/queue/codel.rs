@@ -1,6 +1,6 @@
-//! CoDel: a FIFO that drops when packets have waited too long for too long (RFC 8289).
+//! CoDel: a FIFO that drops when packets have had a long sojourn time for too long (RFC 8289).
 //!
-//! The parameters, and the discipline with one queue; the control law is in `control_law`.
+//! Parameters and the single-queue discipline. `control_law` has the control law.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -12,15 +12,15 @@ use super::params::{Param, ParamWriter, Params};
 use super::{DropTail, QueueError, Queued};
 use crate::Packet;
 
-/// Parameters of CoDel. The defaults are those of RFC 8289 §5.3 and of Linux.
+/// Parameters of CoDel, with the defaults of RFC 8289 §5.3 and Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodelSpec {
-    /// The sojourn time that is accepted as a standing queue.
+    /// Acceptable sojourn time of a standing queue.
     pub target: TimeDelta,
-    /// For how long the sojourn time must exceed the target before the first drop: about a large
-    /// round-trip time.
+    /// How long the sojourn time must exceed the target before the first drop: about the largest
+    /// RTT.
     pub interval: TimeDelta,
-    /// Whether packets that know ECN are marked instead of dropped.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -37,7 +37,7 @@ impl Default for CodelSpec {
 impl CodelSpec {
     const TIMES: RangeInclusive<TimeDelta> = TimeDelta::from_micros(1)..=TimeDelta::from_secs(10);
 
-    /// Reads the parameters behind `codel`.
+    /// Parses the parameters after `codel`.
     pub(super) fn parse(list: Option<&str>) -> Result<Self, QueueError> {
         let mut spec = Self::default();
         for param in Params::new("codel", &["target", "interval", "ecn", "noecn"], list) {
@@ -46,7 +46,7 @@ impl CodelSpec {
         Ok(spec)
     }
 
-    /// Takes over one parameter that is known to be among `target`, `interval`, `ecn`, `noecn`.
+    /// Sets one parameter, which must be `target`, `interval`, `ecn` or `noecn`.
     pub(super) fn set(&mut self, param: &Param<'_>) -> Result<(), QueueError> {
         match param.key {
             "target" => self.target = Self::time(param)?,
@@ -59,12 +59,12 @@ impl CodelSpec {
         Ok(())
     }
 
-    /// A time that a CoDel can have as a parameter.
+    /// A time value valid for CoDel.
     pub(super) fn time(param: &Param<'_>) -> Result<TimeDelta, QueueError> {
         param.read(&Self::TIMES, "a time from 1us to 10s, such as 5ms")
     }
 
-    /// Writes what differs from `default`.
+    /// Writes the parameters that differ from `default`.
     pub(super) fn write(&self, list: &mut ParamWriter<'_, '_>, default: &Self) -> fmt::Result {
         list.value("target", &self.target, &default.target)?;
         list.value("interval", &self.interval, &default.interval)?;
@@ -78,12 +78,12 @@ impl fmt::Display for CodelSpec {
     }
 }
 
-/// A FIFO under CoDel. What does not fit is lost at the tail.
+/// A FIFO with CoDel and tail drop.
 #[derive(Clone, Debug)]
 pub struct Codel<T> {
     spec: CodelSpec,
     fifo: DropTail<T>,
-    /// The largest packet that came, in bytes: the MTU as far as the queue knows.
+    /// The largest packet seen, in bytes: serves as the MTU.
     largest: u32,
     law: ControlLaw,
 }
@@ -104,13 +104,13 @@ impl<T> Codel<T> {
         self.fifo.packets()
     }
 
-    /// Takes a packet in, or gives it to `dropped` when it does not fit.
+    /// Adds a packet, or passes it to `dropped` if it does not fit.
     pub fn enqueue(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         self.largest = self.largest.max(packet.bytes);
         self.fifo.enqueue(now, packet, dropped);
     }
 
-    /// The packet that leaves at `now`. Packets that CoDel drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets that CoDel drops before it are passed to `dropped`.
     pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(Packet<T>)) -> Option<Queued<T>> {
         let Self { fifo, largest, .. } = self;
         let pop = || {
@@ -134,8 +134,8 @@ mod tests {
         Packet { flow: 0, host: 0, bytes: 1500, ecn, body: 0 }
     }
 
-    /// A link of one packet each millisecond, offered three each two milliseconds for `millis`. When
-    /// packets were dropped, and when they were marked.
+    /// Offers three packets every 2 ms to a link of one packet per millisecond, for `millis`.
+    /// Returns the times of drops and of marks.
     fn overload(spec: CodelSpec, ecn: Ecn, millis: u64) -> (Vec<u64>, Vec<u64>) {
         let mut queue = Codel::new(spec, 1 << 30);
         let (mut drops, mut marks) = (Vec::new(), Vec::new());
@@ -152,9 +152,9 @@ mod tests {
         (drops, marks)
     }
 
-    /// The sojourn time reaches 5 ms about 15 ms after the start; the drops start an interval later.
+    /// The sojourn time reaches 5 ms about 15 ms after the start. Drops start one interval later.
     #[test]
-    fn a_standing_queue_is_dropped_from_at_the_law_s_pace() {
+    fn standing_queue_is_dropped_at_the_rate_of_the_control_law() {
         let (drops, marks) = overload(CodelSpec::default(), Ecn::Ect0, 1000);
         assert_eq!(marks, []);
         assert!((110..120).contains(&drops[0]), "{drops:?}");
@@ -163,19 +163,19 @@ mod tests {
     }
 
     #[test]
-    fn marks_come_exactly_when_drops_would() {
+    fn marks_occur_exactly_when_drops_would() {
         let marking = CodelSpec { ecn: true, ..CodelSpec::default() };
         let (drops, no_marks) = overload(CodelSpec::default(), Ecn::Ect0, 1000);
         let (no_drops, marks) = overload(marking, Ecn::Ect0, 1000);
         assert_eq!((no_marks.len(), no_drops.len()), (0, 0));
         assert_eq!(marks, drops);
-        // Packets without ECN are dropped as before.
+        // Packets without ECN are still dropped.
         assert_eq!(overload(marking, Ecn::NotEct, 1000), (drops, Vec::new()));
     }
 
-    /// One packet in the queue whenever one leaves, however slow the link is.
+    /// One packet is queued at each departure, however slow the link.
     #[test]
-    fn a_queue_of_one_mtu_is_spared() {
+    fn queue_of_one_mtu_is_not_dropped() {
         let mut queue = Codel::new(CodelSpec::default(), 1 << 30);
         queue.enqueue(at_millis(0), packet(Ecn::NotEct), &mut |_| panic!("there is room"));
         for step in 1..100 {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_lost_at_the_tail() {
+    fn packets_that_do_not_fit_are_tail_dropped() {
         let mut queue = Codel::new(CodelSpec::default(), 3000);
         let mut lost = Vec::new();
         for body in 0..3 {

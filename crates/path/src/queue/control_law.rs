@@ -1,15 +1,15 @@
-//! CoDel's decisions: when the packet at the head of a queue is a signal to its sender (RFC 8289).
+//! CoDel's control law (RFC 8289): when the packet at the head of a queue is dropped or marked.
 //!
-//! This follows the pseudo-code of RFC 8289 §5 line by line, its rule for `count` on re-entering the
-//! drop state included (§5.5): the number of drops of the last drop state, if that ended less than 16
-//! intervals ago. That is the rule of Linux too; the variant of the paper of 2012, which went on with
-//! `count - 2`, is not used. Beyond the pseudo-code:
+//! This follows the pseudocode of RFC 8289 §5 line by line, including its rule for `count` when
+//! re-entering the drop state (§5.5): start with the number of drops of the previous drop state, if
+//! it ended less than 16 intervals ago. Linux does the same. The 2012 paper's variant, `count - 2`,
+//! is not used. Beyond the pseudocode:
 //!
-//! - With ECN on, a packet that can be marked is marked instead of dropped, at most one at each
-//!   departure, as in Linux' `codel_impl.h`; the RFC leaves marking to the implementation.
-//! - Linux approximates the square root by Newton's steps in 16 bits. Here `interval / sqrt(count)`
+//! - With ECN on, an ECN-capable packet is marked instead of dropped, at most one per departure, as
+//!   in Linux's `codel_impl.h`; the RFC leaves marking to the implementation.
+//! - Linux approximates the square root with Newton steps in 16 bits. Here `interval / sqrt(count)`
 //!   is exact, rounded down to a nanosecond.
-//! - Nobody tells the queue the MTU of its interface: the largest packet that came stands for it.
+//! - The interface's MTU is unknown to the queue, so it uses the largest packet seen.
 
 use uncork_units::{Time, TimeDelta};
 
@@ -17,15 +17,15 @@ use super::Queued;
 use super::codel::CodelSpec;
 use crate::Packet;
 
-/// The state of one CoDel: RFC 8289 §5.2, with its names.
+/// State of one CoDel: RFC 8289 §5.2, with its names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ControlLaw {
-    /// Until when the sojourn time must stay above target for the first drop; `None` while it is
+    /// The first drop happens if the sojourn time stays above target until then; `None` while it is
     /// below.
     first_above: Option<Time>,
-    /// When the next packet is due to be dropped, in the drop state.
+    /// When the next packet will be dropped, in the drop state.
     drop_next: Time,
-    /// Packets dropped since the drop state was entered; the pace of dropping follows it.
+    /// Packets dropped since entering the drop state; determines the drop rate.
     count: u32,
     /// `count` at the start of the drop state.
     last_count: u32,
@@ -38,7 +38,7 @@ struct Head<T> {
     ok_to_drop: bool,
 }
 
-/// When it happens, to what, and by which parameters.
+/// Time, callbacks and parameters of a departure.
 struct Departure<'a, P, D> {
     spec: &'a CodelSpec,
     now: Time,
@@ -47,8 +47,8 @@ struct Departure<'a, P, D> {
 }
 
 impl ControlLaw {
-    /// The packet that leaves at `now`, perhaps marked. `pop` takes the oldest packet out of the
-    /// queue and tells whether at most one MTU is left behind it; what is dropped before goes to
+    /// The packet that leaves at `now`, possibly marked. `pop` removes the oldest packet and
+    /// returns whether at most one MTU is left behind it. Packets dropped before it are passed to
     /// `dropped`.
     pub(super) fn dequeue<T>(
         &mut self,
@@ -80,7 +80,8 @@ impl ControlLaw {
         head.queued
     }
 
-    /// Marks the packet or, failing that, drops it and goes on to the next one. True if marked.
+    /// Marks the packet, or drops it if it cannot be marked and continues with the next one.
+    /// Returns true if marked.
     fn signal<T, P, D>(
         &mut self,
         mut head: Head<T>,
@@ -102,8 +103,8 @@ impl ControlLaw {
         (self.head(departure), false)
     }
 
-    /// `dodequeue` of RFC 8289 §5.6: below target, or with one MTU left at most, nothing may be
-    /// dropped for an interval.
+    /// `dodequeue` of RFC 8289 §5.6: below target, or with at most one MTU left, drops are disabled
+    /// for an interval.
     fn head<T, P, D>(&mut self, departure: &mut Departure<'_, P, D>) -> Head<T>
     where
         P: FnMut() -> Option<(Queued<T>, bool)>,
@@ -132,7 +133,7 @@ impl ControlLaw {
 }
 
 /// `interval / sqrt(count)` (`control_law` of RFC 8289 §5.6), rounded down to a nanosecond: the
-/// largest `n` with `n² <= interval² / count`, for which the quotient may be rounded down as well.
+/// largest `n` with `n² <= interval² / count`. The quotient may also be rounded down.
 fn spacing(interval: TimeDelta, count: u32) -> TimeDelta {
     let square = u128::from(interval.as_nanos()).pow(2) / u128::from(count.max(1));
     TimeDelta::from_nanos(square.isqrt() as u64)
@@ -147,7 +148,7 @@ mod tests {
     const INTERVAL: TimeDelta = TimeDelta::from_millis(100);
     const MILLISECOND: TimeDelta = TimeDelta::from_millis(1);
 
-    /// A CoDel under a queue of packets that have all waited as long as the test says.
+    /// A CoDel above a queue whose packets have all waited as long as the test specifies.
     #[derive(Default)]
     struct Rig {
         law: ControlLaw,
@@ -155,8 +156,8 @@ mod tests {
     }
 
     impl Rig {
-        /// A departure each millisecond for `span`, of packets that waited `sojourn`. When packets
-        /// were dropped.
+        /// One departure per millisecond for `span`, of packets that waited `sojourn`. Returns the
+        /// drop times.
         fn run(&mut self, span: TimeDelta, sojourn: TimeDelta, short: bool) -> Vec<u64> {
             let end = self.now + span;
             let mut drops = Vec::new();
@@ -185,8 +186,8 @@ mod tests {
         }
     }
 
-    /// Above target from 1000 ms on: the first drop an interval later, the next ones after
-    /// 100 ms / sqrt(1, 2, 3, …), at the first departure that is not earlier.
+    /// Above target from 1000 ms on: the first drop follows an interval later, the next ones after
+    /// 100 ms / sqrt(1, 2, 3, …), each at the first departure that is not earlier.
     #[test]
     fn drops_follow_the_control_law() {
         let drops = Rig::new().overload(2000);
@@ -202,12 +203,12 @@ mod tests {
     }
 
     #[test]
-    fn below_target_nothing_is_dropped() {
+    fn no_drops_below_target() {
         assert_eq!(Rig::new().below(10_000), []);
     }
 
     #[test]
-    fn one_packet_below_target_makes_the_interval_start_anew() {
+    fn one_packet_below_target_restarts_the_interval() {
         let mut rig = Rig::new();
         for _ in 0..20 {
             assert_eq!(rig.overload(99), []);
@@ -218,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn with_one_mtu_left_nothing_is_dropped() {
+    fn no_drops_with_one_mtu_left() {
         let sojourn = TimeDelta::from_secs(1);
         assert_eq!(Rig::new().run(TimeDelta::from_secs(10), sojourn, true), []);
         let mut rig = Rig::new();
@@ -239,10 +240,10 @@ mod tests {
         assert!(!rig.law.dropping && rig.law.first_above.is_none());
     }
 
-    /// RFC 8289 §5.5: back above target soon, dropping goes on at the pace it had; after 16
-    /// intervals it starts anew.
+    /// RFC 8289 §5.5: soon above target again, it continues at the previous drop rate; after 16
+    /// intervals it restarts.
     #[test]
-    fn a_recent_pace_is_taken_up_again() {
+    fn recent_drop_rate_is_resumed() {
         let again = |pause: u64| {
             let mut rig = Rig::new();
             let first = rig.overload(500);
@@ -252,18 +253,20 @@ mod tests {
             let drops = rig.overload(300);
             drops.iter().map(|drop| drop - start).collect::<Vec<_>>()
         };
-        // Entered with count 1, left with 7: six drops on, 100 ms / sqrt(6) = 40.8 ms, then sqrt(7).
+        // Entered with count 1, left with 7: resumes with 6, 100 ms / sqrt(6) = 40.8 ms, then
+        // sqrt(7).
         assert_eq!(again(100)[..4], [0, 41, 79, 114]);
-        // The next drop was due at 1464.0 + 37.8 ms; 16 intervals later, at 3101.8 ms, is too late.
+        // The next drop was due at 1464.0 + 37.8 ms; 16 intervals after that, at 3101.8 ms, is too
+        // late.
         assert_eq!(again(1501)[..4], [0, 41, 79, 114]);
         assert_eq!(again(1502)[..2], [0, 100]);
     }
 
-    /// Due 100 ms, 171 ms, … after the first drop: 32 times in a second, as the sum of 1/sqrt(k) is
-    /// 9.94 up to 32 and 10.12 up to 33. A departure after a second without one drops as many at
-    /// once; marks are for one packet at each departure, and catch up.
+    /// Due 100 ms, 171 ms, … after the first drop: 32 times in a second, because the sum of
+    /// 1/sqrt(k) is 9.94 up to 32 and 10.12 up to 33. The first departure after a second drops that
+    /// many at once. Marks are limited to one per departure and catch up.
     #[test]
-    fn what_is_overdue_is_dropped_at_once_and_marked_one_by_one() {
+    fn overdue_packets_are_dropped_at_once_but_marked_one_by_one() {
         for ecn in [false, true] {
             let spec = CodelSpec { ecn, ..CodelSpec::default() };
             let mut law = ControlLaw::default();

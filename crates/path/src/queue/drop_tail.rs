@@ -1,4 +1,4 @@
-//! Drop-tail: first in, first out, and what does not fit is lost.
+//! Drop-tail: a FIFO that drops arriving packets that do not fit.
 
 use std::collections::VecDeque;
 
@@ -31,17 +31,17 @@ impl<T> DropTail<T> {
         self.packets.len()
     }
 
-    /// When the oldest packet came.
+    /// Arrival time of the oldest packet.
     pub(super) fn head(&self) -> Option<Time> {
         self.packets.front().map(|queued| queued.since)
     }
 
-    /// Whether a packet of `bytes` would be taken in.
+    /// Whether a packet of `bytes` fits.
     pub(super) fn fits(&self, bytes: u32) -> bool {
         self.bytes + u64::from(bytes) <= self.limit_bytes
     }
 
-    /// Takes a packet in, or gives it to `dropped` when it does not fit.
+    /// Adds a packet, or passes it to `dropped` if it does not fit.
     pub fn enqueue(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         if !self.fits(packet.bytes) {
             dropped(packet);

@@ -1,14 +1,15 @@
-//! Deficit round robin over flows with a CoDel each, and priority for sparse flows: the common part of
-//! FQ-CoDel and CAKE (RFC 8290 §4; Shreedhar and Varghese, SIGCOMM 1995).
+//! Deficit round robin over flows, each with its own CoDel, with priority for sparse flows: shared
+//! by FQ-CoDel and CAKE (RFC 8290 §4; Shreedhar and Varghese, SIGCOMM 1995).
 //!
-//! A flow that starts to send goes to the list of new flows, which are served before the old ones,
-//! until it has used up its first credits or has nothing left to send; then it goes to the end of the
-//! list of old flows, and leaves that only when it is found empty there (RFC 8290 §4.2). So no flow is
-//! new again without having waited for a round of the others.
+//! A flow that starts to send joins the list of new flows, which are served before the old ones,
+//! until it has used up its initial credits or is empty. Then it moves to the end of the list of
+//! old flows, which it only leaves when found empty there (RFC 8290 §4.2). So a flow must wait for
+//! a round of the others before it is new again.
 //!
-//! Other than in Linux, that holds for a flow that finds no old ones, too. As in Linux, and as the RFC's explanation in parentheses implies, credits of exactly 0 are used
-//! up, and CoDel's rule not to drop with one MTU left looks at all flows together: a flow may lose
-//! the only packet it has here when it waits for others too long.
+//! Unlike in Linux, that also holds if there are no old flows. As in Linux, and as the RFC's
+//! explanation in parentheses implies, credits of exactly 0 count as used up, and CoDel's one-MTU
+//! rule applies to all flows together: a flow may lose its only packet if it waits too long for
+//! others.
 
 use std::collections::VecDeque;
 
@@ -19,31 +20,32 @@ use super::codel::CodelSpec;
 use super::control_law::ControlLaw;
 use crate::Packet;
 
-/// The usual turn: one packet of full size. RFC 8290 §5.2.4 and Linux have 1514 bytes, the MTU and 14
-/// bytes of Ethernet's header, which their packets' lengths include. Here bytes are those of IP, as
-/// everywhere on a path; with 1514 a flow's first turn would be two full packets.
+/// The default quantum: one full-sized packet. RFC 8290 §5.2.4 and Linux use 1514 bytes, the MTU
+/// plus 14 bytes of Ethernet header, which their packet lengths include. Here bytes are IP bytes,
+/// as everywhere on a path; with 1514 a flow's first turn would be two full packets.
 pub(super) const QUANTUM: u64 = 1500;
 
-/// How the link is shared out among the flows.
+/// How flows share the link.
 pub(super) trait Shares {
-    /// The bytes that `flow` may send in so many turns, on average at least a fraction of one each.
+    /// The bytes `flow` may send in `turns` turns, on average at least a fraction of a byte per
+    /// turn.
     fn quantum(&mut self, flow: usize, turns: u64, rng: &mut Rng) -> i64;
-    /// The number of turns in which `flow` certainly may send no more than `bytes`.
+    /// A number of turns in which `flow` certainly sends no more than `bytes`.
     fn turns_within(&self, flow: usize, bytes: u64) -> u64;
-    /// `flow` has used up its first credits and wants more: it competes for the link.
+    /// `flow` has used up its initial credits and has more packets: it starts to compete.
     fn joins(&mut self, flow: usize);
-    /// `flow` competes no longer.
+    /// `flow` stops competing.
     fn leaves(&mut self, flow: usize);
 }
 
-/// Where a flow is.
+/// The list a flow is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// On no list: it has nothing to send.
+    /// On no list: the flow is empty.
     Idle,
     /// On the list of new flows.
     New,
-    /// On the list of old flows, but only to wait there: it came with nothing to send.
+    /// On the list of old flows, but not competing: it joined empty.
     Waiting,
     /// On the list of old flows, competing.
     Old,
@@ -61,13 +63,13 @@ struct Flow<T> {
 #[derive(Clone, Debug)]
 pub(super) struct Drr<T> {
     flows: Vec<Flow<T>>,
-    /// Bytes waiting in each flow, side by side for the search of the largest.
+    /// Bytes waiting in each flow, stored contiguously for the search of the maximum.
     backlogs: Vec<u64>,
     new: VecDeque<usize>,
     old: VecDeque<usize>,
     bytes: u64,
     packets: usize,
-    /// The largest packet that came, in bytes: the MTU as far as the queue knows.
+    /// The largest packet seen, in bytes: serves as the MTU.
     largest: u32,
 }
 
@@ -116,12 +118,12 @@ impl<T> Drr<T> {
         self.flows[flow].place == Place::Old
     }
 
-    /// Forgets what CoDel knew of `flow`, for another one that takes its place.
+    /// Resets CoDel for `flow`, because another flow takes its place.
     pub(super) fn forget(&mut self, flow: usize) {
         self.flows[flow].law = ControlLaw::default();
     }
 
-    /// A packet of `flow` comes.
+    /// Adds a packet of `flow`.
     pub(super) fn enqueue(
         &mut self,
         flow: usize,
@@ -150,7 +152,8 @@ impl<T> Drr<T> {
         }
     }
 
-    /// The packet that leaves at `now` (RFC 8290 §4.2); what CoDel drops goes to `dropped`.
+    /// The packet that leaves at `now` (RFC 8290 §4.2). Packets dropped by CoDel are passed to
+    /// `dropped`.
     pub(super) fn dequeue(
         &mut self,
         now: Time,
@@ -180,8 +183,8 @@ impl<T> Drr<T> {
         }
     }
 
-    /// Rounds in which all flows would only gain credits and none could send pass at once. Small
-    /// quanta would make a packet cost as many turns as there are flows otherwise.
+    /// Skips rounds in which every flow only gains credits and none can send. Otherwise, with small
+    /// quanta, a packet would cost as many turns as there are flows.
     fn skip_rounds(&mut self, shares: &mut impl Shares, rng: &mut Rng) {
         let mut rounds = u64::MAX;
         for flow in &self.old {
@@ -196,7 +199,7 @@ impl<T> Drr<T> {
         }
     }
 
-    /// The flow at the head of its list goes to the end of the list of old flows.
+    /// Moves the flow at the head of its list to the end of the list of old flows.
     fn requeue(&mut self, flow: usize, shares: &mut impl Shares) {
         let state = &mut self.flows[flow];
         if state.place != Place::New {
@@ -213,7 +216,7 @@ impl<T> Drr<T> {
         }
     }
 
-    /// The flow at the head of the list of old flows has nothing to send.
+    /// The flow at the head of the list of old flows is empty.
     fn retire(&mut self, flow: usize, shares: &mut impl Shares) {
         self.old.pop_front();
         if std::mem::replace(&mut self.flows[flow].place, Place::Idle) == Place::Old {
@@ -221,7 +224,7 @@ impl<T> Drr<T> {
         }
     }
 
-    /// The packet of `flow` that CoDel lets leave.
+    /// The next packet of `flow` that CoDel does not drop.
     fn ask(
         &mut self,
         flow: usize,
@@ -239,7 +242,7 @@ impl<T> Drr<T> {
         queued
     }
 
-    /// Takes the oldest packet of `flow` out.
+    /// Removes the oldest packet of `flow`.
     pub(super) fn pop(&mut self, flow: usize) -> Option<Queued<T>> {
         let queued = self.flows[flow].packets.pop_front()?;
         let bytes = u64::from(queued.packet.bytes);
@@ -249,7 +252,7 @@ impl<T> Drr<T> {
         Some(queued)
     }
 
-    /// The flow with most bytes waiting, the first of them if several have as many.
+    /// The flow with the most bytes waiting; the first of several equal ones.
     pub(super) fn fattest(&self) -> usize {
         let (mut fattest, mut most) = (0, 0);
         for (flow, bytes) in self.backlogs.iter().enumerate() {
@@ -261,7 +264,7 @@ impl<T> Drr<T> {
     }
 }
 
-/// Turns of so many bytes for all.
+/// The same quantum in bytes for every flow.
 pub(super) struct Equal(pub(super) u64);
 
 impl Shares for Equal {
@@ -284,7 +287,7 @@ mod tests {
     use crate::Ecn;
     use proptest::prelude::{prop_assert_eq, proptest};
 
-    /// Turn by turn, for flows that always have a packet of their size: who sends.
+    /// Which flow sends at each departure, for flows that always have a packet of their size.
     fn by_turns(sizes: &[u32], quantum: u64, count: usize) -> Vec<u32> {
         let mut credits = vec![quantum as i64; sizes.len()];
         let mut sent = Vec::new();
@@ -301,7 +304,7 @@ mod tests {
         sent
     }
 
-    /// Turns after which a flow still may not send: of 1499 bytes owed none, of 1500 one.
+    /// Turns after which a flow still may not send: none with a debt of 1499 bytes, one with 1500.
     #[test]
     fn whole_turns_are_skipped() {
         let turns = [0, 1499, 1500, 3001].map(|owed| Equal(QUANTUM).turns_within(0, owed));

@@ -1,10 +1,10 @@
-//! FQ-CoDel: flows take turns, each under a CoDel of its own (RFC 8290).
+//! FQ-CoDel: fair queueing with one CoDel per flow (RFC 8290).
 //!
-//! Flows are told apart by a hash over as many queues as the parameter says, perturbed by a number
-//! drawn once (RFC 8290 §4.1); two flows may share a queue. When packets or bytes exceed the limit,
-//! half the packets of the queue with most bytes, 64 at most, are dropped from its head (§4.1; Linux
-//! counts that half in bytes, and raises CoDel's `count` by the number, which the RFC does not). The
-//! link's buffer stands for Linux' memory limit, in bytes on the wire.
+//! Flows are hashed to the configured number of queues, with a perturbation drawn once (RFC 8290
+//! §4.1); two flows may share a queue. When packets or bytes exceed the limit, half of the packets
+//! of the queue with the most bytes, at most 64, are dropped from its head (§4.1; Linux counts that
+//! half in bytes and adds the number to CoDel's `count`, which the RFC does not). The link's buffer
+//! replaces Linux's memory limit, in bytes on the wire.
 
 use std::fmt;
 
@@ -16,16 +16,17 @@ use super::params::{ParamWriter, Params};
 use super::{QueueError, Queued};
 use crate::Packet;
 
-/// Parameters of FQ-CoDel. The defaults are those of RFC 8290 §5.2, the quantum less a frame's header.
+/// Parameters of FQ-CoDel, with the defaults of RFC 8290 §5.2; the quantum excludes the frame
+/// header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCodelSpec {
-    /// Queues that flows are hashed to.
+    /// Number of queues.
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Quantum in bytes.
     pub quantum: ByteCount,
-    /// Packets that wait at most.
+    /// Maximum packets queued.
     pub limit: u32,
-    /// CoDel's own parameters.
+    /// CoDel's parameters.
     pub codel: CodelSpec,
 }
 
@@ -43,7 +44,7 @@ impl Default for FqCodelSpec {
 const KEYS: [&str; 7] = ["flows", "quantum", "limit", "target", "interval", "ecn", "noecn"];
 
 impl FqCodelSpec {
-    /// Reads the parameters behind `fq_codel`.
+    /// Parses the parameters after `fq_codel`.
     pub(super) fn parse(list: Option<&str>) -> Result<Self, QueueError> {
         const QUANTA: (ByteCount, ByteCount) = (ByteCount::new(256), ByteCount::new(1 << 20));
         let mut spec = Self::default();
@@ -79,21 +80,21 @@ impl fmt::Display for FqCodelSpec {
     }
 }
 
-/// Queues for flows, each under a CoDel.
+/// Flow queues with one CoDel each.
 #[derive(Clone, Debug)]
 pub struct FqCodel<T> {
     spec: FqCodelSpec,
     limit_bytes: u64,
-    /// The perturbation of the hash, drawn at the first packet.
+    /// The hash perturbation, drawn at the first packet.
     perturbation: Option<u64>,
     drr: Drr<T>,
 }
 
-/// Packets dropped at once when the limit is exceeded, at most (RFC 8290 §4.1).
+/// Maximum packets dropped at once when the limit is exceeded (RFC 8290 §4.1).
 const BATCH: usize = 64;
 
 impl<T> FqCodel<T> {
-    /// Queues for at most `limit_bytes` bytes together.
+    /// Queues with a common limit of `limit_bytes`.
     pub fn new(spec: FqCodelSpec, limit_bytes: u64) -> Self {
         Self { spec, limit_bytes, perturbation: None, drr: Drr::new(spec.flows.max(1) as usize) }
     }
@@ -108,7 +109,8 @@ impl<T> FqCodel<T> {
         self.drr.packets()
     }
 
-    /// Takes a packet in. If that is too much, packets of the flow with most bytes go to `dropped`.
+    /// Adds a packet. Above the limit, packets of the flow with the most bytes are passed to
+    /// `dropped`.
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -128,7 +130,7 @@ impl<T> FqCodel<T> {
         }
     }
 
-    /// The packet that leaves at `now`. Packets that CoDel drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets that CoDel drops before it are passed to `dropped`.
     pub fn dequeue(
         &mut self,
         now: Time,
@@ -165,7 +167,8 @@ pub(super) fn key<T>(packet: &Packet<T>) -> u64 {
     u64::from(packet.host) << 32 | u64::from(packet.flow)
 }
 
-/// A number in `0..buckets` for the packet's flow. The random numbers' own mixer makes it.
+/// A number in `0..buckets` for the packet's flow, computed with the random generator's mixing
+/// function.
 pub(super) fn hash<T>(packet: &Packet<T>, perturbation: u64, buckets: u64) -> u64 {
     Rng::new(perturbation, key(packet)).below(buckets)
 }
@@ -179,8 +182,7 @@ mod tests {
 
     const NOW: Time = Time::ZERO;
 
-    /// An FQ-CoDel and what it draws from. Nothing waits longer than CoDel likes while time stands
-    /// still.
+    /// An FQ-CoDel and its random generator. Time stands still, so CoDel does not drop.
     struct Rig {
         queue: FqCodel<u32>,
         rng: Rng,
@@ -208,8 +210,8 @@ mod tests {
         }
     }
 
-    /// A turn ends at the packet that uses it up, so it may send less than a packet too much; of two
-    /// flows, one may be a turn ahead. At every instant.
+    /// At every instant: a turn ends with the packet that uses it up, so it exceeds the quantum by
+    /// less than a packet, and one of two flows may be a turn ahead.
     #[test]
     fn backlogged_flows_get_equal_bytes() {
         let mut rig = Rig::new(FqCodelSpec::default());
@@ -229,10 +231,10 @@ mod tests {
         assert!(sent.iter().all(|sent| *sent > 20 * 1500), "{sent:?}");
     }
 
-    /// RFC 8290 §1.3: a sparse flow does not wait for bulk flows, but for the
-    /// packet on the wire.
+    /// RFC 8290 §1.3: a sparse flow does not wait for bulk flows, only for the packet in
+    /// transmission.
     #[test]
-    fn a_sparse_flow_goes_first() {
+    fn sparse_flow_has_priority() {
         let mut rig = Rig::new(FqCodelSpec::default());
         for flow in (0..10).cycle().take(1000) {
             rig.send(flow, 1500);
@@ -241,35 +243,36 @@ mod tests {
         for _ in 0..20 {
             rig.send(99, 200);
             assert_eq!(rig.flows(1), [99]);
-            // Long enough to be forgotten: found empty at the head of either list.
+            // Enough departures for it to be found empty at the head of both lists.
             rig.flows(30);
         }
     }
 
-    /// RFC 8290 §4.2: an emptied new flow goes through the old ones. Sending again at once, it waits
-    /// for the others' turns.
+    /// RFC 8290 §4.2: an emptied new flow moves to the old flows. If it sends again at once, it
+    /// waits for the others' turns.
     #[test]
-    fn a_flow_that_comes_back_at_once_is_not_new_again() {
+    fn flow_that_returns_at_once_is_not_new() {
         let mut rig = Rig::new(FqCodelSpec::default());
         for flow in (0..3).cycle().take(30) {
             rig.send(flow, 1500);
         }
         assert_eq!(rig.flows(5), [0, 1, 2, 0, 1]);
         rig.send(99, 100);
-        // The next departure finds the flow empty, and sends it behind 1, 2 and 0; 1 has had its turn.
+        // The next departure finds the flow empty and moves it behind 1, 2 and 0; 1 has had its
+        // turn.
         assert_eq!(rig.flows(2), [99, 2]);
         rig.send(99, 100);
         assert_eq!(rig.flows(4), [0, 99, 1, 2]);
     }
 
-    /// More than a quantum at once, and a flow is like any other.
+    /// Beyond one quantum, a new flow is treated like any other.
     #[test]
     fn a_new_flow_has_one_quantum_of_priority() {
         let mut rig = Rig::new(FqCodelSpec::default());
         for flow in (0..3).cycle().take(30) {
             rig.send(flow, 1500);
         }
-        // The last of them has had its turn, and goes behind the new flow.
+        // The last of them has had its turn and moves behind the new flow.
         assert_eq!(rig.flows(6), [0, 1, 2, 0, 1, 2]);
         for _ in 0..10 {
             rig.send(99, 750);
@@ -278,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn overload_takes_half_of_the_fattest_flow_or_64_packets() {
+    fn overload_drops_half_of_the_largest_flow_but_at_most_64_packets() {
         for (limit, lost) in [(100, 46), (10_240, 64)] {
             let mut rig = Rig::new(FqCodelSpec { limit, ..FqCodelSpec::default() });
-            // 9 packets of another flow, 91 of the fat one, and the one too many.
+            // 9 packets of another flow, 91 of the largest flow, and one too many.
             for flow in std::iter::repeat_n(1, 9).chain(std::iter::repeat_n(2, limit as usize - 9))
             {
                 rig.send(flow, 1500);
@@ -293,7 +296,7 @@ mod tests {
         }
     }
 
-    /// Bytes count, not packets, in finding the fattest, and against the buffer.
+    /// The largest flow and the buffer limit are determined in bytes, not packets.
     #[test]
     fn the_buffer_limits_bytes() {
         let mut rig = Rig::new(FqCodelSpec::default());
@@ -310,9 +313,9 @@ mod tests {
         assert_eq!((rig.lost.len(), rig.queue.bytes()), (10, 30_001 - 9 * 1500));
     }
 
-    /// A buffer holds a packet of its own size, and no larger one.
+    /// A buffer holds a packet of exactly its size, but not a larger one.
     #[test]
-    fn what_just_fits_is_taken() {
+    fn packet_of_the_exact_buffer_size_is_accepted() {
         let mut rig = Rig::new(FqCodelSpec::default());
         rig.queue.limit_bytes = 1500;
         for bytes in [1501, 1500] {
@@ -321,8 +324,8 @@ mod tests {
         assert_eq!((rig.lost, rig.queue.bytes()), (vec![1501], 1500));
     }
 
-    /// Of 1000 balls in 1024 bins, 638 bins hold some; the variance is 1024 (e^-a - (1 + a) e^-2a)
-    /// with a = 1000/1024, 10.0 squared. Five standard deviations are allowed.
+    /// With 1000 balls in 1024 bins, 638 bins are occupied on average; the variance is 1024 (e^-a -
+    /// (1 + a) e^-2a) with a = 1000/1024, 10.0 squared. Five standard deviations are allowed.
     #[test]
     fn flows_spread_like_balls_in_bins() {
         let mut first: BTreeMap<u64, u64> = BTreeMap::new();
@@ -339,7 +342,7 @@ mod tests {
         assert!(first.len() > 40, "the perturbation moves flows: {first:?}");
     }
 
-    /// One full packet is a new flow's whole turn, as Linux' 1514 bytes are for a frame of 1514.
+    /// One full packet uses up a new flow's turn, like a frame of 1514 bytes with Linux's quantum.
     #[test]
     fn a_new_flow_sends_one_full_packet_in_its_first_turn() {
         let mut rig = Rig::new(FqCodelSpec::default());
@@ -353,14 +356,14 @@ mod tests {
         assert_eq!(rig.flows(8), [99, 0, 1, 2, 99, 0, 1, 2]);
     }
 
-    /// ECN is on: a standing queue is marked, nobody else's packets are.
+    /// ECN is on: packets of a standing queue are marked, and no others.
     #[test]
     fn the_flow_with_a_standing_queue_is_marked() {
         let mut rig = Rig::new(FqCodelSpec::default());
         let mut marks: BTreeMap<u32, u32> = BTreeMap::new();
         for millis in 0..1000_u64 {
             let now = NOW + TimeDelta::from_millis(millis);
-            // Flow 2 sends a tenth of the link's rate, flow 1 sends all of it.
+            // Flow 2 sends at a tenth of the link's rate, flow 1 at the full rate.
             let flows = if millis % 10 == 0 { [1, 2].as_slice() } else { &[1] };
             for flow in flows {
                 let packet =
@@ -377,10 +380,10 @@ mod tests {
         assert!(marks[&1] > 10, "{marks:?}");
     }
 
-    /// One packet waits whenever one leaves: nothing is dropped, long as it takes. With a second flow
-    /// there is more than one packet, and each loses its only one at times.
+    /// With one packet queued at each departure there are no drops, however long it waits. With a
+    /// second flow more than one packet is queued, so each flow sometimes loses its only packet.
     #[test]
-    fn one_mtu_in_all_flows_together_is_spared() {
+    fn one_mtu_in_total_is_not_dropped() {
         for flows in [1, 2] {
             let mut rig = Rig::new(FqCodelSpec::default());
             let mut lost = 0;

@@ -1,16 +1,16 @@
-//! Gains of a controller of delays.
+//! Gains of a delay controller.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::decimal::{of_thousandths, thousandths};
 
-/// A probability per second of delay, which is in hertz: exact to thousandths, below 4 million.
-/// Written `0.125`.
+/// A probability per second of delay, in hertz: exact to thousandths, below 4 million. Written
+/// `0.125`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gain(u32);
 
-/// A text that is no gain.
+/// A text that is not a valid gain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a gain in hertz with at most three decimal places, such as 0.125")]
 pub struct GainError;
@@ -36,7 +36,7 @@ impl FromStr for Gain {
     }
 }
 
-/// Writes what [`Gain::from_str`] reads.
+/// Writes the format that [`Gain::from_str`] parses.
 impl fmt::Display for Gain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&of_thousandths(u64::from(self.0)))
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         for (text, millihertz) in [("0.125", 125), ("3.2", 3200), ("10", 10_000), ("0", 0)] {
             assert_eq!(text.parse(), Ok(Gain(millihertz)));
             assert_eq!(Gain(millihertz).to_string(), text);

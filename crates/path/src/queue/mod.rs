@@ -1,8 +1,7 @@
-//! Queue disciplines: which packet leaves next, and which never does.
+//! Queue disciplines: which packet leaves next, and which is dropped.
 //!
-//! A discipline is told the time and given the random numbers it needs; it sees how long each packet
-//! has waited by its own record of when it came. What it drops, at either end, goes to a closure of
-//! the caller's.
+//! The caller supplies the time and random numbers. A discipline measures waiting times from its
+//! own record of arrivals. Dropped packets, from either end, are passed to the caller's closure.
 
 mod cake;
 mod codel;
@@ -32,10 +31,10 @@ pub use gain::{Gain, GainError};
 pub use pie::{Pie, PieSpec};
 pub use spec::{QueueError, QueueSpec};
 
-/// A packet that waits, or has waited, since it came.
+/// A packet with its arrival time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queued<T> {
-    /// When it came.
+    /// Arrival time.
     pub since: Time,
     /// The packet.
     pub packet: Packet<T>,
@@ -44,22 +43,22 @@ pub struct Queued<T> {
 /// A queue of any discipline.
 #[derive(Clone, Debug)]
 pub enum Queue<T> {
-    /// First in, first out, up to a limit.
+    /// FIFO with a size limit.
     DropTail(DropTail<T>),
-    /// First in, first out, and drops when packets wait too long (RFC 8289).
+    /// FIFO that drops when packets wait too long (RFC 8289).
     Codel(Codel<T>),
-    /// Flows take turns, each under CoDel (RFC 8290).
+    /// Fair queueing among flows, each with CoDel (RFC 8290).
     FqCodel(FqCodel<T>),
-    /// Hosts take turns, and their flows, each under CoDel.
+    /// Fair queueing among hosts and their flows, each with CoDel.
     Cake(Cake<T>),
-    /// A classic queue and one for low latency, coupled (RFC 9332).
+    /// A classic and a low-latency queue, coupled (RFC 9332).
     DualPi2(DualPi2<T>),
-    /// Drops at random, as often as keeps the delay at a target (RFC 8033).
+    /// Drops at random, at the rate that keeps the delay at a target (RFC 8033).
     Pie(Pie<T>),
 }
 
 impl<T> Queue<T> {
-    /// A packet arrives at `now`. It, or others that make room for it, may go to `dropped`.
+    /// A packet arrives at `now`. It, or others that make room for it, may be passed to `dropped`.
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -77,7 +76,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The packet that leaves at `now`. Packets that the discipline drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets dropped before it are passed to `dropped`.
     pub fn dequeue(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! The `key=value` lists behind a discipline's name: reading and writing them.
+//! Parsing and writing the `key=value` list after a discipline's name.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -6,30 +6,29 @@ use std::str::FromStr;
 
 use super::QueueError;
 
-/// Reads a list such as `target=5ms,ecn`, word by word. A key that is not known, or comes twice, is
-/// an error.
+/// Parses a list such as `target=5ms,ecn`, word by word. Unknown and repeated keys are errors.
 #[derive(Clone, Debug)]
 pub(super) struct Params<'a> {
     discipline: &'static str,
     known: &'static [&'static str],
-    /// Which of the known keys have come, one bit each.
+    /// The known keys seen so far, one bit each.
     seen: u64,
     rest: Option<&'a str>,
 }
 
-/// One word of a list.
+/// One item of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Param<'a> {
     discipline: &'static str,
     word: &'a str,
-    /// Its key, one of those known.
+    /// Its key, one of the known ones.
     pub(super) key: &'static str,
     value: Option<&'a str>,
 }
 
 impl<'a> Params<'a> {
-    /// The words of `list`, which are parameters of `discipline` and have one of the `known` keys (at
-    /// most 64). `None` is no list at all.
+    /// The items of `list`, parameters of `discipline` with one of the `known` keys (at most 64).
+    /// `None` means no list.
     pub(super) fn new(
         discipline: &'static str,
         known: &'static [&'static str],
@@ -71,7 +70,7 @@ impl<'a> Iterator for Params<'a> {
 }
 
 impl Param<'_> {
-    /// Its value, which lies in `range`; `expected` says so to people.
+    /// Its value, which must be within `range`; `expected` describes the range in error messages.
     pub(super) fn read<V: FromStr + PartialOrd>(
         &self,
         range: &RangeInclusive<V>,
@@ -81,7 +80,7 @@ impl Param<'_> {
         value.filter(|value| range.contains(value)).ok_or_else(|| self.error(expected))
     }
 
-    /// Checks that it stands alone, without a value.
+    /// Checks that it has no value.
     pub(super) fn flag(&self) -> Result<(), QueueError> {
         match self.value {
             None => Ok(()),
@@ -95,7 +94,7 @@ impl Param<'_> {
     }
 }
 
-/// Writes a discipline's name and those parameters that are not the default ones.
+/// Writes a discipline's name and its non-default parameters.
 pub(super) struct ParamWriter<'a, 'b> {
     f: &'a mut fmt::Formatter<'b>,
     separator: char,
@@ -123,7 +122,7 @@ impl<'a, 'b> ParamWriter<'a, 'b> {
         Ok(())
     }
 
-    /// Writes `on` or `off`, whichever is true, unless it is the default.
+    /// Writes `on` or `off` according to `value`, unless it is the default.
     pub(super) fn flag(&mut self, on: &str, off: &str, value: bool, default: bool) -> fmt::Result {
         if value == default {
             return Ok(());

@@ -1,22 +1,22 @@
-//! The common part of PIE and PI2: a probability in fixed point, the gains of a proportional
-//! integral controller, and the instants at which it is due.
+//! Shared by PIE and PI2: fixed-point probabilities, the gains of a proportional-integral
+//! controller, and its update times.
 
 use uncork_units::{Rng, Time, TimeDelta};
 
 use super::params::Param;
 use super::{Gain, QueueError};
 
-/// A probability in steps of 2^-60 (8.7e-19), or a sum of such of less than 16. One update of a
-/// controller errs by less than a step, so that a day of them, at 15 ms each, errs by 5e-12.
+/// A probability in steps of 2^-60 (8.7e-19), or a sum of probabilities below 16. One controller
+/// update has an error below one step, so a day of updates every 15 ms has an error of 5e-12.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Likelihood(u64);
 
 const STEPS: u64 = 1 << 60;
 
 impl Likelihood {
-    /// Never.
+    /// Probability 0.
     pub(super) const ZERO: Self = Self(0);
-    /// Always.
+    /// Probability 1.
     pub(super) const ONE: Self = Self(STEPS);
 
     /// `n` millionths.
@@ -24,13 +24,13 @@ impl Likelihood {
         Self((STEPS as u128 * n as u128 / 1_000_000) as u64)
     }
 
-    /// Larger by `steps`, and still a probability.
+    /// Increased by `steps`, limited to 0 to 1.
     pub(super) fn moved(self, steps: i128) -> Self {
         let moved = (i128::from(self.0) + steps).clamp(0, i128::from(STEPS));
         Self(moved as u64)
     }
 
-    /// The fraction `num` / `den` of it, which is at most 1.
+    /// The fraction `num` / `den` of it; the fraction is at most 1.
     pub(super) fn scaled(self, num: u64, den: u64) -> Self {
         let scaled = u128::from(self.0) * u128::from(num) / u128::from(den.max(1));
         Self(scaled.min(u128::from(STEPS)) as u64)
@@ -46,13 +46,13 @@ impl Likelihood {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The remainder of a sum.
+    /// The remainder after subtraction.
     pub(super) const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// Draws whether it happens. Exact: of the 2^60 equally likely numbers, as many say so as it has
-    /// steps.
+    /// Draws whether the event happens. Exact: out of 2^60 equally likely numbers, it is true for
+    /// as many as the likelihood has steps.
     pub(super) const fn happens(self, rng: &mut Rng) -> bool {
         rng.next_u64() >> 4 < self.0
     }
@@ -66,15 +66,15 @@ impl Likelihood {
 /// The gains of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gains {
-    /// Of the error, the integral part.
+    /// Gain for the error (integral).
     pub(super) alpha: Gain,
-    /// Of the change, the proportional part.
+    /// Gain for the change (proportional).
     pub(super) beta: Gain,
 }
 
 impl Gains {
-    /// By how many steps of [`Likelihood`] the probability moves when the delay, which was
-    /// `previous`, is `current` and ought to be `target`; a `divisor`th of that. Rounded towards 0.
+    /// The change of the probability in steps of [`Likelihood`], divided by `divisor`, when the
+    /// delay changes from `previous` to `current` with a target of `target`. Rounded towards 0.
     pub(super) fn steps(
         self,
         current: TimeDelta,
@@ -86,28 +86,28 @@ impl Gains {
         let integral = i128::from(self.alpha.as_millihertz()) * (nanos(current) - nanos(target));
         let proportional =
             i128::from(self.beta.as_millihertz()) * (nanos(current) - nanos(previous));
-        // In units of 10^-12. The limit of 2^62 of them keeps the product below 2^122; it changes no
-        // result, since even 1/2048 of it is more than the whole range of a probability.
+        // In units of 10^-12. Clamping to 2^62 keeps the product below 2^122 and does not change
+        // the result, because even 1/2048 of it exceeds the whole range of a probability.
         let sum = (integral + proportional).clamp(-(1 << 62), 1 << 62);
         sum * i128::from(STEPS) / (1_000_000_000_000 * i128::from(divisor.max(1)))
     }
 }
 
-/// Reads a gain.
+/// Parses a gain.
 pub(super) fn gain(param: &Param<'_>) -> Result<Gain, QueueError> {
     let range = Gain::from_millihertz(1)..=Gain::from_millihertz(1_000_000);
     param.read(&range, "a gain from 0.001 to 1000 hertz, such as 0.125")
 }
 
-/// Reads a target, or the period of a controller.
+/// Parses a target or a controller's period.
 pub(super) fn period(param: &Param<'_>) -> Result<TimeDelta, QueueError> {
     let range = TimeDelta::from_micros(100)..=TimeDelta::from_secs(10);
     param.read(&range, "a time from 100us to 10s, such as 15ms")
 }
 
-/// The instants at which a controller is due: the multiples of its period. No timer keeps them; they
-/// are made up for whenever the queue is next looked at, before anything else happens to it. The
-/// result is the same, because nothing but the time changes in between.
+/// The update times of a controller: multiples of its period. There is no timer; due updates are
+/// performed when the queue is next used, before anything else. The result is the same, because
+/// only the time changes in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Updates {
     period: TimeDelta,
@@ -115,19 +115,19 @@ pub(super) struct Updates {
 }
 
 impl Updates {
-    /// The first one is due after one period, which must not be 0.
+    /// The first update is due after one period, which must not be 0.
     pub(super) fn every(period: TimeDelta) -> Self {
         Self { period, next: Time::ZERO + period }
     }
 
-    /// Calls `update` with the queuing delay at each instant that is due by `now`, of a queue whose
-    /// oldest packet came at `head`.
+    /// Calls `update` with the queueing delay at each instant due by `now`, for a queue whose
+    /// oldest packet arrived at `head`.
     ///
-    /// `update` says whether the controller is settled: further updates with a delay that has not
-    /// fallen would change nothing but what it remembers as the last delay. All but the last of
-    /// them are then left out. That bounds the work after a pause: the probability of an empty queue
-    /// gets to 0, and that of a blocked one to 1, in a number of updates that depends on the
-    /// parameters alone (see the callers).
+    /// `update` returns whether the controller is settled: further updates with a delay that has
+    /// not fallen would change only its record of the last delay. In that case all due updates
+    /// except the last are skipped. That limits the work after a pause: the probability of an empty
+    /// queue reaches 0, and that of a blocked one reaches 1, in a number of updates that depends
+    /// only on the parameters (see the callers).
     pub(super) fn make_up(
         &mut self,
         now: Time,
@@ -144,7 +144,7 @@ impl Updates {
         }
     }
 
-    /// Makes the last instant that is due by `now` the next one.
+    /// Skips to the last instant due by `now`.
     fn skip_to_last(&mut self, now: Time) {
         let ahead = now.since(self.next).as_nanos() / self.period.as_nanos().max(1);
         self.next += self.period.times(ahead);
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_likelihood_is_drawn_as_often_as_it_says() {
+    fn likelihood_is_drawn_at_its_rate() {
         let mut rng = Rng::new(1, 0);
         assert!((0..1000).all(|_| Likelihood::ONE.happens(&mut rng)));
         assert!((0..1000).all(|_| !Likelihood::ZERO.happens(&mut rng)));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn arithmetic_keeps_to_the_range() {
+    fn arithmetic_stays_in_range() {
         let half = Likelihood::millionths(500_000);
         assert_eq!(half.squared(), Likelihood::millionths(250_000));
         assert_eq!(half.scaled(3, 1), Likelihood::ONE);
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(half.plus(half).minus(half), half);
     }
 
-    /// 1/8 Hz · 5 ms + 5/4 Hz · 8 ms = 0.010625; and of the opposite, the opposite.
+    /// 1/8 Hz · 5 ms + 5/4 Hz · 8 ms = 0.010625; the negated input gives the negated result.
     #[test]
     fn gains_weigh_the_error_and_the_change() {
         let gains = gains(125, 1250);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_are_made_up_for_at_their_instants() {
+    fn delayed_updates_use_their_due_times() {
         let ms = |ms| Time::ZERO + TimeDelta::from_millis(ms);
         let mut updates = Updates::every(TimeDelta::from_millis(15));
         let mut delays = Vec::new();

@@ -1,4 +1,4 @@
-//! Properties of all disciplines.
+//! Properties shared by all disciplines.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use uncork_units::{Rng, Time, TimeDelta};
 use super::{Queue, QueueSpec};
 use crate::{Ecn, Packet};
 
-/// Parameters at which everything happens within a few dozen packets: drops, collisions, batches.
+/// Parameters with which drops, collisions and batches occur within a few dozen packets.
 const SPECS: [&str; 9] = [
     "droptail",
     "codel:target=1ms,interval=5ms",
@@ -22,7 +22,7 @@ const SPECS: [&str; 9] = [
 ];
 const LIMIT: u64 = 40_000;
 
-/// A packet comes, or one leaves, some time after what was before.
+/// A packet arrives or leaves, some time after the previous step.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enqueue { after: u64, flow: u32, bytes: u32 },
@@ -37,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A flow's packets are all of a kind: DualPI2 queues them by it.
+/// All packets of a flow have the same ECN field: DualPI2 selects the queue by it.
 fn ecn_of(flow: u32) -> Ecn {
     [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1][flow as usize % 3]
 }
@@ -49,8 +49,8 @@ enum Fate {
     Dropped(Packet<usize>),
 }
 
-/// The queue after each step holds what came and neither left nor was dropped. The body of a packet
-/// is its number.
+/// After each step the queue holds exactly the packets that arrived and neither left nor were
+/// dropped. A packet's body is its number.
 fn run(spec: &str, steps: &[Step]) -> Result<Vec<Fate>, TestCaseError> {
     let spec: QueueSpec = spec.parse().expect("a discipline");
     let mut queue: Queue<usize> = spec.build(LIMIT);
@@ -77,7 +77,7 @@ fn run(spec: &str, steps: &[Step]) -> Result<Vec<Fate>, TestCaseError> {
                     prop_assert_eq!(queued.since, came[queued.packet.body]);
                     fates.push(Fate::Left(queued.packet));
                 } else {
-                    prop_assert_eq!(queue.packets(), 0, "idle with packets waiting");
+                    prop_assert_eq!(queue.packets(), 0, "idle although packets are waiting");
                 }
             }
         }
@@ -96,8 +96,8 @@ fn run(spec: &str, steps: &[Step]) -> Result<Vec<Fate>, TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Every packet leaves once, or is dropped once; within a flow they leave in order; only those
-    /// that know marks are marked; and all that again, when it is done again.
+    /// Every packet either leaves once or is dropped once; a flow's packets leave in order; only
+    /// ECN-capable packets are marked; and a second run gives the same result.
     #[test]
     fn packets_are_conserved_and_flows_keep_their_order(
         steps in proptest::collection::vec(step(), 1..300),

@@ -1,4 +1,4 @@
-//! Which discipline a queue follows, and how people write it.
+//! Queue disciplines and their text format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use super::{
 
 /// A queue discipline with its parameters. The size of the queue is not part of it.
 ///
-/// Written as its name and, behind a colon, those parameters that are not the default ones, such as
+/// Written as its name and, after a colon, its non-default parameters, such as
 /// `codel:target=10ms,ecn`:
 ///
 /// | name       | parameter                      | default         | meaning                        |
@@ -30,20 +30,20 @@ use super::{
 /// | `pie`      | see [`PieSpec`]                |                 |                                |
 /// | `dualpi2`  | see [`DualPi2Spec`]            |                 |                                |
 ///
-/// The defaults are those of RFC 8289 §5.3 and RFC 8290 §5.2, and for `cake` those of Linux. A target ought
-/// to be at least a packet's time on the link (RFC 8290 §5.2.2), so that on links of less than 2.4 Mbit/s
-/// it ought to be given.
+/// The defaults are those of RFC 8289 §5.3 and RFC 8290 §5.2, and Linux's for `cake`. A target
+/// should be at least one packet's transmission time (RFC 8290 §5.2.2), so set it on links below
+/// 2.4 Mbit/s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueSpec {
-    /// First in, first out; what does not fit is lost.
+    /// FIFO with tail drop.
     #[default]
     DropTail,
-    /// First in, first out, and drops when packets wait too long (RFC 8289).
+    /// FIFO that drops when packets wait too long (RFC 8289).
     Codel(CodelSpec),
-    /// Flows take turns, each under CoDel (RFC 8290).
+    /// Fair queueing among flows, each with CoDel (RFC 8290).
     FqCodel(FqCodelSpec),
-    /// Hosts take turns, and their flows, each under CoDel.
+    /// Fair queueing among hosts and their flows, each with CoDel.
     Cake(CakeSpec),
     /// Two coupled queues (RFC 9332).
     DualPi2(DualPi2Spec),
@@ -51,39 +51,39 @@ pub enum QueueSpec {
     Pie(PieSpec),
 }
 
-/// Why a text describes no queue discipline.
+/// Why a text is not a valid queue discipline.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueueError {
-    /// No discipline has this name.
+    /// Unknown discipline.
     #[error(
         "unknown queue discipline '{0}'; expected droptail, codel, fq_codel, cake, dualpi2 or pie"
     )]
     Discipline(String),
-    /// The discipline has no such parameter.
+    /// Unknown parameter.
     #[error("{}", unknown_parameter(discipline, word, known))]
     Parameter {
         /// Its name.
         discipline: &'static str,
-        /// The value.
+        /// The given word.
         word: String,
-        /// Its parameters.
+        /// The known parameters.
         known: &'static [&'static str],
     },
-    /// A parameter's value is missing, superfluous or out of range.
+    /// A parameter's value is missing, unexpected or out of range.
     #[error("the {key} of {discipline} needs {expected}, not {word}")]
     Value {
         /// The discipline.
         discipline: &'static str,
         /// The parameter.
         key: &'static str,
-        /// The value.
+        /// The given word.
         word: String,
         /// The requirement.
         expected: &'static str,
     },
-    /// A parameter came twice.
-    #[error("{key} of {discipline} is given twice")]
+    /// A parameter is given twice.
+    #[error("the {key} of {discipline} comes twice: give it once")]
     Twice {
         /// The discipline.
         discipline: &'static str,
@@ -93,7 +93,7 @@ pub enum QueueError {
 }
 
 impl QueueSpec {
-    /// Checks that the parameters are among those that can be written, and so read back.
+    /// Checks that the parameters are within the ranges of the text format.
     pub fn check(&self) -> Result<(), QueueError> {
         self.to_string().parse::<Self>().map(drop)
     }
@@ -134,7 +134,7 @@ impl FromStr for QueueSpec {
     }
 }
 
-/// Writes what [`QueueSpec::from_str`] reads.
+/// Writes the format that [`QueueSpec::from_str`] parses.
 impl fmt::Display for QueueSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         for text in [
             "droptail",
             "codel",
@@ -187,7 +187,7 @@ mod tests {
 
     /// RFC 8289 §5.3, RFC 8290 §5.2.
     #[test]
-    fn the_defaults_are_those_of_the_rfcs() {
+    fn defaults_follow_the_rfcs() {
         let ms = TimeDelta::from_millis;
         let codel = CodelSpec { target: ms(5), interval: ms(100), ecn: false };
         assert_eq!(spec("codel"), QueueSpec::Codel(codel));
@@ -201,9 +201,9 @@ mod tests {
         assert_eq!(spec("cake"), QueueSpec::Cake(CakeSpec { rtt: ms(100), ecn: true }));
     }
 
-    /// Zero as the period of a controller would have it updated without end, zero flows would be one.
+    /// A controller with period zero would never finish its updates; zero flows would become one.
     #[test]
-    fn parameters_that_nobody_can_write_are_refused() {
+    fn parameters_outside_the_text_format_are_rejected() {
         for text in ["droptail", "codel:ecn", "fq_codel", "cake", "pie", "dualpi2:step=0ns"] {
             assert_eq!(spec(text).check(), Ok(()), "{text}");
         }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_which_word_and_what_to_write() {
+    fn errors_name_the_word_and_the_correct_form() {
         let time = "a time from 1us to 10s, such as 5ms";
         for (text, message) in [
             (

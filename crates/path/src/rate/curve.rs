@@ -1,4 +1,4 @@
-//! A rate that is constant piece by piece, integrated exactly.
+//! A piecewise constant rate, integrated exactly.
 
 use std::sync::Arc;
 
@@ -6,31 +6,33 @@ use uncork_units::{Rate, Time};
 
 use super::UNITS_PER_BYTE;
 
-/// From `start` on, until the next piece, the link sends `rate` bytes a second.
+/// From `start` until the next piece, the link sends `rate` bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     /// Nanoseconds from the start of the curve.
     start: u64,
-    /// Bytes a second, which are units a nanosecond.
+    /// Bytes per second, equal to units per nanosecond.
     rate: u64,
-    /// Units sent by all pieces before.
+    /// Units sent by all earlier pieces.
     before: u128,
 }
 
-/// A rate over time. It repeats after its length, if it has one; else the last piece lasts.
+/// A rate over time. Repeats after its length, if it has one; otherwise the last piece lasts
+/// forever.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Curve {
-    /// Never empty; the first one starts at 0, and each after the one before.
+    /// Never empty. The first piece starts at 0; start times increase.
     pieces: Box<[Piece]>,
-    /// Nanoseconds, more than the start of the last piece; `u64::MAX` for a curve that never repeats.
+    /// In nanoseconds, more than the start of the last piece; `u64::MAX` for a curve that never
+    /// repeats.
     length: u64,
-    /// Units of the whole length.
+    /// Units over the whole length.
     total: u128,
 }
 
 impl Curve {
-    /// The curve that has each rate from its time (nanoseconds, sorted) on; of several rates at one
-    /// time the last counts. Before the first time it has that of the first.
+    /// A curve with each rate starting at its time (nanoseconds, sorted). Of several rates at one
+    /// time the last counts. Before the first time it has the first rate.
     pub(super) fn new(rates: impl IntoIterator<Item = (u64, Rate)>, length: u64) -> Self {
         let mut pieces: Vec<Piece> = Vec::new();
         for (start, rate) in rates {
@@ -50,12 +52,12 @@ impl Curve {
         self.length
     }
 
-    /// When each piece starts, and its rate.
+    /// Start time and rate of each piece.
     pub(super) fn rates(&self) -> impl Iterator<Item = (u64, Rate)> {
         self.pieces.iter().map(|piece| (piece.start, Rate::from_bytes_per_sec(piece.rate)))
     }
 
-    /// Over the whole length; of a curve that never repeats, the rate in the end.
+    /// Mean over the whole length; the final rate for a curve that never repeats.
     pub(super) fn mean(&self) -> Rate {
         let mean = match self.length {
             u64::MAX => self.pieces.last().map_or(0, |last| u128::from(last.rate)),
@@ -74,7 +76,7 @@ impl Curve {
         self.pieces.partition_point(|piece| piece.start <= inside).saturating_sub(1)
     }
 
-    /// Where the piece `index` ends.
+    /// End of the piece `index`.
     fn end_of(&self, index: usize) -> u64 {
         self.pieces.get(index + 1).map_or(self.length, |next| next.start)
     }
@@ -86,22 +88,23 @@ impl Piece {
     }
 }
 
-/// A link that sends at the rate of a curve, one packet at a time.
+/// A link that sends at a curve's rate, one packet at a time.
 #[derive(Clone, Debug)]
 pub(super) struct CurveClock {
     curve: Arc<Curve>,
-    /// Where in the curve time begins, in nanoseconds. All times below count from the curve's start.
+    /// Offset of time zero in the curve, in nanoseconds. All times below count from the curve's
+    /// start.
     offset: u64,
-    /// The end of all sending; `u64::MAX` for never.
+    /// When sending ends; `u64::MAX` for never.
     stop: u64,
-    /// The piece at `free`, and the lap it belongs to.
+    /// The piece at `free` and its lap.
     index: usize,
     lap_start: u64,
     piece_end: u64,
     /// When the last packet has left.
     free: u64,
-    /// What the last nanosecond before `free` could have sent besides, for a packet that follows at
-    /// once: without it every packet would cost up to a nanosecond too much.
+    /// Unused capacity of the last nanosecond before `free`, for a packet that follows immediately.
+    /// Without it every packet would take up to a nanosecond too long.
     spare: u64,
 }
 
@@ -112,7 +115,7 @@ impl CurveClock {
         Self { curve, offset, stop, index: 0, lap_start: 0, piece_end, free: offset, spare: 0 }
     }
 
-    /// When a packet of `bytes` has left whose transmission begins at `start`.
+    /// When a packet of `bytes` has been sent whose transmission begins at `start`.
     pub(super) fn finish(&mut self, start: Time, bytes: u32) -> Time {
         let start = self.inside(start);
         if start > self.free {
@@ -130,7 +133,7 @@ impl CurveClock {
         Time::from_nanos(self.free - self.offset)
     }
 
-    /// Sends `need` units from `free` on.
+    /// Sends `need` units starting at `free`.
     fn transmit(&mut self, mut need: u64) {
         while self.free < self.stop {
             self.seek();
@@ -150,7 +153,7 @@ impl CurveClock {
         (self.free, self.spare) = (u64::MAX, 0);
     }
 
-    /// Whole laps at once, so that a crawling link takes no time to compute. Something always
+    /// Skips whole laps at once, so that a very slow link costs no computing time. Something always
     /// remains to be sent.
     fn skip_laps(&mut self, need: u64) -> u64 {
         if self.free != self.lap_start.saturating_add(self.curve.length) {
@@ -204,8 +207,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The first nanosecond by which the rates have sent so many units from `start` on, counted
-    /// piece by piece from the beginning: slow, and without a state that could go wrong.
+    /// The first nanosecond by which `units` have been sent since `start`, counted piece by piece
+    /// from the beginning: slow, but stateless.
     fn naive(rates: &[(u64, u64)], length: u64, repeat: bool, start: u64, units: u128) -> u64 {
         let (mut lap, mut sent) = (0, 0);
         loop {
@@ -230,7 +233,7 @@ mod tests {
         Arc::new(Curve::new(rates, length))
     }
 
-    /// 3 bytes a nanosecond: a packet of 1000 bytes takes 333 1/3 ns, and three of them 1000.
+    /// 3 bytes per nanosecond: a packet of 1000 bytes takes 333 1/3 ns, and three of them 1000 ns.
     #[test]
     fn fractions_of_a_nanosecond_do_not_add_up() {
         let mut clock = CurveClock::new(curve(&[(0, 3_000_000_000)], u64::MAX), 0, true);
@@ -242,12 +245,12 @@ mod tests {
         }
         assert_eq!(ends[..3], [334, 667, 1000]);
         assert_eq!(ends[2_999_999], 1_000_000_000);
-        // After a pause nothing is left over.
+        // After a pause there is no unused capacity.
         assert_eq!(clock.finish(Time::from_nanos(2_000_000_000), 1000).as_nanos(), 2_000_000_334);
     }
 
     #[test]
-    fn a_lap_without_any_rate_never_sends() {
+    fn curve_of_rate_zero_never_sends() {
         let mut clock = CurveClock::new(curve(&[(0, 0), (10, 0)], 20), 5, true);
         assert_eq!(clock.finish(Time::ZERO, 1), Time::NEVER);
         assert_eq!(clock.finish(Time::from_nanos(100), 0), Time::NEVER);
@@ -278,8 +281,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the pieces, the offset and the pauses: packets that follow each other leave when
-        /// the integral of the rate since the first of them reaches their sum.
+        /// For any pieces, offset and pauses: back-to-back packets leave when the integral of the
+        /// rate since the first one reaches their sum.
         #[test]
         fn the_integral_is_exact(
             lengths in proptest::collection::vec(50_000_u64..3_000_000, 1..8),
@@ -314,7 +317,7 @@ mod tests {
             }
         }
 
-        /// What a busy link sends until a time is its capacity until then, to the packet.
+        /// A busy link sends exactly its capacity, to the packet.
         #[test]
         fn a_busy_link_sends_its_capacity(
             rates in proptest::collection::vec(0_u64..2_000_000, 2..6),

@@ -1,4 +1,4 @@
-//! The service of a link.
+//! Link service times.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use super::opportunities::OpportunityClock;
 use super::trace::{Content, Trace};
 use crate::RateStep;
 
-/// A link that sends one packet at a time, as fast as [`crate::RateSpec`] says.
+/// A link that sends one packet at a time, at the rate of [`crate::RateSpec`].
 ///
-/// Exact: of packets that follow each other at once, the last one leaves in the first nanosecond by
-/// which the link could have sent them all. A packet on the wire when the rate changes goes on at
-/// the new one.
+/// Exact: of back-to-back packets, the last one leaves in the first nanosecond by which the link
+/// could have sent them all. A packet in transmission during a rate change continues at the new
+/// rate.
 #[derive(Clone, Debug)]
 pub struct LinkRate {
     service: Service,
@@ -27,12 +27,12 @@ enum Service {
 }
 
 impl LinkRate {
-    /// A link of one rate.
+    /// A link with a constant rate.
     pub fn constant(rate: Rate) -> Self {
         Self::stepped(rate, &[])
     }
 
-    /// A link of the rate `first` until the first of `steps`.
+    /// A link with the rate `first` until the first of `steps`.
     pub(super) fn stepped(first: Rate, steps: &[RateStep]) -> Self {
         let mut steps = steps.to_vec();
         steps.sort_by_key(|step| step.at);
@@ -41,7 +41,7 @@ impl LinkRate {
         Self { mean: curve.mean(), service: Service::Curve(CurveClock::new(curve, 0, true)) }
     }
 
-    /// A link that does what `trace` says from `start` on.
+    /// A link that follows `trace` from `start`.
     pub(super) fn traced(trace: &Trace, start: TimeDelta, repeat: bool) -> Self {
         let offset = start.as_nanos();
         let service =
@@ -56,9 +56,9 @@ impl LinkRate {
         Self { service, mean: trace.mean() }
     }
 
-    /// When a packet of `bytes` whose transmission begins at `start` has left;
-    /// [`Time::NEVER`] when it never will. Starts must not decrease; a packet that would start while
-    /// another is on the wire starts when that has left.
+    /// When a packet of `bytes` has been sent whose transmission begins at `start`;
+    /// [`Time::NEVER`] if never. Starts must not decrease; a packet that would start during
+    /// another's transmission starts after it.
     pub fn finish(&mut self, start: Time, bytes: u32) -> Time {
         match &mut self.service {
             Service::Curve(clock) => clock.finish(start, bytes),
@@ -66,7 +66,7 @@ impl LinkRate {
         }
     }
 
-    /// The rate at `time`; of a trace of opportunities, the mean of the 100 ms that hold it.
+    /// The rate at `time`. For a trace of opportunities, the mean over the surrounding 100 ms.
     pub fn rate_at(&self, time: Time) -> Rate {
         match &self.service {
             Service::Curve(clock) => clock.rate_at(time),
@@ -82,7 +82,7 @@ impl LinkRate {
         }
     }
 
-    /// The mean rate: of a trace over its length, whether it repeats or not; of steps the last one.
+    /// The mean rate: over the length of a trace, repeating or not; the last rate of steps.
     pub fn mean(&self) -> Rate {
         self.mean
     }
@@ -92,7 +92,7 @@ impl LinkRate {
 mod tests {
     use super::*;
 
-    /// A constant link is what [`Rate::time_for`] says, rounded up.
+    /// A constant link takes [`Rate::time_for`], rounded up.
     #[test]
     fn a_constant_link_takes_bytes_over_rate() {
         for bytes_per_sec in [1_000, 2_500_000, 7_777_777, 50_000_000_000] {
@@ -108,7 +108,7 @@ mod tests {
         }
     }
 
-    /// Both kinds of service of the same capacity carry as much in a minute.
+    /// Both kinds of service with the same capacity carry the same amount in a minute.
     #[test]
     fn opportunities_and_rates_agree_in_the_long_run() {
         let minute = Time::ZERO + TimeDelta::from_secs(60);

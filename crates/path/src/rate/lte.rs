@@ -1,64 +1,65 @@
-//! A made-up mobile link.
+//! A synthetic mobile link.
 //!
-//! The rate is log-normal and its logarithm a first-order autoregression: in decibels, shadowing is
-//! about normal, and its autocorrelation about exponential in the way travelled (M. Gudmundson,
-//! "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23), 1991);
-//! at a constant speed, in time. The rate of a link that adapts its modulation is taken to follow in
-//! proportion. Outages, as at handovers, come and go without memory, their lengths exponential: the
-//! outages of the model behind Sprout (K. Winstein, A. Sivaraman, H. Balakrishnan, NSDI 2013), whose
-//! tick of 20 ms this one has, too.
+//! The rate is log-normal and its logarithm a first-order autoregression. In decibels, shadowing is
+//! about normal with an autocorrelation about exponential in the distance travelled (M. Gudmundson,
+//! "Correlation model for shadow fading in mobile radio systems", Electronics Letters 27(23),
+//! 1991), and thus in time at a constant speed. The rate of a link that adapts its modulation is
+//! assumed to be proportional. Outages, as at handovers, are memoryless with exponential lengths,
+//! like those of the model behind Sprout (K. Winstein, A. Sivaraman, H. Balakrishnan, NSDI 2013),
+//! whose tick of 20 ms is also used here.
 //!
-//! What it leaves out: fast fading below a step, the scheduler's grants (a mahimahi trace has them),
-//! the drift of a whole drive through good and bad cells, retransmissions of the link layer. Beside
-//! sixteen measured links, sampled each second (`tests/measured_traces.rs` prints the table): these
-//! vary by 0.08 to 0.62 of their mean, and their correlation is 1/e after 1 to 95 s (3G on
-//! commutes: 1 to 14 s); after twice that time it is −0.16 to 0.40, where this model has 0.14.
+//! Not modelled: fast fading within a step, the scheduler's grants (a mahimahi trace has them), the
+//! drift of a whole drive through good and bad cells, and link-layer retransmissions. Comparison
+//! with sixteen measured links, sampled each second (`tests/measured_traces.rs` prints the table):
+//! their coefficient of variation is 0.08 to 0.62, and their correlation falls to 1/e after 1 to 95
+//! s (3G on commutes: 1 to 14 s). After twice that time it is −0.16 to 0.40, compared with 0.14 in
+//! this model.
 
 use uncork_units::{Rate, Ratio, Rng, TimeDelta};
 
 use super::Trace;
 use crate::LinkSpec;
 
-/// A mobile link. Lengths are rounded to whole [`LteSpec::STEP`]s.
+/// A mobile link. Durations are rounded to whole [`LteSpec::STEP`]s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LteSpec {
-    /// Mean rate, outages not counted.
+    /// Mean rate, excluding outages.
     pub mean: Rate,
-    /// Coefficient of variation of the rate, outages not counted: standard deviation over mean.
+    /// Coefficient of variation of the rate, excluding outages: standard deviation over mean.
     pub variation: Ratio,
-    /// After this time the correlation of the rate's logarithm with itself is 1/e.
+    /// Time after which the autocorrelation of the rate's logarithm is 1/e.
     pub correlation: TimeDelta,
-    /// Mean time from the end of one outage to the next; zero for no outages at all.
+    /// Mean time from the end of one outage to the next; zero for no outages.
     pub outage_every: TimeDelta,
     /// Mean length of an outage.
     pub outage: TimeDelta,
-    /// Length of the trace that is made, after which it repeats.
+    /// Length of the generated trace, after which it repeats.
     pub length: TimeDelta,
 }
 
-/// Why a description is no mobile link.
+/// Why a specification is not a valid mobile link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LteError {
-    /// The mean rate is outside what is simulated.
-    #[error("a mean rate of {} is out of range; expected {} to {}", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
+    /// The mean rate is out of range.
+    #[error("a mean rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Mean(Rate),
-    /// The variation is more than is made.
+    /// The variation is too large.
     #[error(
         "a variation of {} is out of range; the limit is {}",
         .0.as_f64(),
         LteSpec::MAX_VARIATION.as_f64()
     )]
     Variation(Ratio),
-    /// The correlation time is outside what is made.
+    /// The correlation time is out of range.
     #[error(
         "a correlation time of {} is out of range; expected {} to {}",
         .0, LteSpec::CORRELATIONS.0,
         LteSpec::CORRELATIONS.1
     )]
     Correlation(TimeDelta),
-    /// Outages, or what lies between them, are shorter than a step.
-    #[error("outages of or after {} are too short; use at least {}, or none", .0, LteSpec::STEP)]
+    /// Outages, or the gaps between them, are shorter than a step.
+    #[error("outages of or after {} are not made; give at least {}, or none", .0, LteSpec::STEP)]
     Outage(TimeDelta),
     /// The trace is too short or too long.
     #[error("a trace of {} is out of range; expected {} to {}", .0, LteSpec::LENGTHS.0, LteSpec::LENGTHS.1)]
@@ -66,17 +67,17 @@ pub enum LteError {
 }
 
 impl LteSpec {
-    /// A rate holds so long.
+    /// Time step: the rate is constant within it.
     pub const STEP: TimeDelta = TimeDelta::from_millis(20);
     /// The largest coefficient of variation.
     pub const MAX_VARIATION: Ratio = Ratio::new(3, 1);
-    /// Times of correlation that are made.
+    /// Range of correlation times.
     pub const CORRELATIONS: (TimeDelta, TimeDelta) = (Self::STEP, TimeDelta::from_secs(600));
-    /// Lengths of traces that are made.
+    /// Range of trace lengths.
     pub const LENGTHS: (TimeDelta, TimeDelta) =
         (TimeDelta::from_secs(1), TimeDelta::from_secs(86_400));
 
-    /// Checks that the link can be made.
+    /// Checks that the link can be generated.
     pub fn check(&self) -> Result<(), LteError> {
         let within = |span, (least, most)| (least..=most).contains(&span);
         let (slowest, fastest) = LinkSpec::RATES;
@@ -96,7 +97,7 @@ impl LteSpec {
         }
     }
 
-    /// The mean rate in the long run, outages counted.
+    /// The long-run mean rate, including outages.
     pub fn long_run_mean(&self) -> Rate {
         let cycle = self.outage_every + self.outage;
         if self.outage_every.is_zero() {
@@ -107,8 +108,8 @@ impl LteSpec {
         Rate::from_bytes_per_sec(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// The trace of `seed`, drawn from its own stream; the same on every machine. Of a link that
-    /// [`LteSpec::check`] refuses, some trace.
+    /// The trace for `seed`, drawn from its own stream; the same on every machine. Unspecified if
+    /// [`LteSpec::check`] fails.
     pub fn trace(&self, seed: u64, stream: u64) -> Trace {
         let step = Self::STEP.as_nanos();
         let length = self.length.min(Self::LENGTHS.1).max(Self::STEP);
@@ -121,16 +122,16 @@ impl LteSpec {
 /// The state of the process.
 struct Shadowing {
     rng: Rng,
-    /// Mean and standard deviation of the rate's logarithm, the rate in bytes a second.
+    /// Mean and standard deviation of the logarithm of the rate in bytes per second.
     mean: f64,
     deviation: f64,
-    /// How much of the last value stays in the next, and how much is new.
+    /// Weights of the previous value and of the new one.
     kept: f64,
     fresh: f64,
     /// Standard normal.
     level: f64,
     out: bool,
-    /// Steps from one outage to the next, and steps of an outage, in nanoseconds; 0 for no outages.
+    /// Time between outages and length of an outage, in nanoseconds; 0 for no outages.
     every: u64,
     outage: u64,
 }
@@ -146,7 +147,7 @@ impl Shadowing {
         let level = normal(&mut rng);
         let every = spec.outage_every.as_nanos();
         let outage = if every == 0 { 0 } else { spec.outage.as_nanos() };
-        // Stationary from the start: in an outage as often as ever.
+        // Starts in the stationary distribution: in an outage as often as later.
         let out = rng.below(every.saturating_add(outage)) < outage;
         let fresh = (1.0 - kept * kept).sqrt();
         Self { rng, mean, deviation: variance.sqrt(), kept, fresh, level, out, every, outage }
@@ -157,7 +158,8 @@ impl Shadowing {
         let out = self.out;
         let rate = libm::exp(self.mean + self.deviation * self.level).round() as u64;
         self.level = self.kept * self.level + self.fresh * normal(&mut self.rng);
-        // Without memory: each step ends with the same probability what lasts so long on average.
+        // Memoryless: each step ends the state with the same probability, given by the mean
+        // duration.
         let lasts = if out { self.outage } else { self.every };
         let ends = self.rng.below(lasts) < LteSpec::STEP.as_nanos();
         self.out = if self.every == 0 { false } else { out != ends };
@@ -165,8 +167,8 @@ impl Shadowing {
     }
 }
 
-/// Nearly standard normal: the sum of twelve uniform numbers, whose variances of 1/12 add up to 1.
-/// Never beyond 6; the autoregression, a sum of many of these, is closer to normal yet.
+/// Approximately standard normal: the sum of twelve uniform numbers, each with variance 1/12. At
+/// most 6. The autoregression, a sum of many of these, is even closer to normal.
 fn normal(rng: &mut Rng) -> f64 {
     let sum: u64 = (0..12).map(|_| rng.next_u64() >> 32).sum();
     sum as f64 / 4_294_967_295.0 - 6.0
@@ -178,7 +180,7 @@ mod tests {
     use crate::LinkRate;
     use uncork_units::Time;
 
-    /// A day, which is 4.32 million steps.
+    /// A day, 4.32 million steps.
     fn day(variation: Ratio, outage_every: TimeDelta) -> LteSpec {
         LteSpec {
             mean: Rate::from_bits_per_sec(5_170_000),
@@ -204,19 +206,19 @@ mod tests {
         values.sum::<f64>() / count
     }
 
-    /// About the mean of the whole.
+    /// Covariance around the overall mean.
     fn covariance(values: &[f64], lag: usize) -> f64 {
         let centre = mean(values.iter().copied());
         let pairs = values.iter().zip(&values[lag..]);
         mean(pairs.map(|(one, other)| (one - centre) * (other - centre)))
     }
 
-    /// Closed forms of a log-normal autoregression: with the variance s² = ln(1 + c²) of the logarithm
-    /// and its correlation φ at some lag, the rate's is (exp(s² φ) − 1) / (exp(s²) − 1). Standard
-    /// errors are those of 43 200 independent samples, a day at 2 s, which is twice the correlation
-    /// time; four of them are allowed.
+    /// Closed forms of a log-normal autoregression: with the variance s² = ln(1 + c²) of the
+    /// logarithm and its correlation φ at some lag, the rate's correlation is (exp(s² φ) − 1) /
+    /// (exp(s²) − 1). Standard errors are for 43 200 independent samples: a day at 2 s, twice the
+    /// correlation time. Four of them are allowed.
     #[test]
-    fn mean_variation_and_correlation_are_those_asked_for() {
+    fn mean_variation_and_correlation_match_the_specification() {
         for (seed, variation) in [(1, Ratio::new(1, 5)), (2, Ratio::new(1, 2)), (3, Ratio::ONE)] {
             let rates = rates(&day(variation, TimeDelta::ZERO), seed);
             let c = variation.as_f64();
@@ -237,9 +239,9 @@ mod tests {
         }
     }
 
-    /// Outages of 0.5 s after 10 s on average: 8229 a day, each number of steps being geometric.
+    /// Outages of 0.5 s after 10 s on average: 8229 per day; numbers of steps are geometric.
     #[test]
-    fn outages_are_as_many_and_as_long_as_asked_for() {
+    fn outages_match_the_requested_frequency_and_length() {
         let spec = day(Ratio::new(1, 2), TimeDelta::from_secs(10));
         let rates = rates(&spec, 1);
         let runs = rates.chunk_by(|one, other| (*one > 0.0) == (*other > 0.0));
@@ -266,8 +268,8 @@ mod tests {
         assert!(rates(&spec, 1).iter().all(|rate| (*rate - 646_250.0).abs() < 1.0));
     }
 
-    /// Bytes of the first second, so that a machine that computes otherwise is found out. A few
-    /// lines of Python give the same.
+    /// Bytes of the first second, to detect machines that compute differently. A few lines of
+    /// Python give the same.
     #[test]
     fn a_seed_gives_the_same_trace_everywhere() {
         let spec = day(Ratio::new(1, 2), TimeDelta::from_secs(10));
@@ -281,13 +283,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_made_is_refused() {
+    fn unsupported_links_are_rejected() {
         let good = day(Ratio::new(1, 2), TimeDelta::ZERO);
         assert_eq!(good.check(), Ok(()));
         let refused = |change: fn(&mut LteSpec)| {
             let mut spec = good;
             change(&mut spec);
-            // No panic, whatever comes out.
+            // Any result, but no panic.
             LteSpec { length: TimeDelta::from_secs(1), ..spec }.trace(1, 0);
             spec.check().expect_err("refused").to_string()
         };

@@ -1,4 +1,4 @@
-//! How fast a link sends, when that varies: steps, recorded traces, generated traces.
+//! Variable link rates: steps, recorded traces, generated traces.
 
 mod curve;
 mod link;
@@ -14,6 +14,6 @@ pub use parse::{TraceError, TraceProblem};
 pub use spec::{RateSpec, TraceSpec, TraceStart};
 pub use trace::Trace;
 
-/// Data is counted in billionths of a byte: a rate of bytes per second sends that many of them each
-/// nanosecond, so that nothing is ever rounded.
+/// Data is counted in billionths of a byte: a rate in bytes per second sends that many units per
+/// nanosecond, so there is no rounding.
 const UNITS_PER_BYTE: u64 = 1_000_000_000;

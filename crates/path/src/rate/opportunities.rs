@@ -1,9 +1,9 @@
-//! Delivery opportunities: the links of mahimahi.
+//! Delivery opportunities, as in mahimahi.
 //!
 //! A line of a mahimahi trace is an opportunity to deliver 1500 bytes at that millisecond. As
-//! mm-link(1) has it, bytes are counted: one opportunity delivers several small packets, or a part of
-//! a large one; what finds no bytes waiting is wasted; and at its end the trace starts again, its
-//! last time being the length of a lap.
+//! described in mm-link(1), bytes are counted: one opportunity delivers several small packets or
+//! part of a large one; unused capacity is lost; at its end the trace restarts, with the last time
+//! as the length of a lap.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ const NANOS_PER_MS: u64 = 1_000_000;
 /// Bytes that an opportunity delivers (mahimahi's `traces/README`).
 const BYTES_PER_OPPORTUNITY: u64 = 1500;
 
-/// Rates are reported as the mean of a span this long: at a single instant there is none.
+/// Rates are reported as the mean over a span of this length; there is none at a single instant.
 const RATE_BIN: TimeDelta = TimeDelta::from_millis(100);
 
-/// When a link may send.
+/// The times at which a link may send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Opportunities {
     /// Milliseconds, sorted, never empty; the last one is not 0.
     at_ms: Box<[u32]>,
-    /// Units that each delivers.
+    /// Units delivered per opportunity.
     grant: u64,
 }
 
 impl Opportunities {
-    /// Sorted times in milliseconds, the last of which is more than 0.
+    /// `at_ms` must be sorted, in milliseconds, with a last value above 0.
     pub(super) fn new(at_ms: Vec<u32>) -> Self {
         Self { at_ms: at_ms.into(), grant: BYTES_PER_OPPORTUNITY * UNITS_PER_BYTE }
     }
 
-    /// Each opportunity delivers so much more or less.
+    /// Scales each opportunity by `factor`.
     pub(super) fn scaled(&self, factor: Ratio) -> Self {
         Self { at_ms: self.at_ms.clone(), grant: factor.of(self.grant) }
     }
@@ -54,14 +54,14 @@ impl Opportunities {
         Rate::from_bytes_per_sec(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// When the opportunity `n` comes, in nanoseconds, all laps in a row.
+    /// The time of opportunity `n` in nanoseconds, counted over all laps.
     fn time_of(&self, n: u64) -> u64 {
         let at = self.at_ms.get((n % self.count()) as usize).copied().unwrap_or(0);
         let lap = (n / self.count()).saturating_mul(self.length());
         lap.saturating_add(u64::from(at) * NANOS_PER_MS)
     }
 
-    /// How many there are until `nanos`, that instant included.
+    /// The number of opportunities up to and including `nanos`.
     fn count_until(&self, nanos: u64) -> u64 {
         let (laps, inside) = (nanos / self.length(), nanos % self.length());
         let in_lap = self.at_ms.partition_point(|at| u64::from(*at) * NANOS_PER_MS <= inside);
@@ -73,15 +73,16 @@ impl Opportunities {
 #[derive(Clone, Debug)]
 pub(super) struct OpportunityClock {
     trace: Arc<Opportunities>,
-    /// Where in the trace time begins, in nanoseconds. All times below count from the trace's start.
+    /// Offset of time zero in the trace, in nanoseconds. All times below count from the trace's
+    /// start.
     offset: u64,
-    /// Opportunities there are; `u64::MAX` when the trace repeats.
+    /// Total opportunities; `u64::MAX` if the trace repeats.
     last: u64,
     /// The next opportunity to use.
     next: u64,
     /// When the last packet has left.
     free: u64,
-    /// What the opportunity at `free` can deliver besides.
+    /// Remaining capacity of the opportunity at `free`.
     spare: u64,
 }
 
@@ -92,9 +93,9 @@ impl OpportunityClock {
         Self { trace, offset, last, next, free: offset, spare: 0 }
     }
 
-    /// When a packet of `bytes` has left whose transmission begins at `start`. As in mm-link, which
-    /// spends what is due before it takes a packet in, the link delivers at a later instant than
-    /// that of the arrival; a packet that follows at once shares the instant of the one before.
+    /// When a packet of `bytes` has been sent whose transmission begins at `start`. Like mm-link,
+    /// which uses due opportunities before it accepts a packet, the link delivers at an instant
+    /// later than the arrival. A back-to-back packet shares the instant of the previous one.
     pub(super) fn finish(&mut self, start: Time, bytes: u32) -> Time {
         let start = start.as_nanos().saturating_add(self.offset);
         if start > self.free {
@@ -113,7 +114,7 @@ impl OpportunityClock {
         Time::from_nanos(self.free - self.offset)
     }
 
-    /// Spends as many opportunities as `need` units take, which are more than 0.
+    /// Uses as many opportunities as `need` units take; `need` must be above 0.
     fn deliver(&mut self, need: u64) {
         self.spare = 0;
         let taken = need.div_ceil(self.trace.grant.max(1));
@@ -127,7 +128,7 @@ impl OpportunityClock {
         self.spare = (u128::from(taken) * u128::from(self.trace.grant) - u128::from(need)) as u64;
     }
 
-    /// The mean rate of the 100 ms that hold `time`.
+    /// The mean rate of the 100 ms around `time`.
     pub(super) fn rate_at(&self, time: Time) -> Rate {
         let bin = RATE_BIN.as_nanos();
         let begin = time.as_nanos() / bin * bin;
@@ -161,7 +162,8 @@ mod tests {
         Time::from_nanos(millis * NANOS_PER_MS)
     }
 
-    /// The example of mahimahi's README: a file of one line, `1`, is a packet each millisecond.
+    /// The example of mahimahi's README: a file with the single line `1` is a packet per
+    /// millisecond.
     #[test]
     fn one_line_is_12_mbit() {
         let mut link = clock(&[1], 0, true);
@@ -178,7 +180,7 @@ mod tests {
         let ends: Vec<Time> =
             [500, 500, 500, 1400, 400, 1200].map(|bytes| link.finish(Time::ZERO, bytes)).into();
         assert_eq!(ends, [ms(10), ms(10), ms(10), ms(20), ms(20), ms(20)]);
-        // 1500 of 3000 bytes at 50 ms, and the rest in the next lap.
+        // 1500 of 3000 bytes at 50 ms, the rest in the next lap.
         assert_eq!(link.finish(Time::ZERO, 3000), ms(60));
     }
 
@@ -186,12 +188,13 @@ mod tests {
     fn unused_opportunities_are_lost() {
         let mut link = clock(&[10, 20, 30], 0, true);
         assert_eq!(link.finish(ms(5), 100), ms(10));
-        // 1400 bytes of that opportunity and the whole next one are gone; that at 30 is too early.
+        // 1400 bytes of that opportunity and the whole next one are gone; the one at 30 is too
+        // early.
         assert_eq!(link.finish(ms(30), 1500), ms(40));
     }
 
     #[test]
-    fn an_end_without_repetition_is_the_end() {
+    fn trace_without_repetition_ends() {
         let mut link = clock(&[10, 20], 0, false);
         assert_eq!(link.finish(Time::ZERO, 1600), ms(20));
         assert_eq!(link.finish(Time::ZERO, 1400), ms(20));
@@ -214,8 +217,8 @@ mod tests {
         assert_eq!(link.finish(Time::ZERO, 1), Time::NEVER);
     }
 
-    /// mm-link by the letter: opportunity after opportunity, each offered to the packets that are
-    /// waiting by then. Times in milliseconds; gives when each packet leaves.
+    /// A literal mm-link: each opportunity is offered to the packets waiting at that time. Times in
+    /// milliseconds; returns when each packet leaves.
     fn letter(at_ms: &[u32], packets: &[(u64, i64)]) -> Vec<u64> {
         let mut waiting: VecDeque<(usize, u64, i64)> =
             packets.iter().enumerate().map(|(n, (at, bytes))| (n, *at, *bytes)).collect();
@@ -260,8 +263,8 @@ mod tests {
             let mut link = clock(&at_ms, 0, true);
             let mut free = 0;
             for ((arrival, bytes), expected) in packets.into_iter().zip(expected) {
-                // An arrival at the very instant at which the link falls idle shares that instant
-                // here, and is an instant late in mm-link.
+                // An arrival at the very instant the link becomes idle shares that instant here,
+                // but is an instant late in mm-link.
                 prop_assume!(arrival != free || arrival == 0);
                 free = link.finish(ms(arrival), bytes as u32).as_nanos() / NANOS_PER_MS;
                 prop_assert_eq!(free, expected);

@@ -1,24 +1,24 @@
-//! Reading the two common forms of a trace.
+//! Parsing the two common trace formats.
 
 use uncork_units::{Rate, TimeDelta};
 
 use super::Trace;
 use crate::LinkSpec;
 
-/// A text that is no trace, or a name that none has.
+/// Why a text is not a valid trace, or an unknown trace name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// No trace of this name comes along.
-    #[error("unknown trace '{}'; built in: {}", .0, builtin_names())]
+    /// There is no built-in trace of this name.
+    #[error("there is no trace '{}': {} come along", .0, builtin_names())]
     Unknown(String),
-    /// Nothing but comments.
+    /// Only comments.
     #[error("the trace is empty: write lines of seconds and Mbit/s, or of milliseconds")]
     Empty,
-    /// So many lines with data are too many.
-    #[error("the trace has {0} lines of data; the limit is {MAX_LINES}")]
+    /// Too many lines with data (this many).
+    #[error("the trace has {0} lines of data: at most {MAX_LINES} are read")]
     TooManyLines(usize),
-    /// One rate alone: nothing tells how long it holds.
+    /// A single rate: its duration is unknown.
     #[error(
         "one line does not say how long its rate lasts: write at least two, or use a constant rate"
     )]
@@ -26,7 +26,7 @@ pub enum TraceError {
     /// All opportunities are at 0 ms: the trace has no length.
     #[error("all opportunities are at 0 ms: the last line is the trace's length")]
     NoLength,
-    /// A line is wrong.
+    /// An invalid line.
     #[error("line {number}, '{value}': {problem}")]
     Line {
         /// Its number, counted from 1.
@@ -48,48 +48,48 @@ pub enum TraceProblem {
          send: write 0.5 4.2, or 17"
     )]
     Columns,
-    /// Not as many columns as the lines before, which are this many.
+    /// A different number of columns than earlier lines, which had this many.
     #[error("{}", columns_changed(*.0))]
     Changed(usize),
-    /// A time that is no number of seconds.
-    #[error("expected a time in seconds, such as 0.5")]
+    /// The time is not a number of seconds.
+    #[error("a time is a number of seconds: write 0.5")]
     Seconds,
-    /// A rate that is no number of Mbit/s.
-    #[error("expected a rate in Mbit/s, such as 4.2, or 0 for an outage")]
+    /// The rate is not a number of Mbit/s.
+    #[error("a rate is a number of Mbit/s: write 4.2, or 0 for an outage")]
     Mbit,
-    /// A rate beyond what is simulated.
-    #[error("the limit is {}", LinkSpec::RATES.1)]
+    /// The rate is out of range.
+    #[error("a rate is at most {}", LinkSpec::RATES.1)]
     TooFast,
-    /// A time that is no whole number of milliseconds.
-    #[error("expected a whole number of milliseconds, such as 17, or seconds and Mbit/s")]
+    /// The time is not a whole number of milliseconds.
+    #[error("a lone column is a whole number of milliseconds: write 17, or seconds and Mbit/s")]
     Millis,
     /// Columns are separated by commas.
     #[error("columns must be separated by spaces, such as 0.5 4.2")]
     Separator,
-    /// A time that does not come after the one before.
+    /// The time is not later than the previous one.
     #[error("time goes backwards or stands still: sort the lines and leave one for each time")]
     Order,
-    /// A time too long after the first one.
-    #[error("a trace may last {MAX_LENGTH} at most: shorten it, or check the unit")]
+    /// The time is too long after the first one.
+    #[error("a trace lasts at most {MAX_LENGTH}: cut it, or check the unit")]
     TooLong,
 }
 
 /// The content of the lines.
 #[derive(Debug)]
 pub(super) enum Lines {
-    /// Rates from nanoseconds on, the first from 0, and the nanoseconds of the whole.
+    /// Rates by start in nanoseconds, beginning at 0, and the total length in nanoseconds.
     Rates { rates: Vec<(u64, Rate)>, length: u64 },
-    /// Milliseconds, sorted; the last one is not 0.
+    /// Sorted, in milliseconds; the last one is not 0.
     Opportunities(Vec<u32>),
 }
 
-/// The most lines with data: opportunities of 20 minutes at 100 Mbit/s.
+/// Maximum lines with data: opportunities of 20 minutes at 100 Mbit/s.
 const MAX_LINES: usize = 10_000_000;
 
-/// The longest trace.
+/// Maximum length of a trace.
 const MAX_LENGTH: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 
-/// A problem of a line, and the part of the line.
+/// A problem and the part of the line that has it.
 type Wrong<'text> = (&'text str, TraceProblem);
 
 pub(super) fn parse(text: &str) -> Result<Lines, TraceError> {
@@ -124,7 +124,7 @@ pub(super) fn parse(text: &str) -> Result<Lines, TraceError> {
     with_length(rates)
 }
 
-/// Appends the opportunity that `line` tells of.
+/// Appends the opportunity in `line`.
 fn opportunity<'text>(times: &mut Vec<u32>, line: &'text str) -> Result<(), Wrong<'text>> {
     if line.contains(char::is_whitespace) {
         return Err((line, TraceProblem::Changed(1)));
@@ -149,7 +149,7 @@ fn opportunity<'text>(times: &mut Vec<u32>, line: &'text str) -> Result<(), Wron
     Ok(())
 }
 
-/// Appends the rate that `line` tells of, with its time as it stands there, in seconds.
+/// Appends the rate in `line`, with its original time in seconds.
 fn rate<'text>(rates: &mut Vec<(f64, Rate)>, line: &'text str) -> Result<(), Wrong<'text>> {
     let mut columns = line.split_whitespace();
     let (Some(seconds), Some(mbit), None) = (columns.next(), columns.next(), columns.next()) else {
@@ -174,7 +174,7 @@ fn rate<'text>(rates: &mut Vec<(f64, Rate)>, line: &'text str) -> Result<(), Wro
     Ok(())
 }
 
-/// A number that is not negative.
+/// A non-negative number.
 fn number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
 }
@@ -183,7 +183,7 @@ fn nanos(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// The last rate holds for the median of the spans before.
+/// The last rate lasts for the median of the earlier spans.
 fn with_length(rates: Vec<(f64, Rate)>) -> Result<Lines, TraceError> {
     let first = rates.first().map_or(0.0, |first| first.0);
     let rates: Vec<(u64, Rate)> =
@@ -234,9 +234,9 @@ mod tests {
         assert_eq!(length, 3_050_000_000);
     }
 
-    /// Spans of 1, 1 and 60 s: the gap does not make the last rate last.
+    /// Spans of 1, 1 and 60 s: the gap does not extend the last rate.
     #[test]
-    fn the_last_rate_holds_for_the_median_span() {
+    fn last_rate_lasts_for_the_median_span() {
         assert_eq!(rates("0 1\n1 1\n2 1\n62 1").1, 63_000_000_000);
     }
 
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_place_value_and_remedy() {
+    fn errors_name_the_line_the_value_and_the_correct_form() {
         assert!(error(" \n# nothing\n").starts_with("the trace is empty: write"));
         assert!(error("5 1").starts_with("one line does not say how long its rate lasts: write"));
         assert!(error("0\n0\n").starts_with("all opportunities are at 0 ms"));
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_without_end_is_refused() {
+    fn overlong_text_is_rejected() {
         let text = "1\n".repeat(MAX_LINES + 1);
         assert_eq!(error(&text), "the trace has 10000001 lines of data; the limit is 10000000");
     }

@@ -1,4 +1,4 @@
-//! Describing how fast a link sends.
+//! Specification of link rates.
 
 use std::sync::Arc;
 
@@ -9,46 +9,46 @@ use super::lte::LteSpec;
 use super::trace::Trace;
 use crate::RateStep;
 
-/// How fast a link sends, over time. Cheap to clone.
+/// The rate of a link over time. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateSpec {
-    /// Always the same.
+    /// Constant.
     Constant(Rate),
-    /// Another rate at each step; a rate of zero is an outage. The last one lasts.
+    /// A new rate at each step; zero is an outage. The last one lasts forever.
     Steps {
         /// The rate before the first step.
         first: Rate,
-        /// The changes, in any order; of two at one time the later in this list counts.
+        /// The changes, in any order. Of two at the same time, the later in this list counts.
         steps: Arc<[RateStep]>,
     },
-    /// As recorded.
+    /// A recorded trace.
     Trace(TraceSpec),
-    /// A mobile link, made up anew for each seed.
+    /// A synthetic mobile link, different for each seed.
     Lte(LteSpec),
 }
 
 /// How a trace is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceSpec {
-    /// What was recorded; [`Trace::scaled`] makes it slower or faster.
+    /// The recording; [`Trace::scaled`] scales it.
     pub trace: Trace,
-    /// Where in the trace a run starts.
+    /// Position in the trace at the start of a run.
     pub start: TraceStart,
-    /// Whether the trace starts again at its end; else nothing is sent any more.
+    /// Whether the trace repeats; otherwise sending stops at its end.
     pub repeat: bool,
 }
 
-/// Where in its trace a run starts.
+/// Position in the trace at the start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceStart {
-    /// So long after the trace's start.
+    /// This long after the trace's start.
     At(TimeDelta),
-    /// At a random place, another one for each seed.
+    /// A random position, different for each seed.
     Seeded,
 }
 
 impl RateSpec {
-    /// The link. What is random draws from the stream `stream` of `seed`.
+    /// Builds the link. Random parts use the stream `stream` of `seed`.
     pub fn link(&self, seed: u64, stream: u64) -> LinkRate {
         match self {
             Self::Constant(rate) => LinkRate::constant(*rate),
@@ -61,8 +61,8 @@ impl RateSpec {
         }
     }
 
-    /// The mean rate: of a trace over its length, of steps in the long run, which is the last one,
-    /// and of a mobile link outages included.
+    /// The mean rate: over the length of a trace; for steps the last rate; for a mobile link
+    /// including outages.
     pub fn mean(&self) -> Rate {
         match self {
             Self::Constant(_) | Self::Steps { .. } => self.link(0, 0).mean(),
@@ -98,10 +98,10 @@ mod tests {
         RateSpec::Trace(TraceSpec { trace, start, repeat })
     }
 
-    /// 12 Mbit/s is a packet of 1500 bytes each millisecond; the second one is half on the wire
-    /// when the rate rises tenfold, the third when it falls to nothing for 10 ms.
+    /// 12 Mbit/s is a packet of 1500 bytes per millisecond. The second packet is half sent when the
+    /// rate rises tenfold, the third when it drops to zero for 10 ms.
     #[test]
-    fn packets_on_the_wire_follow_the_steps() {
+    fn packets_in_transmission_follow_the_steps() {
         let steps = [(1500, 120), (1600, 0), (11_600, 12)];
         let steps = steps.map(|(at_us, mbit)| RateStep {
             at: Time::ZERO + TimeDelta::from_micros(at_us),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_outage_without_end_is_never() {
+    fn endless_outage_never_sends() {
         let steps = [RateStep { at: ms(1), rate: Rate::ZERO }].into();
         let mut link = RateSpec::Steps { first: Rate::from_mbit(12), steps }.link(1, 0);
         assert_eq!(link.finish(Time::ZERO, 1500), ms(1));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_start_where_they_are_told_and_end_or_repeat() {
+    fn traces_start_at_their_offset_and_end_or_repeat() {
         let rates = |spec: RateSpec, at: [u64; 3]| {
             let link = spec.link(1, 0);
             at.map(|at| link.rate_at(ms(at)).bits_per_sec() / 1_000_000)
@@ -155,9 +155,9 @@ mod tests {
         assert_eq!(link.finish(Time::ZERO, 1), Time::NEVER);
     }
 
-    /// The mean offset is half the length; four standard errors of a uniform distribution allowed.
+    /// The mean offset is half the length; allows four standard errors of a uniform distribution.
     #[test]
-    fn seeds_start_elsewhere_in_the_trace() {
+    fn seeds_start_at_different_positions() {
         let RateSpec::Trace(spec) = traced(TraceStart::Seeded, true) else { panic!("a trace") };
         let offset = |seed| spec.start.offset(&spec.trace, seed, 3).as_secs_f64();
         let offsets: Vec<f64> = (0..10_000).map(offset).collect();

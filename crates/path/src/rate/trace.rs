@@ -1,4 +1,4 @@
-//! Recorded or generated behaviour of a link.
+//! A recorded or generated trace of a link.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use super::curve::Curve;
 use super::opportunities::Opportunities;
 use super::parse::{Lines, TraceError, parse};
 
-/// What a link can send, over time; cheap to clone. Either rates that hold until the next one, or
-/// the delivery opportunities of mahimahi.
+/// The capacity of a link over time; cheap to clone. Either rates that last until the next one, or
+/// mahimahi's delivery opportunities.
 ///
-/// Read from text ([`Trace::from_str`]): one line `seconds Mbit/s` for each change of the rate, or
-/// one line `milliseconds` for each opportunity to send 1500 bytes. The number of columns tells
-/// which. Empty lines and what follows a `#` are skipped.
+/// Parsed from text ([`Trace::from_str`]): one line `seconds Mbit/s` per rate change, or one line
+/// `milliseconds` per opportunity to send 1500 bytes. The number of columns selects the format.
+/// Empty lines and text after `#` are ignored.
 ///
-/// - Rates: the first time, whatever it is, becomes 0. The last rate holds for the median of the
-///   spans between the lines, and then the trace is over: median, because recordings have gaps.
+/// - Rates: the first time is shifted to 0. The last rate lasts for the median of the spans between
+///   lines, then the trace ends. The median is used because recordings have gaps.
 /// - Opportunities: the last time is the length of the trace, as in mm-link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace(pub(super) Content);
@@ -36,23 +36,23 @@ const FCC_2016: [(&str, &str); 4] = [
 ];
 
 impl Trace {
-    /// Names of the traces that come along: throughputs of four fixed broadband connections (FCC,
-    /// Measuring Broadband America 2016), each 5 s.
+    /// Names of the built-in traces: throughput of four fixed broadband connections (FCC, Measuring
+    /// Broadband America 2016), in steps of 5 s.
     pub const BUILTIN: [&'static str; 4] =
         [FCC_2016[0].0, FCC_2016[1].0, FCC_2016[2].0, FCC_2016[3].0];
 
-    /// The trace of that name, one of [`Trace::BUILTIN`].
+    /// The built-in trace of that name, one of [`Trace::BUILTIN`].
     pub fn builtin(name: &str) -> Result<Self, TraceError> {
         let found = FCC_2016.iter().find(|(known, _)| *known == name);
         found.map_or_else(|| Err(TraceError::Unknown(name.into())), |(_, text)| text.parse())
     }
 
-    /// Each rate from its time (nanoseconds, sorted, from 0) on, until `length`.
+    /// Rates by start time (nanoseconds, sorted, beginning at 0), until `length`.
     pub(super) fn of_rates(rates: impl IntoIterator<Item = (u64, Rate)>, length: u64) -> Self {
         Self(Content::Rates(Arc::new(Curve::new(rates, length))))
     }
 
-    /// How long it lasts.
+    /// Its duration.
     pub fn length(&self) -> TimeDelta {
         TimeDelta::from_nanos(match &self.0 {
             Content::Rates(curve) => curve.length(),
@@ -101,10 +101,10 @@ impl FromStr for Trace {
 mod tests {
     use super::*;
 
-    /// Figures computed from the files by other means: `awk '{ sum += $2 } END { print sum / NR }'`,
-    /// which is the mean over time, as all lines are 5 s apart.
+    /// Values computed from the files with `awk '{ sum += $2 } END { print sum / NR }'`, which is
+    /// the mean over time because all lines are 5 s apart.
     #[test]
-    fn the_traces_that_come_along() {
+    fn builtin_traces() {
         for (name, lines, mean_bps) in [
             ("fcc-2016-1", 270, 1_674_175.0),
             ("fcc-2016-2", 38, 2_021_730.0),

@@ -1,4 +1,4 @@
-//! The queues of CAKE.
+//! CAKE's queues.
 
 use uncork_units::{Rng, Time};
 
@@ -12,21 +12,21 @@ use crate::queue::{CodelSpec, Queued};
 const FLOWS: usize = 1024;
 const WAYS: usize = 8;
 
-/// Queues for flows, whose hosts share the link.
+/// Flow queues with fair sharing among hosts.
 #[derive(Clone, Debug)]
 pub struct Cake<T> {
     codel: CodelSpec,
     limit_bytes: u64,
-    /// The perturbation of the hash, drawn at the first packet.
+    /// The hash perturbation, drawn at the first packet.
     perturbation: Option<u64>,
-    /// The flow that each queue was last given to.
+    /// The flow that last used each queue.
     tags: Vec<Option<u64>>,
     hosts: Hosts,
     drr: Drr<T>,
 }
 
 impl<T> Cake<T> {
-    /// Queues for at most `limit_bytes` bytes together.
+    /// Queues with a common limit of `limit_bytes`.
     pub fn new(spec: CakeSpec, limit_bytes: u64) -> Self {
         Self {
             codel: spec.codel(),
@@ -48,7 +48,8 @@ impl<T> Cake<T> {
         self.drr.packets()
     }
 
-    /// Takes a packet in. If that is too much, packets of the flow with most bytes go to `dropped`.
+    /// Adds a packet. Above the limit, packets of the flow with the most bytes are passed to
+    /// `dropped`.
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -69,7 +70,7 @@ impl<T> Cake<T> {
         }
     }
 
-    /// The packet that leaves at `now`. Packets that CoDel drops before it go to `dropped`.
+    /// The packet that leaves at `now`. Packets that CoDel drops before it are passed to `dropped`.
     pub fn dequeue(
         &mut self,
         now: Time,
@@ -79,8 +80,8 @@ impl<T> Cake<T> {
         self.drr.dequeue(now, &self.codel, &mut self.hosts, rng, dropped)
     }
 
-    /// The queue of the packet's flow: the one it has, else an idle one of its set, else one that it
-    /// shares.
+    /// The queue for the packet's flow: its current one, else an idle one of its set, else a shared
+    /// one.
     fn classify(&mut self, packet: &Packet<T>, rng: &mut Rng) -> usize {
         let perturbation = *self.perturbation.get_or_insert_with(|| rng.next_u64());
         let first = hash(packet, perturbation, FLOWS as u64) as usize;
@@ -95,7 +96,7 @@ impl<T> Cake<T> {
         flow
     }
 
-    /// The queue is for the packet's flow, and counts for its host, from now on.
+    /// Assigns the queue to the packet's flow and host.
     fn give(&mut self, flow: usize, packet: &Packet<T>) {
         self.tags[flow] = Some(key(packet));
         if self.drr.is_idle(flow) {
@@ -139,14 +140,14 @@ mod tests {
             self.queue.enqueue(Time::ZERO, packet, &mut self.rng, drop);
         }
 
-        /// Time stands still, so that CoDel is content.
+        /// Time stands still, so CoDel does not drop.
         fn next(&mut self) -> Packet<u64> {
             let drop = &mut |_| panic!("time stands still");
             self.queue.dequeue(Time::ZERO, &mut self.rng, drop).expect("backlogged").packet
         }
 
-        /// `flows` are always backlogged, with packets of their size. What each gets of `count`
-        /// packets, in bytes.
+        /// Each of `flows` is always backlogged with packets of its size. Returns each one's bytes
+        /// out of `count` packets.
         fn shares(&mut self, flows: &[(u32, u32)], count: usize) -> Vec<f64> {
             for _ in 0..20 {
                 for (flow, (host, bytes)) in (0..).zip(flows) {
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hosts_get_half_each_however_many_flows_they_have() {
+    fn two_hosts_get_half_each_regardless_of_flows() {
         for seed in 0..5 {
             let mut flows = vec![(7, BYTES)];
             flows.extend([(8, BYTES); 10]);
@@ -177,7 +178,7 @@ mod tests {
         }
     }
 
-    /// Three hosts with 1, 2 and 5 flows of packets of all sizes: a third each.
+    /// Three hosts with 1, 2 and 5 flows and various packet sizes get a third each.
     #[test]
     fn shares_are_counted_in_bytes() {
         let hosts = [1, 2, 2, 3, 3, 3, 3, 3];
@@ -191,21 +192,21 @@ mod tests {
     }
 
     #[test]
-    fn a_sparse_flow_goes_first_and_takes_nothing_from_its_host() {
+    fn sparse_flow_has_priority_and_does_not_count_for_its_host() {
         let mut rig = Rig::new(1);
         rig.shares(&[(1, BYTES), (2, BYTES), (2, BYTES)], 100);
         rig.send(2, 99, 200);
         assert_eq!(rig.next().flow, 99);
         assert_eq!(*rig.queue.hosts.index.get(&2).expect("known"), 1);
         assert_eq!(rig.queue.hosts.competing, [1, 2]);
-        // Found empty it only waits; with something to send again it competes.
+        // A flow found empty only waits; once it has more packets it competes.
         rig.next();
         assert_eq!(rig.queue.hosts.competing, [1, 2]);
         rig.send(2, 99, 200);
         assert_eq!(rig.queue.hosts.competing, [1, 3]);
     }
 
-    /// What joins also leaves, so that hosts have their full share after others have gone.
+    /// Every flow that joins also leaves, so hosts regain their full share when others stop.
     #[test]
     fn hosts_are_counted_down_when_their_flows_end() {
         let mut rig = Rig::new(1);
@@ -217,8 +218,8 @@ mod tests {
         assert_eq!(rig.queue.hosts.competing, [0, 0]);
     }
 
-    /// 100 flows in 128 sets: nine meet in one of them once in 10^7 runs. Without ways, among 1024
-    /// queues, five collisions would be expected.
+    /// 100 flows in 128 sets: nine share a set once in 10^7 runs. With 1024 queues and no sets,
+    /// five collisions would be expected.
     #[test]
     fn a_hundred_flows_do_not_collide() {
         for seed in 0..20 {
@@ -232,7 +233,7 @@ mod tests {
         }
     }
 
-    /// More flows than queues: they share, and the hosts' counts still come out even.
+    /// With more flows than queues, flows share queues, and the hosts' counts still match.
     #[test]
     fn flows_beyond_the_queues_share() {
         let mut rig = Rig::new(3);
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_takes_single_packets_of_the_fattest_flow() {
+    fn overload_drops_single_packets_of_the_largest_flow() {
         let mut rig = Rig::new(1);
         rig.queue.limit_bytes = 20 * u64::from(BYTES);
         for flow in std::iter::repeat_n(1, 5).chain(std::iter::repeat_n(2, 15)) {
@@ -264,13 +265,13 @@ mod tests {
             let lost = &mut |packet: Packet<u64>| lost.push(packet.body);
             rig.queue.enqueue(Time::ZERO, packet, &mut rig.rng, lost);
         }
-        // From the head of flow 2, until flow 1 has as many.
+        // From the head of flow 2, until flow 1 has as many bytes.
         assert_eq!(lost, [5, 6, 7, 8, 9]);
     }
 
-    /// A buffer holds a packet of its own size, and no larger one.
+    /// A buffer holds a packet of exactly its size, but not a larger one.
     #[test]
-    fn what_just_fits_is_taken() {
+    fn packet_of_the_exact_buffer_size_is_accepted() {
         let mut rig = Rig::new(1);
         rig.queue.limit_bytes = u64::from(BYTES);
         let large = Packet { flow: 1, host: 0, bytes: BYTES + 1, ecn: Ecn::Ect0, body: 7 };
@@ -280,8 +281,8 @@ mod tests {
         assert_eq!((lost, rig.queue.bytes()), (vec![7], u64::from(BYTES)));
     }
 
-    /// When packets of `flow` are dropped that comes twice as fast as it leaves, in ms. Then the queue
-    /// runs empty.
+    /// When packets of `flow` are dropped while it arrives twice as fast as it leaves, in ms.
+    /// Afterwards the queue runs empty.
     fn overload(queue: &mut Cake<u64>, flow: u32, from: u64, millis: u64) -> Vec<u64> {
         let mut rng = Rng::new(1, 0);
         let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
@@ -297,9 +298,10 @@ mod tests {
         drops
     }
 
-    /// A flow that comes back has its old CoDel, another one in the same queue a fresh one.
+    /// A flow that returns to its queue keeps its CoDel state; a different flow starts with a fresh
+    /// one.
     #[test]
-    fn a_queue_forgets_the_flow_before() {
+    fn queue_resets_codel_for_a_new_flow() {
         let place = |flow| {
             let packet = Packet { flow, host: 0, bytes: BYTES, ecn: Ecn::NotEct, body: () };
             hash(&packet, 5, FLOWS as u64)

@@ -1,4 +1,4 @@
-//! How CAKE shares the link out among hosts.
+//! Fair sharing among hosts in CAKE.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use uncork_units::Rng;
 
 use crate::queue::drr::{QUANTUM, Shares};
 
-/// The hosts, and how many flows of each compete.
+/// The hosts and their numbers of competing flows.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
-    /// Where the host of that id is in `competing`.
+    /// Index into `competing` by host id.
     pub(super) index: BTreeMap<u32, usize>,
     pub(super) competing: Vec<u32>,
     /// The host of each queue.
@@ -17,12 +17,12 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// No hosts yet, and `flows` queues.
+    /// No hosts, and `flows` queues.
     pub(super) fn new(flows: usize) -> Self {
         Self { index: BTreeMap::new(), competing: Vec::new(), of_flow: vec![0; flows] }
     }
 
-    /// The queue `flow` is of `host` from now on.
+    /// Assigns queue `flow` to `host` from now on.
     pub(super) fn assign(&mut self, flow: usize, host: u32) {
         let count = self.competing.len();
         let index = *self.index.entry(host).or_insert(count);
@@ -32,7 +32,7 @@ impl Hosts {
         self.of_flow[flow] = index;
     }
 
-    /// What the quantum of `flow` is divided by.
+    /// The divisor for the quantum of `flow`.
     fn sharers(&self, flow: usize) -> u64 {
         u64::from(self.competing[self.of_flow[flow]]).max(1)
     }
@@ -45,7 +45,7 @@ impl Hosts {
 impl Shares for Hosts {
     fn quantum(&mut self, flow: usize, turns: u64, rng: &mut Rng) -> i64 {
         let sharers = self.sharers(flow);
-        // The remainder is rounded up as often as it is large.
+        // Random rounding: rounds up with a probability given by the remainder.
         ((QUANTUM * turns + rng.below(sharers)) / sharers) as i64
     }
 
@@ -66,8 +66,8 @@ impl Shares for Hosts {
 mod tests {
     use super::*;
 
-    /// An eighth of 1500 bytes is 187.5 of them: 10 000 turns have a standard deviation of 50 bytes,
-    /// five of which are allowed. Many turns at once are rounded once.
+    /// An eighth of 1500 bytes is 187.5: 10 000 turns have a standard deviation of 50 bytes, five
+    /// of which are allowed. A call for many turns rounds once.
     #[test]
     fn quanta_are_exact_on_average() {
         let (mut hosts, mut rng) = (Hosts::new(8), Rng::new(1, 0));

@@ -7,12 +7,12 @@ use uncork_units::TimeDelta;
 use crate::queue::params::{ParamWriter, Params};
 use crate::queue::{CodelSpec, QueueError};
 
-/// Parameters of CAKE. The defaults are those of Linux.
+/// Parameters of CAKE, with Linux's defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CakeSpec {
-    /// The round-trip time of most flows: CoDel's interval.
+    /// Typical RTT of the flows: CoDel's interval.
     pub rtt: TimeDelta,
-    /// Whether packets that know ECN are marked instead of dropped.
+    /// Whether ECN-capable packets are marked instead of dropped.
     pub ecn: bool,
 }
 
@@ -23,7 +23,7 @@ impl Default for CakeSpec {
 }
 
 impl CakeSpec {
-    /// Reads the parameters behind `cake`.
+    /// Parses the parameters after `cake`.
     pub(in crate::queue) fn parse(list: Option<&str>) -> Result<Self, QueueError> {
         let mut spec = Self::default();
         for param in Params::new("cake", &["rtt", "ecn", "noecn"], list) {

@@ -1,4 +1,5 @@
-//! The base probability p', updated every Tupdate (RFC 9332, figure 8), and what follows from it.
+//! The base probability p', updated every Tupdate (RFC 9332, figure 8), and the probabilities
+//! derived from it.
 
 use uncork_units::{Time, TimeDelta};
 
@@ -27,8 +28,8 @@ impl Control {
         Self { spec, updates: Updates::every(spec.tupdate), state }
     }
 
-    /// Makes up for the updates that are due by `now`, of two queues whose oldest packet came at
-    /// `head`: the greater of their delays, as in line 2a of figure 8.
+    /// Performs the updates due by `now`, for two queues whose oldest packets arrived at `head`:
+    /// uses the larger delay, as in line 2a of figure 8.
     pub(super) fn update(&mut self, now: Time, head: Option<Time>) {
         let Self { spec, updates, state } = self;
         updates.make_up(now, head, |delay| {
@@ -38,23 +39,24 @@ impl Control {
         });
     }
 
-    /// p_C = p'^2: of a classic packet's being dropped or marked.
+    /// p_C = p'^2: the probability that a classic packet is dropped or marked.
     pub(super) fn classic(&self) -> Likelihood {
         self.state.base.squared()
     }
 
-    /// p_CL = k p', at most 1: of an L packet's being marked, by the coupling.
+    /// p_CL = k p', at most 1: the probability that an L packet is marked through coupling.
     pub(super) fn coupled(&self) -> Likelihood {
         self.state.base.scaled(u64::from(self.spec.k), 1)
     }
 
-    /// Whether marking is saturated: p_CL has reached p_Lmax = 1, which is where p_C reaches
-    /// p_Cmax = 1/k^2 (A.2).
+    /// Whether marking is saturated: p_CL has reached p_Lmax = 1, which is when p_C reaches p_Cmax
+    /// = 1/k^2 (A.2).
     pub(super) fn is_overloaded(&self) -> bool {
         self.coupled() == Likelihood::ONE
     }
 
-    /// laqm() of figure 5: of an L packet's being marked by its own queue's delay.
+    /// laqm() of figure 5: the probability that an L packet is marked because of its own queue's
+    /// delay.
     pub(super) fn native(&self, delay: TimeDelta) -> Likelihood {
         let (min, range) = (self.spec.min_threshold, self.spec.range);
         if delay >= min + range {
@@ -77,11 +79,11 @@ impl State {
         self.delay = delay;
     }
 
-    /// Whether a later update with a delay that has not fallen would change the last delay alone.
-    /// There are two such states. In empty queues the delay stays 0, and an update that changed
-    /// nothing will change nothing again; p' gets to 0 in 1 / (alpha · target) updates, 417 by
-    /// default. And a p' of 1 stays there while the delay is above the target and does not fall,
-    /// since neither part of its step is negative.
+    /// Whether later updates with a delay that does not fall would change only the last delay.
+    /// There are two such states. (1) Empty queues: the delay stays 0, so an update that changed
+    /// nothing will change nothing again; p' reaches 0 in 1 / (alpha · target) updates, 417 by
+    /// default. (2) p' is 1 and the delay is above the target and does not fall, so neither part of
+    /// the step is negative.
     fn is_settled(&self, before: Self, target: TimeDelta) -> bool {
         let idle = *self == before && self.delay.is_zero();
         let blocked =
@@ -99,7 +101,7 @@ mod tests {
         Control::new(DualPi2Spec::parse(params).expect("parameters"))
     }
 
-    /// Worked by hand: 0.16 · (delay − 15 ms) + 3.2 · (delay − last delay), within 0 and 1.
+    /// Computed by hand: 0.16 · (delay − 15 ms) + 3.2 · (delay − last delay), limited to 0 to 1.
     #[test]
     fn the_base_probability_follows_figure_8() {
         let mut state = control("").state;
@@ -136,10 +138,10 @@ mod tests {
         assert_eq!((settled, state.base), (Some(418), Likelihood::ZERO));
     }
 
-    /// A queue that has come up at once: its p' stays at 1 in the first update and falls in those
-    /// that follow, since the delay is still below the target.
+    /// A queue that fills at once: p' stays at 1 in the first update and falls in the following
+    /// ones, because the delay is still below the target.
     #[test]
-    fn updates_that_matter_are_not_left_out() {
+    fn effective_updates_are_not_skipped() {
         let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
         let params = "alpha=20,beta=10,target=500ms,tupdate=15ms";
         let mut late = control(params);
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ramp_rises_from_its_threshold_to_one() {
+    fn ramp_rises_from_its_threshold_to_one() {
         let native =
             |params, micros| control(params).native(TimeDelta::from_micros(micros)).as_f64();
         for (micros, expected) in [(0, 0.0), (800, 0.0), (900, 0.25), (1000, 0.5), (1200, 1.0)] {

@@ -8,11 +8,11 @@ use super::scheduler::{Scheduler, Side};
 use crate::queue::pi::Likelihood;
 use crate::{DropTail, Ecn, Packet, Queued};
 
-/// Packets in the L queue up to which its own delay marks none (Th_len): so few may wait for long on
-/// a slow link without being a queue.
+/// With up to this many packets in the L queue, its own delay does not cause marks (Th_len): so few
+/// packets can wait for long on a slow link without being a standing queue.
 const MIN_PACKETS: usize = 1;
 
-/// Two coupled queues that mark, or drop, packets as they leave.
+/// Two coupled queues that mark or drop packets on departure.
 #[derive(Clone, Debug)]
 pub struct DualPi2<T> {
     limit_bytes: u64,
@@ -20,7 +20,7 @@ pub struct DualPi2<T> {
     classic: Lane<T>,
     control: Control,
     scheduler: Scheduler,
-    /// The largest packet so far, in bytes: what the RFC calls the MTU.
+    /// The largest packet seen, in bytes: the RFC's MTU.
     largest: u32,
 }
 
@@ -28,7 +28,7 @@ pub struct DualPi2<T> {
 #[derive(Clone, Debug)]
 struct Lane<T> {
     fifo: DropTail<T>,
-    /// The sum of the likelihoods since the last signal.
+    /// Sum of the probabilities since the last signal.
     sum: Likelihood,
 }
 
@@ -39,7 +39,7 @@ enum Verdict {
 }
 
 impl<T> DualPi2<T> {
-    /// Queues for at most `limit_bytes` bytes together.
+    /// Queues with a common limit of `limit_bytes`.
     pub fn new(spec: DualPi2Spec, limit_bytes: u64) -> Self {
         let lane = || Lane { fifo: DropTail::new(limit_bytes), sum: Likelihood::ZERO };
         Self {
@@ -62,8 +62,8 @@ impl<T> DualPi2<T> {
         self.low.fifo.packets() + self.classic.fifo.packets()
     }
 
-    /// Takes a packet into the queue that its ECN field names, or gives it to `dropped` when one of
-    /// the largest size would not fit: small packets have no advantage (figure 3).
+    /// Adds a packet to the queue selected by its ECN field. Passes it to `dropped` if a packet of
+    /// the largest size would not fit, so that small packets have no advantage (figure 3).
     pub fn enqueue(&mut self, now: Time, packet: Packet<T>, dropped: &mut impl FnMut(Packet<T>)) {
         self.update(now);
         self.largest = self.largest.max(packet.bytes);
@@ -81,7 +81,7 @@ impl<T> DualPi2<T> {
         lane.fifo.enqueue(now, packet, dropped);
     }
 
-    /// The packet that leaves at `now`, perhaps marked; those that have to go before it are given to
+    /// The packet that leaves at `now`, possibly marked. Packets dropped before it are passed to
     /// `dropped`.
     pub fn dequeue(&mut self, now: Time, dropped: &mut impl FnMut(Packet<T>)) -> Option<Queued<T>> {
         self.update(now);
@@ -108,13 +108,13 @@ impl<T> DualPi2<T> {
         }
     }
 
-    /// The queue that has packets, if only one has.
+    /// The queue that has packets, if only one does.
     fn only(&self) -> Side {
         if self.low.fifo.packets() > 0 { Side::Low } else { Side::Classic }
     }
 
-    /// Lines 4a to 8j of figure 7. The packet itself counts for the least number of packets, so that
-    /// of a burst its last alone is exempt, as the note on Linux in A.2 has it.
+    /// Lines 4a to 8j of figure 7. The packet itself counts towards the minimum number of packets,
+    /// so that only the last packet of a burst is exempt, as in the note on Linux in A.2.
     fn serve_low(&mut self, now: Time) -> Option<(Queued<T>, Verdict)> {
         let queue_stands = self.low.fifo.packets() > MIN_PACKETS;
         let queued = self.low.fifo.dequeue()?;
@@ -130,7 +130,7 @@ impl<T> DualPi2<T> {
         Some((queued, verdict))
     }
 
-    /// Lines 10 to 17 of figure 7; marking what knows no marks drops it.
+    /// Lines 10 to 17 of figure 7. A packet without ECN is dropped instead of marked.
     fn serve_classic(&mut self) -> Option<(Queued<T>, Verdict)> {
         let queued = self.classic.fifo.dequeue()?;
         let verdict = self.classic.mark_at(self.control.classic());
@@ -138,7 +138,7 @@ impl<T> DualPi2<T> {
         Some((queued, if overload { Verdict::Drop } else { verdict }))
     }
 
-    /// Makes up for the updates of the base probability that are due by `now`.
+    /// Performs the updates of the base probability due by `now`.
     fn update(&mut self, now: Time) {
         let heads = [self.low.fifo.head(), self.classic.fifo.head()];
         self.control.update(now, heads.into_iter().flatten().min());
@@ -146,8 +146,8 @@ impl<T> DualPi2<T> {
 }
 
 impl<T> Lane<T> {
-    /// recur() of figure 4: every 1 / likelihood times. A sum of just 1 counts, unlike there, so that
-    /// a likelihood of 1 signals each time from the first on.
+    /// recur() of figure 4: true once per 1 / likelihood calls. Unlike there, a sum of exactly 1
+    /// counts, so that a likelihood of 1 signals on every call from the first.
     fn signals(&mut self, likelihood: Likelihood) -> bool {
         self.sum = self.sum.plus(likelihood);
         let signals = self.sum >= Likelihood::ONE;
@@ -185,7 +185,7 @@ mod tests {
         queue.enqueue(now, packet(body, ecn), &mut |_| panic!("it fits"));
     }
 
-    /// Of 100 000 packets of each kind at one instant, with p' held: how many were marked and lost.
+    /// Numbers of marked and lost packets out of 100 000 at one instant, with p' fixed.
     fn signals(millionths: u64, ecn: Ecn) -> (u64, u64) {
         let mut queue = queue("");
         queue.control.force(Likelihood::millionths(millionths), TimeDelta::from_millis(15));
@@ -198,9 +198,10 @@ mod tests {
         (marked, lost)
     }
 
-    /// p_C = p'^2 and p_CL = 2 p'. Signals are not random (figure 4): their number is exact to one.
+    /// p_C = p'^2 and p_CL = 2 p'. Signals are deterministic (figure 4), so their number is exact
+    /// to one.
     #[test]
-    fn signals_are_as_frequent_as_the_coupling_says() {
+    fn signal_rates_match_the_coupling() {
         for millionths in [10_000, 123_456, 400_000] {
             let p = millionths as f64 / 1e6;
             let (classic, coupled) = ((1e5 * p * p) as u64, (1e5 * 2.0 * p) as u64);
@@ -213,8 +214,8 @@ mod tests {
         }
     }
 
-    /// A.2: from p' = 1/2, which is p_C = 25 % and p_CL = 100 %, both queues drop whatever the ECN
-    /// field says, with p'^2; L packets that are left are marked.
+    /// A.2: from p' = 1/2 (p_C = 25 %, p_CL = 100 %) both queues drop with p'^2, whatever the ECN
+    /// field; the remaining L packets are marked.
     #[test]
     fn overload_drops_in_both_queues() {
         for ecn in [Ecn::Ect1, Ecn::Ect0, Ecn::NotEct] {
@@ -227,8 +228,8 @@ mod tests {
         assert_eq!(signals(499_999, Ecn::Ect0).1, 0);
     }
 
-    /// At a step of 1 ms, packets that waited that long are marked; the last one, behind which
-    /// nothing waits, is not.
+    /// With a step at 1 ms, packets that waited that long are marked, except for the last one in
+    /// the queue.
     #[test]
     fn the_l_queue_marks_above_its_own_threshold() {
         let mut queue = queue("step=1ms");
@@ -254,9 +255,9 @@ mod tests {
         assert_eq!((dropped, queue.bytes(), queue.packets()), (vec![3], 3100, 3));
     }
 
-    /// Both queues always have packets, p' is 0: what the scheduler makes of it.
+    /// Both queues always have packets and p' is 0, so only the scheduler decides.
     #[test]
-    fn a_flood_of_l_packets_leaves_a_sixteenth_to_classic_ones() {
+    fn flood_of_l_packets_leaves_a_sixteenth_to_classic_ones() {
         let mut queue = queue("");
         let mut classic = 0;
         for body in 0..2 {
@@ -271,10 +272,11 @@ mod tests {
         assert_eq!(classic, 1000);
     }
 
-    /// Unresponsive L traffic at twice the link's rate, classic at a quarter of it, for 20 s. The
-    /// controller sheds packets of both (A.2), and the scheduler never lets classic starve.
+    /// Unresponsive L traffic at twice the link's rate and classic traffic at a quarter of it, for
+    /// 20 s. The controller drops packets of both (A.2), and the scheduler prevents starvation of
+    /// classic traffic.
     #[test]
-    fn unresponsive_l_traffic_is_shed() {
+    fn unresponsive_l_traffic_is_dropped() {
         let mut queue = queue("");
         let (mut lost, mut sent, mut delay) = ([0_u32, 0], [0_u32, 0], TimeDelta::ZERO);
         let is_low = |packet: &Packet<u64>| usize::from(packet.body == 1);
@@ -294,15 +296,17 @@ mod tests {
         }
         assert!(lost[0] > 0 && lost[1] > 0, "{lost:?}");
         assert!(sent[0] * 16 >= sent[0] + sent[1], "{sent:?}");
-        // Offered 2.25 times the rate: the excess, 1 − 1/2.25, is dropped, and the delay stays bounded.
+        // Offered 2.25 times the rate: the excess, 1 − 1/2.25, is dropped, and the delay stays
+        // bounded.
         let share = f64::from(lost[0] + lost[1]) / 45_000.0;
         assert!((share - 0.5556).abs() < 0.02, "{share}");
         assert!(delay < TimeDelta::from_millis(60), "{delay}");
     }
 
     proptest! {
-        /// Updates made up for are those of a timer: a twin that is told of each instant at its time
-        /// ends in the same state, with the same packets. Nothing is lost or overtaken in a queue.
+        /// Delayed updates are equivalent to a timer: a twin that is updated at each due instant
+        /// ends in the same state with the same packets. No packet is lost or overtaken within a
+        /// queue.
         #[test]
         fn late_updates_equal_punctual_ones(
             steps in proptest::collection::vec((0_u64..40_000, 0_u8..8, 40_u32..=1500), 1..300),

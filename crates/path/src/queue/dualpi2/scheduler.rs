@@ -1,26 +1,26 @@
-//! Which of the two queues is served next (RFC 9332, A.2, §4.2.2).
+//! Scheduler of the two queues (RFC 9332, A.2, §4.2.2).
 
 use crate::Packet;
 
-/// A weighted round robin of bytes: the L queue goes first, but while both queues wait, classic
+/// A weighted round robin over bytes: the L queue has priority, but while both queues wait, classic
 /// packets get one part in `weight` + 1 of the link.
 ///
-/// As in the reference implementation (A.1) the credit changes only while both wait, so that an L
-/// queue that seldom holds a packet is hardly ever delayed. A packet that the discipline drops costs
-/// its queue nothing: it takes no time on the link.
+/// As in the reference implementation (A.1), the credit changes only while both queues wait, so
+/// that an L queue that is mostly empty is hardly delayed. Dropped packets do not count, because
+/// they take no time on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scheduler {
     weight: i64,
-    /// Not negative when the classic queue has been passed over long enough.
+    /// Non-negative once the classic queue has been passed over long enough.
     credit: i64,
 }
 
 /// The two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
-    /// Of low latency.
+    /// Low latency.
     Low,
-    /// Of Reno-friendly traffic.
+    /// Reno-friendly traffic.
     Classic,
 }
 
@@ -34,7 +34,7 @@ impl Scheduler {
         if self.credit >= 0 { Side::Classic } else { Side::Low }
     }
 
-    /// `packet` was sent from `side` while the other queue had packets, too.
+    /// `packet` was sent from `side` while the other queue also had packets.
     pub(super) fn sent<T>(&mut self, side: Side, packet: &Packet<T>) {
         let bytes = i64::from(packet.bytes);
         self.credit += match side {
@@ -43,8 +43,8 @@ impl Scheduler {
         };
     }
 
-    /// Both queues are empty: the L queue has its whole turn again, measured in packets of `largest`
-    /// bytes, before a classic packet is next.
+    /// Both queues are empty: the L queue regains its full turn, in packets of `largest` bytes,
+    /// before the next classic packet.
     pub(super) fn reset(&mut self, largest: u32) {
         self.credit = -self.weight * i64::from(largest);
     }
@@ -59,7 +59,7 @@ mod tests {
         Packet { flow: 0, host: 0, bytes, ecn: Ecn::Ect1, body: () }
     }
 
-    /// §4.2.2: with a weight of 1/16 a classic packet waits for 15 of the largest packets at most.
+    /// §4.2.2: with a weight of 1/16 a classic packet waits for at most 15 of the largest packets.
     #[test]
     fn classic_packets_get_a_sixteenth() {
         let mut scheduler = Scheduler::new(15);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_of_bytes() {
+    fn shares_are_counted_in_bytes() {
         let mut scheduler = Scheduler::new(15);
         let mut bytes = [0, 0];
         for _ in 0..100_000 {

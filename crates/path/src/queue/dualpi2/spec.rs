@@ -8,25 +8,25 @@ use crate::queue::params::{Param, ParamWriter, Params};
 use crate::queue::pi::{gain, period};
 use crate::queue::{Gain, QueueError};
 
-/// The parameters of DualPI2; by default those of RFC 9332, figure 2 and appendix A. Its limit, there
-/// 250 ms at the link's rate, is the size of the queue.
+/// Parameters of DualPI2, with the defaults of RFC 9332, figure 2 and appendix A. The RFC's limit,
+/// 250 ms at the link's rate, is the queue size here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DualPi2Spec {
-    /// The queuing delay to keep to in the classic queue.
+    /// Target queueing delay of the classic queue.
     pub target: TimeDelta,
     /// The time between updates of the base probability (Tupdate).
     pub tupdate: TimeDelta,
-    /// Gain of the error of the delay.
+    /// Gain for the delay error (integral).
     pub alpha: Gain,
-    /// Gain of the change of the delay.
+    /// Gain for the delay change (proportional).
     pub beta: Gain,
-    /// The coupling factor: how many times the base probability is the L queue's.
+    /// Coupling factor: ratio of the L queue's probability to the base probability.
     pub k: u32,
-    /// The delay in the L queue up to which nothing is marked on its own account (minTh).
+    /// L queue delay below which its own AQM does not mark (minTh).
     pub min_threshold: TimeDelta,
-    /// From there the marking probability rises to 1 over this span; 0 makes it a step (range).
+    /// Above it the marking probability rises to 1 over this range; 0 makes it a step (range).
     pub range: TimeDelta,
-    /// The scheduler's weight of the L queue when that of the classic queue is 1.
+    /// Weight of the L queue relative to the classic queue.
     pub weight: u32,
 }
 
@@ -49,7 +49,7 @@ impl DualPi2Spec {
     const KEYS: &'static [&'static str] =
         &["target", "tupdate", "alpha", "beta", "k", "step", "minth", "range", "weight"];
 
-    /// Reads the parameters behind `dualpi2`.
+    /// Parses the parameters after `dualpi2`.
     pub(in crate::queue) fn parse(list: Option<&str>) -> Result<Self, QueueError> {
         let mut spec = Self::default();
         for param in Params::new("dualpi2", Self::KEYS, list) {
@@ -80,7 +80,7 @@ fn threshold(param: &Param<'_>) -> Result<TimeDelta, QueueError> {
     param.read(&range, "a time up to 10s, such as 1ms")
 }
 
-/// Writes the discipline with what is not the default.
+/// Writes the discipline with its non-default parameters.
 impl fmt::Display for DualPi2Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let default = Self::default();
@@ -106,7 +106,7 @@ mod tests {
     use crate::QueueSpec;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         for text in [
             "dualpi2",
             "dualpi2:target=20ms,tupdate=10ms,alpha=0.25,beta=2.5,k=4,step=1ms,weight=9",
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_describe_the_problem() {
         for (text, says) in [
             (
                 "dualpi2:ecn",

@@ -5,7 +5,7 @@ use uncork_units::{Time, TimeDelta};
 use super::PieSpec;
 use crate::queue::pi::{Gains, Likelihood, Updates};
 
-/// Auto-tuning (§4.2): while the probability is below the first, the gains are divided by the second.
+/// Auto-tuning (§4.2): below each probability the gains are divided by the given number.
 const TUNING: [(Likelihood, u32); 6] = [
     (Likelihood::millionths(1), 2048),
     (Likelihood::millionths(10), 512),
@@ -15,10 +15,10 @@ const TUNING: [(Likelihood, u32); 6] = [
     (HIGH, 2),
 ];
 
-/// 10 %: from here on a step up is capped (§5.5), and nothing is marked any more (§5.1).
+/// 10 %: from here on increases are capped (§5.5) and packets are no longer marked (§5.1).
 pub(super) const HIGH: Likelihood = Likelihood::millionths(100_000);
 
-/// Below it a small delay is enough to spare packets (§4.1).
+/// Below this, packets are not dropped if the delay is small (§4.1).
 const SAFEGUARD: Likelihood = Likelihood::millionths(200_000);
 
 /// The controller of the drop probability.
@@ -46,11 +46,11 @@ impl Control {
         Self { spec, updates: Updates::every(spec.tupdate), state }
     }
 
-    /// Makes up for the updates that are due by `now`, of a queue whose oldest packet came at `head`.
+    /// Performs the updates due by `now`, for a queue whose oldest packet arrived at `head`.
     ///
-    /// The delay is how long that packet has waited at the instant of the update: a timestamp, which
-    /// §4.3 allows. Unlike the delay of the last packet that left (appendix A) it is never stale, and
-    /// 0 when nothing waits.
+    /// The delay is that packet's waiting time at the update: a timestamp, which §4.3 allows.
+    /// Unlike the delay of the last packet that left (appendix A) it is never stale, and it is 0
+    /// for an empty queue.
     pub(super) fn update(&mut self, now: Time, head: Option<Time>) {
         let Self { spec, updates, state } = self;
         updates.make_up(now, head, |delay| {
@@ -64,7 +64,7 @@ impl Control {
         self.state.probability
     }
 
-    /// Renews the burst allowance once congestion has gone away (§4.4).
+    /// Resets the burst allowance once congestion is gone (§4.4).
     pub(super) fn renew_burst(&mut self, delay: TimeDelta) {
         let low = self.low_delay();
         let state = &mut self.state;
@@ -73,12 +73,12 @@ impl Control {
         }
     }
 
-    /// Whether packets are spared whatever the probability.
+    /// Whether packets pass regardless of the probability.
     pub(super) fn tolerates_burst(&self) -> bool {
         !self.state.burst.is_zero()
     }
 
-    /// Whether the queue is not congested enough to drop: the first of the safeguards of §4.1.
+    /// Whether the queue is not congested enough to drop: the first safeguard of §4.1.
     pub(super) fn is_relaxed(&self) -> bool {
         self.state.delay < self.low_delay() && self.state.probability < SAFEGUARD
     }
@@ -116,11 +116,11 @@ impl State {
         self.burst = self.burst - spec.tupdate;
     }
 
-    /// Whether a later update with a delay that has not fallen would change the last delay alone.
-    /// There are two such states. In an empty queue the delay stays 0, and an update that changed
-    /// nothing will change nothing again; the probability gets there from 1 in 1917 updates by its
-    /// decay alone. And a probability of 1 stays there while the delay is above the target and does
-    /// not fall, since neither part of its step is negative.
+    /// Whether later updates with a delay that does not fall would change only the last delay.
+    /// There are two such states. (1) An empty queue: the delay stays 0, so an update that changed
+    /// nothing will change nothing again; by decay alone the probability falls from 1 to 0 in 1917
+    /// updates. (2) The probability is 1 and the delay is above the target and does not fall, so
+    /// neither part of the step is negative.
     fn is_settled(&self, before: Self, target: TimeDelta) -> bool {
         let idle = *self == before && self.delay.is_zero();
         let blocked = self.probability == Likelihood::ONE
@@ -131,7 +131,7 @@ impl State {
     }
 }
 
-/// By what the gains are divided at a probability (§4.2).
+/// The divisor of the gains at a probability (§4.2).
 fn divisor(probability: Likelihood) -> u32 {
     TUNING.iter().find(|(below, _)| probability < *below).map_or(1, |(_, divisor)| *divisor)
 }
@@ -161,9 +161,9 @@ mod tests {
         PieSpec { target, alpha, ..PieSpec::default() }
     }
 
-    /// The table of §4.2, on either side of each of its limits.
+    /// The table of §4.2, on both sides of each limit.
     #[test]
-    fn gains_are_tuned_to_the_probability() {
+    fn gains_depend_on_the_probability() {
         for (millionths, expected) in [
             (0, 2048),
             (1, 512),
@@ -183,9 +183,9 @@ mod tests {
         }
     }
 
-    /// Worked by hand: alpha · (delay − 15 ms) + beta · (delay − last delay), over the divisor.
+    /// Computed by hand: alpha · (delay − 15 ms) + beta · (delay − last delay), over the divisor.
     #[test]
-    fn the_probability_follows_the_rfc_s_formula() {
+    fn probability_follows_the_rfc_formula() {
         let steps = [
             // 20 ms after 0: 0.000625 + 0.025 = 0.025625; p = 0, so / 2048.
             (20, 0.025_625 / 2048.0),
@@ -205,12 +205,12 @@ mod tests {
         assert_eq!(state.probability, Likelihood::ZERO);
     }
 
-    /// §5.5: 40 ms more than before would be + 0.05 + 0.005.
+    /// §5.5: a delay increase of 40 ms would add 0.05 + 0.005.
     #[test]
-    fn a_step_up_from_ten_percent_is_capped() {
+    fn increase_above_ten_percent_is_capped() {
         let capped = after(state(100_000, 15), &[55]).probability.as_f64();
         assert!((capped - 0.12).abs() < 1e-12, "{capped}");
-        // Below 10 % it is half of it and not capped; a step down never is.
+        // Below 10 % it is half of that and not capped. Decreases are never capped.
         let free = after(state(99_000, 15), &[55]).probability.as_f64();
         assert!((free - (0.099 + 0.0275)).abs() < 1e-12, "{free}");
         let down = after(state(300_000, 55), &[15]).probability.as_f64();
@@ -224,10 +224,10 @@ mod tests {
         assert_ne!(after(state(0, 16), &[16]).probability, Likelihood::ZERO);
     }
 
-    /// p ← 0.98 (p − 0.001875) while idle at 10 % and more, which has the closed form
-    /// (p + c) · 0.98^n − c with c = 0.98 · 0.001875 / 0.02.
+    /// p ← 0.98 (p − 0.001875) while idle at 10 % and more; closed form (p + c) · 0.98^n − c with c
+    /// = 0.98 · 0.001875 / 0.02.
     #[test]
-    fn an_idle_queue_s_probability_decays_exponentially() {
+    fn idle_probability_decays_exponentially() {
         let c = 0.98 * 0.001_875 / 0.02;
         for n in [1, 10, 50, 80] {
             let p = after(state(1_000_000, 0), &vec![0; n]).probability.as_f64();
@@ -236,9 +236,9 @@ mod tests {
         }
     }
 
-    /// The decay alone: with the smallest gain, what the controller takes is below 4e-7 at a time.
+    /// Decay only: with the smallest gain, the controller subtracts less than 4e-7 per update.
     #[test]
-    fn without_the_controller_s_part_the_decay_is_two_percent() {
+    fn decay_alone_is_two_percent() {
         let spec = least_gain();
         let mut state = state(1_000_000, 0);
         for n in 1..=200 {
@@ -248,9 +248,9 @@ mod tests {
         }
     }
 
-    /// §4.4: only with a probability of 0 and both delays below half of the target.
+    /// §4.4: only with probability 0 and both delays below half of the target.
     #[test]
-    fn the_burst_allowance_is_renewed_when_congestion_is_gone() {
+    fn burst_allowance_is_reset_when_congestion_is_gone() {
         let ms = TimeDelta::from_millis;
         for (millionths, last_ms, now_ms, renewed) in
             [(0, 7, 7, true), (0, 8, 7, false), (0, 7, 8, false), (1, 7, 7, false)]
@@ -262,10 +262,10 @@ mod tests {
         }
     }
 
-    /// A queue that has come up at once: its probability stays at 1 in the first update and falls in those
-    /// that follow, since the delay is still below the target.
+    /// A queue that fills at once: its probability stays at 1 in the first update and falls in the
+    /// following ones, because the delay is still below the target.
     #[test]
-    fn updates_that_matter_are_not_left_out() {
+    fn effective_updates_are_not_skipped() {
         let at = |millis| Time::ZERO + TimeDelta::from_millis(millis);
         let params = "alpha=20,beta=10,target=500ms,tupdate=15ms";
         let mut late = Control::new(PieSpec::parse(Some(params)).expect("parameters"));
@@ -280,9 +280,9 @@ mod tests {
         assert_eq!(late, timed);
     }
 
-    /// However long the pause, no more updates than this are ever made up for.
+    /// Maximum number of delayed updates, however long the pause.
     #[test]
-    fn an_idle_queue_settles_soon() {
+    fn idle_queue_settles_soon() {
         let spec = least_gain();
         let mut state = state(1_000_000, 0);
         let settled = (1..10_000).find(|_| {

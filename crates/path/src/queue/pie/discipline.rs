@@ -7,18 +7,18 @@ use super::control::{Control, HIGH};
 use crate::queue::pi::Likelihood;
 use crate::{DropTail, Packet, Queued};
 
-/// With derandomization, no packet is dropped before the probabilities of those since the last drop
-/// add up to this (§5.4).
+/// With derandomization, a packet is only dropped once the probabilities since the last drop add up
+/// to this (§5.4).
 const LOW_SUM: Likelihood = Likelihood::millionths(850_000);
 
-/// And one is dropped for certain when they add up to this.
+/// At this sum, a packet is always dropped.
 const HIGH_SUM: Likelihood = Likelihood::millionths(8_500_000);
 
-/// Packets that are queued whatever the probability, to keep the link busy: §4.1 spares a queue of
-/// two packets of mean size.
+/// Packets that are always queued, to keep the link busy: §4.1 exempts a queue of two mean-sized
+/// packets.
 const SPARED_PACKETS: usize = 2;
 
-/// A FIFO that drops, or marks, packets as they come.
+/// A FIFO that drops or marks arriving packets.
 #[derive(Clone, Debug)]
 pub struct Pie<T> {
     spec: PieSpec,
@@ -45,7 +45,7 @@ impl<T> Pie<T> {
         self.fifo.packets()
     }
 
-    /// Takes a packet in, perhaps marked, or gives it to `dropped`.
+    /// Adds a packet, possibly marked, or passes it to `dropped`.
     pub fn enqueue(
         &mut self,
         now: Time,
@@ -57,8 +57,8 @@ impl<T> Pie<T> {
         let delay = self.fifo.head().map_or(TimeDelta::ZERO, |since| now.since(since));
         self.control.renew_burst(delay);
         let full = !self.fifo.fits(packet.bytes);
-        // The coin is not tossed, nor the sum grown, while a burst is tolerated: so §4.4, and else the
-        // sum would strike at the burst's end.
+        // During a tolerated burst there is no random drop and the sum does not grow. §4.4 requires
+        // it; otherwise the sum would cause a drop at the end of the burst.
         if full || (!self.control.tolerates_burst() && self.strikes(rng)) {
             self.sum = Likelihood::ZERO;
             let marks = !full && self.spec.ecn && self.control.probability() < HIGH;
@@ -76,12 +76,12 @@ impl<T> Pie<T> {
         self.fifo.dequeue()
     }
 
-    /// Makes up for the updates of the drop probability that are due by `now`.
+    /// Performs the updates of the drop probability due by `now`.
     fn update(&mut self, now: Time) {
         self.control.update(now, self.fifo.head());
     }
 
-    /// drop_early() of appendix B: whether the packet that comes is to be dropped, or marked.
+    /// drop_early() of appendix B: whether the arriving packet is dropped or marked.
     fn strikes(&mut self, rng: &mut Rng) -> bool {
         if self.control.is_relaxed() || self.fifo.packets() <= SPARED_PACKETS {
             return false;
@@ -118,7 +118,8 @@ mod tests {
         PieSpec::parse((!params.is_empty()).then_some(params)).expect("parameters")
     }
 
-    /// What became of `n` packets in a queue held at a probability and at its target, at one instant.
+    /// Outcome of `n` packets at one instant, with the queue held at a probability and at its
+    /// target.
     struct Outcome {
         dropped: Vec<u64>,
         marked: u64,
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_are_as_frequent_as_the_probability_says() {
+    fn drop_rate_matches_the_probability() {
         for millionths in [1_000, 50_000, 300_000] {
             let (n, p) = (1_000_000, millionths as f64 / 1e6);
             let drops = held("noderandomize", millionths, Ecn::NotEct, n).dropped.len() as f64;
@@ -159,10 +160,10 @@ mod tests {
         }
     }
 
-    /// §5.4 at p = 1/64: 55 packets make 0.85, and 544 make 8.5. From a drop to the next it is 54
-    /// packets, and then tosses of a coin until one strikes, the 490th for certain.
+    /// §5.4 at p = 1/64: 55 packets add up to 0.85 and 544 to 8.5. After a drop, 54 packets pass;
+    /// then drops are random, and certain at the 490th.
     #[test]
-    fn derandomized_drops_keep_their_distance() {
+    fn derandomized_drops_are_spaced() {
         let dropped = held("", 15_625, Ecn::NotEct, 2_000_000).dropped;
         let gaps: Vec<u64> = dropped.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let (least, most) = (gaps.iter().min(), gaps.iter().max());
@@ -170,14 +171,14 @@ mod tests {
         let p = 1.0_f64 / 64.0;
         let mean = gaps.iter().sum::<u64>() as f64 / gaps.len() as f64;
         let expected = 54.0 + (1.0 - (1.0 - p).powi(490)) / p;
-        // A geometric distribution's standard deviation is below 1 / p.
+        // The standard deviation of a geometric distribution is below 1 / p.
         let tolerance = 4.0 / p / (gaps.len() as f64).sqrt();
         assert!((mean - expected).abs() < tolerance, "{mean} {expected}");
     }
 
-    /// §5.1: marked below 10 %, dropped from there on; never marked without ECN.
+    /// §5.1: marks below 10 %, drops from there on; no marks without ECN.
     #[test]
-    fn ecn_marks_up_to_ten_percent() {
+    fn ecn_marks_below_ten_percent() {
         let n = 100_000;
         let outcome = |params, millionths, ecn| {
             let outcome = held(params, millionths, ecn, n);
@@ -191,7 +192,7 @@ mod tests {
         assert!((marked - 5_000.0).abs() < tolerance(n, 0.05), "{marked}");
     }
 
-    /// §4.1: two packets are always queued; and a small delay spares all while p < 20 %.
+    /// §4.1: two packets are always queued, and with a small delay all pass while p < 20 %.
     #[test]
     fn the_link_is_kept_busy() {
         let mut rng = Rng::new(1, 0);
@@ -221,7 +222,7 @@ mod tests {
         assert!(drops(200_001, 7, 10) > 0);
     }
 
-    /// §4.4: whatever the probability, the first drop comes when the tenth update has used up the
+    /// §4.4: whatever the probability, the first drop happens when the tenth update has used up the
     /// allowance of 150 ms.
     #[test]
     fn a_burst_of_150_ms_passes() {
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_dropped() {
+    fn packets_that_do_not_fit_are_dropped() {
         let mut pie = Pie::new(spec("ecn"), 3000);
         let mut rng = Rng::new(1, 0);
         let mut dropped = Vec::new();
@@ -255,8 +256,8 @@ mod tests {
     }
 
     proptest! {
-        /// Updates made up for are those of a timer: a twin that is told of each instant at its time
-        /// ends in the same state, with the same packets. Nothing is lost or overtaken on the way.
+        /// Delayed updates are equivalent to a timer: a twin that is updated at each due instant
+        /// ends in the same state with the same packets. No packet is lost or overtaken on the way.
         #[test]
         fn late_updates_equal_punctual_ones(
             steps in proptest::collection::vec((0_u64..60_000, 0_u8..8, 40_u32..=1500), 1..300),

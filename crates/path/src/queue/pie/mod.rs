@@ -1,9 +1,9 @@
-//! PIE: proportional integral controller, enhanced (RFC 8033). A packet that arrives is dropped with a
-//! probability that a controller adjusts so that the queuing delay stays near a target.
+//! PIE: proportional integral controller enhanced (RFC 8033). An arriving packet is dropped with a
+//! probability that a controller adjusts to keep the queueing delay near a target.
 //!
-//! Of the optional parts (RFC 8033 §5), ECN and derandomization are parameters, the cap of §5.5 is
-//! always on, and delays are measured by timestamps, so that no departure rate is estimated (§5.2).
-//! PIE is always active: §5.3 is for routers that save work.
+//! Of the optional parts (RFC 8033 §5), ECN and derandomization are parameters and the cap of §5.5
+//! is always on. Delays are measured by timestamps, so no departure rate is estimated (§5.2). PIE
+//! is always active: §5.3 only saves work in routers.
 
 mod control;
 mod discipline;

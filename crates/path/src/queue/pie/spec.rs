@@ -8,26 +8,26 @@ use crate::queue::params::{Param, ParamWriter, Params};
 use crate::queue::pi::{gain, period};
 use crate::queue::{Gain, QueueError};
 
-/// The parameters of PIE; by default those of RFC 8033, appendix A.
+/// Parameters of PIE, with the defaults of RFC 8033, appendix A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieSpec {
-    /// The queuing delay to keep to (QDELAY_REF).
+    /// Target queueing delay (QDELAY_REF).
     pub target: TimeDelta,
     /// The time between updates of the drop probability (T_UPDATE).
     pub tupdate: TimeDelta,
-    /// Gain of the error of the delay.
+    /// Gain for the delay error (integral).
     pub alpha: Gain,
-    /// Gain of the change of the delay.
+    /// Gain for the delay change (proportional).
     pub beta: Gain,
     /// How long a burst may last before packets are dropped (MAX_BURST).
     pub burst: TimeDelta,
     /// Marks ECN-capable packets rather than dropping them, up to a probability of 10 % (RFC 8033
     /// §5.1).
     pub ecn: bool,
-    /// Keeps drops from falling too close to each other or too far apart (RFC 8033 §5.4). The RFC
-    /// leaves it open; it is on by default since the PIE that is deployed has it (RFC 8034, Linux) and
-    /// since the deviations it avoids hurt most with few flows. It makes drops rarer than the
-    /// probability says, one in 1.85 / p: the controller makes up for that.
+    /// Keeps drops from being too close together or too far apart (RFC 8033 §5.4). Optional in the
+    /// RFC; on by default because deployed PIE has it (RFC 8034, Linux), and because irregular
+    /// drops hurt most with few flows. It makes drops rarer than the probability, one in 1.85 / p;
+    /// the controller compensates for that.
     pub derandomize: bool,
 }
 
@@ -58,7 +58,7 @@ impl PieSpec {
         "noderandomize",
     ];
 
-    /// Reads the parameters behind `pie`.
+    /// Parses the parameters after `pie`.
     pub(in crate::queue) fn parse(list: Option<&str>) -> Result<Self, QueueError> {
         let mut spec = Self::default();
         for param in Params::new("pie", Self::KEYS, list) {
@@ -89,7 +89,7 @@ impl PieSpec {
     }
 }
 
-/// Writes the discipline with what is not the default.
+/// Writes the discipline with its non-default parameters.
 impl fmt::Display for PieSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let default = Self::default();
@@ -109,7 +109,7 @@ mod tests {
     use crate::QueueSpec;
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         for text in [
             "pie",
             "pie:target=5ms,tupdate=10ms,alpha=0.25,beta=2.5,burst=100ms,ecn,noderandomize",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_is_wrong() {
+    fn errors_describe_the_problem() {
         for (text, says) in [
             (
                 "pie:goal=1ms",
