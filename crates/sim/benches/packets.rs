@@ -42,7 +42,8 @@ fn packets(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a flow costs should not depend on how many others there are: each has 10 Mbit/s of the link.
+/// The cost of a flow should not depend on the number of other flows: each has 10 Mbit/s of the
+/// link.
 fn flows(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("flows");
     group.sample_size(10);

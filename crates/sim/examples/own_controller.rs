@@ -1,4 +1,4 @@
-//! A controller of your own and CUBIC share a path.
+//! A custom controller and CUBIC share a path.
 
 use uncork_cc::{
     AppState, CcSpec, Control, Controller, ControllerSpec, Either, Feedback, PathEvent, SentPacket,
@@ -9,7 +9,7 @@ use uncork_path::{Buffer, PathSpec};
 use uncork_sim::{FlowSpec, RunSpec, Simulation, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
 
-/// Scalable TCP: 1 % of what is acknowledged is added to the window, and 1/8 of it goes at a loss.
+/// Scalable TCP: the window grows by 1 % of the bytes acknowledged and shrinks by 1/8 on a loss.
 #[derive(Clone, Copy, Debug)]
 struct Scalable(u64);
 
@@ -41,7 +41,7 @@ impl ControllerSpec for Scalable {
     }
 }
 
-/// Bulk flows of both over 50 Mbit/s and 50 ms.
+/// One bulk flow of each over 50 Mbit/s and 50 ms.
 fn flows() -> Vec<FlowRecord> {
     let (rate, rtt) = (Rate::from_mbit(50), TimeDelta::from_millis(50));
     let end = Time::ZERO + TimeDelta::from_secs(60);
@@ -60,7 +60,7 @@ fn main() {
 }
 
 #[test]
-fn own_and_built_in_controllers_share_a_path() {
+fn custom_and_built_in_controllers_share_a_path() {
     let flows = flows();
     assert_eq!([&flows[0].cc, &flows[1].cc], ["scalable", "cubic"]);
     let sum: u64 = flows.iter().map(|flow| flow.bytes_delivered).sum();

@@ -1,4 +1,4 @@
-//! The applications on both ends of a connection: what a server writes, and what a client asks for.
+//! The applications at both ends of a connection: the server's data and the client's requests.
 
 use uncork_apps::{Action, Cbr, Client, ClientReport};
 use uncork_cc::ControllerSpec;
@@ -7,19 +7,19 @@ use uncork_units::{Time, TimeDelta};
 use crate::segments::{Receiver, Stream};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 
-/// A request without an answer is sent again after this time, then after twice as long, and so on.
+/// An unanswered request is retried after this time, then after twice as long, and so on.
 const REQUEST_RETRY: TimeDelta = TimeDelta::from_secs(1);
 
 /// The application that drives a flow.
 #[derive(Debug)]
 pub(crate) enum App {
-    /// The server has a fixed amount to send, or never too little.
+    /// The server sends a fixed or unlimited amount of data.
     Fixed,
     /// The server writes at its own pace.
     Media { source: Cbr, written: u64 },
     /// The client makes requests.
     Client(Box<Requests>),
-    /// Nothing is sent: the workload is invalid, or a command, which the simulator does not run.
+    /// Sends nothing: the workload is invalid, or a command, which the simulator does not run.
     Idle,
 }
 
@@ -29,20 +29,20 @@ pub(crate) struct Requests {
     client: Client,
     /// The newest request.
     newest: Get,
-    /// Whether nothing of its answer has arrived yet.
+    /// Whether none of its answer has arrived yet.
     unanswered: bool,
     retries: u32,
-    /// When to act next.
+    /// Time of the next action.
     due: Time,
-    /// Bytes of answers that the client has been given.
+    /// Bytes of answers delivered to the client.
     given: u64,
     done: Option<Time>,
 }
 
-/// A request: the server answers each number once.
+/// A request. The server answers each number once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Get {
-    /// From 1; 0 is no request.
+    /// Counted from 1; 0 means no request.
     pub(crate) number: u64,
     /// Size of the answer.
     pub(crate) bytes: u64,
@@ -71,14 +71,14 @@ impl App {
         }
     }
 
-    /// Bytes that the server's application has written since it was last asked.
+    /// Bytes the server's application has written since the last call.
     pub(crate) fn newly_written(&mut self, now: Time) -> u64 {
         let Self::Media { source, written } = self else { return 0 };
         let total = source.poll(now).bytes;
         total - std::mem::replace(written, total)
     }
 
-    /// Whether a server's application that writes at its own pace has come to its end.
+    /// Whether a server application with its own pace has finished writing.
     pub(crate) fn has_written_all(&self, now: Time) -> bool {
         let Self::Media { source, written } = self else { return false };
         let total = source.poll(now);
@@ -91,7 +91,7 @@ impl App {
     }
 }
 
-/// What a server sends without a request.
+/// The data a server sends without a request.
 pub(crate) fn unasked(workload: Workload) -> Stream {
     match workload {
         Workload::Transfer(bytes) => Stream::of(bytes),
@@ -113,18 +113,17 @@ impl Requests {
         }
     }
 
-    /// When the client had all it wanted.
+    /// When the client had received everything.
     pub(crate) fn done(&self) -> Option<Time> {
         self.done
     }
 
-    /// What its user experienced until `now`.
+    /// The user's experience until `now`.
     pub(crate) fn report(&self, now: Time) -> ClientReport {
         self.client.report(now)
     }
 
-    /// Something may have arrived, or it is time to act: gives the request that leaves now, if one
-    /// does.
+    /// Handles arrived data and due actions. Returns a request to send now, if any.
     pub(crate) fn advance(&mut self, now: Time, receiver: &mut Receiver) -> Option<Get> {
         let arrived = receiver.in_order_bytes() - self.given;
         if arrived > 0 {
@@ -160,7 +159,7 @@ impl Requests {
         self.due = now + REQUEST_RETRY.times(1 << self.retries.min(6));
     }
 
-    /// The newest request again, for the end of a handshake that is repeated.
+    /// The newest request again, for a repeated end of the handshake.
     pub(crate) fn repeat(&self) -> Option<Get> {
         self.unanswered.then_some(self.newest)
     }

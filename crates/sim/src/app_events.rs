@@ -8,7 +8,7 @@ use crate::flow::Upstream;
 use crate::run::{Simulation, Wake};
 
 impl<S: ControllerSpec> Simulation<'_, S> {
-    /// The handshake ends, perhaps with a request.
+    /// The handshake ends, possibly with a request.
     pub(crate) fn on_request(&mut self, index: u32, syn_ack: Time, get: Option<Get>) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.establish(self.now, syn_ack);
@@ -33,7 +33,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.reduce(index);
     }
 
-    /// The server's application writes what is due.
+    /// The server's application writes the data due now.
     fn write_media(&mut self, index: u32) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let bytes = if flow.sender().is_some() { flow.app.newly_written(self.now) } else { 0 };
@@ -44,7 +44,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.arm_app(index);
     }
 
-    /// The client looks at what has arrived and what is due.
+    /// The client handles arrived data and due actions.
     pub(crate) fn advance_client(&mut self, index: u32) {
         let Some(flow) = self.flows.get_mut(index) else { return };
         let App::Client(requests) = &mut flow.app else { return };

@@ -1,4 +1,4 @@
-//! Errors in the description of a run.
+//! Validation of run specifications.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use uncork_units::{Time, TimeDelta};
 use crate::segments::{HEADER_BYTES, MSS_BYTES, PACKET_BYTES};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 
-/// An invalid description of a run. The text names place, value and remedy.
+/// An invalid run specification. The message names the part, the value and the valid range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct RunSpecError {
@@ -19,7 +19,7 @@ pub struct RunSpecError {
 
 type Result = std::result::Result<(), RunSpecError>;
 
-/// One of the parts of a run, by its index.
+/// A part of a run, by its index.
 #[derive(Clone, Copy)]
 struct Part(&'static str, usize);
 
@@ -34,16 +34,16 @@ fn require(holds: bool, place: impl fmt::Display, problem: impl FnOnce() -> Stri
     if holds { Ok(()) } else { Err(RunSpecError { place: place.to_string(), problem: problem() }) }
 }
 
-/// An error of a part, with its place.
+/// Adds the part to an error.
 fn at<E: fmt::Display>(place: Part, checked: std::result::Result<(), E>) -> Result {
     checked.map_err(|error| RunSpecError { place: place.to_string(), problem: error.to_string() })
 }
 
 impl<S: ControllerSpec> RunSpec<S> {
-    /// Hosts of flows that name none are numbered from here on.
+    /// Flows without a named host get host numbers from here on.
     pub(crate) const FIRST_UNNAMED_HOST: u32 = 1 << 31;
 
-    /// Checks that the run can be simulated, and that each of its flows can get anywhere.
+    /// Checks that the run can be simulated and that each flow can make progress.
     pub fn check(&self) -> Result {
         require(self.end < Time::NEVER, "the run", || "it never ends: set an end".to_owned())?;
         require(self.warmup <= self.end, "the warm-up", || {
@@ -74,7 +74,7 @@ impl<S: ControllerSpec> RunSpec<S> {
         Ok(())
     }
 
-    /// A link that no path crosses has no buffer to measure, and does not matter.
+    /// A link that no path crosses has no buffer size and is not checked.
     fn check_link(&self, link: usize) -> Result {
         let Some(rtt) = shared_rtt(&self.paths, link) else { return Ok(()) };
         at(Part("link", link), self.links[link].check(PACKET_BYTES, rtt))
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_simulated_is_refused_by_place_and_value() {
+    fn invalid_runs_are_rejected_with_part_and_value() {
         assert_eq!(run().check(), Ok(()));
         let refused: [(Change, &str); 21] = [
             (|run| run.end = Time::NEVER, "the run: it never ends: set an end"),
@@ -213,9 +213,9 @@ mod tests {
         }
     }
 
-    /// A link that no path crosses has no RTT to measure its buffer in, and does not matter.
+    /// A link that no path crosses has no RTT for its buffer and is not checked.
     #[test]
-    fn a_link_that_nobody_crosses_may_be_anything() {
+    fn unused_link_is_not_checked() {
         let mut run = run();
         run.links.push(LinkSpec::new(Rate::ZERO, Buffer::MilliBdp(1)));
         assert_eq!(run.check(), Ok(()));

@@ -1,4 +1,4 @@
-//! One flow: a client and a server, what travels between them, and what is measured of it.
+//! One flow: a client, a server, the packets between them and the measurements.
 
 use uncork_apps::ClientReport;
 use uncork_cc::{Controller, ControllerSpec};
@@ -11,15 +11,15 @@ use crate::segments::{Ack, Receiver, Segment, Sender};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 use crate::timer::Timer;
 
-/// RFC 6298 §2.1: a SYN or a SYN/ACK unanswered for so long is sent again.
+/// RFC 6298 §2.1: retransmission timeout of a SYN or SYN/ACK.
 const HANDSHAKE_RETRY: TimeDelta = TimeDelta::from_secs(1);
-/// Streams of the seed, apart from each other for each flow.
+/// Seed streams, separate for each flow.
 const CONTROLLER_STREAM: u64 = 2 << 32;
 
 /// A packet from a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Downstream {
-    /// The answer to a SYN, with the time at which it left (its timestamp option).
+    /// The answer to a SYN, with its departure time (its timestamp option).
     SynAck(Time),
     /// A segment, and how long it has waited in queues so far.
     Data { segment: Segment, queued_for: TimeDelta },
@@ -46,22 +46,22 @@ impl Body for Downstream {
 /// A packet from a client.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Upstream {
-    /// The client wants to connect.
+    /// A connection request.
     Syn,
-    /// The end of the handshake, and the request with it. It echoes the SYN/ACK's timestamp: one
-    /// that was sent twice leaves no doubt which one arrived.
+    /// The end of the handshake, with the first request. It echoes the SYN/ACK's timestamp, which
+    /// identifies the SYN/ACK that arrived.
     Request(Time, Option<Get>),
-    /// A request on a connection that is established.
+    /// A request on an established connection.
     Get(Get),
     Ack(Ack),
 }
 
 impl Body for Upstream {}
 
-/// The ECN field of a packet of a flow with `ecn`. RFC 3168 forbids ECT on a SYN/ACK (§6.1.1) and on
-/// what is sent again (§6.1.5), and so does Linux (`tcp_ecn_send`). RFC 8311 §4.3 lets experiments set it
-/// on both; Linux does so for controllers that need ECN on all packets (`tcp_ca_needs_ecn`), which are
-/// those of L4S and of data centres.
+/// The ECN field of a packet of a flow with `ecn`. RFC 3168 forbids ECT on a SYN/ACK (§6.1.1) and
+/// on retransmissions (§6.1.5), and so does Linux (`tcp_ecn_send`). RFC 8311 §4.3 allows
+/// experiments to set it on both; Linux does so for controllers that need ECN on all packets
+/// (`tcp_ca_needs_ecn`), namely those for L4S and data centres.
 const fn ecn_of(ecn: Ecn, body: &Downstream) -> Ecn {
     match (ecn, body) {
         (Ecn::Ect0, Downstream::SynAck(_)) => Ecn::NotEct,
@@ -75,17 +75,17 @@ pub(crate) struct Flow<'a, S: ControllerSpec> {
     pub(crate) spec: &'a FlowSpec<S>,
     pub(crate) index: u32,
     seed: u64,
-    /// Whether the client has heard from the server.
+    /// Whether the client has received the SYN/ACK.
     pub(crate) connected: bool,
     syns: u32,
     pub(crate) server: Server<S::Controller>,
-    /// Requests that the server has answered, or is answering.
+    /// Requests answered or being answered by the server.
     answered: u64,
     pub(crate) client: Receiver,
     pub(crate) app: App,
     pub(crate) app_timer: Timer,
     finished: bool,
-    /// Packets and messages on their way, in either direction.
+    /// Packets and messages in flight in both directions.
     pub(crate) travelling: u32,
     pub(crate) sender_timer: Timer,
     pub(crate) receiver_timer: Timer,
@@ -103,7 +103,7 @@ pub(crate) struct Flow<'a, S: ControllerSpec> {
 pub(crate) enum Server<C> {
     /// No SYN yet.
     Listening,
-    /// A SYN/ACK is on its way; it is sent again at `retry`.
+    /// A SYN/ACK was sent; it is retransmitted at `retry`.
     Handshake {
         retry: Time,
         retries: u32,
@@ -112,7 +112,7 @@ pub(crate) enum Server<C> {
 }
 
 impl<'a, S: ControllerSpec> Flow<'a, S> {
-    /// A flow that begins.
+    /// A new flow.
     pub(crate) fn new(run: &'a RunSpec<S>, index: u32) -> Self {
         let spec = &run.flows[index as usize];
         Self {
@@ -140,7 +140,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         }
     }
 
-    /// A SYN leaves, unless one has been answered; gives the time at which to look again.
+    /// Sends a SYN unless one has been answered. Returns the time of the next check.
     pub(crate) fn send_syn(&mut self, now: Time) -> Time {
         if self.connected {
             return Time::NEVER;
@@ -150,7 +150,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         retry
     }
 
-    /// The client has heard from the server; gives the request that goes with its answer.
+    /// The client has received the SYN/ACK. Returns the request that goes with its answer.
     pub(crate) fn connect(&mut self, now: Time) -> Option<Get> {
         let again = std::mem::replace(&mut self.connected, true);
         let App::Client(requests) = &mut self.app else { return None };
@@ -163,8 +163,8 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         Offer { flow: self.index, bytes, ecn: ecn_of(self.spec.ecn, &body), body }
     }
 
-    /// A packet was dropped on its way to the client. The record counts data packets only: a SYN/ACK is not
-    /// among the packets sent, either.
+    /// A packet was dropped on its way to the client. The record counts data packets only: a
+    /// SYN/ACK is not counted as sent either.
     pub(crate) fn note_drop(&mut self, packet: &Downstream, cause: Cause) {
         self.travelling -= 1;
         let count = u64::from(packet.is_data());
@@ -181,13 +181,13 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         self.acks_dropped += 1;
     }
 
-    /// The SYN reached the server, or its answer was lost: (again) a SYN/ACK leaves.
+    /// The SYN reached the server, or its answer was lost: sends a SYN/ACK (again).
     pub(crate) fn answer_syn(&mut self, now: Time, retries: u32) {
         let retry = now + HANDSHAKE_RETRY.times(1 << retries.min(6));
         self.server = Server::Handshake { retry, retries };
     }
 
-    /// The client's request reached the server, which had answered its SYN at `syn_ack`: the
+    /// The client's request reached the server, which had sent its SYN/ACK at `syn_ack`: the
     /// connection is established.
     pub(crate) fn establish(&mut self, now: Time, syn_ack: Time) {
         if !matches!(self.server, Server::Handshake { .. }) {
@@ -204,7 +204,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         self.server = Server::Established(sender);
     }
 
-    /// A request reached the server; it answers each once.
+    /// A request reached the server, which answers each request once.
     pub(crate) fn take_request(&mut self, get: Get) {
         if get.number != self.answered + 1 {
             return;
@@ -229,7 +229,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         }
     }
 
-    /// The segment that the server sends now, if it may.
+    /// The segment that the server may send now, if any.
     pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
         self.sender_mut()?.poll_segment(now)
     }
@@ -243,7 +243,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         }
     }
 
-    /// Whether the client has all it asked for, or its time is up.
+    /// Whether the client has everything it requested, or its time is up.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         match self.spec.workload {
             Workload::Transfer(_) => self.client.complete().is_some(),
@@ -254,26 +254,26 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         }
     }
 
-    /// Whether it may end before its run does.
+    /// Whether the flow may end before its run.
     pub(crate) fn may_end(&self) -> bool {
         !matches!(self.spec.workload, Workload::Until(_))
     }
 
-    /// Whether the flow has just come to its end: told once, and not of flows that end at a time.
+    /// Whether the flow has just ended. True only once, and never for flows with a fixed end time.
     pub(crate) fn has_finished(&mut self, now: Time) -> bool {
         self.may_end() && self.is_over(now) && !std::mem::replace(&mut self.finished, true)
     }
 
-    /// Everything that was sent has arrived: what was grown for a full window goes, as the connection
-    /// may wait long for its application.
+    /// Everything sent has arrived. Frees buffers sized for a full window, because the connection
+    /// may be idle for long.
     pub(crate) fn rest(&mut self) {
         self.client.rest();
         self.rtts.shrink();
         self.queueing.shrink();
     }
 
-    /// Whether nothing will change any more what the flow leaves: it is over, nothing of it is on its
-    /// way, and none of its timers has anything to do.
+    /// Whether the flow's results are final: it is over, none of its packets is in flight, and no
+    /// timer is pending.
     pub(crate) fn is_settled(&self, now: Time) -> bool {
         let ended = self.finished || !self.may_end();
         ended
@@ -304,7 +304,7 @@ impl<'a, S: ControllerSpec> Flow<'a, S> {
         })
     }
 
-    /// The experience of a client that makes requests, and of its user, until `now`.
+    /// The experience of a requesting client and its user until `now`.
     pub(crate) fn report(&self, now: Time) -> Option<ClientReport> {
         self.app.requests().map(|requests| requests.report(now))
     }
@@ -351,7 +351,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_new_data_is_ecn_capable_but_for_l4s() {
+    fn only_new_data_is_ecn_capable_except_with_l4s() {
         let data = |repeats| {
             let segment =
                 Segment { seq: 0, tx: 0, sent: Time::ZERO, bytes: 1448, repeats, ce: false };

@@ -1,4 +1,4 @@
-//! All flows of a run: those to come, those under way, and what is left of the others.
+//! All flows of a run: future, active and finished ones.
 
 use uncork_cc::ControllerSpec;
 use uncork_flow::{FlowRecord, RequestRecord, SeriesPoint};
@@ -7,8 +7,8 @@ use uncork_units::Time;
 
 use crate::flow::{Downstream, Flow, Upstream};
 
-/// Flows take memory from their start until they are over and quiet, so that a hundred thousand short
-/// ones may come one after the other.
+/// Flows use memory only from their start until they have ended and settled, so that a hundred
+/// thousand short flows can follow each other.
 #[derive(Debug)]
 pub(crate) struct Flows<'a, S: ControllerSpec> {
     slots: Vec<Slot<'a, S>>,
@@ -26,12 +26,12 @@ enum Slot<'a, S: ControllerSpec> {
 pub(crate) struct Outcome {
     pub(crate) record: FlowRecord,
     pub(crate) requests: Vec<RequestRecord>,
-    /// Its last state, which a series repeats.
+    /// Its last state, repeated in the series.
     last: Option<SeriesPoint>,
 }
 
 impl<'a, S: ControllerSpec> Flows<'a, S> {
-    /// So many flows to come.
+    /// `count` future flows.
     pub(crate) fn new(count: usize) -> Self {
         let slots = std::iter::repeat_with(|| Slot::ToCome).take(count).collect();
         Self { slots }
@@ -41,12 +41,12 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         matches!(self.slots.get(index as usize), Some(Slot::ToCome))
     }
 
-    /// A flow to come begins.
+    /// Starts a flow.
     pub(crate) fn begin(&mut self, index: u32, flow: Flow<'a, S>) {
         self.slots[index as usize] = Slot::Live(Box::new(flow));
     }
 
-    /// A flow, if it is under way.
+    /// A flow, if it is active.
     pub(crate) fn get(&self, index: u32) -> Option<&Flow<'a, S>> {
         match &self.slots[index as usize] {
             Slot::Live(flow) => Some(flow),
@@ -54,7 +54,7 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         }
     }
 
-    /// A flow, if it is under way.
+    /// A flow, if it is active.
     pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut Flow<'a, S>> {
         match &mut self.slots[index as usize] {
             Slot::Live(flow) => Some(flow),
@@ -86,7 +86,7 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         })
     }
 
-    /// The outcomes of all flows. `begin` makes the flows that have not started.
+    /// The outcomes of all flows. `begin` creates the flows that have not started.
     pub(crate) fn into_outcomes(
         self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Changes during a run, at a time that depends on a flow's state.
+//! Interventions during a run that depend on a flow's state.
 
 use uncork_cc::ControllerSpec;
 use uncork_path::LossSpec;
@@ -8,7 +8,7 @@ use crate::flow::Flow;
 use crate::run::Simulation;
 
 impl<S: ControllerSpec> Simulation<'_, S> {
-    /// The own link of the first path has another rate from now on.
+    /// Sets the rate of the first path's own link from now on.
     pub fn set_rate(&mut self, rate: Rate) {
         self.network.set_rate(0, rate);
     }
@@ -18,13 +18,13 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.network.set_loss(loss);
     }
 
-    /// From now on ACKs reach the server in bunches, at multiples of `slot`; zero ends it.
+    /// Aggregates ACKs to the server to multiples of `slot` from now on; zero disables this.
     pub fn aggregate_acks(&mut self, slot: TimeDelta) {
         self.network.aggregate(slot);
     }
 
-    /// The application of an established flow that lasts [`crate::Workload::Until`] has nothing more
-    /// to send than one last segment; losses are still repaired.
+    /// The application of an established [`crate::Workload::Until`] flow stops after one last
+    /// segment; losses are still repaired.
     pub fn pause(&mut self, flow: u32) {
         if let Some(sender) = self.flows.get_mut(flow).and_then(Flow::sender_mut) {
             sender.pause();
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
     use crate::{FlowSpec, FlowView, MSS_BYTES, RunSpec, Workload};
 
-    /// One Reno flow over 12 Mbit/s, a packet each millisecond, and 20 ms.
+    /// One Reno flow over 20 ms and 12 Mbit/s, a packet per millisecond.
     fn spec() -> RunSpec {
         let end = Time::ZERO + TimeDelta::from_secs(100);
         let reno = "reno".parse().expect("a controller");
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_is_written_for_sends_that_and_no_more() {
+    fn paused_flow_sends_only_what_is_written() {
         let spec = spec();
         let mut simulation = Simulation::new(&spec);
         let begun = run_to(&mut simulation, 45);
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn the_link_takes_its_new_rate_and_loss() {
+    fn link_uses_its_new_rate_and_loss() {
         let spec = spec();
         let mut simulation = Simulation::new(&spec);
         let before = run_to(&mut simulation, 2000);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn aggregated_acks_let_windows_go_at_once() {
+    fn aggregated_acks_release_whole_windows() {
         let spec = spec();
         let mut simulation = Simulation::new(&spec);
         simulation.aggregate_acks(TimeDelta::from_millis(50));

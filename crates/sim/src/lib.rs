@@ -1,8 +1,9 @@
 //! Virtual time: senders, receivers and a path in one deterministic event loop.
 //!
-//! [`run`] takes a [`RunSpec`] that [`RunSpec::check`] accepts and gives a [`RunResult`]; equal
-//! specifications give equal results, byte for byte. Hosts speak `segments`: a lean TCP with SACK, RACK-TLP, delayed ACKs and pacing,
-//! whose window and rate come from an `uncork-cc` controller, or from one of your own ([`uncork_cc::ControllerSpec`]).
+//! [`run`] takes a [`RunSpec`] that passes [`RunSpec::check`] and returns a [`RunResult`]. Equal
+//! specifications give equal results, byte for byte. Hosts use `segments`: a simplified TCP with
+//! SACK, RACK-TLP, delayed ACKs and pacing. Its window and rate come from an `uncork-cc` controller
+//! or from your own ([`uncork_cc::ControllerSpec`]).
 #![forbid(unsafe_code)]
 
 mod app;

@@ -1,4 +1,4 @@
-//! The parts of a flow's record that its description gives.
+//! The parts of a flow's record that come from its specification.
 
 use uncork_cc::ControllerSpec;
 use uncork_flow::{FlowRecord, LabRecord};
@@ -6,8 +6,7 @@ use uncork_flow::{FlowRecord, LabRecord};
 use crate::spec::{FlowSpec, RunSpec, Workload};
 
 impl<S: ControllerSpec> RunSpec<S> {
-    /// The record of the flow of index `flow` before anything has happened: what `engine` measures goes
-    /// on top of it.
+    /// The record of the flow with index `flow` before the run. The `engine` adds its measurements.
     ///
     /// # Panics
     ///
@@ -18,7 +17,7 @@ impl<S: ControllerSpec> RunSpec<S> {
 }
 
 impl<S: ControllerSpec> FlowSpec<S> {
-    /// Whether it has an end of its own to come to, which its completion is the time to.
+    /// Whether the workload has an end of its own, whose time is its completion.
     pub fn completes(&self) -> bool {
         matches!(self.workload, Workload::Transfer(_) | Workload::Client(_) | Workload::Command(_))
     }

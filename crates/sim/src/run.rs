@@ -15,21 +15,21 @@ use crate::spec::RunSpec;
 pub struct RunResult {
     /// One record per flow.
     pub flows: Vec<FlowRecord>,
-    /// One record per request of clients that make some, by flow.
+    /// One record per request of requesting clients, by flow.
     pub requests: Vec<RequestRecord>,
-    /// The series, when asked for, by time.
+    /// The series ordered by time, if requested.
     pub series: Vec<SeriesPoint>,
-    /// Data packets that were sent.
+    /// Data packets sent.
     pub packets: u64,
 }
 
-/// Simulates `spec` to its end. A specification that [`RunSpec::check`] refuses may make it panic, or wait
-/// for what never comes.
+/// Simulates `spec` to its end. If `spec` does not pass [`RunSpec::check`], this may panic or never
+/// return.
 pub fn run(spec: &RunSpec) -> RunResult {
     Simulation::new(spec).run()
 }
 
-/// A run, step by step.
+/// A run that can be stepped.
 #[derive(Debug)]
 pub struct Simulation<'a, S: ControllerSpec = CcSpec> {
     pub(crate) spec: &'a RunSpec<S>,
@@ -45,7 +45,7 @@ pub struct Simulation<'a, S: ControllerSpec = CcSpec> {
 /// An event of the hosts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wake {
-    /// A flow begins, or sends its SYN again.
+    /// A flow starts, or retransmits its SYN.
     Start(u32),
     /// The sender's pacing or loss timer of a flow.
     Sender(u32),
@@ -58,7 +58,7 @@ pub(crate) enum Wake {
 }
 
 impl<'a, S: ControllerSpec> Simulation<'a, S> {
-    /// A run of `spec` at its very beginning.
+    /// A run of `spec` at time zero.
     pub fn new(spec: &'a RunSpec<S>) -> Self {
         let mut network = spec.network();
         for (index, flow) in (0..).zip(&spec.flows) {
@@ -89,13 +89,13 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
         self.packets
     }
 
-    /// Handles one event. False when the run is over.
+    /// Handles one event. Returns false when the run is over.
     pub fn step(&mut self) -> bool {
         self.step_until(self.spec.end)
     }
 
-    /// Handles the next event, if it comes by `until` and the run is not over. Otherwise it is
-    /// `until` now, and the answer is false.
+    /// Handles the next event if it is due by `until` and the run is not over. Otherwise advances
+    /// the time to `until` and returns false.
     pub fn step_until(&mut self, until: Time) -> bool {
         let until = until.min(self.spec.end);
         let next =
@@ -124,7 +124,7 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
         self.into_result()
     }
 
-    /// The records of all flows, as far as they got.
+    /// The records of all flows so far.
     pub fn into_result(self) -> RunResult {
         let spec = self.spec;
         let begin = |index| Flow::new(spec, index);
@@ -136,7 +136,7 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
         RunResult { flows, requests, series: self.series, packets: self.packets }
     }
 
-    /// Frees the memory of a flow if nothing can change its records any more.
+    /// Frees the memory of a flow whose results are final.
     pub(crate) fn reduce(&mut self, index: u32) {
         if self.flows.get(index).is_some_and(|flow| flow.is_settled(self.now)) {
             self.end(index);
@@ -149,7 +149,7 @@ impl<'a, S: ControllerSpec> Simulation<'a, S> {
         self.network.end_flow(index);
     }
 
-    /// The flow begins. The client's SYN leaves, and leaves again until it is answered.
+    /// Starts the flow. The client sends a SYN and retransmits it until it is answered.
     fn on_start(&mut self, index: u32) {
         if self.flows.is_to_come(index) {
             self.flows.begin(index, Flow::new(self.spec, index));

@@ -1,4 +1,4 @@
-//! Descriptions of runs.
+//! Specifications of runs.
 
 use uncork_apps::{CbrSpec, Client, ClientSpec};
 use uncork_cc::{CcSpec, ControllerSpec, ResumeHint};
@@ -7,29 +7,29 @@ use uncork_units::{Rng, Time, TimeDelta};
 
 use crate::segments::{HEADER_BYTES, PACKET_BYTES};
 
-/// Stream of the seed that clients draw from, apart from each other for each flow.
+/// Seed stream for clients, separate for each flow.
 const CLIENT_STREAM: u64 = 6 << 32;
 
-/// One run: some flows over some paths.
+/// One run: flows over paths.
 #[derive(Clone, Debug)]
 pub struct RunSpec<S: ControllerSpec = CcSpec> {
-    /// Links that several paths cross on the way to their own.
+    /// Links shared by several paths, crossed before the paths' own.
     pub links: Vec<LinkSpec>,
     /// The paths. All flows of a path share its links.
     pub paths: Vec<PathSpec>,
-    /// The clients that make requests.
+    /// The requesting clients.
     pub clients: Vec<ClientSpec>,
-    /// Programs that real hosts run.
+    /// Programs for runs on real hosts.
     pub commands: Vec<CommandSpec>,
     /// The flows.
     pub flows: Vec<FlowSpec<S>>,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Up to when what flows deliver is counted apart, because they are still finding their rate.
+    /// End of the warm-up, whose deliveries are counted separately.
     pub warmup: Time,
-    /// When to stop, finished or not.
+    /// When to stop, even if flows are not finished.
     pub end: Time,
-    /// How often to write down the inside of each flow; `None` writes no series.
+    /// Interval of the series; `None` for no series.
     pub sample_every: Option<TimeDelta>,
 }
 
@@ -40,7 +40,7 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub cc: S,
     /// Index of its path in [`RunSpec::paths`].
     pub path: usize,
-    /// The client's host, for queues that share a link out among hosts; `None` is one of its own.
+    /// The client's host, for queues that share a link among hosts; `None` for a separate host.
     pub host: Option<u32>,
     /// The ECN field of the flow's data. The server reacts to marks if this is ECN-capable. With ECT(0), SYN/ACKs and
     /// retransmissions are Not-ECT (RFC 3168 §6.1.1, §6.1.5); with ECT(1) they are ECT(1). The client's packets are
@@ -48,29 +48,29 @@ pub struct FlowSpec<S: ControllerSpec = CcSpec> {
     pub ecn: Ecn,
     /// When the client starts to connect.
     pub start: Time,
-    /// Round-trip propagation time; `None` takes the path's.
+    /// RTT without queueing; `None` uses the path's.
     pub rtt: Option<TimeDelta>,
-    /// What it carries.
+    /// Its workload.
     pub workload: Workload,
     /// The client's receive window in bytes.
     pub receive_window: u64,
-    /// The path as an earlier connection left it, for careful resume.
+    /// An earlier connection's observations of the path, for Careful Resume.
     pub resume: Option<ResumeHint>,
 }
 
-/// What a flow carries.
+/// A flow's workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// This many bytes, then the flow is done.
+    /// A transfer of this many bytes, which ends the flow.
     Transfer(u64),
     /// Bulk data until this time.
     Until(Time),
-    /// Media that the server writes at a constant rate from the flow's start.
+    /// Media written by the server at a constant rate from the flow's start.
     Media(CbrSpec),
-    /// The requests of a client, by its index in [`RunSpec::clients`].
+    /// Requests of a client, by its index in [`RunSpec::clients`].
     Client(usize),
-    /// The traffic of programs, by their index in [`RunSpec::commands`]. The simulator does not run them and sends
-    /// nothing.
+    /// Traffic of programs, by index in [`RunSpec::commands`]. The simulator does not run them and
+    /// sends nothing.
     Command(usize),
 }
 
@@ -79,35 +79,35 @@ pub enum Workload {
 pub struct CommandSpec {
     /// Its name in messages and files.
     pub name: String,
-    /// The shell command on the servers' host, from before the run until its end.
+    /// Shell command on the servers' host, running from before the run until its end.
     pub server: Option<String>,
-    /// The shell command on the client's host, from the flow's start.
+    /// Shell command on the client's host, started with the flow.
     pub client: String,
-    /// The client is ended after this time, and at the end of the run in any case.
+    /// Maximum run time of the client; it is also stopped at the end of the run.
     pub limit: Option<TimeDelta>,
-    /// The kind of flow records that the client writes; `None` if it writes none.
+    /// Kind of flow records the client writes, if any.
     pub records: Option<CommandRecords>,
-    /// Whether the programs see to their congestion control themselves, as those that speak QUIC do: it need
-    /// be none that the kernel has.
+    /// Whether the programs have their own congestion control, as QUIC programs do. It then need
+    /// not be available in the kernel.
     pub own_cc: bool,
 }
 
-/// The kind of flow records that the client of a command writes.
+/// Kind of flow records written by a command's client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandRecords {
     /// Requests and their answers.
     Objects,
-    /// Requests, and how music was heard.
+    /// Requests and the playback of audio.
     Audio,
 }
 
 impl FlowSpec {
-    /// A receive window that never binds.
+    /// A receive window that never limits the sender.
     pub const WIDE_OPEN: u64 = 1 << 40;
 }
 
 impl<S: ControllerSpec> FlowSpec<S> {
-    /// A flow that starts at once over the path's own RTT, never held back by its receiver.
+    /// A flow that starts at once, with the path's RTT and no limit by its receiver.
     pub const fn new(cc: S, workload: Workload) -> Self {
         Self {
             cc,
@@ -139,8 +139,8 @@ impl<S: ControllerSpec> RunSpec<S> {
         }
     }
 
-    /// The client of the flow of index `flow`, before it has done anything; `None` if the flow has none,
-    /// or one that its own check refuses.
+    /// The client of the flow with index `flow` in its initial state; `None` if the flow has no
+    /// client or an invalid one.
     pub fn client_of(&self, flow: u32) -> Option<Client> {
         let spec = self.flows.get(flow as usize)?;
         let Workload::Client(client) = spec.workload else { return None };
@@ -148,20 +148,20 @@ impl<S: ControllerSpec> RunSpec<S> {
         Client::new(self.clients.get(client)?.clone(), spec.start, rng).ok()
     }
 
-    /// The programs of `flow`, if it has such.
+    /// The programs of `flow`, if any.
     pub fn command_of(&self, flow: &FlowSpec<S>) -> Option<&CommandSpec> {
         let Workload::Command(command) = flow.workload else { return None };
         self.commands.get(command)
     }
 
-    /// The number that queues know the host of the client of the flow of index `flow` by. Hosts of
-    /// flows that name none do not meet those that are named.
+    /// The number of the client's host of the flow with index `flow`, as used by queues. Unnamed
+    /// hosts have different numbers than named ones.
     pub fn host_of(&self, flow: u32) -> u32 {
         let named = self.flows.get(flow as usize).and_then(|flow| flow.host);
         named.unwrap_or(Self::FIRST_UNNAMED_HOST | flow)
     }
 
-    /// The paths, with all flows on them and no packet.
+    /// The paths with all flows and no packets.
     pub fn network<D: Body, U: Body, E: Copy>(&self) -> Network<D, U, E> {
         let mut network = Network::new(NetworkSpec {
             links: &self.links,

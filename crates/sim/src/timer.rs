@@ -1,17 +1,17 @@
-//! A host's timer and its entries in the schedule.
+//! A host's timer and its schedule entries.
 
 use uncork_units::Time;
 
-/// Knows which entries one timer has in the schedule, where none can be withdrawn.
+/// Tracks the schedule entries of one timer, because entries cannot be removed from the schedule.
 ///
-/// Deadlines move with every ACK, mostly later. Only a deadline before all entries needs one of its
-/// own: when an entry comes up, the host looks again at what is due. So a timer has a few entries, not
-/// one for each ACK.
+/// Deadlines move with every ACK, mostly to later times. Only a deadline earlier than all entries
+/// needs a new one: when an entry comes up, the host checks what is due. So a timer has a few
+/// entries, not one per ACK.
 #[derive(Debug)]
 pub(crate) struct Timer {
-    /// When the next ones come up, filled up with [`Time::NEVER`].
+    /// Times of the next entries, padded with [`Time::NEVER`].
     near: [Time; 2],
-    /// When the others come up, the earliest last.
+    /// Times of the other entries, the earliest last.
     far: Vec<Time>,
 }
 
@@ -22,7 +22,7 @@ impl Default for Timer {
 }
 
 impl Timer {
-    /// Whether `deadline` must be scheduled; it then counts as such.
+    /// Whether `deadline` needs a new entry; if so, records it.
     pub(crate) fn needs_entry(&mut self, deadline: Time) -> bool {
         let [next, second] = self.near;
         let needed = deadline < next;
@@ -51,9 +51,9 @@ impl Timer {
 mod tests {
     use super::*;
 
-    /// A pacer's deadline every 10 ns under a retransmission timeout that moves ahead of it.
+    /// A pacing deadline every 10 ns, with a retransmission timeout that keeps moving.
     #[test]
-    fn a_far_deadline_is_scheduled_once_however_often_a_near_one_is() {
+    fn far_deadline_is_scheduled_once_despite_many_near_ones() {
         let mut timer = Timer::default();
         let mut scheduled = Vec::new();
         let mut arm = |timer: &mut Timer, deadline: u64| {
@@ -71,9 +71,9 @@ mod tests {
         assert!(timer.needs_entry(Time::from_nanos(1040)), "the entry for 1000 came up");
     }
 
-    /// Ten deadlines, each before the last: they come up in order, however many there are.
+    /// Ten deadlines, each earlier than the previous: the entries come up in order.
     #[test]
-    fn as_many_entries_as_it_takes() {
+    fn number_of_entries_is_not_limited() {
         let mut timer = Timer::default();
         for deadline in (1..=10).rev() {
             assert!(timer.needs_entry(Time::from_nanos(deadline)));

@@ -8,7 +8,7 @@ use crate::run::Simulation;
 use crate::segments::{HEADER_BYTES, Reply, Segment};
 
 impl<S: ControllerSpec> Simulation<'_, S> {
-    /// Sends what the flow's server may send now, and looks when it may send more.
+    /// Sends what the flow's server may send now, and schedules the next check.
     pub(crate) fn pump(&mut self, index: u32) {
         self.send(index);
         self.arm_sender(index);
@@ -35,7 +35,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         self.network.offer_down(self.now, offer, &mut self.flows);
     }
 
-    /// A packet comes to the end of its path, and may be lost there.
+    /// A packet reaches the end of its path, where it may be lost.
     pub(crate) fn on_downstream(&mut self, line: Line) {
         let Some((packet, is_lost)) = self.network.arrive_down(self.now, line) else { return };
         let Packet { flow: index, ecn, body, .. } = packet;
@@ -99,10 +99,11 @@ mod tests {
     use uncork_path::{Buffer, LossPosition, PathSpec};
     use uncork_units::{Rate, Time, TimeDelta};
 
-    /// Of the SYN/ACK and the ten segments of the first window every second is lost, the first segment
-    /// among them. Before the queue these take no room in it, after the link they do.
+    /// Every second packet of the SYN/ACK and the ten segments of the initial window is lost,
+    /// including the first segment. Lost before the queue they take no room in it; lost after the
+    /// link they do.
     #[test]
-    fn random_loss_strikes_before_the_queue_or_after_the_link() {
+    fn random_loss_occurs_before_the_queue_or_after_the_link() {
         let end = Time::ZERO + TimeDelta::from_secs(10);
         for (position, queued) in [(LossPosition::Before, 4), (LossPosition::After, 9)] {
             let rtt = TimeDelta::from_millis(100);

@@ -10,7 +10,7 @@ use crate::segments::HEADER_BYTES;
 impl<S: ControllerSpec> Simulation<'_, S> {
     /// A message leaves a client.
     pub(crate) fn reply(&mut self, index: u32, message: Upstream) {
-        // RFC 3168 §6.1.1 for a SYN, §6.1.4 for acknowledgements.
+        // RFC 3168 §6.1.1 for a SYN, §6.1.4 for ACKs.
         let (bytes, ecn) = (HEADER_BYTES, Ecn::NotEct);
         let Some(flow) = self.flows.get_mut(index) else { return };
         flow.travelling += 1;

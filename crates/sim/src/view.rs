@@ -16,11 +16,11 @@ pub struct FlowView {
     pub in_flight: u64,
     /// Smoothed round-trip time (RFC 6298).
     pub smoothed_rtt: TimeDelta,
-    /// Payload bytes that its client has, each counted once.
+    /// Payload bytes received by its client, without duplicates.
     pub delivered_bytes: u64,
-    /// Payload bytes that its client has with all before them: what an application can read.
+    /// Payload bytes received in order by its client: what an application can read.
     pub in_order_bytes: u64,
-    /// Bytes that wait in the queues of its path.
+    /// Bytes waiting in the queues of its path.
     pub queue_bytes: u64,
     /// Packets declared lost so far.
     pub packets_lost: u64,
@@ -29,8 +29,8 @@ pub struct FlowView {
 }
 
 impl<S: ControllerSpec> Simulation<'_, S> {
-    /// A flow as it is now; `None` before its connection is established, and when it is over and
-    /// everything that it sent has arrived or is lost.
+    /// The current state of a flow; `None` before its connection is established, and once it is
+    /// over and all its packets have arrived or are lost.
     pub fn view(&self, flow: u32) -> Option<FlowView> {
         let flow = self.flows.get(flow)?;
         let sender = flow.sender()?;

@@ -52,7 +52,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         }
     }
 
-    /// The deadline of the server that needs an entry in the schedule; [`Time::NEVER`] if none does.
+    /// The server's deadline if it needs a new schedule entry; [`Time::NEVER`] otherwise.
     fn new_sender_deadline(&mut self, index: u32) -> Time {
         let now = self.now;
         let Some(flow) = self.flows.get_mut(index) else { return Time::NEVER };
@@ -61,7 +61,7 @@ impl<S: ControllerSpec> Simulation<'_, S> {
         if needed { deadline } else { Time::NEVER }
     }
 
-    /// The deadline of the client that needs an entry in the schedule; [`Time::NEVER`] if none does.
+    /// The client's deadline if it needs a new schedule entry; [`Time::NEVER`] otherwise.
     fn new_receiver_deadline(&mut self, index: u32) -> Time {
         let Some(flow) = self.flows.get_mut(index) else { return Time::NEVER };
         let deadline = flow.client.next_timer().max(self.now);

@@ -1,4 +1,4 @@
-//! In steady state the simulator allocates nothing per packet.
+//! In steady state the simulator does not allocate per packet.
 mod common;
 
 use common::{case, spec};
@@ -22,14 +22,14 @@ fn allocations(cc: &str, flows: usize) -> (u64, u64) {
 }
 
 #[test]
-fn none_per_packet_in_steady_state() {
+fn no_allocation_per_packet_in_steady_state() {
     for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
         for flows in [1, 20] {
             let (allocations, packets) = allocations(cc, flows);
             println!("{flows} {cc}: {allocations} allocations for {packets} packets");
             assert!(packets > 20_000, "{cc}: only {packets} packets");
-            // A ring that still doubles, or a delay that was not seen before, is not an allocation per
-            // packet.
+            // A ring buffer that still doubles, or a delay seen for the first time, is not an
+            // allocation per packet.
             assert!(allocations * 1000 <= packets, "{flows} {cc}: {allocations} allocations");
         }
     }

@@ -1,5 +1,5 @@
-//! Whatever the path and whoever shares it: nothing panics, nothing is counted twice, and a transfer
-//! over a path that lets anything through ends.
+//! For any path and any competing flows: no panic, no double counting, and every transfer ends if
+//! its path delivers at all.
 mod common;
 
 use common::spec;
@@ -37,7 +37,7 @@ fn any_policer() -> impl Strategy<Value = Option<PolicerSpec>> {
     prop_oneof![3 => Just(None), 1 => policer.prop_map(Some)]
 }
 
-/// Flows of a few segments to a few hundred, some with a small receive window of their own.
+/// Flows of a few to a few hundred segments, some with a small receive window.
 fn any_flow() -> impl Strategy<Value = FlowSpec> {
     let size = prop_oneof![1_u64..20_000, 1_u64..500_000];
     let window = prop_oneof![Just(FlowSpec::WIDE_OPEN), 1_448_u64..50_000];
@@ -51,7 +51,7 @@ fn any_flow() -> impl Strategy<Value = FlowSpec> {
     )
 }
 
-/// None, or what may be right, wrong or absurd.
+/// None, or a hint that may be right, wrong or absurd.
 fn any_hint() -> impl Strategy<Value = Option<ResumeHint>> {
     let hint = (0_u32..64, 0_u32..64).prop_map(|(cwnd, rtt)| ResumeHint {
         saved_cwnd: 1 << cwnd,
@@ -82,7 +82,7 @@ fn is_consistent(flow: &FlowRecord) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// What is in flight or lost was sent; what was delivered counts once.
+/// Bytes in flight or lost have been sent; delivered bytes count once.
 fn series_is_consistent(result: &RunResult) -> Result<(), TestCaseError> {
     for point in &result.series {
         let flow = &result.flows[point.flow as usize];

@@ -1,4 +1,4 @@
-//! Several flows of BBRv1, and BBRv1 beside CUBIC, as others measured them.
+//! Several BBRv1 flows, and BBRv1 next to CUBIC, compared with published measurements.
 mod common;
 
 use common::page::{agree, page, table};
@@ -10,11 +10,11 @@ fn coarse(mut case: Case) -> Case {
     case
 }
 
-/// Hock et al., ICNP 2017: flows of BBRv1 overestimate the rate together and keep two windows of a BDP
-/// in flight, of which the path holds one. In a deep buffer the other is a queue (Linux 6.18: 1.5 BDP);
-/// a buffer of less than 1.5 BDP loses it (Linux 6.18: 6 to 12 % of what is sent, in 0.8 BDP).
+/// Hock et al., ICNP 2017: several BBRv1 flows overestimate the rate together and keep two BDP in
+/// flight. A deep buffer then holds a queue of one BDP (Linux 6.18: 1.5 BDP); a buffer below 1.5
+/// BDP overflows (Linux 6.18: 6 to 12 % loss with 0.8 BDP).
 #[test]
-fn flows_of_bbr1_fill_a_deep_buffer_and_overflow_a_shallow_one() {
+fn bbr1_flows_fill_a_deep_buffer_and_overflow_a_shallow_one() {
     let mut rows = Vec::new();
     for flows in [2, 5, 10] {
         let run = |milli_bdp: u64| -> Run {
@@ -34,8 +34,8 @@ fn flows_of_bbr1_fill_a_deep_buffer_and_overflow_a_shallow_one() {
 }
 
 /// Cao et al., IMC 2019, figure 8: one BBRv1 and one CUBIC flow, Linux 4.15, 1 Gbit/s, 20 ms, 60 s.
-/// With 10 kB BBRv1 had 94 %, with 5 MB about half, with 10 MB a quarter. Here it has more in the deep
-/// buffers; why is not known. Should that come to hold, the bound of the last line must go.
+/// BBRv1 had 94 % with 10 kB, about half with 5 MB, and a quarter with 10 MB. Here it has more in
+/// deep buffers, for unknown reasons. If that is fixed, remove the bound in the last line.
 #[test]
 fn beside_cubic_bbr1_wins_in_shallow_buffers() {
     let seeds = if is_complete() { 5 } else { 1 };

@@ -1,10 +1,10 @@
-//! BBRv2 beside BBRv3. What Linux's BBRv2 was measured to do is in `imc23`.
+//! BBRv2 compared with BBRv3. `imc23` has measurements of Linux's BBRv2.
 mod common;
 
 use common::{case, mean};
 
-/// A probe of BBRv2 ends with a quarter BDP in the queue, after a round; one of BBRv3 goes on until
-/// the rate has been flat for three.
+/// A probe of BBRv2 ends after a round, with a quarter BDP in the queue; one of BBRv3 continues
+/// until the rate has been flat for three rounds.
 #[test]
 fn fills_a_clean_link_with_less_queue_than_bbr3() {
     for (mbit, rtt_ms) in [(10, 40), (50, 30), (100, 100), (1000, 20)] {
@@ -21,9 +21,9 @@ fn fills_a_clean_link_with_less_queue_than_bbr3() {
     }
 }
 
-/// Startup's window is 2.885 BDP, and 2 BDP in BBRv3.
+/// Startup's window is 2.885 BDP; in BBRv3 it is 2 BDP.
 #[test]
-fn startup_overshoots_more_than_bbr3_s() {
+fn startup_overshoots_more_than_in_bbr3() {
     for milli_bdp in [100, 500, 1000, 4000] {
         let case = case(100, 40, milli_bdp);
         let [v2, v3] = ["bbr2", "bbr3"].map(|cc| {
@@ -42,9 +42,10 @@ fn startup_overshoots_more_than_bbr3_s() {
     }
 }
 
-/// Linux's nsperf `coexist`, as in `sharing.rs`. In a tenth of a BDP loss ends the probes of both.
+/// Linux's nsperf `coexist`, as in `sharing.rs`. With a tenth of a BDP, loss ends the probes of
+/// both.
 #[test]
-fn leaves_cubic_more_than_bbr3_does() {
+fn cubic_gets_more_than_beside_bbr3() {
     for milli_bdp in [100, 1000, 4000, 8000] {
         let case = case(50, 30, milli_bdp);
         let [v2, v3] = ["bbr2", "bbr3"].map(|cc| {
@@ -62,9 +63,9 @@ fn leaves_cubic_more_than_bbr3_does() {
     }
 }
 
-/// Both judge loss by the same 2 %: what a probe of v2, shorter, spares in losses it misses in growth.
+/// Both have the same loss threshold of 2 %: v2's shorter probes save losses but lose growth.
 #[test]
-fn random_loss_costs_what_it_costs_bbr3() {
+fn random_loss_costs_the_same_as_in_bbr3() {
     for ((mbit, rtt_ms), least) in [((100, 100), 0.78), ((100, 20), 0.73), ((10, 40), 0.65)] {
         let [light, heavy] = ["1%", "5%"].map(|loss| {
             let case = case(mbit, rtt_ms, 1000).loss(loss);

@@ -3,9 +3,10 @@ mod common;
 
 use common::{case, payload_rate, seconds};
 
-/// The grid of RTTs and rates of draft-ietf-ccwg-bbr-06's appendix, as far as a buffer of 2 BDP holds
-/// the handful of packets that the window's floors and bursts need. ProbeRTT lasts a round trip if
-/// that is longer than 200 ms: at half a window every 5 s, it costs long paths 13 % per second of RTT.
+/// The grid of RTTs and rates of draft-ietf-ccwg-bbr-06's appendix, as far as a buffer of 2 BDP
+/// holds the few packets required by the minimum window and bursts. ProbeRTT lasts a round trip if
+/// that is longer than 200 ms: with half a window every 5 s, it costs long paths 13 % per second of
+/// RTT.
 #[test]
 fn fills_a_clean_link_without_loss() {
     let rtts = [10, 40, 100, 300, 600, 1000];
@@ -17,8 +18,8 @@ fn fills_a_clean_link_without_loss() {
         let utilisation = run.utilisation(warm_up, end as f64);
         let lost = run.lost_bytes(0, warm_up, end as f64) / 1448;
         println!("{mbit} Mbit/s {rtt_ms} ms: {utilisation:.3}, {lost} packets lost");
-        // Below ten packets of BDP the buffer drops what the floor of four packets and bursts of two
-        // put into it.
+        // Below a BDP of ten packets, the buffer overflows with the minimum window of four packets
+        // and bursts of two.
         let holds_the_floor = case.path.bdp_bytes() >= 10 * 1500;
         assert!(lost == 0 || !holds_the_floor, "{mbit} Mbit/s {rtt_ms} ms: {lost} packets lost");
         let least = f64::min(0.95, 0.97 - 0.13 * rtt_ms as f64 / 1e3);
@@ -51,9 +52,9 @@ fn startup_finds_the_bandwidth_and_leaves_without_loss() {
     }
 }
 
-/// A 0.1-BDP buffer: two round trips of a window of 2 BDP over a path that holds 1.1, one until the
-/// first loss is known and one in recovery, lose 1.8 BDP, which is 600 packets. Without the rule that
-/// a round of losses counts as a whole (DEVIATIONS.md (a), (g)) Startup goes on for longer.
+/// A 0.1-BDP buffer: two round trips with a window of 2 BDP over a path that holds 1.1 BDP (one
+/// until the first loss is known, one in recovery) lose 1.8 BDP, or 600 packets. Without the rule
+/// that a round's losses count together (DEVIATIONS.md (a), (g)) Startup lasts longer.
 #[test]
 fn startup_leaves_a_shallow_buffer_on_loss() {
     let lost = |cc| {
@@ -67,7 +68,7 @@ fn startup_leaves_a_shallow_buffer_on_loss() {
     };
     let (ours, draft) = (lost("bbr3"), lost("bbr3:strict_draft"));
     assert!(ours <= 650, "{ours} packets");
-    assert!(ours * 2 <= draft, "{ours} packets, {draft} by the draft's letter");
+    assert!(ours * 2 <= draft, "{ours} packets, {draft} with the literal draft");
 }
 
 #[test]

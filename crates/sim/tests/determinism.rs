@@ -12,9 +12,9 @@ fn equal_seeds_give_equal_runs() {
     assert_ne!(first, other);
 }
 
-/// Writing the series must not change what is written down.
+/// Recording the series must not change the results.
 #[test]
-fn watching_changes_nothing() {
+fn series_does_not_change_the_run() {
     let mut often = case(50, 30, 1000).loss("0.2%");
     let rarely = often.clone();
     often.sample_every = uncork_units::TimeDelta::from_micros(500);

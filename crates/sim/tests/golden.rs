@@ -1,7 +1,7 @@
-//! Golden traces: what each controller does over a path, one line per change of state, so that a
-//! change of behaviour is read as a diff. All figures are integers: every machine has the same.
+//! Golden traces: the behaviour of each controller over a path, one line per state change, so that
+//! a change of behaviour shows as a diff. All figures are integers and equal on every machine.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p uncork-sim --test golden` writes them anew.
+//! `UPDATE_GOLDEN=1 cargo test -p uncork-sim --test golden` rewrites them.
 mod common;
 
 use std::fmt::Write as _;
@@ -18,12 +18,12 @@ const HEADER: &str = "\
 inflight_lt    srtt lost_packets
 ";
 
-/// Runs the flows and compares what they did with `golden/NAME.txt`.
+/// Runs the flows and compares the result with `golden/NAME.txt`.
 fn check(name: &str, about: &str, case: &Case, flows: &[(&str, u64)], secs: u64) {
     check_written(name, about, case, flows, secs, &[]);
 }
 
-/// The same where the first flow's application pauses, or writes so many segments: when, in ms.
+/// The same, with pauses or writes by the first flow's application: time in ms and segments.
 fn check_written(
     name: &str,
     about: &str,
@@ -43,7 +43,7 @@ fn check_written(
     compare(name, &trace);
 }
 
-/// In place of a number of segments.
+/// Instead of a number of segments.
 const PAUSE: u64 = 0;
 
 fn at(millis: u64) -> Time {
@@ -76,8 +76,8 @@ fn trace(run: &RunSpec, writes: &[(u64, u64)]) -> String {
     }
 }
 
-/// The state's name. Recovery is a state of the controllers that have an ssthresh; BBR's go their
-/// way during it.
+/// The state's name. Recovery is a separate state of controllers with an ssthresh; BBR's states
+/// continue during recovery.
 fn state(view: &FlowView) -> String {
     let is_state = view.snapshot.pacing_gain.is_none() && view.snapshot.in_recovery;
     format!("{}{}", view.snapshot.state, if is_state { "*" } else { "" })
@@ -124,7 +124,7 @@ fn compare(name: &str, trace: &str) {
     );
 }
 
-/// The lines between the first and the last that differ, as a diff, at most a dozen of each.
+/// A diff of the lines between the first and the last difference, at most a dozen of each.
 fn difference(old: &str, new: &str) -> String {
     let [mut old, mut new] = [old, new].map(|text| text.lines().collect::<Vec<_>>());
     let same = |pair: &(&&str, &&str)| pair.0 == pair.1;
@@ -147,7 +147,7 @@ fn difference(old: &str, new: &str) -> String {
 }
 
 #[test]
-fn differences_are_told_line_by_line() {
+fn differences_are_reported_line_by_line() {
     let told = difference("a\nb\nc\nd\n", "a\nx\ny\nd\n");
     assert_eq!(told, "line 2:\n-b\n-c\n+x\n+y\n");
     assert_eq!(difference("a\nb\n", "a\nb\nc\n"), "line 3:\n+c\n");

@@ -1,5 +1,5 @@
-//! LiteSpeed's published table (20 Mbit/s, "25 ms", 10 MB over random loss), and the same transfer
-//! over Linux 6.18 as it was measured.
+//! LiteSpeed's published table (20 Mbit/s, "25 ms", 10 MB with random loss), and the same transfer
+//! measured with Linux 6.18.
 mod common;
 
 use common::page::{agree, page, table};
@@ -28,9 +28,9 @@ fn bbr1_ignores_random_loss() {
     }
 }
 
-/// What happens at 2 % and 3 % is the 2 % loss threshold of BBRv3 at work.
+/// The results at 2 % and 3 % come from BBRv3's 2 % loss threshold.
 #[test]
-fn bbr3_bears_loss_up_to_its_threshold() {
+fn bbr3_tolerates_loss_up_to_its_threshold() {
     for (loss, limit) in [("0.5%", 5.2), ("1%", 5.5), ("2%", 6.5), ("3%", 7.5)] {
         assert!(completion(50, loss, "bbr3") <= limit);
     }
@@ -54,10 +54,10 @@ fn one_percent_costs_cubic_three_times_bbr1() {
     }
 }
 
-/// Controller, loss, and what Linux 6.18 took through a user-space emulator of the same path, in
-/// seconds: the median of five runs, and their spread. Its CUBIC is RFC 8312's: RFC 9438 lets W_est
-/// grow at Reno's pace once it is back where the loss was, which is where a window of a dozen segments
-/// spends its time.
+/// Controller, loss, and the time with Linux 6.18 through a user-space emulator of the same path,
+/// in seconds: median of five runs and their spread. Linux's CUBIC is RFC 8312's. With RFC 9438,
+/// W_est grows at Reno's rate once it is back at the window of the loss, where a window of a dozen
+/// segments spends its time.
 const LINUX: [(&str, &str, f64, &str); 8] = [
     ("reno", "0%", 4.38, "4.35–4.46"),
     ("reno", "1%", 30.1, "27.0–32.8"),

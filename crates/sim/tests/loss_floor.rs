@@ -1,22 +1,22 @@
-//! The option `bbr3:loss_floor` beside BBRv1 and BBRv3: what it wins where packets are lost at
-//! random, and what it must not lose elsewhere.
+//! The option `bbr3:loss_floor` compared with BBRv1 and BBRv3: its gain under random loss, and no
+//! harm elsewhere.
 mod common;
 
 use common::{Case, Run, case, mean};
 
-/// Mean over `seeds` of the share of the link from 10 s to `secs`.
+/// Mean over `seeds` of the link utilization from 10 s to `secs`.
 fn used(case: &Case, cc: &str, secs: u64, seeds: u64) -> f64 {
     mean((1..=seeds).map(|seed| case.flow(cc, secs, seed).utilisation(10.0, secs as f64)))
 }
 
-/// Percent of the payload sent by all flows that was declared lost between two times.
+/// Percent of all flows' payload that was declared lost between two times.
 fn percent_lost(run: &Run, from: f64, to: f64) -> f64 {
     let (lost, delivered) = run.lost_and_delivered(from, to);
     100.0 * lost / (delivered + lost)
 }
 
 #[test]
-fn up_to_three_percent_of_random_loss_it_uses_what_bbr1_uses() {
+fn up_to_three_percent_random_loss_it_matches_bbr1() {
     println!("share of the link, 1-BDP buffer, after 10 s: bbr1, bbr3, bbr3:loss_floor");
     for (mbit, rtt_ms, secs, seeds) in
         [(10, 40, 60, 4), (50, 30, 40, 2), (100, 100, 40, 2), (1000, 20, 20, 1)]
@@ -32,9 +32,9 @@ fn up_to_three_percent_of_random_loss_it_uses_what_bbr1_uses() {
     }
 }
 
-/// Above its ceiling the floor explains nothing: the guard against congestion collapse stands.
+/// Above its maximum the floor has no effect: the protection against congestion collapse remains.
 #[test]
-fn it_gives_way_to_heavy_loss_and_never_stalls() {
+fn it_slows_down_under_heavy_loss_and_never_stalls() {
     for loss in ["15%", "30%"] {
         let run = case(100, 20, 1000).loss(loss).flow("bbr3:loss_floor", 60, 1);
         let share = run.utilisation(10.0, 60.0);
@@ -73,7 +73,7 @@ fn in_shallow_buffers_it_loses_as_little_as_bbr3() {
 }
 
 #[test]
-fn beside_cubic_it_takes_what_bbr3_takes() {
+fn beside_cubic_it_takes_the_same_as_bbr3() {
     for milli_bdp in [100, 500, 1000, 4000, 16_000] {
         let case = case(50, 30, milli_bdp);
         let [bbr3, floor] = ["bbr3", "bbr3:loss_floor"].map(|cc| {

@@ -1,4 +1,4 @@
-//! What a flow takes of memory while it waits, before it begins and after it is over.
+//! Memory of a flow while it is idle, before its start and after its end.
 mod common;
 
 use common::{case, spec};
@@ -11,8 +11,8 @@ fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)
 }
 
-/// Bytes that a simulation holds more after each of some flows that, one after the other, have 200
-/// Mbit/s and 50 ms for two seconds, and then nothing more to send.
+/// Memory growth of a simulation in bytes after each of several sequential flows, which each send
+/// over 200 Mbit/s and 50 ms for two seconds and then stay idle.
 fn held_by_each(cc: &str, loss: &str) -> Vec<i64> {
     let flows = 30;
     let flow = |index: u32| FlowSpec {
@@ -33,9 +33,9 @@ fn held_by_each(cc: &str, loss: &str) -> Vec<i64> {
     (0..flows).map(|flow| allocation_counter::measure(|| live(flow)).bytes_current).collect()
 }
 
-/// The median, as the queues that all flows share grow now and then.
+/// The median, because the queues shared by all flows grow occasionally.
 #[test]
-fn an_idle_flow_takes_four_kibibytes() {
+fn idle_flow_takes_four_kibibytes() {
     let mut worst = 0;
     for cc in CONTROLLERS {
         for loss in ["0%", "0.02%"] {
@@ -49,7 +49,7 @@ fn an_idle_flow_takes_four_kibibytes() {
     assert!((1000..=4096).contains(&worst), "{worst} bytes");
 }
 
-/// Downloads of three segments that begin at random, a thousand in each second.
+/// Downloads of three segments with random start times, a thousand per second.
 fn crowd(flows: usize) -> RunSpec {
     let mut rng = Rng::new(1, 0);
     let end = flows as u64;
@@ -61,9 +61,9 @@ fn crowd(flows: usize) -> RunSpec {
     RunSpec::over(case(200, 20, 1000).path, flows, 1, at(end + 60_000))
 }
 
-/// An entry in the schedule for what is to come, and a record afterwards.
+/// A future flow takes a schedule entry, a finished one a record.
 #[test]
-fn only_flows_under_way_take_memory() {
+fn only_active_flows_take_memory() {
     let spec = crowd(20_000);
     let mut before = 0;
     let whole = allocation_counter::measure(|| {

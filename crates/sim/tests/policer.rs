@@ -3,9 +3,10 @@ mod common;
 
 use common::{Run, case, is_complete, mean};
 
-/// Of a policer that admits a twentieth of the link, all losses are its own; what it admits arrives.
+/// With a policer rate of 1/20 of the link, all losses are the policer's; everything it passes
+/// arrives.
 #[test]
-fn drops_of_the_policer_are_counted_as_such() {
+fn policer_drops_are_counted_separately() {
     let run = case(100, 40, 2000).policed("5mbit:50kB").flow("cubic", 20, 1);
     let record = &run.result.flows[0];
     assert_eq!((record.lab().packets_dropped_queue, record.lab().packets_dropped_random), (0, 0));
@@ -15,8 +16,7 @@ fn drops_of_the_policer_are_counted_as_such() {
     assert!(arrived * 1500 <= admitted, "{arrived} packets");
 }
 
-/// Mean share of the policed 5 Mbit/s that was used, and of the packets that were lost, once the
-/// bucket is empty.
+/// Mean utilization of the policed 5 Mbit/s, and mean loss rate, once the bucket is empty.
 fn behind(policer: &str, rtt_ms: u64, cc: &str) -> (f64, f64) {
     let (from, to) = (20.0, 120.0);
     let case = case(100, rtt_ms, 1000).policed(policer);
@@ -30,10 +30,10 @@ fn behind(policer: &str, rtt_ms: u64, cc: &str) -> (f64, f64) {
     (used, lost)
 }
 
-/// 5 Mbit/s of a link of 100, with bursts from two BDP of the policed rate to 1.6 s of it. The bucket
-/// of google/quiche's `SenderPoliced` test is 100 kB, and it allows 30 % of loss.
+/// 5 Mbit/s on a link of 100 Mbit/s, with bursts from two BDP at the policed rate to 1.6 s of it.
+/// In google/quiche's `SenderPoliced` test the bucket is 100 kB and 30 % of loss is allowed.
 #[test]
-fn bbr_lives_with_a_policer() {
+fn bbr_copes_with_a_policer() {
     let rtts: &[u64] = if is_complete() { &[10, 40, 100, 200] } else { &[40, 100] };
     for rtt_ms in rtts {
         for policer in ["5mbit:50kB", "5mbit:100kB", "5mbit:250kB", "5mbit:1MB"] {

@@ -1,4 +1,4 @@
-//! Share of the link under random loss, 1-BDP buffer, the first 10 s left out.
+//! Link utilization under random loss with a 1-BDP buffer, excluding the first 10 s.
 mod common;
 
 use common::page::{agree, page, table};
@@ -46,9 +46,9 @@ fn bbr3_at_10_mbit_40_ms() {
     }
 }
 
-/// The congestion-collapse guard: above its threshold BBRv3 gives way, but it never stops.
+/// Protection against congestion collapse: above its threshold BBRv3 slows down, but never stops.
 #[test]
-fn bbr3_gives_way_to_heavy_loss_and_never_stalls() {
+fn bbr3_slows_down_under_heavy_loss_and_never_stalls() {
     for loss in ["12%", "20%", "30%"] {
         let run = case(100, 20, 1000).loss(loss).flow("bbr3", 60, 1);
         let share = run.utilisation(10.0, 60.0);
@@ -61,7 +61,7 @@ fn bbr3_gives_way_to_heavy_loss_and_never_stalls() {
     }
 }
 
-/// Loss, and the goodput of Linux 6.18 in Mbit/s: BBRv1's and CUBIC's, one run of each over a
+/// Loss, and the goodput of Linux 6.18 in Mbit/s for BBRv1 and CUBIC: one run of each over a
 /// user-space emulator of the path.
 const LINUX: [(&str, f64, f64); 8] = [
     ("0.001%", 93.3, 89.9),
@@ -74,7 +74,7 @@ const LINUX: [(&str, f64, f64); 8] = [
     ("30%", 9.4, 0.08),
 ];
 
-/// Mbit/s from 6 s to 30 s: the median of nine seeds, the least and the most.
+/// Mbit/s from 6 s to 30 s: median, minimum and maximum of nine seeds.
 fn goodputs(cc: &str, loss: &str) -> [f64; 3] {
     let case = case(100, 100, 1000).packets(833).loss(loss);
     let runs = (1..=9).map(|seed| case.flow(cc, 30, seed).goodput(0, 6.0, 30.0) / 1e6);
@@ -83,11 +83,12 @@ fn goodputs(cc: &str, loss: &str) -> [f64; 3] {
     [goodputs[4], goodputs[0], goodputs[8]]
 }
 
-/// Cardwell et al., CACM 2017, figure 8: BBRv1 keeps (1 - p) of the link up to 5 %, stays close up to
-/// 15 % and falls off a cliff at 20 %, where a probe at 1.25 times the rate gains no more than is lost. From 15 % on it is bistable: where its first rounds are lossy enough, Startup
-/// ends after a few packets and the flow crawls for a while, in Linux too. Hence medians.
+/// Cardwell et al., CACM 2017, figure 8: BBRv1 keeps (1 - p) of the link up to 5 %, stays close up
+/// to 15 % and collapses at 20 %, where a probe at 1.25 times the rate gains no more than is lost.
+/// From 15 % on it is bistable: if its first rounds are lossy enough, Startup ends after a few
+/// packets and the flow is very slow for a while, in Linux too. Hence medians.
 #[test]
-fn the_cliff_is_where_linux_s_is() {
+fn cliff_is_at_the_same_loss_rate_as_in_linux() {
     let mut rows = Vec::new();
     for (loss, linux_bbr1, linux_cubic) in LINUX {
         let (bbr1, cubic) = (goodputs("bbr1", loss), goodputs("cubic", loss));

@@ -1,10 +1,10 @@
-//! BBRv3 when the link changes its rate under it.
+//! BBRv3 when the link's rate changes.
 mod common;
 
 use common::{Run, case, payload_rate, seconds};
 use uncork_flow::SeriesPoint;
 
-/// When max_bw first came within 2 % of `mbit` after `from`, and stayed there for 2 s.
+/// When max_bw first came within 2 % of `mbit` after `from` and stayed there for 2 s.
 fn settled(run: &Run, mbit: u64, from: f64) -> Option<f64> {
     let right = |point: &SeriesPoint| {
         let max_bw = point.max_bw_bps.unwrap_or(0) as f64 / payload_rate(mbit);
@@ -18,12 +18,12 @@ fn settled(run: &Run, mbit: u64, from: f64) -> Option<f64> {
     })
 }
 
-/// A tenfold increase is found in one probe. Each bandwidth sample is an average over a round, so that
-/// the rate grows by e^x per round where x = g e^-x (1 - e^-x), g = 0.99 · 1.25 (the argument that gives
-/// Startup's 4 ln 2 for doubling): 1.156 per round, or 15.9 rounds for a factor of ten and one for the
-/// first feedback.
+/// A tenfold increase is found in one probe. Each bandwidth sample averages over a round, so the
+/// rate grows by e^x per round with x = g e^-x (1 - e^-x), g = 0.99 · 1.25 (the argument behind
+/// Startup's 4 ln 2 for doubling): 1.156 per round, or 15.9 rounds for a factor of ten plus one for
+/// the first feedback.
 #[test]
-fn ten_times_the_rate_is_found_in_one_probe() {
+fn tenfold_rate_is_found_in_one_probe() {
     for seed in 1..=3 {
         let run = case(10, 40, 2000).step(20, 100).flow("bbr3", 60, seed);
         let up = run.between(0, 20.0, 60.0).find(|point| point.state == "ProbeBW_UP");
@@ -38,17 +38,17 @@ fn ten_times_the_rate_is_found_in_one_probe() {
 }
 
 #[test]
-fn a_hundred_times_the_rate_is_found_within_50_s() {
+fn hundredfold_rate_is_found_within_50_s() {
     let run = case(2, 40, 4000).step(20, 200).flow("bbr3", 90, 1);
     let found = settled(&run, 200, 20.0).expect("found");
     println!("100x: found {:.1} s after the step", found - 20.0);
     assert!(found <= 70.0, "{found:.1} s");
 }
 
-/// After a decrease max_bw must come down, and the queue with it; the draft as written never manages
-/// when its probing cycle grows beyond the ProbeRTT interval (DEVIATIONS.md (n)).
+/// After a decrease max_bw must fall, and the queue must drain. The literal draft fails if its
+/// probing cycle grows beyond the ProbeRTT interval (DEVIATIONS.md (n)).
 #[test]
-fn a_tenth_of_the_rate_is_found() {
+fn tenth_of_the_rate_is_found() {
     for (milli_bdp, limit) in [(500, 20.0), (1000, 20.0), (2000, 30.0), (4000, 30.0), (8000, 45.0)]
     {
         let run = case(100, 40, milli_bdp).step(30, 10).flow("bbr3", 150, 1);

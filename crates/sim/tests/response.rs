@@ -1,5 +1,5 @@
-//! The response function: the mean window that a loss-based algorithm settles at when one packet in n
-//! is lost, on a path without a queue (RFC 9438 §5.1 for CUBIC, RFC 5681's square-root law for Reno).
+//! The response function: the mean window of a loss-based algorithm when one packet in n is lost,
+//! on a path without a queue (RFC 9438 §5.1 for CUBIC, RFC 5681's square-root law for Reno).
 mod common;
 
 use common::{Case, case, is_complete, mean};
@@ -23,8 +23,8 @@ fn path(rtt_ms: u64) -> Case {
     case
 }
 
-/// Mean congestion window in segments over the last four fifths of the time that `losses` losses take
-/// at a mean window of `window`.
+/// Mean cwnd in segments over the last four fifths of the time that `losses` losses take at a mean
+/// window of `window`.
 fn mean_window(case: &Case, cc: &str, losses: u64, (n, window): (u64, f64), seed: u64) -> f64 {
     let rtt = case.path.rtt.as_secs_f64();
     let secs = ((losses * n) as f64 / window * rtt).ceil().max(20.0);
@@ -52,17 +52,17 @@ fn cubic_follows_the_rfc_when_every_nth_packet_is_lost() {
 }
 
 #[test]
-fn reno_is_the_square_root_law_whatever_the_rtt() {
+fn reno_follows_the_square_root_law_at_any_rtt() {
     for (rtt_ms, n) in [(100, 100), (100, 1_000), (10, 10_000)] {
         assert_deterministic("reno", (rtt_ms, n, (1.5 * n as f64).sqrt()));
     }
 }
 
-/// The RFC's table is for evenly spaced losses. Random ones leave gaps in which the window grows as the
-/// cube of time, which more than makes up for those that come in pairs. Losses of one in 100 000 are
-/// left to the complete version.
+/// The RFC's table is for evenly spaced losses. Random losses leave gaps in which the window grows
+/// with the cube of time, which more than compensates for close losses. Only the full version
+/// covers a loss rate of one in 100 000.
 #[test]
-fn cubic_gains_from_randomness() {
+fn cubic_gains_from_random_spacing() {
     let (losses, seeds) = if is_complete() { (200, 8) } else { (150, 4) };
     for (rtt_ms, n, expected) in TABLE {
         if n == 100_000 && !is_complete() {

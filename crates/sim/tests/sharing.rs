@@ -39,10 +39,10 @@ fn two_bbr3_flows_share_fairly() {
     }
 }
 
-/// Six flows that start together share fairly, and six downloads take six times as long as one, on
-/// average. Of 40 seeds, one exceeds that by a tenth in 0.5 BDP, five in 1 BDP and six in 2 BDP, by 17 %
-/// at most: the flow that had least is left with the whole link to find, a quarter of what it has at a
-/// time, every two to three seconds.
+/// Six flows that start together share fairly, and six downloads take on average six times as long
+/// as one. Of 40 seeds, one exceeds that by a tenth with 0.5 BDP, five with 1 BDP and six with 2
+/// BDP, by at most 17 %: the flow with the smallest share must grow to the whole link, by a quarter
+/// of its rate every two to three seconds.
 #[test]
 fn six_bbr3_flows_share_fairly() {
     let seeds = if is_complete() { 10 } else { 4 };
@@ -75,9 +75,9 @@ fn six_downloads(case: &Case, seed: u64) -> f64 {
     ends.max().flatten().map_or(f64::INFINITY, |nanos| nanos as f64 / 1e9)
 }
 
-/// A second flow joins after 20 s: from when on it has four fifths of its fair share over 10 s.
+/// A second flow joins after 20 s: returns when it has had four fifths of its fair share for 10 s.
 #[test]
-fn a_late_joiner_gets_its_share() {
+fn late_joiner_gets_its_share() {
     let seeds = if is_complete() { 10 } else { 5 };
     for (mbit, rtt_ms, milli_bdp) in
         [(50, 30, 1000), (50, 30, 2000), (100, 40, 500), (100, 40, 2000)]

@@ -1,4 +1,4 @@
-//! The transport against what follows from first principles, whatever the controller.
+//! Checks of the transport from first principles, with every controller.
 mod common;
 
 use common::{case, spec};
@@ -14,10 +14,10 @@ fn transfer(case: &common::Case, cc: &str, bytes: u64, seed: u64) -> FlowRecord 
     case.run(vec![flow], seed, end).result.flows.remove(0)
 }
 
-/// SYN, SYN/ACK, request, first segment: two round trips until the first byte, and one segment needs
-/// no more.
+/// SYN, SYN/ACK, request, first segment: two round trips until the first byte, and enough for one
+/// segment.
 #[test]
-fn a_small_object_takes_two_round_trips() {
+fn small_object_takes_two_round_trips() {
     let record = transfer(&case(100, 40, 1000), "cubic", 1000, 1);
     let seconds = record.completion_ns.expect("finished") as f64 / 1e9;
     assert!((0.0800..0.0802).contains(&seconds), "{seconds}");
@@ -26,7 +26,7 @@ fn a_small_object_takes_two_round_trips() {
 }
 
 #[test]
-fn nothing_is_faster_than_the_link() {
+fn no_transfer_is_faster_than_the_link() {
     for cc in CONTROLLERS {
         let bytes = 5_000_000;
         let record = transfer(&case(20, 50, 2000), cc, bytes, 1);
@@ -38,7 +38,7 @@ fn nothing_is_faster_than_the_link() {
     }
 }
 
-/// All bytes arrive once, and what was sent besides them was sent again.
+/// All bytes arrive once; any other bytes sent are retransmissions.
 #[test]
 fn bytes_are_conserved() {
     for cc in CONTROLLERS {
@@ -60,9 +60,10 @@ fn lost_retransmissions_need_no_timeout() {
     assert_eq!(record.timeouts, 0);
 }
 
-/// Hundreds of three-packet transfers that overrun a queue: probes, SACKs and timeouts of all kinds.
+/// Hundreds of three-packet transfers that overflow a queue: probes, SACKs and timeouts of all
+/// kinds.
 #[test]
-fn a_crowd_of_small_transfers_gets_through() {
+fn many_small_transfers_complete() {
     for cc in CONTROLLERS {
         let flows = vec![FlowSpec::new(spec(cc), Workload::Transfer(3000)); 500];
         let end = Time::ZERO + TimeDelta::from_secs(600);
@@ -75,7 +76,7 @@ fn a_crowd_of_small_transfers_gets_through() {
 /// The SYN/ACK is packet 1, so the tenth packet is the ninth and last segment. A probe repairs it
 /// after about two round trips, long before the retransmission timer.
 #[test]
-fn a_lost_tail_is_probed_for() {
+fn lost_tail_is_repaired_by_a_probe() {
     let bytes = 9 * u64::from(MSS_BYTES);
     let record = transfer(&case(100, 40, 2000).every_nth_lost(10), "cubic", bytes, 1);
     let seconds = record.completion_ns.expect("finished") as f64 / 1e9;
@@ -94,11 +95,11 @@ fn timeouts_back_off_and_the_transfer_still_ends() {
 }
 
 /// A segment takes 187 ms on a link of 64 kbit/s, and a full queue 1.9 s: several times the timeout
-/// that follows from the handshake. The ACKs of what did arrive must correct it.
+/// from the handshake. The ACKs that arrive must correct it.
 #[test]
 //= rfc9406 4.3-3 test
 //= bbr-06 4.2-2 4.2-3 test
-fn a_timeout_that_is_too_short_is_learned_from() {
+fn too_short_timeout_is_corrected() {
     for cc in CONTROLLERS {
         let mut slow = case(1, 50, 1000).packets(10);
         slow.path.link.rate =
@@ -112,9 +113,9 @@ fn a_timeout_that_is_too_short_is_learned_from() {
     }
 }
 
-/// What arrives after its time is nobody's goodput.
+/// Data that arrives after the flow's end does not count as goodput.
 #[test]
-fn a_flow_of_a_duration_counts_nothing_after_its_end() {
+fn timed_flow_counts_nothing_after_its_end() {
     let until = Time::ZERO + TimeDelta::from_millis(100);
     let flow = FlowSpec::new(spec("cubic"), Workload::Until(until));
     let end = Time::ZERO + TimeDelta::from_secs(1);
@@ -129,7 +130,7 @@ fn a_flow_of_a_duration_counts_nothing_after_its_end() {
 /// One window per round trip.
 #[test]
 //= bbr-06 4.1.1.3-4 test
-fn the_receive_window_bounds_the_rate() {
+fn receive_window_limits_the_rate() {
     let window = 64 * u64::from(MSS_BYTES);
     for cc in CONTROLLERS {
         let end = Time::ZERO + TimeDelta::from_secs(20);
@@ -144,7 +145,7 @@ fn the_receive_window_bounds_the_rate() {
 }
 
 #[test]
-fn flows_have_their_own_round_trip_times_and_starts() {
+fn flows_have_their_own_rtts_and_starts() {
     let end = Time::ZERO + TimeDelta::from_secs(5);
     let flows = [(20, 0), (80, 2)].map(|(rtt_ms, start_s)| FlowSpec {
         rtt: Some(TimeDelta::from_millis(rtt_ms)),

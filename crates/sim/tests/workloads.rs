@@ -1,4 +1,4 @@
-//! Applications on connections: requests, players, media at a constant rate.
+//! Applications over connections: requests, players, constant-rate media.
 
 mod common;
 
@@ -32,8 +32,8 @@ fn fetch(bytes: u64, requests: u64, think_ms: u64) -> ClientSpec {
     })
 }
 
-/// A round trip for the handshake, one for the first answer; each later answer takes one, and the
-/// client thinks in between. Objects of one segment need no window.
+/// A round trip for the handshake, one for the first answer; each later answer takes one, with the
+/// client's think time in between. Objects of one segment do not depend on the window.
 #[test]
 fn requests_take_a_round_trip_each() {
     let result = client(&case(100, 40, 1000), fetch(1000, 5, 250));
@@ -50,13 +50,13 @@ fn requests_take_a_round_trip_each() {
     let flow = &result.flows[0];
     assert_eq!((flow.bytes_delivered, flow.packets_sent), (5000, 5));
     assert_eq!(flow.completion_ns, Some(starts[4] + times[4]));
-    // The ACK of the last answer comes too late; thinking is not being busy.
+    // The last answer's ACK arrives too late to count; think time does not count as busy.
     assert!(flow.busy_ns.abs_diff(4 * (rtt + packet)) < 1_000_000, "{}", flow.busy_ns);
 }
 
-/// Answers that end within a segment: each begins with one of its own.
+/// Answers that end with a partial segment: each starts with a new segment.
 #[test]
-fn answers_add_up() {
+fn answers_of_partial_segments_are_complete() {
     let bytes = 10 * u64::from(MSS_BYTES) + 7;
     for loss in ["0%", "5%"] {
         let result = client(&case(20, 40, 1000).loss(loss), fetch(bytes, 50, 0));
@@ -68,9 +68,9 @@ fn answers_add_up() {
     }
 }
 
-/// An uplink that loses acknowledgements and requests: what matters is sent again.
+/// An uplink that loses ACKs and requests: requests are retried.
 #[test]
-fn requests_survive_an_uplink_that_loses_them() {
+fn requests_survive_a_lossy_uplink() {
     let mut case = case(20, 40, 1000);
     case.path.uplink = Some(LinkSpec::new(Rate::from_bits_per_sec(64_000), Buffer::Packets(1)));
     let result = client_of("cubic", &case, fetch(3_000_000, 5, 10));
@@ -88,7 +88,7 @@ fn song(seconds: u64) -> ClientSpec {
 }
 
 #[test]
-fn a_song_plays_without_a_stutter_where_there_is_room() {
+fn song_plays_without_stalls_with_enough_bandwidth() {
     let result = client(&case(20, 50, 1000), song(210));
     let playback = result.flows[0].playback.expect("a player");
     assert_eq!((playback.stutters, playback.stalled_ns, playback.items), (0, 0, 1));
@@ -99,9 +99,9 @@ fn a_song_plays_without_a_stutter_where_there_is_room() {
     assert_eq!(result.flows[0].bytes_delivered, 210 * 20_000);
 }
 
-/// A link of less than the song's rate: each second of the song takes 160/112 seconds to arrive.
+/// A link slower than the song's bitrate: each second of the song takes 160/112 s to arrive.
 #[test]
-fn a_song_over_too_slow_a_link_stands_still_for_what_is_missing() {
+fn song_on_a_slow_link_stalls_for_the_missing_time() {
     let mut case = case(1, 50, 1000);
     case.path.link.rate = RateSpec::Constant(Rate::from_bits_per_sec(116_022)); // 112 kbit/s of payload
     case.path.link.buffer = Buffer::Packets(20);
@@ -114,7 +114,7 @@ fn a_song_over_too_slow_a_link_stands_still_for_what_is_missing() {
     assert!(playback.stutters > 1);
 }
 
-/// 2 Mbit/s in frames of 20 ms over 20 Mbit/s: all of it arrives, and no queue stands.
+/// 2 Mbit/s in frames of 20 ms over 20 Mbit/s: everything arrives, without a standing queue.
 #[test]
 fn media_arrive_at_their_own_rate() {
     let media = CbrSpec {
@@ -133,9 +133,9 @@ fn media_arrive_at_their_own_rate() {
     }
 }
 
-/// What arrives in the first 5 of 20 s is counted apart: the rest is what the link carries in 15 s.
+/// Deliveries in the first 5 of 20 s are counted separately; the rest is 15 s of the link's rate.
 #[test]
-fn the_warm_up_is_counted_apart() {
+fn warm_up_is_counted_separately() {
     let case = case(20, 50, 1000);
     let flows = vec![FlowSpec::new(spec("cubic"), Workload::Until(secs(20)))];
     let over = RunSpec::over(case.path.clone(), flows, 1, secs(20));

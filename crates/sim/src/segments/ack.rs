@@ -14,26 +14,26 @@ pub(crate) struct Ack {
     pub(crate) cumulative: u64,
     /// Ranges above it that have arrived.
     pub(crate) sack: [SackBlock; SACK_BLOCKS],
-    /// The segment whose arrival sent this ACK. That tells its transmissions apart, as the echo of
-    /// its timestamp does in TCP.
+    /// The segment whose arrival triggered this ACK. It identifies the transmission, like the
+    /// echoed timestamp in TCP.
     pub(crate) trigger: Segment,
-    /// Whether that segment had arrived before (RFC 2883 D-SACK).
+    /// Whether that segment is a duplicate (RFC 2883 D-SACK).
     pub(crate) duplicate: bool,
-    /// Segments that arrived marked so far (RFC 9768: AccECN's counter, without its wrap).
+    /// Segments with CE received so far (RFC 9768: AccECN's counter, without its wrap).
     pub(crate) marked: u64,
 }
 
-/// A range, in half of its size: each step on the way copies the ACK.
+/// A range in compact form, because the ACK is copied at each step on its way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SackBlock {
-    /// From the cumulative acknowledgement to the start.
+    /// Offset of the start from the cumulative ACK.
     above: u32,
-    /// Zero: there is no block.
+    /// Zero means no block.
     length: u32,
 }
 
 impl Ack {
-    /// An acknowledgement of all segments below `cumulative`, and of `blocks` as far as they fit.
+    /// An ACK for all segments below `cumulative` and for as many of `blocks` as fit.
     pub(crate) fn new(
         cumulative: u64,
         blocks: impl IntoIterator<Item = Range>,

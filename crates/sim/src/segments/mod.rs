@@ -1,8 +1,8 @@
-//! A lean TCP: segments of equal size, numbered from 0, over a path that may lose them.
+//! A simplified TCP: segments of equal size, numbered from 0, over a lossy path.
 //!
-//! What is modelled: SACK (RFC 2018, RFC 2883), RACK-TLP (RFC 8985), RTO (RFC 6298), delayed ACKs
-//! (RFC 9293 §3.8.6.3, Linux's 40 ms), pacing, the receive window, and the three-way handshake.
-//! What is not: Nagle, window autotuning, segmentation offload, middleboxes.
+//! Modelled: SACK (RFC 2018, RFC 2883), RACK-TLP (RFC 8985), RTO (RFC 6298), delayed ACKs (RFC 9293
+//! §3.8.6.3, Linux's 40 ms), pacing, the receive window, and the three-way handshake. Not modelled:
+//! Nagle, window autotuning, segmentation offload, middleboxes.
 
 use uncork_units::Time;
 
@@ -24,21 +24,21 @@ pub(crate) use stream::Stream;
 pub const MSS_BYTES: u32 = 1448;
 /// Headers of every packet.
 pub const HEADER_BYTES: u32 = 52;
-/// A full packet on the wire.
+/// Size of a full packet on the wire.
 pub const PACKET_BYTES: u32 = MSS_BYTES + HEADER_BYTES;
 
-/// One transmission of one segment, as it travels.
+/// One transmission of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     /// Number of the segment.
     pub(crate) seq: u64,
     /// Number of the transmission.
     pub(crate) tx: u64,
-    /// When it left (the timestamp option, without its granularity).
+    /// Departure time (the timestamp option, without its granularity).
     pub(crate) sent: Time,
     /// Payload bytes.
     pub(crate) bytes: u32,
-    /// Whether the segment has been sent before.
+    /// Whether this is a retransmission.
     pub(crate) repeats: bool,
     /// Whether a queue has marked it (RFC 3168).
     pub(crate) ce: bool,

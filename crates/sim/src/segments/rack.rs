@@ -6,31 +6,33 @@ use uncork_units::{Time, TimeDelta};
 use super::rtt::RttEstimator;
 use super::scoreboard::{Delivered, Scoreboard};
 
-/// RFC 8985 §6.2 step 4: this many segments delivered above a hole prove a loss.
+/// RFC 8985 §6.2 step 4: this many segments delivered above a hole indicate a loss.
 const DUP_THRESHOLD: u64 = 3;
-/// RFC 8985 §6.2 step 4: a wider window lasts this many recoveries without a spurious retransmission.
+/// RFC 8985 §6.2 step 4: a widened window is kept for this many recoveries without a spurious
+/// retransmission.
 const PERSIST: u32 = 16;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rack {
-    /// RACK.segment: the transmission, delivered, that left last.
+    /// RACK.segment: the most recently sent transmission that was delivered.
     newest_tx: Option<u64>,
-    /// RACK.rtt: its round-trip time.
+    /// RACK.rtt: its RTT.
     rtt: TimeDelta,
     /// RACK.fack: the highest segment delivered.
     highest_seq: Option<u64>,
     reordering_seen: bool,
-    /// RACK.reo_wnd_mult: the window in quarters of the shortest round trip.
+    /// RACK.reo_wnd_mult: the window in quarters of min_rtt.
     window_quarters: u64,
-    /// RACK.reo_wnd_persist: recoveries until the window is one quarter again.
+    /// RACK.reo_wnd_persist: recoveries until the window returns to one quarter.
     persist: u32,
-    /// RACK.dsack_round: no further needless repair widens the window until SND.UNA reaches this.
+    /// RACK.dsack_round: further spurious retransmissions do not widen the window until SND.UNA
+    /// reaches this.
     widened_until: Option<u64>,
-    /// When the reordering window of the oldest doubtful transmission closes.
+    /// When the reordering window of the oldest pending transmission closes.
     deadline: Time,
 }
 
-/// The rest of the sender's state that RACK reads.
+/// Other sender state used by RACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     in_recovery: bool,
@@ -58,26 +60,27 @@ impl Rack {
         }
     }
 
-    /// When to look for losses again without an ACK.
+    /// When to check for losses if no ACK arrives.
     pub(crate) fn deadline(&self) -> Time {
         self.deadline
     }
 
-    /// Steps 1 to 3: which transmission delivered left last, and whether any was overtaken.
+    /// Steps 1 to 3: updates the most recently sent delivered transmission and detects reordering.
     pub(crate) fn on_delivered(&mut self, now: Time, segment: &Delivered) {
         if self.highest_seq.is_some_and(|highest| segment.seq < highest) && !segment.retransmitted {
             self.reordering_seen = true;
         }
         self.highest_seq = self.highest_seq.max(Some(segment.seq));
-        // Step 2: if an earlier transmission was acknowledged, nothing is known of the newest one.
+        // Step 2: if an earlier transmission was acknowledged, the newest one may still be in
+        // flight.
         if !segment.ambiguous && self.newest_tx.is_none_or(|newest| segment.tx > newest) {
             self.newest_tx = Some(segment.tx);
             self.rtt = now.since(segment.acked.token.send_time());
         }
     }
 
-    /// Step 4: a repair was needless (RFC 2883 D-SACK), so the window was too short. It grows once per
-    /// round trip: until all below `next` is acknowledged.
+    /// Step 4: a retransmission was spurious (RFC 2883 D-SACK), so the window was too short. It
+    /// grows at most once per round trip, until everything below `next` is acknowledged.
     pub(crate) fn on_needless_repair(&mut self, una: u64, next: u64) {
         if self.widened_until.is_some_and(|round| una < round) {
             return;
@@ -87,7 +90,7 @@ impl Rack {
         self.persist = PERSIST;
     }
 
-    /// Step 4: recovery is over. Reordering may be, too.
+    /// Step 4: recovery is over; the window may shrink again.
     pub(crate) fn on_recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -95,7 +98,8 @@ impl Rack {
         }
     }
 
-    /// Steps 4 and 5: what left before a delivered transmission, a reordering window ago, is lost.
+    /// Steps 4 and 5: transmissions sent more than a reordering window before a delivered one are
+    /// lost.
     //= rfc9937 5-3
     #[inline]
     pub(crate) fn detect(
@@ -122,8 +126,8 @@ impl Rack {
         self.deadline = deadline;
     }
 
-    /// §6.3: after a retransmission timeout whatever is a round trip and a reordering window old is
-    /// lost, and the transmission that left first in any case.
+    /// §6.3: after a retransmission timeout, transmissions older than a round trip plus a
+    /// reordering window are lost, and the first one in any case.
     pub(crate) fn on_timeout(
         &mut self,
         now: Time,
@@ -137,8 +141,8 @@ impl Rack {
         board.declare_lost(lost, |_, sent| std::mem::take(&mut first) || sent + patience <= now);
     }
 
-    /// How long after its departure a transmission is lost, if a later one was delivered: a round
-    /// trip and the reordering window, which is nothing once there is no doubt (step 4).
+    /// The age at which a transmission is lost once a later one was delivered: RTT plus reordering
+    /// window, which is zero once a loss is certain (step 4).
     fn patience(&self, board: &Scoreboard, context: Context) -> TimeDelta {
         let certain = context.in_recovery || board.sacked_segments() >= DUP_THRESHOLD;
         if !self.reordering_seen && certain {
@@ -155,7 +159,8 @@ mod tests {
 
     const MS: TimeDelta = TimeDelta::from_millis(1);
 
-    /// The window of a sender that has seen reordering, in milliseconds; RTT 40 ms, 45 ms on average.
+    /// The window of a sender that has seen reordering, in milliseconds, with a min_rtt of 40 ms
+    /// and an SRTT of 45 ms.
     fn window(rack: &Rack) -> u64 {
         let context =
             Context { in_recovery: true, min_rtt: MS.times(40), smoothed_rtt: MS.times(45) };
@@ -164,9 +169,9 @@ mod tests {
 
     /// RFC 8985 §6.2, step 4, line by line.
     #[test]
-    fn the_window_follows_needless_repairs() {
+    fn window_follows_spurious_retransmissions() {
         let mut rack = Rack::new();
-        assert_eq!(window(&rack), 0, "no reordering seen, and no doubt");
+        assert_eq!(window(&rack), 0, "no reordering seen: no window");
         rack.reordering_seen = true;
         assert_eq!(window(&rack), 10);
         rack.on_needless_repair(0, 10);
@@ -175,12 +180,12 @@ mod tests {
         for una in [10, 20, 30] {
             rack.on_needless_repair(una, una + 10);
         }
-        assert_eq!(window(&rack), 45, "no more than a round trip");
+        assert_eq!(window(&rack), 45, "at most a round trip");
         for _ in 1..PERSIST {
             rack.on_recovered();
         }
         assert_eq!(window(&rack), 45);
         rack.on_recovered();
-        assert_eq!(window(&rack), 10, "sixteen recoveries without one");
+        assert_eq!(window(&rack), 10, "sixteen recoveries without a spurious retransmission");
     }
 }

@@ -1,6 +1,6 @@
 //! Sets of segment numbers, as sorted ranges.
 
-/// Numbers from `start` up to, not including, `end`.
+/// Numbers from `start` to `end`, excluding `end`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) start: u64,
@@ -13,14 +13,14 @@ impl Range {
     }
 }
 
-/// A set of numbers. Cheap when it has few holes, which is what SACK describes.
+/// A set of numbers. Efficient for few holes, which is what SACK describes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RangeSet {
     ranges: Vec<Range>,
 }
 
 impl RangeSet {
-    /// The range that holds `number`, if the set has it.
+    /// The range containing `number`, if any.
     pub(crate) fn containing(&self, number: u64) -> Option<Range> {
         let index = self.ranges.partition_point(|range| range.end <= number);
         self.ranges.get(index).copied().filter(|range| range.start <= number)
@@ -36,7 +36,7 @@ impl RangeSet {
         if range.start >= range.end {
             return;
         }
-        // The ranges in first..last touch or overlap the new one: they become one.
+        // The ranges in first..last touch or overlap the new one and are merged.
         let first = self.ranges.partition_point(|old| old.end < range.start);
         let last = self.ranges.partition_point(|old| old.start <= range.end);
         let mut missing_from = range.start;
@@ -59,12 +59,12 @@ impl RangeSet {
         self.ranges.splice(first..last, [merged]);
     }
 
-    /// Gives back the room for what is no longer in the set.
+    /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.ranges.shrink_to_fit();
     }
 
-    /// Forgets everything below `limit`.
+    /// Removes everything below `limit`.
     pub(crate) fn remove_below(&mut self, limit: u64) {
         let gone = self.ranges.partition_point(|range| range.end <= limit);
         self.ranges.drain(..gone);

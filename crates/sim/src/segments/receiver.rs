@@ -1,4 +1,4 @@
-//! The client: what has arrived, and when to say so.
+//! The client: tracks arrived segments and sends ACKs.
 
 use uncork_units::{Time, TimeDelta};
 
@@ -7,12 +7,12 @@ use super::ack::{Ack, SACK_BLOCKS};
 use super::ranges::{Range, RangeSet};
 use super::stream::Stream;
 
-/// Every second segment is acknowledged at once (RFC 9293 §3.8.6.3), one alone after this time:
-/// Linux's smallest delayed-ACK timeout.
+/// Every second segment is acknowledged at once (RFC 9293 §3.8.6.3), a single one after this time:
+/// Linux's minimum delayed-ACK timeout.
 const DELAYED_ACK: TimeDelta = TimeDelta::from_millis(40);
-/// Blocks that a receiver remembers, like Linux: what fits, and one more.
+/// Blocks that a receiver remembers, as in Linux: one more than fit.
 const REMEMBERED_BLOCKS: usize = SACK_BLOCKS + 1;
-/// Linux acknowledges each of the first segments at once, to help the server's slow start.
+/// Like Linux, acknowledges each of the first segments at once, to help the server's slow start.
 const QUICK_ACKS: u32 = 16;
 
 #[derive(Debug)]
@@ -21,20 +21,20 @@ pub(crate) struct Receiver {
     expected: Stream,
     next: u64,
     above: RangeSet,
-    /// Blocks that ACKs told first, the newest first. Those not above `next` are none.
+    /// Blocks reported first in recent ACKs, newest first. Those not above `next` are obsolete.
     told: [Range; REMEMBERED_BLOCKS],
     delivered_bytes: u64,
     marked: u64,
-    /// Whether the last segment was marked.
+    /// Whether the last segment carried CE.
     ce: bool,
-    /// The segment whose ACK is delayed, and until when.
+    /// The segment whose ACK is delayed, and the deadline.
     delayed: Option<(Segment, Time)>,
     quick_acks: u32,
     first_byte: Option<Time>,
     complete: Option<Time>,
 }
 
-/// Whether a segment is answered.
+/// Whether a segment is acknowledged now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
     Now(Ack),
@@ -58,12 +58,12 @@ impl Receiver {
         }
     }
 
-    /// Distinct payload bytes that arrived.
+    /// Payload bytes received, without duplicates.
     pub(crate) fn delivered_bytes(&self) -> u64 {
         self.delivered_bytes
     }
 
-    /// Segments that arrived marked.
+    /// Segments received with CE.
     pub(crate) fn marked(&self) -> u64 {
         self.marked
     }
@@ -73,18 +73,18 @@ impl Receiver {
         self.first_byte
     }
 
-    /// A message of `bytes` is asked for.
+    /// Expects a message of `bytes`.
     pub(crate) fn expect_message(&mut self, bytes: u64) {
         self.expected.append(bytes);
         self.complete = self.complete.filter(|_| bytes == 0);
     }
 
-    /// Payload bytes that arrived with all before them.
+    /// Payload bytes received in order, without gaps.
     pub(crate) fn in_order_bytes(&self) -> u64 {
         self.expected.passed_bytes()
     }
 
-    /// When the last missing byte of all that was asked for arrived.
+    /// When the last missing byte of everything requested arrived.
     pub(crate) fn complete(&self) -> Option<Time> {
         self.complete
     }
@@ -113,7 +113,7 @@ impl Receiver {
         Reply::Now(self.ack(segment, duplicate))
     }
 
-    /// The connection is idle: what was grown for holes goes.
+    /// The connection is idle: frees the memory for holes.
     pub(crate) fn rest(&mut self) {
         self.above.shrink();
     }
@@ -124,14 +124,15 @@ impl Receiver {
         Some(self.ack(segment, false))
     }
 
-    /// Whether marks begin or end with this segment: that is told at once (RFC 9768 §3.2.2.5.1), so
-    /// that marks do not wait for a delayed ACK.
+    /// Whether CE starts or stops with this segment. That is reported at once (RFC 9768
+    /// §3.2.2.5.1), so that marks do not wait for a delayed ACK.
     fn note_mark(&mut self, ce: bool) -> bool {
         self.marked += u64::from(ce);
         std::mem::replace(&mut self.ce, ce) != ce
     }
 
-    /// The last segment of a message is answered at once: its reader empties the socket.
+    /// The last segment of a message is acknowledged at once, because its reader empties the
+    /// socket.
     fn may_delay(&mut self, ends_message: bool) -> bool {
         if self.quick_acks > 0 {
             self.quick_acks -= 1;
@@ -170,8 +171,9 @@ impl Receiver {
         Ack { duplicate, marked: self.marked, ..Ack::new(self.next, blocks, trigger) }
     }
 
-    /// RFC 2018 §4: first the block that holds the newest segment, then those that were told first most
-    /// recently, unless they are part of it by now. A block changes only when it holds the newest segment.
+    /// RFC 2018 §4: first the block with the newest segment, then the blocks reported first most
+    /// recently, unless they are part of it by now. A block changes only when it contains the
+    /// newest segment.
     fn tell_first(&mut self, newest: u64) {
         let Some(block) = self.above.containing(newest) else { return };
         let [first, ..] = &mut self.told;
@@ -201,7 +203,8 @@ mod tests {
         Segment { seq, tx: seq, sent: Time::ZERO, bytes: 1000, repeats: false, ce: false }
     }
 
-    /// A receiver of `segments` (without end if none) that has got the first 16 and no longer answers each at once.
+    /// A receiver of `segments` (endless if `None`) that has received the first 16 and no longer
+    /// acknowledges each at once.
     fn past_quick_acks(segments: Option<u64>) -> Receiver {
         let stream = segments.map_or_else(Stream::endless, |count| Stream::of(count * 1448));
         let mut receiver = Receiver::new(stream);
@@ -227,7 +230,7 @@ mod tests {
 
     #[test]
     //= bbr-06 5.5.7.1-1 test
-    fn every_second_segment_is_acknowledged_and_one_alone_after_40_ms() {
+    fn every_second_segment_is_acknowledged_and_a_single_one_after_40_ms() {
         let mut receiver = past_quick_acks(None);
         assert_eq!(receiver.on_segment(at(1), segment(16)), Reply::Later);
         let both = answer(&mut receiver, 17);
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_told_at_once_until_they_are_filled() {
+    fn holes_are_reported_at_once_until_they_are_filled() {
         let mut receiver = past_quick_acks(None);
         assert_eq!(blocks(answer(&mut receiver, 17)), [(17, 18)]);
         assert_eq!(blocks(answer(&mut receiver, 20)), [(20, 21), (17, 18)]);
@@ -251,27 +254,28 @@ mod tests {
         let filled = answer(&mut receiver, 16);
         assert_eq!((filled.cumulative, blocks(filled)), (19, vec![(20, 21)]));
         assert_eq!(answer(&mut receiver, 19).cumulative, 21);
-        assert_eq!(receiver.on_segment(at(1), segment(21)), Reply::Later, "no hole is left");
+        assert_eq!(receiver.on_segment(at(1), segment(21)), Reply::Later, "no holes left");
         assert_eq!(receiver.delivered_bytes(), 22_000);
         assert_eq!(receiver.in_order_bytes(), 22 * 1448);
     }
 
-    /// RFC 2018 §4: every block is told in three ACKs in a row, so that two of them may be lost.
+    /// RFC 2018 §4: each block is reported in three consecutive ACKs, so that two of them may be
+    /// lost.
     #[test]
-    fn an_ack_repeats_the_blocks_that_were_told_last() {
+    fn ack_repeats_the_blocks_reported_last() {
         let mut receiver = past_quick_acks(None);
         for seq in [18, 20, 22, 24] {
             answer(&mut receiver, seq);
         }
         assert_eq!(blocks(answer(&mut receiver, 26)), [(26, 27), (24, 25), (22, 23)]);
         assert_eq!(blocks(answer(&mut receiver, 25)), [(24, 27), (22, 23), (20, 21)]);
-        assert_eq!(blocks(answer(&mut receiver, 22)), [(22, 23), (24, 27)], "beside a D-SACK");
+        assert_eq!(blocks(answer(&mut receiver, 22)), [(22, 23), (24, 27)], "next to a D-SACK");
         let filled = answer(&mut receiver, 16);
         assert_eq!((filled.cumulative, blocks(filled)), (17, vec![(22, 23), (24, 27), (20, 21)]));
     }
 
     #[test]
-    fn what_arrives_twice_is_answered_at_once_and_counted_once() {
+    fn duplicates_are_acknowledged_at_once_and_not_counted() {
         let mut receiver = past_quick_acks(None);
         answer(&mut receiver, 18);
         for seq in [3, 18] {
@@ -283,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_segment_is_answered_at_once_and_completes_when_nothing_is_missing() {
+    fn last_segment_is_acknowledged_at_once_and_completes_once_all_arrived() {
         let mut receiver = past_quick_acks(Some(18));
         let ack = answer(&mut receiver, 17);
         assert_eq!((ack.cumulative, receiver.complete()), (16, None));
@@ -293,7 +297,7 @@ mod tests {
         assert_eq!(answer(&mut in_order, 16).cumulative, 17);
     }
 
-    /// The ACK of `count` segments of which the last but one came last.
+    /// The ACK for `count` segments of which the second to last arrived last.
     fn answer_of_all(count: u64) -> Ack {
         Ack::new(count, [], segment(count - 2))
     }

@@ -1,9 +1,9 @@
-//! Round-trip time estimation and the retransmission timeout: RFC 6298.
+//! RTT estimation and the retransmission timeout: RFC 6298.
 
 use uncork_cc::RttSample;
 use uncork_units::TimeDelta;
 
-/// Linux's bounds: RFC 6298 §2.4 asks for 1 s, which no deployed stack keeps.
+/// Linux's minimum. RFC 6298 §2.4 recommends 1 s, which no deployed stack uses.
 const MIN_RTO: TimeDelta = TimeDelta::from_millis(200);
 const MAX_RTO: TimeDelta = TimeDelta::from_secs(120);
 
@@ -16,7 +16,7 @@ pub(crate) struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// RFC 6298 §2.2: after the first sample, that of the handshake.
+    /// RFC 6298 §2.2: after the first sample, from the handshake.
     pub(crate) fn new(first: TimeDelta) -> Self {
         Self { latest: first, smoothed: first, variation: first.divided_by(2), min: first }
     }
@@ -44,8 +44,8 @@ impl RttEstimator {
         self.min
     }
 
-    /// RTO after `backoffs` expiries in a row: §2.3, doubled for each (§5.5). Linux bounds the
-    /// variance term, not the sum, from below.
+    /// RTO after `backoffs` consecutive expiries: §2.3, doubled for each (§5.5). Linux has a lower
+    /// limit for the variance term, not for the sum.
     pub(crate) fn rto(&self, backoffs: u32) -> TimeDelta {
         let base = self.smoothed + self.variation.times(4).max(MIN_RTO);
         base.times(1 << backoffs.min(16)).min(MAX_RTO)

@@ -1,4 +1,4 @@
-//! The fate of each segment and transmission.
+//! State of each segment and transmission.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -9,24 +9,25 @@ use uncork_units::Time;
 use super::ack::Ack;
 use super::ranges::{Range, RangeSet};
 
-/// Segments that an idle connection keeps room for.
+/// Capacity kept by an idle connection, in segments.
 const IDLE_CAPACITY: usize = 1;
 
-/// The segments between SND.UNA and SND.NXT, and their transmissions in the order in which they
-/// left. Both are rings: an ACK costs what it tells, not what is in flight.
+/// The segments between SND.UNA and SND.NXT, and their transmissions in order of departure. Both
+/// are ring buffers: the cost of an ACK depends on what it acknowledges, not on the flight size.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     una: u64,
     entries: VecDeque<Entry>,
     sacked: RangeSet,
     sacked_segments: u64,
-    /// Transmissions by departure; stale ones are skipped.
+    /// Transmissions in order of departure; stale ones are skipped.
     sent: VecDeque<Sent>,
     next_tx: u64,
-    /// Segments declared lost and not sent again yet, the lowest first: it holds SND.UNA back.
+    /// Segments declared lost and not yet retransmitted, lowest first, because SND.UNA waits for
+    /// them.
     lost: BinaryHeap<Reverse<u64>>,
-    /// Transmissions, by number, that were declared lost and followed by another of the same segment:
-    /// they may have arrived all the same. Never iterated over.
+    /// Transmissions, by number, that were declared lost and then retransmitted. They may still
+    /// have arrived. Never iterated over.
     superseded: HashMap<u64, Superseded>,
     last_lost_tx: Option<u64>,
     in_flight: u64,
@@ -42,15 +43,15 @@ struct Entry {
     bytes: u32,
     fate: Fate,
     retransmitted: bool,
-    /// Number of the newest transmission, but for the newest of all, that was declared lost; a probe
-    /// repeats what was not.
+    /// Number of the newest transmission declared lost before the current one; a probe repeats a
+    /// segment that was not declared lost.
     superseded: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Superseded {
     token: Token,
-    /// The one before it of the same segment.
+    /// The previous one of the same segment.
     before: Option<u64>,
 }
 
@@ -68,7 +69,7 @@ struct Sent {
     time: Time,
 }
 
-/// A segment that an ACK reports for the first time.
+/// A segment acknowledged for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
     pub(crate) acked: Acked,
@@ -76,9 +77,9 @@ pub(crate) struct Delivered {
     /// Newest transmission of the segment.
     pub(crate) tx: u64,
     pub(crate) retransmitted: bool,
-    /// Whether it may be another transmission than the newest that arrived (Karn's question).
+    /// Whether an earlier transmission may have arrived instead of the newest (Karn's problem).
     pub(crate) ambiguous: bool,
-    /// The transmission that arrived, where it had been declared lost.
+    /// The transmission that arrived, if it had been declared lost.
     pub(crate) spurious: Option<Token>,
 }
 
@@ -115,12 +116,12 @@ impl Scoreboard {
         self.entries.front().map_or(Time::NEVER, |entry| entry.first_sent)
     }
 
-    /// Number of the newest transmission of SND.UNA, if anything is unacknowledged.
+    /// Number of the newest transmission of SND.UNA, if any data is unacknowledged.
     pub(crate) fn una_tx(&self) -> Option<u64> {
         self.entries.front().map(|entry| entry.tx)
     }
 
-    /// The next segment to send again, and its size.
+    /// The next segment to retransmit, and its size.
     pub(crate) fn next_lost(&mut self) -> Option<(u64, u32)> {
         while let Some(&Reverse(seq)) = self.lost.peek() {
             match self.entry(seq) {
@@ -141,7 +142,7 @@ impl Scoreboard {
         self.entries.back().map(|entry| (self.next() - 1, entry.bytes))
     }
 
-    /// Bytes in flight and bytes unacknowledged once `seq` will have been sent with `bytes`.
+    /// Bytes in flight and bytes unacknowledged after sending `seq` with `bytes`.
     pub(crate) fn after_sending(&self, seq: u64, bytes: u32) -> (u64, u64) {
         let bytes = u64::from(bytes);
         match self.entry(seq) {
@@ -151,7 +152,7 @@ impl Scoreboard {
         }
     }
 
-    /// Writes down that `seq` leaves now: SND.NXT, or a segment sent before.
+    /// Records that `seq` is sent now: SND.NXT or a retransmission.
     pub(crate) fn on_sent(&mut self, seq: u64, bytes: u32, token: Token) {
         (self.in_flight, self.unacked) = self.after_sending(seq, bytes);
         let tx = self.next_tx;
@@ -175,8 +176,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes in an ACK and appends what it delivers to `delivered`, in the order of transmission.
-    /// True when SND.UNA advanced.
+    /// Processes an ACK and appends the segments it delivers to `delivered`, in order of
+    /// transmission. Returns true if SND.UNA advanced.
     #[inline]
     pub(crate) fn on_ack(&mut self, ack: &Ack, delivered: &mut Vec<Delivered>) -> bool {
         let advanced = ack.cumulative.min(self.next()) > self.una;
@@ -202,8 +203,8 @@ impl Scoreboard {
         advanced
     }
 
-    /// Everything is delivered: what was grown for a full window goes, as a connection may wait long
-    /// for its application.
+    /// Everything is delivered. Frees buffers sized for a full window, because the connection may
+    /// be idle for long.
     fn rest(&mut self) {
         self.sent.clear();
         self.lost.clear();
@@ -220,7 +221,7 @@ impl Scoreboard {
         if known.is_some_and(|known| block.end <= known.end) {
             return;
         }
-        // A set of its own while its holes are filled, so that the rest can be borrowed.
+        // Taken out temporarily, so that the rest can be borrowed.
         let mut sacked = std::mem::take(&mut self.sacked);
         sacked.insert(block, |new| {
             for seq in new.start..new.end {
@@ -253,8 +254,8 @@ impl Scoreboard {
         }
     }
 
-    /// The transmission of a segment, now delivered, that had been declared lost and arrived: the
-    /// `earlier` one that the echo names, or the newest when it was not sent again.
+    /// The transmission of a delivered segment that had been declared lost but arrived: the
+    /// `earlier` one named by the echo, or the newest if it was not retransmitted.
     fn arrived_after_all(&mut self, entry: &Entry, earlier: Option<u64>) -> Option<Token> {
         let mut named = None;
         let mut next = entry.superseded;
@@ -267,8 +268,8 @@ impl Scoreboard {
         named.or(is_newest.then_some(entry.token))
     }
 
-    /// Goes through the transmissions in flight, oldest first: `judge` gets the number and the
-    /// departure of each and says whether it is lost. Stops at the first that is not.
+    /// Visits the transmissions in flight, oldest first. `judge` receives the number and departure
+    /// time of each and returns whether it is lost. Stops at the first that is not.
     pub(crate) fn declare_lost(
         &mut self,
         lost: &mut Vec<Lost>,
@@ -318,7 +319,7 @@ mod tests {
         Time::ZERO + TimeDelta::from_millis(millis)
     }
 
-    /// What a controller gives for a packet that leaves at `now`.
+    /// A controller's token for a packet sent at `now`.
     fn token(now: Time) -> Token {
         let cc: CcSpec = "reno".parse().expect("a controller");
         let settings = Settings::new(1000, 1, now);
@@ -335,7 +336,7 @@ mod tests {
         board
     }
 
-    /// The ACK that transmission `tx` of `seq` sends off.
+    /// The ACK triggered by transmission `tx` of `seq`.
     fn ack(cumulative: u64, sack: Option<Range>, (seq, tx): (u64, u64)) -> Ack {
         let trigger = Segment { seq, tx, sent: Time::ZERO, bytes: 1000, repeats: false, ce: false };
         Ack::new(cumulative, sack, trigger)
@@ -347,7 +348,7 @@ mod tests {
         delivered
     }
 
-    /// Declares all that left before `tx` lost and gives the segments to send again.
+    /// Declares everything sent before `tx` lost and returns the segments to retransmit.
     fn lose_before(board: &mut Scoreboard, tx: u64) -> Vec<u64> {
         board.declare_lost(&mut Vec::new(), |sent, _| sent < tx);
         let mut lost: Vec<u64> = board.lost.iter().map(|Reverse(seq)| *seq).collect();
@@ -378,7 +379,7 @@ mod tests {
 
     #[test]
     //= bbr-06 4.1.3.5-3 4.2-1 4.2-2 test
-    fn the_echo_tells_which_transmission_arrived() {
+    fn echo_identifies_the_transmission_that_arrived() {
         for (tx, ambiguous) in [(0, true), (1, false)] {
             let mut board = sent(1);
             assert_eq!(lose_before(&mut board, 1), [0]);
@@ -386,7 +387,7 @@ mod tests {
             let delivered = deliver(&mut board, &ack(1, None, (0, tx)));
             assert!(delivered[0].retransmitted);
             assert_eq!(delivered[0].ambiguous, ambiguous);
-            // The token is that of the transmission that was declared lost, not of the newest.
+            // The token belongs to the transmission declared lost, not to the newest.
             let arrived = delivered[0].spurious.map(|token| token.send_time());
             assert_eq!(arrived, ambiguous.then_some(at(0)));
             assert!(board.superseded.is_empty());
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_repeats_what_nobody_declared_lost() {
+    fn probe_repeats_a_segment_not_declared_lost() {
         let mut board = sent(1);
         board.on_sent(0, 1000, token(at(50)));
         assert_eq!((board.in_flight(), board.unacked()), (1000, 1000));
@@ -404,7 +405,7 @@ mod tests {
 
     #[test]
     //= rfc9438 4.9.1-1 4.9.2-1 test
-    fn what_was_lost_and_arrives_after_all_is_not_sent_again() {
+    fn lost_segments_that_arrive_late_are_not_retransmitted() {
         let mut board = sent(3);
         assert_eq!(lose_before(&mut board, 2), [0, 1]);
         let delivered = deliver(&mut board, &ack(1, None, (0, 0)));
@@ -413,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_losses_are_told_apart() {
+    fn runs_of_losses_are_distinguished() {
         let mut board = sent(5);
         deliver(&mut board, &ack(0, Some(Range { start: 2, end: 3 }), (2, 2)));
         let mut lost = Vec::new();
@@ -423,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn acks_of_what_was_never_sent_deliver_what_was() {
+    fn acks_beyond_snd_nxt_deliver_only_sent_segments() {
         let mut board = sent(2);
         let beyond = Range { start: 7, end: 9 };
         assert_eq!(deliver(&mut board, &ack(5, Some(beyond), (8, 9))).len(), 2);

@@ -1,4 +1,4 @@
-//! The server: what to send, when, and what the ACKs mean.
+//! The server: sends segments and processes ACKs.
 
 use uncork_cc::pacer::Pacer;
 use uncork_cc::{
@@ -16,7 +16,8 @@ use super::{MSS_BYTES, Segment};
 
 /// RFC 6928.
 const INITIAL_WINDOW_SEGMENTS: u64 = 10;
-/// RFC 8985 §7.2: what a lone segment's delayed ACK may add to a probe timeout. Linux's 200 ms.
+/// RFC 8985 §7.2: allowance for the delayed ACK of a single segment in the probe timeout. Linux's
+/// 200 ms.
 const MAX_ACK_DELAY: TimeDelta = TimeDelta::from_millis(200);
 
 /// The sending side of a connection.
@@ -26,26 +27,26 @@ pub(crate) struct Sender<C> {
     control: Control,
     pacer: Pacer,
     board: Scoreboard,
-    /// What the application has written.
+    /// Data written by the application.
     stream: Stream,
     receive_window: u64,
     rtt: RttEstimator,
     rack: Rack,
-    /// Losses are being repaired until SND.UNA reaches this.
+    /// In recovery until SND.UNA reaches this.
     recovery_point: Option<u64>,
     probe: Probe,
     rto_at: Time,
     backoffs: u32,
-    /// Marked segments that the client has told of.
+    /// CE-marked segments reported by the client.
     marked: u64,
     pace_at: Time,
-    /// Since when something is unacknowledged that `counters` does not know of.
+    /// Start of the current busy period, not yet included in `counters`.
     busy_since: Time,
     counters: Counters,
 }
 
-/// Buffers for the feedback of an ACK or a timer. All senders of a run reuse one, so that
-/// none allocates.
+/// Buffers for the feedback of an ACK or a timer. All senders of a run share one, to avoid
+/// allocations.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     delivered: Vec<Delivered>,
@@ -58,9 +59,9 @@ pub(crate) struct Scratch {
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     at: Time,
-    /// A probe is due as soon as the sender is asked for a segment.
+    /// A probe must be sent with the next segment.
     due: bool,
-    /// The probe in flight: its transmission number, whether it repeats a segment, and SND.NXT.
+    /// The probe in flight: its transmission number, whether it is a retransmission, and SND.NXT.
     outstanding: Option<(u64, bool, u64)>,
 }
 
@@ -68,7 +69,7 @@ impl Probe {
     const NONE: Self = Self { at: Time::NEVER, due: false, outstanding: None };
 }
 
-/// The news of an ACK besides the fate of packets.
+/// What an ACK reports besides deliveries and losses.
 #[derive(Clone, Copy, Debug, Default)]
 struct News {
     rtt: Option<RttSample>,
@@ -87,13 +88,13 @@ pub(crate) struct Counters {
     pub(crate) bytes_lost: u64,
     pub(crate) bytes_acked: u64,
     pub(crate) timeouts: u64,
-    /// How long something was unacknowledged, up to the last ACK.
+    /// Total time with unacknowledged data, up to the last ACK.
     pub(crate) busy: TimeDelta,
 }
 
 impl<C: Controller> Sender<C> {
-    /// A connection whose handshake just ended, after a round trip of `handshake_rtt`. `stream` is
-    /// what there is to send.
+    /// A connection right after its handshake, which took a round trip of `handshake_rtt`. `stream`
+    /// is the data to send.
     pub(crate) fn new(
         now: Time,
         cc: impl ControllerSpec<Controller = C>,
@@ -125,7 +126,7 @@ impl<C: Controller> Sender<C> {
         }
     }
 
-    /// The controller learns what an earlier connection had observed of the path.
+    /// Passes an earlier connection's observations of the path to the controller.
     pub(crate) fn resume(&mut self, now: Time, hint: ResumeHint) {
         self.controller.on_path(now, PathEvent::Resume(hint));
     }
@@ -146,7 +147,7 @@ impl<C: Controller> Sender<C> {
         self.board.in_flight()
     }
 
-    /// Whether everything that was sent is acknowledged.
+    /// Whether everything sent is acknowledged.
     pub(crate) fn is_done(&self) -> bool {
         self.board.unacked() == 0
     }
@@ -159,8 +160,8 @@ impl<C: Controller> Sender<C> {
         self.rtt.latest()
     }
 
-    /// The application has no more than was sent and one segment: with that it tells the controller
-    /// that it has run dry.
+    /// The application stops after one more segment, with which the sender reports to the
+    /// controller that it has no more data.
     pub(crate) fn pause(&mut self) {
         self.stream.cut(self.board.next() + 1);
     }
@@ -175,12 +176,12 @@ impl<C: Controller> Sender<C> {
         self.stream.append(bytes);
     }
 
-    /// The next deadline of [`Self::on_timer`].
+    /// The next deadline for [`Self::on_timer`].
     pub(crate) fn next_timer(&self) -> Time {
         self.rto_at.min(self.probe.at).min(self.pace_at).min(self.rack.deadline())
     }
 
-    /// The next segment that may leave now. Call until `None`.
+    /// The next segment that may leave now. Call until it returns `None`.
     //= bbr-06 2.4-1
     //= rfc9002 7-3 7.5-1
     pub(crate) fn poll_segment(&mut self, now: Time) -> Option<Segment> {
@@ -217,7 +218,7 @@ impl<C: Controller> Sender<C> {
         may_leave.then(|| (seq, self.stream.bytes_of(seq)))
     }
 
-    /// RFC 8985 §7.3: new data if there is any, else the last segment again.
+    /// RFC 8985 §7.3: new data if there is any, otherwise the last segment.
     fn probe_segment(&self) -> Option<(u64, u32)> {
         self.new_segment().or_else(|| self.board.last())
     }
@@ -250,7 +251,8 @@ impl<C: Controller> Sender<C> {
         if is_probe {
             self.probe.outstanding = Some((tx, retransmission, self.board.next()));
         }
-        // RFC 6298 §5.1. The timer of what is sent again starts anew, as in Linux (`tcp_xmit_retransmit_queue`).
+        // RFC 6298 §5.1. A retransmission restarts the timer, as in Linux
+        // (`tcp_xmit_retransmit_queue`).
         if self.rto_at == Time::NEVER || (retransmission && seq == self.board.una()) {
             self.rto_at = now + self.rtt.rto(self.backoffs);
         }
@@ -263,7 +265,7 @@ impl<C: Controller> Sender<C> {
         self.board.next().max(seq + 1) < self.stream.segments()
     }
 
-    /// An ACK arrives. Gives the round-trip time that it measured, if it did.
+    /// Processes an ACK. Returns the RTT it measured, if any.
     pub(crate) fn on_ack(
         &mut self,
         now: Time,
@@ -272,7 +274,7 @@ impl<C: Controller> Sender<C> {
     ) -> Option<TimeDelta> {
         scratch.delivered.clear();
         let una_advanced = self.board.on_ack(ack, &mut scratch.delivered);
-        // A probe repeats a segment on suspicion: that it was needless says nothing of reordering.
+        // A probe is sent speculatively, so a spurious one is not evidence of reordering.
         if ack.duplicate && self.probe.outstanding.is_none() {
             self.rack.on_needless_repair(self.board.una(), self.board.next());
         }
@@ -314,18 +316,18 @@ impl<C: Controller> Sender<C> {
         self.counters.busy += now.since(std::mem::replace(&mut self.busy_since, now));
     }
 
-    /// RFC 7323 §4.1: the echo tells which transmission arrived, so that segments sent more than
-    /// once count as well, which Karn's rule leaves out. Without them a sender whose timeout is
-    /// shorter than the round trip, and that therefore sends everything twice, would never learn it.
+    /// RFC 7323 §4.1: the echo identifies the transmission that arrived, so retransmitted segments
+    /// can be measured too, which Karn's rule excludes. Otherwise a sender whose timeout is shorter
+    /// than the RTT, and which therefore retransmits everything, would never correct it.
     //= bbr-06 4.2-2 4.2-3 5.5.7.1-1
     //= rfc9406 4.3-3 4.3-4
     fn sample_rtt(&mut self, now: Time, ack: &Ack) -> Option<RttSample> {
         (!ack.duplicate).then(|| self.rtt.update(now.since(ack.trigger.sent)))
     }
 
-    /// RFC 6298 §5.2 and §5.3: the timer runs while something is unacknowledged, anew when SND.UNA advances.
-    /// Linux restarts it as well when a segment is SACKed that had left, for the only time, before SND.UNA
-    /// was last sent (`tcp_clean_rtx_queue`).
+    /// RFC 6298 §5.2 and §5.3: the timer runs while data is unacknowledged and restarts when
+    /// SND.UNA advances. Linux also restarts it when a segment is SACKed that was sent only once,
+    /// before SND.UNA was last sent (`tcp_clean_rtx_queue`).
     fn restart_rto(&mut self, now: Time, una_advanced: bool, scratch: &Scratch) {
         if una_advanced {
             self.backoffs = 0;
@@ -375,12 +377,12 @@ impl<C: Controller> Sender<C> {
         self.control = self.controller.control();
     }
 
-    /// A timer expires. Afterwards the sender may have segments to send.
+    /// Handles an expired timer. Afterwards the sender may have segments to send.
     pub(crate) fn on_timer(&mut self, now: Time, scratch: &mut Scratch) {
         if self.rack.deadline() <= now {
             self.on_reordering_timer(now, scratch);
         }
-        // A probe is due no later than the RTO, and then goes instead of it (RFC 8985 §7.2).
+        // A probe is due no later than the RTO and then replaces it (RFC 8985 §7.2).
         if self.probe.at <= now {
             self.on_probe_timeout(now);
         } else if self.rto_at <= now {
@@ -404,7 +406,8 @@ impl<C: Controller> Sender<C> {
         let context = Context::new(self.recovery_point.is_some(), &self.rtt);
         self.rack.on_timeout(now, &mut self.board, context, &mut scratch.lost);
         self.note_lost(&scratch.lost);
-        // All that was sent must be repaired before reordering is given time again (RFC 6582 §3.2, step 4).
+        // Everything sent must be repaired before the reordering window applies again (RFC 6582
+        // §3.2, step 4).
         self.recovery_point = Some(self.board.next());
         scratch.acked.clear();
         self.give_feedback(now, News::default(), scratch);
@@ -418,8 +421,8 @@ impl<C: Controller> Sender<C> {
         self.control = self.controller.control();
     }
 
-    /// RFC 8985 §7.2: a probe two round trips after the last sign of life, unless losses are being
-    /// repaired already, segments have been SACKed, or a probe is out.
+    /// RFC 8985 §7.2: a probe two round trips after the last ACK or transmission, unless in
+    /// recovery, segments have been SACKed, or a probe is in flight.
     fn arm_probe(&mut self, now: Time) {
         let quiet = self.board.unacked() == 0
             || self.recovery_point.is_some()
@@ -432,8 +435,8 @@ impl<C: Controller> Sender<C> {
         self.probe.at = if quiet { Time::NEVER } else { timeout.min(self.rto_at) };
     }
 
-    /// RFC 8985 §7.4: what the ACK says of the probe. True when the probe repaired a loss that no
-    /// ACK had shown.
+    /// RFC 8985 §7.4: evaluates an ACK for the probe. Returns true if the probe repaired a loss
+    /// that no ACK had revealed.
     fn probe_outcome(&mut self, ack: &Ack) -> bool {
         let Some((tx, repeats, end)) = self.probe.outstanding else {
             return false;

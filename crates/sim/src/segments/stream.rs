@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 
 use super::MSS_BYTES;
 
-/// Messages one after the other. Each begins with a segment of its own, so that only the last segment
-/// of a message may be short. Both ends keep one: the server of what it may send, the client of what
-/// it has asked for.
+/// A sequence of messages. Each starts with a new segment, so only the last segment of a message
+/// may be short. Both ends keep one: the server for the data it may send, the client for the data
+/// it has requested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stream {
-    /// Segments of all messages; `u64::MAX` when there is always more.
+    /// Segments of all messages; `u64::MAX` for endless data.
     segments: u64,
-    /// The last segment of each message that has not been passed, and its payload bytes.
+    /// Last segment of each message not yet passed, and its payload bytes.
     ends: VecDeque<(u64, u32)>,
-    /// Segments that have been passed, and how many bytes they lack of full ones.
+    /// Segments already passed, and how many bytes they are short of full segments.
     passed: u64,
     lacking: u64,
 }
 
 impl Stream {
-    /// Full segments without end.
+    /// Endless full segments.
     pub(crate) fn endless() -> Self {
         Self { segments: u64::MAX, ..Self::default() }
     }
@@ -40,12 +40,12 @@ impl Stream {
         self.segments = last.saturating_add(1);
     }
 
-    /// So many full segments more.
+    /// Appends `count` full segments.
     pub(crate) fn append_segments(&mut self, count: u64) {
         self.segments = self.segments.saturating_add(count);
     }
 
-    /// At most `segments` segments.
+    /// Truncates to `segments` segments.
     pub(crate) fn cut(&mut self, segments: u64) {
         self.segments = segments;
         self.ends.retain(|(last, _)| *last < segments);
@@ -56,12 +56,12 @@ impl Stream {
         self.segments
     }
 
-    /// Payload bytes of a segment that is the next one or lies beyond it.
+    /// Payload bytes of a segment at or after the next one.
     pub(crate) fn bytes_of(&self, seq: u64) -> u32 {
         self.end_at(seq).unwrap_or(MSS_BYTES)
     }
 
-    /// Whether a message that has not been passed ends with this segment.
+    /// Whether a message not yet passed ends with this segment.
     pub(crate) fn ends_at(&self, seq: u64) -> bool {
         self.end_at(seq).is_some()
     }
@@ -71,7 +71,8 @@ impl Stream {
         self.ends.get(index).map(|(_, bytes)| *bytes)
     }
 
-    /// All segments below `next` have been sent, or have arrived. True when a message ended with them.
+    /// All segments below `next` have been sent, or have arrived. Returns true if a message ended
+    /// with them.
     pub(crate) fn pass(&mut self, next: u64) -> bool {
         self.passed = self.passed.max(next);
         let before = self.ends.len();
@@ -81,7 +82,7 @@ impl Stream {
         self.ends.len() < before
     }
 
-    /// Payload bytes of the segments that have been passed.
+    /// Payload bytes of the segments passed.
     pub(crate) fn passed_bytes(&self) -> u64 {
         self.passed * u64::from(MSS_BYTES) - self.lacking
     }
@@ -99,7 +100,7 @@ mod tests {
     const MSS: u64 = MSS_BYTES as u64;
 
     #[test]
-    fn messages_begin_with_segments_of_their_own() {
+    fn messages_start_with_a_new_segment() {
         let mut stream = Stream::of(2 * MSS + 1);
         stream.append(0);
         stream.append(MSS);
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_endless_has_full_segments_until_it_is_cut() {
+    fn endless_stream_has_full_segments_until_cut() {
         let mut stream = Stream::endless();
         assert_eq!((stream.bytes_of(1 << 40), stream.segments()), (MSS_BYTES, u64::MAX));
         stream.cut(7);

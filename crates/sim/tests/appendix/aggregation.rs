@@ -1,4 +1,4 @@
-//! A.12 to A.14: aggregated ACKs, and paths that hold less than a packet.
+//! A.12 to A.14: aggregated ACKs, and paths with a BDP below one packet.
 
 use uncork_sim::MSS_BYTES;
 use uncork_units::TimeDelta;
@@ -6,14 +6,14 @@ use uncork_units::TimeDelta;
 use crate::grid::{Case, EVERYWHERE, Point, check};
 use crate::scene::{Scene, bdp, ensure, percent};
 
-/// Half a round trip of ACKs at once, up to the 100 ms that BBR.extra_acked may amount to.
+/// Aggregates half a round trip of ACKs, up to BBR.extra_acked's limit of 100 ms.
 fn slot(point: &Point) -> TimeDelta {
     point.rtt.divided_by(2).min(TimeDelta::from_millis(100))
 }
 
 #[test]
 //= bbr-06 5.5.9-5 test
-fn startup_finds_the_bandwidth_behind_aggregation() {
+fn startup_finds_the_bandwidth_despite_aggregation() {
     check(&Case {
         name: "A.12 Achieving Expected STARTUP Bandwidth on a Link With Aggregation",
         subject: EVERYWHERE,
@@ -23,9 +23,9 @@ fn startup_finds_the_bandwidth_behind_aggregation() {
     });
 }
 
-/// Bunched ACKs make the rate look higher: packets that leave between two ACKs of a bunch count the
-/// rest of the bunch as delivered in their time, one bunch too many in the four of a round trip with a full queue.
-/// The sending rate, which is the other bound on a sample, is above the link's in Startup.
+/// Aggregated ACKs inflate the rate: a packet sent between two ACKs of a burst counts the rest of
+/// the burst as delivered in its interval, one burst too many out of four per round trip with a
+/// full queue. The sending rate, the other bound on a sample, exceeds the link's in Startup.
 fn startup(scene: &mut Scene<'_>) -> Result<(), String> {
     scene.aggregate_acks(slot(&scene.point));
     let left = scene.leave_startup()?;
@@ -37,7 +37,7 @@ fn startup(scene: &mut Scene<'_>) -> Result<(), String> {
 
 #[test]
 //= bbr-06 5.5.9-5 test
-fn cruise_keeps_the_link_busy_behind_aggregation() {
+fn cruise_keeps_the_link_busy_despite_aggregation() {
     check(&Case {
         name: "A.13 Achieving Expected Cruise Bandwidth on a Link With Aggregation",
         subject: EVERYWHERE,
@@ -47,8 +47,8 @@ fn cruise_keeps_the_link_busy_behind_aggregation() {
     });
 }
 
-/// What a flow alone gets in the long run over a path of this round-trip time: what the pacing margin
-/// and ProbeRTT leave, which lasts a round trip where that is longer than 200 ms.
+/// Long-term utilization of a single flow at this RTT: limited by the pacing margin and by
+/// ProbeRTT, which lasts a round trip if that is longer than 200 ms.
 fn expected(rtt: TimeDelta) -> f64 {
     f64::min(95.0, 97.0 - 13.0 * rtt.as_secs_f64())
 }
@@ -67,7 +67,7 @@ fn cruise(scene: &mut Scene<'_>) -> Result<(), String> {
 
 #[test]
 //= bbr-06 2.8-4 5.6.4.3-1 5.6.4.6-4 test
-fn four_packets_are_the_least_window() {
+fn minimum_window_is_four_packets() {
     check(&Case {
         name: "A.14 Correctly Managing Sub-Packet BDPs",
         subject: |point| point.bdp_packets() < 4.0,

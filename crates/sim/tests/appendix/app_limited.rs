@@ -1,4 +1,4 @@
-//! A.7 and A.22: probing while the application has little to send.
+//! A.7 and A.22: probing while the application has little data to send.
 
 use uncork_units::{Ratio, TimeDelta};
 
@@ -22,8 +22,8 @@ fn up_lasts_while_application_limited_without_loss() {
     });
 }
 
-/// Only a ProbeRTT, which does not ask, may end it; after six rounds at the earliest, so that
-/// a plateau would have shown.
+/// Only a ProbeRTT may end it, because that is independent of the application. Checked over at
+/// least six rounds, enough for a plateau to be detected.
 fn up(scene: &mut Scene<'_>) -> Result<(), String> {
     scene.settle()?;
     for _ in 0..CYCLES {
@@ -35,7 +35,8 @@ fn up(scene: &mut Scene<'_>) -> Result<(), String> {
             });
         let rounds = scene.view().snapshot.round_count - began;
         let next = left.map_or("ProbeRTT", |view| view.snapshot.state);
-        // A cautious probe ends when it comes to its bound: at once, with what was in flight before.
+        // A cautious probe ends at its bound, possibly at once because of the data already in
+        // flight.
         let is_cautious = DOWN.contains(&next) && rounds <= 1;
         ensure(next == "ProbeRTT" || is_cautious, || {
             format!("UP -> {next} after {rounds} rounds")

@@ -5,8 +5,8 @@ use uncork_units::{Ratio, TimeDelta};
 use crate::grid::{Case, EVERYWHERE, Exception, check};
 use crate::scene::{DOWN, Scene, ensure, one_bdp};
 
-/// The send quantum is a part of Inflight(1.0), and when Startup ends it is still that of Startup's
-/// pacing rate: at least the initial window per round trip of the handshake.
+/// The send quantum is part of Inflight(1.0). At the end of Startup it still follows Startup's
+/// pacing rate, at least the initial window per handshake RTT.
 const NO_DRAIN: Exception = Exception {
     at: |point| {
         let sub_packet = [(0.2, 1_000), (1.0, 1_000), (0.2, 10_000)];
@@ -50,7 +50,7 @@ fn drain_ends_when_inflight_is_one_bdp() {
 
 fn inflight(scene: &mut Scene<'_>) -> Result<(), String> {
     let mut left = scene.leave_startup()?;
-    // Where the flight is within one BDP, or the window's floor, Drain passes with the ACK that began it.
+    // If inflight is within one BDP or the minimum window, Drain ends with the ACK that began it.
     if left.snapshot.state == "Drain" {
         let gain = left.snapshot.pacing_gain;
         ensure(gain == Some(Ratio::new(1, 2)), || format!("pacing gain {gain:?}"))?;
@@ -64,7 +64,7 @@ fn inflight(scene: &mut Scene<'_>) -> Result<(), String> {
 
 #[test]
 //= bbr-06 5.3.2-3 test
-fn drain_ends_after_three_rounds_whatever_is_in_flight() {
+fn drain_ends_after_three_rounds_regardless_of_inflight() {
     check(&Case {
         name: "A.4 Exiting DRAIN Based on Time",
         subject: EVERYWHERE,
@@ -74,9 +74,9 @@ fn drain_ends_after_three_rounds_whatever_is_in_flight() {
     });
 }
 
-/// The draft takes a tenth of the rate away, but that leaves Drain room: it sends at half the
-/// rate that it knows and has emptied the queue within two rounds. So little must be left that the
-/// queue shrinks no more.
+/// The draft reduces the rate by a tenth, which does not stop Drain: it sends at half the known
+/// rate and empties the queue within two rounds. Here the remaining rate is so low that the queue
+/// stops shrinking.
 fn time(scene: &mut Scene<'_>) -> Result<(), String> {
     let began = scene.leave_startup()?.snapshot;
     ensure(began.state == "Drain", || format!("already in {}", began.state))?;

@@ -1,4 +1,4 @@
-//! Cases, the points they run at, and where they cannot hold.
+//! Test cases, their grid points and exceptions.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use uncork_units::{Rate, TimeDelta};
 use crate::common::is_complete;
 use crate::scene::Scene;
 
-/// Round-trip propagation times: 0.2 ms to 1 s.
+/// RTTs without queueing: 0.2 ms to 1 s.
 const RTTS_US: [u64; 8] = [200, 1_000, 10_000, 40_000, 100_000, 300_000, 600_000, 1_000_000];
-/// Rates of the bottleneck: 64 kbit/s to 10 Gbit/s.
+/// Bottleneck rates: 64 kbit/s to 10 Gbit/s.
 const RATES_KBIT: [u64; 6] = [64, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
-/// What a plain `cargo test` runs. The fourth corner, 10 Gbit/s and 1 s, is 860 000 packets in
-/// flight: the complete grid has it.
+/// The points of a plain `cargo test`. The fourth corner, 10 Gbit/s and 1 s, has 860 000 packets in
+/// flight and is only part of the full grid.
 const SAMPLE: [Point; 7] = [
     point(200, 64),
     point(1_000_000, 64),
@@ -24,7 +24,7 @@ const SAMPLE: [Point; 7] = [
     point(200, 10_000_000),
 ];
 
-/// A path: its round-trip propagation time and its bottleneck's rate.
+/// A path: its RTT without queueing and its bottleneck rate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Point {
     pub(crate) rtt: TimeDelta,
@@ -41,29 +41,29 @@ impl Point {
         self.rate.bits_per_sec() as f64 * self.rtt.as_secs_f64() / 8.0 / f64::from(PACKET_BYTES)
     }
 
-    /// How long the bottleneck takes for a packet.
+    /// Transmission time of a packet at the bottleneck.
     pub(crate) fn packet_time(&self) -> TimeDelta {
         self.rate.time_for(u64::from(PACKET_BYTES))
     }
 
-    /// Whether it is one of these, given by RTT in milliseconds and rate in kbit/s.
+    /// Whether it is one of these points, given as RTT in milliseconds and rate in kbit/s.
     pub(crate) fn is_any(&self, points: &[(f64, u64)]) -> bool {
         let (rtt, kbit) = (self.rtt.as_millis_f64(), self.rate.bits_per_sec() / 1_000);
         points.contains(&(rtt, kbit))
     }
 
-    /// The shortest round trip of a full packet.
+    /// The minimum RTT of a full packet.
     pub(crate) fn round(&self) -> TimeDelta {
         self.rtt + self.packet_time()
     }
 
-    /// What the bottleneck carries of payload.
+    /// Payload rate of the bottleneck.
     pub(crate) fn payload_rate(&self) -> Rate {
         payload(self.rate)
     }
 }
 
-/// The payload's part of a rate on the wire.
+/// The payload part of a rate on the wire.
 pub(crate) fn payload(wire: Rate) -> Rate {
     let bytes = u128::from(wire.bytes_per_sec()) * u128::from(MSS_BYTES) / u128::from(PACKET_BYTES);
     Rate::from_bytes_per_sec(bytes as u64)
@@ -77,36 +77,36 @@ impl fmt::Display for Point {
 
 /// One of the draft's test cases.
 pub(crate) struct Case {
-    /// Its number and title there.
+    /// Its number and title in the draft.
     pub(crate) name: &'static str,
-    /// Paths that it is about.
+    /// The paths it applies to.
     pub(crate) subject: fn(&Point) -> bool,
-    /// The bottleneck's buffer in thousandths of the BDP; never less than [`LEAST_BUFFER`].
+    /// Bottleneck buffer in thousandths of the BDP, at least [`LEAST_BUFFER`].
     pub(crate) buffer: u64,
-    /// What the case demands; the text says what is missing, with figures.
+    /// The check. An error describes the failure, with figures.
     pub(crate) run: fn(&mut Scene<'_>) -> Result<(), String>,
-    /// Where it does not hold.
+    /// Where the case does not hold.
     pub(crate) exceptions: &'static [Exception],
 }
 
-/// Every probe is cut short: a ProbeRTT comes every five seconds, a probe two to three seconds and
-/// some rounds after it.
+/// Every probe is cut short: there is a ProbeRTT every 5 s, and a probe starts two to three seconds
+/// plus some rounds after it.
 pub(crate) const CUT_SHORT: &str = "ProbeRTT, every 5 s, cuts every probe short";
 
 /// For a case about all paths.
 pub(crate) const EVERYWHERE: fn(&Point) -> bool = |_| true;
 
-/// Packets that every buffer holds: twice an initial window.
+/// Minimum buffer in packets: twice the initial window.
 pub(crate) const LEAST_BUFFER: u64 = 20;
 
-/// Points at which a case does not hold, and why. Its failure is expected there: should it come to
-/// hold, the exception must go.
+/// Points at which a case does not hold, with the reason. Its failure is expected there; if it
+/// passes, the exception must be removed.
 pub(crate) struct Exception {
     pub(crate) at: fn(&Point) -> bool,
     pub(crate) why: &'static str,
 }
 
-/// Runs a case over the sample, or over the complete grid.
+/// Runs a case over the sample or over the full grid.
 pub(crate) fn check(case: &Case) {
     let mut failures = Vec::new();
     if is_complete() {
@@ -126,7 +126,8 @@ fn row(case: &Case, kbit: u64, failures: &mut Vec<String>) -> String {
     format!("{rate:>10}{}\n", verdicts.map(|verdict| format!("{verdict:>6}")).concat())
 }
 
-/// `ok`, `-` where the path is not the case's, the letter of an exception, or `FAIL` with a text in `failures`.
+/// `ok`, `-` if the case does not apply to the path, the letter of an exception, or `FAIL` with a
+/// message in `failures`.
 fn verdict(case: &Case, point: &Point, failures: &mut Vec<String>) -> String {
     if !(case.subject)(point) {
         return "-".into();

@@ -25,9 +25,9 @@ fn up_ends_on_loss_when_application_limited() {
     });
 }
 
-/// The application limits the flow when the probe begins; packets are lost a round later.
-/// The pseudocode leaves inflight_longterm alone when the lost packet's flight was
-/// application-limited (HandleInflightTooHigh(), §5.5.10.2): too little was in flight to tell.
+/// The flow is application-limited when the probe begins; packets are lost a round later. The
+/// pseudocode keeps inflight_longterm if the lost packet's flight was application-limited
+/// (HandleInflightTooHigh(), §5.5.10.2), because too little was in flight.
 fn limited(scene: &mut Scene<'_>) -> Result<(), String> {
     scene.settle()?;
     for _ in 0..CYCLES {
@@ -43,7 +43,7 @@ fn limited(scene: &mut Scene<'_>) -> Result<(), String> {
             let lost = scene.view().packets_lost - before;
             let left = left.ok_or_else(|| format!("still in UP after {lost} losses"))?;
             let next = left.snapshot.state;
-            // Without loss it was ProbeRTT, or a cautious probe that came to its bound.
+            // Without loss the cause was ProbeRTT, or a cautious probe at its bound.
             if next != "ProbeRTT" && lost > 0 {
                 return ensure(DOWN.contains(&next), || format!("UP -> {next}"));
             }
@@ -71,8 +71,8 @@ fn loss_in_up_lowers_the_longterm_bound_and_ends_the_probe() {
     });
 }
 
-/// The first loss in a probe sets the bound, if the buffer has not; then a cautious probe may end at
-/// the bound before it loses anything. So some probes are gone through.
+/// The first loss in a probe sets the bound, unless the buffer already has. Then a cautious probe
+/// may end at the bound without a loss, so several probes are checked.
 fn bounded(scene: &mut Scene<'_>) -> Result<(), String> {
     for _ in 0..CYCLES {
         let up = scene.reach("ProbeBW_UP")?;

@@ -1,4 +1,4 @@
-//! A.17: a policer drops what exceeds its rate.
+//! A.17: a policer drops packets above its rate.
 
 use uncork_path::PolicerSpec;
 use uncork_sim::PACKET_BYTES;
@@ -22,8 +22,8 @@ fn a_policer_is_conformed_to() {
     });
 }
 
-/// The point's rate is that of the policer, in front of a link ten times as fast. Its bucket holds one
-/// BDP, and twenty packets at least.
+/// The point's rate is the policer's, in front of a link ten times as fast. Its bucket holds one
+/// BDP, but at least twenty packets.
 fn conform(begun: &mut Scene<'_>) -> Result<(), String> {
     let point = begun.point;
     let fast = Point { rate: point.rate.scaled(Ratio::new(10, 1)), ..point };

@@ -5,7 +5,7 @@ use uncork_units::{Ratio, TimeDelta};
 use crate::grid::{CUT_SHORT, Case, EVERYWHERE, Exception, check};
 use crate::scene::{DOWN, Scene, ensure, one_bdp};
 
-/// Cycles that are looked at: some are cut short by ProbeRTT or end in another way.
+/// Number of cycles checked: some are cut short by ProbeRTT or end differently.
 const CYCLES: usize = 5;
 
 #[test]
@@ -117,8 +117,8 @@ fn down_ends_when_it_is_time_to_probe_again() {
     });
 }
 
-/// The draft takes a tenth of the rate away; DOWN sends at 0.9 · 0.99 of the rate it knows, which
-/// is just less and empties the queue slowly. A fifth keeps it standing.
+/// The draft reduces the rate by a tenth. DOWN sends at 0.9 · 0.99 of the known rate, slightly less
+/// than that, and empties the queue slowly. With a reduction by a fifth the queue stays.
 fn time(scene: &mut Scene<'_>) -> Result<(), String> {
     let mut rate = scene.point.rate;
     for _ in 0..CYCLES {

@@ -1,4 +1,4 @@
-//! A.10 and A.11: ProbeRTT, and when it is not needed.
+//! A.10 and A.11: ProbeRTT, and when it is skipped.
 
 use uncork_sim::MSS_BYTES;
 use uncork_units::{Rate, Ratio, TimeDelta};
@@ -11,7 +11,7 @@ const DURATION: TimeDelta = TimeDelta::from_millis(200);
 
 #[test]
 //= bbr-06 2.16-3 5.3.4.1-3 5.3.4.1-4 5.3.4.3-5 5.3.4.3-7 5.3.4.3-8 5.3.4.4-2 test
-fn probe_rtt_comes_after_five_seconds_and_lasts_200_ms_and_a_round() {
+fn probe_rtt_starts_after_five_seconds_and_lasts_200_ms_and_a_round() {
     check(&Case {
         name: "A.10 Entering and Exiting PROBE_RTT",
         subject: EVERYWHERE,
@@ -21,8 +21,8 @@ fn probe_rtt_comes_after_five_seconds_and_lasts_200_ms_and_a_round() {
     });
 }
 
-/// The second visit is watched: it is due five seconds after the end of the first, or after a
-/// sample below all of the first's.
+/// Checks the second ProbeRTT: it is due five seconds after the end of the first, or after a sample
+/// below all of the first's.
 fn visit(scene: &mut Scene<'_>) -> Result<(), String> {
     scene.leave_startup()?;
     scene.reach("ProbeRTT")?;
@@ -42,7 +42,7 @@ fn visit(scene: &mut Scene<'_>) -> Result<(), String> {
     let began = scene.now();
     let left = scene.leave()?;
     let lasted = scene.now().since(began);
-    // Four packets may be in flight, however few the path holds, and the last ACK may be delayed.
+    // Four packets may be in flight, however small the BDP, and the last ACK may be delayed.
     let round = round + scene.point.packet_time().times(4);
     let most = DURATION.max(round) + round.times(2) + TimeDelta::from_millis(50);
     let due = DURATION.max(scene.point.rtt)..=most;

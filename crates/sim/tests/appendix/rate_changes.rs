@@ -1,4 +1,4 @@
-//! A.15 and A.16: ten times the bandwidth, and a tenth of it.
+//! A.15 and A.16: the bandwidth grows tenfold, or falls to a tenth.
 
 use uncork_units::{Ratio, TimeDelta};
 
@@ -8,7 +8,7 @@ use crate::scene::{Scene, ensure, ensure_max_bw, percent};
 const TENTH: Ratio = Ratio::new(1, 10);
 
 #[test]
-fn ten_times_the_bandwidth_is_found_within_20_rounds_of_probing() {
+fn tenfold_bandwidth_is_found_within_20_rounds_of_probing() {
     check(&Case {
         name: "A.15 Increasing Bandwidth 10x and Ensuring Full Bandwidth is Reached",
         subject: EVERYWHERE,
@@ -21,8 +21,8 @@ fn ten_times_the_bandwidth_is_found_within_20_rounds_of_probing() {
     });
 }
 
-/// The rate was a tenth of the point's all the while. A sample averages a round, so that a gain of 1.25 makes
-/// it grow by 15 % a round, not 25 %: 17 rounds for a factor of ten.
+/// Until then the rate was a tenth of the point's. A sample averages over a round, so a gain of
+/// 1.25 makes it grow by 15 % per round instead of 25 %: 17 rounds for a factor of ten.
 fn increase(scene: &mut Scene<'_>) -> Result<(), String> {
     let full = scene.point.payload_rate();
     scene.set_rate(scene.point.rate.scaled(TENTH));
@@ -39,14 +39,14 @@ fn increase(scene: &mut Scene<'_>) -> Result<(), String> {
     });
     let reached = percent(&scene.view(), full);
     found.ok_or_else(|| format!("{reached:.1} % after {probing} rounds of probing"))?;
-    // The first round of a probe tells nothing yet; ProbeRTT makes several probes of one.
+    // The first round of a probe yields no growth yet; ProbeRTT splits one probe into several.
     let most = 18 + 2 * probes;
     ensure(probing <= most, || format!("{probing} rounds of probing in {probes} probes"))
 }
 
 #[test]
 //= bbr-06 5.3.3.9-16 test
-fn a_tenth_of_the_bandwidth_is_learned() {
+fn tenth_of_the_bandwidth_is_learned() {
     check(&Case {
         name: "A.16 Decreasing Bandwidth 10x and Ensuring Max Bandwidth Adapts Down",
         subject: EVERYWHERE,
@@ -72,8 +72,8 @@ fn a_tenth_of_the_bandwidth_is_learned() {
     });
 }
 
-/// Step 3, the short-term bound, shows only where a round in the full queue, which is eleven round
-/// trips long, ends before the next probe: `uncork-cc` looks at it in its own test of this case.
+/// Step 3, the short-term bound, is only visible if a round with a full queue, which takes eleven
+/// base RTTs, ends before the next probe. `uncork-cc` checks it in its own test of this case.
 fn decrease(scene: &mut Scene<'_>) -> Result<(), String> {
     scene.reach("ProbeBW_CRUISE")?;
     let rate = scene.point.rate.scaled(TENTH);

@@ -1,4 +1,4 @@
-//! One flow of BBRv3 on a path that a test watches and changes.
+//! One BBRv3 flow on a path that a test observes and changes.
 
 use uncork_path::{Buffer, LossPosition, LossSpec, PathSpec};
 use uncork_sim::{FlowSpec, FlowView, MSS_BYTES, PACKET_BYTES, RunSpec, Simulation, Workload};
@@ -24,7 +24,7 @@ struct Writer {
 }
 
 impl<'a> Scene<'a> {
-    /// A clean path with a buffer in thousandths of the BDP.
+    /// A path without loss, with a buffer in thousandths of the BDP.
     pub(crate) fn spec(point: &Point, buffer: u64) -> RunSpec {
         let bdp = point.rate.bytes_in(point.rtt);
         let packets = bdp.saturating_mul(buffer) / 1_000 / u64::from(PACKET_BYTES);
@@ -59,7 +59,7 @@ impl<'a> Scene<'a> {
         self.simulation.view(0).expect("the connection is established")
     }
 
-    /// Runs until `done`, for `within` at most.
+    /// Runs until `done`, for at most `within`.
     pub(crate) fn run_until(
         &mut self,
         within: TimeDelta,
@@ -80,7 +80,7 @@ impl<'a> Scene<'a> {
         self.view()
     }
 
-    /// How long anything may take that ought to happen by itself.
+    /// Time limit for events that should happen without intervention.
     pub(crate) fn patience(&self) -> TimeDelta {
         TimeDelta::from_secs(40) + self.point.round().times(40)
     }
@@ -100,15 +100,15 @@ impl<'a> Scene<'a> {
         left.ok_or_else(|| format!("for ever in {state}"))
     }
 
-    /// Runs until Startup is over; a ProbeRTT may come in between.
+    /// Runs until Startup is over; there may be a ProbeRTT in between.
     pub(crate) fn leave_startup(&mut self) -> Result<FlowView, String> {
         let within = self.patience();
         let left = self.run_until(within, |view| !in_startup(view));
         left.ok_or_else(|| "for ever in Startup".into())
     }
 
-    /// Runs until Startup is over, and what it lost is repaired: a flow with losses to repair is not
-    /// application-limited.
+    /// Runs until Startup is over and its losses are repaired, because a flow with retransmissions
+    /// waiting is not application-limited.
     pub(crate) fn settle(&mut self) -> Result<(), String> {
         self.leave_startup()?;
         let Point { rtt, .. } = self.point;
@@ -116,7 +116,7 @@ impl<'a> Scene<'a> {
         Ok(())
     }
 
-    /// Handles the next event, or the application's next writing. False when it is `until`.
+    /// Handles the next event or the application's next write. Returns false at `until`.
     fn advance(&mut self, until: Time) -> bool {
         let Some(writer) = self.writer.filter(|writer| writer.next <= until) else {
             return self.simulation.step_until(until);
@@ -128,8 +128,8 @@ impl<'a> Scene<'a> {
         true
     }
 
-    /// The application has, from now on, `share` of the link's rate to send: a segment or more at a
-    /// time, eight times each round trip where that is enough for a segment.
+    /// From now on the application writes at `share` of the link's rate: at least a segment at a
+    /// time, and eight times per round trip if that is enough for a segment.
     pub(crate) fn trickle(&mut self, share: Ratio) {
         let rate = self.point.payload_rate().scaled(share);
         let segment = u64::from(MSS_BYTES);
@@ -145,7 +145,7 @@ impl<'a> Scene<'a> {
         self.simulation.pause(0);
     }
 
-    /// The application has more to send than it ever can.
+    /// The application has unlimited data to send.
     pub(crate) fn resume(&mut self) {
         self.writer = None;
         self.simulation.write(0, u64::MAX);
@@ -164,7 +164,7 @@ impl<'a> Scene<'a> {
         self.simulation.aggregate_acks(slot);
     }
 
-    /// Goodput over `span`, in percent of what the link carries.
+    /// Goodput over `span` in percent of the link's payload rate.
     pub(crate) fn utilisation(&mut self, span: TimeDelta) -> f64 {
         let before = self.view().delivered_bytes;
         let after = self.run_for(span).delivered_bytes;
@@ -178,23 +178,24 @@ pub(crate) fn in_startup(view: &FlowView) -> bool {
     ["Startup", "ProbeRTT"].contains(&view.snapshot.state)
 }
 
-/// The states after a probe. DOWN may pass with the ACK that began it: to CRUISE if little is in
-/// flight, to REFILL if the BDP is so small that a round or two are enough between probes (§5.3.3.8.3).
+/// The states after a probe. DOWN may end with the ACK that began it: to CRUISE if little is in
+/// flight, or to REFILL if the BDP is so small that one or two rounds between probes suffice
+/// (§5.3.3.8.3).
 pub(crate) const DOWN: [&str; 3] = ["ProbeBW_DOWN", "ProbeBW_CRUISE", "ProbeBW_REFILL"];
 
-/// Fails with the text unless `condition`.
+/// Fails with the text unless `condition` holds.
 pub(crate) fn ensure(condition: bool, text: impl FnOnce() -> String) -> Result<(), String> {
     if condition { Ok(()) } else { Err(text()) }
 }
 
-/// The bandwidth's own delay product, as the flow estimates it: BBR.bdp.
+/// The flow's estimate of the BDP: BBR.bdp.
 pub(crate) fn bdp(view: &FlowView) -> u64 {
     let snapshot = &view.snapshot;
     let (Some(bw), Some(min_rtt)) = (snapshot.bw, snapshot.min_rtt) else { return 0 };
     bw.bytes_in(min_rtt)
 }
 
-/// Inflight(1.0), and what one event may put in flight after the check.
+/// Inflight(1.0), plus what one event may put in flight after the check.
 pub(crate) fn one_bdp(view: &FlowView) -> u64 {
     let floor = 4 * u64::from(MSS_BYTES);
     bdp(view).max(view.control.send_quantum).max(floor) + view.control.send_quantum
@@ -206,7 +207,7 @@ pub(crate) fn percent(view: &FlowView, rate: Rate) -> f64 {
     max_bw.bytes_per_sec() as f64 * 100.0 / rate.bytes_per_sec() as f64
 }
 
-/// Whether max_bw is right to within two percent.
+/// Checks that max_bw is within two percent.
 pub(crate) fn ensure_max_bw(view: &FlowView, rate: Rate) -> Result<(), String> {
     let percent = percent(view, rate);
     ensure((98.0..=102.0).contains(&percent), || format!("max_bw is {percent:.1} % of the rate"))

@@ -35,8 +35,8 @@ fn plateau(scene: &mut Scene<'_>) -> Result<(), String> {
     ensure(next == "Drain" || DOWN.contains(&next), || format!("Startup -> {next}"))?;
     ensure_max_bw(&left, scene.point.payload_rate())?;
     let plateau = left.snapshot.round_count - grew_at;
-    // The rounds of a ProbeRTT are application-limited and do not count. And BBR judges one sample a
-    // round; where rounds are a few packets, max_bw may have it from another one, a round later.
+    // Rounds in ProbeRTT are application-limited and do not count. BBR uses one sample per round;
+    // with rounds of a few packets, max_bw may come from another sample, a round later.
     let least = if scene.point.bdp_packets() < 4.0 { 2 } else { 3 };
     let is_right = plateau >= least && (plateau <= 3 || is_disturbed);
     ensure(is_right, || format!("left {plateau} rounds after the last growth"))
@@ -57,7 +57,7 @@ fn startup_ends_on_loss_when_application_limited() {
     });
 }
 
-/// Lets the application limit the flow to two fifths of the rate, in the midst of Startup.
+/// The application limits the flow to two fifths of the rate during Startup.
 fn trickle_in_startup(scene: &mut Scene<'_>) -> Result<(), String> {
     let half = scene.point.payload_rate().scaled(Ratio::new(1, 2));
     let within = scene.patience();
@@ -76,7 +76,7 @@ fn loss(scene: &mut Scene<'_>) -> Result<(), String> {
     let left = scene.run_until(within, |view| !in_startup(view));
     let lost = scene.view().packets_lost;
     let left = left.ok_or_else(|| format!("still in Startup after {lost} losses"))?;
-    // A flight below one BDP needs no draining: Drain passes with the ACK that began it.
+    // Inflight below one BDP needs no draining: Drain ends with the ACK that began it.
     let next = left.snapshot.state;
     ensure(next == "Drain" || DOWN.contains(&next), || format!("Startup -> {next}"))?;
     ensure(left.snapshot.inflight_longterm.is_some(), || "inflight_longterm is unset".into())
@@ -94,7 +94,7 @@ fn startup_lasts_while_application_limited_without_loss() {
     });
 }
 
-/// Twelve seconds have time for two ProbeRTTs, which come back to Startup.
+/// Twelve seconds cover two ProbeRTTs, both of which return to Startup.
 fn lasting(scene: &mut Scene<'_>) -> Result<(), String> {
     trickle_in_startup(scene)?;
     let within = TimeDelta::from_secs(12) + scene.point.round().times(30);

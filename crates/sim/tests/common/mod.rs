@@ -1,4 +1,4 @@
-//! Paths and measures that the acceptance tests share.
+//! Paths and measurements shared by the acceptance tests.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod page;
@@ -9,7 +9,7 @@ use uncork_path::{Buffer, LossSpec, PathSpec, RateSpec, RateStep};
 use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, RunResult, RunSpec, Workload, run};
 use uncork_units::{Probability, Rate, Rng, Time, TimeDelta};
 
-/// A FIFO bottleneck: `mbit` Mbit/s, `rtt_ms` ms, a buffer of `milli_bdp` thousandths of its BDP.
+/// A FIFO bottleneck: `mbit` Mbit/s, `rtt_ms` ms, a buffer of `milli_bdp` thousandths of the BDP.
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) path: PathSpec,
@@ -85,7 +85,8 @@ impl Case {
         completion.map_or(f64::INFINITY, |nanos| nanos as f64 / 1e9)
     }
 
-    /// A second flow joins after 20 s. Seconds until it has had four fifths of its fair share for 10 s.
+    /// A second flow joins after 20 s. Returns the seconds until it has had four fifths of its fair
+    /// share for 10 s.
     pub(crate) fn late_joiner(mut self, cc: &str, seed: u64) -> f64 {
         self.sample_every = TimeDelta::from_millis(100);
         let span = 120.0;
@@ -107,8 +108,8 @@ impl Case {
     }
 }
 
-/// Whether the complete versions of the tests are asked for, which take minutes:
-/// `UNCORK_GRID=full cargo test --release -p uncork-sim -- --nocapture`.
+/// Whether the full versions of the tests are requested, which take minutes: `UNCORK_GRID=full
+/// cargo test --release -p uncork-sim -- --nocapture`.
 pub(crate) fn is_complete() -> bool {
     std::env::var_os("UNCORK_GRID").is_some_and(|grid| grid == "full")
 }
@@ -128,7 +129,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The points of one flow between two times, in seconds.
+    /// The points of one flow between two times in seconds.
     pub(crate) fn between(
         &self,
         flow: u32,
@@ -147,7 +148,8 @@ impl Run {
         bytes as f64 * 8.0 / (seconds(last) - seconds(first))
     }
 
-    /// Share of the link that all flows used between two times: distinct payload with its headers.
+    /// Link utilization by all flows between two times: payload without duplicates, plus its
+    /// headers.
     pub(crate) fn utilisation(&self, from: f64, to: f64) -> f64 {
         let flows = 0..self.result.flows.len() as u32;
         let goodput: f64 = flows.map(|flow| self.goodput(flow, from, to)).sum();
@@ -163,7 +165,7 @@ impl Run {
         self.goodput(flow, from, to) / total
     }
 
-    /// Jain's index of the goodputs.
+    /// Jain's fairness index of the goodputs.
     pub(crate) fn jain(&self, from: f64, to: f64) -> f64 {
         let flows = 0..self.result.flows.len() as u32;
         let goodputs: Vec<f64> = flows.map(|flow| self.goodput(flow, from, to)).collect();
@@ -172,7 +174,7 @@ impl Run {
         sum * sum / (goodputs.len() as f64 * squares)
     }
 
-    /// A quantile over time of the bottleneck's queue, as a fraction of the path's first BDP.
+    /// A quantile over time of the bottleneck's queue, as a fraction of the path's initial BDP.
     pub(crate) fn queue_bdp(&self, quantile: f64, from: f64, to: f64) -> f64 {
         let mut queue: Vec<u64> =
             self.between(0, from, to).map(|point| point.queue_bytes).collect();
@@ -186,7 +188,7 @@ impl Run {
         points[points.len() - 1].lost_bytes - points[0].lost_bytes
     }
 
-    /// Payload bytes that all flows declared lost between two times, and those that they delivered.
+    /// Payload bytes declared lost and payload bytes delivered by all flows between two times.
     pub(crate) fn lost_and_delivered(&self, from: f64, to: f64) -> (f64, f64) {
         let flows = 0..self.result.flows.len() as u32;
         let lost: u64 = flows.clone().map(|flow| self.lost_bytes(flow, from, to)).sum();
@@ -194,12 +196,12 @@ impl Run {
         (lost as f64, bits / 8.0)
     }
 
-    /// When a flow was first seen in `state`, in seconds.
+    /// When a flow was first in `state`, in seconds.
     pub(crate) fn first_in(&self, flow: u32, state: &str) -> Option<f64> {
         self.between(flow, 0.0, f64::INFINITY).find(|point| point.state == state).map(seconds)
     }
 
-    /// The last time at which `condition` held for a flow, in seconds.
+    /// The last time `condition` held for a flow, in seconds.
     pub(crate) fn last_time(
         &self,
         flow: u32,
@@ -224,7 +226,7 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// The rate of max_bw that a link of `mbit` allows, in payload bits per second.
+/// The max_bw that a link of `mbit` allows, in payload bits per second.
 pub(crate) fn payload_rate(mbit: u64) -> f64 {
     mbit as f64 * 1e6 * f64::from(MSS_BYTES) / f64::from(PACKET_BYTES)
 }

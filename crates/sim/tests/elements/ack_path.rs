@@ -1,4 +1,4 @@
-//! The way back: acknowledgements in bunches, and over a link that is slow.
+//! The return path: aggregated ACKs, and slow uplinks.
 
 use uncork_path::{AggregationSpec, Buffer, Ecn, LinkSpec};
 use uncork_sim::{FlowSpec, HEADER_BYTES, MSS_BYTES, Workload};
@@ -9,24 +9,25 @@ use crate::scene::{CONTROLLERS, at, flows, go};
 
 const SECS: u64 = 30;
 
-/// 50 Mbit/s, 40 ms, 2 BDP of buffer, ACKs in turns of `slot_ms`.
+/// 50 Mbit/s, 40 ms, a buffer of 2 BDP, ACKs aggregated to slots of `slot_ms`.
 fn bunched(cc: &str, slot_ms: u64) -> f64 {
     let mut case = case(50, 40, 2000);
     case.path.aggregation = Some(TimeDelta::from_millis(slot_ms).into());
     go(&case, flows(&[cc], Ecn::NotEct, SECS), SECS).utilisation(5.0, SECS as f64)
 }
 
-/// The window of BBR has room for what ACKs hold back (extra_acked; draft-ietf-ccwg-bbr-06 §5.5.9), and
-/// that of a loss-based controller has the buffer's: 120 ms of the link's rate at its peak, round trip
-/// included. A round trip with turns of 60 ms takes up to 100 ms, so that a window reduced to 60 or
-/// 84 ms leaves the link idle until it has grown again: 0.8 and 0.92 of it are used, or more. BBRv2 does
-/// badly behind turns longer than the round trip: 0.58 to 0.60 over three seeds. The losses of Startup
-/// bound its flight to 1.3 BDP, the first probe to 1.7; such turns need 2.5. No later probe lifts that: ProbeBW_UP ends when
-/// min_rtt has passed and 1.25 estimated BDP are in flight, which is so at the first ACKs of each probe,
-/// a turn being longer than min_rtt, and the bound grows with ACKs. BBRv3 probes until the bandwidth
-/// grows no more, and has no such bound when its Startup ends early.
+/// BBR's window includes room for aggregated ACKs (extra_acked; draft-ietf-ccwg-bbr-06 §5.5.9). A
+/// loss-based window includes the buffer: at its peak, 120 ms of the link's rate including the RTT.
+/// With slots of 60 ms a round trip takes up to 100 ms, so a window reduced to 60 or 84 ms leaves
+/// the link idle until it has regrown: utilization is at least 0.8 and 0.92. BBRv2 performs badly
+/// with slots longer than the RTT: 0.58 to 0.60 over three seeds. Startup's losses limit its
+/// inflight to 1.3 BDP, the first probe raises that to 1.7; such slots need 2.5. Later probes do
+/// not raise it: ProbeBW_UP ends when min_rtt has passed and 1.25 estimated BDP are in flight,
+/// which is already true at the first ACKs of each probe because a slot is longer than min_rtt, and
+/// the bound grows with ACKs. BBRv3 probes until the bandwidth stops growing, and has no such bound
+/// if its Startup ends early.
 #[test]
-fn bunched_acks_cost_little() {
+fn aggregated_acks_cost_little() {
     println!("share of the link with ACKs in turns of 0, 5, 20, 60 ms");
     for cc in CONTROLLERS {
         let used = [0, 5, 20, 60].map(|slot_ms| bunched(cc, slot_ms));
@@ -48,8 +49,8 @@ fn asymmetric(kbit: u64, acks: u64) -> Case {
     case
 }
 
-/// What `kbit` of ACKs can clock out, in payload bits per second: an ACK of 52 B for two segments, as
-/// long as no ACK is lost (RFC 3449 §2.1: the normalised bandwidth ratio).
+/// Payload bits per second that `kbit` of ACKs can clock out: one ACK of 52 B per two segments, if
+/// no ACK is lost (RFC 3449 §2.1: the normalised bandwidth ratio).
 fn ack_clocked(kbit: u64) -> f64 {
     let acks = 1000.0 * kbit as f64 / 8.0 / f64::from(HEADER_BYTES);
     acks * 2.0 * 8.0 * f64::from(MSS_BYTES)
@@ -62,9 +63,10 @@ fn windowed(cc: &str, segments: u64) -> FlowSpec {
     }
 }
 
-/// A constant window behind an uplink that queues all ACKs: two segments leave for each that arrives.
+/// A constant window behind an uplink that queues all ACKs: each arriving ACK releases two
+/// segments.
 #[test]
-fn a_slow_uplink_that_loses_nothing_is_the_clock() {
+fn lossless_slow_uplink_clocks_the_sender() {
     for (cc, kbit) in [("reno", 100), ("cubic", 100), ("cubic", 500), ("bbr1", 100), ("bbr3", 100)]
     {
         let run = go(&asymmetric(kbit, 10_000), vec![windowed(cc, 500)], SECS);
@@ -78,10 +80,10 @@ fn a_slow_uplink_that_loses_nothing_is_the_clock() {
     }
 }
 
-/// An uplink with little room loses ACKs. Those that arrive stand for them, so that data is not bound
-/// by the ACKs' rate any more, nothing is sent again and no timer expires.
+/// An uplink with a small buffer loses ACKs. Those that arrive cover for them: the data rate is no
+/// longer limited by the ACK rate, and there are no retransmissions or timeouts.
 #[test]
-fn lost_acks_are_made_up_for_by_the_next() {
+fn lost_acks_are_covered_by_later_ones() {
     for cc in CONTROLLERS {
         let run = go(&asymmetric(100, 10), vec![windowed(cc, 400)], SECS);
         let (goodput, flow) = (run.goodput(0, 10.0, SECS as f64), &run.result.flows[0]);
@@ -104,10 +106,11 @@ fn lost_acks_are_made_up_for_by_the_next() {
     }
 }
 
-/// A little more room, and BBR never learns that data could go faster: its window, 2.89 BDP at most of a
-/// rate that the ACKs' clock gives it, holds 27 ACKs, which is what fits. Loss-based windows overrun it.
+/// With a slightly larger buffer BBR never finds the higher rate: its window, at most 2.89 BDP at
+/// the ACK-clocked rate, corresponds to 27 ACKs, which is what fits. Loss-based windows overflow
+/// it.
 #[test]
-fn bbr_takes_the_clock_of_acks_for_the_link() {
+fn bbr_mistakes_the_ack_rate_for_the_link_rate() {
     let [cubic, bbr] = ["cubic", "bbr1"].map(|cc| {
         let run = go(&asymmetric(100, 28), vec![windowed(cc, 400)], SECS);
         (
@@ -120,7 +123,7 @@ fn bbr_takes_the_clock_of_acks_for_the_link() {
     assert!((0.85..=1.02).contains(&bbr.0) && bbr.1 == 0, "{bbr:.2?}");
 }
 
-/// The uplink is the path's: two flows halve it.
+/// The uplink belongs to the path: two flows share it equally.
 #[test]
 fn flows_share_their_uplink() {
     let run = go(&asymmetric(100, 10_000), vec![windowed("cubic", 300); 2], SECS);
@@ -131,9 +134,9 @@ fn flows_share_their_uplink() {
     assert!((goodputs[0] / sum - 0.5).abs() <= 0.05, "{goodputs:.0?}");
 }
 
-/// Two ACKs of 52 B each 5 ms clock out 800 segments a second, less than the link's 4166.
+/// Two ACKs of 52 B per 5 ms clock out 800 segments per second, less than the link's 4166.
 #[test]
-fn a_turn_carries_no_more_bytes_than_it_may() {
+fn slot_does_not_exceed_its_byte_limit() {
     let delivered = |acks: u64| {
         let mut case = case(50, 40, 2000);
         let (slot, max_bytes) = (TimeDelta::from_millis(5), acks * u64::from(HEADER_BYTES));

@@ -1,4 +1,4 @@
-//! Disciplines that keep a queue short, one for all flows: how long packets wait, and what it costs.
+//! Single-queue AQMs: queueing delay and throughput cost.
 
 use uncork_path::Ecn;
 
@@ -7,13 +7,13 @@ use crate::scene::{behind, flows, go, total, waited};
 
 const SECS: u64 = 30;
 
-/// The delays that the disciplines keep to, in milliseconds: RFC 8289 §5.3 (CoDel), RFC 8033 appendix
-/// A (PIE) and RFC 9332 figure 2 (DualPI2, here with classic packets alone).
+/// Target delays in milliseconds: RFC 8289 §5.3 (CoDel), RFC 8033 appendix A (PIE) and RFC 9332
+/// figure 2 (DualPI2, here with classic packets only).
 const TARGETS: [(&str, f64); 3] = [("codel", 5.0), ("pie", 15.0), ("dualpi2", 15.0)];
 
-/// What a window that falls to `beta` of itself and grows back evenly uses of the link if the queue is
-/// empty at each drop, which is the worst case: the mean of `beta` and 1. CUBIC grows less evenly, in
-/// its own favour (RFC 9438 §4.2, §4.6: 0.7); Reno halves (RFC 5681).
+/// Worst-case utilization by a window that is reduced to `beta` and regrows linearly, if the queue
+/// is empty at each drop: the mean of `beta` and 1. CUBIC grows non-linearly, with a better mean
+/// (RFC 9438 §4.2, §4.6: 0.7); Reno halves (RFC 5681).
 fn least_use(cc: &str) -> f64 {
     f64::midpoint(beta(cc), 1.0)
 }
@@ -22,8 +22,8 @@ fn beta(cc: &str) -> f64 {
     if cc == "cubic" { 0.7 } else { 0.5 }
 }
 
-/// Whether a lone flow's queue of the target's length is there after its window was reduced, which was
-/// the round trip and the queue: else it stands empty until the window has grown again.
+/// Whether a single flow still has a queue after reducing its window from RTT plus target delay.
+/// Otherwise the link is idle until the window has regrown.
 fn survives(cc: &str, rtt_ms: f64, target: f64) -> bool {
     beta(cc) * (rtt_ms + target) >= rtt_ms
 }
@@ -51,9 +51,9 @@ fn report(queue: &str, cc: &str, run: &Run) -> Measured {
     Measured { p50, used }
 }
 
-/// The median wait of a long flow's packets is near the target, and the link nearly full.
+/// The median queueing delay of a long flow is near the target, and the link is nearly full.
 #[test]
-fn a_standing_queue_is_held_near_the_target() {
+fn standing_queue_is_kept_near_the_target() {
     for (queue, target) in TARGETS {
         for (rtt_ms, count) in [(10, 1), (40, 1), (40, 5)] {
             for (cc, mbit) in [("cubic", 10), ("cubic", 100), ("reno", 10), ("reno", 100)] {
@@ -69,10 +69,11 @@ fn a_standing_queue_is_held_near_the_target() {
     }
 }
 
-/// What they are for: behind drop-tail the same flows wait for most of the buffer, and from one BDP on
-/// the link never idles (the rule of C. Villamizar and C. Song, CCR 24(5), 1994, for a halved window).
+/// For comparison: with drop-tail the same flows' packets wait for most of the buffer, and from one
+/// BDP on the link is never idle (the rule of C. Villamizar and C. Song, CCR 24(5), 1994, for a
+/// halved window).
 #[test]
-fn a_dumb_queue_stands_as_high_as_it_can() {
+fn drop_tail_queue_fills_the_buffer() {
     for bdp in [1, 2, 4] {
         for cc in ["cubic", "reno"] {
             let mut case = behind("droptail", 20, 40);
@@ -86,11 +87,11 @@ fn a_dumb_queue_stands_as_high_as_it_can() {
     }
 }
 
-/// A lone BBR keeps its queue shorter than any target most of the time, and drops do not make it idle.
-/// Several BBRv1, which answer to no drop, keep the queue that their windows allow in spite of them: up
-/// to 1.5 BDP (Hock, Bless and Zitterbart, ICNP 2017), at the price of a tenth of their packets.
+/// A single BBR flow mostly keeps its queue below any target, and drops do not make the link idle.
+/// Several BBRv1 flows ignore the drops and keep the queue that their windows allow: up to 1.5 BDP
+/// (Hock, Bless and Zitterbart, ICNP 2017), at a loss of a tenth of their packets.
 #[test]
-fn bbr_does_not_need_them_and_does_not_suffer() {
+fn bbr_works_with_and_without_aqm() {
     for (queue, target) in TARGETS {
         for cc in ["bbr1", "bbr2", "bbr3"] {
             for count in [1, 5] {

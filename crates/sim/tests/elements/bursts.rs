@@ -1,4 +1,4 @@
-//! Losses in bursts (Gilbert and Elliott) beside losses each on its own.
+//! Bursty loss (Gilbert-Elliott) compared with independent loss.
 
 use uncork_path::LossSpec;
 
@@ -14,19 +14,19 @@ fn lossy(loss: &str) -> Case {
     case
 }
 
-/// Share of the link after 5 s.
+/// Link utilization after 5 s.
 fn used(loss: &str, cc: &str) -> f64 {
     let case = lossy(loss);
     mean((1..=SEEDS).map(|seed| case.flow(cc, SECS, seed).utilisation(5.0, SECS as f64)))
 }
 
-/// As many losses in fewer episodes: a window that is reduced once for each episode is larger, by the
-/// square root of the packets in a burst for Reno (1/√p with p the rate of episodes), for CUBIC by their
-/// number to the power of 3/4 at most (RFC 9438 §5.1), which is 2.8 here; small windows lose more than
-/// the formulas say to timeouts. BBRv1 does not mind either, and later versions gain if anything: fewer
-/// rounds lose something.
+/// The same losses in fewer episodes: a window reduced once per episode is larger, for Reno by the
+/// square root of the packets per burst (1/√p, with p the rate of episodes), for CUBIC by their
+/// number to the power of at most 3/4 (RFC 9438 §5.1), which is 2.8 here. Small windows lose more
+/// to timeouts than the formulas predict. BBRv1 is unaffected; later versions gain if anything,
+/// because fewer rounds have losses.
 #[test]
-fn loss_based_controllers_gain_by_bursts_and_bbr_loses_nothing() {
+fn bursty_loss_helps_loss_based_controllers_and_does_not_hurt_bbr() {
     println!("share of the link at 1 % loss: single, in bursts of 4");
     for cc in CONTROLLERS {
         let [single, bursts] = ["1%", "gilbert:mean=1%,burst=4"].map(|loss| used(loss, cc));
@@ -42,17 +42,18 @@ fn loss_based_controllers_gain_by_bursts_and_bbr_loses_nothing() {
     }
 }
 
-/// By how much the variance of the number of losses exceeds the binomial's. The fates of packets k apart
-/// are correlated by c (1 - p - r)^(k - 1), where c is that of neighbours: 1 plus twice their sum.
+/// Factor by which the variance of the number of losses exceeds the binomial's. Losses of packets k
+/// apart are correlated by c (1 - p - r)^(k - 1), where c is the correlation of neighbours; the
+/// factor is 1 plus twice their sum.
 fn inflation(loss: LossSpec) -> f64 {
     let LossSpec::GilbertElliott(channel) = loss else { return 1.0 };
     let forgets = channel.enter_bad.as_f64() + channel.leave_bad.as_f64();
     1.0 + 2.0 * channel.correlation() / forgets
 }
 
-/// What was lost of what passed is the mean asked for, within four standard deviations.
+/// The measured loss rate matches the requested mean within four standard deviations.
 #[test]
-fn as_much_is_lost_as_was_asked_for() {
+fn loss_rate_matches_the_specification() {
     for loss in ["1%", "gilbert:mean=1%,burst=4", "gemodel:p=1%,r=10%,bad=30%,good=0.1%"] {
         let spec: LossSpec = loss.parse().expect("a loss");
         for seed in 1..=SEEDS {

@@ -1,6 +1,6 @@
-//! DualPI2 with packets in both queues. None of the controllers here is scalable: no flow answers to
-//! the share of marked packets, as one should that sets ECT(1). What is tested is what the queue
-//! promises whatever is in its L queue: classic flows keep their delay and are not starved.
+//! DualPI2 with packets in both queues. None of these controllers is scalable: none responds to the
+//! share of marked packets, as a sender of ECT(1) should. Tested is what the queue guarantees
+//! regardless of its L queue: classic flows keep their delay and are not starved.
 
 use uncork_path::Ecn;
 
@@ -9,7 +9,7 @@ use crate::scene::{behind, flows, go, total, waited};
 
 const SECS: u64 = 30;
 
-/// Two classic CUBIC flows and two of `cc` that set ECT(1), at 40 Mbit/s and 20 ms.
+/// Two classic CUBIC flows and two ECT(1) flows of `cc`, at 40 Mbit/s and 20 ms.
 fn beside(cc: &str) -> Run {
     behind_with("dualpi2", cc, Ecn::Ect1)
 }
@@ -36,10 +36,11 @@ fn behind_with(queue: &str, cc: &str, ecn: Ecn) -> Run {
     run
 }
 
-/// A flow that takes a mark for a loss leaves the link to those that meet fewer: the L queue marks from
-/// 0.8 ms on, the classic one drops with the square of the probability. It waits next to nothing.
+/// A flow that treats a mark as a loss yields to flows with fewer signals: the L queue marks from
+/// 0.8 ms on, while the classic queue drops with the square of the probability. Its own queueing
+/// delay is close to zero.
 #[test]
-fn flows_that_heed_marks_as_losses_are_modest() {
+fn flows_that_treat_marks_as_losses_yield() {
     for cc in ["reno", "cubic", "bbr2", "bbr3"] {
         let run = beside(cc);
         let (classic, low) = (waited(&run.result.flows[0]), waited(&run.result.flows[3]));
@@ -56,19 +57,19 @@ fn classic_share(run: &Run) -> f64 {
     run.share(0, 5.0, 30.0) + run.share(1, 5.0, 30.0)
 }
 
-/// Of what the first flow sent, how much the queue dropped.
+/// Share of the first flow's packets dropped by the queue.
 fn classic_loss(run: &Run) -> f64 {
     let classic = &run.result.flows[0];
     classic.lab().packets_dropped_queue as f64 / classic.packets_sent as f64
 }
 
-/// BBRv1 does not read marks. All its packets are marked, and nothing yields until the base probability
-/// is 1/k. From there on packets of both kinds are dropped (RFC 9332 §4.2.3, A.2: drop on saturation),
-/// which holds the L queue at the target of the classic one. But classic packets are then dropped with
-/// p_Cmax = 1/k^2, a quarter, which leaves CUBIC little. That is the price of ignoring marks: the same
-/// BBRv1 that claims nothing of ECN leaves more, and so does a larger k. Nobody is shut out.
+/// BBRv1 ignores marks. All its packets are marked, and no flow yields until the base probability
+/// is 1/k. From there on, packets of both kinds are dropped (RFC 9332 §4.2.3, A.2: drop on
+/// saturation), which keeps the L queue at the classic target. But classic packets are then dropped
+/// with p_Cmax = 1/k^2, a quarter, which leaves CUBIC little. That is the cost of ignoring marks:
+/// BBRv1 without ECN leaves more, and so does a larger k. No flow is starved completely.
 #[test]
-fn a_flow_that_ignores_marks_harms_others_but_shuts_nobody_out() {
+fn flow_that_ignores_marks_harms_others_but_does_not_starve_them() {
     let run = beside("bbr1");
     let low = &run.result.flows[3];
     assert!(low.packets_marked * 2 > low.packets_sent, "{} marks", low.packets_marked);

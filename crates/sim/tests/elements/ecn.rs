@@ -29,7 +29,7 @@ fn counts(queue: &str, cc: &str, ecn: Ecn) -> Counts {
     Counts { dropped, marked, used, late }
 }
 
-/// Of three flows: drops, marks, the share of the link, and the bytes declared lost after 5 s.
+/// For three flows: drops, marks, link utilization, and bytes declared lost after 5 s.
 struct Counts {
     dropped: u64,
     marked: u64,
@@ -37,9 +37,9 @@ struct Counts {
     late: u64,
 }
 
-/// A controller that takes a mark as it takes a loss uses the link as it does with drops, and loses
-/// nothing; who does not know marks is dropped, by the same queue. PIE does not mark when it would drop
-/// more than one packet in ten (RFC 8033 §5.1), as it does at the end of slow start.
+/// A controller that treats marks as losses has the same utilization as with drops, without losing
+/// packets. The same queue drops packets of flows without ECN. PIE does not mark above a drop
+/// probability of 10 % (RFC 8033 §5.1), which occurs at the end of slow start.
 #[test]
 fn marks_replace_drops() {
     for queue in QUEUES {
@@ -55,9 +55,9 @@ fn marks_replace_drops() {
     }
 }
 
-/// RFC 3168 §6.1.2: the window is reduced once for the marks of a round trip.
+/// RFC 3168 §6.1.2: the window is reduced once for all marks of a round trip.
 #[test]
-fn a_round_trip_of_marks_is_one_congestion_event() {
+fn marks_of_one_round_trip_are_one_congestion_event() {
     for queue in QUEUES {
         for cc in ["cubic", "reno"] {
             let (reductions, marked) = reductions(queue, cc);
@@ -70,8 +70,8 @@ fn a_round_trip_of_marks_is_one_congestion_event() {
     }
 }
 
-/// When a lone flow met congestion, which shows as a recovery that begins or as another ssthresh; and how
-/// many packets were marked.
+/// Times of a single flow's congestion events, visible as the start of recovery or a change of
+/// ssthresh; and the number of marked packets.
 fn reductions(queue: &str, cc: &str) -> (Vec<Time>, u64) {
     let flows = flows(&[cc], Ecn::Ect0, SECS);
     let run = RunSpec::over(behind(queue, 20, 40).path, flows, 1, at(1000 * SECS));
@@ -80,7 +80,7 @@ fn reductions(queue: &str, cc: &str) -> (Vec<Time>, u64) {
     while simulation.step() {
         let Some(inside) = simulation.view(0).map(|view| view.snapshot) else { continue };
         let (ssthresh, recovers) = before;
-        // The first ssthresh may be where slow start ended by itself, as HyStart++ ends it.
+        // The first ssthresh may come from HyStart++ ending slow start.
         let reduced = ssthresh.is_some() && inside.ssthresh != ssthresh;
         if reduced || inside.in_recovery && !recovers {
             times.push(simulation.now());
@@ -90,11 +90,11 @@ fn reductions(queue: &str, cc: &str) -> (Vec<Time>, u64) {
     (times, simulation.into_result().flows[0].packets_marked)
 }
 
-/// What is sent again is not marked but dropped when it says ECT(0): RFC 3168 §6.1.5 has it say nothing
-/// of ECN. With ECT(1) it may be marked, too (RFC 8311 §4.3). BBRv1 keeps the queue standing, and random
-/// loss makes it repeat enough.
+/// Retransmissions of an ECT(0) flow are dropped instead of marked: RFC 3168 §6.1.5 requires them
+/// to be Not-ECT. With ECT(1) they may be marked too (RFC 8311 §4.3). BBRv1 keeps a standing queue,
+/// and random loss causes enough retransmissions.
 #[test]
-fn what_is_sent_again_is_not_ecn_capable_but_for_l4s() {
+fn retransmissions_are_not_ecn_capable_except_with_l4s() {
     let mut case = behind("codel:ecn", 20, 40);
     case.path.loss = "every:50".parse().expect("a loss");
     for (ecn, drops) in [(Ecn::Ect0, true), (Ecn::Ect1, false)] {
@@ -108,10 +108,10 @@ fn what_is_sent_again_is_not_ecn_capable_but_for_l4s() {
     }
 }
 
-/// BBRv1 does not look at marks (draft-cardwell-iccrg-bbr-congestion-control-00 says nothing of them):
-/// its queue stays, and is marked again and again. BBRv2 and BBRv3 take them for losses.
+/// BBRv1 ignores marks (draft-cardwell-iccrg-bbr-congestion-control-00 does not mention them): its
+/// queue persists and is marked repeatedly. BBRv2 and BBRv3 treat marks as losses.
 #[test]
-fn bbr_takes_marks_for_losses_but_version_1_ignores_them() {
+fn bbr_treats_marks_as_losses_except_version_1() {
     for queue in QUEUES {
         let [v1, v2, v3] = ["bbr1", "bbr2", "bbr3"].map(|cc| counts(queue, cc, Ecn::Ect0));
         let told = |counts: &Counts| counts.marked + counts.dropped;

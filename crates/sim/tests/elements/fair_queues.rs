@@ -1,4 +1,4 @@
-//! Queues that let flows take turns: who is alone waits for nobody, and all get the same.
+//! Fair queues: sparse flows do not wait, and bulk flows get equal shares.
 
 use uncork_apps::CbrSpec;
 use uncork_path::Ecn;
@@ -20,7 +20,7 @@ fn call() -> FlowSpec {
     FlowSpec { start: at(2000), ..FlowSpec::new(spec("cubic"), Workload::Media(media)) }
 }
 
-/// The call's waits beside `bulk`: median and 95th percentile, in milliseconds.
+/// The call's queueing delay beside `bulk`: median and 95th percentile in milliseconds.
 fn call_beside(queue: &str, mbit: u64, bulk: &[&str]) -> (f64, f64) {
     let mut all = flows(bulk, Ecn::NotEct, SECS);
     all.push(call());
@@ -34,11 +34,11 @@ fn call_beside(queue: &str, mbit: u64, bulk: &[&str]) -> (f64, f64) {
     (waited.p50, waited.p95)
 }
 
-/// A sparse flow goes first (RFC 8290 §4.2): it waits for the packet on the wire alone, half of a
-/// packet's time on average, unless other new flows are before it. Those are bulk flows whose queues had
-/// run empty; of each a quantum goes, which is one packet.
+/// A sparse flow has priority (RFC 8290 §4.2): it only waits for the packet in transmission, half a
+/// packet time on average, and for other new flows before it. Those are bulk flows whose queue had
+/// emptied; each sends one quantum, which is one packet.
 #[test]
-fn a_sparse_flow_sees_no_queue() {
+fn sparse_flow_sees_no_queue() {
     for (mbit, bulk) in [(10, &["cubic"; 1][..]), (20, &["cubic"; 5]), (100, &CONTROLLERS)] {
         let packet_ms = 12.0 / mbit as f64;
         let (single, _) = call_beside("codel", mbit, bulk);
@@ -57,10 +57,10 @@ fn jain(queue: &str, flows: Vec<FlowSpec>) -> (f64, f64) {
     (run.jain(5.0, SECS as f64), run.utilisation(5.0, SECS as f64))
 }
 
-/// Whatever controls them, flows that want more than their share get the same. What a controller
-/// leaves is the others': a share below the fair one is the controller's own doing.
+/// With any controllers, flows that want more than their share get equal shares. If a controller
+/// uses less, the others get it: a share below the fair one is caused by the controller itself.
 #[test]
-fn flows_share_evenly_whatever_controls_them() {
+fn flows_share_evenly_with_any_controller() {
     for queue in ["fq_codel", "cake"] {
         let (fair, used) = jain(queue, flows(&CONTROLLERS, Ecn::NotEct, SECS));
         println!("{queue:>9}: five controllers, Jain {fair:.3}, used {used:.3}");
@@ -68,11 +68,11 @@ fn flows_share_evenly_whatever_controls_them() {
     }
     let (unfair, _) = jain("codel", flows(&CONTROLLERS, Ecn::NotEct, SECS));
     println!("    codel: five controllers, Jain {unfair:.3}");
-    assert!(unfair < 0.95, "one queue for all knows no shares: {unfair:.3}");
+    assert!(unfair < 0.95, "a single queue is not fair: {unfair:.3}");
 }
 
 #[test]
-fn flows_share_evenly_whatever_their_round_trips() {
+fn flows_share_evenly_with_any_rtt() {
     let with_rtts = || {
         let mut all = flows(&["cubic"; 4], Ecn::NotEct, SECS);
         for (flow, rtt_ms) in all.iter_mut().zip([10, 30, 60, 120]) {
@@ -90,9 +90,9 @@ fn flows_share_evenly_whatever_their_round_trips() {
     assert!(single.0 < fq.0, "{single:?}");
 }
 
-/// One flow of one host beside ten of another: the share of the one.
+/// One flow of one host competes with ten of another: the share of the one.
 fn share_of_one(queue: &str) -> f64 {
-    // 10 ms: a lone CUBIC flow whose queue CoDel holds at 5 ms then never runs dry.
+    // At 10 ms a single CUBIC flow whose queue CoDel keeps at 5 ms never runs dry.
     let mut all = flows(&["cubic"; 11], Ecn::NotEct, SECS);
     for (index, flow) in (0..).zip(&mut all) {
         flow.host = Some(u32::from(index > 0));
@@ -103,9 +103,9 @@ fn share_of_one(queue: &str) -> f64 {
     share
 }
 
-/// CAKE shares out among hosts, then among their flows: a half; others among flows: an eleventh.
+/// CAKE shares among hosts, then among their flows: half. The others share among flows: 1/11.
 #[test]
-fn hosts_share_evenly_behind_cake() {
+fn cake_shares_evenly_among_hosts() {
     let cake = share_of_one("cake");
     assert!((cake - 0.5).abs() <= 0.03, "{cake:.3}");
     let fq = share_of_one("fq_codel");

@@ -1,8 +1,8 @@
-//! Every element that a path can be made of, in the closed loop: real controllers over it, against
-//! closed forms and published figures. The tables: `cargo test -p uncork-sim --test elements --
-//! --nocapture --test-threads 1`.
+//! Every path element in the closed loop: real controllers, compared with closed forms and
+//! published figures. To print the tables: `cargo test -p uncork-sim --test elements -- --nocapture
+//! --test-threads 1`.
 //!
-//! Elsewhere: policers in `tests/policer.rs`, drop-tail and Bernoulli loss in most other tests.
+//! Other tests cover policers (`tests/policer.rs`), drop-tail and Bernoulli loss.
 
 mod ack_path;
 mod aqm;

@@ -1,7 +1,7 @@
-//! Delay that differs from packet to packet, with and without packets that overtake.
+//! Jitter, with and without reordering.
 //!
-//! RACK waits for a late packet for a quarter of the shortest round trip, and for another quarter after
-//! each round trip in which a repair was needless (RFC 8985 §6.2, step 4).
+//! RACK waits for a late packet for a quarter of min_rtt, plus another quarter after each round
+//! trip with a spurious retransmission (RFC 8985 §6.2, step 4).
 
 use uncork_path::{JitterDistribution, JitterSpec};
 use uncork_sim::{FlowSpec, MSS_BYTES, PACKET_BYTES, Workload};
@@ -12,7 +12,7 @@ use crate::scene::{CONTROLLERS, at, go};
 
 const SECS: u64 = 30;
 const RTT_MS: u64 = 40;
-/// In segments: 1.5 BDP of 20 Mbit/s, less than the buffer holds on top, so that nothing is lost.
+/// In segments: 1.5 BDP of 20 Mbit/s, which the buffer can hold, so no packet is lost.
 const WINDOW: u64 = 100;
 
 fn jittery(max_ms: u64, reorder: bool) -> Case {
@@ -28,7 +28,7 @@ fn flow(cc: &str, max_ms: u64, reorder: bool) -> Run {
     bulk.receive_window = WINDOW * u64::from(MSS_BYTES);
     let run = go(&jittery(max_ms, reorder), vec![bulk], SECS);
     let flow = &run.result.flows[0];
-    assert_eq!(flow.lab().packets_dropped_queue, 0, "{cc}: nothing is really lost");
+    assert_eq!(flow.lab().packets_dropped_queue, 0, "{cc}: no packet is really lost");
     println!(
         "{cc:5} {max_ms:2} ms{}: used {:.3}, declared lost {}, sent again {}, timeouts {}",
         if reorder { ", overtaking" } else { "" },
@@ -40,9 +40,9 @@ fn flow(cc: &str, max_ms: u64, reorder: bool) -> Run {
     run
 }
 
-/// Without overtaking nothing looks lost, however much the delay varies.
+/// Without reordering no packet is declared lost, however large the jitter.
 #[test]
-fn jitter_in_order_is_no_loss() {
+fn jitter_without_reordering_causes_no_losses() {
     for cc in CONTROLLERS {
         for max_ms in [5, 20, 60] {
             let run = flow(cc, max_ms, false);
@@ -52,16 +52,17 @@ fn jitter_in_order_is_no_loss() {
     }
 }
 
-/// Packets that overtake by less than RACK's first window, and by up to four of them: three packets above
-/// a hole are proof enough until the first late one is seen, and then time decides. Some are sent again
-/// in vain; that is undone, as a window of this many round trips' worth would not be there otherwise.
+/// Packets overtake each other by less than RACK's initial window, and by up to four of those
+/// windows. Three packets above a hole trigger a retransmission until the first late packet is
+/// seen; after that, time decides. Spurious retransmissions are undone, otherwise the window would
+/// not be this large.
 #[test]
-fn reordering_is_learned_and_undone() {
+fn reordering_is_detected_and_spurious_losses_undone() {
     for cc in CONTROLLERS {
         for max_ms in [RTT_MS / 5, RTT_MS] {
             let run = flow(cc, max_ms, true);
             let flow = &run.result.flows[0];
-            assert!(flow.packets_lost > 0, "{cc}, {max_ms} ms: nothing looked lost");
+            assert!(flow.packets_lost > 0, "{cc}, {max_ms} ms: no packet was declared lost");
             let late = run.lost_bytes(0, 10.0, SECS as f64) / u64::from(MSS_BYTES);
             assert!(late <= WINDOW / 10, "{cc}, {max_ms} ms: {late} after 10 s");
             assert_eq!(flow.timeouts, 0, "{cc}, {max_ms} ms");
@@ -71,18 +72,18 @@ fn reordering_is_learned_and_undone() {
     }
 }
 
-/// What a window that moves on with the latest of its packets can fill of 20 Mbit/s, less what BBR leaves
-/// of a link.
+/// Minimum utilization of 20 Mbit/s by a window that advances with its latest packet, minus what
+/// BBR leaves unused.
 fn least_use(max_ms: u64) -> f64 {
     let bits = WINDOW as f64 * f64::from(PACKET_BYTES) * 8.0;
     let rate = bits / ((RTT_MS + max_ms) as f64 / 1e3);
     (rate / 20e6).min(0.97)
 }
 
-/// Ten packets at once, each up to 40 ms late: the first to arrive is the smallest of ten draws, 40 / 11 ms
-/// on average. The SYN/ACK before them is 20 ms late on average.
+/// Ten packets at once, each up to 40 ms late: the first arrival is the minimum of ten draws, 40 /
+/// 11 ms on average. The SYN/ACK before them is 20 ms late on average.
 #[test]
-fn who_overtakes_all_arrives_first() {
+fn packet_with_the_least_jitter_arrives_first() {
     let case = jittery(40, true);
     let late = |seed: u64| {
         let transfer = FlowSpec::new(spec("reno"), Workload::Transfer(10 * u64::from(MSS_BYTES)));

@@ -1,4 +1,4 @@
-//! Several links in a row, some of them shared.
+//! Several consecutive links, some of them shared.
 
 use uncork_path::{Buffer, LinkSpec, PathSpec};
 use uncork_sim::{FlowSpec, RunResult, RunSpec, Workload, run};
@@ -18,7 +18,7 @@ fn link(mbit: u64, queue: &str) -> LinkSpec {
     LinkSpec { queue, ..LinkSpec::new(Rate::from_mbit(mbit), Buffer::MilliBdp(1000)) }
 }
 
-/// One flow of `cc` on each path.
+/// One `cc` flow on each path.
 fn one_each(cc: &str, links: Vec<LinkSpec>, paths: Vec<PathSpec>, secs: u64) -> RunSpec {
     let end: Time = at(1000 * secs);
     let flow = |path| FlowSpec { path, ..FlowSpec::new(spec(cc), Workload::Until(end)) };
@@ -32,9 +32,9 @@ fn measured(spec: &RunSpec) -> Run {
     Run { path: spec.paths[0].clone(), result }
 }
 
-/// Wherever it lies in the row, and whatever the others are.
+/// At any position, whatever the other links are.
 #[test]
-fn the_narrowest_link_bounds() {
+fn narrowest_link_limits_the_rate() {
     for (shared, own) in [([20, 100], 50), ([100, 20], 50), ([100, 50], 20)] {
         for cc in CONTROLLERS {
             let links = shared.map(|mbit| link(mbit, "droptail")).to_vec();
@@ -47,7 +47,7 @@ fn the_narrowest_link_bounds() {
     }
 }
 
-/// The share that a flow over two links of 20 Mbit/s gets beside one flow on each of them.
+/// The share of a flow over two links of 20 Mbit/s with one competing flow on each.
 fn long_route(cc: &str, queue: &str) -> f64 {
     let links = vec![link(20, queue); 2];
     let paths = vec![path(1000, 40, &[0, 1]), path(1000, 40, &[0]), path(1000, 40, &[1])];
@@ -62,12 +62,13 @@ fn long_route(cc: &str, queue: &str) -> f64 {
     share
 }
 
-/// The parking lot. Taking turns gives max-min fairness, a half. Where drops decide, the long route
-/// meets both links' and gets less: 1 / (1 + √2) for Reno at equal round trips, whose rate goes as 1/√p
-/// (minimum potential delay; Massoulié and Roberts, INFOCOM 1999), and no less than half of the third
-/// that proportional fairness gives it, queues on both links making its round trip longer.
+/// The parking lot. Fair queueing gives max-min fairness, one half. With drops, the long route has
+/// those of both links and gets less: 1 / (1 + √2) for Reno at equal RTTs, whose rate is
+/// proportional to 1/√p (minimum potential delay; Massoulié and Roberts, INFOCOM 1999), and at
+/// least half of the third that proportional fairness gives it, because queues on both links
+/// increase its RTT.
 #[test]
-fn a_long_route_gets_its_share_of_a_parking_lot() {
+fn long_route_gets_its_share_of_a_parking_lot() {
     for cc in ["reno", "cubic", "bbr3"] {
         let fair = long_route(cc, "fq_codel");
         assert!((fair - 0.5).abs() <= 0.06, "{cc}: {fair:.3}");
@@ -80,15 +81,15 @@ fn a_long_route_gets_its_share_of_a_parking_lot() {
     }
 }
 
-/// One BDP of a shared link is its rate times the longest round trip that crosses it.
+/// One BDP of a shared link is its rate times the longest RTT that crosses it.
 #[test]
-fn a_shared_buffer_is_measured_in_the_longest_round_trip() {
+fn shared_buffer_uses_the_longest_rtt() {
     let paths = vec![path(1000, 20, &[0]), path(1000, 100, &[0])];
     let mut spec = one_each("reno", vec![link(10, "droptail")], paths, SECS);
     spec.flows.truncate(1);
     let run = measured(&spec);
     let most = run.between(0, 0.0, SECS as f64).map(|point| point.queue_bytes).max();
-    // 10 Mbit/s times 100 ms, less what is smaller than a packet, or was not sampled.
+    // 10 Mbit/s times 100 ms, minus less than one packet and sampling error.
     let most = most.expect("sampled");
     println!("1 BDP of 10 Mbit/s and 100 ms: {most} B queued at most");
     assert!((125_000 - 4_500..=125_000).contains(&most), "{most}");

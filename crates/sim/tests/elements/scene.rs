@@ -1,4 +1,4 @@
-//! What the tests of elements share: paths with a queue discipline, and flows over them.
+//! Shared by the tests of elements: paths with a queue discipline, and flows over them.
 
 use uncork_flow::FlowRecord;
 use uncork_path::Ecn;
@@ -9,10 +9,10 @@ use crate::common::{Case, Run, case, spec};
 
 pub(crate) const CONTROLLERS: [&str; 5] = ["reno", "cubic", "bbr1", "bbr2", "bbr3"];
 
-/// Room that no active queue management needs.
+/// A buffer that no AQM fills.
 const ROOM: u64 = 5_000;
 
-/// A link of `mbit` Mbit/s behind `queue`, such as `codel:ecn`, with room to spare.
+/// A link of `mbit` Mbit/s with `queue`, such as `codel:ecn`, and a large buffer.
 pub(crate) fn behind(queue: &str, mbit: u64, rtt_ms: u64) -> Case {
     let mut case = case(mbit, rtt_ms, 1000).packets(ROOM);
     case.path.link.queue = queue.parse().expect("a queue discipline");
@@ -23,7 +23,7 @@ pub(crate) fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)
 }
 
-/// Flows without end, a tenth of a second apart, that tell the network `ecn`.
+/// Endless flows that start a tenth of a second apart, with ECN field `ecn`.
 pub(crate) fn flows(ccs: &[&str], ecn: Ecn, secs: u64) -> Vec<FlowSpec> {
     let flow = |(index, cc): (u64, &&str)| FlowSpec {
         start: at(100 * index),
@@ -43,7 +43,7 @@ pub(crate) fn on_the_wire(payload: u64) -> f64 {
     payload as f64 * f64::from(PACKET_BYTES) / f64::from(MSS_BYTES)
 }
 
-/// Median and 95th percentile of the time that a flow's packets waited, in milliseconds.
+/// Median and 95th percentile of a flow's queueing delay in milliseconds.
 pub(crate) fn waited(flow: &FlowRecord) -> (f64, f64) {
     let queue = flow.lab().queue_ms.expect("it sent something");
     (queue.p50, queue.p95)

@@ -1,5 +1,5 @@
-//! Randomness: equal runs give equal bytes whatever is random in them, and an element more changes no
-//! other element's draws.
+//! Randomness: equal seeds give equal bytes with every random element, and adding an element does
+//! not change the others' draws.
 
 use uncork_path::{
     Buffer, Ecn, JitterDistribution, JitterSpec, LinkSpec, LteSpec, PathSpec, RateSpec,
@@ -31,14 +31,14 @@ fn jitter(max_ms: u64, reorder: bool) -> JitterSpec {
     JitterSpec { distribution, max: TimeDelta::from_millis(max_ms), reorder }
 }
 
-/// So little room, of 28 ACKs, that some are lost.
+/// A buffer of only 28 ACKs, so that some are lost.
 fn slow_uplink() -> LinkSpec {
     let buffer = Buffer::Packets(1);
     let queue = "pie".parse().expect("a queue discipline");
     LinkSpec { queue, ..LinkSpec::new(Rate::from_bits_per_sec(150_000), buffer) }
 }
 
-/// Two paths with all there is, two shared links, five controllers.
+/// Two paths with every element, two shared links, five controllers.
 fn everything(seed: u64) -> RunResult {
     let mut first = case(30, 40, 1000).path;
     first.via = vec![0, 1];
@@ -81,14 +81,14 @@ fn equal_seeds_give_equal_bytes_with_everything_random() {
         of(|flow| flow.lab().acks_dropped),
     ];
     println!("lost at random, by queues, by the policer, marked, ACKs: {happened:?}");
-    assert!(happened.iter().all(|count| *count > 0), "all of it was at work: {happened:?}");
+    assert!(happened.iter().all(|count| *count > 0), "every element had an effect: {happened:?}");
 }
 
 /// Adds an element to a path.
 type Change = fn(&mut PathSpec);
 
-/// How many of the first ten packets of each of 300 flows are lost at random: the SYN/ACK and nine
-/// segments, which are sent at once, before anything can be sent again.
+/// Random losses among the first ten packets of each of 300 flows: the SYN/ACK and nine segments,
+/// all sent before any retransmission.
 fn first_losses(change: impl Fn(&mut PathSpec)) -> Vec<u64> {
     let mut path = case(10_000, 40, 1000).packets(50_000).path;
     path.loss = "20%".parse().expect("a loss");
@@ -100,7 +100,7 @@ fn first_losses(change: impl Fn(&mut PathSpec)) -> Vec<u64> {
 }
 
 #[test]
-fn an_element_more_changes_no_other_ones_draws() {
+fn added_element_does_not_change_other_draws() {
     let alone = first_losses(|_| ());
     assert!(alone.iter().any(|lost| *lost > 3) && alone.contains(&0));
     let changes: [(&str, Change); 6] = [

@@ -1,5 +1,5 @@
-//! Links whose rate was recorded or made up: nobody gets more than they carry, and who has always
-//! something to send gets most of it.
+//! Links with recorded or synthetic rates: no flow exceeds their capacity, and a flow with endless
+//! data uses most of it.
 
 use std::io::Write;
 
@@ -12,8 +12,8 @@ use crate::scene::{CONTROLLERS, at, on_the_wire};
 
 const LONGEST: TimeDelta = TimeDelta::from_secs(300);
 
-/// Those that come along, and all `*.txt` of the directory that `UNCORK_TRACES` names. What was not
-/// tested is said past the test harness, which would hide it.
+/// The built-in ones, and all `*.txt` in the directory named by `UNCORK_TRACES`. Skipped tests are
+/// reported past the test harness, which would capture the message.
 fn traces() -> Vec<(String, Trace)> {
     let builtin = |name: &&str| (name.to_string(), Trace::builtin(name).expect("it comes along"));
     let mut traces: Vec<(String, Trace)> = Trace::BUILTIN.iter().map(builtin).collect();
@@ -56,10 +56,10 @@ fn flow(case: &Case, cc: &str, end: Time, seed: u64) -> RunResult {
     run(&RunSpec::over(case.path.clone(), vec![flow], seed, end))
 }
 
-/// Share of what the link could carry that a flow delivered, headers included.
+/// Share of the link's capacity that a flow delivered, headers included.
 fn share(case: &Case, cc: &str, end: Time, seed: u64) -> f64 {
     let delivered = flow(case, cc, end, seed).flows[0].bytes_delivered;
-    // The link's own stream: see `LinkSpec::build`, and the first link's in `network.rs`.
+    // The link's random stream: see `LinkSpec::build`, and the first link in `network.rs`.
     let capacity = case.path.link.rate.link(seed, (4 << 32) + 1).capacity(end);
     on_the_wire(delivered) / capacity as f64
 }
@@ -73,8 +73,8 @@ fn check(name: &str, case: &Case, end: Time, least: f64) {
     }
 }
 
-/// Loss-based controllers keep a standing queue, from which a rate that rises is served at once. BBR
-/// looks for more every few seconds, and so lags behind rises.
+/// Loss-based controllers keep a standing queue, which fills a rising rate at once. BBR probes
+/// every few seconds, so it lags behind.
 #[test]
 fn recorded_links_are_used_and_not_exceeded() {
     println!("share of the capacity: {CONTROLLERS:?}");
@@ -96,24 +96,24 @@ fn mobile() -> RateSpec {
 }
 
 #[test]
-fn made_up_mobile_links_are_used_and_not_exceeded() {
+fn synthetic_mobile_links_are_used_and_not_exceeded() {
     println!("share of the capacity: {CONTROLLERS:?}");
     check("mobile", &over(mobile()), at(60_000), 0.90);
 }
 
-/// The link is the seed's, and so are the bytes.
+/// The seed determines the link, and so the bytes delivered.
 #[test]
-fn a_mobile_link_is_another_one_for_each_seed() {
+fn mobile_link_differs_for_each_seed() {
     let case = over(mobile());
     let of = |seed| flow(&case, "cubic", at(20_000), seed);
     assert_eq!(of(1), of(1));
     assert_ne!(of(1).flows[0].bytes_delivered, of(2).flows[0].bytes_delivered);
 }
 
-/// One opportunity a millisecond is 12 Mbit/s, in steps of a packet. A window of 1.5 BDP keeps the link
-/// busy, without a loss, once slow start has opened it.
+/// One opportunity per millisecond is 12 Mbit/s in steps of a packet. A window of 1.5 BDP keeps the
+/// link busy without loss once slow start has opened it.
 #[test]
-fn a_constant_train_of_opportunities_is_a_constant_rate() {
+fn constant_opportunities_equal_a_constant_rate() {
     let delivered = |rate, secs: u64| {
         let mut bulk = FlowSpec::new(spec("cubic"), Workload::Until(at(1000 * secs)));
         bulk.receive_window = 60 * 1448;

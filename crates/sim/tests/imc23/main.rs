@@ -1,10 +1,10 @@
-//! One flow of Linux's BBRv1, BBRv2 and CUBIC, as Datta & Fund measured them (IMC 2023), against the
-//! same controllers here: `tests/data/README.md` tells how they measured.
+//! One flow of Linux's BBRv1, BBRv2 and CUBIC as measured by Datta & Fund (IMC 2023), compared with
+//! the same controllers here. `tests/data/README.md` describes their measurement.
 //!
-//! `cargo test` simulates a spread sample and compares it with the tables of `docs/fidelity.md`, which
-//! `UPDATE_DOCS=1 cargo test --release -p uncork-sim --test imc23` writes. All 768 rows, and with
-//! `UPDATE_DOCS=1` the tables of the grid:
-//! `UNCORK_GRID=full cargo test --release -p uncork-sim --test imc23 -- --nocapture`
+//! `cargo test` simulates a spread sample and compares it with the tables of `docs/fidelity.md`,
+//! which `UPDATE_DOCS=1 cargo test --release -p uncork-sim --test imc23` updates. All 768 rows, and
+//! with `UPDATE_DOCS=1` the tables of the grid: `UNCORK_GRID=full cargo test --release -p
+//! uncork-sim --test imc23 -- --nocapture`
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,7 +23,7 @@ use rows::{Cell, Row, rows};
 use testbed::{Report, simulate, simulate_bunched};
 use uncork_units::TimeDelta;
 
-/// A row, and what was simulated of its cell.
+/// A row, and the simulation of its cell.
 #[derive(Clone, Copy)]
 pub(crate) struct Compared {
     row: Row,
@@ -31,7 +31,7 @@ pub(crate) struct Compared {
 }
 
 impl Compared {
-    /// How much more goodput there is here: 0.01 is 1 %.
+    /// Relative excess of the goodput here: 0.01 is 1 %.
     fn excess(&self) -> f64 {
         self.report.goodput(self.row.kernel) / self.row.goodput - 1.0
     }
@@ -49,8 +49,8 @@ impl fmt::Display for Compared {
     }
 }
 
-/// How far goodput may be from that of the kernel. Two kernels' CUBIC differ by a third in a shallow
-/// buffer, and by a tenth where 10 MB of queue are 8 s.
+/// Maximum relative difference to the kernel's goodput. The CUBIC of two kernels differs by a third
+/// in a shallow buffer, and by a tenth if 10 MB of queue take 8 s.
 fn tolerance(cell: &Cell) -> f64 {
     match (cell.cc, cell.buffer_kb) {
         ("bbr1", _) => 0.03,
@@ -72,7 +72,7 @@ fn compare(cc: &str) -> Vec<Compared> {
     compared
 }
 
-/// Every row holds but the known misses, and these do not.
+/// Every row passes except the known misses, which must fail.
 fn verify(compared: &[Compared]) {
     let mut failures = Vec::new();
     for one in compared {
@@ -85,7 +85,7 @@ fn verify(compared: &[Compared]) {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The tables of a controller on the page.
+/// Compares or prints the tables of a controller.
 fn show(cc: &str, compared: &[Compared]) {
     let page = page("docs/fidelity.md");
     agree(&page, &format!("Linux {cc}"), &tables::sample(compared));
@@ -94,7 +94,7 @@ fn show(cc: &str, compared: &[Compared]) {
     }
 }
 
-/// Segments lost, relative to what the kernel retransmitted, where that is more than 300.
+/// Segments lost, relative to the kernel's retransmissions, if there were more than 300.
 fn verify_losses(one: &Compared, range: RangeInclusive<f64>) {
     let Row { cell, kernel, retransmissions, .. } = one.row;
     let ratio = one.report.lost as f64 / retransmissions;
@@ -103,7 +103,7 @@ fn verify_losses(one: &Compared, range: RangeInclusive<f64>) {
     }
 }
 
-/// Linux 5.15 loses as much where a burst is a small part of the BDP.
+/// Linux 5.15 has the same losses if a burst is a small part of the BDP.
 #[test]
 fn bbr1_is_within_three_percent_of_linux() {
     let compared = compare("bbr1");
@@ -115,7 +115,7 @@ fn bbr1_is_within_three_percent_of_linux() {
     }
 }
 
-/// What is lost is for the most part Startup's: 2.885 BDP less what path and buffer hold.
+/// Most losses occur in Startup: 2.885 BDP minus the capacity of path and buffer.
 #[test]
 fn bbr2_is_within_ten_percent_of_linux() {
     let compared = compare("bbr2");
@@ -136,11 +136,11 @@ fn cubic_is_within_ten_percent_of_linux_in_a_deep_buffer() {
     verify(&compared);
 }
 
-/// Why CUBIC misses at 500 Mbit/s and more with 100 kB. It is not paced; two bursts of 64 kB, 2 ms of
-/// that link, overflow the buffer. ACKs that come in bunches of 2 ms make such bursts here too, and
-/// goodput falls from half as much again as Linux's to what kernels reach.
+/// Why CUBIC misses at 500 Mbit/s and more with 100 kB: it is not paced, and two bursts of 64 kB, 2
+/// ms of that link, overflow the buffer. ACKs aggregated to 2 ms cause such bursts here too, and
+/// goodput falls from 1.5 times Linux's to the kernels' level.
 #[test]
-fn bursts_cost_cubic_what_they_cost_linux() {
+fn bursts_cost_cubic_the_same_as_in_linux() {
     let (buffer_kb, mbit, rtt_ms) = (100, 500, 25);
     let cell = Cell { cc: "cubic", buffer_kb, mbit, rtt_ms };
     let measured =

@@ -1,4 +1,4 @@
-//! Rows that are known not to hold, and why. Should one come to hold, its entry must go.
+//! Rows known to fail, with the reason. If one passes, its entry must be removed.
 
 use crate::rows::Row;
 

@@ -1,17 +1,17 @@
-//! What was measured: `tests/data/imc23_kernel_runs.csv`.
+//! The measurements: `tests/data/imc23_kernel_runs.csv`.
 
 use std::fmt;
 
 const CSV: &str = include_str!("../data/imc23_kernel_runs.csv");
 
-/// Cells that every run of the tests simulates; the others are left to the complete version.
+/// Cells simulated in every test run; the full version has the others.
 const SAMPLED_MBIT: [u64; 4] = [10, 50, 100, 500];
 const SAMPLED_RTT_MS: [u64; 3] = [5, 25, 100];
 
 /// A controller over a path, as the scripts name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
-    /// The name of the controller here.
+    /// The controller's name in this project.
     pub(crate) cc: &'static str,
     pub(crate) buffer_kb: u64,
     pub(crate) mbit: u64,
@@ -42,7 +42,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// All rows of a controller, those of a cell one after the other, by kernel.
+/// All rows of a controller, grouped by cell and ordered by kernel.
 pub(crate) fn rows(cc: &str) -> Vec<Row> {
     let mut rows: Vec<Row> = CSV.lines().skip(1).map(row).filter(|row| row.cell.cc == cc).collect();
     let order = |row: &Row| (row.cell.buffer_kb, row.cell.mbit, row.cell.rtt_ms, row.kernel);

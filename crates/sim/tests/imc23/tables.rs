@@ -26,18 +26,18 @@ pub(crate) fn sample(compared: &[Compared]) -> String {
     table(&header, rows)
 }
 
-/// With a sign, and only one zero.
+/// With a sign, and without negative zero.
 fn percent(excess: f64) -> String {
     format!("{:+.1}", 100.0 * excess).replace("-0.0", "+0.0")
 }
 
-/// Per cent, in bold where the row misses.
+/// In percent, bold if the row misses.
 fn shown(one: &Compared) -> String {
     let text = percent(one.excess());
     if one.holds() { text } else { format!("**{text}**") }
 }
 
-/// How the complete grid compares: by buffer and kernel.
+/// Comparison over the full grid: by buffer and kernel.
 pub(crate) fn grid(compared: &[Compared]) -> String {
     let parts = distinct(compared.iter().map(|one| (one.row.cell.buffer_kb, one.row.kernel)));
     let rows = parts.iter().map(|(buffer_kb, kernel)| {

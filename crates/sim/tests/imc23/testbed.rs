@@ -1,4 +1,5 @@
-//! The testbed, simulated, and how iperf3 counts. `tests/data/README.md` tells what its scripts set.
+//! Simulation of the testbed, and iperf3's way of counting. `tests/data/README.md` lists its
+//! settings.
 
 use uncork_path::{Buffer, PathSpec};
 use uncork_sim::{FlowSpec, FlowView, PACKET_BYTES, RunSpec, Simulation, Workload};
@@ -12,19 +13,19 @@ const FRAME_BYTES: u64 = PACKET_BYTES as u64 + 14;
 /// `iperf3 -t 60s`.
 const TEST: TimeDelta = TimeDelta::from_secs(60);
 
-/// What iperf3 would report of a cell.
+/// iperf3's report of a cell.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
-    /// Payload in bits that the receiving application read.
+    /// Payload in bits read by the receiving application.
     bits: f64,
-    /// Seconds until the sender's last message came to the receiver, behind all the data.
+    /// Seconds until the sender's last message reached the receiver, after all data.
     seconds: f64,
     /// Segments declared lost by then.
     pub(crate) lost: u64,
 }
 
 impl Report {
-    /// Mbit/s, as the iperf3 of that kernel divides.
+    /// In Mbit/s, as computed by the iperf3 of that kernel.
     pub(crate) fn goodput(&self, kernel: &str) -> f64 {
         let seconds = if kernel == "4.15" { TEST.as_secs_f64() } else { self.seconds };
         self.bits / seconds / 1e6
@@ -35,7 +36,7 @@ pub(crate) fn simulate(cell: &Cell) -> Report {
     simulate_bunched(cell, TimeDelta::ZERO)
 }
 
-/// With ACKs that reach the sender in bunches, at multiples of `slot`.
+/// With ACKs aggregated to multiples of `slot`.
 pub(crate) fn simulate_bunched(cell: &Cell, slot: TimeDelta) -> Report {
     let end = Time::ZERO + TEST.times(2);
     let flow = FlowSpec::new(spec(cell.cc), Workload::Until(end));

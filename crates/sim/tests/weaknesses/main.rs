@@ -1,8 +1,8 @@
-//! The tables of `crates/cc/KNOWN_WEAKNESSES.md`, measured.
+//! Measures the tables of `crates/cc/KNOWN_WEAKNESSES.md`.
 //!
-//! `cargo test` measures the first row of each table anew, for some of the controllers; it must be
-//! what the page shows. `UPDATE_DOCS=1 cargo test --release -p uncork-sim --test weaknesses` measures
-//! everything and writes the tables.
+//! `cargo test` measures the first row of each table for some of the controllers and compares it
+//! with the page. `UPDATE_DOCS=1 cargo test --release -p uncork-sim --test weaknesses` measures
+//! everything and updates the tables.
 #[path = "../common/mod.rs"]
 mod common;
 mod tables;
@@ -13,7 +13,7 @@ use tables::{TABLES, Table};
 /// The columns of every table.
 const CONTROLLERS: [&str; 6] =
     ["bbr3", "bbr3:rtt_fair", "bbr3:loss_floor", "bbr2", "bbr1", "cubic"];
-/// Those whose cells are measured in every run of the test.
+/// The controllers measured in every test run.
 const SAMPLED: [&str; 2] = ["bbr3", "cubic"];
 
 fn header(table: &Table) -> String {
@@ -31,7 +31,7 @@ fn measured(table: &Table) -> String {
     lines.join("\n")
 }
 
-/// Whether the page's table has this header and these rows, and in its first row these cells.
+/// Checks the page's table: its header, its rows, and these cells of the first row.
 fn check(table: &Table, shown: &str) {
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines[0], header(table), "{}", table.name);
@@ -49,7 +49,7 @@ fn check(table: &Table, shown: &str) {
 }
 
 #[test]
-fn the_page_shows_what_is_measured() {
+fn page_matches_the_measurements() {
     let page = page::page("crates/cc/KNOWN_WEAKNESSES.md");
     for table in &TABLES {
         if page::is_update() {

@@ -1,4 +1,4 @@
-//! What is measured. Every figure is a mean over three seeds unless its table says otherwise.
+//! The measurements. Every figure is a mean over three seeds unless its table says otherwise.
 
 use uncork_sim::{FlowSpec, Workload};
 use uncork_units::{Rng, Time, TimeDelta};
@@ -22,7 +22,7 @@ pub(crate) struct Row {
     rtt_ms: u64,
     /// Thousandths of the BDP.
     buffer: u64,
-    /// What else the table varies.
+    /// The table's other parameter.
     vary: Vary,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Row {
 enum Vary {
     Nothing,
     Flows(usize),
-    /// So many flows of the controller beside so many of CUBIC.
+    /// This many flows of the controller and this many of CUBIC.
     Mix(usize, usize),
     Loss(&'static str),
     Policer(&'static str),
@@ -238,7 +238,7 @@ pub(crate) const TABLES: [Table; 11] = [
     },
 ];
 
-/// Share of a flow of 10 ms beside one of the path's RTT, from 20 s to 120 s.
+/// Share of a 10 ms flow that competes with one at the path's RTT, from 20 s to 120 s.
 fn short_share(cc: &str, row: Row, seed: u64) -> f64 {
     let end = at(120.0);
     let long = FlowSpec::new(spec(cc), Workload::Until(end));
@@ -247,7 +247,8 @@ fn short_share(cc: &str, row: Row, seed: u64) -> f64 {
     row.case().run(vec![short, long], seed, end).share(0, 20.0, 120.0)
 }
 
-/// How many times their fair share the flows have that compete with CUBIC's, from 20 s to 120 s.
+/// Share of the flows that compete with CUBIC, in multiples of their fair share, from 20 s to 120
+/// s.
 fn fairs_beside_cubic(cc: &str, row: Row, seed: u64) -> f64 {
     let Mix(flows, cubics) = row.vary else { unreachable!("this table varies the mix") };
     let mut ccs = vec![cc; flows];
@@ -257,7 +258,7 @@ fn fairs_beside_cubic(cc: &str, row: Row, seed: u64) -> f64 {
     share * ccs.len() as f64 / flows as f64
 }
 
-/// Percentage lost of what one flow sent from 20 s to 120 s.
+/// Loss in percent of what one flow sent from 20 s to 120 s.
 fn lost_percent(run: &Run) -> f64 {
     let (lost, delivered) = run.lost_and_delivered(20.0, 120.0);
     100.0 * lost / (lost + delivered)

@@ -8,7 +8,7 @@ fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)
 }
 
-/// A Reno sender of `segments`, 50 ms from its receiver, that has sent its initial window at once.
+/// A Reno sender of `segments`, 50 ms from its receiver, which has just sent its initial window.
 fn sender(segments: u64) -> (Sender<AnyController>, Vec<Segment>) {
     let cc: CcSpec = "reno".parse().expect("a controller");
     let size = Stream::of(segments * u64::from(MSS_BYTES));
@@ -17,7 +17,7 @@ fn sender(segments: u64) -> (Sender<AnyController>, Vec<Segment>) {
     (sender, sent)
 }
 
-/// All that may leave now.
+/// Everything that may leave now.
 fn burst(sender: &mut Sender<AnyController>, now: Time) -> Vec<Segment> {
     std::iter::from_fn(|| sender.poll_segment(now)).collect()
 }
@@ -26,8 +26,8 @@ fn numbers(segments: &[Segment]) -> Vec<u64> {
     segments.iter().map(|segment| segment.seq).collect()
 }
 
-/// What a receiver with everything below `cumulative` and from there up to `trigger` but for one
-/// hole says; without a hole when `trigger` is below.
+/// The ACK of a receiver that has everything below `cumulative` and, except for one hole,
+/// everything from there to `trigger`; without a hole if `trigger` is below `cumulative`.
 fn ack(cumulative: u64, trigger: Segment) -> Ack {
     let hole = trigger.seq > cumulative;
     let block = Range { start: cumulative + 1, end: trigger.seq + 1 };
@@ -37,7 +37,7 @@ fn ack(cumulative: u64, trigger: Segment) -> Ack {
 #[test]
 //= rfc9002 7-3 test
 //= bbr-06 2.4-1 test
-fn no_more_is_in_flight_than_the_window_holds() {
+fn inflight_does_not_exceed_the_window() {
     let (mut sender, sent) = sender(100);
     let mss = u64::from(MSS_BYTES);
     assert_eq!((sent.len(), sender.control().cwnd), (10, 10 * mss));
@@ -56,7 +56,7 @@ fn no_more_is_in_flight_than_the_window_holds() {
 }
 
 #[test]
-fn three_segments_above_a_hole_are_enough_to_repair_it() {
+fn three_segments_above_a_hole_trigger_retransmission() {
     let (mut sender, sent) = sender(10);
     assert_eq!(numbers(&sent), (0..10).collect::<Vec<_>>());
     for segment in &sent[1..3] {
@@ -71,9 +71,10 @@ fn three_segments_above_a_hole_are_enough_to_repair_it() {
     assert_eq!(sender.recovery_point, Some(10));
 }
 
-/// Two segments above the hole leave a quarter of the shortest RTT for reordering (RFC 8985 §6.2).
+/// With two segments above the hole, a quarter of min_rtt is allowed for reordering (RFC 8985
+/// §6.2).
 #[test]
-fn fewer_leave_time_for_reordering() {
+fn fewer_segments_wait_for_the_reordering_window() {
     let (mut sender, sent) = sender(10);
     sender.on_ack(at(50), &ack(0, sent[2]), &mut Scratch::default());
     let due = at(50) + RTT.divided_by(4);
@@ -102,9 +103,9 @@ fn a_probe_repeats_the_last_segment_and_a_timeout_follows() {
     assert_eq!(sender.next_timer(), rto_at + sender.rtt.rto(1), "backed off");
 }
 
-/// RFC 6298 §5.3: a SACK acknowledges nothing cumulatively, so the timer of the segment below it runs on.
+/// RFC 6298 §5.3: a SACK is not cumulative, so the timer of the segment below it keeps running.
 #[test]
-fn a_sack_does_not_postpone_the_timeout_of_what_it_leaves_out() {
+fn sack_does_not_postpone_the_timeout_of_missing_segments() {
     let (mut sender, sent) = sender(10);
     let rto_at = sender.rto_at;
     for (after, segment) in (50..).zip(&sent[1..3]) {
@@ -121,10 +122,9 @@ fn a_sack_does_not_postpone_the_timeout_of_what_it_leaves_out() {
     assert_eq!(sender.rto_at, at(90) + sender.rtt.rto(0), "SND.UNA advances");
 }
 
-/// The original arrives after all: the probe was needless, and no loss was declared that could be
-/// found spurious.
+/// The original arrives late: the probe was spurious, and there is no declared loss to undo.
 #[test]
-fn a_needless_probe_changes_nothing() {
+fn spurious_probe_has_no_effect() {
     let (mut sender, sent) = sender(3);
     let window = sender.control().cwnd;
     sender.on_timer(at(100), &mut Scratch::default());
@@ -138,14 +138,14 @@ fn a_needless_probe_changes_nothing() {
 }
 
 #[test]
-fn a_timeout_makes_recovery_last_until_all_that_was_sent_is_repaired() {
+fn timeout_extends_recovery_until_everything_sent_is_repaired() {
     let (mut sender, sent) = sender(100);
     for segment in &sent[1..8] {
         sender.on_ack(at(50), &ack(0, *segment), &mut Scratch::default());
         burst(&mut sender, at(50));
     }
     let next = sender.board.next();
-    assert!(sender.recovery_point < Some(next), "new data left in recovery");
+    assert!(sender.recovery_point < Some(next), "new data sent in recovery");
     sender.on_timer(sender.rto_at, &mut Scratch::default());
     assert_eq!(sender.counters.timeouts, 1);
     assert_eq!(sender.recovery_point, Some(next));
