@@ -1,4 +1,4 @@
-//! Sets `UNCORK_BUILD_ID`: a hash of every source that decides what a run results in.
+//! Sets `UNCORK_BUILD_ID`: a hash of all sources that affect the results of a run.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,13 +6,14 @@ use std::path::PathBuf;
 #[path = "build/digest.rs"]
 mod digest;
 
-/// This crate and the workspace's crates that it runs. `report` only presents results.
+/// This crate and the workspace crates it runs. `report` is excluded because it only presents
+/// results.
 const CRATES: [&str; 13] = [
     "apps", "cc", "config", "diag", "emu", "flow", "lab", "path", "quic", "quic-sim", "real",
     "sim", "units",
 ];
 
-/// The versions of all dependencies, and files that are compiled in.
+/// The versions of all dependencies, and files compiled in.
 const OTHERS: [&str; 4] =
     ["Cargo.lock", "crates/path/traces", "crates/lab/presets.toml", "crates/quic-sim/identity"];
 

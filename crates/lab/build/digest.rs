@@ -1,4 +1,4 @@
-//! A hash of source files, by their names and contents.
+//! A hash of source files by name and content.
 
 use std::fs;
 use std::hash::Hasher;
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use twox_hash::XxHash64;
 
-/// Hashes the files in and below each of `sources`, a name with a file or a directory. Where the
-/// sources are and when they changed makes no difference.
+/// Hashes the files in each of `sources`, a name with a file or a directory (recursively). Their
+/// location and modification time do not matter.
 pub(crate) fn digest(sources: &[(String, PathBuf)]) -> io::Result<String> {
     let mut files = Vec::new();
     for (name, path) in sources {

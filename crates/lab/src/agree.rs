@@ -1,4 +1,4 @@
-//! Two engines beside each other: the same cells and seeds, simulated and real.
+//! Comparison of two engines: the same cells and seeds, simulated and real.
 
 use crate::engine::Engine;
 use crate::scenario::{
@@ -7,10 +7,10 @@ use crate::scenario::{
 use crate::sweep::FinishedRun;
 
 impl Scenario {
-    /// The scenario with the engine as one more axis, the fastest, so that every table shows both. It
-    /// asks only whether they agree: in each cell and class, how much of the simulator's completion
-    /// time `other` takes (of its goodput, where nothing completes) may differ from 1 by `tolerance`, a
-    /// share.
+    /// The scenario with the engine as an additional axis (the fastest), so that every table shows
+    /// both. Its only thresholds check agreement: in each cell and class, the completion time with
+    /// `other` (or the goodput, for classes without completions) relative to the simulator's may
+    /// differ from 1 by at most `tolerance`, a fraction.
     #[must_use]
     pub fn beside_the_simulator(&self, other: Engine, tolerance: f64) -> Self {
         let sides = [Engine::Sim, other];
@@ -34,7 +34,7 @@ impl Scenario {
         both
     }
 
-    /// Each class that is not background, as it first appears.
+    /// Each non-background class, in order of first appearance.
     fn compared(&self) -> impl Iterator<Item = &Class> {
         let mut names: Vec<&str> = Vec::new();
         let all = self.cells.iter().flat_map(|cell| &cell.classes);
@@ -47,7 +47,7 @@ impl Scenario {
 }
 
 impl FinishedRun {
-    /// The run as one of [`Scenario::beside_the_simulator`], played by `engine`.
+    /// Marks the run as one of [`Scenario::beside_the_simulator`] that ran on `engine`.
     #[must_use]
     pub fn on(mut self, engine: Engine) -> Self {
         self.outcome.cell = self.outcome.cell * 2 + usize::from(engine != Engine::Sim);
@@ -55,7 +55,8 @@ impl FinishedRun {
     }
 }
 
-/// That a class does on another engine, the second value of `axis`, what it does in the simulator.
+/// Threshold: on the other engine, the second value of `axis`, a class matches its result in the
+/// simulator.
 fn agrees(class: &Class, (axis, other): (usize, Engine), tolerance: f64) -> Threshold {
     let (metric, statistic) = if class.has(Metric::Completion) {
         (Metric::Completion, Statistic::Quantile(0.5))
@@ -111,7 +112,7 @@ cc = "reno"
 "path.rtt" = ["20ms", "40ms"]
 "#;
 
-    /// The rows of what is asked, when the second side is the first one, slowed down by `slower`.
+    /// The rows of the result if the second side is the first one slowed down by `slower`.
     fn rows(slower: u64) -> Vec<(String, f64, bool)> {
         let scenario = Scenario::parse("two", SCENARIO, &[], &NoFiles).unwrap();
         let (of, stop) = ((&scenario, Engine::Sim), AtomicBool::new(false));
@@ -142,7 +143,7 @@ cc = "reno"
     }
 
     #[test]
-    fn a_fifth_longer_does_not_agree() {
+    fn a_fifth_slower_does_not_agree() {
         let rows = rows(120);
         let missed: Vec<&str> =
             rows.iter().filter(|row| !row.2).map(|(text, ..)| text.as_str()).collect();

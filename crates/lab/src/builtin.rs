@@ -1,24 +1,24 @@
-//! The scenarios that are part of the program.
+//! The built-in scenarios.
 
 use crate::scenario::{Files, Scenario, ScenarioError};
 
-/// A scenario that is part of the program.
+/// A built-in scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Builtin {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Its file.
+    /// The text of its file.
     pub text: &'static str,
 }
 
-/// A file of the directory `scenarios`, and its name without the ending.
+/// A file in the directory `scenarios`, and its name without the extension.
 macro_rules! builtin {
     ($name:literal) => {
         Builtin { name: $name, text: include_str!(concat!("../scenarios/", $name, ".toml")) }
     };
 }
 
-/// Names and files, by name.
+/// Names and files, sorted by name.
 const ALL: [Builtin; 30] = [
     builtin!("bbr-cubic-share"),
     builtin!("bbr-loss-cliff"),
@@ -52,7 +52,7 @@ const ALL: [Builtin; 30] = [
     builtin!("spotify-streaming"),
 ];
 
-/// There is nothing beside a scenario that is part of the program.
+/// Built-in scenarios have no files next to them.
 pub(crate) struct NoFiles;
 
 impl Files for NoFiles {
@@ -62,22 +62,22 @@ impl Files for NoFiles {
 }
 
 impl Builtin {
-    /// All of them, by name.
+    /// All built-in scenarios, sorted by name.
     pub fn all() -> &'static [Self] {
         &ALL
     }
 
-    /// The one of this name.
+    /// The built-in scenario of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
         ALL.iter().find(|builtin| builtin.name == name)
     }
 
-    /// Those whose names are closest to `name`, if any is near.
+    /// The names closest to `name`, if any is close.
     pub fn near(name: &str) -> Vec<&'static str> {
         crate::column::nearest(&name.to_lowercase(), &ALL.map(|builtin| builtin.name))
     }
 
-    /// The scenario, with the values of `set` in the places of its own.
+    /// Parses the scenario, with its values replaced by those of `set`.
     pub fn parse(&self, set: &[(String, String)]) -> Result<Scenario, ScenarioError> {
         Scenario::parse(self.name, self.text, set, &NoFiles)
     }
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(Builtin::near("something else"), [""; 0]);
     }
 
-    /// Its document before anything has run: tables with names alone.
+    /// Its result document before any run: tables with names only.
     fn empty(builtin: &Builtin) -> uncork_report::lab::LabDocument {
         let scenario = builtin.parse(&[]).unwrap();
         let results = crate::SweepResults::new(Vec::new());

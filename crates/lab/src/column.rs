@@ -10,29 +10,29 @@ use uncork_cc::{Algorithm, CcSpec, SpecError};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column(Vec<CcSpec>);
 
-/// Why a text is no column.
+/// Why a text is not a valid column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ColumnError {
-    /// There is no name, or none on one side of a `+`.
-    #[error("missing controller; {}", known())]
+    /// A name is missing, possibly on one side of a `+`.
+    #[error("a controller is missing; {}", known())]
     Empty,
-    /// A name is not a controller's.
+    /// A name is not a known controller.
     #[error("unknown controller '{name}'{}; {}", meant(near), known())]
     Unknown {
         /// The name.
         name: String,
-        /// The controllers whose names are closest to it.
+        /// The known controllers with the closest names.
         near: Vec<&'static str>,
     },
-    /// A controller was given an option that it does not have.
+    /// A controller has no such option.
     #[error("{} has no option '{option}'{}; it takes {}", algorithm.name(), meant(near), taken(*algorithm))]
     UnknownOption {
         /// The controller.
         algorithm: Algorithm,
         /// The option.
         option: String,
-        /// The options of the controller that are closest to it.
+        /// The controller's options with the closest names.
         near: Vec<&'static str>,
     },
     /// The syntax of a controller's options is wrong.
@@ -40,12 +40,12 @@ pub enum ColumnError {
     Option {
         /// The controller with its option, as written.
         text: String,
-        /// What is wrong.
+        /// The error.
         error: SpecError,
     },
 }
 
-/// ` (did you mean bbr1 or bbr3?)`, if anything is near.
+/// `, did you mean bbr1 or bbr3`, if there are close names.
 fn meant(near: &[&str]) -> String {
     if near.is_empty() { String::new() } else { format!(" (did you mean {}?)", near.join(" or ")) }
 }
@@ -58,17 +58,17 @@ fn taken(algorithm: Algorithm) -> String {
 }
 
 impl Column {
-    /// A column of one controller.
+    /// A column with one controller.
     pub fn of(cc: CcSpec) -> Self {
         Self(vec![cc])
     }
 
-    /// The controllers, in the order written; never empty.
+    /// The controllers in the order written; never empty.
     pub fn members(&self) -> &[CcSpec] {
         &self.0
     }
 
-    /// The different controllers, in the order written.
+    /// The distinct controllers in the order written.
     pub fn distinct(&self) -> Vec<CcSpec> {
         let mut distinct = Vec::new();
         for cc in &self.0 {
@@ -122,8 +122,8 @@ fn known() -> String {
     format!("expected {names}, or a mix such as bbr3+cubic")
 }
 
-/// Those of `known` that take the fewest changes (Levenshtein) to get from `name`, if at most half of
-/// it has to change.
+/// The entries of `known` with the smallest edit distance (Levenshtein) from `name`, if that is at
+/// most half of its length.
 pub(crate) fn nearest(name: &str, known: &[&'static str]) -> Vec<&'static str> {
     let distances = known.iter().map(|known| (strsim::levenshtein(name, known), *known));
     let least = distances.clone().map(|(distance, _)| distance).min().unwrap_or(usize::MAX);

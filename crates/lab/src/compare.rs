@@ -1,5 +1,5 @@
-//! A comparison: the same workload over one or several paths, with several controllers. It is a
-//! generated scenario.
+//! A comparison: the same workload over one or several paths with several controllers. It is
+//! implemented as a generated scenario.
 
 use std::fmt::Display;
 
@@ -11,40 +11,40 @@ use crate::builtin::NoFiles;
 use crate::scenario::{Scenario, ScenarioError};
 use crate::{Column, FinishedRun, Preset};
 
-/// Spread of starts of flows that share a path.
+/// Range of random start times of flows that share a path.
 const START_SPREAD: TimeDelta = TimeDelta::from_millis(100);
-/// A run of transfers ends, finished or not, at this time at the earliest...
+/// A run of transfers ends at this time at the earliest, even if unfinished...
 const SHORTEST_BOUND: TimeDelta = TimeDelta::from_secs(120);
-/// ...and after this many times as long as a round trip and the link's work on all bytes take.
+/// ...and after this multiple of a round trip plus the link's time for all bytes.
 const BOUND_FACTOR: u64 = 100;
-/// Samples of the longest run...
+/// Samples in the longest run...
 const SAMPLES: u64 = 1_000;
-/// ...as long as all flows of all cells together leave no more points than this.
+/// ...as long as the flows of all cells together have no more points than this.
 const MAX_POINTS: u64 = 300_000;
 
-/// The same workload over the same paths, once for each column and seed. Every combination of rate,
-/// round-trip time, loss and buffer is a path.
+/// The same workload over the same paths, once per column and seed. Every combination of rate, RTT,
+/// loss and buffer is a path.
 #[derive(Clone, Debug)]
 pub struct CompareSpec {
-    /// The preset of an access network, which the following fields override.
+    /// A preset access network, overridden by the following fields.
     pub preset: Option<Preset>,
     /// Rates of the bottleneck.
     pub rates: Vec<Rate>,
-    /// Round-trip times of the empty path.
+    /// RTTs without queueing.
     pub rtts: Vec<TimeDelta>,
     /// Random losses.
     pub losses: Vec<LossSpec>,
-    /// Where losses happen.
+    /// Position of the losses.
     pub loss_position: Option<LossPosition>,
     /// Queues of the bottleneck.
     pub buffers: Vec<Buffer>,
     /// Traffic of each flow.
     pub workload: Workload,
-    /// What is compared; the first is the baseline.
+    /// The columns to compare; the first is the baseline.
     pub columns: Vec<Column>,
-    /// Flows of each member of a column.
+    /// Flows per member of a column.
     pub flows: u32,
-    /// Runs of each column.
+    /// Runs per column.
     pub seeds: u32,
     /// Seed of the first run; the others follow it.
     pub first_seed: u64,
@@ -53,9 +53,9 @@ pub struct CompareSpec {
 /// Traffic of each flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
-    /// One transfer of this size.
+    /// A transfer of this size.
     Transfer(ByteCount),
-    /// As much as possible in this time.
+    /// Unlimited data for this time.
     Duration(TimeDelta),
 }
 
@@ -66,42 +66,42 @@ pub enum CompareError {
     /// The path cannot be built.
     #[error(transparent)]
     Path(PathSpecError),
-    /// Transfers of no bytes.
-    #[error("nothing to transfer; use at least 1B")]
+    /// The transfer has zero bytes.
+    #[error("nothing to transfer; give at least 1B")]
     EmptyTransfer,
     /// A duration outside [`CompareSpec::DURATIONS`].
     #[error("expected {} to {}", CompareSpec::DURATIONS.0, CompareSpec::DURATIONS.1)]
     Duration(TimeDelta),
-    /// There is nothing to compare.
-    #[error("nothing to compare; use a controller, such as bbr3")]
+    /// There are no columns.
+    #[error("nothing to compare; give a controller, such as bbr3")]
     NoColumns,
-    /// Two columns are the same.
-    #[error("{0} is listed twice")]
+    /// Two columns are equal.
+    #[error("{0} is there twice; give it once")]
     Twice(Column),
-    /// No flows, or too many in this column.
-    #[error("expected 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
+    /// No flows, or too many, in this column.
+    #[error("give 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
     Flows(Column),
     /// Too few or too many seeds.
     #[error("expected 1 to {}", CompareSpec::MAX_SEEDS)]
     Seeds(u32),
-    /// The last seed is larger than scenarios have.
-    #[error("expected 0 to {}", u64::MAX - u64::from(CompareSpec::MAX_SEEDS))]
+    /// The last seed is out of range.
+    #[error("give 0 to {}", u64::MAX - u64::from(CompareSpec::MAX_SEEDS))]
     FirstSeed(u64),
-    /// The link alone takes longer for the transfers than a run may last.
+    /// The link needs more time for the transfers than a run may last.
     #[error(
         "the link alone takes {0} for all flows, and a run ends after {max}; use less data, fewer flows or a \
          faster link",
         max = CompareSpec::DURATIONS.1
     )]
     TooSlow(TimeDelta),
-    /// More than [`CompareSpec::MAX_RECORDS`] flows over all runs.
+    /// More than [`CompareSpec::MAX_RECORDS`] flows in all runs.
     #[error(
         "{0} flows in all; the limit is {max}: use fewer seeds, flows or \
          controllers",
         max = CompareSpec::MAX_RECORDS
     )]
     TooManyFlows(u64),
-    /// More than [`CompareSpec::MAX_PACKETS`] packets over all runs.
+    /// More than [`CompareSpec::MAX_PACKETS`] packets in all runs.
     #[error(
         "{0} packets in all would take hours; the limit is {max}: use less \
          data, or fewer seeds, flows or controllers",
@@ -111,16 +111,16 @@ pub enum CompareError {
 }
 
 impl CompareSpec {
-    /// The most flows that one column may have.
+    /// Maximum flows per column.
     pub const MAX_FLOWS: u64 = 1_000;
-    /// The most seeds.
+    /// Maximum number of seeds.
     pub const MAX_SEEDS: u32 = 10_000;
-    /// The shortest and the longest duration of flows.
+    /// Range of flow durations.
     pub const DURATIONS: (TimeDelta, TimeDelta) =
         (TimeDelta::from_millis(1), TimeDelta::from_secs(86_400));
-    /// The most flows over all columns and seeds: each leaves a record.
+    /// Maximum flows over all columns and seeds, because each leaves a record.
     pub const MAX_RECORDS: u64 = 1_000_000;
-    /// The most packets over all columns and seeds: an hour or so on one core.
+    /// Maximum packets over all columns and seeds: about an hour on one core.
     pub const MAX_PACKETS: u64 = 10_000_000_000;
 
     /// Checks that the comparison can be run in reasonable time.
@@ -151,18 +151,18 @@ impl CompareSpec {
         }
     }
 
-    /// The comparison as a scenario, whose text `uncork lab run` takes. The inside of the first runs
-    /// is written down every so often, if asked for.
+    /// The comparison as a scenario, whose text works with `uncork lab run`. `sample` is the
+    /// interval of the time series of the first runs, if wanted.
     ///
     /// # Errors
     ///
-    /// What [`CompareSpec::check`] finds, in the words of scenarios.
+    /// The errors of [`CompareSpec::check`], expressed as scenario errors.
     pub fn scenario(&self, sample: Option<TimeDelta>) -> Result<Scenario, ScenarioError> {
         Scenario::parse("compare", &self.text(sample), &[], &NoFiles)
     }
 
-    /// Sampling interval of the runs with the first seed. How long they take shows
-    /// only when `runs` are over.
+    /// Sampling interval for the runs with the first seed. Depends on their duration, which is only
+    /// known once `runs` have finished.
     pub fn sample_every(&self, runs: &[FinishedRun]) -> TimeDelta {
         let first = runs.iter().filter(|run| run.outcome.seed == self.first_seed);
         let flows = || first.clone().flat_map(|run| &run.outcome.flows);
@@ -241,7 +241,7 @@ impl CompareSpec {
         format!("{work} over {}", parts.join(", "))
     }
 
-    /// The axis of the columns. Flows of a mix take its members in turn.
+    /// The axis of the columns. Flows of a mix alternate among its members.
     fn controllers(&self) -> String {
         let counts: Vec<u64> = self.columns.iter().map(|column| self.flows_of(column)).collect();
         let is_even = counts.windows(2).all(|pair| pair[0] == pair[1]);
@@ -260,12 +260,12 @@ impl CompareSpec {
         format!("\"{key}\" = [{}]\n", values.join(", "))
     }
 
-    /// Flows of each run of `column`.
+    /// Number of flows in each run of `column`.
     fn flows_of(&self, column: &Column) -> u64 {
         column.members().len() as u64 * u64::from(self.flows)
     }
 
-    /// Every combination of what is varied.
+    /// Every combination of the varied values.
     pub fn paths(&self) -> Vec<PathSpec> {
         let base = self.preset.as_ref().and_then(Preset::path);
         let options = || {
@@ -282,9 +282,9 @@ impl CompareSpec {
         paths
     }
 
-    /// When a run ends, finished or not: of transfers after 120 s of virtual time, or a hundred times
-    /// as long as a round trip and the link's work on all bytes take, whichever is later, but within a
-    /// day. A flow of a duration ends when that is over.
+    /// When a run ends, even if unfinished. Transfers: after 120 s of virtual time, or a hundred
+    /// times a round trip plus the link's time for all bytes, whichever is later, but within a day.
+    /// Flows with a duration: at the end of that duration.
     fn end(&self) -> TimeDelta {
         let bound = match self.workload {
             Workload::Transfer(_) => self.ideal().times(BOUND_FACTOR).max(SHORTEST_BOUND),
@@ -295,7 +295,7 @@ impl CompareSpec {
         (bound + spread).min(Self::DURATIONS.1)
     }
 
-    /// A round trip and the link's work on all bytes of the largest column, on the slowest path.
+    /// A round trip plus the link's time for all bytes of the largest column, on the slowest path.
     fn ideal(&self) -> TimeDelta {
         let Workload::Transfer(size) = self.workload else { return TimeDelta::ZERO };
         let flows = self.columns.iter().map(|column| self.flows_of(column)).max().unwrap_or(1);
@@ -331,7 +331,7 @@ impl CompareSpec {
         Ok(())
     }
 
-    /// About how many packets all runs send: what the transfers need, or the links can carry.
+    /// Approximate number of packets of all runs: what the transfers need or the links can carry.
     fn packets(&self) -> u64 {
         let on_path = |path: &PathSpec| match self.workload {
             Workload::Transfer(size) => {
@@ -348,7 +348,7 @@ impl CompareSpec {
     }
 }
 
-/// Replaces each of `paths` by one for each of `values`, if there are any.
+/// Replaces each of `paths` by one path per value of `values`, if there are any.
 fn vary<T: Copy>(paths: &mut Vec<PathSpec>, values: &[T], set: impl Fn(&mut PathSpec, T)) {
     if values.is_empty() {
         return;
@@ -361,12 +361,12 @@ fn vary<T: Copy>(paths: &mut Vec<PathSpec>, values: &[T], set: impl Fn(&mut Path
     *paths = paths.iter().flat_map(|path| values.iter().map(|value| with(path, *value))).collect();
 }
 
-/// A line of a table; nothing without a value.
+/// A `key = value` line; empty without a value.
 fn key(name: &str, value: Option<impl Display>) -> String {
     value.map_or_else(String::new, |value| format!("{name} = \"{value}\"\n"))
 }
 
-/// An axis of the values; nothing where there is one.
+/// An axis over the values; empty if there is only one.
 fn axis<T: Display>(key: &str, values: &[T]) -> String {
     if values.len() < 2 {
         return String::new();
@@ -384,7 +384,8 @@ fn either<T: Display>(values: &[T]) -> String {
     }
 }
 
-/// A quantity as people write it: `20 Mbit/s` for `20mbit`. What does not begin with a number stays as it is.
+/// A quantity with a space: `20 Mbit/s` for `20mbit`. Text that does not start with a number is
+/// unchanged.
 fn spelled(value: impl Display) -> String {
     let text = value.to_string();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -402,7 +403,7 @@ fn spelled(value: impl Display) -> String {
     if number.is_empty() || unit.is_empty() { text } else { format!("{number} {unit}") }
 }
 
-/// What `payload` bytes are on the wire.
+/// Size of `payload` bytes on the wire.
 pub(crate) fn wire_bytes(payload: u64) -> u64 {
     let bytes = u128::from(payload) * u128::from(PACKET_BYTES) / u128::from(MSS_BYTES);
     u64::try_from(bytes).unwrap_or(u64::MAX)
@@ -458,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_has_equal_flows_of_each_member() {
+    fn mix_has_equally_many_flows_of_each_member() {
         let scenario = scenario(|spec| {
             spec.columns = ["bbr3+cubic", "cubic+cubic"].map(|c| c.parse().unwrap()).to_vec();
             spec.flows = 2;
@@ -483,9 +484,9 @@ mod tests {
         assert_eq!(flows, [1, 3]);
     }
 
-    /// A flow alone starts at once, so its runs are the same with any rule for starts.
+    /// A single flow starts at once, so its runs do not depend on the rule for start times.
     #[test]
-    fn the_text_is_a_scenario_of_its_own() {
+    fn text_is_a_complete_scenario() {
         let spec = example(&["cubic", "bbr3"]);
         let scenario = spec.scenario(Some(TimeDelta::from_millis(10))).unwrap();
         let again = Scenario::parse("mine", &scenario.text, &[], &NoFiles).unwrap();
@@ -506,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_contradictions() {
+    fn contradictions_are_rejected() {
         let path = error(|spec| spec.buffers.push(Buffer::Packets(0)));
         assert_eq!(
             path,
@@ -533,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_too_little_and_too_much() {
+    fn out_of_range_sizes_are_rejected() {
         let column: Column = "bbr3+bbr1".parse().unwrap();
         for flows in [0, 501, u32::MAX] {
             assert_eq!(error(|spec| spec.flows = flows), CompareError::Flows(column.clone()));
@@ -550,11 +551,11 @@ mod tests {
     }
 
     #[test]
-    fn long_transfers_get_a_hundred_times_what_is_possible() {
+    fn long_transfers_get_a_hundred_times_the_ideal_time() {
         let mut spec = example(&["cubic"]);
         assert_eq!(spec.end(), SHORTEST_BOUND);
         spec.workload = Workload::Transfer("14.48MB".parse().unwrap());
-        // 15 MB on the wire at 2.5 MB/s: 6 s, and an RTT of 50 ms.
+        // 15 MB on the wire at 2.5 MB/s: 6 s, plus an RTT of 50 ms.
         assert_eq!(spec.end(), TimeDelta::from_secs(605));
         spec.rates.push(Rate::from_mbit(10));
         assert_eq!(spec.end(), TimeDelta::from_secs(1205));

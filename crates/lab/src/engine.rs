@@ -1,4 +1,4 @@
-//! What plays a run: the simulator, or the kernel.
+//! The engine of a run: the simulator or the kernel.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use uncork_sim::{RunResult, RunSpec};
 use crate::evaluate::CommandOutcome;
 use crate::scenario::Scenario;
 
-/// What plays a run.
+/// The engine of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Engine {
@@ -22,17 +22,17 @@ pub enum Engine {
     Netns,
 }
 
-/// Why an engine does not play a run.
+/// Why an engine cannot run something.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct EngineError {
-    /// What is wrong, and what to do about it.
+    /// The problem and how to fix it.
     pub message: String,
-    /// Whether it lies in the machine, not in the scenario.
+    /// Whether the machine is the cause, not the scenario.
     pub is_of_machine: bool,
 }
 
-/// What a run left, and why it may be doubted.
+/// Results of a run and reasons to distrust them.
 pub(crate) struct Played {
     pub(crate) result: RunResult,
     pub(crate) doubts: Vec<String>,
@@ -40,7 +40,7 @@ pub(crate) struct Played {
 }
 
 impl Engine {
-    /// All of them.
+    /// All engines.
     pub const ALL: [Self; 3] = [Self::Sim, Self::QuicSim, Self::Netns];
 
     /// Its name on the command line and in results.
@@ -52,8 +52,8 @@ impl Engine {
         }
     }
 
-    /// Default number of parallel runs: one for each processor, of which
-    /// there are `processors`, unless they would be in each other's way.
+    /// Default number of parallel runs: one per processor, out of `processors`, unless runs would
+    /// interfere with each other.
     pub fn usual_jobs(self, processors: usize) -> usize {
         match self {
             Self::Sim | Self::QuicSim => processors,
@@ -65,7 +65,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// What it does not play, and which engine does.
+    /// Which part it does not support, and which engine does.
     pub fn check(self, scenario: &Scenario) -> Result<(), EngineError> {
         let mut classes = scenario.cells.iter().flat_map(|cell| &cell.classes);
         let command = classes.find(|class| class.carries.is_command());
@@ -75,7 +75,7 @@ impl Engine {
         }
     }
 
-    /// Plays `run`; what takes long, only until `stop`.
+    /// Executes `run`. Long parts are aborted when `stop` is set.
     pub(crate) fn play(self, run: &RunSpec, stop: &AtomicBool) -> Result<Played, EngineError> {
         match (self, run.commands.first()) {
             (Self::Sim | Self::QuicSim, Some(command)) => Err(no_commands(&command.name)),

@@ -1,9 +1,10 @@
-//! Scenarios, which say what is run, and what their runs amount to. A comparison of controllers over a
-//! path is one of them.
+//! Scenarios, which define what is run, and the evaluation of their runs. A comparison of
+//! controllers over a path is a scenario too.
 //!
-//! [`Scenario::parse`] reads a scenario from a file, [`CompareSpec::scenario`] makes one of a
-//! comparison; [`run_items`] runs it, and [`SweepResults`] makes of the runs what people read. Nothing
-//! here prints or reads a clock, and equal scenarios give equal results whatever the number of threads.
+//! [`Scenario::parse`] reads a scenario from a file; [`CompareSpec::scenario`] creates one from a
+//! comparison. [`run_items`] runs it, and [`SweepResults`] turns the runs into reports. This crate
+//! does not print or read a clock, and equal scenarios give equal results with any number of
+//! threads.
 #![forbid(unsafe_code)]
 
 mod agree;
@@ -37,6 +38,6 @@ pub use sweep::{
     cell_name, items, run_items,
 };
 
-/// The version of this program with a hash of the sources that decide its results.
+/// The program version with a hash of the sources that affect results.
 pub const VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (build ", env!("UNCORK_BUILD_ID"), ")");

@@ -1,12 +1,12 @@
-//! Independent pieces of work on several threads.
+//! Runs independent tasks on several threads.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-/// The results of `work(0)` to `work(count - 1)`, in that order, computed on up to `jobs` threads.
-/// Which thread computes what changes from call to call; the results do not. Nothing more is begun
-/// once `stop` is set, and what was not begun is left out.
+/// The results of `work(0)` to `work(count - 1)` in that order, computed on up to `jobs` threads.
+/// The assignment to threads varies; the results do not. Once `stop` is set no more tasks are
+/// started, and those not started are omitted.
 pub(crate) fn map_until<T: Send + Sync>(
     stop: &AtomicBool,
     count: usize,
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_in_order_whatever_the_number_of_threads() {
+    fn results_are_in_order_with_any_number_of_threads() {
         let expected: Vec<usize> = (0..100).map(|n| n * n).collect();
         for jobs in [0, 1, 2, 7, 1000] {
             assert_eq!(map(100, jobs, |n| n * n), expected);
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_begun_after_the_stop() {
+    fn no_task_starts_after_the_stop() {
         let stop = AtomicBool::new(false);
         let work = |n| {
             if n == 3 {
@@ -65,9 +65,9 @@ mod tests {
     }
 
     #[test]
-    fn several_threads_work_at_once() {
+    fn several_threads_run_concurrently() {
         let barrier = std::sync::Barrier::new(2);
-        // Each piece waits for the other: one thread alone would never come back.
+        // Each task waits for the other, so a single thread would block forever.
         assert_eq!(map(2, 2, |n| (n, barrier.wait().is_leader()).0), [0, 1]);
     }
 }

@@ -1,4 +1,4 @@
-//! Paths of access networks, each value with its source.
+//! Preset paths of access networks, with a source for each value.
 
 use uncork_config::Node;
 use uncork_path::PathSpec;
@@ -6,12 +6,12 @@ use uncork_path::PathSpec;
 use crate::builtin::NoFiles;
 use crate::scenario::preset_path;
 
-/// The path of an access network, as measurements and standards describe it.
+/// The path of an access network according to measurements and standards.
 #[derive(Clone, Debug)]
 pub struct Preset {
     /// Its name: `lte`.
     pub name: String,
-    /// One line.
+    /// One-line title.
     pub title: String,
     /// The keys of `[path]` that it sets.
     pub values: Vec<PresetValue>,
@@ -28,7 +28,7 @@ pub struct PresetValue {
 }
 
 impl Preset {
-    /// All presets, in the order of their file. A test reads each of them, so that none is left out.
+    /// All presets in the order of their file. A test checks that every entry is parsed.
     pub fn all() -> Vec<Self> {
         let tree = Node::of_text(include_str!("../presets.toml")).ok();
         let entries = tree.as_ref().map(Node::entries).unwrap_or_default();
@@ -51,14 +51,14 @@ impl Preset {
         Some(Self { name: name.to_owned(), title, values: values.collect::<Option<_>>()? })
     }
 
-    /// The path, as scenarios read it. `None` for none of the presets; a test checks it.
+    /// The path as parsed by scenarios. `None` for an invalid preset, which a test excludes.
     pub fn path(&self) -> Option<PathSpec> {
         preset_path(&self.name, &NoFiles)
     }
 }
 
 impl PresetValue {
-    /// The value as scenarios write it: `21ms`.
+    /// The value in scenario syntax: `21ms`.
     pub fn value(&self) -> String {
         self.node.label()
     }

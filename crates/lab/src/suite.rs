@@ -1,28 +1,28 @@
-//! Suites: scenarios that belong together, and the one report about all of them.
+//! Suites: groups of scenarios with a joint report.
 
 use serde::Deserialize;
 use uncork_report::lab::{LabDocument, LabEngine, SuiteDocument};
 
 use crate::builtin::Builtin;
 
-/// A list of scenarios that answer one question together.
+/// A list of scenarios that together answer one question.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
     /// Its name on the command line.
     #[serde(skip)]
     pub name: &'static str,
-    /// Its file.
+    /// The text of its file.
     #[serde(skip)]
     pub text: &'static str,
-    /// One line.
+    /// One-line title.
     pub title: String,
-    /// What it is about, in paragraphs.
+    /// Description, in paragraphs.
     pub about: String,
-    /// Names of its scenarios, in the order of the report.
+    /// Names of its scenarios in report order.
     #[serde(rename = "suite")]
     pub members: Vec<String>,
-    /// What is asked and cannot be judged by running anything.
+    /// Criteria that cannot be judged by running anything.
     #[serde(default)]
     pub not_judged: Vec<NotJudged>,
 }
@@ -31,29 +31,29 @@ pub struct Suite {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotJudged {
-    /// Where it stands.
+    /// Its section.
     pub section: String,
-    /// What it asks.
+    /// The criterion.
     pub what: String,
-    /// Why it is not judged.
+    /// The reason.
     pub why: String,
 }
 
-/// Names and files of the suites that are part of the program.
+/// Names and files of the built-in suites.
 const ALL: [(&str, &str); 1] = [("rfc9743", include_str!("../scenarios/rfc9743.suite.toml"))];
 
 impl Suite {
-    /// The suites that are part of the program.
+    /// The built-in suites.
     pub fn all() -> impl Iterator<Item = Self> {
         ALL.iter().filter_map(Self::read)
     }
 
-    /// The one of this name.
+    /// The suite of this name.
     pub fn find(name: &str) -> Option<Self> {
         ALL.iter().find(|(known, _)| *known == name).and_then(Self::read)
     }
 
-    /// A test reads all of them, so that none is missing for a slip in its file.
+    /// A test parses all of them, so none is missing because of an error in its file.
     fn read((name, text): &(&'static str, &'static str)) -> Option<Self> {
         let suite = toml_edit::de::from_str(text).ok()?;
         Some(Self { name, text, ..suite })
@@ -64,7 +64,7 @@ impl Suite {
         self.members.iter().filter_map(|name| Builtin::find(name))
     }
 
-    /// The one of which `names` are all scenarios, in whatever order.
+    /// The suite whose scenarios are exactly `names`, in any order.
     pub fn of_members(names: &[&str]) -> Option<Self> {
         let has_all = |suite: &Self| {
             suite.members.len() == names.len()
@@ -73,8 +73,8 @@ impl Suite {
         Self::all().find(has_all)
     }
 
-    /// The document of those of its scenarios, which are in whatever order. `command` repeats all of
-    /// them.
+    /// The joint document of its scenarios' documents, given in any order. `command` reproduces all
+    /// of them.
     pub fn report(&self, mut scenarios: Vec<LabDocument>, command: String) -> SuiteDocument {
         scenarios.sort_by_key(|one| self.members.iter().position(|member| *member == one.name));
         let engine = LabEngine {
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_suite_reads_and_its_scenarios_are_there() {
+    fn every_suite_parses_and_its_scenarios_exist() {
         assert_eq!(Suite::all().count(), ALL.len());
         for suite in Suite::all() {
             assert_eq!(suite.builtins().count(), suite.members.len(), "{}", suite.name);
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_suite_lists_each_of_its_scenarios_once() {
+    fn suite_lists_each_scenario_once() {
         let mut listed = rfc9743().members;
         listed.sort_unstable();
         let members = Builtin::all().iter().map(|builtin| builtin.name);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_of_the_suite_takes_the_controller_under_test() {
+    fn suite_member_accepts_the_controller_under_test() {
         let set = [("flow.main.cc".to_owned(), "reno".to_owned())];
         for builtin in rfc9743().builtins() {
             let scenario = builtin.parse(&set);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_suite_is_known_by_all_of_its_scenarios() {
+    fn suite_is_identified_by_all_of_its_scenarios() {
         let suite = rfc9743();
         let mut names: Vec<&str> = suite.members.iter().map(String::as_str).collect();
         names.sort_unstable();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scenario_of_a_directory_is_in_a_list() {
+    fn every_scenario_file_is_listed() {
         let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
         let files = std::fs::read_dir(directory).unwrap().count();
         assert_eq!(files, Builtin::all().len() + ALL.len());

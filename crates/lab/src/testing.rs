@@ -1,4 +1,4 @@
-//! What tests share.
+//! Shared test helpers.
 
 use uncork_flow::{FlowRecord, LabRecord, Quantiles};
 

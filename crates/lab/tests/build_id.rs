@@ -1,4 +1,4 @@
-//! The build ID: the same for equal sources wherever they are, another for any other source.
+//! The build ID is equal for equal sources anywhere, and different for different sources.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use uncork_testkit::Scratch;
 #[path = "../build/digest.rs"]
 mod digest;
 
-/// A tree of sources with `content` in `file`.
+/// A source tree with `content` in `file`.
 fn tree(scratch: &Scratch, name: &str, file: &str, content: &str) -> PathBuf {
     let root = scratch.path(name);
     fs::create_dir_all(root.join("bbr3")).unwrap();

@@ -1,4 +1,4 @@
-//! Thresholds, and results beside published ones.
+//! Thresholds, and comparison with published results.
 
 use uncork_report::lab::{Published, Threshold};
 
@@ -6,7 +6,7 @@ use super::results::Results;
 use super::units::{scaled, shown_change, shown_estimate};
 use crate::scenario::{self, Expectation};
 
-/// Thresholds by cell: a row for each bound.
+/// Thresholds by cell, with one row per bound.
 pub(crate) fn thresholds(results: &Results<'_>) -> Vec<Threshold> {
     let of_one = |threshold: &scenario::Threshold| {
         let cells = results.cells(&threshold.of, &[]);
@@ -49,7 +49,7 @@ fn threshold_in(
     least.into_iter().chain(most).collect()
 }
 
-/// The classes whose flows `of` takes together in a cell, and their controllers.
+/// The classes whose flows `of` combines in a cell, and their controllers.
 fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec<&'a str>, String) {
     let classes = results.scenario.cells[cell].classes.iter().filter(|class| of.takes(class));
     let names: Vec<&str> = classes.clone().map(|class| class.name.as_str()).collect();
@@ -62,7 +62,7 @@ fn who<'a>(results: &Results<'a>, cell: usize, of: &scenario::Selection) -> (Vec
     (names, ccs.join(", "))
 }
 
-/// Results beside published ones.
+/// Results compared with published ones.
 pub(crate) fn published(results: &Results<'_>) -> Vec<Published> {
     results.scenario.published.iter().map(|published| beside(results, published)).collect()
 }
@@ -89,7 +89,7 @@ fn beside(results: &Results<'_>, published: &scenario::Published) -> Published {
 }
 
 impl Expectation {
-    /// Whether `value` lies within the bounds.
+    /// Whether `value` is within the bounds.
     pub(crate) fn holds(&self, value: f64) -> bool {
         self.min.is_none_or(|min| value >= min) && self.max.is_none_or(|max| value <= max)
     }

@@ -7,16 +7,17 @@ use crate::scenario::{Axis, Carries, Class, Metric, Quantity, Selection, Statist
 
 /// Ratios this close to 1 count as equal.
 const ALIKE: f64 = 0.01;
-/// A cost is reported from these differences on, if it is also this many times the other's.
+/// A cost is only reported above these differences, and if it is at least this multiple of the
+/// other's.
 const PRICE_RATIO: f64 = 1.2;
 const PRICE_RETRANSMITTED: f64 = 0.001;
 const PRICE_QUEUE_S: f64 = 0.002;
-/// A reported difference of Jain's index.
+/// Minimum reported difference of Jain's index.
 const PRICE_JAIN: f64 = 0.05;
-/// A reported change for other classes, if the interval excludes 1.
+/// Minimum reported change for other classes, if the interval excludes 1.
 const PRICE_OTHERS: f64 = 0.05;
 
-/// Compares each choice of controllers with the first, for each class.
+/// Compares each choice of controllers with the first one, for each class.
 pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
     let pairs = pairs(results);
     pairs
@@ -25,13 +26,13 @@ pub(crate) fn answers(results: &Results<'_>) -> Vec<Answer> {
         .collect()
 }
 
-/// A class with one choice, and with the baseline.
+/// A class under one choice, and under the baseline.
 struct Pair<'a> {
     class: &'a Class,
-    /// The class of the baseline.
+    /// The class under the baseline.
     over: &'a Class,
     place: String,
-    /// Classes with the choice, if `class` is not one of them.
+    /// Classes that have the choice, if `class` is not one of them.
     of: String,
     choice: Side,
     baseline: Side,
@@ -56,7 +57,8 @@ fn pairs<'a>(results: &Results<'a>) -> Vec<Pair<'a>> {
     pairs
 }
 
-/// The classes whose controllers `axis` chooses; `None` if it varies anything but their number beside.
+/// The classes whose controllers `axis` selects; `None` if it varies anything besides them and
+/// their number.
 pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
     let mut classes = Vec::new();
     for key in axis.key.split(',') {
@@ -70,7 +72,7 @@ pub(super) fn chosen(axis: &Axis) -> Option<Vec<String>> {
     (!classes.is_empty()).then_some(classes)
 }
 
-/// Cells along an axis of controllers, each beside the cell with its first value.
+/// Cells along a controller axis, each compared with the cell of the first value.
 fn along<'a>(
     results: &Results<'a>,
     (nth, axis): (usize, &Axis),
@@ -104,7 +106,7 @@ fn along<'a>(
     pairs
 }
 
-/// Controllers within a class, each beside the first.
+/// Controllers within a class, each compared with the first.
 fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for class in results.scenario.cells[cell].classes.iter().filter(|class| !class.background) {
@@ -127,7 +129,7 @@ fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
     pairs
 }
 
-/// Classes of streams with different controllers on the same links, each beside the next.
+/// Stream classes with different controllers on the same links, each compared with the next.
 fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
     let cell = &results.scenario.cells[at];
     let plans = cell.classes.iter().zip(&cell.plan.flows);
@@ -175,7 +177,7 @@ fn costs(class: &Class) -> Vec<Quantity> {
         Quantity { metric: Metric::QueueDelay, statistic: Statistic::Quantile(0.95) },
         Quantity { metric: Metric::Jain, statistic: Statistic::Mean },
     ];
-    // Connections that come and go have no goodputs to be compared.
+    // For connections that come and go, goodputs are not comparable.
     let stays = class.flows < u64::MAX;
     let has = |cost: &Quantity| class.has(cost.metric) && (stays || cost.metric != Metric::Jain);
     all.into_iter().filter(has).collect()
@@ -220,7 +222,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Without a ratio, because one median is infinite: what the intervals of both say.
+    /// The result if one median is infinite, so there is no ratio: based on both intervals.
     fn kind_of_unfinished(&self, results: &Results<'_>, quantity: Quantity) -> AnswerKind {
         let samples = |side: &Side| results.samples(&[side.cell], &side.flows, quantity);
         let (choice, baseline) = (samples(&self.choice), samples(&self.baseline));
@@ -255,7 +257,7 @@ impl Pair<'_> {
         Some(price("", quantity, (value, baseline), payer))
     }
 
-    /// Costs of the classes that share links with this one.
+    /// Costs for classes that share links with this one.
     fn others(&self, results: &Results<'_>) -> Vec<Price> {
         if self.choice.cell == self.baseline.cell || !self.of.is_empty() {
             return Vec::new();
@@ -341,7 +343,7 @@ fn price(
     }
 }
 
-/// The result of a comparison with this ratio.
+/// The result for this ratio.
 fn kind(ratio: &Estimate, less_is_better: bool) -> AnswerKind {
     let is_near = |value: f64| (value - 1.0).abs() < ALIKE;
     let Some((low, high)) = ratio.low.zip(ratio.high) else { return AnswerKind::Open };
@@ -365,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_better_worse_alike_or_open() {
+    fn ratio_is_better_worse_alike_or_open() {
         for (value, interval, less, expected) in [
             (0.5, Some((0.4, 0.6)), true, AnswerKind::Better),
             (0.5, Some((0.4, 0.6)), false, AnswerKind::Worse),
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_of_controllers_vary_nothing_else_but_counts() {
+    fn controller_axes_vary_only_controllers_and_counts() {
         let axis = |key: &str| Axis {
             key: key.into(),
             name: String::new(),

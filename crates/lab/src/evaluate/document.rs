@@ -13,16 +13,16 @@ use super::results::Results;
 use super::tables;
 use crate::scenario::Scenario;
 
-/// The series of the first seed of a cell.
+/// The time series of a cell's first seed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SampledCell<'a> {
     /// Index of the cell.
     pub cell: usize,
-    /// Its flows, by time.
+    /// Points of its flows, ordered by time.
     pub points: &'a [SeriesPoint],
 }
 
-/// The document of `runs`, sorted by cell and seed. `command` repeats them.
+/// The document of `runs`, which must be sorted by cell and seed. `command` reproduces them.
 pub(crate) fn document(
     scenario: &Scenario,
     runs: &[RunOutcome],
@@ -88,7 +88,7 @@ fn doubts(runs: &[RunOutcome]) -> Vec<String> {
     doubts.into_iter().flatten().collect()
 }
 
-/// How many of `runs` have a problem, by the words for one and for several, and the first reason.
+/// How many of `runs` have a problem (with singular and plural wording), and the first reason.
 fn doubt(
     runs: &[RunOutcome],
     [one, several]: [&str; 2],

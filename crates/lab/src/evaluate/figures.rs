@@ -15,8 +15,8 @@ use crate::scenario::{self, Axis, FigureKind, Metric, Places, Quantity, Selectio
 /// Points of one curve of a distribution.
 const CURVE_POINTS: usize = 400;
 
-/// All figures of the scenario, or usual ones if it describes none. `command` repeats the runs behind
-/// them.
+/// All figures of the scenario, or the default ones if it defines none. `command` reproduces the
+/// runs.
 pub(crate) fn figures(
     results: &Results<'_>,
     answers: &[Answer],
@@ -76,8 +76,7 @@ fn plot(
     }
 }
 
-/// A curve or a bar: its cells, beyond what the figure fixes, and its
-/// controller.
+/// A curve or a bar: the cells it selects within the figure's, and its controller.
 struct Member {
     label: String,
     cc: String,
@@ -85,9 +84,9 @@ struct Member {
     of: Selection,
 }
 
-/// The members of a figure: one for each value of `by` and each controller that has flows. An axis
-/// that chooses the controller takes its name for a label, not both. One that chooses the controller
-/// of other flows makes members for that controller.
+/// The members of a figure: one per value of `by` and per controller with flows. An axis that
+/// selects the controller provides the label instead of the controller. If it selects the
+/// controller of other flows, members use that controller.
 fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Member> {
     let values = by.map_or(1, |axis| results.scenario.axes[axis].values.len());
     let is_of_others = by.is_some_and(|axis| {
@@ -111,7 +110,7 @@ fn members(results: &Results<'_>, of: &Selection, by: Option<usize>) -> Vec<Memb
     members
 }
 
-/// The controllers of the flows that are selected, in the order of the file.
+/// The controllers of the selected flows, in the order of the file.
 fn controllers(results: &Results<'_>, of: &Selection, at: &[(usize, usize)]) -> Vec<String> {
     let mut seen: Vec<String> = Vec::new();
     for cell in results.cells(of, at) {
@@ -185,7 +184,7 @@ fn is_drawn(values: &[Vec<Option<f64>>]) -> bool {
     values.iter().flatten().any(Option::is_some)
 }
 
-/// A map with everything but its axes.
+/// A heat map without its axes.
 fn map_of(
     mut values: Vec<Vec<Option<f64>>>,
     quantity: Quantity,
@@ -236,7 +235,7 @@ pub(super) fn cdf(
     (!curves.is_empty()).then(|| Cdf { x_label, unit: unit.into(), log_x, curves })
 }
 
-/// Points of the distribution of sorted values. What never ended is in the count, not on the curve.
+/// Points of the distribution of sorted values. Unfinished ones are counted but not drawn.
 fn distribution(sorted: &[f64], scale: f64, log: bool) -> Vec<(f64, f64)> {
     let count = sorted.len();
     let finite = sorted.iter().take_while(|value| value.is_finite()).count();
@@ -256,7 +255,7 @@ fn lines(
     (log_x, log_y): (bool, bool),
 ) -> Option<Lines> {
     let Places { label: x_label, at: places, names: x_names } = results.scenario.axes[x].places();
-    // Names have no scale.
+    // There is no scale for names.
     let log_x = log_x && x_names.is_empty();
     let (unit, scale) = quantity.figure_unit(false);
     let curve = |member: Member| {
@@ -283,7 +282,7 @@ fn lines(
     (!curves.is_empty()).then_some(Lines { x_label, x_names, y_label, log_x, log_y, curves })
 }
 
-/// Other people's points: one curve for each label, coloured as the controller that it names.
+/// Published points: one curve per label, coloured by the controller in the label.
 fn add_published(
     lines: &mut Lines,
     published: &[(String, usize, f64)],
@@ -336,7 +335,7 @@ pub(super) fn bars(
             let is_own = member.of.cc.as_ref() == Some(&member.cc);
             let label = if is_own { &member.cc } else { &member.label }.clone();
             let bar = Bar { label, cc: member.cc.clone(), value: estimate.value, low, high };
-            // An axis that chooses the controller makes no groups of its own.
+            // An axis that selects the controller does not form groups.
             let group = if group == member.cc { "" } else { &group };
             let label = [group, &statistic.name()].join(" ").trim().to_owned();
             match groups.iter_mut().find(|group| group.label == label) {

@@ -1,4 +1,4 @@
-//! From runs to answers: metrics, thresholds, comparisons with what was published, figures.
+//! Evaluation of runs: metrics, thresholds, comparisons with publications, figures.
 
 mod answers;
 mod comparisons;

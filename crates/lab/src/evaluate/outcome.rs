@@ -14,13 +14,13 @@ pub struct RunOutcome {
     pub cell: usize,
     /// Seed of the run.
     pub seed: u64,
-    /// Its flows; their `group` is the name of their class.
+    /// Its flows; their `group` is the class name.
     pub flows: Vec<FlowRecord>,
-    /// Requests of clients that made some.
+    /// Requests of requesting clients.
     pub requests: Vec<RequestRecord>,
-    /// For each flow the first of its client, see [`Instance::client_of_flow`].
+    /// For each flow the first flow of its client, see [`Instance::client_of_flow`].
     pub clients: Vec<u32>,
-    /// Data packets that were sent.
+    /// Data packets sent.
     pub packets: u64,
     /// Reasons to distrust the run.
     pub doubts: Vec<String>,
@@ -28,7 +28,7 @@ pub struct RunOutcome {
     pub commands: Vec<CommandOutcome>,
 }
 
-/// The outcome of a command: the server or the client of a flow.
+/// The outcome of a command: a flow's server or client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandOutcome {
     /// The flow.
@@ -42,7 +42,7 @@ pub struct CommandOutcome {
 }
 
 impl RunOutcome {
-    /// The requests that `flow`, one of the run's, carried.
+    /// The requests carried by `flow` of this run.
     pub(crate) fn requests_of(&self, flow: &FlowRecord) -> impl Iterator<Item = &RequestRecord> {
         let first = self.requests.partition_point(|request| request.flow < flow.flow);
         let flow = flow.flow;
@@ -50,7 +50,7 @@ impl RunOutcome {
     }
 }
 
-/// The records and the series of `instance`, which was `played`.
+/// The records and the series of `instance`, whose results are `played`.
 pub(crate) fn outcome(
     scenario: &Scenario,
     (cell, seed): (usize, u64),

@@ -8,14 +8,14 @@ use super::outcome::RunOutcome;
 use super::samples::{Sample, View};
 use crate::scenario::{Metric, MetricUnit, Quantity, Scenario, Selection, Statistic};
 
-/// The runs of a scenario by cell, those of each by seed.
+/// The runs of a scenario, grouped by cell and ordered by seed.
 pub(crate) struct Results<'a> {
     pub(crate) scenario: &'a Scenario,
     runs: Vec<&'a [RunOutcome]>,
 }
 
 impl<'a> Results<'a> {
-    /// `runs` are sorted by cell and seed; cells may be missing.
+    /// `runs` must be sorted by cell and seed; cells may be missing.
     pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome]) -> Self {
         let of_cell = |cell| {
             let from = runs.partition_point(|run| run.cell < cell);
@@ -30,7 +30,7 @@ impl<'a> Results<'a> {
         self.runs[cell]
     }
 
-    /// The cells where the axes have the values that are asked for.
+    /// The cells whose axis values match the selection.
     pub(crate) fn cells(&self, of: &Selection, also: &[(usize, usize)]) -> Vec<usize> {
         let fits = |cell: &usize| {
             let point = &self.scenario.cells[*cell].point;
@@ -39,7 +39,7 @@ impl<'a> Results<'a> {
         (0..self.scenario.cells.len()).filter(fits).collect()
     }
 
-    /// The samples behind a number, of several cells together.
+    /// The samples of a number over several cells.
     pub(crate) fn samples(
         &self,
         cells: &[usize],
@@ -55,12 +55,12 @@ impl<'a> Results<'a> {
                 }
                 _ => view.samples(metric),
             };
-            // The same seed in different cells is not the same run.
+            // The same seed in different cells is not the same cluster.
             let apart = |sample: Sample| Sample { cluster: sample.cluster ^ place << 48, ..sample };
             samples.extend(of_cell.into_iter().map(apart));
         }
         let statistic = match metric {
-            // Flows tell the quantile of their own; of these it is the median.
+            // Each flow reports its own quantile; these are summarised by their median.
             Metric::Rtt | Metric::QueueDelay => Statistic::Quantile(0.5),
             _ => statistic,
         };
@@ -72,8 +72,8 @@ impl<'a> Results<'a> {
         Samples::new(&samples, statistic, range)
     }
 
-    /// A number of some cells with its interval; divided by the same number of the cells and flows
-    /// that `over` leads to, if given.
+    /// A number over cells with its interval. If `over` is given, divided by the same number of its
+    /// cells and flows.
     pub(crate) fn estimate(
         &self,
         cells: &[usize],
@@ -88,7 +88,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Why [`Self::estimate`] gives nothing.
+    /// Why [`Self::estimate`] returns nothing.
     pub(crate) fn absence(
         &self,
         cells: &[usize],
@@ -112,7 +112,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// The samples of the cells and flows that `over` leads to from those of `of`.
+    /// The samples of the cells and flows that `over` selects, starting from those of `of`.
     fn divisor(
         &self,
         cells: &[usize],
@@ -129,7 +129,7 @@ impl<'a> Results<'a> {
         Some(self.samples(&others, &over, quantity))
     }
 
-    /// The cell that differs from `cell` in what `over` fixes.
+    /// The cell that differs from `cell` only in the values `over` sets.
     fn counterpart(&self, cell: usize, over: &Selection) -> Option<usize> {
         let mut point = self.scenario.cells[cell].point.clone();
         for (axis, value) in &over.at {
@@ -138,8 +138,8 @@ impl<'a> Results<'a> {
         self.scenario.cells.iter().position(|cell| cell.point == point)
     }
 
-    /// The values of `cell` on the axes that `of` does not fix. An axis that chooses the
-    /// controller `cc` of one of `classes` is left out.
+    /// The values of `cell` on the axes that `of` does not set. An axis that selects the controller
+    /// `cc` of one of `classes` is omitted.
     pub(crate) fn label(
         &self,
         cell: usize,
@@ -161,8 +161,8 @@ impl<'a> Results<'a> {
     }
 }
 
-/// The selection of `over`, completed by that of `of`. A
-/// controller that does not occur, because an axis chooses it, is no condition.
+/// The selection `over`, completed by that of `of`. A controller that does not occur, because an
+/// axis selects it, is not a condition.
 fn merged(of: &Selection, over: &Selection, is_there: impl Fn(&str) -> bool) -> Selection {
     Selection {
         class: over.class.clone().or_else(|| of.class.clone()),

@@ -1,4 +1,4 @@
-//! From records to samples of a metric.
+//! Extracts samples of a metric from records.
 
 use uncork_flow::{FlowRecord, RequestRecord, jain_index};
 
@@ -6,15 +6,15 @@ use super::outcome::RunOutcome;
 use crate::compare::wire_bytes;
 use crate::scenario::{Carries, FlowPlan, Metric, Scenario, Selection};
 
-/// A value and its cluster: values of the same
-/// cluster have something in common, such as the seed that decided which packets were lost.
+/// A value and its cluster. Values of a cluster have something in common, such as the seed that
+/// determined packet losses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) cluster: u64,
     pub(crate) value: f64,
 }
 
-/// The runs of one cell, seen through a selection.
+/// The runs of one cell, filtered by a selection.
 pub(crate) struct View<'a> {
     scenario: &'a Scenario,
     runs: &'a [RunOutcome],
@@ -22,12 +22,12 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// `runs` are those of one cell, by seed.
+    /// `runs` must be those of one cell, sorted by seed.
     pub(crate) fn new(scenario: &'a Scenario, runs: &'a [RunOutcome], of: &'a Selection) -> Self {
         Self { scenario, runs, of }
     }
 
-    /// The samples of `metric`. What never came to an end counts as infinite.
+    /// The samples of `metric`. Unfinished ones are infinite.
     pub(crate) fn samples(&self, metric: Metric) -> Vec<Sample> {
         let of_runs = |value: &dyn Fn(&RunOutcome) -> Option<f64>| {
             let sample = |run: &RunOutcome| Some(Sample { cluster: run.seed, value: value(run)? });
@@ -82,9 +82,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What each flow's own distribution of `metric` says at `quantile`, in seconds: of round-trip
-    /// times and queueing the records keep the median and the 95th percentile, and scenarios can ask for no
-    /// other.
+    /// The `quantile` of each flow's own distribution of `metric`, in seconds. Records keep the
+    /// median and the 95th percentile of RTTs and queueing delays; scenarios cannot request others.
     pub(crate) fn samples_at(&self, metric: Metric, quantile: f64) -> Vec<Sample> {
         self.of_flows(|_, flow| {
             let kept = if metric == Metric::Rtt { flow.rtt_ms } else { flow.lab().queue_ms }?;
@@ -92,7 +91,7 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The flows that are selected.
+    /// The selected flows.
     pub(crate) fn flows<'b>(&'b self, run: &'b RunOutcome) -> impl Iterator<Item = &'b FlowRecord> {
         run.flows.iter().filter(|flow| self.selects(run, flow))
     }
@@ -149,8 +148,8 @@ impl<'a> View<'a> {
         samples
     }
 
-    /// Flows that share links form one cluster for each run. With links of its own each
-    /// client is a cluster, with all its connections; both halves of a pair are one.
+    /// Flows that share links form one cluster per run. With separate links each client is a
+    /// cluster with all its connections; the two halves of a pair form one.
     fn cluster(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
         let mut classes = self.scenario.cells[run.cell].classes.iter();
         let own = classes.any(|class| class.own_links && class.name == flow.group);
@@ -168,13 +167,13 @@ impl<'a> View<'a> {
         (end > from).then(|| bits(bytes) / seconds(end - from))
     }
 
-    /// When the flow had carried all it would.
+    /// When the flow was complete.
     fn end_ns(&self, run: &RunOutcome, flow: &FlowRecord) -> u64 {
         let end = self.scenario.cells[run.cell].end_of(flow);
         flow.completion_ns.map_or(end, |span| flow.start_ns.saturating_add(span))
     }
 
-    /// The span over which all selected flows together are measured, and what they delivered in it.
+    /// The measurement period of all selected flows together, and the bytes they delivered in it.
     fn together(&self, run: &RunOutcome) -> Option<(u64, f64)> {
         let warmup = self.scenario.warmup.as_nanos();
         let from = self.flows(run).map(|flow| flow.start_ns.max(warmup)).min()?;
@@ -200,7 +199,7 @@ impl<'a> View<'a> {
         ratio(self.sum(run, delivered), all.map(delivered).sum())
     }
 
-    /// The classes that have a link in common with the flows that are selected.
+    /// The classes that share a link with the selected flows.
     fn classes_met(&self, run: &RunOutcome) -> Vec<&str> {
         let cell = &self.scenario.cells[run.cell];
         let plans = || cell.classes.iter().zip(&cell.plan.flows);
@@ -224,7 +223,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Something that was asked for and may have arrived.
+/// A requested object, which may have arrived.
 struct Object {
     completion_s: f64,
     first_byte_s: f64,
@@ -247,7 +246,7 @@ impl Object {
     }
 }
 
-/// Payload over the time that it was waited for: of a transfer all its time, of a client that of its
+/// Payload over waiting time: for a transfer its whole duration, for a client the duration of its
 /// requests.
 fn bandwidth(run: &RunOutcome, flow: &FlowRecord) -> Option<f64> {
     let per_second = |bytes, nanos| (nanos > 0).then(|| bits(bytes) / seconds(nanos));

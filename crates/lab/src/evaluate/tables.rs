@@ -1,4 +1,4 @@
-//! The table of results: each class and controller of each cell.
+//! The results table: each class and controller of each cell.
 
 use uncork_flow::FlowRecord;
 use uncork_report::lab::{Cell, ClassResult, Metric as Measured};
@@ -15,7 +15,7 @@ const P99: Statistic = Statistic::Quantile(0.99);
 const P10: Statistic = Statistic::Quantile(0.1);
 const P1: Statistic = Statistic::Quantile(0.01);
 
-/// Metrics of every class that has them.
+/// Metrics reported for every class that has them.
 const TOLD: [(Metric, &[Statistic]); 17] = [
     (Metric::Completion, &[P50, P90, P99]),
     (Metric::FirstByte, &[P50]),
@@ -46,7 +46,7 @@ fn of_cell(results: &Results<'_>, cell: usize) -> Cell {
     let members = described.classes.iter().flat_map(|class| {
         let mut ccs = class.ccs.clone();
         ccs.sort_unstable();
-        // Flows of several controllers on one link have a sum that means something.
+        // The sum over several controllers is only meaningful on a shared link.
         let all = (ccs.len() > 1 && !class.own_links).then_some((class, None));
         all.into_iter().chain(ccs.into_iter().map(move |cc| (class, Some(cc))))
     });
@@ -54,7 +54,7 @@ fn of_cell(results: &Results<'_>, cell: usize) -> Cell {
     Cell { point: described.point.clone(), classes }
 }
 
-/// The flows of one controller of a class, or of all.
+/// The flows of one controller of a class, or of all controllers.
 fn of_class(
     results: &Results<'_>,
     cell: usize,
@@ -83,7 +83,7 @@ fn of_class(
         Some(Measured { name: quantity.name(), unit: unit.into(), estimate })
     };
     let mut metrics: Vec<Measured> = quantities.filter_map(measured).collect();
-    // Objects have bandwidths; a share of everything is meaningless.
+    // Objects have bandwidths; the share would always be everything.
     let has_objects = metrics.iter().any(|metric| metric.name.starts_with("bandwidth"));
     let alone =
         results.scenario.cells[cell].classes.iter().map(|class| class.ccs.len()).sum::<usize>()
@@ -91,7 +91,7 @@ fn of_class(
     metrics.retain(|metric| !(has_objects && metric.name.starts_with("goodput")));
     let whole = alone || (cc.is_none() && results.scenario.cells[cell].classes.len() == 1);
     metrics.retain(|metric| !(whole && metric.name.starts_with("share")));
-    // One flow is its own sum.
+    // For a single flow the sum is redundant.
     let single = described.flows == 1 && cc.is_some();
     metrics.retain(|metric| !(single && metric.name == "goodput_p50"));
     let cc = cc.unwrap_or_else(|| described.ccs.join("+"));

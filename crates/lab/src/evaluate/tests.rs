@@ -1,4 +1,4 @@
-//! Numbers of a scenario that is small enough to check by hand.
+//! Results of a scenario small enough to check by hand.
 
 use uncork_flow::{FlowRecord, Playback, Quantiles, RequestRecord};
 use uncork_units::{Time, TimeDelta};
@@ -26,7 +26,7 @@ fn class(name: &str, ccs: &[&str]) -> Class {
     }
 }
 
-/// Two cells, cubic and bbr3, with downloads and something in the background.
+/// Two cells, cubic and bbr3, with downloads and background traffic.
 fn scenario() -> Scenario {
     let cell = |value: usize, cc: &str| {
         let background = Class { background: true, ..class("noise", &["reno"]) };
@@ -94,7 +94,7 @@ fn quantity(metric: Metric, statistic: Statistic) -> Quantity {
 }
 
 #[test]
-fn background_counts_only_when_it_is_asked_for() {
+fn background_counts_only_on_request() {
     let (scenario, runs) = (scenario(), runs());
     let results = Results::new(&scenario, &runs);
     let of =
@@ -106,12 +106,12 @@ fn background_counts_only_when_it_is_asked_for() {
     assert_eq!((goodputs(None), goodputs(Some("noise"))), (8, 8));
     let absent = Selection { cc: Some("bbr3".into()), ..of(Some("main")) };
     let share = quantity(Metric::Share, Statistic::Mean);
-    assert_eq!(results.estimate(&[0], &absent, share, None), None, "no flow of it, no share");
+    assert_eq!(results.estimate(&[0], &absent, share, None), None, "no flow, no share");
 }
 
-/// Half of each link, whatever flows elsewhere; who has a link of his own has no share of it.
+/// Half of each link, regardless of flows elsewhere. A class with its own link has no share.
 #[test]
-fn shares_are_of_the_same_links() {
+fn shares_are_relative_to_the_same_links() {
     let text = "title = \"t\"\n[run]\nend = \"9s\"\nseeds = 1\n\
                 [path.one]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
                 [path.two]\nrate = \"5mbit\"\nrtt = \"20ms\"\n\
@@ -134,7 +134,7 @@ fn shares_are_of_the_same_links() {
 }
 
 #[test]
-fn a_ratio_compares_the_same_seeds_of_two_cells() {
+fn ratio_compares_the_same_seeds_of_two_cells() {
     let (scenario, runs) = (scenario(), runs());
     let results = Results::new(&scenario, &runs);
     let over = Selection { at: vec![(0, 0)], ..Selection::default() };
@@ -146,7 +146,7 @@ fn a_ratio_compares_the_same_seeds_of_two_cells() {
 }
 
 #[test]
-fn thresholds_are_tested_in_every_cell_and_fail_where_nothing_is_measured() {
+fn thresholds_are_tested_in_every_cell_and_fail_without_data() {
     let threshold = |metric, min, max| Threshold {
         measures: "it".into(),
         min_text: "a".into(),
@@ -178,9 +178,9 @@ fn thresholds_are_tested_in_every_cell_and_fail_where_nothing_is_measured() {
     assert_eq!(rows[2].measured, None);
 }
 
-/// Which bound is missed shows in its row, and of whom both are.
+/// The row shows which bound is missed and the controllers of both sides.
 #[test]
-fn each_bound_of_a_threshold_is_a_row_of_its_own() {
+fn each_bound_of_a_threshold_has_its_own_row() {
     let threshold = Threshold {
         measures: "share.mean".into(),
         min_text: "1%".into(),
@@ -208,7 +208,7 @@ fn each_bound_of_a_threshold_is_a_row_of_its_own() {
 }
 
 #[test]
-fn published_values_stand_beside_measured_ones() {
+fn published_values_are_shown_with_measured_ones() {
     let published = Published {
         what: "BBR over CUBIC".into(),
         value: "+100 %".into(),
@@ -228,7 +228,7 @@ fn published_values_stand_beside_measured_ones() {
 }
 
 #[test]
-fn requests_and_listeners_are_samples_of_their_own() {
+fn requests_and_listeners_are_separate_samples() {
     let playback = Playback {
         startup_ns: Some(250_000_000),
         played_ns: 90_000_000_000,
@@ -300,9 +300,9 @@ fn distributions_count_unfinished_samples() {
     assert_eq!(document.engine.packets, 7 * 16);
 }
 
-/// A link cannot be fuller than full, whatever is left out at the beginning.
+/// A link's utilization cannot exceed 1, whatever the warm-up.
 #[test]
-fn the_warm_up_is_left_out_of_what_was_delivered_and_of_the_time() {
+fn warm_up_is_excluded_from_bytes_and_time() {
     let text = "title = \"t\"\nabout = \"a\"\n[run]\nend = \"12s\"\nwarmup = \"6s\"\nseeds = 1\n\
                 [path]\nrate = \"20mbit\"\nrtt = \"20ms\"\n\
                 [flow.main]\ncc = \"cubic\"\nbulk = \"end\"\n";
@@ -343,7 +343,7 @@ by = "flow.large.cc"
 metric = "completion"
 "#;
 
-/// The document of a scenario of one's own, after its runs.
+/// The document of a custom scenario after its runs.
 fn played(text: &str) -> uncork_report::lab::LabDocument {
     use crate::sweep::{SweepResults, items, run_items};
     let scenario = Scenario::parse("own", text, &[], &crate::builtin::NoFiles).unwrap();
@@ -353,7 +353,7 @@ fn played(text: &str) -> uncork_report::lab::LabDocument {
 }
 
 #[test]
-fn curves_beside_another_controller_are_named_and_coloured_by_that() {
+fn curves_against_another_controller_are_named_and_coloured_by_it() {
     let document = played(BESIDE);
     let uncork_report::lab::Plot::Cdf(cdf) = &document.figures[0].plot else { panic!() };
     let curves: Vec<(&str, &str)> =
@@ -362,7 +362,7 @@ fn curves_beside_another_controller_are_named_and_coloured_by_that() {
 }
 
 #[test]
-fn thresholds_name_the_controller_of_the_class_beside_them() {
+fn thresholds_name_the_controller_of_the_other_class() {
     let document = played(BESIDE);
     let cells: Vec<&str> = document.thresholds.iter().map(|row| row.cell.as_str()).collect();
     assert_eq!(cells, ["cc of large cubic", "cc of large bbr1"]);

@@ -8,13 +8,13 @@ use super::document::SampledCell;
 use super::results::Results;
 use crate::scenario::Selection;
 
-/// The largest number of curves in a panel.
+/// Maximum curves per panel.
 const MAX_CURVES: usize = 12;
 
-/// The points of a flow in a panel.
+/// Extracts the points of a flow for a panel.
 type PointsOf = dyn Fn(&[&SeriesPoint]) -> Vec<(f64, f64)>;
 
-/// Throughput, round-trip time, data in flight, queue and states of the flows of the first sampled seed.
+/// Throughput, RTT, inflight, queue and states of the flows of the first sampled seed.
 pub(crate) fn time_series(
     results: &Results<'_>,
     sampled: &[SampledCell<'_>],
@@ -34,7 +34,7 @@ pub(crate) fn time_series(
         let curves: Vec<Curve> = traces.iter().map(curve).collect();
         let values = curves.iter().flat_map(|curve| &curve.points).map(|(_, value)| *value);
         let most = values.fold(0.0, f64::max);
-        // A limit far above all values would press them to the floor.
+        // A limit far above all values would flatten the curves.
         let limits = limit.filter(|limit| limit.value < 4.0 * most).cloned().into_iter().collect();
         TimePanel { label: label.into(), unit: unit.into(), curves, limits }
     };
@@ -66,7 +66,7 @@ pub(crate) fn time_series(
     })
 }
 
-/// Limits of the path, if the flows have one path in common and it does not change.
+/// Limits of the path, if all flows share one path and it is constant.
 #[derive(Default)]
 struct Limits {
     rate: Option<Limit>,
@@ -102,7 +102,7 @@ impl Limits {
     }
 }
 
-/// The value that all have.
+/// The common value of all items, if they are equal.
 fn common<T: PartialEq>(values: impl IntoIterator<Item = Option<T>>) -> Option<T> {
     let mut values = values.into_iter();
     let first = values.next()??;
@@ -158,8 +158,8 @@ fn traces<'a>(results: &Results<'_>, sampled: &SampledCell<'a>, of: &Selection) 
     flows.map(trace).filter(|trace| !trace.points.is_empty()).collect()
 }
 
-/// Payload delivered over spans of at least a hundredth of the run, in Mbit/s, so that paced flows and bursts look
-/// alike.
+/// Payload throughput in Mbit/s over spans of at least a hundredth of the run, so that paced and
+/// bursty flows look alike.
 fn throughput(points: &[&SeriesPoint]) -> Vec<(f64, f64)> {
     let length =
         points.last().map_or(0, |last| last.time_ns) - points.first().map_or(0, |p| p.time_ns);

@@ -1,4 +1,4 @@
-//! Names and units of metrics, for documents and for people.
+//! Names and units of metrics in documents and texts.
 
 use uncork_report::lab::{Better, Estimate, quantity};
 
@@ -28,7 +28,7 @@ impl Metric {
         }
     }
 
-    /// Which of two values is better; a share is another's loss.
+    /// Whether higher or lower is better. Not defined for shares, which are another flow's loss.
     pub(crate) fn better(self) -> Option<Better> {
         match self {
             Self::Goodput | Self::Bandwidth | Self::Utilisation | Self::Jain | Self::PlayedRate => {
@@ -48,7 +48,7 @@ impl Metric {
         }
     }
 
-    /// The unit of its values in documents, and what a value is multiplied by to be in it.
+    /// The unit in documents, and the factor to convert a value to it.
     pub(crate) fn unit(self) -> (&'static str, f64) {
         match self.written_in() {
             MetricUnit::Seconds => ("s", 1.0),
@@ -58,7 +58,7 @@ impl Metric {
         }
     }
 
-    /// The unit of its values in figures, which show them as they are, and their scale.
+    /// The unit in figures and the factor to convert a value to it.
     pub(crate) fn figure_unit(self) -> (&'static str, f64) {
         match (self, self.written_in()) {
             (Self::Rtt | Self::QueueDelay, _) => ("ms", 1e3),
@@ -74,7 +74,7 @@ impl Statistic {
         match self {
             Self::Mean => "mean".into(),
             Self::Sum => "sum".into(),
-            // Thousandths of a percent: what binary fractions leave beyond is not meant.
+            // Thousandths of a percent: removes rounding errors of binary fractions.
             Self::Quantile(quantile) => format!("p{}", (quantile * 1e5).round() / 1e3),
         }
     }
@@ -86,7 +86,7 @@ impl Quantity {
         format!("{}_{}", self.metric.name(), self.statistic.name())
     }
 
-    /// The unit of its values in documents and their scale; quotients have neither.
+    /// The unit in documents and the conversion factor; quotients have none.
     pub(crate) fn unit(self, is_quotient: bool) -> (&'static str, f64) {
         if is_quotient { ("", 1.0) } else { self.metric.unit() }
     }
@@ -108,7 +108,7 @@ pub(crate) fn scaled(estimate: Estimate, scale: f64) -> Estimate {
     }
 }
 
-/// An estimate for people: with its interval, where it has one.
+/// An estimate as text, with its interval if it has one.
 pub(crate) fn shown_estimate(estimate: &Estimate, unit: &str) -> String {
     let value = quantity(estimate.value, unit);
     match (estimate.low, estimate.high) {
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_files() {
+    fn names_match_those_in_files() {
         let quantity = |quantile| Quantity {
             metric: Metric::PlaybackLatency,
             statistic: Statistic::Quantile(quantile),

@@ -15,7 +15,7 @@ const P50: Statistic = Statistic::Quantile(0.5);
 const P90: Statistic = Statistic::Quantile(0.9);
 const P95: Statistic = Statistic::Quantile(0.95);
 
-/// Most rows of a map.
+/// Maximum rows of a heat map.
 const MOST_ROWS: usize = 60;
 
 /// A figure without its number.
@@ -25,8 +25,8 @@ pub(super) struct Drawn {
     pub(super) plot: Option<Plot>,
 }
 
-/// Ratios to the baseline by cell; where there is one cell, what each controller gets; and the first
-/// runs over time.
+/// Ratios to the baseline by cell; with a single cell, the results of each controller; and the
+/// first runs over time.
 pub(super) fn usual(
     results: &Results<'_>,
     answers: &[Answer],
@@ -95,7 +95,7 @@ fn ratios(results: &Results<'_>, answers: &[Answer]) -> Vec<Drawn> {
 }
 
 impl Question<'_> {
-    /// The axes in which the cells of a choice differ.
+    /// The axes along which the cells of a choice differ.
     fn axes(&self, results: &Results<'_>) -> Vec<usize> {
         let points = || {
             let answers = self.choices.first().map_or(&[][..], |(_, answers)| answers);
@@ -205,7 +205,7 @@ impl Question<'_> {
     }
 }
 
-/// What each controller gets in the only cell there is.
+/// The results of each controller in the only cell.
 fn of_class(results: &Results<'_>, class: &Class) -> Vec<Drawn> {
     let of = Selection { class: Some(class.name.clone()), ..Selection::default() };
     let by = results.scenario.axes.iter().position(|axis| chosen(axis).is_some());

@@ -6,26 +6,26 @@ use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 
 use super::model::{Axis, AxisPart};
 
-/// The values of an axis along that of a figure.
+/// Positions of an axis's values in a figure.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Places {
-    /// The axis's name, with the unit where there is one.
+    /// The axis label, with the unit if there is one.
     pub(crate) label: String,
-    /// The place of each value.
+    /// The position of each value.
     pub(crate) at: Vec<f64>,
-    /// What the values are called, if they are no numbers.
+    /// Names of the values, if they are not numbers.
     pub(crate) names: Vec<String>,
 }
 
 impl Axis {
-    /// The index of the value that is called or written `text`.
+    /// The index of the value with the name or text `text`.
     pub(crate) fn find(&self, text: &str) -> Option<usize> {
         let among = |texts: &[String]| texts.iter().position(|known| known == text);
         among(&self.values).or_else(|| among(&self.written))
     }
 
-    /// Where its values lie along the axis of a figure: along a scale if all are numbers of one unit,
-    /// else one after the other.
+    /// Positions of its values in a figure: on a scale if all are numbers with one unit, otherwise
+    /// evenly spaced.
     pub(crate) fn places(&self) -> Places {
         let name = &self.name;
         match self.numbers() {
@@ -39,7 +39,7 @@ impl Axis {
         }
     }
 
-    /// The values as numbers and their unit, if all have one unit.
+    /// The values as numbers with their common unit, if they have one.
     fn numbers(&self) -> Option<(Vec<f64>, &'static str)> {
         let (unit, numbers) = numbers(&self.values)?;
         let (label, scale) = unit.in_figures();
@@ -47,13 +47,13 @@ impl Axis {
         Some((numbers.into_iter().map(scaled).collect::<Option<_>>()?, label))
     }
 
-    /// The values for computing with: each place that is varied with others or goes by a name for
-    /// itself, and what are numbers of one unit as such.
+    /// The values for data analysis: a column for each varied key, with plain numbers where all
+    /// values have one unit.
     pub(crate) fn columns(&self) -> Vec<MatrixColumn> {
         let of_part = |part: &AxisPart| {
             let hidden = self.parts.len() > 1 || part.values != self.values;
             let text = |text: &String| ColumnValue::Text(text.clone());
-            // A place alone gives its name to the labels of its values.
+            // A single key names the column itself.
             let name =
                 if self.parts.len() > 1 { part.key.clone() } else { part.key.clone() + "_value" };
             let texts = MatrixColumn { name, values: part.values.iter().map(text).collect() };
@@ -67,7 +67,7 @@ impl Axis {
     }
 }
 
-/// What numbers are counted in.
+/// Unit of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
     Plain,
@@ -80,7 +80,7 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    /// What stands behind the place in the name of a column.
+    /// The suffix of a column name.
     const fn suffix(self) -> &'static str {
         match self {
             Self::Plain => "number",
@@ -93,7 +93,7 @@ impl Unit {
         }
     }
 
-    /// `number` of this unit as a scenario writes it, with four digits.
+    /// `number` in scenario syntax, with four digits.
     pub(super) fn text(self, number: f64) -> String {
         let digits = |number: f64| {
             let places = if number > 0.0 { 3.0 - libm::floor(libm::log10(number)) } else { 0.0 };
@@ -119,7 +119,7 @@ impl Unit {
         }
     }
 
-    /// Its name in figures, and how many of these it is.
+    /// Its unit in figures, and the conversion factor.
     const fn in_figures(self) -> (&'static str, f64) {
         match self {
             Self::Plain => ("", 1.0),
@@ -133,7 +133,7 @@ impl Unit {
     }
 }
 
-/// The numbers among `texts`, which have one unit; `None` if they have several, or are none.
+/// The numbers in `texts` with their common unit; `None` without one.
 fn numbers(texts: &[String]) -> Option<(Unit, Vec<Option<f64>>)> {
     let read: Vec<Option<(f64, Unit)>> = texts.iter().map(|text| number(text)).collect();
     let (_, unit) = read.iter().copied().flatten().next()?;
@@ -141,7 +141,7 @@ fn numbers(texts: &[String]) -> Option<(Unit, Vec<Option<f64>>)> {
     same.then(|| (unit, read.into_iter().map(|read| read.map(|(number, _)| number)).collect()))
 }
 
-/// A value that people wrote as a number and its unit.
+/// A number with a unit.
 pub(super) fn number(text: &str) -> Option<(f64, Unit)> {
     if let Ok(number) = text.parse::<f64>() {
         return number.is_finite().then_some((number, Unit::Plain));
@@ -166,24 +166,24 @@ pub(super) fn number(text: &str) -> Option<(f64, Unit)> {
 }
 
 impl Axis {
-    /// Whether it varies controllers only, but not that of `class`.
+    /// Whether it varies only controllers, but not that of `class`.
     pub(crate) fn is_cc_of_others(&self, class: &str) -> bool {
         self.chooses_controllers() && self.keys().all(|key| key != format!("flow.{class}.cc"))
     }
 
-    /// Whether it varies controllers only.
+    /// Whether it varies only controllers.
     pub(crate) fn chooses_controllers(&self) -> bool {
         uncork_report::lab::chooses_controllers(&self.key)
     }
 
-    /// The places that it varies.
+    /// The keys it varies.
     fn keys(&self) -> impl Iterator<Item = &str> {
         self.key.split(',').map(str::trim)
     }
 }
 
-/// What the axes of these places are called: by the last words of their keys, each once, and by one
-/// word more where that is what another is called, too.
+/// Names of axes: the last words of their keys, each once, with one more word if the name would not
+/// be unique.
 pub(crate) fn names(axes: &[Vec<Vec<String>>]) -> Vec<String> {
     let words = |keys: &[Vec<String>], count: usize| {
         let mut words: Vec<String> = Vec::new();
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_is_called_by_all_that_it_varies_and_unlike_others() {
+    fn axis_name_covers_all_keys_and_is_unique() {
         let keys = |axis: &str| -> Vec<Vec<String>> {
             axis.split(',').map(|key| key.split('.').map(str::to_owned).collect()).collect()
         };
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_one_unit_become_places_along_a_scale() {
+    fn numbers_of_one_unit_are_placed_on_a_scale() {
         for (values, label, places) in [
             (&["0.5%", "20%"][..], "x, %", [0.5, 20.0]),
             (&["50ms", "1s"], "x, ms", [50.0, 1000.0]),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_hold_numbers_in_the_unit_of_their_name() {
+    fn columns_have_numbers_in_the_unit_of_their_name() {
         for (values, name, numbers) in [
             (&["0.5%", "20%"][..], "path.x_fraction", &[Some(0.005), Some(0.2)][..]),
             (&["50ms", "1s"], "path.x_ns", &[Some(5e7), Some(1e9)]),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_tell_places_apart_that_are_varied_together() {
+    fn columns_separate_keys_that_vary_together() {
         let part = |key: &str, values: [&str; 2]| AxisPart {
             key: key.into(),
             values: values.map(str::to_owned).into(),
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_lies_side_by_side_with_its_names() {
+    fn other_values_are_evenly_spaced_with_names() {
         for names in [["cubic", "bbr3"], ["1%", "gilbert:mean=1%,burst=5"], ["100p", "1bdp"]] {
             let Places { label, at, names: its } = axis(&names).places();
             assert_eq!((label.as_str(), at), ("x", vec![0.0, 1.0]));

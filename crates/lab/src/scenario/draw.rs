@@ -1,47 +1,47 @@
-//! Values that are drawn anew for each client of a population.
+//! Values drawn separately for each client of a population.
 
 use uncork_path::{Buffer, LossSpec};
 use uncork_units::{ByteCount, Probability, Rate, Rng, TimeDelta};
 
-/// Draws are counted in as many steps as probabilities.
+/// Draws have the same resolution as probabilities.
 const WHOLE: u64 = Probability::ALWAYS.steps();
 
 /// A distribution to draw from.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Draw<T> {
-    /// Points of the cumulative distribution, from 0 to [`WHOLE`], with what lies between them.
+    /// Points of the cumulative distribution, from 0 to [`WHOLE`], with interpolation between them.
     Quantiles(Vec<(u64, T)>),
-    /// Values, and up to which step each of them is drawn; the last one ends at [`WHOLE`].
+    /// Values with their cumulative weights; the last one is [`WHOLE`].
     Choice(Vec<(u64, T)>),
 }
 
-/// What lies between two values.
+/// Interpolation between two values.
 pub(crate) trait Between: Copy {
     /// The value `part` / 2^64 of the way from this one to `other`.
     fn between(self, other: Self, part: u64) -> Self;
 
-    /// Whether anything lies between them.
+    /// Whether interpolation between them is defined.
     fn is_comparable(self, other: Self) -> bool;
 
-    /// Whether this one is not larger than `other`.
+    /// Whether this one is at most `other`.
     fn is_ordered(self, other: Self) -> bool;
 }
 
-/// Why values are no distribution.
+/// Why values are not a valid distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DrawError {
-    /// Quantiles that do not begin at 0 % and end at 100 %, or do not ascend.
+    /// Quantiles do not start at 0 %, end at 100 %, and increase.
     Shares,
-    /// The value of this index is less than the one before.
+    /// The value at this index is smaller than the previous one.
     Order(usize),
-    /// Nothing lies between the value of this index and the one before.
+    /// The value at this index cannot be interpolated with the previous one.
     Kind(usize),
-    /// The weights add up to nothing.
+    /// The weights add up to zero.
     Weights,
 }
 
 impl<T: Between> Draw<T> {
-    /// By quantiles: (share of all that are not larger, value).
+    /// From quantiles: (share of values up to this one, value).
     pub(crate) fn quantiles(points: &[(Probability, T)]) -> Result<Self, DrawError> {
         let points: Vec<(u64, T)> =
             points.iter().map(|&(share, value)| (share.steps(), value)).collect();
@@ -62,7 +62,7 @@ impl<T: Between> Draw<T> {
         Ok(Self::Quantiles(points))
     }
 
-    /// Of a few: (weight, value).
+    /// From weighted values: (weight, value).
     pub(crate) fn choice(options: &[(f64, T)]) -> Result<Self, DrawError> {
         let sum: f64 = options.iter().map(|(weight, _)| weight).sum();
         if sum <= 0.0 || !sum.is_finite() {
@@ -81,7 +81,7 @@ impl<T: Between> Draw<T> {
         Ok(Self::Choice(bounds))
     }
 
-    /// Draws; one number is taken from `rng`. `None` never happens: there is no empty distribution.
+    /// Draws a value with one number from `rng`. Never `None`, because distributions are not empty.
     pub(crate) fn sample(&self, rng: &mut Rng) -> Option<T> {
         let step = rng.below(WHOLE);
         match self {
@@ -98,7 +98,7 @@ impl<T: Between> Draw<T> {
         }
     }
 
-    /// The smallest and the largest of what may be drawn.
+    /// The smallest and the largest possible value.
     pub(crate) fn extremes(&self) -> Option<[T; 2]> {
         let (Self::Quantiles(points) | Self::Choice(points)) = self;
         let values = || points.iter().map(|(_, value)| *value);
@@ -109,7 +109,7 @@ impl<T: Between> Draw<T> {
     }
 }
 
-/// `part` / 2^64 of the way from `low` to `high` on a logarithmic scale.
+/// `part` / 2^64 of the way from `low` to `high`, on a logarithmic scale.
 fn log_between(low: u64, high: u64, part: u64) -> u64 {
     let [from, to] = [low, high].map(|end| libm::log(end as f64));
     let way = part as f64 / 2_f64.powi(64) * (to - from);
@@ -144,7 +144,7 @@ impl Between for TimeDelta {
     }
 }
 
-/// Linear, because loss may be none at all. Only between losses that strike each packet on its own.
+/// Linear, because loss may be zero. Only for independent (Bernoulli) losses.
 impl Between for LossSpec {
     fn between(self, other: Self, part: u64) -> Self {
         match (self, other) {
@@ -169,7 +169,7 @@ impl Between for LossSpec {
     }
 }
 
-/// A buffer's size as a number without its unit.
+/// The number of a buffer size without its unit.
 fn amount(buffer: Buffer) -> u64 {
     match buffer {
         Buffer::Bytes(bytes) => bytes.as_u64(),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_logarithmic_scale_is_the_geometric_mean() {
+    fn middle_of_a_logarithmic_scale_is_the_geometric_mean() {
         assert_eq!(log_between(1_000, 1_000_000, 1 << 63), 31_623);
         assert_eq!(log_between(100, 10_000, 1 << 63), 1_000);
         // A quarter of three decades: 10^(3 + 0.75).
@@ -217,10 +217,10 @@ mod tests {
         assert!(most > u64::MAX / 100 * 99, "{most}");
     }
 
-    /// Between 1 and 8 Mbit/s, half of all are below the geometric mean of 2.83 Mbit/s, and none are
-    /// outside. Four standard deviations of 10 000 draws are 200.
+    /// Between 1 and 8 Mbit/s, half of the draws are below the geometric mean of 2.83 Mbit/s, and
+    /// none are out of range. Four standard deviations of 10 000 draws are 200.
     #[test]
-    fn quantiles_are_met() {
+    fn draws_match_the_quantiles() {
         let [low, middle, high] = [1_000_000, 2_828_427, 8_000_000].map(Rate::from_bits_per_sec);
         let draw = Draw::quantiles(&[(p("0%"), low), (p("100%"), high)]).unwrap();
         let mut rng = Rng::new(1, 2);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_come_by_their_weights() {
+    fn choices_follow_their_weights() {
         let [none, some] = ["0%", "1%"].map(|text| LossSpec::Bernoulli(p(text)));
         let draw = Draw::choice(&[(0.7, none), (0.3, some)]).unwrap();
         let mut rng = Rng::new(1, 2);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_invalid_distributions() {
+    fn invalid_distributions_are_rejected() {
         let rate = Rate::from_mbit;
         let quantiles = |points: &[(&str, u64)]| {
             let points: Vec<_> =

@@ -1,4 +1,4 @@
-//! One run of a cell, with all that a seed decides.
+//! One run of a cell, with everything determined by its seed.
 
 use uncork_apps::{ArrivalSpec, ClientSpec};
 use uncork_cc::CcSpec;
@@ -10,14 +10,14 @@ use super::draw::{Between, Draw};
 use super::model::{Cell, Instance, Scenario};
 use super::plan::{ArrivalPlan, Draws, FlowPlan, OneWork, PathPlan, Plan, Work};
 
-/// Flows that share links start at random within this span, so that equal controllers do not act in
-/// lockstep.
+/// Flows that share links start at random times within this span, so that equal controllers do not
+/// synchronize.
 const SPREAD: TimeDelta = TimeDelta::from_millis(100);
-/// The first host that is given to a client with several connections; the hosts of a file are below.
+/// The first host number for clients with several connections; hosts named in a file are below it.
 pub(super) const FIRST_HOST: u32 = 1 << 30;
 
 impl Scenario {
-    /// The run of the cell of index `cell` with `seed`. Equal arguments give equal runs.
+    /// The run of the cell with index `cell` and `seed`. Equal arguments give equal runs.
     ///
     /// # Panics
     ///
@@ -36,8 +36,8 @@ impl Scenario {
 }
 
 impl Plan {
-    /// Fills in the default spread of starts: 100 ms if flows share links, else
-    /// not at all. Arrivals need nothing of the kind.
+    /// Sets the default spread of start times: 100 ms if flows share links, otherwise zero. Not
+    /// needed for arrivals.
     pub(super) fn with_spreads(mut self) -> Self {
         let shared: Vec<bool> = self.flows.iter().map(|flow| self.shares(flow)).collect();
         for (flow, shared) in self.flows.iter_mut().zip(shared) {
@@ -47,13 +47,13 @@ impl Plan {
         self
     }
 
-    /// Whether a client of `flow` has a link in common with another one.
+    /// Whether clients of `flow` share a link with other clients.
     fn shares(&self, flow: &FlowPlan) -> bool {
         let met = self.flows.iter().filter(|other| self.meet(flow, other));
         met.map(|other| other.count).fold(0, u64::saturating_add) > 1
     }
 
-    /// Whether clients of `one` and `other`, which may be the same class, have a link in common.
+    /// Whether clients of `one` and `other`, which may be the same class, share a link.
     pub(crate) fn meet(&self, one: &FlowPlan, other: &FlowPlan) -> bool {
         let path = &self.paths[one.path];
         let mut crossed = self.paths[other.path].spec.via.iter();
@@ -62,10 +62,10 @@ impl Plan {
     }
 }
 
-/// Random numbers for `what` of the class `name`, for its client `index`. The name, not its position,
-/// tells classes apart, so that another class in the file disturbs none.
+/// Random numbers for the purpose `what` of client `index` of the class `name`. Seeded by the name,
+/// not the position, so that adding a class does not affect the others.
 pub(super) fn stream(seed: u64, name: &str, what: &str, index: u64) -> Rng {
-    // FNV-1a (Fowler, Noll, Vo); 0xff is in no name.
+    // FNV-1a (Fowler, Noll, Vo). 0xff does not occur in names.
     let bytes = name.bytes().chain([0xff]).chain(what.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -73,14 +73,14 @@ pub(super) fn stream(seed: u64, name: &str, what: &str, index: u64) -> Rng {
     Rng::new(Rng::new(seed, hash).next_u64(), index)
 }
 
-/// A run that grows by one class after the other.
+/// A run under construction, to which classes are added one by one.
 struct Builder<'a> {
     plan: &'a Plan,
     seed: u64,
     run: RunSpec,
     class_of_flow: Vec<u32>,
     client_of_flow: Vec<u32>,
-    /// For each path of the plan its index in the run, if all clients share it.
+    /// Index in the run for each path of the plan, if all clients share it.
     shared: Vec<Option<usize>>,
     hosts: u32,
 }
@@ -148,8 +148,8 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Adds the connections of a client; they have a host in common. Controllers go from connection
-    /// to connection, or if the class is paired from client to client.
+    /// Adds the connections of a client, which share a host. Controllers alternate between
+    /// connections, or between clients if the class is paired.
     fn arrive(
         &mut self,
         flow: &FlowPlan,
@@ -182,7 +182,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The engine's flow for a client that starts at `start`.
+    /// The engine's workload for a client that starts at `start`.
     fn workload(&mut self, work: &OneWork, start: Time) -> Workload {
         match work {
             OneWork::Bulk(span) => Workload::Until(span.map_or(self.run.end, |span| start + span)),
@@ -219,14 +219,14 @@ impl<'a> Builder<'a> {
 }
 
 impl FlowPlan {
-    /// The controller whose turn it is.
+    /// The controller for this turn.
     fn cc(&self, turn: u64) -> CcSpec {
         self.ccs[(turn % self.ccs.len() as u64) as usize]
     }
 }
 
 impl PathPlan {
-    /// The path of the client that draws by `index`. Each value has a stream of its own.
+    /// The path for the client with draw index `index`. Each value has its own random stream.
     fn drawn(&self, seed: u64, class: &str, index: u64) -> PathSpec {
         let mut spec = self.spec.clone();
         let Draws { rate, rtt, loss, buffer } = &self.draws;

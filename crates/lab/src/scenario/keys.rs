@@ -2,7 +2,7 @@
 
 use uncork_config::{Node, Value};
 
-/// Keys of the file itself.
+/// Top-level keys.
 pub(super) const FILE: &[&str] = &[
     "title",
     "about",
@@ -20,9 +20,9 @@ pub(super) const FILE: &[&str] = &[
 pub(super) const RUN: &[&str] = &["end", "warmup", "seeds", "first_seed", "sample", "series"];
 /// Keys of `series` in `[run]`.
 pub(super) const SERIES: &[&str] = &["seeds"];
-/// Keys of `[matrix]` that are no axes.
+/// Keys of `[matrix]` that are not axes.
 pub(super) const MATRIX: &[&str] = &["sample", "sample_seed", "cross"];
-/// Keys of an axis that is a range.
+/// Keys of a range axis.
 pub(super) const RANGE: &[&str] = &["from", "to", "scale"];
 /// Keys of `[link.NAME]`, and of a path's uplink.
 pub(super) const LINK: &[&str] = &[
@@ -36,7 +36,7 @@ pub(super) const LINK: &[&str] = &[
     "buffer",
     "policer",
 ];
-/// Keys of `[path]` and `[path.NAME]`: those of a link, and more.
+/// Keys of `[path]` and `[path.NAME]`: those of a link and more.
 pub(super) const PATH: &[&str] = &[
     "preset",
     "rate",
@@ -62,7 +62,7 @@ pub(super) const PATH: &[&str] = &[
 /// Keys of `lte`.
 pub(super) const LTE: &[&str] =
     &["mean", "variation", "correlation", "outage_every", "outage", "length"];
-/// Keys of a value that is drawn for each flow.
+/// Keys of a value drawn for each flow.
 pub(super) const DRAW: &[&str] = &["quantiles", "choice"];
 /// Keys of `[flow.NAME]`.
 pub(super) const FLOW: &[&str] = &[
@@ -86,7 +86,7 @@ pub(super) const FLOW: &[&str] = &[
     "video",
     "command",
 ];
-/// Those of them that say what a flow carries.
+/// Workload keys of `[flow.NAME]`.
 pub(super) const WORKLOADS: &[&str] =
     &["transfer", "bulk", "requests", "arrivals", "media", "audio", "video", "command"];
 /// Keys of `command`.
@@ -115,7 +115,7 @@ pub(super) const VIDEO: &[&str] = &[
     "resume_threshold",
     "max_buffer",
 ];
-/// Keys of a value of the matrix that has a name.
+/// Keys of a named value in the matrix.
 pub(super) const ALTERNATIVE: &[&str] = &["name", "values"];
 /// Keys of `[[threshold]]`.
 pub(super) const THRESHOLD: &[&str] =
@@ -137,7 +137,7 @@ pub(super) const PUBLISHED: &[&str] = &[
     "max",
     "note",
 ];
-/// Keys of `[[figure]]`, those of each kind among them.
+/// Keys of `[[figure]]`, for all kinds.
 pub(super) const FIGURE: &[&str] = &[
     "kind",
     "title",
@@ -160,15 +160,15 @@ pub(super) const FIGURE: &[&str] = &[
     "published",
 ];
 
-/// A part of a dotted key that does not exist, and what does in its place.
+/// An unknown part of a dotted key, and the known alternatives.
 pub(super) struct Unknown {
     /// Its index among the parts.
     pub(super) part: usize,
-    /// What there is.
+    /// The known parts.
     pub(super) known: Vec<String>,
 }
 
-/// Whether `[path]` itself is the path, rather than a table of several.
+/// Whether `[path]` is a single path instead of a table of several.
 pub(super) fn is_single_path(path: &Node) -> bool {
     let own = |name: &str| PATH.contains(&name);
     let is_table = |node: &Node| matches!(node.value, Value::Table(_));
@@ -176,7 +176,7 @@ pub(super) fn is_single_path(path: &Node) -> bool {
         || path.entries().iter().any(|entry| own(&entry.name) || !is_table(&entry.node))
 }
 
-/// Checks that `keys` is a place that a scenario like `tree` has.
+/// Checks that a scenario like `tree` has the key `keys`.
 pub(super) fn check(tree: &Node, keys: &[String]) -> Result<(), Unknown> {
     let Some(section) = keys.first() else { return Err(unknown(0, FILE)) };
     match section.as_str() {
@@ -190,7 +190,7 @@ pub(super) fn check(tree: &Node, keys: &[String]) -> Result<(), Unknown> {
     }
 }
 
-/// `keys` from its second part on: the name of something that there is, and a place in it.
+/// Checks `keys` from its second part on: a name that exists, and a key within it.
 fn named(tree: &Node, keys: &[String], known: &'static [&'static str]) -> Result<(), Unknown> {
     let section = tree.get(&keys[0]).map(Node::entries).unwrap_or_default();
     let names = || section.iter().map(|entry| entry.name.clone()).collect();
@@ -200,7 +200,7 @@ fn named(tree: &Node, keys: &[String], known: &'static [&'static str]) -> Result
     }
 }
 
-/// `keys` from `part` on: one of `known`, and a place in it.
+/// Checks `keys` from `part` on: one of `known`, and a key within it.
 fn below(keys: &[String], part: usize, known: &'static [&'static str]) -> Result<(), Unknown> {
     let Some(key) = keys.get(part).filter(|key| known.contains(&key.as_str())) else {
         return Err(unknown(part, known));
@@ -211,7 +211,7 @@ fn below(keys: &[String], part: usize, known: &'static [&'static str]) -> Result
     below(keys, part + 1, inside(key))
 }
 
-/// The keys of the table that may stand at `key`.
+/// The keys of the table allowed at `key`.
 fn inside(key: &str) -> &'static [&'static str] {
     match key {
         "series" => SERIES,
@@ -236,9 +236,9 @@ fn unknown(part: usize, known: &[&str]) -> Unknown {
 mod tests {
     use super::*;
 
-    /// Each key is in the reference.
+    /// Every key is documented in the reference.
     #[test]
-    fn the_reference_has_every_key() {
+    fn reference_documents_every_key() {
         let reference = include_str!("../../../../docs/scenarios.md");
         let tables = [
             FILE,
@@ -266,7 +266,8 @@ mod tests {
             assert!(reference.contains(&format!("`{key}`")), "{key}");
         }
         assert!(LINK.iter().all(|key| PATH.contains(key)));
-        // A table in the matrix is a named value if it has one of these, else a table of these keys.
+        // A table in the matrix is a named value if it has one of these keys, otherwise a table of
+        // these.
         let values = [RANGE, LINK, LTE, DRAW, REQUESTS, ARRIVALS, MEDIA, AUDIO, VIDEO, COMMAND];
         assert!(ALTERNATIVE.iter().all(|key| values.iter().all(|keys| !keys.contains(key))));
         assert!(WORKLOADS.iter().all(|key| FLOW.contains(key)));

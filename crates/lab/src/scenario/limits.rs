@@ -1,4 +1,4 @@
-//! How much a scenario may ask for.
+//! Size limits of scenarios.
 
 use uncork_apps::{ArrivalSpec, ClientSpec};
 use uncork_config::Node;
@@ -12,17 +12,17 @@ use super::model::Cell;
 use super::plan::{ArrivalPlan, FlowPlan, OneWork, PathPlan, Work};
 use crate::CompareSpec;
 
-/// The most flows in a run.
+/// Maximum flows per run.
 pub(super) const MAX_FLOWS: u64 = 10_000;
-/// The most points of time series, over all cells: more than a gigabyte of memory.
+/// Maximum points of time series over all cells: more than a gigabyte of memory.
 const MAX_POINTS: u64 = 20_000_000;
-/// The most combinations of a matrix.
+/// Maximum combinations of a matrix.
 pub(super) const MAX_CELLS: u64 = 10_000;
 
-/// Packets that one processor simulates in an hour, at the three million per second of many flows.
+/// Packets one processor simulates in an hour, at three million per second with many flows.
 const PACKETS_AN_HOUR: u64 = 3_000_000 * 3600;
 
-/// Flows and packets, about.
+/// Approximate number of flows and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Flows.
@@ -39,25 +39,26 @@ impl Load {
         }
     }
 
-    /// That of `flow` in a run of `cell`.
+    /// The load of `flow` in a run of `cell`.
     fn of(flow: &FlowPlan, cell: &Cell) -> Self {
         load(flow, &cell.plan.paths[flow.path], cell.end.since(Time::ZERO))
     }
 
-    /// That of a run of `cell`.
+    /// The load of a run of `cell`.
     pub(crate) fn of_run(cell: &Cell) -> Self {
         cell.plan.flows.iter().fold(Self::default(), |sum, flow| sum.plus(Self::of(flow, cell)))
     }
 }
 
 impl Cell {
-    /// Data packets of a run, about: all that is asked for, at most what the links can carry.
+    /// Approximate number of data packets of a run: everything requested, at most what the links
+    /// carry.
     pub fn expected_packets(&self) -> u64 {
         Load::of_run(self).packets
     }
 }
 
-/// Checks that all runs of `cells` together end in a reasonable time.
+/// Checks that all runs of `cells` together finish in a reasonable time.
 pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), ScenarioError> {
     let mut total = Load::default();
     let mut most: Option<(Load, &str)> = None;
@@ -98,8 +99,8 @@ pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), Scena
     Ok(())
 }
 
-/// Checks that time series of a point `every` so often, of `seeds` runs of each cell, can be kept.
-/// Arrivals are over soon and do not count.
+/// Checks that time series with one point per `every`, for `seeds` runs of each cell, fit in
+/// memory. Arrivals are short and do not count.
 pub(super) fn check_series(
     tree: &Node,
     cells: &[Cell],
@@ -126,7 +127,7 @@ pub(super) fn check_series(
         .help(format!("the limit is {MAX_POINTS}: sample less often, or end runs earlier")))
 }
 
-/// Which classes have transfers that cannot finish before their runs end, and why.
+/// Classes with transfers that cannot finish before the end of their runs, with the reason.
 pub(super) fn unfinishable(cells: &[Cell]) -> Vec<String> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for cell in cells {
@@ -168,7 +169,7 @@ pub(super) fn grouped(number: u64) -> String {
     grouped
 }
 
-/// That there are too many of something, mostly because of the class `name`.
+/// Error: too many of something, mainly because of the class `name`.
 fn too_many(tree: &Node, name: &str, what: &str) -> ScenarioError {
     let entries = tree.get("flow").map(Node::entries).unwrap_or_default();
     let entry = entries.iter().find(|entry| entry.name == name);
@@ -176,7 +177,7 @@ fn too_many(tree: &Node, name: &str, what: &str) -> ScenarioError {
     ScenarioError::new(place, format!("this means {what}"))
 }
 
-/// What a class amounts to: what it wants to send, at most what its links can carry.
+/// The load of a class: what it wants to send, at most what its links carry.
 fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> Load {
     let rate = fastest(path);
     let own = if path.own_per_flow { flow.count } else { 1 };
@@ -200,7 +201,7 @@ fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> Load {
     Load { flows, packets: bytes.min(capacity(end)) / u64::from(PACKET_BYTES) }
 }
 
-/// Bytes that a client asks for, if it is known.
+/// Bytes requested by a client, if known.
 fn asked(client: &ClientSpec) -> Option<u64> {
     match client {
         ClientSpec::Fetch(fetch) => Some(fetch.sizes.mean().saturating_mul(fetch.requests?)),
@@ -210,8 +211,8 @@ fn asked(client: &ClientSpec) -> Option<u64> {
     }
 }
 
-/// Connections and bytes of a client's arrivals; of a Poisson process, five standard deviations more
-/// connections than it has on average.
+/// Connections and bytes of a client's arrivals. For a Poisson process, five standard deviations
+/// more connections than the mean.
 fn arriving(plan: &ArrivalPlan) -> (u64, u64) {
     match plan {
         ArrivalPlan::Poisson { mean_gap, sizes, length } => {
@@ -227,7 +228,7 @@ fn arriving(plan: &ArrivalPlan) -> (u64, u64) {
     }
 }
 
-/// A rate that the path's link does not exceed for long; of one that is drawn, a middling one.
+/// A rate that the path's link does not exceed for long; a medium one for drawn rates.
 fn fastest(path: &PathPlan) -> Rate {
     let drawn = path.draws.rate.as_ref().and_then(super::draw::Draw::extremes);
     let middle = drawn.map(|[least, most]| least.between(most, 1 << 63));
@@ -240,7 +241,7 @@ fn fastest(path: &PathPlan) -> Rate {
     }
 }
 
-/// What `payload` bytes are on the wire.
+/// Size of `payload` bytes on the wire.
 fn wire(payload: u64) -> u64 {
     let packets = payload.div_ceil(u64::from(MSS_BYTES));
     packets.saturating_mul(u64::from(PACKET_BYTES))

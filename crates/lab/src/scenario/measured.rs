@@ -1,4 +1,4 @@
-//! What can be measured of which traffic.
+//! Metrics available for each kind of traffic.
 
 use uncork_apps::ClientSpec;
 use uncork_sim::CommandRecords;
@@ -10,19 +10,19 @@ use super::question::{Metric, Selection};
 /// The traffic of a class, which decides its metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carries {
-    /// What has an end that is waited for: transfers, requests, arrivals.
+    /// Traffic that completes: transfers, requests, arrivals.
     Objects,
-    /// What is measured by its rate: bulk, media.
+    /// Traffic measured by its rate: bulk, media.
     Streams,
-    /// Music.
+    /// Audio playback.
     Audio,
-    /// Films.
+    /// Video playback.
     Video,
-    /// What programs exchange, of which it is known when they ended.
+    /// Traffic of programs; only their end time is known.
     Commands,
-    /// The same, of which a program tells how each request went.
+    /// Traffic of programs that record each request.
     RecordedObjects,
-    /// The same, of which a program tells how music was heard, too.
+    /// Traffic of programs that also record audio playback.
     RecordedAudio,
 }
 
@@ -46,7 +46,7 @@ impl Carries {
 }
 
 impl Carries {
-    /// Whether programs carry it.
+    /// Whether it is the traffic of programs.
     pub(crate) fn is_command(self) -> bool {
         matches!(self, Self::Commands | Self::RecordedObjects | Self::RecordedAudio)
     }
@@ -56,7 +56,7 @@ impl Class {
     /// Whether flows of this class can have `metric`.
     pub(crate) fn has(&self, metric: Metric) -> bool {
         match metric {
-            // Players ask for objects, too.
+            // Players request objects, too.
             Metric::Completion => self.carries != Carries::Streams,
             Metric::FirstByte | Metric::Bandwidth => {
                 !matches!(self.carries, Carries::Streams | Carries::Commands)
@@ -65,7 +65,7 @@ impl Class {
                 matches!(self.carries, Carries::Audio | Carries::Video | Carries::RecordedAudio)
             }
             Metric::PlayedRate | Metric::Switches => self.carries == Carries::Video,
-            // Programs send both ways, over different links.
+            // Programs send in both directions, over different links.
             Metric::Utilisation => self.link_bps.is_some() && !self.carries.is_command(),
             Metric::Jain => self.flows > 1,
             Metric::Goodput
@@ -80,7 +80,7 @@ impl Class {
 }
 
 impl Selection {
-    /// Whether it takes flows of `class`.
+    /// Whether it includes flows of `class`.
     pub(crate) fn takes(&self, class: &Class) -> bool {
         let named = match &self.class {
             Some(name) => class.name == *name,

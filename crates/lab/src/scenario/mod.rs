@@ -1,6 +1,7 @@
-//! Scenarios: paths, traffic, and what is asked of them, as a file describes them.
+//! Scenarios: paths, traffic and evaluations, as defined by a file.
 //!
-//! [`Scenario::parse`] reads a text into cells; [`Scenario::instance`] makes a run of one of them.
+//! [`Scenario::parse`] parses a text into cells; [`Scenario::instance`] creates a run of one of
+//! them.
 
 mod axis;
 mod draw;
@@ -28,13 +29,13 @@ pub use question::{
 };
 pub use uncork_config::{ConfigError as ScenarioError, Place, Source};
 
-/// Files beside a scenario, such as traces.
+/// Files used by a scenario, such as traces.
 pub trait Files {
-    /// The text of the file that the scenario calls `name`.
+    /// The text of the file `name`.
     ///
     /// # Errors
     ///
-    /// Why it cannot be read, in words.
+    /// Why it cannot be read, as text.
     fn read(&self, name: &str) -> Result<String, String>;
 }
 
@@ -44,12 +45,12 @@ pub(crate) fn preset_path(name: &str, files: &dyn Files) -> Option<uncork_path::
 }
 
 impl Scenario {
-    /// Reads the scenario `name` from `text`. The values of `set`, by the dotted keys of their places,
-    /// stand for those of the text: TOML, or a string if they are not. All cells are checked.
+    /// Parses the scenario `name` from `text`. `set` replaces values by dotted key, as TOML or, if
+    /// invalid, as a string. All cells are validated.
     ///
     /// # Errors
     ///
-    /// The first thing that is wrong, with its place.
+    /// The first error with its place.
     pub fn parse(
         name: &str,
         text: &str,
@@ -59,12 +60,12 @@ impl Scenario {
         read::scenario(name, text, set, files).map_err(|error| error.within(text, set))
     }
 
-    /// What is allowed, and probably a mistake.
+    /// Probable mistakes that are not errors.
     pub fn warnings(&self) -> Vec<String> {
         limits::unfinishable(&self.cells)
     }
 
-    /// About how much a run of the cell of index `cell` is.
+    /// Approximate load of a run of the cell with index `cell`.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! A checked scenario.
+//! A validated scenario.
 
 use uncork_flow::FlowRecord;
 use uncork_sim::RunSpec;
@@ -8,42 +8,43 @@ use super::measured::Carries;
 use super::plan::Plan;
 use super::question::{Figure, Published, Threshold};
 
-/// A scenario: every combination of its axes' values is a cell, and every cell is run with every seed.
+/// A scenario: every combination of its axes' values is a cell, and every cell runs with every
+/// seed.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Its name: that of the file without its ending.
+    /// Its name: the file name without the extension.
     pub name: String,
-    /// One line.
+    /// One-line title.
     pub title: String,
-    /// What it is about, in paragraphs.
+    /// Description, in paragraphs.
     pub about: String,
-    /// Assumptions where sources leave something open.
+    /// Assumptions where the sources leave something open.
     pub assumptions: Vec<String>,
-    /// The text that was run, with all that was set on the command line.
+    /// The text that was run, including the values set on the command line.
     pub text: String,
-    /// The axes of the matrix, the slowest first.
+    /// The axes of the matrix, slowest first.
     pub axes: Vec<Axis>,
-    /// Runs of each cell.
+    /// Runs per cell.
     pub seeds: u32,
     /// Seed of the first run; the others follow it.
     pub first_seed: u64,
-    /// Time at the beginning of a run that rates leave out.
+    /// Time at the beginning of a run that is excluded from rates.
     pub warmup: TimeDelta,
-    /// How often to sample the state of each flow, in the runs of `series_seeds`.
+    /// Sampling interval of each flow's state in the runs of `series_seeds`.
     pub sample_every: Option<TimeDelta>,
     /// The seeds of these runs.
     pub series_seeds: Vec<u64>,
-    /// The cells, the last axis running fastest.
+    /// The cells; the last axis varies fastest.
     pub cells: Vec<Cell>,
-    /// What must hold.
+    /// Requirements.
     pub thresholds: Vec<Threshold>,
-    /// What is drawn.
+    /// The figures.
     pub figures: Vec<Figure>,
-    /// What others have published.
+    /// Published results.
     pub published: Vec<Published>,
 }
 
-/// A quantity that is varied.
+/// An axis of the matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Axis {
     /// Keys of its values: `path.loss`, or `path.rate,path.rtt`.
@@ -52,18 +53,18 @@ pub struct Axis {
     pub name: String,
     /// Names of its values in tables and figures.
     pub values: Vec<String>,
-    /// The values as written in the file, which may refer to them too.
+    /// The values as written in the file, which may also refer to them this way.
     pub(crate) written: Vec<String>,
-    /// The places that it varies.
+    /// The keys it varies.
     pub(crate) parts: Vec<AxisPart>,
 }
 
-/// A place that an axis varies.
+/// A key varied by an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AxisPart {
-    /// The place: `path.loss`.
+    /// The key: `path.loss`.
     pub(crate) key: String,
-    /// What is put there for each value of the axis.
+    /// Its content for each value of the axis.
     pub(crate) values: Vec<String>,
 }
 
@@ -76,35 +77,35 @@ pub struct Cell {
     pub classes: Vec<Class>,
     /// End of a run.
     pub end: Time,
-    /// The traffic and paths of its runs, before a seed draws values.
+    /// Traffic and paths of its runs, before a seed draws values.
     pub(crate) plan: Plan,
 }
 
-/// A class of traffic: flows with the same description.
+/// A class of traffic: flows with the same specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
     /// Its name, such as `clients`.
     pub name: String,
-    /// Its controllers; flows take them in turn.
+    /// Its controllers; flows alternate among them.
     pub ccs: Vec<String>,
-    /// What its flows carry.
+    /// The kind of traffic.
     pub carries: Carries,
-    /// How many flows it has; of arrivals, as many as come.
+    /// Number of flows; `u64::MAX` for arrivals.
     pub flows: u64,
     /// Whether it is background traffic.
     pub background: bool,
-    /// Whether each of its flows has links of its own.
+    /// Whether each of its flows has separate links.
     pub own_links: bool,
-    /// Rate of the link that its flows share, in bits per second; the mean of one that varies. `None`
-    /// where each has its own.
+    /// Rate of the link shared by its flows in bits per second, the mean if it varies. `None` if
+    /// each flow has its own.
     pub link_bps: Option<u64>,
-    /// Duration of each flow, unless it ends when something has arrived; it ends with the run at
-    /// the latest.
+    /// Duration of each flow, unless it ends with a completed transfer; it ends with the run at the
+    /// latest.
     pub lasts: Option<TimeDelta>,
 }
 
 impl Cell {
-    /// End of measuring of a flow that did not finish, in nanoseconds since the start of the run.
+    /// End of measurement of an unfinished flow, in nanoseconds since the start of the run.
     pub(crate) fn end_of(&self, flow: &FlowRecord) -> u64 {
         let class = self.classes.iter().find(|class| class.name == flow.group);
         let lasts = class.and_then(|class| class.lasts);
@@ -116,18 +117,18 @@ impl Cell {
 /// One run of a cell.
 #[derive(Clone, Debug)]
 pub struct Instance {
-    /// What to simulate.
+    /// The run specification.
     pub run: RunSpec,
-    /// For each flow of the run the index of its class.
+    /// The class index of each flow.
     pub class_of_flow: Vec<u32>,
-    /// For each flow of the run the first flow of its client. Clients that are paired, and so have
-    /// equal paths, are one here.
+    /// For each flow the first flow of its client. Paired clients, which have equal paths, count as
+    /// one.
     pub client_of_flow: Vec<u32>,
 }
 
 #[cfg(test)]
 impl Scenario {
-    /// A scenario of nothing, for tests that fill it.
+    /// An empty scenario for tests.
     pub(crate) fn empty(name: &str) -> Self {
         Self {
             name: name.into(),

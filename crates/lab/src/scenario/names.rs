@@ -1,11 +1,11 @@
-//! How scenarios call metrics and statistics, and the units of their bounds.
+//! Names of metrics and statistics in scenarios, and the units of their bounds.
 
 use super::question::{Metric, Quantity, Statistic};
 
-/// What a metric counts in.
+/// Unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MetricUnit {
-    /// Seconds, written as a span of time.
+    /// Seconds, written as a time span.
     Seconds,
     /// Bits per second, written as a rate.
     BitsPerSecond,
@@ -55,7 +55,7 @@ impl Metric {
         }
     }
 
-    /// What it is measured of, where it is not of all traffic.
+    /// The traffic it requires, if not all.
     pub(crate) const fn needs(self) -> &'static str {
         match self {
             Self::Completion | Self::FirstByte | Self::Bandwidth => {
@@ -92,7 +92,8 @@ impl Statistic {
                 let plain = |byte: u8| byte.is_ascii_digit() || byte == b'.';
                 let plain = digits.starts_with(|first: char| first.is_ascii_digit())
                     && digits.bytes().all(plain);
-                // The quotient of two numbers would not always be the number that people mean.
+                // Parsed in decimal: dividing two floating-point numbers would not always give the
+                // same value.
                 let share: f64 = format!("{digits}e-2").parse().ok().filter(|_| plain)?;
                 (share > 0.0 && share < 1.0).then_some(Self::Quantile(share))
             }
@@ -101,7 +102,7 @@ impl Statistic {
 }
 
 impl Quantity {
-    /// Reads `METRIC.STATISTIC`, such as `completion.p50`.
+    /// Parses `METRIC.STATISTIC`, such as `completion.p50`.
     ///
     /// # Errors
     ///
@@ -114,7 +115,7 @@ impl Quantity {
     }
 }
 
-/// A part of a quantity's name that there is not.
+/// An unknown part of a quantity's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UnknownName<'a> {
     /// The metric.
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn statistics_are_the_numbers_that_people_mean() {
+    fn statistics_are_parsed_in_decimal() {
         assert_eq!(Statistic::named("p50"), Some(Statistic::Quantile(0.5)));
         assert_eq!(Statistic::named("p99.9"), Some(Statistic::Quantile(0.999)));
         assert_eq!(Statistic::named("mean"), Some(Statistic::Mean));

@@ -8,7 +8,7 @@ use uncork_units::{Rate, TimeDelta};
 
 use super::draw::{Between, Draw};
 
-/// The traffic of a cell and where it goes.
+/// The traffic of a cell and its paths.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) links: Vec<LinkSpec>,
@@ -17,20 +17,20 @@ pub(crate) struct Plan {
     pub(crate) flows: Vec<FlowPlan>,
 }
 
-/// A path, or the pattern of a population's.
+/// A path, or the template of a population's paths.
 #[derive(Clone, Debug)]
 pub(crate) struct PathPlan {
     pub(crate) name: String,
     /// Drawn values have their first value here.
     pub(crate) spec: PathSpec,
-    /// Whether each client has links of its own.
+    /// Whether each client has separate links.
     pub(crate) own_per_flow: bool,
     pub(crate) draws: Draws,
-    /// Values of a preset, with sources.
+    /// Values from a preset, with sources.
     pub(crate) sources: Vec<String>,
 }
 
-/// What is drawn for each client.
+/// Values drawn for each client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Draws {
     pub(crate) rate: Option<Draw<Rate>>,
@@ -42,16 +42,16 @@ pub(crate) struct Draws {
 /// The flows of a class.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowPlan {
-    /// Name of the class: what its random numbers are drawn by.
+    /// Name of the class, which also seeds its random numbers.
     pub(crate) name: String,
     /// Index of its path.
     pub(crate) path: usize,
     pub(crate) ccs: Vec<CcSpec>,
-    /// Clients.
+    /// Number of clients.
     pub(crate) count: u64,
     pub(crate) paired: bool,
     pub(crate) start: TimeDelta,
-    /// `None` until it is known who shares links.
+    /// `None` until it is known whether links are shared.
     pub(crate) spread: Option<TimeDelta>,
     pub(crate) rtt: Option<TimeDelta>,
     pub(crate) ecn: Ecn,
@@ -60,41 +60,41 @@ pub(crate) struct FlowPlan {
     pub(crate) work: Work,
 }
 
-/// What a client does.
+/// The activity of a client.
 #[derive(Clone, Debug)]
 pub(crate) enum Work {
-    /// Something on one connection.
+    /// A single connection.
     One(OneWork),
-    /// A connection for each arriving object.
+    /// One connection per arriving object.
     Arrivals(ArrivalPlan),
 }
 
-/// What a client does on its connection.
+/// The activity of a client on its connection.
 #[derive(Clone, Debug)]
 pub(crate) enum OneWork {
-    /// One transfer of so many bytes.
+    /// One transfer of this many bytes.
     Transfer(u64),
-    /// As much as possible for this time; `None` until the end of the run.
+    /// Unlimited data for this time; `None` until the end of the run.
     Bulk(Option<TimeDelta>),
-    /// A downloader or a player. For how long a downloader goes on is counted from its start.
+    /// A downloader or a player. The duration of a downloader counts from its start.
     Client(ClientSpec, Option<TimeDelta>),
-    /// A server that writes at its own pace.
+    /// A server with its own pace.
     Media(CbrSpec),
-    /// Programs, which only real hosts run.
+    /// Programs, which only run on real hosts.
     Command(CommandSpec),
 }
 
-/// When objects are asked for.
+/// When objects are requested.
 #[derive(Clone, Debug)]
 pub(crate) enum ArrivalPlan {
-    /// A Poisson process, from the class's start on.
+    /// A Poisson process from the class's start.
     Poisson { mean_gap: TimeDelta, sizes: ObjectSizes, length: TimeDelta },
-    /// As recorded.
+    /// A recording.
     Trace(uncork_apps::ArrivalTrace),
 }
 
 impl Work {
-    /// Duration of a flow, if it does not depend on what arrives.
+    /// Duration of a flow, if independent of what arrives.
     pub(crate) fn lasts(&self) -> Option<TimeDelta> {
         match self {
             Self::One(OneWork::Bulk(span) | OneWork::Client(_, span)) => *span,
@@ -108,15 +108,16 @@ impl Work {
 }
 
 impl FlowPlan {
-    /// The number by which client `index` draws: with `paired`, one of each controller has the same.
+    /// The index by which client `index` draws. With `paired`, one client per controller has the
+    /// same.
     pub(crate) fn draw_index(&self, index: u64) -> u64 {
         if self.paired { index / self.ccs.len().max(1) as u64 } else { index }
     }
 }
 
 impl PathPlan {
-    /// The paths at the ends of what may be drawn, among which those with the largest and the
-    /// smallest buffer are.
+    /// The paths at the extremes of all drawn values. They include the largest and the smallest
+    /// buffer.
     pub(crate) fn corners(&self) -> Vec<PathSpec> {
         let Draws { rate, rtt, loss, buffer } = &self.draws;
         let mut corners = vec![self.spec.clone()];
@@ -130,7 +131,7 @@ impl PathPlan {
     }
 }
 
-/// Replaces each of `corners` by one for the least and one for the most that is drawn.
+/// Replaces each of `corners` by two, with the minimum and the maximum of the drawn value.
 fn vary<T: Between>(
     corners: &mut Vec<PathSpec>,
     draw: Option<&Draw<T>>,

@@ -1,15 +1,16 @@
-//! What a scenario asks of its runs: thresholds, figures, and comparisons with what was published.
+//! Evaluations requested by a scenario: thresholds, figures, and comparisons with published
+//! results.
 
-/// A number drawn from the runs of a cell: a statistic of a metric over flows and seeds.
+/// A number computed from the runs of a cell: a statistic of a metric over flows and seeds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Quantity {
-    /// Of what.
+    /// The metric.
     pub metric: Metric,
-    /// Which number of its distribution.
+    /// The statistic of its distribution.
     pub statistic: Statistic,
 }
 
-/// What is measured of each flow, each request or each run.
+/// What is measured per flow, request or run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Seconds from the start of a transfer or of a request to its last byte.
@@ -20,98 +21,98 @@ pub enum Metric {
     Goodput,
     /// Payload of a request over the time it took, in bits per second.
     Bandwidth,
-    /// Share of the flow's own link that the class fills, headers included, 0 to 1.
+    /// Share of the flow's own link used by the class, headers included, 0 to 1.
     Utilisation,
-    /// Share of the selected flows in the payload that all flows of the run deliver, 0 to 1.
+    /// Share of the selected flows in the payload delivered by all flows of the run, 0 to 1.
     Share,
-    /// Round-trip times that senders measured, in seconds.
+    /// RTTs measured by senders, in seconds.
     Rtt,
-    /// Time that packets waited in queues, in seconds.
+    /// Queueing delay of packets, in seconds.
     QueueDelay,
-    /// Bytes sent again over bytes sent, 0 to 1.
+    /// Bytes retransmitted over bytes sent, 0 to 1.
     Retransmitted,
-    /// Packets that queues and policers dropped over packets sent, 0 to 1.
+    /// Packets dropped by queues and policers over packets sent, 0 to 1.
     Dropped,
     /// Retransmission timeouts of a flow.
     Timeouts,
-    /// Jain's index of the class's goodputs within a run.
+    /// Jain's fairness index of the class's goodputs within a run.
     Jain,
     /// Seconds from click to sound or picture.
     PlaybackLatency,
-    /// Interruptions of playback for want of data, of each listener or viewer.
+    /// Playback interruptions for lack of data, per listener or viewer.
     Stutters,
-    /// Seconds of such interruptions over seconds of playback wanted, 0 to 1.
+    /// Seconds of such interruptions over seconds of intended playback, 0 to 1.
     Stalled,
-    /// Mean encoded rate that was played, in bits per second.
+    /// Mean encoded rate played, in bits per second.
     PlayedRate,
-    /// Changes of the encoded rate of each viewer.
+    /// Changes of the encoded rate, per viewer.
     Switches,
 }
 
-/// A number of a distribution.
+/// A statistic of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// The mean.
     Mean,
-    /// The value that this share of all does not exceed, 0 to 1.
+    /// The value not exceeded by this share of all values, 0 to 1.
     Quantile(f64),
     /// The sum within each run.
     Sum,
 }
 
-/// Cells and flows that are looked at together.
+/// A selection of cells and flows that are evaluated together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// The class; `None` is all that are not background.
+    /// The class; `None` for all non-background classes.
     pub class: Option<String>,
     /// Only the flows of this controller, in a class that has several.
     pub cc: Option<String>,
     /// Only the cells where an axis has this value: (axis, value).
     pub at: Vec<(usize, usize)>,
-    /// Only objects of at least so many bytes.
+    /// Only objects of at least this many bytes.
     pub at_least_bytes: Option<u64>,
-    /// Only objects of less than so many bytes.
+    /// Only objects of less than this many bytes.
     pub less_than_bytes: Option<u64>,
 }
 
-/// Something that must hold in every cell that is selected.
+/// A requirement for every selected cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// What is measured, in words, such as `completion.p50 / cubic's`.
+    /// Description of the measurement, such as `completion.p50 / cubic's`.
     pub measures: String,
-    /// What it may not be less than, as the file has it.
+    /// Lower bound as written in the file.
     pub min_text: String,
-    /// What it may not be more than, as the file has it.
+    /// Upper bound as written in the file.
     pub max_text: String,
-    /// What is looked at.
+    /// The selection.
     pub of: Selection,
-    /// What is measured.
+    /// The measured quantity.
     pub quantity: Quantity,
     /// Divided by the same quantity of these, if given.
     pub over: Option<Selection>,
-    /// What is asked for.
+    /// The required bounds.
     pub expected: Expectation,
 }
 
 /// Bounds of a quantity in its own unit (seconds, bits per second, a share, a ratio).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Expectation {
-    /// Not less.
+    /// Lower bound.
     pub min: Option<f64>,
-    /// Not more.
+    /// Upper bound.
     pub max: Option<f64>,
 }
 
-/// Something that others measured, beside what is measured here.
+/// A published result to compare with the measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    /// What it is.
+    /// Description.
     pub what: String,
     /// The published figure.
     pub value: String,
-    /// Who says so, and where.
+    /// Its source.
     pub source: String,
-    /// What is measured here for it.
+    /// The selection measured here.
     pub of: Selection,
     /// The quantity.
     pub quantity: Quantity,
@@ -125,47 +126,47 @@ pub struct Published {
     pub note: String,
 }
 
-/// A picture of the results.
+/// A figure of the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
     /// Its title.
     pub title: String,
-    /// What to read from it.
+    /// How to read it.
     pub caption: String,
-    /// What is shown.
+    /// Its content.
     pub kind: FigureKind,
-    /// Of which cells and flows.
+    /// The selection of cells and flows.
     pub of: Selection,
 }
 
-/// What a picture shows. Axes are indices into the scenario's.
+/// Content of a figure. Axes are indices into the scenario's.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FigureKind {
-    /// A quantity by two axes; divided by that of `over`, the gain.
+    /// A quantity over two axes. With `over`, the gain over that selection.
     HeatMap {
         /// Columns.
         x: usize,
         /// Rows.
         y: usize,
-        /// What is measured.
+        /// The quantity.
         quantity: Quantity,
         /// The selection it is divided by.
         over: Option<Selection>,
     },
-    /// The distribution of a metric, one curve for each value of `by` and each controller.
+    /// The distribution of a metric, one curve per value of `by` and per controller.
     Cdf {
-        /// Of what.
+        /// The metric.
         metric: Metric,
         /// One curve for each value of this axis.
         by: Option<usize>,
         /// Whether its scale is logarithmic.
         log: bool,
     },
-    /// A quantity along an axis, one curve for each value of `by` and each controller.
+    /// A quantity along an axis, one curve per value of `by` and per controller.
     Lines {
-        /// Along what.
+        /// The x axis.
         x: usize,
-        /// What is measured.
+        /// The quantity.
         quantity: Quantity,
         /// One curve for each value of this axis.
         by: Option<usize>,
@@ -176,22 +177,23 @@ pub enum FigureKind {
         /// Published points: (label, index of the value of x, value).
         published: Vec<(String, usize, f64)>,
     },
-    /// Quantiles of a metric with their confidence intervals, a group for each value of `by` and each class.
+    /// Quantiles of a metric with their confidence intervals, one group per value of `by` and per
+    /// class.
     Bars {
-        /// Of what.
+        /// The metric.
         metric: Metric,
-        /// Which numbers.
+        /// The statistics.
         statistics: Vec<Statistic>,
-        /// A group for each value of this axis.
+        /// One group for each value of this axis.
         by: Option<usize>,
     },
-    /// The inside of the first seed's flows over time, in the selected cells.
+    /// The states of the first seed's flows over time, in the selected cells.
     TimeSeries,
-    /// Median completion time by object size, the gain of one controller over another.
+    /// Median completion time by object size: the gain of one controller over another.
     BySize {
         /// Edges of the size classes in bytes.
         edges: Vec<u64>,
-        /// What is measured.
+        /// The quantity.
         quantity: Quantity,
         /// The axis whose values are the rows.
         y: usize,

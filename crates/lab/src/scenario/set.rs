@@ -1,4 +1,4 @@
-//! Values that are given in the stead of those in the file.
+//! Values that replace those in the file.
 
 use toml_edit::{Array, DocumentMut, Item, TableLike};
 use uncork_config::{Entry, Node, Place, Source, Value, toml_value};
@@ -7,14 +7,14 @@ use super::ScenarioError;
 use super::keys;
 use super::read::{Alternative, unknown_place};
 
-/// An axis and all that its values were called before any was replaced.
+/// An axis key and the names of its values before any replacement.
 type Before = Vec<(String, Vec<String>)>;
 
-/// Puts the values of `set` into `tree`, and gives the text that reads as this tree: `text`, with its
-/// comments and all else that is not replaced.
+/// Writes the values of `set` into `tree` and returns the text for this tree: `text` with its
+/// comments and everything that is not replaced.
 ///
-/// A value that is not valid TOML is a string. A place that the matrix varies has, from then on, this one
-/// value; what asks for other values of such an axis is left out.
+/// A value that is not valid TOML is a string. A key varied by the matrix then has only this value;
+/// evaluations that refer to other values of that axis are removed.
 pub(super) fn apply(
     tree: &mut Node,
     text: &str,
@@ -44,7 +44,7 @@ pub(super) fn apply(
     Ok(document.to_string())
 }
 
-/// Where a value goes, and as what: into the matrix, or to its own place.
+/// Where a value is written and in which form: into the matrix, or at its own key.
 fn locate(
     tree: &Node,
     key: &str,
@@ -87,7 +87,7 @@ fn dotted(key: &str) -> Vec<String> {
     parts.iter().map(|part| part.get().to_owned()).collect()
 }
 
-/// Puts `item` at `keys` of a document; what is left of the old value is its comment.
+/// Writes `item` at `keys` of a document, keeping the old value's comment.
 fn write(mut table: &mut dyn TableLike, keys: &[String], mut item: Item) {
     let Some((last, way)) = keys.split_last() else { return };
     for key in way {
@@ -103,7 +103,7 @@ fn write(mut table: &mut dyn TableLike, keys: &[String], mut item: Item) {
         let old = table.get(last).and_then(Item::as_value).map(|old| old.decor().clone());
         *new.decor_mut() = old.unwrap_or_default();
     }
-    // `insert` would take away the comments before the key.
+    // `insert` would remove the comments before the key.
     match table.get_mut(last) {
         Some(place) => *place = item,
         None => {
@@ -123,7 +123,7 @@ fn axes(tree: &Node) -> Before {
     entries.iter().map(|entry| (entry.name.clone(), texts(entry))).collect()
 }
 
-/// Leaves out what asks for values that axes had and have no longer.
+/// Removes evaluations that refer to axis values that no longer exist.
 fn narrow(tree: &mut Node, document: &mut DocumentMut, before: &Before) {
     let now = axes(tree);
     let gone = |axis: &str, label: &str| {
@@ -154,7 +154,7 @@ fn narrow(tree: &mut Node, document: &mut DocumentMut, before: &Before) {
     }
 }
 
-/// Whether `member` selects, or divides by, something that is gone.
+/// Whether `member` selects, or divides by, a removed value.
 fn asks_for(member: &Node, gone: &impl Fn(&str, &str) -> bool) -> bool {
     let selections = ["where", "over"].into_iter().filter_map(|key| member.get(key));
     let selected = selections.flat_map(Node::entries);

@@ -1,6 +1,6 @@
-//! The file that runs are kept in: one entry after the other, as runs end.
+//! The run archive: a file of entries appended as runs finish.
 //!
-//! Entries are only ever added. What ends while it writes leaves at most one entry that is cut short,
+//! Entries are only appended. A process that dies while writing leaves at most one truncated entry
 //! at the end; the file can be read without repair.
 
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use super::stored::Header;
 /// The name of the file.
 pub const ARCHIVE_NAME: &str = "runs.archive";
 
-/// Where the entries of an archive are, found by walking over their headers.
+/// Positions of the entries of an archive, found by scanning their headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArchiveIndex {
     entries: BTreeMap<Item, Range<u64>>,
-    /// Stretches that hold no entry, though they should.
+    /// Ranges that should contain entries but do not.
     pub damage: Vec<Range<u64>>,
-    /// Where the last whole entry ends: what follows is cut short.
+    /// End of the last complete entry; the rest is truncated.
     pub end: u64,
 }
 
@@ -28,7 +28,7 @@ impl ArchiveIndex {
     ///
     /// # Errors
     ///
-    /// If it cannot be read. Damage is no error.
+    /// If it cannot be read. Damage is not an error.
     pub fn of(archive: &mut (impl BufRead + Seek)) -> io::Result<Self> {
         let length = archive.seek(SeekFrom::End(0))?;
         archive.rewind()?;
@@ -54,8 +54,8 @@ impl ArchiveIndex {
         Ok(index)
     }
 
-    /// Adds an entry after all others. A run may be there twice: the later entry was made because the
-    /// earlier one is damaged.
+    /// Adds an entry after all others. A run may occur twice: the later entry replaces a damaged
+    /// one.
     fn add(&mut self, item: Item, entry: Range<u64>) {
         if self.end < entry.start {
             self.damage.push(self.end..entry.start);
@@ -64,13 +64,13 @@ impl ArchiveIndex {
         self.entries.insert(item, entry);
     }
 
-    /// Where the entry of `item` is.
+    /// Position of the entry of `item`.
     pub fn entry(&self, item: Item) -> Option<Range<u64>> {
         self.entries.get(&item).cloned()
     }
 }
 
-/// The header in `line` and where it begins: after something that lost its end, if not at once.
+/// The header in `line` and its offset, which is not zero after an entry without a line end.
 fn header_in(line: &[u8]) -> Option<(usize, Header)> {
     const BEGIN: &[u8] = br#"{"schema":"#;
     let whole = line.strip_suffix(b"\n")?;
@@ -78,7 +78,7 @@ fn header_in(line: &[u8]) -> Option<(usize, Header)> {
     Some((offset, Header::parse(&whole[offset..])?))
 }
 
-/// Whether the byte before `end` ends a line; the archive stands at `end` then.
+/// Whether the byte before `end` ends a line. Leaves the archive positioned at `end`.
 fn ends_line(archive: &mut (impl BufRead + Seek), position: u64, end: u64) -> io::Result<bool> {
     archive.seek_relative((end - 1 - position).cast_signed())?;
     let mut last = [0];
@@ -128,9 +128,9 @@ mod tests {
         assert_eq!(index.entry(Item { cell: 2, seed: 2 }), None);
     }
 
-    /// Wherever the process is killed, the entries before stay.
+    /// If the process is killed at any point, the earlier entries remain.
     #[test]
-    fn index_of_a_file_that_is_cut_short_has_all_but_the_last_entry() {
+    fn index_of_a_truncated_file_has_all_but_the_last_entry() {
         let (first, bytes) = (entry(1).len(), [entry(1), entry(2)].concat());
         for length in first + 1..bytes.len() {
             let index = index(&bytes[..length]);
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// Whatever byte is damaged, at most its own entry is lost, and what is found is still there.
+    /// Damage to any byte loses at most its own entry, and all entries found are valid.
     #[test]
     fn index_finds_the_entries_after_damage() {
         let bytes = [entry(1), entry(2), entry(3)].concat();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn index_takes_the_later_of_two_entries() {
+    fn index_uses_the_later_of_two_entries() {
         let bytes = [entry(1), entry(2), entry(1)].concat();
         let place = index(&bytes).entry(Item { cell: 3, seed: 1 }).unwrap();
         assert_eq!(place.end, bytes.len() as u64);

@@ -10,10 +10,10 @@ use crate::VERSION;
 use crate::engine::Engine;
 use crate::scenario::{Files, Scenario, ScenarioError};
 
-/// The name of its file, beside those of the runs.
+/// File name, in the directory of the runs.
 pub const MANIFEST_NAME: &str = "sweep.json";
 
-/// The scenario whose runs are in a directory, and the build that ran them.
+/// The scenario and build of the runs in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     schema: String,
@@ -22,22 +22,22 @@ pub struct Manifest {
     engine: String,
     /// The scenario's name.
     pub name: String,
-    /// The command that runs all of it.
+    /// The command that runs everything.
     pub command: String,
-    /// The scenario's text, with what was set on the command line.
+    /// The scenario's text, including values set on the command line.
     pub scenario: String,
-    /// The files beside the scenario that it uses, with their text.
+    /// The files used by the scenario, with their text.
     pub files: BTreeMap<String, String>,
 }
 
-/// Why a text is no manifest of this build.
+/// Why a text is not a valid manifest for this build.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestError {
-    /// It is not the JSON of one.
+    /// Invalid JSON.
     #[error("not a manifest of runs: {0}")]
     Json(serde_json::Error),
-    /// Another build made the runs; this one may get other results.
+    /// The runs were made by another build, which may give different results.
     #[error(
         "its runs were made by uncork {0}, this is uncork {VERSION}, and results of different \
          builds are not mixed: use the build that made them, or run everything again in another \
@@ -46,7 +46,7 @@ pub enum ManifestError {
     Build(String),
 }
 
-/// What manifests of all builds have in common.
+/// The common part of manifests of all builds.
 #[derive(Deserialize)]
 struct Origin {
     schema: String,
@@ -56,7 +56,7 @@ struct Origin {
 impl Manifest {
     const SCHEMA: &str = "uncork.sweep/2";
 
-    /// That of `scenario`, which was read with `files` and is run on `engine` by `command`.
+    /// The manifest of `scenario`, parsed with `files` and run on `engine` by `command`.
     pub fn new(
         scenario: &Scenario,
         files: BTreeMap<String, String>,
@@ -74,15 +74,15 @@ impl Manifest {
         }
     }
 
-    /// Its file.
+    /// Its JSON.
     pub fn to_json(&self) -> String {
-        // Texts only: JSON has words for them.
+        // Only texts, which always serialize.
         let mut json = serde_json::to_string_pretty(self).unwrap_or_default();
         json.push('\n');
         json
     }
 
-    /// Reads [`Self::to_json`].
+    /// Parses [`Self::to_json`].
     pub fn from_json(text: &str) -> Result<Self, ManifestError> {
         let origin: Origin = serde_json::from_str(text).map_err(ManifestError::Json)?;
         if (origin.schema.as_str(), origin.version.as_str()) != (Self::SCHEMA, VERSION) {
@@ -96,8 +96,8 @@ impl Manifest {
         Scenario::parse(&self.name, &self.scenario, &[], &self.files)
     }
 
-    /// A fingerprint that interchangeable runs share: a hash of everything that decides
-    /// what happens in them. What is asked of the results is no part of it, nor how many seeds there are.
+    /// A fingerprint shared by interchangeable runs: a hash of everything that affects them.
+    /// Evaluations and the number of seeds are excluded.
     pub fn fingerprint(&self) -> String {
         let Self { schema, version, engine, name: _, command: _, scenario, files } = self;
         let decisive = serde_json::to_vec(&(schema, version, engine, decisive(scenario), files));
@@ -125,7 +125,7 @@ impl Manifest {
         })
     }
 
-    /// How `self` differs from `other`, so that their runs do not make one result; `None` if they do.
+    /// How `self` differs from `other`, so that their runs cannot be combined; `None` if they can.
     pub fn difference(&self, other: &Self) -> Option<String> {
         let (one, two) = (self.scenario.lines(), other.scenario.lines());
         let mut lines = (1..).zip(one.zip(two)).filter(|(_, (one, two))| one != two);
@@ -146,7 +146,7 @@ impl Manifest {
         format!("played by {}, not by {}", self.engine, other.engine)
     }
 
-    /// The engine that played the runs.
+    /// The engine of the runs.
     pub fn engine(&self) -> Option<Engine> {
         self.engine.parse().ok()
     }
@@ -159,10 +159,10 @@ impl Manifest {
     }
 }
 
-/// What a scenario asks of its results, and says to people.
+/// Keys of a scenario for evaluations and descriptions.
 const QUESTIONS: [&str; 6] = ["title", "about", "assumptions", "threshold", "figure", "published"];
 
-/// The values of a scenario that decide what happens in a run, each with its place, in their order.
+/// The values of a scenario that affect runs, with their keys, sorted.
 fn decisive(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     match text.parse::<DocumentMut>() {
@@ -176,7 +176,7 @@ fn decisive(text: &str) -> Vec<String> {
     lines
 }
 
-/// Adds the values within `item` to `lines`, without comments and spaces.
+/// Appends the values within `item` to `lines`, without comments and spaces.
 fn flatten(place: &str, item: &Item, lines: &mut Vec<String>) {
     match item.as_table_like() {
         Some(table) if !table.is_empty() => {
@@ -230,21 +230,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn display_and_parse_round_trip() {
         let written = manifest("a", "title = \"A\"\n", "1\n2\n");
         assert_eq!(Manifest::from_json(&written.to_json()).unwrap(), written);
         assert!(matches!(Manifest::from_json("{"), Err(ManifestError::Json(_))));
     }
 
     #[test]
-    fn from_json_refuses_runs_of_another_build() {
+    fn from_json_rejects_runs_of_another_build() {
         let other = VERSION.replace("(build ", "(build 0");
         let text = manifest("a", "", "").to_json().replace(VERSION, &other);
         let error = Manifest::from_json(&text).unwrap_err();
         assert!(matches!(&error, ManifestError::Build(theirs) if *theirs == other));
         let told = error.to_string();
         assert!(told.contains(&other) && told.contains(VERSION), "{told}");
-        // Before builds were told apart.
+        // Before manifests had build IDs.
         let old = r#"{"schema": "uncork.sweep/1", "version": "0.1.0", "engine": "sim"}"#;
         let error = Manifest::from_json(old).unwrap_err();
         assert!(matches!(error, ManifestError::Build(theirs) if theirs == "0.1.0"));
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(one.difference(&one.clone()), None);
         let mut told = one.clone();
         told.command = "uncork lab run ./a.toml".into();
-        assert_eq!(one.difference(&told), None, "the same runs by another name of the file");
+        assert_eq!(one.difference(&told), None, "the same runs with another file name");
         let mut real = one.clone();
         real.engine = "netns".into();
         assert_eq!(one.difference(&real).as_deref(), Some("played by sim, not by netns"));
@@ -280,9 +280,9 @@ mod tests {
     const SCENARIO: &str = "title = \"A\"\n[run]\nseeds = 3\n[path]\nrate = \"1mbit\" # slow\n\
                             rtt = \"5ms\"\n[[figure]]\ntitle = \"F\"\n";
 
-    /// What is asked may change without a run being lost.
+    /// Evaluations may change without invalidating runs.
     #[test]
-    fn questions_and_seeds_decide_nothing_that_happens_in_a_run() {
+    fn evaluations_and_seeds_do_not_affect_the_fingerprint() {
         let one = manifest("a", SCENARIO, "1");
         for (old, new) in [
             ("\"A\"", "\"B\""),
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn merge_refuses_runs_that_differ() {
+    fn merge_rejects_different_runs() {
         let one = manifest("a", SCENARIO, "1");
         for (old, new, words) in [
             ("1mbit", "2mbit", "`path.rate = \"1mbit\"`, not `path.rate = \"2mbit\"`"),

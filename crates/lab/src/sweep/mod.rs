@@ -1,4 +1,4 @@
-//! All runs of a scenario: which there are, running them, keeping what they leave, and the results.
+//! All runs of a scenario: listing, running, storing and evaluating them.
 
 mod archive;
 mod manifest;

@@ -1,4 +1,4 @@
-//! Which runs a scenario consists of, and which of them a shard takes.
+//! The list of a scenario's runs, and its division into shards.
 
 use std::fmt;
 use std::str::FromStr;
@@ -29,14 +29,14 @@ pub struct Shard {
     of: u64,
 }
 
-/// Why a text is no shard.
+/// Why a text is not a valid shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
-    /// It is not two whole numbers with a slash between them.
-    #[error("expected INDEX/COUNT, such as 1/8")]
+    /// Not two whole numbers separated by a slash.
+    #[error("a shard is its number and how many there are: write 1/8")]
     Form,
-    /// It is one of no shards.
-    #[error("there must be at least one shard, such as 1/8")]
+    /// The number of shards is zero.
+    #[error("there is at least one shard: write 1/8")]
     None,
     /// There is no such part.
     #[error("the index is out of range; expected 1/{of} to {of}/{of}", of = .0.of)]
@@ -44,16 +44,16 @@ pub enum ShardError {
 }
 
 impl Shard {
-    /// The part that is all of it.
+    /// The single shard with all runs.
     pub const WHOLE: Self = Self { nth: 1, of: 1 };
 
-    /// Whether it leaves nothing to others.
+    /// Whether it contains all runs.
     pub fn is_whole(self) -> bool {
         self.of == 1
     }
 
-    /// Its part of `items`: every `of`-th. Runs of one cell cost about the same, those of different
-    /// cells do not; dealt out like cards, each shard gets some of all.
+    /// Its part of `items`: every `of`-th one. Runs of the same cell cost about the same, runs of
+    /// different cells do not, so each shard gets some of every cell.
     pub fn of(self, items: &[Item]) -> Vec<Item> {
         let mine = (0..self.of).cycle().zip(items).filter(|(nth, _)| nth + 1 == self.nth);
         mine.map(|(_, item)| *item).collect()
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_have_every_run_once_and_about_equally_many() {
+    fn shards_have_every_run_once_and_similar_sizes() {
         for (cells, seeds, of) in [(3, 5, 4), (1, 2, 8), (15, 10, 8), (2, 2, 1)] {
             let all = sheet(cells, seeds);
             let shard = |nth| Shard { nth, of }.of(&all);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_is_written_with_a_slash() {
+    fn shard_is_written_with_a_slash() {
         assert_eq!("3/8".parse::<Shard>().unwrap().to_string(), "3/8");
         assert!("1/1".parse::<Shard>().unwrap().is_whole());
         for (text, words) in [

@@ -1,4 +1,4 @@
-//! What all runs of a scenario amount to, and the files that hold it.
+//! The results of all runs of a scenario, and the files that contain them.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub const SWEEP_FILES: [&str; 7] = [
     "series.parquet",
 ];
 
-/// What files beside the report hold.
+/// Contents of the files besides the report.
 const CONTENTS: [(&str, &str); 6] = [
     ("scenario.toml", "the scenario as it was run"),
     ("summary.json", "this report's data as JSON"),
@@ -45,12 +45,12 @@ pub const COMMAND_FILES: &str = "commands";
 #[derive(Clone, Debug)]
 pub struct SweepResults {
     runs: Vec<RunOutcome>,
-    /// The inside of some runs: cell, seed, points.
+    /// Time series of some runs: cell, seed, points.
     series: Vec<(usize, u64, Vec<SeriesPoint>)>,
 }
 
 impl SweepResults {
-    /// Those of `runs`, whatever their order.
+    /// The results of `runs`, in any order.
     pub fn new(mut runs: Vec<FinishedRun>) -> Self {
         runs.sort_unstable_by_key(FinishedRun::item);
         let mut all = Self { runs: Vec::with_capacity(runs.len()), series: Vec::new() };
@@ -63,8 +63,8 @@ impl SweepResults {
         all
     }
 
-    /// The result document. `command` repeats the runs; with `has_files` it tells of the files that
-    /// are written beside it.
+    /// The result document. `command` reproduces the runs; with `has_files` it lists the files
+    /// written next to it.
     pub fn document(&self, scenario: &Scenario, command: String, has_files: bool) -> LabDocument {
         let shown = scenario.series_seeds.first();
         let sampled = self.series.iter().filter(|(_, seed, _)| Some(seed) == shown);
@@ -101,7 +101,7 @@ impl SweepResults {
         Ok([scenario, html, json, csv, flows, objects, series])
     }
 
-    /// What programs printed: names of files and their contents. Cells are counted from 1.
+    /// Output of programs: file names and contents. Cells are counted from 1.
     pub fn command_files(&self) -> Vec<(String, &str)> {
         let name = |run: &RunOutcome, command: &CommandOutcome| {
             let class = |flow: &&FlowRecord| flow.flow == command.flow;
@@ -116,7 +116,7 @@ impl SweepResults {
         each.map(|(run, command)| (name(run, command), command.output.as_str())).collect()
     }
 
-    /// The record of every flow, with the values of its cell.
+    /// The record of every flow with the values of its cell.
     fn records<'a>(
         &'a self,
         cells: &'a [Vec<Label>],
@@ -127,7 +127,7 @@ impl SweepResults {
         })
     }
 
-    /// Every transfer and every request, with the flow that carried it.
+    /// Every transfer and every request, with its flow.
     fn objects<'a>(
         &'a self,
         cells: &'a [Vec<Label>],
@@ -155,7 +155,7 @@ impl SweepResults {
     }
 }
 
-/// The name of a class as a part of a file's name.
+/// A class name as part of a file name.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || c == '-' { c } else { '_' };
     name.chars().map(plain).collect()
@@ -165,7 +165,7 @@ fn labels(cells: &[Vec<Label>], cell: usize) -> &[Label] {
     cells.get(cell).map_or(&[], Vec::as_slice)
 }
 
-/// A flow of one transfer as the object that it is.
+/// A single-transfer flow as an object.
 fn transfer(flow: &FlowRecord) -> Option<RequestRecord> {
     Some(RequestRecord {
         flow: flow.flow,
@@ -177,7 +177,7 @@ fn transfer(flow: &FlowRecord) -> Option<RequestRecord> {
     })
 }
 
-/// The columns before those of the tables, and what is in them for each cell.
+/// The leading columns of the tables, and their content for each cell.
 fn labels_of(scenario: &Scenario) -> (TableHead, Vec<Vec<Label>>) {
     let columns: Vec<(usize, MatrixColumn)> = scenario
         .axes
@@ -219,7 +219,7 @@ fn values(scenario: &Scenario, cell: usize) -> Vec<String> {
     values.map(|(axis, at)| axis.values.get(*at).cloned().unwrap_or_default()).collect()
 }
 
-/// The values that make a cell: `path.loss=1%, flow.main.cc=cubic`; nothing where there is one cell.
+/// The values that define a cell: `path.loss=1%, flow.main.cc=cubic`; empty if there is one cell.
 pub fn cell_name(scenario: &Scenario, cell: usize) -> String {
     let values = scenario.axes.iter().zip(values(scenario, cell));
     let named = values.map(|(axis, value)| format!("{}={value}", axis.key));
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_lets_the_run_under_way_finish() {
+    fn stop_lets_the_current_run_finish() {
         let scenario = scenario();
         let stop = AtomicBool::new(false);
         let of = (&scenario, Engine::Sim);
@@ -315,12 +315,12 @@ mod tests {
     }
 
     #[test]
-    fn the_tables_hold_every_flow_object_and_point_with_its_cell() {
+    fn tables_have_every_flow_object_and_point_with_its_cell() {
         let mut scenario = scenario();
         let runs = run(&scenario, 1);
         let document = SweepResults::new(runs.clone());
         let document = document.document(&scenario, String::new(), true);
-        // The controller is in a column of its own anyway; the axis must be there by its own name.
+        // The controller always has its own column; the axis must appear under its own name.
         scenario.axes[0].values = vec!["one".into(), "two".into()];
         let results = SweepResults::new(runs.clone());
         let [.., flows, objects, series] = results.files(&scenario, &document).unwrap();
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_objects_beside_transfers() {
+    fn requests_and_transfers_are_objects() {
         let text = r#"
             title = "Both"
             [run]
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scenario_of_one_cell_needs_no_name_for_it() {
+    fn single_cell_has_no_name() {
         assert_eq!(cell_name(&Scenario::empty("none"), 0), "");
     }
 }

@@ -1,4 +1,4 @@
-//! Running some of a scenario's runs.
+//! Running a subset of a scenario's runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,10 @@ use crate::evaluate::{RunOutcome, outcome};
 use crate::parallel;
 use crate::scenario::Scenario;
 
-/// How far runs have come.
+/// Progress of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that are over.
+    /// Finished runs.
     pub done: usize,
     /// Runs in all.
     pub total: usize,
@@ -22,7 +22,7 @@ pub struct Progress {
     pub packets: u64,
 }
 
-/// What one run left.
+/// Results of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedRun {
     /// Its records.
@@ -32,19 +32,19 @@ pub struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Which run it is.
+    /// The run it belongs to.
     pub fn item(&self) -> Item {
         Item { cell: self.outcome.cell, seed: self.outcome.seed }
     }
 }
 
-/// Has `items` played by `engine` on up to `jobs` threads, and hands each run over as it ends, with how far all of them
-/// are, from whatever thread it ran on. When `stop` is set, no more are begun, and those that are played
-/// in real time are given up. What is given back is in the order of `items`, whatever the number of threads.
+/// Runs `items` on `engine` with up to `jobs` threads. Each finished run is passed on with the
+/// overall progress, from the thread it ran on. When `stop` is set, no more runs start, and runs in
+/// real time are aborted. The result is in the order of `items`, with any number of threads.
 ///
 /// # Errors
 ///
-/// The first run that the engine does not play; no more are begun then.
+/// The first run that the engine cannot execute; no more runs start after that.
 pub fn run_items(
     (scenario, engine): (&Scenario, Engine),
     items: &[Item],

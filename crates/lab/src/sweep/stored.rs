@@ -1,6 +1,6 @@
 //! A finished run as an entry of an archive.
 //!
-//! The first line says what follows, with a checksum. The second line is the run, as JSON.
+//! The first line is a header with a checksum. The second line is the run as JSON.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ const SCHEMA: &str = "uncork.run/5";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DamagedRun {
-    /// It is of another scenario or build.
+    /// It belongs to another scenario or build.
     #[error("it belongs to another scenario or build")]
     Foreign,
     /// Its checksum is wrong.
@@ -33,13 +33,13 @@ pub(super) struct Header {
     fingerprint: String,
     cell: usize,
     seed: u64,
-    /// Length of the second line, without its end.
+    /// Length of the second line without its line end.
     pub(super) bytes: u64,
     checksum: String,
 }
 
 impl Header {
-    /// Reads the first line of an entry; `None` if it is none.
+    /// Parses the first line of an entry; `None` if it is invalid.
     pub(super) fn parse(line: &[u8]) -> Option<Self> {
         serde_json::from_slice(line).ok().filter(|header: &Self| header.schema == SCHEMA)
     }
@@ -53,17 +53,17 @@ impl Header {
 #[derive(Serialize, Deserialize)]
 struct Body {
     outcome: RunOutcome,
-    /// Names of states, which the points refer to.
+    /// Names of states, referred to by the points.
     states: Vec<String>,
     points: Vec<Point>,
 }
 
-/// A point of the series without names: there may be many.
+/// A compact point of the series without names, because there may be many.
 type Point =
     (u64, u32, usize, u64, u64, Option<u64>, Option<u64>, Option<u64>, Option<u64>, u64, u64, u64);
 
-/// Names of states that were met in archives. They live as long as the program, as those of controllers
-/// do, so that what was read is of the same type as what was run; there are a few dozen at most.
+/// Names of states read from archives. They are leaked, so that they have the same type as the
+/// controllers' static names; there are at most a few dozen.
 #[derive(Debug, Default)]
 pub struct StateNames(BTreeSet<&'static str>);
 
@@ -79,9 +79,9 @@ impl StateNames {
 }
 
 impl FinishedRun {
-    /// Its entry. `fingerprint` is that of the sweep.
+    /// Its archive entry. `fingerprint` is the sweep's.
     pub fn to_entry(&self, fingerprint: &str) -> Vec<u8> {
-        // Numbers, names and lists only: JSON has words for all of them.
+        // Only numbers, names and lists, which always serialize.
         let body = serde_json::to_string(&Body::of(self)).unwrap_or_default();
         let Item { cell, seed } = self.item();
         let header = Header {
@@ -96,7 +96,7 @@ impl FinishedRun {
         format!("{header}\n{body}\n").into_bytes()
     }
 
-    /// Reads the entry of the run `item`.
+    /// Parses the entry of the run `item`.
     pub fn from_entry(
         entry: &[u8],
         item: Item,
@@ -166,7 +166,7 @@ impl Body {
     }
 }
 
-/// Sixteen hexadecimal digits: XXH64, which finds what discs and copies do to bytes.
+/// Sixteen hexadecimal digits: XXH64, which detects corruption by disks and copying.
 pub(super) fn checksum(bytes: &[u8]) -> String {
     format!("{:016x}", XxHash64::oneshot(0, bytes))
 }
@@ -219,12 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_reads_back_to_the_last_bit() {
+    fn entry_round_trips_exactly() {
         assert_eq!(read(&run().to_entry("ab"), ITEM, "ab"), Ok(run()));
     }
 
     #[test]
-    fn from_entry_notices_any_other_length() {
+    fn from_entry_detects_any_other_length() {
         let entry = run().to_entry("ab");
         for length in 0..entry.len() {
             assert_eq!(read(&entry[..length], ITEM, "ab"), Err(DamagedRun::Content), "{length}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn from_entry_notices_any_other_byte() {
+    fn from_entry_detects_any_changed_byte() {
         let entry = run().to_entry("ab");
         for place in 0..entry.len() {
             let mut other = entry.clone();
@@ -244,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_stands_only_for_its_run() {
+    fn entry_is_valid_only_for_its_run() {
         let entry = run().to_entry("ab");
         assert_eq!(read(&entry, ITEM, "cd"), Err(DamagedRun::Foreign));
         assert_eq!(read(&entry, Item { cell: 3, seed: 8 }, "ab"), Err(DamagedRun::Content));
     }
 
     #[test]
-    fn a_name_is_kept_once() {
+    fn state_name_is_stored_once() {
         let mut names = StateNames::default();
         let first = names.name("Startup");
         assert!(std::ptr::eq(first, names.name("Startup")));

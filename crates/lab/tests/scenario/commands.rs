@@ -7,7 +7,7 @@ use uncork_units::TimeDelta;
 use crate::common::{EXAMPLE, parse, scenario};
 
 #[test]
-fn commands_are_a_workload_like_others() {
+fn commands_are_a_workload() {
     let text = EXAMPLE.replace(
         "bulk = \"10s\"",
         "command = { server = \"iperf3 -s\", client = \"iperf3 -c $UNCORK_FAR\", for = \"9s\", own_cc = true }",
@@ -33,7 +33,7 @@ fn commands_are_a_workload_like_others() {
     assert_eq!(Engine::Netns.check(&scenario), Ok(()));
 }
 
-/// What programs leave records of can be asked for, and nothing else; the simulator runs neither.
+/// Only metrics recorded by programs can be evaluated; the simulator does not run programs.
 #[test]
 fn commands_may_write_records() {
     let with = |records: &str| {

@@ -1,4 +1,4 @@
-//! Scenarios that tests read.
+//! Scenarios used by tests.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ impl Files for Beside {
     }
 }
 
-/// The files that stand beside the scenarios of the tests.
+/// The files available to the scenarios of the tests.
 pub(crate) fn beside() -> Beside {
     Beside(BTreeMap::from([
         ("arrivals.txt", "0 1000\n0.5 2000\n1.25 3000\n"),
@@ -22,7 +22,7 @@ pub(crate) fn beside() -> Beside {
     ]))
 }
 
-/// Reads `text` with `set`, given as `key=value`.
+/// Parses `text` with `set`, given as `key=value`.
 pub(crate) fn parse(text: &str, set: &[&str]) -> Result<Scenario, ScenarioError> {
     let set: Vec<(String, String)> = set
         .iter()
@@ -32,7 +32,7 @@ pub(crate) fn parse(text: &str, set: &[&str]) -> Result<Scenario, ScenarioError>
     Scenario::parse("test", text, &set, &beside())
 }
 
-/// Reads what must be right.
+/// Parses a valid scenario.
 pub(crate) fn scenario(text: &str, set: &[&str]) -> Scenario {
     parse(text, set).unwrap_or_else(|error| panic!("{}", error.render("test.toml", false)))
 }

@@ -1,4 +1,4 @@
-//! Parts of the result document that need a run.
+//! Parts of the result document that require a run.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,7 +1,7 @@
-//! `docs/from-logs.md`: its commands give what it shows, and its scenario comes near the truth.
+//! `docs/from-logs.md`: its commands print what it shows, and its scenario is close to the truth.
 //!
-//! `UPDATE_DOCS=1 cargo test -p uncork-lab --test scenario from_logs` simulates the example records anew
-//! and writes the page.
+//! `UPDATE_DOCS=1 cargo test -p uncork-lab --test scenario from_logs` simulates the example records
+//! again and updates the page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ fn is_update() -> bool {
     std::env::var_os("UPDATE_DOCS").is_some()
 }
 
-/// The record as `uncork serve` would have written it.
+/// The record as written by `uncork serve`.
 fn served(flow: FlowRecord) -> FlowRecord {
     let service = Service {
         scope: Scope::Response,
@@ -51,7 +51,7 @@ fn served(flow: FlowRecord) -> FlowRecord {
     FlowRecord { engine: "serve".into(), service: Some(service), lab: None, ..flow }
 }
 
-/// The records of a server whose clients are those of `truth`.
+/// The records of a server with the clients of `truth`.
 fn simulate(truth: &Scenario) -> Vec<u8> {
     let instance = truth.instance(0, 1);
     let mut records = uncork_sim::run(&instance.run).flows;
@@ -64,7 +64,7 @@ fn simulate(truth: &Scenario) -> Vec<u8> {
     lines
 }
 
-/// What a shell prints for `command` beside the example logs.
+/// The output of `command` in a shell, in the directory of the example logs.
 fn run(command: &str) -> String {
     let mut shell = Command::new("sh");
     let output =
@@ -74,7 +74,7 @@ fn run(command: &str) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// The page with the output of each `console` command that is not `uncork`'s below it.
+/// The page with the output of each `console` command (except `uncork`'s) below it.
 fn with_output(page: &str) -> String {
     let mut out = String::new();
     let mut in_block = false;
@@ -122,7 +122,7 @@ fn classes(scenario: &Scenario) -> impl Iterator<Item = &str> {
     scenario.cells[0].classes.iter().map(|class| class.name.as_str())
 }
 
-/// Median completion time with BBRv3 over that with CUBIC, of 10 MB over the paths of each class.
+/// Median completion time of 10 MB with BBRv3 relative to CUBIC, over the paths of each class.
 fn gains(scenario: &Scenario) -> BTreeMap<String, f64> {
     let names: Vec<&str> = classes(scenario).collect();
     let set = |name: &&str| {
@@ -177,7 +177,7 @@ fn with_table(page: &str, name: &str, table: &str) -> String {
 }
 
 #[test]
-fn the_page_is_current_and_recovers_the_truth() {
+fn page_is_current_and_recovers_the_truth() {
     let truth = scenario(&text("from-logs/truth.toml"), &[]);
     if is_update() {
         fs::write(docs("from-logs/records.jsonl"), simulate(&truth)).expect("a writable checkout");
@@ -207,7 +207,7 @@ fn the_page_is_current_and_recovers_the_truth() {
 }
 
 #[test]
-fn the_example_records_are_read_as_records() {
+fn example_records_parse_as_records() {
     let records = read_json_lines(text("from-logs/records.jsonl").as_bytes()).unwrap();
     assert_eq!(records.len(), 80);
 }

@@ -1,4 +1,4 @@
-//! Scenario files: their meaning, and the errors of wrong ones.
+//! Scenario files: their meaning, and the error messages for invalid ones.
 
 mod commands;
 mod common;

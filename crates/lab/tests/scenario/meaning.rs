@@ -1,4 +1,4 @@
-//! What scenario files mean.
+//! The meaning of scenario files.
 
 use crate::common::{EXAMPLE, scenario};
 use uncork_lab::{Expectation, FigureKind, Metric, Quantity, Scenario, Statistic};
@@ -6,7 +6,7 @@ use uncork_path::{Buffer, LossSpec};
 use uncork_sim::{RunSpec, Workload};
 use uncork_units::{Rate, Time, TimeDelta};
 
-/// One path and one class, each with these lines.
+/// A scenario with one path and one class that have these lines.
 fn small(path: &str, flow: &str) -> Scenario {
     scenario(&text(path, flow), &[])
 }
@@ -24,7 +24,7 @@ fn loss(run: &RunSpec) -> LossSpec {
 }
 
 #[test]
-fn the_smallest_scenario_has_defaults() {
+fn minimal_scenario_uses_defaults() {
     let scenario = small("", "cc = \"bbr3\"\ntransfer = \"10MB\"");
     assert_eq!((scenario.seeds, scenario.first_seed), (10, 1));
     assert_eq!((scenario.warmup, scenario.sample_every), (TimeDelta::ZERO, None));
@@ -44,7 +44,7 @@ fn the_smallest_scenario_has_defaults() {
 }
 
 #[test]
-fn cells_are_all_combinations_the_last_axis_running_fastest() {
+fn cells_are_all_combinations_with_the_last_axis_fastest() {
     let scenario = scenario(EXAMPLE, &[]);
     assert_eq!(scenario.axes[1].key, "flow.main.cc");
     assert_eq!(scenario.axes[0].values, ["0%", "0.5%", "1%"]);
@@ -85,7 +85,7 @@ fn only_the_first_seed_is_sampled() {
 }
 
 #[test]
-fn thresholds_have_the_metric_s_unit() {
+fn thresholds_use_the_unit_of_the_metric() {
     let scenario = scenario(EXAMPLE, &[]);
     let [first, second] = [&scenario.thresholds[0], &scenario.thresholds[1]];
     assert_eq!(first.of.at, [(0, 2), (1, 2)]);
@@ -100,7 +100,7 @@ fn thresholds_have_the_metric_s_unit() {
 }
 
 #[test]
-fn figures_name_their_axes() {
+fn figures_refer_to_axes() {
     let scenario = scenario(EXAMPLE, &[]);
     let FigureKind::Lines { x, by, published, .. } = &scenario.figures[0].kind else { panic!() };
     assert_eq!((*x, *by), (0, Some(1)));
@@ -110,7 +110,7 @@ fn figures_name_their_axes() {
 }
 
 #[test]
-fn several_places_can_vary_together() {
+fn several_keys_can_vary_together() {
     let matrix =
         "[matrix]\n\"path.rate,path.rtt\" = [[\"1mbit\", \"100ms\"], [\"9mbit\", \"9ms\"]]";
     let scenario = small("", &format!("cc = \"bbr3\"\ntransfer = \"1MB\"\n{matrix}"));
@@ -122,7 +122,7 @@ fn several_places_can_vary_together() {
     );
 }
 
-/// Two paths and what is asked of them, with this matrix.
+/// A scenario with two paths, evaluations, and this matrix.
 fn named(matrix: &str) -> String {
     format!(
         "[path]\nrate = \"20mbit\"\nrtt = \"50ms\"\n[flow.main]\ncc = \"bbr3\"\ntransfer = \"1MB\"\n\
@@ -138,7 +138,7 @@ const HOME: &str = "\"path.rate,path.rtt\" = [{ name = \"home\", values = [\"1mb
                     [\"9mbit\", \"9ms\"]]";
 
 #[test]
-fn a_value_of_an_axis_can_have_a_name() {
+fn axis_values_can_have_names() {
     let text = named(HOME);
     let scenario = scenario(&text, &[]);
     assert_eq!(scenario.axes[0].name, "rate and rtt");
@@ -149,7 +149,7 @@ fn a_value_of_an_axis_can_have_a_name() {
     assert_eq!(path.link.nominal_rate(), Rate::from_mbit(1));
     let set = ["matrix.\"path.rate,path.rtt\"=[[\"9mbit\", \"9ms\"]]"];
     let narrowed = crate::common::scenario(&text, &set);
-    assert_eq!(narrowed.thresholds.len(), 1, "what asks for home is left out");
+    assert_eq!(narrowed.thresholds.len(), 1, "evaluations of home are removed");
     let drawn = "\"path.rtt\" = [\"40ms\", { name = \"far\", values = [\"90ms\"] }]";
     let one = small("", &format!("cc = \"bbr3\"\ntransfer = \"1MB\"\n[matrix]\n{drawn}"));
     assert_eq!(one.axes[0].values, ["40ms", "far"]);
@@ -173,7 +173,7 @@ fn equal_keys_are_named_once() {
 }
 
 #[test]
-fn a_value_set_stands_for_that_of_the_file() {
+fn set_value_replaces_that_of_the_file() {
     let scenario = scenario(EXAMPLE, &["path.rate=5mbit", "run.seeds=2", "flow.cross.count=4"]);
     assert_eq!(scenario.seeds, 2);
     let run = scenario.instance(0, 1).run;
@@ -187,7 +187,7 @@ fn setting_an_axis_leaves_one_value() {
     let scenario = scenario(EXAMPLE, &["path.loss=2%"]);
     assert_eq!(scenario.axes[0].values, ["2%"]);
     assert_eq!(scenario.cells.len(), 3);
-    // The first threshold, the lines and what was published ask for 1 %.
+    // The first threshold, the lines and the published result refer to 1 %.
     let left = (scenario.thresholds.len(), scenario.figures.len(), scenario.published.len());
     assert_eq!(left, (1, 1, 0));
     assert!(scenario.text.contains("\"path.loss\" = [\"2%\"] # of packets"), "{}", scenario.text);
@@ -197,7 +197,7 @@ fn setting_an_axis_leaves_one_value() {
     assert_eq!((new.cells.len(), new.axes[2].key.as_str()), (18, "path.rtt"));
 }
 
-/// Everything that a scenario is, but for its text.
+/// Everything of a scenario except its text.
 fn everything(scenario: &Scenario) -> String {
     let Scenario { name, title, about, assumptions, axes, thresholds, .. } = scenario;
     let runs: Vec<String> = (0..scenario.cells.len())
@@ -211,7 +211,7 @@ fn everything(scenario: &Scenario) -> String {
 }
 
 #[test]
-fn the_text_reads_as_the_same_scenario() {
+fn text_parses_as_the_same_scenario() {
     for set in [
         &[][..],
         &["path.loss=2%"],
@@ -249,7 +249,7 @@ fn shared_links_and_named_paths() {
     assert_eq!((a.path, b.path, b.host, b.start), (0, 1, Some(3), secs(2.0)));
     assert_eq!(b.workload, Workload::Until(secs(600.0)));
     assert_eq!((b.rtt, b.receive_window), (Some(TimeDelta::from_millis(20)), 65_536));
-    // They meet in the core, so that one that says nothing of it starts within 100 ms.
+    // They share the core link, so a flow without a start time starts within 100 ms.
     assert!(a.start > Time::ZERO && a.start < secs(0.1), "{:?}", a.start);
 }
 
@@ -263,7 +263,7 @@ fn population(flow: &str) -> RunSpec {
 }
 
 #[test]
-fn each_client_of_a_population_has_links_of_its_own() {
+fn clients_of_a_population_have_separate_links() {
     let run = population("[flow.main]\ncc = \"bbr3\"\ncount = 1000\ntransfer = \"1MB\"\n");
     assert_eq!((run.paths.len(), run.flows.len()), (1000, 1000));
     assert!((0..).zip(&run.flows).all(|(index, flow)| flow.path == index));
@@ -279,7 +279,7 @@ fn each_client_of_a_population_has_links_of_its_own() {
 }
 
 #[test]
-fn another_class_or_controller_disturbs_no_client() {
+fn added_class_or_controller_does_not_affect_other_clients() {
     let class = "cc = \"bbr3\"\ncount = 20\ntransfer = \"1MB\"\nspread = \"1s\"\n";
     let alone = population(&format!("[flow.main]\n{class}"));
     let beside = population(&format!("[flow.other]\n{class}[flow.main]\n{class}"));
@@ -307,7 +307,7 @@ fn paired_clients_draw_the_same() {
 }
 
 #[test]
-fn arrivals_are_connections_of_their_own() {
+fn arrivals_are_separate_connections() {
     let flow = "cc = [\"cubic\", \"bbr3\"]\ncount = 2\n\
                 arrivals = { rate = \"50/s\", size = \"10kB\", for = \"10s\" }";
     let run = small("", flow).instance(0, 1).run;
@@ -345,7 +345,7 @@ fn equal_seeds_give_equal_runs() {
     assert_ne!(run(3), run(4));
 }
 
-/// Every kind of traffic arrives at the engine as what it is, and something comes of it.
+/// Every kind of traffic reaches the engine unchanged and delivers data.
 #[test]
 fn every_workload_runs() {
     let flows = [

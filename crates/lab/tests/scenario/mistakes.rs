@@ -1,10 +1,10 @@
-//! Mistakes in scenario files: the marked place, and the messages (`tests/messages.txt`).
+//! Errors in scenario files: the marked location and the messages (`tests/messages.txt`).
 
 use crate::common::{EXAMPLE, parse};
 use crate::texts::{Case, assert_messages, case};
 use uncork_lab::{ScenarioError, Source};
 
-/// What stands before the first quantity of `[path]`, to put something beside it.
+/// The text before the first quantity of `[path]`, where other lines are inserted.
 const RTT: &str = "rtt = \"50ms\"";
 const MAIN: &str = "transfer = \"10MB\"";
 
@@ -65,7 +65,7 @@ const CASES: &[Case] = &[
     case("bulk = \"10s\"", "receive_window = \"1MB\"\ncommand = { client = \"curl\" }", "receive_window"),
     case("bulk = \"10s\"", "command = { client = \"curl\" }\nmedia = { rate = \"1mbit\" }", "command"),
     case("\"path.loss\" = [", "\"flow.cross.command.sever\" = [\"nginx\"]\n\"path.loss\" = [", "\"flow.cross.command.sever\""),
-    // What belongs together.
+    // Combinations.
     case(MAIN, "transfer = \"1MB\"\nbulk = \"9s\"", "bulk"),
     case(MAIN, "", "main"),
     case("rate = \"20mbit\"", "", "path"),
@@ -94,7 +94,7 @@ const CASES: &[Case] = &[
     case("\"path.loss\" = [", "\"path.rate,path.rtt\" = [{ name = \"home\", values = [\"9mbit\", \"9ms\"] }, { name = \"home\", values = [\"5mbit\", \"9ms\"] }]\n\"path.loss\" = [", "{ name = \"home\", values = [\"5mbit\", \"9ms\"] }"),
     case("\"path.loss\" = [", "\"path.rate,path.rtt\" = [{ name = \"home\", values = [\"9mbit\", \"9ms\"] }, [\"9mbit\", \"9ms\"]]\n\"path.loss\" = [", "[\"9mbit\", \"9ms\"]"),
     case("\"0%\", \"0.5%\"", "\"0%\", { name = \"half\", values = \"0.5%\" }", "\"0.5%\""),
-    // Questions.
+    // Evaluations.
     case("\"goodput.p50\"", "\"goodpt.p50\"", "\"goodpt.p50\""),
     case("\"goodput.p50\"", "\"goodput.median\"", "\"goodput.median\""),
     case("\"goodput.p50\"", "\"goodput\"", "\"goodput\""),
@@ -112,7 +112,7 @@ const CASES: &[Case] = &[
     case("\ny = \"flow.main.cc\"", "\ny = \"flow.main.cc\"\nlog_x = true", "log_x"),
     case("source = \"LiteSpeed 2019, Table 1\"\n", "", "[[published]]"),
     case("\"8.6s\"]]", "\"8.6mbit\"]]", "\"8.6mbit\""),
-    // What the traffic does not have.
+    // Metrics that the traffic does not have.
     case("\"goodput.p50\"", "\"stutters.mean\"", "\"stutters.mean\""),
     case("\"goodput.p50\"", "\"jain.mean\"", "\"jain.mean\""),
     case("\"goodput.p50\"\nflow = \"main\"", "\"completion.p50\"\nflow = \"cross\"", "\"completion.p50\""),
@@ -127,7 +127,7 @@ const CASES: &[Case] = &[
     case("bulk = \"10s\"", "arrivals = { trace = \"arivals.txt\" }", "\"arivals.txt\""),
     case("rate = \"20mbit\"", "trace = \"fcc-2016-9\"", "\"fcc-2016-9\""),
     case("bulk = \"10s\"", "requests = { count = 3, sizes = \"web-serch\" }", "\"web-serch\""),
-    // TOML's own.
+    // TOML syntax.
     case("seeds = 3", "seeds = 3\nseeds = 4", "seeds"),
     case("rate = \"20mbit\"", "rate = 20mbit", ""),
     case("[path]", "[path", ""),
@@ -148,7 +148,7 @@ fn refused(text: &str, set: &[&str], what: &str) -> ScenarioError {
 }
 
 #[test]
-fn mistakes_are_marked_and_explained() {
+fn errors_are_marked_and_explained() {
     assert_messages(CASES.iter().map(|case| {
         let text = case.within(EXAMPLE);
         let error = refused(&text, &[], case.new);
@@ -164,9 +164,9 @@ fn values_that_the_matrix_replaces_may_be_absent() {
     }
 }
 
-/// The buffer of a shared link has to do for whatever round trips are drawn, not for the first of them.
+/// The buffer of a shared link must suffice for every RTT that may be drawn, not only the first.
 #[test]
-fn a_shared_buffer_must_do_for_all_that_is_drawn() {
+fn shared_buffer_must_suffice_for_all_draws() {
     let text = "[link.core]\nrate = \"100mbit\"\nbuffer = \"1bdp\"\n\
                 [path]\nrate = \"20mbit\"\nbuffer = \"100kB\"\nvia = [\"core\"]\nown_per_flow = true\n\
                 rtt = { choice = [[\"50ms\", 1], [\"10us\", 1]] }\n\
@@ -197,7 +197,7 @@ fn missing_parts_are_named() {
 
 /// 400 Gbit/s for 10 s are 333 million packets.
 #[test]
-fn refuses_hours_of_computing_with_figures() {
+fn overlong_computations_are_rejected_with_figures() {
     let text =
         EXAMPLE.replacen("\"20mbit\"", "\"400gbit\"", 1).replacen("seeds = 3", "seeds = 30", 1);
     let error = refused(&text, &[], "hours");
@@ -208,7 +208,7 @@ fn refuses_hours_of_computing_with_figures() {
 }
 
 #[test]
-fn parse_refuses_a_place_that_is_set_twice() {
+fn parse_rejects_a_key_set_twice() {
     for pairs in [
         ["path.rate=20mbit", "path.rate=30mbit"],
         ["path.\"rate\"=20mbit", "path . rate=20mbit"],
@@ -221,7 +221,7 @@ fn parse_refuses_a_place_that_is_set_twice() {
 }
 
 #[test]
-fn parse_takes_a_run_of_a_day() {
+fn parse_accepts_a_run_of_a_day() {
     let text = EXAMPLE.replacen("end = \"120s\"", "end = \"24h\"", 1).replacen(
         "sample = \"100ms\"\n",
         "",
@@ -233,7 +233,7 @@ fn parse_takes_a_run_of_a_day() {
 }
 
 #[test]
-fn parse_names_the_whole_place_of_an_axis() {
+fn parse_names_the_full_key_of_an_axis() {
     let figure =
         "[[figure]]\nkind = \"cdf\"\ntitle = \"F\"\nmetric = \"completion\"\nby = \"cc\"\n";
     let error = refused(&format!("{EXAMPLE}\n{figure}"), &[], "by = cc");
@@ -257,7 +257,7 @@ fn warnings_name_transfers_that_cannot_finish() {
 }
 
 #[test]
-fn a_line_of_a_file_is_shown_there() {
+fn error_in_a_file_shows_its_line() {
     let text = EXAMPLE.replacen("bulk = \"10s\"", "arrivals = { trace = \"bad.txt\" }", 1);
     let error = refused(&text, &[], "a bad trace");
     assert_eq!(error.line(), 2);
@@ -293,7 +293,7 @@ fn errors_in_settings_show_the_setting() {
 }
 
 #[test]
-fn an_error_in_a_cell_tells_which() {
+fn error_in_a_cell_names_the_cell() {
     let axis = "\"path.rate\" = [\"20mbit\", \"8kbit\"]\n\"path.loss\" = [";
     let text = EXAMPLE.replacen("\"path.loss\" = [", axis, 1);
     let error = refused(&text, &[], "no buffer");
@@ -306,7 +306,7 @@ fn an_error_in_a_cell_tells_which() {
 }
 
 #[test]
-fn colour_is_the_caller_s_choice() {
+fn colour_is_chosen_by_the_caller() {
     let error = refused("[pth]", &[], "[pth]");
     assert!(error.render("a.toml", true).contains('\u{1b}'));
     assert!(!error.render("a.toml", false).contains('\u{1b}'));

@@ -1,11 +1,11 @@
-//! Whatever a text holds, reading it ends with a scenario or with an error that can be shown.
+//! Parsing any text ends with a scenario or with a displayable error.
 
 use crate::common::{EXAMPLE, beside};
 use crate::texts::{assert_shown, replace};
 use proptest::prelude::*;
 use uncork_lab::{Builtin, Scenario};
 
-/// Words that mean something in a scenario, to put where they do not belong.
+/// Words with a meaning in scenarios, inserted in wrong places.
 const WORDS: &[&str] = &[
     "\"",
     "[",
@@ -43,7 +43,7 @@ const WORDS: &[&str] = &[
     "[matrix]\n",
 ];
 
-/// Reads `text`, and shows the error if there is one.
+/// Parses `text`; displays the error if there is one.
 fn read(text: &str, set: &[(String, String)]) -> Option<Scenario> {
     match Scenario::parse("any", text, set, &beside()) {
         Ok(scenario) => Some(scenario),
@@ -55,11 +55,11 @@ fn read(text: &str, set: &[(String, String)]) -> Option<Scenario> {
 }
 
 proptest! {
-    // PROPTEST_CASES=100000 makes a long search of it.
+    // PROPTEST_CASES=100000 runs a long search.
     #![proptest_config(ProptestConfig::default())]
 
     #[test]
-    fn mutated_scenarios_are_read_or_refused(
+    fn mutated_scenarios_are_parsed_or_rejected(
         edits in proptest::collection::vec((0_usize..1500, 0_usize..30, 0..WORDS.len()), 1..4),
     ) {
         let mut text = EXAMPLE.to_owned();
@@ -73,9 +73,9 @@ proptest! {
         }
     }
 
-    /// The same with the files that come along, which have all there is in them.
+    /// The same with the built-in files, which use every feature.
     #[test]
-    fn mutated_stories_are_read_or_refused(
+    fn mutated_stories_are_parsed_or_rejected(
         story in 0..Builtin::all().len(),
         edits in proptest::collection::vec((0.0_f64..1.0, 0_usize..30, 0..WORDS.len()), 1..4),
     ) {
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_set_is_read_or_refused(
+    fn any_set_value_is_parsed_or_rejected(
         key in "(path|flow|run|matrix|title|flow\\.main|\"path)(\\.[a-z_\"]{0,8}){0,3}",
         value in "\\PC{0,12}",
     ) {
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_refused(text in "\\PC{0,200}") {
+    fn any_text_is_rejected(text in "\\PC{0,200}") {
         prop_assert!(read(&text, &[]).is_none());
     }
 }

@@ -71,7 +71,7 @@ fn the_matrix_and_set_vary_presets_and_their_values() {
 }
 
 #[test]
-fn sources_of_the_values_that_are_used_are_among_the_assumptions() {
+fn sources_of_used_values_are_listed_as_assumptions() {
     let own = "preset = \"lte\"\nbuffer = \"50p\"";
     let lines = scenario(&format!("assumptions = [\"Mine.\"]\n{}", text(own)), &[]).assumptions;
     assert_eq!(lines[0], "Mine.");
@@ -87,7 +87,7 @@ fn sources_of_the_values_that_are_used_are_among_the_assumptions() {
 }
 
 #[test]
-fn an_unknown_preset_is_answered_with_the_nearest() {
+fn unknown_preset_suggests_the_nearest() {
     let error = parse(&text("preset = \"satelite-leo\""), &[]).unwrap_err();
     let shown = error.render("test.toml", false);
     assert!(shown.contains("test.toml:2:10"), "{shown}");

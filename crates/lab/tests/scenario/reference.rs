@@ -1,16 +1,16 @@
-//! The reference of the format is true: its examples are read.
+//! The examples in the format reference are valid.
 
 use crate::common::scenario;
 
 const REFERENCE: &str = include_str!("../../../../docs/scenarios.md");
 
-/// The blocks of the reference that are fenced as `kind`.
+/// The fenced blocks of the reference with the language `kind`.
 fn blocks(kind: &str) -> Vec<&'static str> {
     let fenced = REFERENCE.split("```").skip(1).step_by(2);
     fenced.filter_map(|block| block.strip_prefix(kind)?.strip_prefix('\n')).collect()
 }
 
-/// What a fragment needs to be a scenario, where it does not say it itself.
+/// `fragment` with the lines it lacks to be a complete scenario.
 fn completed(fragment: &str) -> String {
     let mut text = String::new();
     let has = |table: &str| fragment.lines().any(|line| line.starts_with(table));
@@ -25,12 +25,12 @@ fn completed(fragment: &str) -> String {
                  \"path.rtt\" = [\"20ms\", \"50ms\"]\n\
                  \"flow.main.cc\" = [\"cubic\", \"bbr3\"]\n";
     }
-    // Keys of the file itself come before its tables.
+    // Top-level keys must precede tables.
     format!("{fragment}\n{text}")
 }
 
 #[test]
-fn every_example_is_read() {
+fn every_example_parses() {
     let examples = blocks("toml");
     assert!(examples.len() >= 9, "{}", examples.len());
     for example in examples {

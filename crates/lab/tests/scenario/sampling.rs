@@ -1,4 +1,4 @@
-//! Samples of the parameter space instead of all combinations.
+//! Sampling of the parameter space instead of all combinations.
 
 use std::collections::BTreeSet;
 
@@ -49,13 +49,13 @@ fn each_part_of_a_range_has_one_point() {
     // Two decades on a logarithmic scale: twenty parts in each.
     let part = |text: &String| (20.0 * (number(text) / 0.01).log10()) as usize;
     let parts: BTreeSet<usize> = values(&scenario, "path.loss").iter().map(part).collect();
-    assert!(parts.len() >= 38, "rounding to four digits moves few of them: {parts:?}");
+    assert!(parts.len() >= 38, "rounding to four digits moves only a few: {parts:?}");
     let counts: BTreeSet<String> = values(&scenario, "flow.main.count").into_iter().collect();
     assert_eq!(counts, ["1", "2", "3", "4", "5"].map(str::to_owned).into());
 }
 
 #[test]
-fn a_list_is_sampled_evenly_and_a_crossed_axis_runs_at_each_point() {
+fn list_is_sampled_evenly_and_crossed_axis_runs_at_each_point() {
     let scenario = scenario(SAMPLED, &[]);
     let queues = values(&scenario, "path.queue");
     assert_eq!(queues.iter().filter(|queue| *queue == "droptail").count(), 40);
@@ -65,7 +65,7 @@ fn a_list_is_sampled_evenly_and_a_crossed_axis_runs_at_each_point() {
         assert_eq!(rtts[2 * pair], rtts[2 * pair + 1]);
         assert_eq!(ccs[2 * pair..2 * pair + 2], ["cubic", "bbr3"]);
     }
-    // Axes are not drawn in step.
+    // Axes are drawn independently.
     assert!(rtts.iter().zip(&queues).any(|(rtt, queue)| number(rtt) < 50.0 && queue == "fq_codel"));
 }
 
@@ -75,14 +75,14 @@ fn equal_seeds_draw_equal_points() {
     assert_eq!(rtts(SAMPLED, &[]), rtts(SAMPLED, &[]));
     assert_ne!(rtts(SAMPLED, &[]), rtts(SAMPLED, &["matrix.sample_seed=2"]));
     let without = SAMPLED.replace("\"path.queue\" = [\"droptail\", \"fq_codel\"]\n", "");
-    assert_eq!(rtts(SAMPLED, &[]), rtts(&without, &[]), "another axis changes none");
+    assert_eq!(rtts(SAMPLED, &[]), rtts(&without, &[]), "another axis does not change them");
     assert_eq!(rtts(SAMPLED, &["matrix.sample=7"]).len(), 14);
     let range = "matrix.\"path.rtt\"={ from = \"1ms\", to = \"2ms\" }";
     assert!(rtts(SAMPLED, &[range]).iter().all(|rtt| number(rtt) <= 2.0));
 }
 
 #[test]
-fn invalid_samples_are_refused() {
+fn invalid_sampling_is_rejected() {
     for (old, new, message) in [
         ("sample = 40\n", "", "`cross` in [matrix] belongs to a sample"),
         ("sample = 40\ncross = [\"flow.main.cc\"]\n", "", "is a range, of which values are drawn"),
@@ -104,7 +104,7 @@ fn invalid_samples_are_refused() {
 }
 
 #[test]
-fn series_are_of_the_seeds_that_are_asked_for() {
+fn series_are_of_the_requested_seeds() {
     let text = SAMPLED.replace("seeds = 1\n", "seeds = 5\nfirst_seed = 3\nsample = \"1s\"\n");
     let sampled = |set: &[&str]| -> Vec<u64> {
         let scenario = scenario(&text, set);

@@ -1,8 +1,8 @@
-//! `docs/stories.md`: what was published, beside what the built-in scenarios measure.
+//! `docs/stories.md`: published results compared with the measurements of the built-in scenarios.
 //!
-//! `cargo test` checks that the page has every scenario with what its file says was published, and
-//! measures the cheap ones anew. `UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories`
-//! runs all of them and writes the page.
+//! `cargo test` checks that the page has every scenario with its published results, and measures
+//! the cheap ones again. `UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories` runs all
+//! of them and updates the page.
 mod page;
 
 use std::sync::atomic::AtomicBool;
@@ -10,14 +10,14 @@ use std::sync::atomic::AtomicBool;
 use uncork_lab::{Builtin, Engine, Scenario, SweepResults, items, run_items};
 use uncork_report::lab::LabDocument;
 
-/// Scenarios that take a few seconds at most: their tables are measured in every run of the test.
+/// Scenarios that take at most a few seconds: measured in every test run.
 const CHEAP: [&str; 1] = ["litespeed-latency"];
 
 fn scenario(builtin: &Builtin) -> Scenario {
     builtin.parse(&[]).unwrap_or_else(|error| panic!("{}: {error}", builtin.name))
 }
 
-/// The result document of a built-in scenario, as `uncork lab run` has it.
+/// The result document of a built-in scenario, as from `uncork lab run`.
 fn measured(builtin: &Builtin) -> LabDocument {
     let scenario = scenario(builtin);
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
@@ -29,7 +29,7 @@ fn measured(builtin: &Builtin) -> LabDocument {
     SweepResults::new(runs).document(&scenario, command, false)
 }
 
-/// Whether the page has a section for each scenario, in order, and in it what its file says.
+/// Checks that the page has a section per scenario, in order, with the text of its file.
 fn check_what_is_said(text: &str) {
     let known: Vec<&str> = Builtin::all().iter().map(|builtin| builtin.name).collect();
     assert_eq!(page::names(text).collect::<Vec<_>>(), known, "{}", page::REMEDY);
@@ -44,7 +44,7 @@ fn check_what_is_said(text: &str) {
 }
 
 #[test]
-fn the_page_shows_published_and_measured_results() {
+fn page_shows_published_and_measured_results() {
     if page::is_update() {
         let sections = Builtin::all().iter().map(|builtin| page::section(&measured(builtin)));
         page::write(&sections.collect::<String>());

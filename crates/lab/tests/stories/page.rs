@@ -1,11 +1,11 @@
-//! The page: a section for each scenario, with a table of what was published.
+//! The page: a section per scenario with a table of published results.
 
 use std::path::PathBuf;
 
 use uncork_lab::Published;
 use uncork_report::lab::{self, LabDocument};
 
-/// What to do when the page does not show what is there.
+/// What to do if the page is out of date.
 pub(crate) const REMEDY: &str =
     "UPDATE_DOCS=1 cargo test --release -p uncork-lab --test stories writes docs/stories.md";
 
@@ -25,7 +25,7 @@ in some minutes. No figure here is written by hand.
 
 const HEADER: [&str; 5] = ["", "published", "here", "", "comment"];
 
-/// Whether the page is to be written, not compared: `UPDATE_DOCS=1`.
+/// Whether the page is to be updated instead of compared: `UPDATE_DOCS=1`.
 pub(crate) fn is_update() -> bool {
     std::env::var_os("UPDATE_DOCS").is_some()
 }
@@ -63,7 +63,7 @@ fn row(published: &lab::Published) -> [String; 5] {
     [what, &with_source(published, source), measured, verdict, note].map(plain)
 }
 
-/// What the scenario's file has of a row: the name, the published value, and the comment.
+/// The parts of a row from the scenario's file: name, published value and comment.
 pub(crate) fn said(published: &Published) -> [String; 3] {
     let Published { what, value, source, note, .. } = published;
     [what, &with_source(value, source), note].map(|cell| plain(cell))
@@ -73,7 +73,7 @@ fn with_source(value: &str, source: &str) -> String {
     format!("{value} ({source})")
 }
 
-/// Text that does not end a cell of a table.
+/// Escapes text for a table cell.
 fn plain(cell: &str) -> String {
     cell.replace('|', "\\|").replace('\n', " ")
 }

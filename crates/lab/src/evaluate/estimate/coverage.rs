@@ -1,10 +1,10 @@
-//! Coverage: how often 95 % intervals contain the true value.
+//! Coverage: how often the 95 % intervals contain the true value.
 
 use uncork_units::Rng;
 
 use super::*;
 
-/// Repetitions of each case: the standard error of the measured coverage is 0.5 percentage points.
+/// Repetitions per case: the standard error of the measured coverage is 0.5 percentage points.
 const TRIALS: u64 = 2000;
 const COVERAGE: std::ops::RangeInclusive<f64> = 0.93..=0.97;
 const MEDIAN: Statistic = Statistic::Quantile(0.5);
@@ -44,8 +44,8 @@ impl Source {
         count
     }
 
-    /// `size` correlated normal values around `middle` in each of `clusters`; the clusters' own share
-    /// of the variance is `common`.
+    /// `size` correlated normal values around `middle` in each of `clusters`. `common` is the share
+    /// of the variance that is common to a cluster.
     fn clusters(&mut self, (clusters, size): (u64, u64), common: f64, middle: f64) -> Vec<Sample> {
         let mut samples = Vec::new();
         for cluster in 0..clusters {
@@ -63,7 +63,8 @@ impl Source {
         (0..count).map(|cluster| Sample { cluster, value: value(self) }).collect()
     }
 
-    /// Log-normal values of the same seeds, whose logarithms share `common` of their variance.
+    /// Log-normal values for the same seeds, whose logarithms share the fraction `common` of their
+    /// variance.
     fn pairs(&mut self, count: u64, common: f64) -> (Vec<Sample>, Vec<Sample>) {
         let mut one = Vec::new();
         let mut other = Vec::new();
@@ -127,7 +128,7 @@ fn intervals_of_means_cover_the_true_value() {
             };
             mean(&source.singles(n, count), Positive)
         });
-        // Shares just below 1 are skewed the other way.
+        // Shares just below 1 are skewed in the other direction.
         assert_coverage(&name("utilisations"), 0.95, |source| {
             mean(&source.singles(n, |source| 1.0 - 0.05 * source.exponential()), Unit)
         });

@@ -1,8 +1,8 @@
 //! Statistics of samples with 95 % confidence intervals.
 //!
 //! Samples come in clusters, such as the flows of one run. Only clusters are independent of each
-//! other, so only their differences say how sure a number is. `coverage.rs` measures how often the
-//! intervals hold the truth.
+//! other, so the uncertainty is computed from the differences between them. `coverage.rs` measures
+//! how often the intervals contain the true value.
 
 #[cfg(test)]
 mod coverage;
@@ -20,7 +20,7 @@ use crate::scenario::Statistic;
 
 /// The 97.5 % quantile of the standard normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
-/// Clusters that an interval needs. Of five independent values, all lie on one side of the true
+/// Minimum clusters for an interval. All of five independent values lie on one side of the true
 /// median with a probability of 2 · 2^-5 = 6 %.
 const MIN_CLUSTERS: usize = 6;
 
@@ -29,27 +29,27 @@ const MIN_CLUSTERS: usize = 6;
 pub(crate) enum Range {
     /// 0 to 1: shares.
     Unit,
-    /// Not negative: times, rates, counts.
+    /// Non-negative: times, rates, counts.
     Positive,
 }
 
-/// Samples of a metric and the statistic that is drawn from them.
+/// Samples of a metric and the statistic computed from them.
 pub(crate) struct Samples {
-    /// Values in rising order, each with the number of its cluster.
+    /// Values in ascending order with their cluster numbers.
     sorted: Vec<(f64, usize)>,
     clusters: Vec<u64>,
-    /// Values of each cluster.
+    /// Number of values per cluster.
     sizes: Vec<u64>,
     statistic: Statistic,
     range: Range,
 }
 
-/// How far a statistic may be off.
+/// Uncertainty of a statistic.
 struct Spread {
     limits: (f64, f64),
     /// Half of the interval's width on a logarithmic scale.
     relative: f64,
-    /// How far each cluster draws the statistic away from its value, in any unit.
+    /// Each cluster's influence on the statistic, in arbitrary units.
     influence: Vec<f64>,
 }
 
@@ -72,28 +72,28 @@ impl Samples {
         Self { sorted, clusters: numbers.into_keys().collect(), sizes, statistic, range }
     }
 
-    /// The values in rising order.
+    /// The values in ascending order.
     pub(crate) fn into_values(self) -> Vec<f64> {
         self.sorted.into_iter().map(|(value, _)| value).collect()
     }
 
-    /// How many samples the statistic needs, if there are fewer: of ten values, none is a 99th
+    /// How many samples the statistic needs, if there are too few: ten values have no 99th
     /// percentile.
     pub(crate) fn needed(&self) -> Option<u64> {
         let Statistic::Quantile(q) = self.statistic else { return None };
-        // Rounded, because 1 / (1 - 0.99) is a little more than 100.
+        // Rounded because 1 / (1 - 0.99) is slightly above 100.
         let tail = q.min(1.0 - q);
         let needed = if tail < 0.5 { (1.0 / tail - 1e-6).ceil() as u64 } else { 1 };
         (!self.sorted.is_empty() && (self.sorted.len() as u64) < needed).then_some(needed)
     }
 
-    /// How many samples are finite, and how many there are.
+    /// Number of finite samples, and of all samples.
     pub(crate) fn finished(&self) -> (usize, usize) {
         let finite = self.sorted.partition_point(|(value, _)| value.is_finite());
         (finite, self.sorted.len())
     }
 
-    /// The statistic; `None` without enough samples, or when it is not finite.
+    /// The statistic; `None` if there are too few samples or it is infinite.
     pub(crate) fn value(&self) -> Option<f64> {
         if self.sorted.is_empty() || self.needed().is_some() {
             return None;
@@ -117,7 +117,7 @@ impl Samples {
         Some(estimate(value, limits, self.sorted.len()))
     }
 
-    /// The interval alone, whose end is infinite if too few samples finished.
+    /// The interval only. Its upper limit is infinite if too few samples finished.
     pub(crate) fn limits(&self) -> Option<(f64, f64)> {
         match self.statistic {
             Statistic::Quantile(q) if self.clusters.len() >= MIN_CLUSTERS => {
@@ -129,9 +129,9 @@ impl Samples {
 
     /// The quotient of two statistics with its interval.
     ///
-    /// On a logarithmic scale it is a difference, whose half-width follows from those of its parts
-    /// and from their correlation: that of the clusters that both have, such as seeds (MOVER: Zou and
-    /// Donner, Statistics in Medicine 2008; for medians Bonett and Price, Journal of Educational and
+    /// On a logarithmic scale it is a difference. Its half-width is computed from those of the two
+    /// parts and their correlation over common clusters, such as seeds (MOVER: Zou and Donner,
+    /// Statistics in Medicine 2008; for medians Bonett and Price, Journal of Educational and
     /// Behavioral Statistics 2020).
     pub(crate) fn ratio(&self, over: &Self) -> Option<Estimate> {
         let (one, other) = (self.value()?, over.value()?);
@@ -164,7 +164,8 @@ impl Samples {
         (spread.limits.0.is_finite() && spread.limits.1.is_finite()).then_some(spread)
     }
 
-    /// The correlation of two statistics. Clusters that only one side has add to its variance alone.
+    /// The correlation of two statistics. Clusters that only one side has contribute only to its
+    /// variance.
     fn correlation(&self, own: &Spread, over: &Self, other: &Spread) -> f64 {
         let squares = |influence: &[f64]| influence.iter().map(|x| x * x).sum::<f64>();
         let scale = (squares(&own.influence) * squares(&other.influence)).sqrt();
@@ -185,7 +186,7 @@ impl Samples {
         self.statistic == Statistic::Quantile(0.5) && self.is_one_each()
     }
 
-    /// Whether no cluster of the two is the same.
+    /// Whether the two have no cluster in common.
     fn is_apart_from(&self, other: &Self) -> bool {
         !self.clusters.iter().any(|cluster| other.clusters.binary_search(cluster).is_ok())
     }
@@ -195,7 +196,7 @@ impl Samples {
         self.clusters.len() as f64 - 1.0
     }
 
-    /// Whether each cluster has one value.
+    /// Whether each cluster has exactly one value.
     fn is_one_each(&self) -> bool {
         self.sizes.iter().all(|size| *size == 1)
     }
@@ -206,8 +207,8 @@ fn estimate(value: f64, limits: Option<(f64, f64)>, n: usize) -> Estimate {
     Estimate { value, low, high, n: n as u64 }
 }
 
-/// Half the width of the interval of a difference of independent values, from those of its parts, each with its
-/// degrees of freedom (Welch, Biometrika 1947).
+/// Half-width of the interval of a difference of independent values, from the half-widths and
+/// degrees of freedom of its parts (Welch, Biometrika 1947).
 fn welch((one, degrees): (f64, f64), (other, other_degrees): (f64, f64)) -> f64 {
     let variance = |half: f64, degrees: f64| (half / t_quantile(degrees)).powi(2);
     let (a, b) = (variance(one, degrees), variance(other, other_degrees));
@@ -218,7 +219,7 @@ fn welch((one, degrees): (f64, f64), (other, other_degrees): (f64, f64)) -> f64 
     t_quantile(combined) * (a + b).sqrt()
 }
 
-/// The 97.5 % quantile of Student's t distribution with five degrees of freedom or more: within
+/// The 97.5 % quantile of Student's t distribution with at least five degrees of freedom, to within
 /// 0.0003 (Abramowitz and Stegun, 26.7.5).
 fn t_quantile(degrees: f64) -> f64 {
     const ZZ: f64 = Z * Z;

@@ -2,9 +2,10 @@
 
 use super::{Samples, Spread, t_quantile};
 
-/// Probability of the quantile beyond either end of its interval.
+/// Probability that the quantile is beyond either end of its interval.
 const TAIL: f64 = 0.025;
-/// Expected values beyond the quantile from which the binomial distribution is taken for a normal one.
+/// With this many expected values beyond the quantile, the binomial distribution is approximated by
+/// a normal one.
 const MANY: f64 = 50.0;
 
 /// The `q`-quantile of `sorted`, which is not empty: type 7 of Hyndman and Fan (The American
@@ -17,11 +18,11 @@ pub(super) fn of(sorted: &[(f64, usize)], q: f64) -> f64 {
 fn between(sorted: &[(f64, usize)], rank: f64) -> f64 {
     let place = |rank: f64| sorted[(rank as usize).clamp(1, sorted.len()) - 1].0;
     let (below, above) = (place(rank.floor()), place(rank.ceil()));
-    // Between equal values it is exactly them, even between infinite ones.
+    // Between equal values the result is exact, even if they are infinite.
     if below.total_cmp(&above).is_eq() { below } else { below + (above - below) * rank.fract() }
 }
 
-/// The interval of the `q`-quantile; `None` if the samples do not reach far enough beyond it.
+/// The interval of the `q`-quantile; `None` if there are too few samples beyond it.
 pub(super) fn spread(samples: &Samples, q: f64) -> Option<Spread> {
     let count = samples.sorted.len() as f64;
     let limits = if samples.is_one_each() && count * q.min(1.0 - q) < MANY {
@@ -45,24 +46,24 @@ pub(super) fn spread(samples: &Samples, q: f64) -> Option<Spread> {
     Some(Spread { limits, relative, influence })
 }
 
-/// The correlation of the medians of two samples whose ranks have `correlation`: between that and the
-/// one of signs, which holds of many normal values.
+/// The correlation of the medians of two samples whose ranks have `correlation`: between that and
+/// the correlation of signs, which applies to many normal values.
 pub(super) fn correlation_of_medians(correlation: f64) -> f64 {
     let signs = libm::asin(correlation) * std::f64::consts::FRAC_2_PI;
     f64::midpoint(correlation, signs)
 }
 
-/// The interval between order statistics of independent values, with the exact binomial
-/// probabilities, interpolated to 95 % (Hettmansperger and Sheather, Statistics & Probability Letters
-/// 1986; for any quantile Nyblom, ibid. 1992).
+/// The interval between order statistics of independent values, with exact binomial probabilities,
+/// interpolated to 95 % (Hettmansperger and Sheather, Statistics & Probability Letters 1986; for
+/// any quantile Nyblom, ibid. 1992).
 fn order_statistics(sorted: &[(f64, usize)], q: f64) -> Option<(f64, f64)> {
     let n = sorted.len();
     let (low, high) = (lower_rank(n, q)?, lower_rank(n, 1.0 - q)?);
     Some((between(sorted, low), between(sorted, n as f64 + 1.0 - high)))
 }
 
-/// The rank, counted from 1 and interpolated, below which the `q`-quantile lies with a probability of
-/// [`TAIL`]; `None` if even the least of `n` values is above it more often.
+/// The rank (from 1, interpolated) below which the `q`-quantile lies with probability [`TAIL`];
+/// `None` if even the smallest of `n` values exceeds it more often.
 fn lower_rank(n: usize, q: f64) -> Option<f64> {
     let mut last: Option<(usize, f64)> = None;
     // The quantile is below the value of rank r if at most r - 1 values are below the quantile.
@@ -81,7 +82,7 @@ fn lower_rank(n: usize, q: f64) -> Option<f64> {
 /// The probabilities that at most 0, 1, … of `n` trials succeed, each with probability `q`.
 fn binomial(n: usize, q: f64) -> impl Iterator<Item = f64> {
     let log_odds = libm::log(q / (1.0 - q));
-    // From one to the next by logarithms: (1 - q)^n may be too small for a number.
+    // Computed with logarithms, because (1 - q)^n may underflow.
     let mut log = n as f64 * libm::log(1.0 - q);
     let mut sum = 0.0;
     (0..n).map(move |successes| {
@@ -91,8 +92,9 @@ fn binomial(n: usize, q: f64) -> impl Iterator<Item = f64> {
     })
 }
 
-/// The interval of all values that a t test between clusters does not refute as the quantile
-/// (Woodruff, JASA 1952), on a logistic scale, because shares of few clusters beyond a tail are skewed.
+/// The interval of all values that a t test between clusters does not reject as the quantile
+/// (Woodruff, JASA 1952), on a logistic scale, because shares beyond a tail are skewed if there are
+/// few clusters.
 struct Inversion<'a> {
     samples: &'a Samples,
     q: f64,
@@ -113,8 +115,8 @@ impl Inversion<'_> {
         Some((middle(self.last_below(-bound)), middle(self.last_below(bound))))
     }
 
-    /// The index of the last value whose score is below `bound`; that of the first one is, and that of
-    /// the last one is not.
+    /// The index of the last value whose score is below `bound`. The first value's score must be
+    /// below it, the last one's must not.
     fn last_below(&self, bound: f64) -> usize {
         let sorted = &self.samples.sorted;
         let (mut below, mut above) = (0, sorted.len() - 1);
@@ -129,7 +131,7 @@ impl Inversion<'_> {
         below
     }
 
-    /// How many standard errors the share of values below `value` is above `q`.
+    /// How many standard errors the share of values below `value` exceeds `q`.
     fn score(&self, value: f64) -> f64 {
         let (below, sum) = below(self.samples, value);
         let (clusters, count) = (below.len() as f64, self.samples.sorted.len() as f64);
@@ -140,12 +142,12 @@ impl Inversion<'_> {
         let error = (squares * clusters / (clusters - 1.0)).sqrt() / count;
         let logit = |share: f64| libm::log(share / (1.0 - share));
         let distance = (logit(share) - logit(self.q)) * share * (1.0 - share);
-        // Clusters that agree exactly refute every other share.
+        // If all clusters agree exactly, every other share is rejected.
         if distance == 0.0 { 0.0 } else { distance / error }
     }
 }
 
-/// How many values of each cluster are below `value`, equal ones counted half, and their sum.
+/// How many values of each cluster are below `value`, counting equal ones half, and their sum.
 fn below(samples: &Samples, value: f64) -> (Vec<f64>, f64) {
     let mut counts = vec![0.0; samples.clusters.len()];
     let mut sum = 0.0;

@@ -1,4 +1,4 @@
-//! What statistics and intervals are of samples that are small enough to check by hand.
+//! Statistics and intervals of samples small enough to check by hand.
 
 use uncork_units::Rng;
 
@@ -12,12 +12,12 @@ fn clustered(samples: impl IntoIterator<Item = (u64, f64)>, statistic: Statistic
     Samples::new(&samples, statistic, Range::Positive)
 }
 
-/// A value in each cluster.
+/// One value per cluster.
 fn of(values: &[f64], statistic: Statistic) -> Samples {
     clustered((0..).zip(values.iter().copied()), statistic)
 }
 
-/// Sums of twelve uniform numbers: about normal, with a mean of 6.
+/// Sums of twelve uniform numbers: approximately normal with a mean of 6.
 fn normal(seed: u64, count: usize) -> Vec<f64> {
     let mut rng = Rng::new(seed, 0);
     let mut uniform = move || rng.below(1 << 30) as f64 / f64::from(1 << 30);
@@ -77,7 +77,7 @@ fn quantiles_in_the_tail_need_samples_beyond_them() {
 
 /// t tables: five degrees of freedom 2.5706, nine 2.2622, 30 2.0423.
 #[test]
-fn t_quantile_is_that_of_the_tables() {
+fn t_quantile_matches_the_tables() {
     for (degrees, expected) in [(5.0, 2.5706), (9.0, 2.2622), (30.0, 2.0423), (1e9, 1.95996)] {
         assert!((t_quantile(degrees) - expected).abs() < 3e-4, "{degrees}");
     }
@@ -100,8 +100,8 @@ fn interval_of_a_share_stays_a_share() {
     assert!(low > 0.5 && high < 1.0, "{low} to {high}");
 }
 
-/// n = 10: ranks 2 and 9 hold the median with 97.85 %, ranks 3 and 8 with 89.06 %. Interpolated by
-/// Hettmansperger and Sheather: 0.6577 of the way.
+/// n = 10: ranks 2 and 9 contain the median with 97.85 %, ranks 3 and 8 with 89.06 %. Interpolation
+/// by Hettmansperger and Sheather: 0.6577 of the way.
 #[test]
 fn interval_of_a_median_lies_between_order_statistics() {
     let values: Vec<f64> = (1..=10).map(f64::from).collect();
@@ -128,13 +128,13 @@ fn few_clusters_have_no_interval() {
 }
 
 #[test]
-fn counts_of_nothing_have_no_interval() {
+fn zero_counts_have_no_interval() {
     assert_eq!(limits(&of(&[0.0; 10], Statistic::Mean)), None);
     assert_eq!(limits(&of(&[3.0; 10], Statistic::Mean)), Some((3.0, 3.0)));
     assert_eq!(limits(&of(&[3.0; 10], MEDIAN)), Some((3.0, 3.0)));
 }
 
-/// Ten equal values from each of eight clusters say no more than one of each.
+/// Ten equal values per cluster carry no more information than one.
 #[test]
 fn values_of_a_cluster_count_once() {
     let values = normal(7, 8);
@@ -156,9 +156,9 @@ fn ratio_of_equal_noise_is_certain() {
     }
 }
 
-/// A seed in which one side has nothing takes no interval away.
+/// A seed without data on one side does not remove the interval.
 #[test]
-fn ratio_takes_clusters_of_one_side_for_themselves() {
+fn ratio_handles_clusters_of_only_one_side() {
     let noise = normal(3, 12);
     let twice: Vec<f64> = noise.iter().take(11).map(|value| 2.0 * value).collect();
     let ratio = of(&twice, Statistic::Mean).ratio(&of(&noise, Statistic::Mean)).unwrap();
@@ -170,7 +170,7 @@ fn ratio_takes_clusters_of_one_side_for_themselves() {
 }
 
 #[test]
-fn ratio_over_nothing_is_none() {
+fn ratio_over_zero_is_none() {
     assert!(of(&[1.0; 8], Statistic::Mean).ratio(&of(&[0.0; 8], Statistic::Mean)).is_none());
     let none = of(&[0.0; 8], Statistic::Mean).ratio(&of(&[1.0; 8], Statistic::Mean)).unwrap();
     assert_eq!((none.value, none.low), (0.0, None));

@@ -1,4 +1,4 @@
-//! The values of an axis: what each is called, and what it puts where.
+//! The values of an axis: their names and the keys they set.
 
 use uncork_config::{Node, Place, Result, Section, Value};
 
@@ -6,22 +6,22 @@ use super::super::ScenarioError;
 use super::super::keys;
 use super::super::model::Axis;
 
-/// How messages show that a value has a name.
+/// Syntax of a named value, for messages.
 const NAMED: &str = "{ name = \"…\", values = […] }";
 
 /// A value of an axis.
 pub(crate) struct Alternative {
-    /// What it is called.
+    /// Its name.
     pub(crate) label: String,
-    /// The values as they stand in the file.
+    /// The values as written in the file.
     pub(crate) written: String,
-    /// What is put at each of the places.
+    /// The value for each of the keys.
     pub(crate) nodes: Vec<Node>,
 }
 
 impl Alternative {
-    /// Reads a value of the axis that varies the places `keys`: a value for one place, a list with a
-    /// value for each of several, or a table with a name beside that list.
+    /// Parses a value of the axis that varies `keys`: a value for one key, a list with a value for
+    /// each of several, or a table with a name and that list.
     pub(crate) fn read(node: &Node, keys: &[Vec<String>]) -> Result<Self> {
         if keys::ALTERNATIVE.iter().any(|key| node.get(key).is_some()) {
             return Self::named(node, keys);
@@ -47,7 +47,7 @@ impl Alternative {
         Ok(Self { label, written: values.label(), nodes: together(values, keys)? })
     }
 
-    /// That `axis` has nothing yet that is called or written like this.
+    /// Checks that `axis` has no value yet with this name or text.
     pub(crate) fn check_new(&self, axis: &Axis, place: &Place) -> Result<()> {
         let twice = |text: &str| {
             ScenarioError::new(place, format!("the axis `{}` has `{text}` twice", axis.key))
@@ -63,7 +63,7 @@ impl Alternative {
     }
 }
 
-/// The value of each place.
+/// The value for each key.
 fn together(node: &Node, keys: &[Vec<String>]) -> Result<Vec<Node>> {
     match &node.value {
         Value::List(nodes) if nodes.len() == keys.len() => Ok(nodes.clone()),
@@ -79,8 +79,8 @@ fn together(node: &Node, keys: &[Vec<String>]) -> Result<Vec<Node>> {
     }
 }
 
-/// What a value without a name is called. Places of one kind, such as the rates of two paths, are told
-/// once if they are alike.
+/// The name of an unnamed value. Equal values of keys of one kind, such as the rates of two paths,
+/// are shown once.
 fn readable(nodes: &[Node], keys: &[Vec<String>]) -> String {
     let mut kinds: Vec<(Option<&String>, Vec<String>)> = Vec::new();
     for (node, key) in nodes.iter().zip(keys) {

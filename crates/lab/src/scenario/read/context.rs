@@ -1,4 +1,4 @@
-//! What stands beside the scenario.
+//! Context for parsing.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use uncork_path::{Trace, TraceError};
 use super::super::Files;
 use super::super::ScenarioError;
 
-/// What reading needs besides the tree.
+/// Everything needed for parsing besides the tree.
 pub(crate) struct Context<'a> {
     files: &'a dyn Files,
-    /// Traces that were read already: a matrix has many cells.
+    /// Cache of parsed traces, because a matrix has many cells.
     traces: RefCell<BTreeMap<String, Trace>>,
 }
 
@@ -22,7 +22,7 @@ impl<'a> Context<'a> {
         Self { files, traces: RefCell::default() }
     }
 
-    /// The name and the text of the file that `node` names.
+    /// Name and text of the file given by `node`.
     pub(crate) fn file<'n>(&self, node: &'n Node) -> Result<(&'n str, String)> {
         let name = node.text()?;
         let text = self.files.read(name).map_err(|reason| {
@@ -32,7 +32,7 @@ impl<'a> Context<'a> {
         Ok((name, text))
     }
 
-    /// The trace that `node` names: one that comes along, or that of a file.
+    /// The trace given by `node`: a built-in one or a file.
     pub(crate) fn trace(&self, node: &Node) -> Result<Trace> {
         let name = node.text()?;
         if let Ok(trace) = Trace::builtin(name) {
@@ -53,8 +53,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What `parse` makes of the file `name` that `node` names; what is wrong with one of its lines is
-/// shown there.
+/// Applies `parse` to the file `name` given by `node`. An error in one of its lines is reported
+/// there.
 pub(crate) fn table<T>(
     node: &Node,
     name: &str,

@@ -1,4 +1,4 @@
-//! Values that stand there, or are drawn for each client.
+//! Values that are either given or drawn for each client.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use super::super::ScenarioError;
 use super::super::draw::{Between, Draw, DrawError};
 use super::super::keys;
 
-/// A value, or what it is drawn from.
+/// A value, or a distribution.
 pub(crate) enum Given<T> {
     Fixed(T),
-    /// The first value, until a client's is drawn.
+    /// The first value (until a client draws its own) and the distribution.
     Drawn(T, Draw<T>),
 }
 
@@ -34,7 +34,7 @@ impl<T: Between> Given<T> {
     }
 }
 
-/// What `read` understands at `node`, or at each value of a table that says how to draw.
+/// Applies `read` to `node`, or to each value of a distribution table.
 pub(crate) fn given<T: Between + fmt::Debug>(
     node: &Node,
     read: impl Fn(&Node) -> Result<T>,

@@ -1,4 +1,4 @@
-//! Pictures.
+//! Figures.
 
 use uncork_config::{Node, Result, Section};
 use uncork_units::ByteCount;
@@ -11,7 +11,7 @@ use super::super::question::{Figure, FigureKind, Metric, Quantity, Statistic};
 use super::matrix::axis_named;
 use super::question::{Asked, Known, bound, check_kept, metric, statistic, value_of};
 
-/// The kinds of pictures, and what each needs besides the selection.
+/// The kinds of figures, and what each needs besides the selection.
 const KINDS: [(&str, Kind); 6] = [
     ("heatmap", Kind { read: heat_map, keys: &["x", "y", "metric", "over"] }),
     ("cdf", Kind { read: cdf, keys: &["metric", "by", "log"] }),
@@ -21,7 +21,7 @@ const KINDS: [(&str, Kind); 6] = [
     ("by_size", Kind { read: by_size, keys: &["y", "metric", "edges", "over"] }),
 ];
 
-/// Keys that only some kinds have.
+/// Keys of only some kinds.
 const OF_SOME: [&str; 11] =
     ["x", "y", "metric", "over", "by", "log", "log_x", "log_y", "published", "statistics", "edges"];
 
@@ -93,7 +93,7 @@ fn bars(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
     Ok(FigureKind::Bars { metric, statistics, by })
 }
 
-/// A metric that what is selected can have.
+/// A metric available for the selection.
 fn measured(section: &Section<'_>, known: &Known<'_>) -> Result<Metric> {
     let metric = metric(section)?;
     let of = known.selection(section)?;
@@ -140,7 +140,7 @@ fn axis(section: &Section<'_>, key: &str, known: &Known<'_>) -> Result<usize> {
     axis_named(section, key, known.axes)?.ok_or_else(|| ScenarioError::new(section.place(), key))
 }
 
-/// Points that others measured: label, the value of x, and what they found.
+/// Published points: label, x value, and result.
 fn points(node: &Node, quantity: Quantity, axis: &Axis) -> Result<Vec<(String, usize, f64)>> {
     let example = "[\"Cardwell et al. 2016, CUBIC\", \"0.1%\", \"9.7mbit\"]";
     let point = |member: &Node| {
@@ -154,7 +154,7 @@ fn points(node: &Node, quantity: Quantity, axis: &Axis) -> Result<Vec<(String, u
     node.list()?.iter().map(point).collect()
 }
 
-/// All keys of figures are known to their section: [`keys::FIGURE`].
+/// The section already knows all keys of figures: [`keys::FIGURE`].
 pub(crate) fn figures(tree: &Node, known: &Known<'_>) -> Result<Vec<Figure>> {
     uncork_config::each(tree, "figure", keys::FIGURE, |section| known.figure(section))
 }

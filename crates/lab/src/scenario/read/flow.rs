@@ -13,7 +13,7 @@ use super::super::limits::MAX_FLOWS;
 use super::super::plan::{FlowPlan, PathPlan};
 use super::{Context, workload};
 
-/// Whether a class is there only to be in the way, beside its flows.
+/// A class and whether it is background traffic.
 pub(crate) type Class = (FlowPlan, bool);
 
 /// The classes, in the order of the file.
@@ -59,14 +59,14 @@ fn flow(entry: &Entry, paths: &[PathPlan], context: &Context<'_>) -> Result<Clas
     Ok((plan, section.flag("background")?))
 }
 
-/// The last host that can be named; those of other clients are numbered above it.
+/// The highest host number a file can use; other clients are numbered above it.
 const HOSTS: u64 = FIRST_HOST as u64 - 1;
 
 fn controller(node: &Node) -> Result<CcSpec> {
     node.named("controller", &Algorithm::ALL.map(|it| (it.name(), it.options())))
 }
 
-/// One controller, or several that flows take in turn; one that is there twice gets two turns.
+/// One controller, or several among which flows alternate. One that is listed twice gets two turns.
 fn controllers(node: &Node) -> Result<Vec<CcSpec>> {
     let Value::List(nodes) = &node.value else { return Ok(vec![controller(node)?]) };
     if nodes.is_empty() {

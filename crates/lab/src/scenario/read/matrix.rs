@@ -1,4 +1,4 @@
-//! The matrix: its axes, and the tree of each cell.
+//! The matrix: its axes and the tree of each cell.
 
 use uncork_config::{Entry, Node, Place, Result, Section, Value};
 
@@ -10,19 +10,19 @@ use super::super::model::{Axis, AxisPart};
 use super::alternative::Alternative;
 use super::sampling::Sampling;
 
-/// An axis with the values that it puts into the tree.
+/// An axis with its values for the tree.
 pub(crate) struct AxisPlan {
     pub(crate) axis: Axis,
-    /// The places that it varies, together.
+    /// The keys it varies together.
     pub(crate) keys: Vec<Vec<String>>,
-    /// For each value what is put at each of the places.
+    /// For each axis value the value of each key.
     values: Vec<Vec<Node>>,
-    /// For each part of a range the index of its value; empty of a list.
+    /// For each part of a range the index of its value; empty for a list.
     parts: Vec<usize>,
 }
 
 impl AxisPlan {
-    /// The index of the value in the part of index `part` of `count`.
+    /// The value index for part `part` of `count`.
     pub(crate) fn at_part(&self, part: u64, count: u64) -> usize {
         let of_list = || (part as usize * self.values.len()) / count as usize;
         self.parts.get(part as usize).copied().unwrap_or_else(of_list)
@@ -31,14 +31,14 @@ impl AxisPlan {
 
 /// The matrix of a scenario.
 pub(crate) struct Matrix {
-    /// The axes, the slowest first.
+    /// The axes, slowest first.
     pub(crate) axes: Vec<AxisPlan>,
-    /// For each cell the index of its value on each axis.
+    /// For each cell its value index on each axis.
     pub(crate) points: Vec<Vec<usize>>,
 }
 
 impl Default for Matrix {
-    /// That of one cell.
+    /// A matrix with a single cell.
     fn default() -> Self {
         Self { axes: Vec::new(), points: vec![Vec::new()] }
     }
@@ -112,7 +112,7 @@ fn axis_plan(tree: &Node, entry: &Entry, sampling: Option<&Sampling<'_>>) -> Res
     let (mut values, mut drawn) = (Vec::new(), Vec::new());
     for node in nodes {
         let alternative = Alternative::read(node, &keys)?;
-        // Of a short range, two parts may have the same value.
+        // In a short range, two parts may have the same value.
         let known = axis.values.iter().position(|known| *known == alternative.label);
         if range.is_some() {
             drawn.push(known.unwrap_or(values.len()));
@@ -131,7 +131,7 @@ fn axis_plan(tree: &Node, entry: &Entry, sampling: Option<&Sampling<'_>>) -> Res
     Ok(AxisPlan { axis, keys, values, parts: drawn })
 }
 
-/// The parts of a dotted key, of a place that a matrix may vary.
+/// The parts of a dotted key that a matrix may vary.
 fn dotted(tree: &Node, key: &str, place: &Place) -> Result<Vec<String>> {
     let parts = toml_edit::Key::parse(key).unwrap_or_default();
     let parts: Vec<String> = parts.iter().map(|part| part.get().to_owned()).collect();
@@ -149,7 +149,7 @@ fn dotted(tree: &Node, key: &str, place: &Place) -> Result<Vec<String>> {
     Ok(parts)
 }
 
-/// That a scenario has no place `key`, and which it has.
+/// Error: unknown key, with the known ones.
 pub(crate) fn unknown_place(
     key: &str,
     parts: &[String],
@@ -177,7 +177,7 @@ pub(crate) fn unknown_place(
     }
 }
 
-/// No axis may undo what another one does.
+/// Checks that no axis overwrites another.
 fn check_apart(matrix: &Node, axes: &[AxisPlan]) -> Result<()> {
     let places =
         || axes.iter().enumerate().flat_map(|(nth, axis)| axis.keys.iter().map(move |k| (nth, k)));
@@ -195,7 +195,7 @@ fn check_apart(matrix: &Node, axes: &[AxisPlan]) -> Result<()> {
     Ok(())
 }
 
-/// All points of the matrix, the last axis running fastest.
+/// All points of the matrix; the last axis varies fastest.
 fn points(axes: &[AxisPlan]) -> Vec<Vec<usize>> {
     let mut points = vec![Vec::new()];
     for axis in axes {
@@ -218,8 +218,8 @@ pub(crate) fn substitute(tree: &Node, axes: &[AxisPlan], point: &[usize]) -> Res
     Ok(tree)
 }
 
-/// Where an error of the cell at `point` occurs: the values of those axes that have others with which
-/// the `same` error does not.
+/// The location of an error in the cell at `point`: the values of those axes for which other values
+/// avoid the `same` error.
 pub(crate) fn cell_note(
     axes: &[AxisPlan],
     point: &[usize],
@@ -240,7 +240,7 @@ pub(crate) fn cell_note(
     (!values.is_empty()).then(|| format!("where {}", values.join(", ")))
 }
 
-/// The axis that `section`, a table of thresholds or figures, names at `key`.
+/// The axis given at `key` of `section`, a table of thresholds or figures.
 pub(crate) fn axis_named(section: &Section<'_>, key: &str, axes: &[Axis]) -> Result<Option<usize>> {
     section.read(key, |node| index_of(node.text()?, &node.place, axes))
 }
@@ -250,7 +250,7 @@ pub(crate) fn index_of(key: &str, place: &Place, axes: &[Axis]) -> Result<usize>
     axes.iter().position(|axis| axis.key == key).ok_or_else(|| {
         let error = ScenarioError::new(place, format!("the matrix has no axis `{key}`"));
         let names = || axes.iter().map(|axis| axis.key.as_str());
-        // An axis goes by its whole place: `flow.main.cc` is not `cc`.
+        // An axis is named by its whole key: `flow.main.cc`, not `cc`.
         match names().find(|name| name.rsplit('.').next() == Some(key)) {
             Some(whole) => error.help(format!("did you mean `{whole}`?")),
             None if axes.is_empty() || !key.contains('.') => error.help(format!(

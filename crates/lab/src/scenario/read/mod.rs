@@ -1,4 +1,4 @@
-//! From a tree to a scenario.
+//! Converts a tree to a scenario.
 
 mod alternative;
 mod context;
@@ -32,16 +32,16 @@ use matrix::Matrix;
 pub(super) use matrix::unknown_place;
 use question::Known;
 
-/// The shortest and the longest run.
+/// Range of run durations.
 const ENDS: (TimeDelta, TimeDelta) = (TimeDelta::from_millis(1), TimeDelta::from_secs(86_400));
 /// Default of `run.end`.
 const END: TimeDelta = TimeDelta::from_secs(600);
 /// Default of `run.seeds`.
 const SEEDS: u64 = 10;
-/// The most runs of each cell.
+/// Maximum runs per cell.
 const MAX_SEEDS: u64 = 10_000;
 
-/// Reads the scenario `name` from `text`, with the values of `replaced` in their places.
+/// Parses the scenario `name` from `text`, with the values of `replaced`.
 pub(super) fn scenario(
     name: &str,
     text: &str,
@@ -85,7 +85,7 @@ pub(super) fn scenario(
         series_seeds: run.series_seeds,
         cells,
     };
-    // The readers refuse by key what cannot be; this is for what they know nothing of together.
+    // The readers report invalid keys themselves; this checks combinations they cannot see.
     for cell in 0..scenario.cells.len() {
         let run = scenario.instance(cell, scenario.first_seed).run;
         run.check().map_err(|error| ScenarioError::new(&whole, error.to_string()))?;
@@ -93,7 +93,7 @@ pub(super) fn scenario(
     Ok(scenario)
 }
 
-/// The assumptions that the file lists, and the sources of what presets fill in.
+/// The assumptions listed in the file, and the sources of preset values.
 fn assumptions(file: &Section<'_>, cells: &[Cell]) -> Result<Vec<String>> {
     let nodes = file.read("assumptions", Node::list)?.unwrap_or_default();
     let listed = nodes.iter().map(|node| node.text().map(str::to_owned));
@@ -113,7 +113,7 @@ pub(super) fn preset_path(name: &str, files: &dyn Files) -> Option<PathSpec> {
     paths.into_iter().next().map(|path| path.spec)
 }
 
-/// What `[run]` says of all cells.
+/// Settings of `[run]` for all cells.
 struct Run {
     seeds: u32,
     first_seed: u64,
@@ -167,7 +167,7 @@ fn run_section<'a>(tree: &'a Node, empty: &'a Node) -> Result<Section<'a>> {
     }
 }
 
-/// The end of a run, which is after its warm-up.
+/// The end of a run, which must be after its warm-up.
 fn end(tree: &Node, warmup: TimeDelta) -> Result<Time> {
     let empty = Node { place: tree.place.clone(), value: Value::Table(Vec::new()) };
     let section = run_section(tree, &empty)?;
@@ -202,7 +202,7 @@ fn cells(
     points.iter().map(cell).collect()
 }
 
-/// The cell of which `tree` tells everything.
+/// The cell defined by `tree`.
 fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Result<Cell> {
     let links = path::links(tree, context)?;
     let paths = path::paths(tree, &links, context)?;
@@ -229,7 +229,7 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
     Ok(Cell { point, classes, end, plan })
 }
 
-/// The names of different controllers, in the order of the file.
+/// The names of distinct controllers, in the order of the file.
 fn distinct(ccs: &[CcSpec]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in ccs.iter().map(ToString::to_string) {
@@ -240,7 +240,7 @@ fn distinct(ccs: &[CcSpec]) -> Vec<String> {
     names
 }
 
-/// The mean rate of a link in bits per second: of steps until the end of the run.
+/// The mean rate of a link in bits per second; for steps, the mean until the end of the run.
 fn mean_bps(rate: &RateSpec, end: Time) -> u64 {
     match rate {
         RateSpec::Steps { .. } => {
@@ -250,7 +250,7 @@ fn mean_bps(rate: &RateSpec, end: Time) -> u64 {
     }
 }
 
-/// The classes, each with the controllers that it has in any cell.
+/// The classes, each with its controllers from all cells.
 fn classes(cells: &[Cell]) -> Vec<Class> {
     let mut classes: Vec<Class> = Vec::new();
     for class in cells.iter().flat_map(|cell| &cell.classes) {

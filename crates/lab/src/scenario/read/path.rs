@@ -17,7 +17,7 @@ use super::drawn::{Given, given};
 use super::preset::{Filled, filled};
 use super::rate::rate;
 
-/// The links that paths share: their names and what they are.
+/// The shared links: names and specifications.
 pub(crate) fn links(tree: &Node, context: &Context<'_>) -> Result<Vec<(String, LinkSpec)>> {
     let entries = tree.get("link").map(Node::entries).unwrap_or_default();
     let link = |entry: &Entry| {
@@ -92,7 +92,7 @@ fn path(
     Ok(plan)
 }
 
-/// What a link and a path have in common.
+/// The common part of a link and a path.
 struct LinkPart {
     spec: LinkSpec,
     rate: Option<Draw<Rate>>,
@@ -113,7 +113,7 @@ impl LinkPart {
         Ok(Self { spec, rate, buffer })
     }
 
-    /// Fails if anything is drawn for each client.
+    /// Fails if any value is drawn for each client.
     fn only_fixed(&self, section: &Section<'_>) -> Result<()> {
         let drawn = [("rate", self.rate.is_some()), ("buffer", self.buffer.is_drawn())];
         drawn.iter().filter(|(_, drawn)| *drawn).try_for_each(|(key, _)| not_own(section, key))
@@ -191,7 +191,7 @@ fn aggregation(node: &Node) -> Result<AggregationSpec> {
     node.within((TimeDelta::ZERO, PathSpec::RTTS.1)).map(AggregationSpec::from)
 }
 
-/// The indices of the links that `via` names.
+/// The indices of the links in `via`.
 fn via(section: &Section<'_>, links: &[(String, LinkSpec)]) -> Result<Vec<usize>> {
     let mut via: Vec<usize> = Vec::new();
     for node in section.read("via", Node::list)?.unwrap_or_default() {
@@ -210,7 +210,7 @@ fn via(section: &Section<'_>, links: &[(String, LinkSpec)]) -> Result<Vec<usize>
     Ok(via)
 }
 
-/// Checks that the links can be built, those of a population at all that may be drawn.
+/// Checks that the links can be built; for a population, for all possible draws.
 fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
     for spec in plan.corners() {
         if let Err(error) = spec.check(PACKET_BYTES, HEADER_BYTES) {
@@ -237,8 +237,8 @@ fn check(plan: &PathPlan, section: &Section<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The buffers of shared links, which are measured in the longest round trip of the paths that cross them:
-/// of drawn paths, in the shortest and the longest.
+/// Checks the buffers of shared links, which use the longest RTT of their paths: for drawn paths,
+/// both the shortest and the longest.
 pub(crate) fn check_shared(
     tree: &Node,
     links: &[(String, LinkSpec)],

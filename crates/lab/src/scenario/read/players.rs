@@ -1,4 +1,4 @@
-//! Players of music and films.
+//! Audio and video players.
 
 use uncork_apps::{Abr, AudioSpec, ClientSpec, SpecError, Track, VideoSpec};
 use uncork_config::{Node, Result, Section};
@@ -8,7 +8,7 @@ use super::super::ScenarioError;
 use super::super::keys;
 use super::super::plan::OneWork;
 
-/// The most songs in a row.
+/// Maximum number of consecutive songs.
 const MAX_TRACKS: u64 = 10_000;
 
 pub(crate) fn audio(class: &Section<'_>, node: &Node) -> Result<OneWork> {
@@ -53,7 +53,7 @@ fn ladder(node: &Node) -> Result<Vec<Rate>> {
     node.list()?.iter().map(Node::parse).collect()
 }
 
-/// How the bitrate is chosen, with the parameters of that way and no others.
+/// The bitrate selection and its parameters; others are rejected.
 fn abr(section: &Section<'_>) -> Result<Abr> {
     let known = [("bba", Abr::BBA0), ("throughput", Abr::THROUGHPUT)];
     let chosen = section.read("abr", |node| node.choice("way to choose a bitrate", &known))?;

@@ -5,18 +5,18 @@ use uncork_config::{Entry, Node, Place, Result, Value};
 use super::super::ScenarioError;
 use crate::preset::{Preset, PresetValue};
 
-/// Keys of which a link has one.
+/// Keys of which a link has exactly one.
 const RATES: [&str; 3] = ["rate", "trace", "lte"];
 
-/// A path's table with the values of its preset, and where they come from.
+/// A path's table including the values of its preset, and their sources.
 pub(crate) struct Filled {
     pub(crate) node: Node,
-    /// For each value of the preset that is used, the value and its source.
+    /// Value and source of each preset value that is used.
     pub(crate) sources: Vec<String>,
 }
 
-/// The table at `node`, called `name` in messages, with what its `preset` adds. Its own keys override
-/// those of the preset.
+/// The table at `node`, called `name` in messages, completed by its `preset`. Its own keys override
+/// the preset's.
 pub(crate) fn filled(name: &str, node: &Node) -> Result<Filled> {
     let mut filled = Filled { node: node.clone(), sources: Vec::new() };
     let Some(given) = node.get("preset") else { return Ok(filled) };
@@ -42,7 +42,7 @@ fn find(given: &Node) -> Result<Preset> {
     })
 }
 
-/// Whether `table` has a value in place of the preset's `node` at `key`. Two tables are merged.
+/// Whether `table` overrides the preset's `node` at `key`. Two tables are merged instead.
 fn is_overridden(table: &Node, key: &str, node: &Node) -> bool {
     let is_table = |node: &Node| matches!(node.value, Value::Table(_));
     match table.get(key) {
@@ -51,8 +51,8 @@ fn is_overridden(table: &Node, key: &str, node: &Node) -> bool {
     }
 }
 
-/// Puts `node` at `key` of `table`, as if it stood at `place`; into a table that stands there go only
-/// the keys that it lacks.
+/// Inserts `node` at `key` of `table` as if it were at `place`. If there is already a table, only
+/// its missing keys are added.
 fn add(table: &mut Node, key: &str, node: &Node, place: &Place) {
     if let Some(own) = table.get_mut(key) {
         for entry in node.entries() {
@@ -66,7 +66,7 @@ fn add(table: &mut Node, key: &str, node: &Node, place: &Place) {
     }
 }
 
-/// `node` as if all of it stood at `place`.
+/// `node` with all of it located at `place`.
 fn placed(node: &Node, place: &Place) -> Node {
     let value = match &node.value {
         Value::List(nodes) => Value::List(nodes.iter().map(|node| placed(node, place)).collect()),

@@ -11,17 +11,17 @@ use super::super::question::{
 };
 use super::matrix::index_of;
 
-/// What questions may refer to.
+/// What evaluations may refer to.
 pub(crate) struct Known<'a> {
     pub(crate) axes: &'a [Axis],
     pub(crate) cells: &'a [Cell],
-    /// The classes, each with the controllers of all cells.
+    /// The classes, each with its controllers from all cells.
     pub(crate) classes: &'a [Class],
     /// Whether runs are sampled over time.
     pub(crate) sampled: bool,
 }
 
-/// What is looked at, which number of it, and what that is divided by.
+/// Selection, quantity, and divisor.
 pub(crate) struct Asked {
     pub(crate) of: Selection,
     pub(crate) quantity: Quantity,
@@ -69,7 +69,7 @@ impl Known<'_> {
         })
     }
 
-    /// What a table with `metric`, `flow`, `cc`, `where` and `over` asks.
+    /// The evaluation requested by a table with `metric`, `flow`, `cc`, `where` and `over`.
     pub(crate) fn asked(&self, section: &Section<'_>) -> Result<Asked> {
         let of = self.selection(section)?;
         let over = section.read("over", |node| self.over(node, section, &of))?;
@@ -86,7 +86,7 @@ impl Known<'_> {
         Ok(Asked { of, quantity, over })
     }
 
-    /// Fails if no flow of `of` can have `metric` in any cell; `place` is where it is asked for.
+    /// Fails if no flow of `of` has `metric` in any cell; `place` is for the error.
     pub(crate) fn check_measured(
         &self,
         place: &Place,
@@ -98,7 +98,7 @@ impl Known<'_> {
             self.cells.iter().filter(here).any(|cell| {
                 let mut taken = cell.classes.iter().filter(|class| of.takes(class));
                 match metric {
-                    // Among all of them.
+                    // Among all selected flows.
                     Metric::Jain => {
                         let flows = |class: &Class| match &of.cc {
                             Some(_) => class.flows / class.ccs.len() as u64,
@@ -143,7 +143,7 @@ impl Known<'_> {
         Ok(of)
     }
 
-    /// What `over` names, which are axes, `flow` and `cc`; all else is as in `of`.
+    /// The selection in `over`: axes, `flow` and `cc`; the rest is taken from `of`.
     fn over(&self, node: &Node, section: &Section<'_>, of: &Selection) -> Result<Selection> {
         let mut over = Selection::default();
         let entries = self.cells("over", node)?.entries();
@@ -185,7 +185,7 @@ impl Known<'_> {
         Err(error.nearest(name, self.classes.iter().map(|class| class.name.as_str())))
     }
 
-    /// A controller of `class`, or of any.
+    /// A controller of `class`, or of any class.
     fn cc(&self, node: &Node, class: Option<&str>) -> Result<String> {
         let name = node.text()?;
         let classes =
@@ -201,13 +201,13 @@ impl Known<'_> {
         Err(error.nearest(name, ccs))
     }
 
-    /// The indices of an axis and of one of its values.
+    /// The indices of an axis and one of its values.
     fn value(&self, axis: &str, place: &Place, node: &Node) -> Result<(usize, usize)> {
         let index = index_of(axis, place, self.axes)?;
         Ok((index, value_of(node, &self.axes[index])?))
     }
 
-    /// What a threshold measures of its class, such as `goodput.p50 / cubic's`.
+    /// Description of a threshold's quantity, such as `goodput.p50 / cubic's`.
     fn measures(&self, quantity: &str, of: &Selection, over: Option<&Selection>) -> String {
         let size = |word: &str, bytes: Option<u64>| {
             let size = bytes.map(ByteCount::new)?;
@@ -225,7 +225,7 @@ impl Known<'_> {
         }
     }
 
-    /// What `over` names: `cubic's`, `cubic's with loss 1 %`, `that with cubic for all`.
+    /// Description of `over`: `cubic's`, `cubic's with loss 1 %`, `that with cubic for all`.
     fn divisor(&self, over: &Selection) -> String {
         let mut whose: Vec<String> = over.class.iter().chain(&over.cc).cloned().collect();
         let mut places = Vec::new();
@@ -245,7 +245,7 @@ impl Known<'_> {
     }
 }
 
-/// The index of the value of `axis` that `node` is.
+/// The index of the value of `axis` given by `node`.
 pub(crate) fn value_of(node: &Node, axis: &Axis) -> Result<usize> {
     let label = node.label();
     axis.find(&label).ok_or_else(|| {
@@ -273,7 +273,7 @@ pub(crate) fn quantity(section: &Section<'_>) -> Result<Quantity> {
     Ok(found)
 }
 
-/// That records tell `statistic` of `metric`.
+/// Checks that records contain `statistic` of `metric`.
 pub(crate) fn check_kept(place: &Place, metric: Metric, statistic: Statistic) -> Result<()> {
     let kept = [0.5, 0.95].map(Statistic::Quantile);
     if !matches!(metric, Metric::Rtt | Metric::QueueDelay) || kept.contains(&statistic) {
@@ -311,8 +311,7 @@ fn unknown_statistic(node: &Node, name: &str) -> ScenarioError {
         .help("write p50 (or another percentile), mean or sum")
 }
 
-/// The bounds at `min` and `max`, if there are any: in the metric's unit, or plain numbers of a
-/// quotient.
+/// The bounds `min` and `max`, if any: in the metric's unit, or plain numbers for a quotient.
 fn bounds(section: &Section<'_>, metric: Metric, quotient: bool) -> Result<Option<Expectation>> {
     let unit = if quotient { MetricUnit::Number } else { metric.written_in() };
     let bound = |key| section.read(key, |node| bound(node, unit));
@@ -326,7 +325,7 @@ fn bounds(section: &Section<'_>, metric: Metric, quotient: bool) -> Result<Optio
     Ok((min.is_some() || max.is_some()).then_some(Expectation { min, max }))
 }
 
-/// A value of a metric, in what [`Expectation`] counts in.
+/// A value of a metric, in the unit of [`Expectation`].
 pub(crate) fn bound(node: &Node, unit: MetricUnit) -> Result<f64> {
     match unit {
         MetricUnit::Seconds => node.parse().map(TimeDelta::as_secs_f64),

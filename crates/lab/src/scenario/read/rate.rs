@@ -1,4 +1,4 @@
-//! How fast links are: always the same, in steps, as recorded, or as a mobile link.
+//! Link rates: constant, in steps, recorded, or a mobile link.
 
 use uncork_config::{Node, Result, Section, Value};
 use uncork_path::{LinkSpec, LteSpec, RateSpec, RateStep, Trace, TraceSpec, TraceStart};
@@ -10,7 +10,7 @@ use super::super::keys;
 use super::context::Context;
 use super::drawn::{Given, given};
 
-/// The rate of a link, and what it is drawn from if it is.
+/// The rate of a link, and its distribution if it is drawn.
 pub(crate) fn rate(
     section: &Section<'_>,
     context: &Context<'_>,
@@ -45,7 +45,7 @@ fn constant(section: &Section<'_>, node: &Node) -> Result<(RateSpec, Option<Draw
     Ok((RateSpec::Steps { first, steps: steps.into() }, draw))
 }
 
-/// `[["10s", "5mbit"], ["20s", "0mbit"]]`; no rate at all is an outage.
+/// `[["10s", "5mbit"], ["20s", "0mbit"]]`; a rate of zero is an outage.
 fn steps(node: &Node) -> Result<Vec<RateStep>> {
     let pairs = node.pairs("[\"10s\", \"5mbit\"]")?;
     let mut last = TimeDelta::ZERO;
@@ -89,7 +89,7 @@ fn scale(node: &Node) -> Result<Ratio> {
     }
 }
 
-/// `"random"`, another place for each seed, or a time within the trace.
+/// `"random"` (a different position for each seed) or a time within the trace.
 fn start(node: &Node, length: TimeDelta) -> Result<TraceStart> {
     if matches!(&node.value, Value::Text(text) if text == "random") {
         return Ok(TraceStart::Seeded);
@@ -117,7 +117,7 @@ fn lte(outer: &Section<'_>, node: &Node) -> Result<LteSpec> {
     Ok(spec)
 }
 
-/// Standard deviation over mean, a plain number.
+/// Standard deviation over mean, as a plain number.
 fn variation(node: &Node) -> Result<Ratio> {
     let number = node.number()?;
     if number > LteSpec::MAX_VARIATION.as_f64() {

@@ -1,7 +1,7 @@
-//! Samples of the parameter space: a Latin hypercube instead of all combinations.
+//! Sampling of the parameter space: a Latin hypercube instead of all combinations.
 //!
-//! Of `n` points, each axis has one in each of `n` equal parts of its range (McKay, Beckman and Conover,
-//! Technometrics 1979).
+//! With `n` points, each axis has one point in each of `n` equal parts of its range (McKay, Beckman
+//! and Conover, Technometrics 1979).
 
 use uncork_config::{Entry, Node, Result, Section, Value};
 use uncork_units::Rng;
@@ -15,15 +15,15 @@ use super::matrix::AxisPlan;
 
 /// How the matrix is sampled.
 pub(crate) struct Sampling<'a> {
-    /// Points that are drawn.
+    /// Number of points.
     pub(crate) count: u64,
     seed: u64,
-    /// Axes of which each point has all values.
+    /// Axes that are fully crossed with each point.
     crossed: Vec<&'a str>,
 }
 
 impl<'a> Sampling<'a> {
-    /// What `matrix` says of it; `None` if all combinations are cells.
+    /// The sampling settings of `matrix`; `None` if all combinations are cells.
     pub(crate) fn read(matrix: &'a Node) -> Result<Option<Self>> {
         let need = |key: &str| -> Result<()> {
             let entry = matrix.entries().iter().find(|entry| entry.name == key);
@@ -54,7 +54,7 @@ impl<'a> Sampling<'a> {
         self.crossed.contains(&key)
     }
 
-    /// The values of the range at `entry`, one in each of as many parts as there are points.
+    /// The values of the range at `entry`, one per part, with as many parts as points.
     pub(crate) fn range(&self, entry: &Entry) -> Result<Vec<Node>> {
         let (name, node) = (&entry.name, &entry.node);
         if self.crosses(name) {
@@ -100,14 +100,13 @@ impl<'a> Sampling<'a> {
         Ok((0..self.count).map(value).collect())
     }
 
-    /// How many cells there are of each point.
+    /// Number of cells per point.
     pub(crate) fn combinations(&self, axes: &[AxisPlan]) -> u64 {
         let crossed = axes.iter().filter(|axis| self.crosses(&axis.axis.key));
         crossed.map(|axis| axis.axis.values.len() as u64).fold(1, u64::saturating_mul)
     }
 
-    /// The points: of each that is drawn all values of the axes that are crossed, the last of them
-    /// running fastest.
+    /// The cells: for each point all values of the crossed axes, the last of them varying fastest.
     pub(crate) fn points(&self, axes: &[AxisPlan]) -> Vec<Vec<usize>> {
         let orders: Vec<Vec<u64>> = axes.iter().map(|axis| self.order(&axis.axis.key)).collect();
         let mut points = Vec::new();
@@ -131,8 +130,8 @@ impl<'a> Sampling<'a> {
         points
     }
 
-    /// Which part of the axis `key` each point is in (Fisher and Yates 1938). Another axis beside it
-    /// changes nothing.
+    /// The part of the axis `key` for each point (Fisher and Yates 1938). Independent of other
+    /// axes.
     fn order(&self, key: &str) -> Vec<u64> {
         let mut rng = stream(self.seed, key, "order", 0);
         let mut order: Vec<u64> = (0..self.count).collect();

@@ -1,4 +1,4 @@
-//! What flows carry.
+//! Workloads of flows.
 
 use std::str::FromStr;
 
@@ -39,7 +39,7 @@ fn some_bytes(node: &Node) -> Result<u64> {
     Ok(size.as_u64())
 }
 
-/// A span that is not empty.
+/// A non-empty time span.
 pub(crate) fn some_time(node: &Node) -> Result<TimeDelta> {
     let span: TimeDelta = node.parse()?;
     if span.is_zero() {
@@ -89,7 +89,7 @@ fn arrivals(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<A
     })
 }
 
-/// The mean gap of `"10/s"` or `"0.5/s"`.
+/// The mean interval for `"10/s"` or `"0.5/s"`.
 fn per_second(node: &Node) -> Result<TimeDelta> {
     let help = "write how many arrive in a second, such as \"10/s\" or \"0.5/s\"";
     let text = match &node.value {
@@ -114,7 +114,7 @@ fn per_second(node: &Node) -> Result<TimeDelta> {
     }
 }
 
-/// The sizes of objects: one, those of a name, those of a file, or points that stand there.
+/// The sizes of objects: a single one, a named distribution, a file, or inline points.
 fn sizes(section: &Section<'_>, context: &Context<'_>) -> Result<ObjectSizes> {
     let (key, node) = section.exactly_one(&["size", "sizes"], "size of objects")?;
     if key == "size" {
@@ -142,7 +142,7 @@ fn named_file(
     table(node, name, &text, ObjectSizes::from_table)
 }
 
-/// `[["10kB", "50%"], ["1MB", "100%"]]`: of all objects, half are of at most 10 kB.
+/// `[["10kB", "50%"], ["1MB", "100%"]]`: half of all objects have at most 10 kB.
 fn points(node: &Node) -> Result<ObjectSizes> {
     let pairs = node.pairs("[\"10kB\", \"50%\"]")?;
     let line = |[size, share]: [&Node; 2]| {
@@ -153,7 +153,7 @@ fn points(node: &Node) -> Result<ObjectSizes> {
     };
     let table = pairs.iter().map(|pair| line(*pair)).collect::<Result<String>>()?;
     ObjectSizes::from_table(&table).map_err(|error| {
-        // The table that was made of the points has a line for each.
+        // The table created from the points has one line per point.
         let at = error.line().and_then(|line| pairs.get(line.checked_sub(1)?));
         let place = at.map_or(&node.place, |[size, _]| &size.place);
         ScenarioError::worded(place, error.problem())
@@ -171,7 +171,7 @@ fn media(class: &Section<'_>, node: &Node) -> Result<CbrSpec> {
     Ok(spec)
 }
 
-/// Programs of the class `name`, which set up sockets of their own on hosts of their own.
+/// Programs of the class `name`, which open their own sockets on their own hosts.
 fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> {
     let section = Section::new("command", class.key_place("command"), node, keys::COMMAND)?;
     class.forbid(&["host"], "each client that is a command has a host of its own")?;
@@ -189,7 +189,7 @@ fn command(class: &Section<'_>, name: &str, node: &Node) -> Result<CommandSpec> 
     })
 }
 
-/// What a shell runs.
+/// A shell command.
 fn script(node: &Node) -> Result<String> {
     let text = node.text()?;
     if text.trim().is_empty() {
