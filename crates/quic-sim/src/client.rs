@@ -9,7 +9,7 @@ use uncork_units::Time;
 pub(crate) struct ClientApp {
     wants: Wants,
     pub(crate) seen: Seen,
-    /// The stream of the answer that comes in.
+    /// The stream of the current answer.
     stream: Option<StreamId>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Seen {
 }
 
 enum Wants {
-    /// Bytes of one request, and its end.
+    /// A single request of this many bytes, and its end time.
     Bytes(u64, Time),
     /// The requests of a client.
     Requests(Box<Client>),
@@ -44,7 +44,7 @@ impl ClientApp {
         Self { wants, seen: Seen::default(), stream: None }
     }
 
-    /// The client that makes requests, if there is one.
+    /// The client, if this flow has a requesting one.
     pub(crate) fn client(&self) -> Option<&Client> {
         match &self.wants {
             Wants::Requests(client) => Some(client),
@@ -52,13 +52,13 @@ impl ClientApp {
         }
     }
 
-    /// Whether what arrives at `now` still counts.
+    /// Whether data arriving at `now` no longer counts.
     pub(crate) fn is_over(&self, now: Time) -> bool {
         let is_late = matches!(self.wants, Wants::Bytes(_, end) if now >= end);
         is_late || self.seen.complete.is_some()
     }
 
-    /// Reads what has arrived and sends requests that are due. Gives the time of the next one.
+    /// Reads arrived data and sends due requests. Returns the time of the next request.
     pub(crate) fn act(&mut self, connection: &mut Connection, now: Time, warmup: Time) -> Time {
         if connection.is_handshaking() || self.is_over(now) {
             return Time::NEVER;
@@ -94,11 +94,11 @@ impl ClientApp {
         }
     }
 
-    /// A request is a number of bytes, on its own stream.
+    /// Sends a request, which is a number of bytes, on a new stream.
     fn ask(&mut self, connection: &mut Connection, bytes: u64) {
         let Some(stream) = connection.streams().open(Dir::Bi) else { return };
         let mut send = connection.send_stream(stream);
-        // The window of a new connection has room for it.
+        // The window of a new connection is large enough.
         let _written = send.write(&bytes.to_be_bytes());
         let _finished = send.finish();
         self.stream = Some(stream);

@@ -15,12 +15,12 @@ use crate::identity::{Identity, NAME};
 use crate::peer::{Datagram, Peer, transport};
 use crate::server::ServerApp;
 
-/// Streams of the seed that endpoints draw from, apart from each other for each flow.
+/// Seed streams of the endpoints, separate for each flow.
 const ENDPOINT_STREAM: u64 = 7 << 32;
-/// How long to wait for the last acknowledgement once all has arrived.
+/// How long to wait for the last ACK once all data has arrived.
 const LINGER: TimeDelta = TimeDelta::from_secs(1);
-/// Turns in a row in which an end may neither send nor receive, within [`STALLED_FOR`], before the run fails:
-/// the stack asks to be woken again and again and does nothing.
+/// Maximum consecutive wake-ups without sending or receiving within [`STALLED_FOR`] before the run
+/// fails.
 const STALLED_TURNS: u32 = 10_000;
 const STALLED_FOR: TimeDelta = TimeDelta::from_millis(1);
 /// The client's controller.
@@ -40,27 +40,27 @@ pub(crate) struct Flow<'a> {
     pub(crate) queueing: Distribution,
     pub(crate) busy: TimeDelta,
     last_rtt: Option<RttSample>,
-    /// The last time that something was in flight, unless nothing is now.
+    /// Start of the current busy period, if data is in flight.
     busy_since: Option<Time>,
     /// Why the connection was lost.
     pub(crate) failure: Option<ConnectionError>,
-    /// Payload that the server knows to have arrived.
+    /// Payload acknowledged to the server.
     acked: u64,
     /// The next deadline of each end.
     wakes: [Time; 2],
     progress: Progress,
-    /// Its next wake-up in the queue.
+    /// Its next wake-up in the schedule.
     pub(crate) scheduled: Time,
 }
 
-/// The last time that a flow sent or received a datagram, and how often it was woken since.
+/// When a flow last sent or received a datagram, and the number of wake-ups since.
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     at: Time,
     turns: u32,
 }
 
-/// Packets of a flow and what became of them.
+/// Packet counters of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) sent: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Counts {
     pub(crate) acks_dropped: u64,
 }
 
-/// Which end of a flow.
+/// One end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Client,
@@ -79,7 +79,7 @@ pub(crate) enum End {
 }
 
 impl<'a> Flow<'a> {
-    /// A flow whose client connects now.
+    /// Starts a flow: the client connects now.
     pub(crate) fn begin(
         run: &'a RunSpec,
         index: u32,
@@ -127,7 +127,8 @@ impl<'a> Flow<'a> {
         self.handle.observe()
     }
 
-    /// A datagram arrives. The client had read `read` bytes when it left: its ACK frame covers all of them.
+    /// A datagram arrives. `read` is the number of bytes the client had read when it sent the
+    /// datagram; its ACK frame covers all of them.
     pub(crate) fn receive(&mut self, now: Instant, to: End, (data, read): (&[u8], u64), ecn: Ecn) {
         self.progress.turns = 0;
         if to == End::Server {
@@ -136,7 +137,7 @@ impl<'a> Flow<'a> {
         self.peers[to as usize].receive(now, data, codepoint(ecn));
     }
 
-    /// Whether the flow is woken without end and does nothing.
+    /// Whether the flow keeps waking up without progress.
     pub(crate) fn is_stalled(&self, now: Time) -> bool {
         self.progress.turns >= STALLED_TURNS && now.since(self.progress.at) < STALLED_FOR
     }
@@ -154,7 +155,7 @@ impl<'a> Flow<'a> {
         self.wakes[0].min(self.wakes[1])
     }
 
-    /// The ends at which something is due.
+    /// The ends with an expired deadline.
     pub(crate) fn due(&self, now: Time) -> impl Iterator<Item = End> + use<> {
         let wakes = self.wakes;
         [End::Client, End::Server].into_iter().filter(move |end| wakes[*end as usize] <= now)
@@ -191,15 +192,15 @@ impl<'a> Flow<'a> {
             leave(datagram);
         });
         let timeout = peer.timeout().map_or(Time::NEVER, |timeout| epoch.time(timeout));
-        // Everything that was due now is done. The stack's pacer rounds a wait of less than 5 ns down to
-        // none, and earns no tokens while time stands still: the next turn lies in the future.
+        // Everything due now is done. The stack's pacer rounds a wait below 5 ns down to zero and
+        // earns no tokens while time stands still, so the next turn must be in the future.
         self.wakes[end as usize] = wake.min(timeout).max(now + TimeDelta::from_nanos(1));
         if end == End::Server {
             self.update_metrics(now);
         }
     }
 
-    /// Ends the flow: it has no more deadlines.
+    /// Ends the flow and clears its deadlines.
     pub(crate) fn rest(&mut self) {
         self.wakes = [Time::NEVER; 2];
     }
@@ -217,8 +218,8 @@ impl<'a> Flow<'a> {
         self.busy_since = (seen.in_flight > 0).then_some(now);
     }
 
-    /// What the wire shows of a datagram's ECN. The stack always sends ECT(0); where the flow has none
-    /// the peer reports none, and the stack gives up on it (RFC 9000 §13.4.2).
+    /// The ECN field on the wire. The stack always sends ECT(0). For a flow without ECN the peer
+    /// reports none, and the stack disables ECN (RFC 9000 §13.4.2).
     pub(crate) fn ecn(&self, end: End, codepoint: Option<EcnCodepoint>) -> Ecn {
         match (end, self.spec.ecn, codepoint) {
             (End::Server, Ecn::Ect0, Some(EcnCodepoint::Ect0)) => Ecn::Ect0,

@@ -1,4 +1,4 @@
-//! Who the simulated server is, and that the simulated client believes it.
+//! The simulated server's certificate, which the simulated client accepts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use crate::error::QuicSimError;
 
 /// The name in the certificate.
 pub(crate) const NAME: &str = "server.example";
-/// Everybody has this key: it opens nothing. Ed25519, whose signatures are all of one length, so that
-/// equal runs have packets of equal sizes.
+/// A public test key that protects nothing. Ed25519 because its signatures have a fixed length, so
+/// that equal runs have packets of equal sizes.
 static KEY: &[u8] = include_bytes!("../identity/key.der");
 static CERTIFICATE: &[u8] = include_bytes!("../identity/certificate.der");
 /// A time at which the certificate is valid.
@@ -28,7 +28,7 @@ pub(crate) struct Identity {
     pub(crate) client: Arc<dyn crypto::ClientConfig>,
 }
 
-/// Nothing here reads a clock.
+/// A clock that returns a constant.
 #[derive(Debug)]
 struct Always;
 
@@ -63,7 +63,7 @@ fn client(provider: Arc<CryptoProvider>) -> Result<rustls::ClientConfig, rustls:
     let client = rustls::ClientConfig::builder_with_details(provider, Arc::new(Always));
     let client = client.with_protocol_versions(&[&TLS13])?.with_root_certificates(roots);
     let mut client = client.with_no_client_auth();
-    // Flows do not know each other.
+    // Flows do not share sessions.
     client.resumption = rustls::client::Resumption::disabled();
     Ok(client)
 }

@@ -1,14 +1,15 @@
 //! Real QUIC endpoints in virtual time.
 //!
-//! [`run`] takes the same [`uncork_sim::RunSpec`] as the simulator of segments and gives the same
-//! records. Hosts are two endpoints of the stack for each flow, with handshake, encryption and
-//! [`uncork_quic`]'s controllers: what a server ships. Their datagrams travel the paths of
-//! [`uncork_sim`].
+//! [`run`] takes the same [`uncork_sim::RunSpec`] as the segment simulator and returns the same
+//! records. Each flow has two endpoints of the QUIC stack, with handshake, encryption and
+//! [`uncork_quic`]'s controllers: the code that servers ship. Their datagrams travel over the paths
+//! of [`uncork_sim`].
 //!
-//! Equal specifications give equal results: the stack draws from the run's seed. What TLS draws for
-//! itself changes what is in the packets, but neither their sizes nor their times.
+//! Equal specifications give equal results: the stack's random numbers come from the run's seed.
+//! TLS uses its own randomness, which changes packet contents but not their sizes or times.
 //!
-//! Byte counts of senders are of whole QUIC packets, headers included; those of receivers are payload.
+//! Byte counts of senders are of whole QUIC packets including headers; those of receivers are
+//! payload.
 #![forbid(unsafe_code)]
 
 mod client;

@@ -15,7 +15,7 @@ use uncork_units::Rng;
 
 /// Datagrams per call; all leave at the same instant.
 const BATCH: NonZeroUsize = NonZeroUsize::new(32).expect("more than none");
-/// The send buffer, which never limits.
+/// The send buffer, large enough to never limit.
 const SEND_BUFFER: u64 = 64 << 20;
 
 pub(crate) const CLIENT: SocketAddr = address(1);
@@ -45,7 +45,7 @@ pub(crate) struct Datagram {
 pub(crate) fn transport(handle: &Handle, receive_window: u64) -> Arc<TransportConfig> {
     let mut transport = TransportConfig::default();
     transport.congestion_controller_factory(handle.factory());
-    // A simulated run ends when it ends.
+    // A simulated run has its own end.
     transport.max_idle_timeout(None);
     let window = VarInt::from_u64(receive_window).unwrap_or(VarInt::MAX);
     transport.stream_receive_window(window).receive_window(window).send_window(SEND_BUFFER);
@@ -89,7 +89,7 @@ impl Peer {
         self.connection.as_mut().map(|(_, connection)| connection)
     }
 
-    /// The next deadline if nothing arrives before.
+    /// The next deadline if no datagram arrives before.
     pub(crate) fn timeout(&self) -> Option<Instant> {
         self.connection.as_ref().and_then(|(_, connection)| connection.poll_timeout())
     }
@@ -110,7 +110,7 @@ impl Peer {
                 let accepted = self.endpoint.accept(incoming, now, &mut self.buffer, accepts);
                 self.connection = accepted.ok();
             }
-            // A packet of a connection that was refused or is over.
+            // A packet of a refused or closed connection.
             Some(DatagramEvent::Response(_)) | None => {}
         }
     }
@@ -144,7 +144,7 @@ impl Peer {
     }
 }
 
-/// No stateless resets: simulated hosts do not send them.
+/// A key for stateless resets, which simulated hosts do not send.
 struct NoResets;
 
 impl noq_proto::crypto::HmacKey for NoResets {

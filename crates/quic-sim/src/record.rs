@@ -8,7 +8,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::flow::Flow;
 
-/// The record of the flow of index `index`; of one that never began if there is no `flow`.
+/// The record of the flow with index `index`; if there is no `flow`, of one that never started.
 pub(crate) fn record(
     run: &RunSpec,
     index: u32,
@@ -45,7 +45,7 @@ pub(crate) fn record(
     }
 }
 
-/// The inside of a flow at an instant.
+/// The state of a flow at one instant.
 pub(crate) fn point(now: Time, index: u32, flow: &Flow<'_>, queue: u64) -> Option<SeriesPoint> {
     let Observation { control, snapshot, rtt, in_flight, lost_bytes, .. } = flow.observe()?;
     let min_rtt = snapshot.min_rtt.or(rtt.map(|rtt| rtt.min));

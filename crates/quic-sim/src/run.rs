@@ -1,4 +1,4 @@
-//! A run, from its description to its records.
+//! A run, from its specification to its records.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,17 +22,17 @@ const HEADER_BYTES: u32 = 28;
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct QuicRun {
-    /// The same as of a run of segments.
+    /// The same as for the segment simulator.
     pub result: RunResult,
     /// Lost connections and the reasons. Their records are incomplete.
     pub failures: Vec<String>,
 }
 
-/// Runs `spec` to its end, until nothing is left to come, or until `stop`.
+/// Runs `spec` until its end, until no events are left, or until `stop`.
 ///
 /// # Errors
 ///
-/// If QUIC endpoints cannot do what `spec` says, or if a flow makes no progress.
+/// If QUIC endpoints do not support `spec`, or a flow makes no progress.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<QuicRun, QuicSimError> {
     check(spec)?;
     let mut run = Run {
@@ -71,7 +71,7 @@ fn check(spec: &RunSpec) -> Result<(), QuicSimError> {
     Ok(())
 }
 
-/// An instant can only be had from the clock. Which one it is makes no difference.
+/// An instant can only be obtained from the clock; its value does not matter.
 #[expect(clippy::disallowed_methods, reason = "all times are counted from it")]
 fn epoch() -> Epoch {
     Epoch::new(Instant::now())
@@ -84,19 +84,19 @@ struct Run<'a> {
     now: Time,
     network: Network<InFlight>,
     flows: Vec<Option<Box<Flow<'a>>>>,
-    /// Wake-ups of flows by time. Some are stale.
+    /// Wake-ups of flows by time. Some may be stale.
     wakes: BinaryHeap<Reverse<(Time, u32)>>,
-    /// Datagrams that have arrived or were dropped, to be handled.
+    /// Datagrams that have arrived or were dropped, to be processed.
     ended: Vec<(Direction, Packet<InFlight>, Fate)>,
     series: Vec<SeriesPoint>,
 }
 
-/// A datagram on its way.
+/// A datagram in flight.
 struct InFlight {
     data: Vec<u8>,
-    /// How long it has waited in queues on its way to the client.
+    /// Its queueing delay so far on the way to the client.
     queued_for: TimeDelta,
-    /// Bytes that the client had read when it left.
+    /// Bytes the client had read when it was sent.
     read: u64,
 }
 
@@ -130,7 +130,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Handles everything that happens now, until `stop`. Gives the number of flows that end.
+    /// Processes everything due now, until `stop`. Returns the number of flows that ended.
     fn step(&mut self, stop: &AtomicBool) -> Result<usize, QuicSimError> {
         let mut over = 0;
         let mut ended = std::mem::take(&mut self.ended);
@@ -161,7 +161,7 @@ impl Run<'_> {
         }
     }
 
-    /// A datagram arrives or is dropped. Whether it arrives.
+    /// Processes a datagram that arrives or is dropped. Returns whether it arrived.
     fn arrive(&mut self, to: End, packet: &Packet<InFlight>, fate: Fate) -> bool {
         let Some(flow) = self.flows[packet.flow as usize].as_mut() else { return false };
         let (counts, datagram) = (&mut flow.counts, &packet.body);
@@ -183,7 +183,7 @@ impl Run<'_> {
         false
     }
 
-    /// A wake-up of a flow. Whether the flow is over now.
+    /// Wakes a flow. Returns whether it is now over.
     fn wake(&mut self, time: Time, index: u32) -> bool {
         let place = &mut self.flows[index as usize];
         match place {
@@ -202,7 +202,7 @@ impl Run<'_> {
         due.collect::<Vec<End>>().into_iter().any(|end| self.act(index, end))
     }
 
-    /// Runs an end of a flow. Whether the flow is over now.
+    /// Runs one end of a flow. Returns whether the flow is now over.
     fn act(&mut self, index: u32, end: End) -> bool {
         let Some(flow) = self.flows[index as usize].as_mut() else { return false };
         if flow.wake() == Time::NEVER && flow.is_over(self.now) {

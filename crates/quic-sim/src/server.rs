@@ -18,17 +18,17 @@ pub(crate) struct ServerApp {
 }
 
 enum Source {
-    /// All data is there.
+    /// All data is available from the start.
     Store,
-    /// Data appears at a constant rate.
+    /// Data becomes available at a constant rate.
     Live(Cbr),
 }
 
 struct Answer {
     stream: StreamId,
-    /// The request, as far as it has arrived.
+    /// The part of the request that has arrived.
     request: Vec<u8>,
-    /// Bytes that are wanted, once the request is known.
+    /// Bytes requested, once known.
     wanted: Option<u64>,
     written: u64,
 }
@@ -48,7 +48,7 @@ impl ServerApp {
         Self { source, end, answers: Vec::new() }
     }
 
-    /// Reads requests and writes answers. Gives the time at which there is more to write.
+    /// Reads requests and writes answers. Returns when there will be more to write.
     pub(crate) fn act(&mut self, connection: &mut Connection, now: Time) -> Time {
         while let Some(stream) = connection.streams().accept(Dir::Bi) {
             self.answers.push(Answer { stream, request: Vec::new(), wanted: None, written: 0 });
@@ -74,7 +74,7 @@ impl ServerApp {
         next.unwrap_or(Time::NEVER).min(self.end)
     }
 
-    /// Resets all streams with their buffers.
+    /// Resets all streams and their buffers.
     fn give_up(&mut self, connection: &mut Connection) {
         for answer in self.answers.drain(..) {
             let _reset = connection.send_stream(answer.stream).reset(VarInt::from_u32(0));
@@ -96,7 +96,8 @@ impl Answer {
         self.wanted = self.request.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
     }
 
-    /// Writes up to `there` bytes, all that there are if `is_last`. Whether that was the end.
+    /// Writes up to `there` bytes; `is_last` means there will be no more. Returns whether the
+    /// answer is complete.
     fn write(&mut self, connection: &mut Connection, there: u64, is_last: bool) -> bool {
         let Some(wanted) = self.wanted else { return false };
         let end = wanted.min(there);

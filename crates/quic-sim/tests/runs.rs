@@ -1,4 +1,4 @@
-//! What the simulator of segments plays, played by real QUIC endpoints.
+//! Runs of the segment simulator, executed by real QUIC endpoints.
 
 use std::sync::atomic::AtomicBool;
 
@@ -29,7 +29,7 @@ fn played(spec: &RunSpec) -> QuicRun {
 }
 
 #[test]
-fn transfers_take_what_they_take_with_segments() {
+fn transfers_take_as_long_as_with_segments() {
     for cc in ["reno", "cubic", "bbr1", "bbr2", "bbr3"] {
         let flows = vec![flow(cc, Workload::Transfer(10_000_000))];
         let spec = RunSpec::over(path(20, 50), flows, 1, secs(30));
@@ -70,7 +70,7 @@ fn equal_runs_are_equal() {
 }
 
 #[test]
-fn flows_of_a_duration_fill_the_path_and_count_after_the_warm_up() {
+fn timed_flows_fill_the_path_and_count_after_the_warm_up() {
     let flows = vec![flow("bbr3", Workload::Until(secs(10)))];
     let mut spec = RunSpec::over(path(20, 40), flows, 1, secs(10));
     spec.warmup = secs(2);
@@ -83,7 +83,7 @@ fn flows_of_a_duration_fill_the_path_and_count_after_the_warm_up() {
 
 /// Half of the link for three seconds, all of it for seven.
 #[test]
-fn a_flow_of_a_duration_leaves_the_path_to_others_at_its_end() {
+fn timed_flow_frees_the_path_at_its_end() {
     let flows = [3, 10].map(|end| flow("cubic", Workload::Until(secs(end)))).to_vec();
     let played = played(&RunSpec::over(path(20, 40), flows, 1, secs(10)));
     let [short, long] = [0, 1].map(|flow| played.result.flows[flow].bytes_delivered);
@@ -92,7 +92,7 @@ fn a_flow_of_a_duration_leaves_the_path_to_others_at_its_end() {
 }
 
 #[test]
-fn requests_come_one_after_the_other() {
+fn requests_are_sequential() {
     let sizes = ObjectSizes::fixed(100_000);
     let fetch = FetchSpec { sizes, requests: Some(5), ..FetchSpec::once(1) };
     let flows = vec![flow("cubic", Workload::Client(0))];
@@ -103,14 +103,15 @@ fn requests_come_one_after_the_other() {
     for request in &played.result.requests {
         assert_eq!(request.bytes_delivered, 100_000);
         let took = request.completion_ns.expect("it arrived") as f64 / 1e6;
-        // A round trip, three more of slow start, and 40 ms of data; the first connects before.
+        // A round trip, three more of slow start, and 40 ms of data; the first request also waits
+        // for the handshake.
         assert!((80.0..260.0).contains(&took), "{took} ms");
     }
     assert!(played.result.flows[0].completion_ns.is_some());
 }
 
 #[test]
-fn media_come_at_their_own_pace() {
+fn media_arrive_at_their_own_rate() {
     let media = CbrSpec {
         rate: Rate::from_mbit(2),
         interval: TimeDelta::from_millis(20),
@@ -123,7 +124,7 @@ fn media_come_at_their_own_pace() {
 }
 
 #[test]
-fn a_listener_hears_music() {
+fn audio_player_plays_music() {
     let flows = vec![flow("cubic", Workload::Client(0))];
     let mut spec = RunSpec::over(path(5, 40), flows, 1, secs(90));
     let track =
@@ -135,19 +136,19 @@ fn a_listener_hears_music() {
 }
 
 #[test]
-fn queues_mark_what_knows_ecn() {
+fn queues_mark_ecn_capable_packets() {
     for (ecn, marks) in [(Ecn::Ect0, true), (Ecn::NotEct, false)] {
         let mut spec_path = path(20, 40);
         spec_path.link.queue = "codel:ecn".parse().expect("a queue");
         let flows = vec![FlowSpec { ecn, ..flow("cubic", Workload::Until(secs(10))) }];
         let record = &played(&RunSpec::over(spec_path, flows, 1, secs(10))).result.flows[0];
         assert_eq!(record.packets_marked > 0, marks, "{ecn:?}: {record:?}");
-        assert!(record.lab().packets_dropped_queue > 0, "slow start overruns it: {record:?}");
+        assert!(record.lab().packets_dropped_queue > 0, "slow start overflows it: {record:?}");
     }
 }
 
 #[test]
-fn a_receive_window_binds() {
+fn receive_window_limits_the_rate() {
     let mut narrow = flow("cubic", Workload::Until(secs(10)));
     narrow.receive_window = 50_000;
     let record = &played(&RunSpec::over(path(20, 100), vec![narrow], 1, secs(10))).result.flows[0];
@@ -165,7 +166,7 @@ fn a_run_can_be_stopped() {
 }
 
 #[test]
-fn what_cannot_be_played_is_refused() {
+fn unsupported_runs_are_rejected() {
     let spec = |flow| RunSpec::over(path(20, 40), vec![flow], 1, secs(1));
     let l4s = FlowSpec { ecn: Ecn::Ect1, ..flow("bbr3", Workload::Transfer(1)) };
     let run = uncork_quic_sim::run(&spec(l4s), &AtomicBool::new(false));
@@ -188,7 +189,8 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
-    /// Of flows that end and of flows that are cut off: what is acknowledged has arrived, what is dropped was sent.
+    /// For flows that end and flows that are cut off: acknowledged bytes have arrived, dropped
+    /// packets were sent.
     #[test]
     fn counts_add_up(path in any_path(), bytes in 1_u64..300_000, end_ms in 50_u64..3000, seed: u64) {
         let ccs = ["cubic", "bbr3", "reno"];

@@ -1,4 +1,4 @@
-//! Paths so short and fast that a pacer's waits round down to nothing.
+//! Paths so short and fast that the pacer's waits round down to zero.
 
 use std::sync::atomic::AtomicBool;
 
@@ -25,12 +25,12 @@ fn goodput(spec: &RunSpec) -> f64 {
 }
 
 #[test]
-fn a_narrow_receive_window_over_40_us_does_not_stop_time() {
+fn small_receive_window_over_40_us_does_not_stop_time() {
     let reached = goodput(&bulk(975, 40, "codel", "cubic", 30_000));
     assert!((500.0..975.0).contains(&reached), "{reached} Mbit/s");
 }
 
-/// 300 scenarios: every run ends, and delivers something.
+/// 300 scenarios: every run ends and delivers data.
 #[test]
 fn random_short_paths_end() {
     let mut rng = Rng::new(1, 1);
