@@ -1,4 +1,4 @@
-//! Adaptive bitrate: which rung of the ladder the next segment is fetched in.
+//! Adaptive bitrate: selects the bitrate of the next segment.
 
 use uncork_units::{Rate, Ratio, TimeDelta};
 
@@ -9,26 +9,26 @@ use crate::error::require;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Abr {
-    /// By throughput: the highest bitrate that does not exceed the harmonic mean of the last
-    /// segments' throughputs times a safety factor. The harmonic mean is FESTIVE's (Jiang, Sekar,
-    /// Zhang, CoNEXT 2012), because one fast segment must not outweigh the slow ones; window and
-    /// factor are by default dash.js's `ThroughputRule`, the last four segments and 0.9. FESTIVE's
-    /// further parts (randomised requests, gradual and delayed switches) are not here. The first
-    /// segment has the lowest bitrate.
+    /// Throughput-based: the highest bitrate that does not exceed the harmonic mean of the last
+    /// segments' throughputs times a safety factor. The harmonic mean comes from FESTIVE (Jiang,
+    /// Sekar, Zhang, CoNEXT 2012), because one fast segment must not outweigh the slow ones.
+    /// Default window and factor are those of dash.js's `ThroughputRule`, the last four segments
+    /// and 0.9. FESTIVE's other parts (randomised requests, gradual and delayed switches) are not
+    /// implemented. The first segment has the lowest bitrate.
     Throughput {
-        /// How many of the last segments count.
+        /// Number of recent segments used.
         window: usize,
-        /// Which part of their throughput is used.
+        /// Fraction of their throughput used.
         safety: Ratio,
     },
-    /// By buffer alone: BBA-0 (Huang et al., SIGCOMM 2014, Algorithm 1). With up to `reservoir`
-    /// buffered the lowest bitrate, `cushion` more and above the highest, linear in between; the
-    /// bitrate stays until that line reaches the next rung up or down. By default 90 s and 126 s, of
+    /// Buffer-based: BBA-0 (Huang et al., SIGCOMM 2014, Algorithm 1). The lowest bitrate up to a
+    /// buffer of `reservoir`, the highest from `cushion` above that, linear in between. The bitrate
+    /// stays until that line reaches the next rung up or down. The defaults are 90 s and 126 s with
     /// a buffer of 240 s, as in its first deployment.
     BufferBased {
-        /// Buffer that is kept for outages.
+        /// Buffer reserved for outages.
         reservoir: TimeDelta,
-        /// Buffer over which the bitrate rises from the lowest to the highest.
+        /// Buffer range over which the bitrate rises from the lowest to the highest.
         cushion: TimeDelta,
     },
 }
@@ -42,7 +42,7 @@ impl Abr {
         cushion: TimeDelta::from_secs(126),
     };
 
-    /// Checks that it can choose for a player that buffers at most `max_buffer`.
+    /// Checks that it works with a player that buffers at most `max_buffer`.
     pub(crate) fn check(self, max_buffer: TimeDelta) -> Result<(), SpecError> {
         match self {
             Self::Throughput { window, safety } => {
@@ -60,8 +60,8 @@ impl Abr {
         }
     }
 
-    /// The rung for the next segment. `ladder` holds the bitrates in ascending order, `previous` is
-    /// the rung of the segment before, `level` what is buffered; `throughputs` are those of the
+    /// The rung for the next segment. `ladder` has the bitrates in ascending order, `previous` is
+    /// the previous segment's rung, `level` is the buffer level, and `throughputs` are those of the
     /// segments so far, the latest first.
     pub(crate) fn rung(
         self,
@@ -82,9 +82,9 @@ impl Abr {
     }
 }
 
-/// The harmonic mean, in whole bytes per second, rounded down; of no rates, zero.
+/// The harmonic mean in whole bytes per second, rounded down; zero without rates.
 fn harmonic_mean(rates: impl Iterator<Item = Rate>) -> Rate {
-    // Reciprocals in steps of 2^-96: the sum of as many as fit 2^32 does not overflow.
+    // Reciprocals in steps of 2^-96: a sum of up to 2^32 of them does not overflow.
     const ONE: u128 = 1 << 96;
     let (count, sum) = rates.fold((0_u128, 0_u128), |(count, sum), rate| {
         (count + 1, sum + ONE / u128::from(rate.bytes_per_sec().max(1)))
@@ -100,7 +100,7 @@ fn bba0_rate(low: Rate, high: Rate, into: TimeDelta, cushion: TimeDelta) -> Rate
     Rate::from_bytes_per_sec(low.bytes_per_sec() + rise as u64)
 }
 
-/// Algorithm 1: from the line to a rung, which is left only when the line reaches its neighbour.
+/// Algorithm 1: maps the line to a rung, which changes only when the line reaches a neighbour.
 fn bba0(
     ladder: &[Rate],
     previous: usize,
@@ -190,22 +190,23 @@ mod tests {
     #[test]
     fn abr_leaves_a_rung_when_the_map_reaches_its_neighbour() {
         let at = |into: u64| TimeDelta::from_secs(90 + into);
-        // From 1 Mbit/s, 2 is reached at 14 s; the highest rung below the line stays 1 just there.
+        // From 1 Mbit/s, 2 is reached at 14 s; at that point the highest rung below the line is
+        // still 1.
         assert_eq!(by_buffer(0, at(13)), 0);
         assert_eq!(by_buffer(0, at(14)), 0);
         assert_eq!(by_buffer(0, at(15)), 1);
-        // On 2 Mbit/s itself, the line has reached neither neighbour of it.
+        // At exactly 2 Mbit/s the line has reached neither neighbour.
         assert_eq!(by_buffer(1, at(14)), 1);
-        // From 1 Mbit/s straight to what the line has passed: 4 Mbit/s at 42 s.
+        // From 1 Mbit/s directly to the highest rung passed by the line: 4 Mbit/s at 42 s.
         assert_eq!(by_buffer(0, at(43)), 2);
         // From 4 Mbit/s: stays until 7 (84 s) or 2 (14 s) is reached.
         assert_eq!(by_buffer(2, at(83)), 2);
         assert_eq!(by_buffer(2, at(85)), 3);
         assert_eq!(by_buffer(2, at(15)), 2);
         assert_eq!(by_buffer(2, at(14)), 2);
-        // Below 2 Mbit/s the lowest rung above the line is taken, which is 2.
+        // Below 2 Mbit/s it takes the lowest rung above the line, which is 2.
         assert_eq!(by_buffer(2, at(13)), 1);
-        // The highest is left at 7 Mbit/s, for the lowest above the line.
+        // It leaves the highest rung at 7 Mbit/s, for the lowest one above the line.
         assert_eq!(by_buffer(4, at(85)), 4);
         assert_eq!(by_buffer(4, at(83)), 3);
         assert_eq!(by_buffer(4, at(1)), 1);

@@ -1,4 +1,4 @@
-//! When objects are asked for, by many users together.
+//! Arrivals: when objects are requested by many users together.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::error::require;
 use crate::table::{billionths, bytes, rows};
 use crate::{ObjectSizes, SpecError, TableError, exponential};
 
-/// Somebody asks for an object.
+/// A request for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// When.
@@ -17,33 +17,33 @@ pub struct Arrival {
     pub bytes: u64,
 }
 
-/// When objects are asked for, and how large they are.
+/// When objects are requested, and their sizes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ArrivalSpec {
-    /// A Poisson process: many users, none of whom knows of the others. Its rate is one in
-    /// `mean_gap`, which for n arrivals a second is `TimeDelta::from_secs(1).divided_by(n)`, and to
-    /// load a link up to a given rate is `rate.time_for(sizes.mean())`.
+    /// A Poisson process: many independent users. Its rate is one per `mean_gap`. For n arrivals
+    /// per second, use `TimeDelta::from_secs(1).divided_by(n)`; to load a link up to a given rate,
+    /// use `rate.time_for(sizes.mean())`.
     Poisson {
         /// The mean time between two arrivals.
         mean_gap: TimeDelta,
         /// Sizes of the objects.
         sizes: ObjectSizes,
-        /// From when on they arrive.
+        /// Start of the arrivals.
         from: Time,
-        /// From when on no more arrive; [`Time::NEVER`] for an endless process.
+        /// End of the arrivals; [`Time::NEVER`] for an endless process.
         until: Time,
     },
-    /// As recorded.
+    /// A recording.
     Trace(ArrivalTrace),
 }
 
-/// Recorded arrivals in the order of time. Read from lines `seconds bytes`, with at most 9 decimal
-/// places in the seconds; what follows a `#` is skipped.
+/// Recorded arrivals ordered by time. Parsed from lines `seconds bytes` with at most 9 decimal
+/// places in the seconds; text after `#` is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivalTrace(Vec<Arrival>);
 
-/// Arrivals in the order of time.
+/// Arrivals ordered by time.
 #[derive(Clone, Debug)]
 pub struct Arrivals(Source);
 
@@ -53,7 +53,7 @@ enum Source {
     Trace(std::vec::IntoIter<Arrival>),
 }
 
-/// Sizes have a stream of their own, so that other sizes leave the times as they were.
+/// Sizes have their own random stream, so that other sizes do not change the times.
 #[derive(Clone, Debug)]
 struct Poisson {
     mean_gap: TimeDelta,
@@ -65,7 +65,7 @@ struct Poisson {
 }
 
 impl ArrivalSpec {
-    /// Checks that arrivals can be told one by one, in a window that is not empty.
+    /// Checks that arrivals are distinct in time and their window is not empty.
     pub fn check(&self) -> Result<(), SpecError> {
         let Self::Poisson { mean_gap, from, until, .. } = self else { return Ok(()) };
         let remedy = "use at least 1ns";
@@ -74,7 +74,7 @@ impl ArrivalSpec {
         require(!window.is_zero(), "the window of the arrivals", window, "end it after its start")
     }
 
-    /// The arrivals; it fails if [`ArrivalSpec::check`] does. A trace does not draw from `rng`.
+    /// The arrivals; fails if [`ArrivalSpec::check`] does. A trace does not use `rng`.
     pub fn arrivals(self, mut rng: Rng) -> Result<Arrivals, SpecError> {
         self.check()?;
         Ok(Arrivals(match self {
@@ -109,7 +109,7 @@ impl Poisson {
     fn next(&mut self) -> Option<Arrival> {
         let at = self.last + exponential(self.mean_gap, &mut self.gap_rng);
         if at >= self.until {
-            // Whoever asks again must get the same answer.
+            // Repeated calls must return the same answer.
             self.last = self.until;
             return None;
         }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     /// In windows of a second, the counts of a Poisson process have equal mean and variance. The
-    /// variance of n windows is estimated with a standard deviation of mean · sqrt(2/n), and a bit.
+    /// standard deviation of the variance over n windows is slightly above mean · sqrt(2/n).
     #[test]
     fn arrival_counts_are_poisson() {
         let (rate, windows) = (100_u64, 2000_usize);

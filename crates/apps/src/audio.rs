@@ -1,4 +1,4 @@
-//! A music player, after the one that Spotify described with its BBR experiment.
+//! A music player, modelled after the one in Spotify's description of its BBR experiment.
 
 use uncork_units::{Rate, Time, TimeDelta};
 
@@ -12,40 +12,41 @@ use crate::{Action, ClientReport, SpecError};
 pub struct Track {
     /// Its length.
     pub duration: TimeDelta,
-    /// The constant bitrate that it is encoded with.
+    /// Its constant bitrate.
     pub bitrate: Rate,
 }
 
-/// A queue of songs and how it is played.
+/// A queue of songs and the playback settings.
 ///
 /// From the article ("Smoother Streaming with BBR", Spotify, 2018): a song is a file on an HTTP
 /// server, fetched in chunks by range requests of typically 512 kB. The metrics are playback latency,
 /// from click to sound, and stutter, the number of pauses by buffer underruns.
 ///
-/// Assumed, because the article is silent: bytes can be played as they arrive; thresholds and the
-/// buffer level at which the next chunk is requested, see [`AudioSpec::default`]; songs follow one
-/// another without a gap or a click, so the next one is prefetched like the next chunk; no song is
-/// skipped.
+/// Assumptions, because the article does not say: bytes can be played as they arrive; the
+/// thresholds and the buffer level at which the next chunk is requested, see
+/// [`AudioSpec::default`]; songs follow each other without a gap or a click, so the next one is
+/// prefetched like the next chunk; no song is skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AudioSpec {
     /// The songs, in order.
     pub tracks: Vec<Track>,
-    /// Bytes of a range request; the last one of a song is shorter.
+    /// Size of a range request in bytes; a song's last one is shorter.
     pub chunk: u64,
-    /// Music that must be buffered before the first sound.
+    /// Music to buffer before the first sound.
     pub start_threshold: TimeDelta,
-    /// Music that must be buffered before it goes on after an underrun.
+    /// Music to buffer before resuming after an underrun.
     pub resume_threshold: TimeDelta,
-    /// The next chunk is requested when no more than this is buffered, and whenever there is silence.
+    /// The next chunk is requested when the buffer is at most this, and whenever playback is
+    /// stopped.
     pub low_water: TimeDelta,
 }
 
-/// How far the songs came.
+/// How many songs were played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AudioReport {
-    /// Songs of which something was heard.
+    /// Songs of which at least a part was heard.
     pub started: usize,
-    /// Songs that were heard to the end.
+    /// Songs heard to the end.
     pub finished: usize,
 }
 
@@ -53,7 +54,7 @@ pub struct AudioReport {
 #[derive(Clone, Debug)]
 pub struct AudioPlayer {
     spec: AudioSpec,
-    /// The song that is being fetched; all before it have arrived.
+    /// The song being fetched; all earlier ones have arrived.
     fetching: usize,
     /// Bytes of that song that have arrived.
     received: u64,
@@ -69,7 +70,7 @@ impl Track {
         self.bitrate.bytes_in(self.duration).max(1)
     }
 
-    /// How much of the song its first `bytes` are, rounded down to the nanosecond.
+    /// Playing time of the song's first `bytes`, rounded down to the nanosecond.
     fn length_of(&self, bytes: u64) -> TimeDelta {
         if bytes >= self.bytes() {
             return self.duration;
@@ -79,9 +80,9 @@ impl Track {
 }
 
 impl Default for AudioSpec {
-    /// One song of three and a half minutes at 160 kbit/s, in chunks of 512 kB (25.6 s). Assumed:
-    /// sound begins with 1 s buffered, goes on with 2 s, and the next chunk is requested 30 s before
-    /// the buffer would run dry, so that one chunk is always ahead.
+    /// One song of 210 s at 160 kbit/s, in chunks of 512 kB (25.6 s). Assumptions: playback starts
+    /// with 1 s buffered and resumes with 2 s; the next chunk is requested 30 s before the buffer
+    /// would run dry, so that one chunk is always ahead.
     fn default() -> Self {
         let duration = TimeDelta::from_secs(210);
         Self {
@@ -95,10 +96,10 @@ impl Default for AudioSpec {
 }
 
 impl AudioSpec {
-    /// The longest queue of songs.
+    /// Maximum total length of the songs.
     pub const MAX_LENGTH: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 
-    /// Checks that there is something to play, and a way to fetch it.
+    /// Checks that there is something to play and that it can be fetched.
     pub fn check(&self) -> Result<(), SpecError> {
         require(!self.tracks.is_empty(), "the number of tracks", 0, "use at least 1")?;
         for track in &self.tracks {
@@ -120,7 +121,7 @@ impl AudioSpec {
 }
 
 impl AudioPlayer {
-    /// A player whose user clicks at `click`; it fails if [`AudioSpec::check`] does.
+    /// A player whose user clicks at `click`; fails if [`AudioSpec::check`] does.
     pub fn new(spec: AudioSpec, click: Time) -> Result<Self, SpecError> {
         spec.check()?;
         let (start, resume) = (spec.start_threshold, spec.resume_threshold);
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(now, at(210));
     }
 
-    /// A chunk lasts 25.6 s; two of them are above 30 s, and the third is due 21.2 s later.
+    /// A chunk lasts 25.6 s. Two of them exceed 30 s, so the third is due 21.2 s later.
     #[test]
     fn audio_requests_the_next_chunk_at_low_water() {
         let mut player = AudioPlayer::new(AudioSpec::default(), at(0)).expect("valid");
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(player.poll(at(0)), Action::WaitUntil(due));
         assert_eq!(player.poll(at(7)), Action::WaitUntil(due));
         assert_eq!(player.poll(due), request(512_000));
-        // Outstanding: dry after the 30 s that are left.
+        // While a request is outstanding, the buffer runs dry after the remaining 30 s.
         assert_eq!(player.poll(due), Action::WaitUntil(due + TimeDelta::from_secs(30)));
     }
 

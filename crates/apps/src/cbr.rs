@@ -5,19 +5,19 @@ use uncork_units::{Rate, Time, TimeDelta};
 use crate::SpecError;
 use crate::error::require;
 
-/// An application that writes a frame at regular intervals, whether or not the last one has left.
-/// What it writes limits the sender, which is why a congestion controller has to know about it.
+/// An application that writes a frame at regular intervals, whether or not the previous one has
+/// been sent. The sender is application-limited, which congestion controllers must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CbrSpec {
     /// Its mean rate.
     pub rate: Rate,
-    /// Time from one frame to the next, such as 20 ms of a call's audio.
+    /// Interval between frames, such as 20 ms for call audio.
     pub interval: TimeDelta,
-    /// How long it writes; [`TimeDelta::MAX`] for without end.
+    /// Duration; [`TimeDelta::MAX`] for endless.
     pub duration: TimeDelta,
 }
 
-/// The application: a function of time without state.
+/// The application, as a stateless function of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Cbr {
     spec: CbrSpec,
@@ -27,14 +27,14 @@ pub struct Cbr {
 /// The bytes that an application has written, and the time of its next write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes written by now, since the start.
+    /// Bytes written since the start.
     pub bytes: u64,
-    /// The next write, later than now; none when it was the last.
+    /// The next write, later than now; `None` after the last.
     pub next: Option<Time>,
 }
 
 impl CbrSpec {
-    /// Checks that each frame holds something.
+    /// Checks that each frame has at least a byte.
     pub fn check(&self) -> Result<(), SpecError> {
         let Self { rate, interval, duration } = self;
         require(!interval.is_zero(), "the interval of frames", interval, "use more, such as 20ms")?;
@@ -55,14 +55,14 @@ impl CbrSpec {
 }
 
 impl Cbr {
-    /// An application that writes its first frame at `start`; it fails if [`CbrSpec::check`] does.
+    /// An application that writes its first frame at `start`; fails if [`CbrSpec::check`] does.
     pub fn new(spec: CbrSpec, start: Time) -> Result<Self, SpecError> {
         spec.check()?;
         Ok(Self { spec, start })
     }
 
-    /// How much it has written by `now`, that of this very instant included. Frames differ by a byte
-    /// where the rate does not divide evenly, so that the rate is exact in the long run.
+    /// Bytes written up to and including `now`. If the rate does not divide evenly, frames differ
+    /// by a byte, so that the long-run rate is exact.
     pub fn poll(&self, now: Time) -> Written {
         if now < self.start {
             return Written { bytes: 0, next: Some(self.start) };
@@ -85,7 +85,7 @@ mod tests {
         Time::ZERO + TimeDelta::from_micros(micros)
     }
 
-    /// 64 kbit/s in frames of 20 ms, as G.711 has it: 160 bytes each.
+    /// 64 kbit/s in frames of 20 ms, as in G.711: 160 bytes each.
     fn call(millis: u64) -> Cbr {
         let spec = CbrSpec {
             rate: Rate::from_bits_per_sec(64_000),
@@ -111,7 +111,7 @@ mod tests {
         }
     }
 
-    /// 1 Mbit/s in 30 frames a second: 4166.6 bytes each, 125 kB in a second of 1000.000 ms.
+    /// 1 Mbit/s in 30 frames per second: 4166.6 bytes each, 125 kB per second.
     #[test]
     fn cbr_rate_is_exact_in_the_long_run() {
         let spec = CbrSpec {

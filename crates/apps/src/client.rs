@@ -10,21 +10,21 @@ use crate::{
 /// The next action of a client on its persistent connection. At most one request is outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Request a response with a body of `bytes` bytes, at least one. Returned once: the caller must
-    /// send it.
+    /// Request a response with a body of `bytes` bytes, at least one. Returned only once: the
+    /// caller must send the request.
     Request {
         /// Size of the response's body.
         bytes: u64,
     },
-    /// Nothing until this later instant, or until data arrive.
+    /// Wait until this later instant, or until data arrives.
     WaitUntil(Time),
-    /// Nothing until data arrive.
+    /// Wait until data arrives.
     WaitForData,
-    /// Nothing any more.
+    /// Finished.
     Done,
 }
 
-/// The description of a client, as plain data.
+/// The specification of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientSpec {
@@ -38,8 +38,8 @@ pub enum ClientSpec {
 
 /// A running client.
 ///
-/// Its driver polls it when the connection is ready, after each arrival of data, and at the instant
-/// of each [`Action::WaitUntil`]. Between these the answer does not change, so more polls do no harm,
+/// Poll it when the connection is ready, after each arrival of data, and at the instant of each
+/// [`Action::WaitUntil`]. The answer does not change in between, so additional polls are harmless,
 /// except before the connection can carry a request.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -55,9 +55,9 @@ pub enum Client {
 /// Results of a client and its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientReport {
-    /// Every request in order, the outstanding one too.
+    /// Every request in order, including an outstanding one.
     pub transfers: Vec<Transfer>,
-    /// Playback, of a player.
+    /// Playback of a player.
     pub playback: Option<PlaybackReport>,
     /// Songs, of an audio player.
     pub audio: Option<AudioReport>,
@@ -66,7 +66,7 @@ pub struct ClientReport {
 }
 
 impl ClientSpec {
-    /// Checks that the description can run.
+    /// Checks that the specification can run.
     pub fn check(&self) -> Result<(), SpecError> {
         match self {
             Self::Fetch(spec) => spec.check(),
@@ -77,8 +77,8 @@ impl ClientSpec {
 }
 
 impl Client {
-    /// A client that its user starts (clicks) at `start`, before the connection is set up. Fails if
-    /// [`ClientSpec::check`] does. Only a downloader draws from `rng`.
+    /// A client started by its user (a click) at `start`, before the connection is established.
+    /// Fails if [`ClientSpec::check`] does. Only a downloader uses `rng`.
     pub fn new(spec: ClientSpec, start: Time, rng: Rng) -> Result<Self, SpecError> {
         Ok(match spec {
             ClientSpec::Fetch(spec) => Self::Fetch(Fetch::new(spec, start, rng)?),
@@ -96,8 +96,8 @@ impl Client {
         }
     }
 
-    /// `bytes` more of the outstanding response's body arrived, in order. Bytes beyond its end are
-    /// ignored.
+    /// `bytes` more bytes of the outstanding response's body arrived, in order. Bytes beyond its
+    /// end are ignored.
     pub fn on_body(&mut self, now: Time, bytes: u64) {
         match self {
             Self::Fetch(client) => client.on_body(now, bytes),
@@ -106,7 +106,7 @@ impl Client {
         }
     }
 
-    /// The results until `now`, which is not before the last event.
+    /// The results until `now`, which must not be before the last event.
     pub fn report(&self, now: Time) -> ClientReport {
         match self {
             Self::Fetch(client) => client.report(),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a specification cannot run. Its text names place, value and remedy.
+/// Why a specification cannot run. The message has the setting, its value and the valid range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place} is {value}: {remedy}")]
 pub struct SpecError {

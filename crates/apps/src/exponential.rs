@@ -2,10 +2,11 @@
 
 use uncork_units::{Rng, TimeDelta};
 
-/// Draws a span that is exponentially distributed with this `mean`, rounded to the nanosecond, by inversion of
-/// one uniform number. `libm` computes the same bits on every machine: equal seeds give equal spans.
+/// Draws an exponentially distributed span with this `mean`, rounded to the nanosecond, by
+/// inversion of one uniform number. `libm` gives the same bits on every machine: equal seeds give
+/// equal spans.
 pub fn exponential(mean: TimeDelta, rng: &mut Rng) -> TimeDelta {
-    // Above 0 and at most 1, in steps of 2^-53, which a float has exactly.
+    // Above 0 and at most 1, in steps of 2^-53, which are exact in floating point.
     let uniform = ((rng.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
     TimeDelta::from_nanos((-libm::log(uniform) * mean.as_nanos() as f64).round() as u64)
 }
@@ -16,7 +17,7 @@ mod tests {
 
     const DRAWS: usize = 200_000;
 
-    /// Variates with mean 1, the nanosecond being 10^-9 of it.
+    /// Variates with mean 1, in units of 10^-9.
     fn variates(seed: u64) -> Vec<f64> {
         let mut rng = Rng::new(seed, 0);
         (0..DRAWS).map(|_| exponential(TimeDelta::from_secs(1), &mut rng).as_secs_f64()).collect()
@@ -35,7 +36,7 @@ mod tests {
         }
     }
 
-    /// Kolmogorov-Smirnov against 1 - e^-x; 1.95/sqrt(n) is exceeded by chance once in 1000.
+    /// Kolmogorov-Smirnov test against 1 - e^-x; 1.95/sqrt(n) is exceeded by chance once in 1000.
     #[test]
     fn exponential_draws_follow_the_distribution() {
         for seed in 0..5 {
@@ -51,7 +52,7 @@ mod tests {
         }
     }
 
-    /// Two variates in a row know nothing of each other: their correlation is 0 ± 1/sqrt(n).
+    /// Consecutive variates are independent: their correlation is 0 ± 1/sqrt(n).
     #[test]
     fn exponential_draws_are_independent() {
         let drawn = variates(9);

@@ -1,4 +1,4 @@
-//! A downloader: one object after the other.
+//! A downloader: sequential objects.
 
 use uncork_units::{Rng, Time, TimeDelta};
 
@@ -10,7 +10,7 @@ use crate::{Action, ClientReport, ObjectSizes, SpecError, exponential};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Think {
-    /// Always as long; [`TimeDelta::ZERO`] for not at all.
+    /// Constant; [`TimeDelta::ZERO`] for none.
     Fixed(TimeDelta),
     /// Exponentially distributed with this mean.
     Exponential(TimeDelta),
@@ -21,9 +21,9 @@ pub enum Think {
 pub struct FetchSpec {
     /// Sizes of the objects.
     pub sizes: ObjectSizes,
-    /// How many requests; as many as there is time for, if nothing is said.
+    /// Number of requests; `None` for as many as time allows.
     pub requests: Option<u64>,
-    /// From when on no request is made; [`Time::NEVER`] for no such limit.
+    /// No requests start from this time on; [`Time::NEVER`] for no limit.
     pub until: Time,
     /// The time between a response and the next request.
     pub think: Think,
@@ -40,7 +40,7 @@ impl FetchSpec {
         }
     }
 
-    /// Checks that something is fetched.
+    /// Checks that there is something to fetch.
     pub fn check(&self) -> Result<(), SpecError> {
         require(self.requests != Some(0), "the number of requests", 0, "use at least 1")?;
         let until = self.until.since(Time::ZERO);
@@ -52,8 +52,8 @@ impl FetchSpec {
 #[derive(Clone, Debug)]
 pub struct Fetch {
     spec: FetchSpec,
-    /// Think times have a stream of their own, so that another distribution of them leaves the sizes
-    /// as they were.
+    /// Think times have their own random stream, so that another think time distribution does not
+    /// change the sizes.
     size_rng: Rng,
     think_rng: Rng,
     /// When the next request is due, if none is outstanding.
@@ -62,7 +62,7 @@ pub struct Fetch {
 }
 
 impl Fetch {
-    /// A downloader whose first request is due at `start`; it fails if [`FetchSpec::check`] does.
+    /// A downloader whose first request is due at `start`; fails if [`FetchSpec::check`] does.
     pub fn new(spec: FetchSpec, start: Time, mut rng: Rng) -> Result<Self, SpecError> {
         spec.check()?;
         let think_rng = Rng::new(rng.next_u64(), 0);
@@ -121,7 +121,7 @@ mod tests {
         Fetch::new(spec, at(100), Rng::new(1, 0)).expect("a valid specification")
     }
 
-    /// Every response takes 10 ms; returns the starts of all requests.
+    /// With 10 ms per response, returns the start of each request.
     fn starts(spec: FetchSpec, rng: Rng) -> Vec<Time> {
         let mut fetch = Fetch::new(spec, at(100), rng).expect("a valid specification");
         let mut now = at(0);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn fetch_requests_nothing_after_the_end() {
+    fn fetch_makes_no_requests_after_the_end() {
         let think = Think::Fixed(TimeDelta::from_millis(30));
         let spec = FetchSpec { requests: None, until: at(180), think, ..FetchSpec::once(1000) };
         assert_eq!(starts(spec, Rng::new(1, 0)), [at(100), at(140)]);
@@ -163,7 +163,7 @@ mod tests {
         assert!((mean - 40.0).abs() < 0.38, "{mean}");
     }
 
-    /// The connection is ready 50 ms late: that is part of the transfer.
+    /// The connection is ready 50 ms late, which counts as part of the transfer.
     #[test]
     fn fetch_transfer_starts_at_its_request() {
         let mut fetch = fetch(FetchSpec::once(1000));

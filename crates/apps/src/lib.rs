@@ -1,10 +1,10 @@
 //! Simulated applications: downloaders and media players as pure state machines, with the sizes and
-//! times of their requests. Time and randomness are arguments: virtual time drives them in the
-//! simulator, an HTTP client on a socket can, too.
+//! times of their requests. Time and randomness are arguments: the simulator uses virtual time, and
+//! an HTTP client on a socket can use them too.
 //!
-//! A [`Client`] returns its next action on its connection ([`Client::poll`]), is told of data
-//! ([`Client::on_body`]), and reports what its user experienced ([`Client::report`]). A [`Cbr`] is
-//! the other kind of traffic: a server application that writes at its own pace.
+//! A [`Client`] returns its next action on its connection ([`Client::poll`]), is informed of data
+//! ([`Client::on_body`]), and reports its user's experience ([`Client::report`]). A [`Cbr`] is the
+//! other kind of traffic: a server application that writes at its own pace.
 #![forbid(unsafe_code)]
 
 mod abr;

@@ -1,34 +1,34 @@
-//! The playhead of a media player: how far it is, and when it stood still.
+//! The playhead of a media player: its position, and when it stalled.
 
 use uncork_units::{Time, TimeDelta};
 
 use crate::Action;
 
-/// An interruption of the playback because the buffer had run dry: one stutter.
+/// An interruption of playback because the buffer ran dry: one stutter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// When the last of the buffer had been played.
+    /// When the buffer had been played completely.
     pub start: Time,
-    /// How long it lasted, up to now if it still does.
+    /// Its duration, up to now if it continues.
     pub lasted: TimeDelta,
 }
 
-/// What a listener or viewer has experienced. Until the end has been played, startup,
-/// played and stalled time add up to the time since the click.
+/// A listener's or viewer's experience. Until the end of playback, startup, played and stalled time
+/// add up to the time since the click.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaybackReport {
-    /// Playback latency: from the click to the first sound or picture, once there was one.
+    /// Playback latency: from the click to the first sound or picture, if any.
     pub startup: Option<TimeDelta>,
-    /// How much was played.
+    /// Playing time so far.
     pub played: TimeDelta,
     /// The interruptions after the first sound, in order. Their number is the stutter count.
     pub stalls: Vec<Stall>,
-    /// When everything had been played.
+    /// When playback ended.
     pub ended: Option<Time>,
 }
 
 impl PlaybackReport {
-    /// How long all stalls together lasted.
+    /// Total duration of all stalls.
     pub fn stalled(&self) -> TimeDelta {
         self.stalls.iter().fold(TimeDelta::ZERO, |sum, stall| sum + stall.lasted)
     }
@@ -42,27 +42,27 @@ enum Phase {
     Ended,
 }
 
-/// The playhead. Media is measured in playing time; instants are computed, not sampled, so that it
-/// does not matter how often it is polled.
+/// The playhead. Media is measured in playing time. Instants are computed, not sampled, so the
+/// polling frequency does not matter.
 #[derive(Clone, Debug)]
 pub(crate) struct Playback {
-    /// Media that must be buffered before it starts.
+    /// Media to buffer before playback starts.
     start_threshold: TimeDelta,
-    /// Media that must be buffered before it goes on after a stall.
+    /// Media to buffer before playback resumes after a stall.
     resume_threshold: TimeDelta,
     /// The media's length.
     total: TimeDelta,
     click: Time,
     phase: Phase,
-    /// Up to when it has been brought up to date.
+    /// Time of the last update.
     at: Time,
-    /// Media that has arrived, in order, from the beginning.
+    /// Media received in order from the beginning.
     available: TimeDelta,
     report: PlaybackReport,
 }
 
 impl Playback {
-    /// Somebody clicks on media of length `total`.
+    /// A user clicks on media of length `total`.
     pub(crate) fn new(
         click: Time,
         total: TimeDelta,
@@ -86,8 +86,8 @@ impl Playback {
         }
     }
 
-    /// Plays what there is to play until `now`. Data that arrives in the very instant in which the
-    /// buffer runs dry comes in time: every stall is longer than nothing.
+    /// Plays buffered media until `now`. Data arriving at the very instant the buffer runs dry is
+    /// in time, so no stall has zero length.
     pub(crate) fn advance(&mut self, now: Time) {
         let (since, elapsed) = (self.at, now.since(self.at));
         self.at = self.at.max(now);
@@ -112,7 +112,7 @@ impl Playback {
         }
     }
 
-    /// By `now`, `available` of the media has arrived: playback starts or resumes if that is enough.
+    /// `available` media has arrived by `now`: starts or resumes playback if that is enough.
     pub(crate) fn supply(&mut self, now: Time, available: TimeDelta) {
         self.advance(now);
         self.available = self.available.max(available).min(self.total);
@@ -128,14 +128,15 @@ impl Playback {
         }
     }
 
-    /// Media that has arrived and has not been played.
+    /// Buffered media.
     pub(crate) fn level(&self) -> TimeDelta {
         self.available - self.report.played
     }
 
-    /// What a player does next, which has been brought up to date; nothing if it is to make its next
-    /// request. `outstanding` tells whether it has made one, `unrequested` whether anything is left
-    /// to ask for, `low` at which buffer level it does. A player that does not play always asks.
+    /// The next action of a player that is up to date; `None` if it should make its next request.
+    /// `outstanding` means it has a request in progress, `unrequested` that there is more to
+    /// request, `low` is the buffer level below which it requests. A stopped player always
+    /// requests.
     pub(crate) fn next(
         &self,
         outstanding: bool,
@@ -152,7 +153,7 @@ impl Playback {
         }
     }
 
-    /// Waits until the buffer runs dry; if it has, only data can change anything.
+    /// Waits until the buffer runs dry; if it already has, only data can change the state.
     fn until_dry(&self) -> Action {
         match self.level() {
             TimeDelta::ZERO => Action::WaitForData,
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(playback.report(at(2000)).stalled(), span(900));
         playback.supply(at(2100), span(3000));
         assert_eq!(playback.report(at(9000)).stalls[0].lasted, span(1000));
-        // Dry again at 4100; 1900 ms before the end, only all of it will do.
+        // Dry again at 4100. 1900 ms before the end, only the complete rest is enough.
         playback.supply(at(5000), span(4999));
         playback.supply(at(6000), span(10_000));
         let report = playback.report(at(60_000));

@@ -5,25 +5,25 @@ use uncork_units::Rng;
 use crate::TableError;
 use crate::table::{billionths, bytes, rows};
 
-/// The share that all objects are, in the steps in which shares are counted.
+/// The share of all objects, in the units of shares.
 const WHOLE: u64 = 1_000_000_000;
 
-/// How the sizes of objects are distributed: points of the cumulative distribution, between which
-/// every size is equally likely.
+/// A distribution of object sizes: points of the cumulative distribution, with linear interpolation
+/// between them.
 ///
-/// That is linear interpolation, as published tables of this kind are read by the simulators that
-/// use them, and it reproduces their published means (1.711 MB for `web-search`). Log-linear
-/// interpolation would put less weight on large objects than was published, and would need a
-/// logarithm, whose last bit differs between machines. Nothing here is floating point: a draw takes
-/// one number to choose the interval and one to choose within it, each exact but for a bias below
-/// 2^-34 in the first and, in the second, below the interval's length / 2^64.
+/// Linear interpolation is how simulators use published tables of this kind, and it reproduces
+/// their published means (1.711 MB for `web-search`). Log-linear interpolation would give large
+/// objects less weight than published, and would need a logarithm, whose last bit differs between
+/// machines. There is no floating point: a draw takes one number to choose the interval and one to
+/// choose within it. The bias is below 2^-34 for the first and below the interval's length / 2^64
+/// for the second.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectSizes {
-    /// Neither bytes nor shares ever fall; the last share is [`WHOLE`].
+    /// Bytes and shares never decrease; the last share is [`WHOLE`].
     points: Vec<Point>,
 }
 
-/// Of all objects, `share` are of at most `bytes`.
+/// A `share` of all objects has at most `bytes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Point {
     bytes: u64,
@@ -31,26 +31,26 @@ struct Point {
 }
 
 impl ObjectSizes {
-    /// Objects of one size; 0 counts as 1, because nothing cannot be fetched.
+    /// Objects of a single size; 0 counts as 1, because empty objects cannot be fetched.
     pub fn fixed(bytes: u64) -> Self {
         Self { points: vec![Point { bytes: bytes.max(1), share: WHOLE }] }
     }
 
-    /// A distribution of points (bytes, share in `whole`ths) that are known to be in order.
+    /// A distribution from points (bytes, share in `whole`ths), which must be in order.
     pub(crate) fn from_points(whole: u64, points: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let scaled = |(bytes, share)| Point { bytes, share: share * (WHOLE / whole) };
         Self { points: points.into_iter().map(scaled).collect() }
     }
 
-    /// Reads a table of lines `bytes share`: of all objects, this share is of at most so many bytes.
-    /// Bytes are whole numbers; shares have at most 9 decimal places and are fractions of 1 or
-    /// percents, which of the two the last line tells: it is 1 or 100. A first line with a share
-    /// above 0 gives objects of just its size, as do two lines of equal size; else, sizes begin above
-    /// the first line's. What follows a `#` is skipped.
+    /// Parses a table of lines `bytes share`: this share of all objects has at most that many
+    /// bytes. Bytes are whole numbers; shares have at most 9 decimal places and are fractions of 1
+    /// or percentages, depending on whether the last line has 1 or 100. A first line with a share
+    /// above 0 means objects of exactly its size, as do two lines of equal size; otherwise sizes
+    /// start above the first line's. Text after `#` is ignored.
     ///
     /// # Errors
     ///
-    /// If a line is not of this form or not in order, if there is none, if the last share is not the
+    /// If a line is malformed or out of order, if there are no lines, if the last share is not the
     /// whole, or if objects would be empty.
     pub fn from_table(text: &str) -> Result<Self, TableError> {
         let mut points: Vec<Point> = Vec::new();
@@ -72,7 +72,7 @@ impl ObjectSizes {
         Ok(Self { points })
     }
 
-    /// Draws a size in bytes, at least 1. Every draw takes two numbers.
+    /// Draws a size of at least 1 byte. Every draw takes two numbers.
     pub fn sample(&self, rng: &mut Rng) -> u64 {
         let share = rng.below(WHOLE);
         let index = self.points.partition_point(|point| point.share <= share);
@@ -86,7 +86,7 @@ impl ObjectSizes {
         let mut twice_sum = 0_u128;
         for (index, point) in self.points.iter().enumerate() {
             let [low, high] = self.interval(index).map(u128::from);
-            // The sizes low + 1 to high, or just that one.
+            // The sizes low + 1 to high, or a single size.
             let twice = if low == high { 2 * high } else { low + 1 + high };
             twice_sum += u128::from(point.share - below) * twice;
             below = point.share;
@@ -99,7 +99,7 @@ impl ObjectSizes {
         self.points.last().map_or(1, |point| point.bytes)
     }
 
-    /// The sizes that an interval lies above, and up to which it goes.
+    /// The lower (exclusive) and upper bound of an interval.
     fn interval(&self, index: usize) -> [u64; 2] {
         let high = self.points.get(index).map_or(1, |point| point.bytes);
         let low = index.checked_sub(1).and_then(|index| self.points.get(index));
@@ -139,7 +139,7 @@ mod tests {
         ObjectSizes::from_table(text).expect_err("refused").to_string()
     }
 
-    /// The distribution function, as the table says: what is tested against.
+    /// The distribution function of the table, as reference.
     fn share_up_to(points: &[(f64, f64)], size: f64) -> f64 {
         let after = points.iter().position(|(bytes, _)| *bytes >= size).expect("within the table");
         let (high, share) = points[after];
@@ -147,7 +147,7 @@ mod tests {
         below + (share - below) * (size - low) / (high - low)
     }
 
-    /// Kolmogorov-Smirnov distance at the 1 per mille level; the steps of whole bytes are far below.
+    /// Kolmogorov-Smirnov test at the 0.1 % level; rounding to whole bytes is far below that.
     #[test]
     fn size_samples_follow_the_table() {
         let points = [(0.0, 0.0), (1e4, 0.2), (5e4, 0.25), (1e6, 0.9), (3e7, 1.0)];
@@ -167,14 +167,14 @@ mod tests {
     }
 
     #[test]
-    fn size_mean_is_that_of_the_samples() {
+    fn size_mean_matches_the_samples() {
         let sizes = table("0 0\n1000 50\n10000 100\n");
         // 0.5 · 500.5 + 0.5 · 5500.5
         assert_eq!(sizes.mean(), 3000);
         let mut rng = Rng::new(1, 0);
         let n = 100_000;
         let mean = (0..n).map(|_| sizes.sample(&mut rng)).sum::<u64>() / n;
-        // The standard deviation is 3121: four of them / sqrt(n).
+        // The standard deviation is 3121; allows four of them / sqrt(n).
         assert!(mean.abs_diff(3000) < 40, "{mean}");
     }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_read_percents_and_fractions_alike() {
+    fn sizes_parse_percents_and_fractions() {
         let percents = table("# size share\n10000 15\n20000 99.9 # most\n\n30000 100\n");
         assert_eq!(percents, table("10000 0.15\n20000 0.999\n30000 1.0\n"));
     }

@@ -1,4 +1,4 @@
-//! Distributions of object sizes that can be named.
+//! Named distributions of object sizes.
 
 use std::str::FromStr;
 
@@ -6,8 +6,8 @@ use uncork_units::ByteCount;
 
 use crate::ObjectSizes;
 
-/// `web-search`: of the flows of a cluster that answers web searches. Points in percent, as the
-/// simulators of DCTCP (Alizadeh et al., SIGCOMM 2010), pFabric and HPCC use them; this is HPCC's
+/// `web-search`: flows of a cluster that answers web searches. Points in percent, as used by the
+/// simulators of DCTCP (Alizadeh et al., SIGCOMM 2010), pFabric and HPCC; this is HPCC's
 /// `traffic_gen/WebSearch_distribution.txt`. The mean is 1.711 MB.
 const WEB_SEARCH: [(u64, u64); 12] = [
     (0, 0),
@@ -24,12 +24,12 @@ const WEB_SEARCH: [(u64, u64); 12] = [
     (30_000_000, 100),
 ];
 
-/// `web`: synthetic objects of the Web, with the parameters of SURGE (Barford and Crovella,
-/// SIGMETRICS 1998). Up to 133 kB the sizes are lognormal, with mu = 9.357 and sigma = 1.318; the
-/// 3.2 % that this leaves are a Pareto tail with alpha = 1.1, cut off at 100 MB, because its mean
-/// would else be decided by objects that hardly ever occur. The join and the cut are choices of this
-/// table. It holds shares in millionths at ten sizes a decade from 100 B (the Renard series R10);
-/// what linear interpolation makes of them is off by at most 0.3 % of the objects. The mean is 42 kB.
+/// `web`: synthetic web objects with the parameters of SURGE (Barford and Crovella, SIGMETRICS
+/// 1998). Up to 133 kB the sizes are lognormal with mu = 9.357 and sigma = 1.318. The remaining 3.2
+/// % are a Pareto tail with alpha = 1.1, truncated at 100 MB, because otherwise very rare objects
+/// would dominate its mean. The join and the truncation are choices of this table. It has shares in
+/// millionths at ten sizes per decade from 100 B (the Renard series R10); linear interpolation is
+/// off by at most 0.3 % of the objects. The mean is 42 kB.
 #[rustfmt::skip]
 const WEB: [u64; 61] = [
     156, 295, 580, 1_037, 1_806, 3_121, 5_332, 8_558, 13_592, 21_300,
@@ -44,12 +44,12 @@ const WEB: [u64; 61] = [
 /// The Renard series R10, from 100 B on.
 const WEB_DECADE: [u64; 10] = [100, 125, 160, 200, 250, 315, 400, 500, 630, 800];
 
-/// Why a text names no distribution of object sizes.
+/// A text that is not a valid object size distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected web-search, web, or one size, such as fixed:64KiB")]
 pub struct ObjectSizesError;
 
-/// Reads `web-search`, `web`, or `fixed:` and a size, such as `fixed:64KiB`.
+/// Parses `web-search`, `web`, or `fixed:` and a size, such as `fixed:64KiB`.
 ///
 /// - `web-search`: flows of a cluster that answers web searches, 1 B to 30 MB, mean 1.711 MB (DCTCP,
 ///   Alizadeh et al., SIGCOMM 2010; the points are those that HPCC published).
@@ -73,7 +73,7 @@ fn fixed(text: &str) -> Option<ObjectSizes> {
     (bytes != ByteCount::ZERO).then(|| ObjectSizes::fixed(bytes.as_u64()))
 }
 
-/// The points of `web`, the first of which says that no object is empty.
+/// The points of `web`; the first one excludes empty objects.
 fn web() -> impl Iterator<Item = (u64, u64)> {
     let sizes = (0..7).flat_map(|decade| WEB_DECADE.map(|bytes| bytes * 10_u64.pow(decade)));
     [(0, 0)].into_iter().chain(sizes.zip(WEB))
@@ -88,14 +88,14 @@ mod tests {
         name.parse().expect("a name")
     }
 
-    /// The mean that is published with these points.
+    /// The published mean of these points.
     #[test]
     fn web_search_has_its_published_mean() {
         assert_eq!(named("web-search").mean(), 1_711_250);
         assert_eq!(named("web-search").largest(), 30_000_000);
     }
 
-    /// Of 100000 draws, as many are of at most so many bytes as each point says: binomial, four
+    /// The number of draws up to each point matches its share: binomial with 100000 draws, four
     /// standard deviations.
     #[test]
     fn web_search_samples_pass_through_its_points() {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn the_web_table_is_surges_formulas() {
+    fn web_table_matches_surges_formulas() {
         let points: Vec<(u64, u64)> = web().collect();
         assert_eq!(points.last(), Some(&(100_000_000, 1_000_000)));
         for (bytes, share) in &points[1..] {
@@ -150,9 +150,9 @@ mod tests {
         }
     }
 
-    /// The mean of the formulas is the integral of what lies above each size.
+    /// The mean of the formulas is the integral of the complementary distribution.
     #[test]
-    fn the_web_mean_is_that_of_surges_formulas() {
+    fn web_mean_matches_surges_formulas() {
         let (steps, span) = (4000, 1e8_f64.ln());
         let mean: f64 = (0..steps)
             .map(|step| {

@@ -1,17 +1,17 @@
 //! Text tables of two columns.
 
-/// Why a text is not the table asked for. Printed, it names the line and what to write there; the
-/// name of the file is left to the caller.
+/// Why a text is not a valid table. The message has the line and what to write there; the caller
+/// adds the file name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct TableError {
-    /// Counted from 1; none when the table as a whole is at fault.
+    /// Counted from 1; `None` if the whole table is invalid.
     line: Option<usize>,
     problem: String,
 }
 
 impl TableError {
-    /// The line that is wrong, counted from 1; none when the table as a whole is.
+    /// The invalid line, counted from 1; `None` if the whole table is invalid.
     pub const fn line(&self) -> Option<usize> {
         self.line
     }
@@ -33,8 +33,8 @@ impl TableError {
 /// A line of a table: its number, counted from 1, and its two columns.
 pub(crate) type Row<'a> = (usize, &'a str, &'a str);
 
-/// The rows of `text`. Empty lines and what follows a `#` are skipped; `columns` names what a line
-/// holds, for the error.
+/// The rows of `text`. Empty lines and text after `#` are ignored; `columns` names the columns in
+/// error messages.
 pub(crate) fn rows<'a>(
     text: &'a str,
     columns: &'static str,
@@ -49,14 +49,14 @@ pub(crate) fn rows<'a>(
     })
 }
 
-/// Reads a whole number of bytes.
+/// Parses a whole number of bytes.
 pub(crate) fn bytes(line: usize, text: &str) -> Result<u64, TableError> {
     text.parse().map_err(|_| {
         TableError::at(line, format!("`{text}` is no whole number of bytes, such as 10000"))
     })
 }
 
-/// Reads a decimal number, such as `0.25`, in billionths.
+/// Parses a decimal number, such as `0.25`, in billionths.
 pub(crate) fn billionths(line: usize, text: &str) -> Result<u64, TableError> {
     parse_billionths(text).ok_or_else(|| {
         TableError::at(

@@ -2,12 +2,12 @@
 
 use uncork_units::{Rate, Time};
 
-/// One request and what came of it.
+/// One request and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Size of the response's body.
     pub bytes: u64,
-    /// When the client wanted it. A connection that was not ready yet counts against the transfer.
+    /// When the client wanted it. Waiting for the connection counts as part of the transfer.
     pub start: Time,
     /// When the first bytes of the body arrived.
     pub first_byte: Option<Time>,
@@ -18,7 +18,7 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// The body's size by the time from the wish to its last byte, the waiting included, once it has
+    /// The body's size over the time from the wish to its last byte, waiting included, once it has
     /// ended; [`Rate::MAX`] if that took no time.
     pub fn throughput(&self) -> Option<Rate> {
         let took = self.end?.since(self.start);
@@ -26,23 +26,23 @@ impl Transfer {
     }
 }
 
-/// The transfers of a connection, of which only the last can be outstanding.
+/// The transfers of a connection; only the last can be outstanding.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transfers(Vec<Transfer>);
 
 impl Transfers {
-    /// A request for `bytes` that was wanted at `start` goes out.
+    /// Starts a request for `bytes` that was wanted at `start`.
     pub(crate) fn begin(&mut self, start: Time, bytes: u64) {
         self.0.push(Transfer { bytes, start, first_byte: None, end: None, received: 0 });
     }
 
-    /// Whether a response, or a part of it, is awaited.
+    /// Whether a response is incomplete.
     pub(crate) fn outstanding(&self) -> bool {
         self.0.last().is_some_and(|transfer| transfer.end.is_none())
     }
 
-    /// Bytes of the outstanding response arrive. Returns how many of them belong to it, which is
-    /// none when nothing is outstanding.
+    /// Bytes of the outstanding response arrive. Returns how many of them belong to it, zero if
+    /// nothing is outstanding.
     pub(crate) fn receive(&mut self, now: Time, bytes: u64) -> u64 {
         let Some(transfer) = self.0.last_mut().filter(|transfer| transfer.end.is_none()) else {
             return 0;
@@ -59,7 +59,7 @@ impl Transfers {
         accepted
     }
 
-    /// All of them, in the order of their requests.
+    /// All transfers in the order of their requests.
     pub(crate) fn all(&self) -> &[Transfer] {
         &self.0
     }

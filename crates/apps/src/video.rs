@@ -7,33 +7,33 @@ use crate::playback::Playback;
 use crate::transfer::{Transfer, Transfers};
 use crate::{Abr, Action, ClientReport, SpecError};
 
-/// A film and how it is played. A segment can be played when all of it has arrived.
+/// A video and the playback settings. A segment can be played once it has arrived completely.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VideoSpec {
     /// Its length.
     pub duration: TimeDelta,
     /// Length of a segment; the last one may be shorter.
     pub segment: TimeDelta,
-    /// The bitrates that each segment is encoded with, ascending.
+    /// The bitrates of each segment, ascending.
     pub ladder: Vec<Rate>,
-    /// How one of them is chosen.
+    /// The bitrate selection.
     pub abr: Abr,
-    /// Film that must be buffered before the first picture.
+    /// Video to buffer before the first picture.
     pub start_threshold: TimeDelta,
-    /// Film that must be buffered before it goes on after an underrun.
+    /// Video to buffer before resuming after an underrun.
     pub resume_threshold: TimeDelta,
-    /// The buffer's size: a segment is requested when it will fit, and whenever nothing plays.
+    /// Buffer size: a segment is requested when it will fit, and whenever playback is stopped.
     pub max_buffer: TimeDelta,
 }
 
-/// How good the picture was.
+/// Quality of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VideoReport {
     /// Segments that have arrived.
     pub segments: usize,
-    /// Their mean bitrate, by playing time; [`Rate::ZERO`] if there are none.
+    /// Their mean bitrate weighted by playing time; [`Rate::ZERO`] without segments.
     pub mean_bitrate: Rate,
-    /// How often a segment had another bitrate than the one before.
+    /// How often the bitrate changed between segments.
     pub switches: usize,
 }
 
@@ -41,23 +41,22 @@ pub struct VideoReport {
 #[derive(Clone, Debug)]
 pub struct VideoPlayer {
     spec: VideoSpec,
-    /// The rung of each segment that was requested.
+    /// The rung of each requested segment.
     rungs: Vec<usize>,
     playback: Playback,
     transfers: Transfers,
 }
 
 impl VideoSpec {
-    /// The ladder that Netflix gave as its fixed one ("Per-Title Encode Optimization", 2015), in
-    /// kbit/s.
+    /// Netflix's fixed ladder ("Per-Title Encode Optimization", 2015), in kbit/s.
     pub const LADDER_KBIT: [u64; 10] = [235, 375, 560, 750, 1050, 1750, 2350, 3000, 4300, 5800];
 
-    /// The longest film.
+    /// Maximum length of a video.
     pub const MAX_DURATION: TimeDelta = TimeDelta::from_secs(7 * 86_400);
 
-    /// A film of this length in segments of 4 s at [`VideoSpec::LADDER_KBIT`]. The buffer holds 240 s,
-    /// as BBA-0 was deployed with, or 30 s for the throughput rule. Assumed: one segment suffices to
-    /// start and to go on.
+    /// A video of this length in segments of 4 s at [`VideoSpec::LADDER_KBIT`]. The buffer holds
+    /// 240 s, as in BBA-0's deployment, or 30 s for the throughput rule. Assumption: one segment is
+    /// enough to start and to resume.
     pub fn new(duration: TimeDelta, abr: Abr) -> Self {
         let segment = TimeDelta::from_secs(4);
         Self {
@@ -74,7 +73,7 @@ impl VideoSpec {
         }
     }
 
-    /// Checks that there is something to play, and a way to fetch it.
+    /// Checks that there is something to play and that it can be fetched.
     pub fn check(&self) -> Result<(), SpecError> {
         let Self { duration, segment, ladder, max_buffer, .. } = self;
         let longest = Self::MAX_DURATION;
@@ -108,7 +107,7 @@ impl VideoSpec {
 }
 
 impl VideoPlayer {
-    /// A player whose user clicks at `click`; it fails if [`VideoSpec::check`] does.
+    /// A player whose user clicks at `click`; fails if [`VideoSpec::check`] does.
     pub fn new(spec: VideoSpec, click: Time) -> Result<Self, SpecError> {
         spec.check()?;
         let (start, resume) = (spec.start_threshold, spec.resume_threshold);
@@ -176,7 +175,7 @@ mod tests {
         Rate::from_bits_per_sec(kbit * 1000)
     }
 
-    /// A film of 10 s in segments of 4 s, at 1 or 4 Mbit/s.
+    /// A video of 10 s in segments of 4 s, at 1 or 4 Mbit/s.
     fn spec() -> VideoSpec {
         let ladder = vec![kbit(1000), kbit(4000)];
         VideoSpec { ladder, ..VideoSpec::new(TimeDelta::from_secs(10), Abr::THROUGHPUT) }
@@ -192,7 +191,8 @@ mod tests {
         player.on_body(at(4), 1);
         let startup = player.report(at(4)).playback.expect("a player").startup;
         assert_eq!(startup, Some(TimeDelta::from_secs(4)));
-        // 0.9 Mbit/s is below the lowest rung; then the harmonic mean of 1 Mbit/s and a lot, 1.8.
+        // 0.9 Mbit/s is below the lowest rung; then the harmonic mean of 1 Mbit/s and a very high
+        // rate, 1.8.
         assert_eq!(player.poll(at(4)), Action::Request { bytes: 500_000 });
         player.on_body(at(4), 500_000);
         assert_eq!(player.poll(at(4)), Action::Request { bytes: 250_000 });

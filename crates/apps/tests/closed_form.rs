@@ -1,4 +1,4 @@
-//! What players experience on a link of constant rate, against closed forms.
+//! Players on a constant-rate link, compared with closed forms.
 
 mod link;
 
@@ -26,7 +26,7 @@ fn listen(link: &Link, spec: &AudioSpec) -> PlaybackReport {
     report.playback.expect("a player")
 }
 
-/// The buffer is never full: chunks follow one another.
+/// A buffer that is never full, so chunks follow each other without a pause.
 fn greedy() -> AudioSpec {
     AudioSpec { low_water: TimeDelta::MAX, ..AudioSpec::default() }
 }
@@ -56,16 +56,16 @@ fn player_fed_at_the_bitrate_never_stalls() {
     }
 }
 
-/// At 4.2 MB, the rate has to be below the bitrate by more than a packet or a threshold hides.
+/// At 4.2 MB, the rate must be below the bitrate by more than a packet or a threshold can hide.
 #[test]
 fn player_fed_below_the_bitrate_stalls() {
     let playback = listen(&Link::new(kbit(158)), &greedy());
     assert_eq!(playback.stalls.len(), 1, "{playback:?}");
 }
 
-/// The end is heard when the last packet (50 ms of music) has been played, or what the resume
-/// threshold held back with it: 4.2 MB / rate after the click. What was neither played nor startup was
-/// stalled.
+/// Playback ends when the last packet (50 ms of music), or the music held back by the resume
+/// threshold, has been played: 4.2 MB / rate after the click. Everything else besides playing and
+/// startup is stalled time.
 #[test]
 fn slow_songs_stall_as_long_as_the_download_exceeds_them() {
     for (rate, resume) in [(80, 0), (80, 2), (120, 0), (120, 2), (150, 0)] {
@@ -79,10 +79,10 @@ fn slow_songs_stall_as_long_as_the_download_exceeds_them() {
     }
 }
 
-/// Half the bitrate: with every stall of 2 s of music, 4 s of download, the player plays 4 s: the 2 s
-/// buffered and 2 s that arrive meanwhile.
+/// At half the bitrate, each stall of 2 s of music takes 4 s of download; then the player plays 4
+/// s: the 2 s buffered and 2 s that arrive meanwhile.
 #[test]
-fn stalls_recur_as_the_resume_threshold_says() {
+fn stalls_recur_at_intervals_set_by_the_resume_threshold() {
     let playback = listen(&Link::new(kbit(80)), &greedy());
     for pair in playback.stalls[1..playback.stalls.len() - 1].windows(2) {
         let period = pair[1].start.since(pair[0].start).as_secs_f64();
@@ -92,16 +92,16 @@ fn stalls_recur_as_the_resume_threshold_says() {
     }
 }
 
-/// The buffer holds B when the link stops; that is known from a run to that moment.
+/// B is the buffer when the link stops, known from a run up to that time.
 #[test]
-fn an_outage_stalls_for_what_exceeds_the_buffer() {
+fn outage_stalls_for_its_length_minus_the_buffer() {
     let (rate, stop) = (kbit(320), at(20));
     let spec = AudioSpec { resume_threshold: TimeDelta::ZERO, ..greedy() };
-    // 40 kB a second arrive and 20 kB are played, from 0.5 s on: 40 s of music, 19.5 s played.
+    // 40 kB per second arrive and 20 kB are played from 0.5 s on: 40 s of music, 19.5 s played.
     let buffer = TimeDelta::from_millis(20_500);
     for length in [1_000, 20_000, 20_400, 21_000, 60_000].map(TimeDelta::from_millis) {
         let playback = listen(&Link { outage: (stop, length), ..Link::new(rate) }, &spec);
-        // What is in the air when the link stops takes its time after it: a packet of 25 ms.
+        // The packet in flight when the link stops arrives after the outage: 25 ms.
         let exact = length + TimeDelta::from_millis(25) - buffer;
         if length < buffer {
             assert!(playback.stalls.is_empty(), "{length}: {playback:?}");
@@ -113,9 +113,9 @@ fn an_outage_stalls_for_what_exceeds_the_buffer() {
     }
 }
 
-/// Measured with a real browser (headless Chromium, MSE): MP3 of 320 kbit/s in chunks of 512 KiB that
-/// are appended whole, over 250 kbit/s. Latency 16.4 s; stalls of 3.62 s and 3.57 s, at 13.1 s and
-/// 26.2 s of the song. Such chunks are segments of one bitrate.
+/// Measured with a real browser (headless Chromium, MSE): MP3 of 320 kbit/s in chunks of 512 KiB
+/// that are appended as a whole, over 250 kbit/s. Latency 16.4 s; stalls of 3.62 s and 3.57 s at
+/// 13.1 s and 26.2 s of the song. Such chunks are equivalent to segments with one bitrate.
 #[test]
 fn player_stalls_as_long_as_a_measured_browser() {
     let segment = kbit(320).time_for(512 * 1024);
@@ -138,12 +138,12 @@ fn player_stalls_as_long_as_a_measured_browser() {
 
 /// The next chunk is due 30 s before the buffer runs dry; a chunk takes 4 s at 1 Mbit/s.
 #[test]
-fn a_prefetching_player_downloads_at_the_bitrate_in_the_long_run() {
+fn prefetching_player_downloads_at_the_bitrate_in_the_long_run() {
     let track = Track { duration: secs(3600), bitrate: kbit(160) };
     let spec = AudioSpec { tracks: vec![track], ..AudioSpec::default() };
     let (report, end) = Link::new(kbit(1000)).serve(ClientSpec::Audio(spec));
     let starts: Vec<Time> = report.transfers.iter().map(|transfer| transfer.start).collect();
-    // A chunk is 25.6 s of music: once the buffer is filled, one is asked for as often.
+    // A chunk is 25.6 s of music. Once the buffer is full, requests have that interval.
     for pair in starts[4..].windows(2) {
         let gap = pair[1].since(pair[0]);
         assert!(gap.as_nanos().abs_diff(25_600_000_000) <= 1, "{gap}");
@@ -151,7 +151,7 @@ fn a_prefetching_player_downloads_at_the_bitrate_in_the_long_run() {
     assert_eq!(end, Time::ZERO + TimeDelta::from_millis(160) + secs(3600));
 }
 
-/// 15 kB in a request take 20 ms to begin and 12 ms at 10 Mbit/s.
+/// A request for 15 kB has 20 ms of latency and takes 12 ms at 10 Mbit/s.
 #[test]
 fn request_time_is_latency_plus_size_over_rate() {
     let latency = TimeDelta::from_millis(20);
@@ -173,9 +173,9 @@ fn watch(link: &Link, spec: &VideoSpec) -> uncork_apps::ClientReport {
     link.serve(ClientSpec::Video(spec.clone())).0
 }
 
-/// 0.9 times the rate; the first segment is of the lowest rung and starts the film when it is there.
+/// 0.9 times the rate; the first segment has the lowest rung and starts playback when complete.
 #[test]
-fn the_throughput_rule_settles_on_the_rung_below_the_rate() {
+fn throughput_rule_settles_on_the_rung_below_the_rate() {
     let spec = VideoSpec::new(secs(600), Abr::THROUGHPUT);
     for (rate, settled) in [(1000, 750), (1200, 1050), (3300, 2350), (3400, 3000), (20_000, 5800)] {
         let report = watch(&Link::new(kbit(rate)), &spec);
@@ -188,14 +188,15 @@ fn the_throughput_rule_settles_on_the_rung_below_the_rate() {
     }
 }
 
-/// The buffer fills beyond the cushion where the rate allows: then only the highest rung is fetched.
+/// If the rate is high enough, the buffer grows beyond the cushion, and only the highest rung is
+/// fetched.
 #[test]
-fn bba0_ends_on_the_highest_rung_that_the_rate_carries() {
+fn bba0_settles_on_the_highest_rung_the_rate_allows() {
     let spec = VideoSpec::new(secs(3600), Abr::BBA0);
     let report = watch(&Link::new(kbit(8000)), &spec);
     assert_eq!(report.transfers[899].bytes, kbit(5800).bytes_in(secs(4)));
     assert!(report.playback.expect("a player").stalls.is_empty());
-    // At 2 Mbit/s the buffer is in equilibrium between the rungs of 1.75 and 2.35 Mbit/s.
+    // At 2 Mbit/s the buffer reaches an equilibrium between the rungs of 1.75 and 2.35 Mbit/s.
     let report = watch(&Link::new(kbit(2000)), &spec);
     let settled = &report.transfers[450..];
     let rungs = [kbit(1750), kbit(2350)].map(|rate| rate.bytes_in(secs(4)));
@@ -206,10 +207,10 @@ fn bba0_ends_on_the_highest_rung_that_the_rate_carries() {
     assert!(mean.abs_diff(2_000_000) < 100_000, "{mean}");
 }
 
-/// Too slow for the lowest rung of 235 kbit/s: each segment of 117.5 kB takes 4.7 s at 200 kbit/s and
-/// lasts 4, so every one but the first stalls for 0.7 s.
+/// Too slow for the lowest rung of 235 kbit/s: each segment of 117.5 kB takes 4.7 s at 200 kbit/s
+/// and lasts 4 s, so every one except the first stalls for 0.7 s.
 #[test]
-fn a_film_on_too_slow_a_link_stalls_at_each_segment() {
+fn video_on_a_slow_link_stalls_at_each_segment() {
     let spec = VideoSpec::new(secs(400), Abr::THROUGHPUT);
     let playback = watch(&Link::new(kbit(200)), &spec).playback.expect("a player");
     assert_eq!(playback.startup, Some(TimeDelta::from_millis(4700)));
@@ -219,7 +220,7 @@ fn a_film_on_too_slow_a_link_stalls_at_each_segment() {
     }
 }
 
-/// A client that is driven late keeps account of the time: nobody polled, yet the buffer ran dry.
+/// A client that is polled late still accounts for the time: the buffer ran dry without a poll.
 #[test]
 fn player_report_needs_no_poll() {
     let spec = ClientSpec::Audio(AudioSpec::default());

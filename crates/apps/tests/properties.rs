@@ -1,4 +1,4 @@
-//! What holds for every player, whatever arrives when.
+//! Properties of every player with any sequence of deliveries.
 
 use proptest::prelude::*;
 use uncork_apps::{
@@ -54,12 +54,12 @@ fn player() -> impl Strategy<Value = ClientSpec> {
     prop_oneof![audio().prop_map(ClientSpec::Audio), video().prop_map(ClientSpec::Video)]
 }
 
-/// Deliveries, taken in turn: so many milliseconds after the last event, so many bytes.
+/// Deliveries in turn: milliseconds after the last event, and bytes.
 fn deliveries() -> impl Strategy<Value = Vec<(u64, u64)>> {
     proptest::collection::vec((0_u64..4_000, 1_u64..120_000), 1..60)
 }
 
-/// How much of a media of these files and lengths is there, at most, once `bytes` have arrived.
+/// The maximum playing time available once `bytes` have arrived, given the files and lengths.
 fn media_of(spec: &ClientSpec, report: &ClientReport) -> TimeDelta {
     match spec {
         ClientSpec::Audio(spec) => {
@@ -84,18 +84,18 @@ fn media_of(spec: &ClientSpec, report: &ClientReport) -> TimeDelta {
 fn check(spec: &ClientSpec, client: &Client, now: Time) -> Result<ClientReport, TestCaseError> {
     let report = client.report(now);
     let playback = report.playback.clone().expect("a player");
-    prop_assert!(playback.played <= media_of(spec, &report), "plays what has not arrived");
+    prop_assert!(playback.played <= media_of(spec, &report), "plays media that has not arrived");
     let until = playback.ended.unwrap_or(now);
     let startup = playback.startup.unwrap_or(now.since(Time::ZERO));
     let accounted = startup + playback.played + playback.stalled();
-    prop_assert_eq!(accounted, until.since(Time::ZERO), "time is lost or found");
+    prop_assert_eq!(accounted, until.since(Time::ZERO), "times do not add up");
     prop_assert!(playback.stalls.iter().all(|stall| !stall.lasted.is_zero()));
     let open = report.transfers.iter().filter(|transfer| transfer.end.is_none()).count();
     prop_assert!(open <= 1);
     Ok(report)
 }
 
-/// Drives a player to its end, polling it also at the instants between that `looks` gives.
+/// Drives a player to its end, with additional polls at the instants given by `looks`.
 fn drive(
     spec: &ClientSpec,
     deliveries: &[(u64, u64)],
@@ -116,11 +116,11 @@ fn drive(
                 continue;
             }
             Action::WaitUntil(then) => {
-                prop_assert!(then > now, "a wait that does not wait");
+                prop_assert!(then > now, "a wait of zero length");
                 then
             }
             Action::WaitForData => {
-                prop_assert!(open > 0, "waits for what it has not asked for");
+                prop_assert!(open > 0, "waits without an outstanding request");
                 Time::NEVER
             }
             Action::Done => {
@@ -128,7 +128,7 @@ fn drive(
                 return Ok((check(spec, &client, now)?, now));
             }
         };
-        prop_assert_eq!(client.poll(now), action, "changes its mind");
+        prop_assert_eq!(client.poll(now), action, "a second poll changes the answer");
         let next = if open > 0 { arrival.min(wake) } else { wake };
         for look in 1..=looks {
             let between = now + next.since(now).divided_by(looks + 1).times(look);
@@ -150,7 +150,7 @@ fn drive(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Conservation is checked on the way; in the end everything has been played, and was asked for
+    /// Conservation is checked on the way. At the end everything has been requested and played
     /// exactly once.
     #[test]
     fn players_play_everything_once(spec in player(), deliveries in deliveries()) {
@@ -178,13 +178,13 @@ proptest! {
         }
     }
 
-    /// Looking more often changes nothing: instants are computed, not sampled.
+    /// More frequent polls change nothing: instants are computed, not sampled.
     #[test]
-    fn looking_changes_nothing(spec in player(), deliveries in deliveries(), looks in 1_u64..4) {
+    fn additional_polls_change_nothing(spec in player(), deliveries in deliveries(), looks in 1_u64..4) {
         prop_assert_eq!(drive(&spec, &deliveries, 0)?, drive(&spec, &deliveries, looks)?);
     }
 
-    /// Bytes that nobody asked for change nothing.
+    /// Bytes that were not requested change nothing.
     #[test]
     fn stray_bytes_are_ignored(spec in player(), now in 0_u64..10_000, bytes: u64) {
         let mut client = Client::new(spec, Time::ZERO, Rng::new(1, 0)).expect("valid");
@@ -194,7 +194,7 @@ proptest! {
         prop_assert_eq!(client.report(now), before);
     }
 
-    /// Equal seeds, equal requests; sizes within the table.
+    /// Equal seeds give equal requests; sizes are within the table.
     #[test]
     fn downloads_repeat_themselves(seed: u64, mean in 0_u64..1000, took in 0_u64..100) {
         let run = || {

@@ -1,14 +1,13 @@
-//! A link of constant rate with one outage, which serves a client: so simple that what a client
-//! experiences on it has a closed form.
+//! A constant-rate link with one outage that serves a client, simple enough for closed forms.
 
 use uncork_apps::{Action, Client, ClientReport, ClientSpec};
 use uncork_units::{Rate, Rng, Time, TimeDelta};
 
 pub(crate) struct Link {
     pub(crate) rate: Rate,
-    /// From a request to the moment when the server begins to send.
+    /// Start and length of the outage.
     pub(crate) latency: TimeDelta,
-    /// When the link stands still, and for how long.
+    /// Packet size in bytes.
     pub(crate) outage: (Time, TimeDelta),
     /// Bytes arrive in packets of this size.
     pub(crate) packet: u64,
@@ -24,12 +23,11 @@ impl Link {
         }
     }
 
-    /// Serves a client that somebody starts at time 0 until it is done; returns what it experienced
-    /// and when that was.
+    /// Serves a client started at time 0 until it is done. Returns its report and the end time.
     pub(crate) fn serve(&self, spec: ClientSpec) -> (ClientReport, Time) {
         let mut client = Client::new(spec, Time::ZERO, Rng::new(1, 0)).expect("a valid client");
         let mut now = Time::ZERO;
-        // The body's size, how much of it has arrived, and when the server began, on the link's clock.
+        // The body's size, how much of it has arrived, and when the server began, in link time.
         let mut body: Option<(u64, u64, Time)> = None;
         loop {
             let wake = match client.poll(now) {
@@ -39,7 +37,7 @@ impl Link {
                     continue;
                 }
                 Action::WaitUntil(then) => {
-                    assert!(then > now, "a wait that does not wait");
+                    assert!(then > now, "a wait of zero length");
                     then
                 }
                 Action::WaitForData => Time::NEVER,
@@ -49,7 +47,7 @@ impl Link {
                 let through = (arrived + self.packet).min(bytes);
                 self.wall_clock(since + self.rate.time_for(through))
             });
-            assert!(arrival.min(wake) < Time::NEVER, "everybody waits for everybody");
+            assert!(arrival.min(wake) < Time::NEVER, "deadlock: both ends wait");
             now = arrival.min(wake);
             if let Some((bytes, arrived, since)) = body.filter(|_| arrival == now) {
                 let packet = self.packet.min(bytes - arrived);
@@ -60,7 +58,7 @@ impl Link {
         }
     }
 
-    /// Time without the outage.
+    /// Time excluding the outage.
     fn link_clock(&self, wall: Time) -> Time {
         let (start, length) = self.outage;
         if wall <= start { wall } else { start.max(Time::ZERO + (wall.since(Time::ZERO) - length)) }
