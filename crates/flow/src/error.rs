@@ -33,7 +33,7 @@ pub enum FileError {
 }
 
 impl From<ParquetError> for FileError {
-    /// Takes the error of a writer out of its wrapping, so that a full disk reads as one.
+    /// Extracts the writer's error, so that a full disk is reported as such.
     fn from(error: ParquetError) -> Self {
         match error {
             ParquetError::External(error) => match error.downcast() {

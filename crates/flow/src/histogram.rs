@@ -1,44 +1,44 @@
-//! Quantiles of many durations, in little space.
+//! Quantiles of many durations in little memory.
 
 use crate::record::Quantiles;
 
-/// Values are kept in microseconds, up to 1000 s; what is longer counts as that.
+/// Values are in microseconds, up to 1000 s; longer ones count as 1000 s.
 const NANOS_PER_UNIT: u64 = 1_000;
 const MAX_UNITS: u64 = 1_000_000_000;
-/// Each power of two is cut into 2^10 cells of equal width, as in Gil Tene's HdrHistogram, and into
-/// half as many whenever the cells would take more than `SPACE`: the middle of a cell is then 1/2048,
-/// 1/1024, 1/512 or 1/256 of the value away from it at most. Where 2^7 are too many as well, the
-/// smallest durations share theirs: what the first octaves had becomes one of cells of equal width.
+/// Each power of two is divided into 2^10 cells of equal width, as in Gil Tene's HdrHistogram, and
+/// into half as many whenever the cells would need more than `SPACE`. The middle of a cell is then
+/// off by at most 1/2048, 1/1024, 1/512 or 1/256 of the value. If 2^7 cells are still too many, the
+/// smallest durations share cells: the lowest octaves are merged into one with cells of equal
+/// width.
 const FINEST_BITS: u32 = 10;
 const COARSEST_BITS: u32 = 7;
 const SPACE: usize = 576;
-/// An eighth of a power of two is a page: only those that hold recorded values take space.
+/// A page is an eighth of a power of two. Only pages with recorded values use memory.
 const PAGES_PER_OCTAVE_BITS: u32 = 3;
 const PAGES: usize = Resolution(FINEST_BITS - COARSEST_BITS).page_of(MAX_UNITS) + 1;
-/// The place of a page that does not exist.
+/// Marks a missing page.
 const NOWHERE: u8 = u8::MAX;
 
-/// A distribution of durations. The smallest and the largest are kept exactly; quantiles are off by at
-/// most 0.1 % while the durations are within a factor of two of each other, which round-trip times are
-/// mostly, by 0.2 % within a factor of four, and else by 0.4 %, or 0.05 % of the largest where that is
-/// more.
+/// A distribution of durations. Minimum and maximum are exact. Quantiles are off by at most 0.1 %
+/// while the durations are within a factor of two of each other, as RTTs mostly are, by 0.2 %
+/// within a factor of four, and otherwise by 0.4 %, or 0.05 % of the maximum if that is more.
 ///
-/// It takes at most 576 bytes for cells, and eight more for each that was hit more than 255 times. Recording
-/// allocates only when a duration lies where none did before.
+/// It needs at most 576 bytes for cells, plus eight for each cell with more than 255 values.
+/// Recording allocates only when a duration falls into a new page.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     min_nanos: u64,
     max_nanos: u64,
     resolution: Resolution,
-    /// Where each page is in `cells`.
+    /// Position of each page in `cells`.
     places: [u8; PAGES],
     /// Counts modulo 256, page after page.
     cells: Vec<u8>,
-    /// The rest of the counts, by cell.
+    /// The remaining counts, by cell.
     carries: Vec<Carry>,
 }
 
-/// How often the cells have been coarsened.
+/// How many times the cells have been coarsened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Resolution(u32);
 
@@ -50,7 +50,7 @@ struct Carry {
 }
 
 impl Distribution {
-    /// A distribution of nothing yet.
+    /// An empty distribution.
     pub const fn new() -> Self {
         Self {
             min_nanos: u64::MAX,
@@ -62,14 +62,14 @@ impl Distribution {
         }
     }
 
-    /// Takes in a duration in nanoseconds.
+    /// Records a duration in nanoseconds.
     pub fn record(&mut self, nanos: u64) {
         self.min_nanos = self.min_nanos.min(nanos);
         self.max_nanos = self.max_nanos.max(nanos);
         self.add((nanos / NANOS_PER_UNIT).min(MAX_UNITS), 1);
     }
 
-    /// Takes in all that `other` took in.
+    /// Adds all values of `other`.
     pub fn merge(&mut self, other: &Self) {
         self.min_nanos = self.min_nanos.min(other.min_nanos);
         self.max_nanos = self.max_nanos.max(other.max_nanos);
@@ -81,17 +81,17 @@ impl Distribution {
         }
     }
 
-    /// Gives back the room that nothing has been recorded into.
+    /// Frees unused memory.
     pub fn shrink(&mut self) {
         self.carries.shrink_to_fit();
     }
 
-    /// Durations taken in.
+    /// Number of recorded durations.
     pub fn count(&self) -> u64 {
         self.counts().map(|(_, count)| count).sum()
     }
 
-    /// Where it lies, in milliseconds; `None` when it is empty.
+    /// Its quantiles in milliseconds; `None` if empty.
     pub fn quantiles(&self) -> Option<Quantiles> {
         (self.min_nanos <= self.max_nanos).then(|| Quantiles {
             min: millis(self.min_nanos),
@@ -100,8 +100,7 @@ impl Distribution {
         })
     }
 
-    /// The value that a share of `quantile` does not exceed: the middle of its cell, as long as that
-    /// lies within what was recorded.
+    /// The `quantile`-quantile: the middle of its cell, limited to the recorded range.
     fn nanos_at(&self, quantile: f64) -> u64 {
         let rank = (quantile * self.count() as f64).ceil() as u64;
         let mut below = 0;
@@ -129,7 +128,7 @@ impl Distribution {
         }
     }
 
-    /// Makes room for a page, or coarsens all where there is none.
+    /// Adds a page, or coarsens all cells if there is no room.
     #[cold]
     fn add_page(&mut self, page: usize) {
         let size = self.resolution.page_size();
@@ -142,7 +141,7 @@ impl Distribution {
         self.cells.resize(self.cells.len() + size, 0);
     }
 
-    /// Pairs of cells become one, all or those of the smallest durations.
+    /// Merges pairs of cells, either all or those of the smallest durations.
     #[cold]
     fn coarsen(&mut self) {
         let fine = std::mem::take(self);
@@ -165,7 +164,7 @@ impl Distribution {
         }
     }
 
-    /// The cells that were hit, from the lowest to the highest, and how often.
+    /// The non-empty cells in ascending order, and their counts.
     fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
         let size = self.resolution.page_size();
         let mut carries = self.carries.iter().peekable();
@@ -201,7 +200,7 @@ impl Resolution {
         self.cell_of(units) >> (self.bits() - PAGES_PER_OCTAVE_BITS)
     }
 
-    /// The cell that counts `units`. Those of octave n are 2^n times as wide as the narrowest.
+    /// The cell of `units`. Cells of octave n are 2^n times as wide as the narrowest.
     const fn cell_of(self, units: u64) -> usize {
         let (bits, units) = (self.bits(), units >> self.shift());
         let octave = (u64::BITS - units.leading_zeros()).saturating_sub(bits + 1);

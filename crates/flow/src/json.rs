@@ -17,7 +17,7 @@ pub fn write_json_lines<'a>(
     Ok(())
 }
 
-/// Reads what [`write_json_lines`] wrote; blank lines are skipped, unknown fields ignored.
+/// Parses the output of [`write_json_lines`]; blank lines are skipped, unknown fields ignored.
 pub fn read_json_lines(input: impl BufRead) -> Result<Vec<FlowRecord>, FileError> {
     let mut records = Vec::new();
     for (index, line) in input.lines().enumerate() {
@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_a_line_of_named_fields() {
+    fn record_is_a_line_of_named_fields() {
         let text = String::from_utf8(written(&[record()])).unwrap();
         let start = r#"{"engine":"sim","group":"bbr3 vs cubic","cc":"bbr3","seed":7,"flow":1,"#;
         assert!(text.starts_with(start), "{text}");
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_lines_and_unknown_fields_do_not_matter() {
+    fn blank_lines_and_unknown_fields_are_ignored() {
         let line = String::from_utf8(written(&[record()])).unwrap();
         let text = format!("\n{}\n", line.replacen('{', r#"{"new":1,"#, 1));
         assert_eq!(read_json_lines(text.as_bytes()).unwrap(), [record()]);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_fails_is_an_error() {
+    fn failing_writer_is_an_error() {
         let full: &mut [u8] = &mut [0; 10];
         let error = write_json_lines(full, &[record()]).unwrap_err();
         assert!(matches!(error, FileError::Io(_)), "{error:?}");
@@ -78,7 +78,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(records in vec(any_record(), 0..5)) {
+        fn written_records_read_back(records in vec(any_record(), 0..5)) {
             prop_assert_eq!(read_json_lines(written(&records).as_slice()).unwrap(), records);
         }
     }

@@ -1,6 +1,6 @@
 //! Labels of a table's rows, and its origin.
 
-/// Columns before those of a table, such as the axes of a matrix, and what the file says of itself.
+/// Columns before those of a table, such as the axes of a matrix, and the file's metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableHead {
     /// The columns.
@@ -23,7 +23,7 @@ pub struct LabelColumn {
 pub enum Label {
     /// A text.
     Text(String),
-    /// A number; null if there is none.
+    /// A number, or null.
     Number(Option<f64>),
 }
 
@@ -42,7 +42,7 @@ impl<R> Labelled<'_, R> {
         Self { labels: &[], row }
     }
 
-    /// The text in the column of index `nth`; empty where there is none.
+    /// The text in the column with index `nth`; empty if there is none.
     pub(crate) fn text(&self, nth: usize) -> &str {
         match self.labels.get(nth) {
             Some(Label::Text(text)) => text,
@@ -50,7 +50,7 @@ impl<R> Labelled<'_, R> {
         }
     }
 
-    /// The number in the column of index `nth`.
+    /// The number in the column with index `nth`.
     pub(crate) fn number(&self, nth: usize) -> Option<f64> {
         match self.labels.get(nth) {
             Some(Label::Number(number)) => *number,

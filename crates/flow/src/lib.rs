@@ -1,6 +1,6 @@
-//! The flow record: what every engine leaves of a transfer, and all that tables, plots and
-//! experiments read; beside it the time series, files of both, and the statistics that summarise
-//! them.
+//! The flow record: the result that every engine produces per transfer, and the input of all
+//! tables, plots and experiments. Also the time series, file formats for both, and summary
+//! statistics.
 #![forbid(unsafe_code)]
 
 mod error;

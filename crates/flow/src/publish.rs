@@ -1,16 +1,16 @@
-//! Files whose name promises that they are whole.
+//! Atomic publication of finished files.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Gives the finished file `part` its name `whole`, in the same directory. After a loss of power there is the
-/// whole file of that name, or what was there before: the content is on the disk before the name is, and the
-/// name before this returns.
+/// Renames the finished file `part` to `whole` in the same directory. After a power failure there
+/// is either the complete new file or the previous one: the content is synced before the rename,
+/// and the rename is synced before this returns.
 ///
 /// # Errors
 ///
-/// An error of the system. `part` remains if it has not been renamed.
+/// An I/O error. `part` remains unless it has been renamed.
 pub fn publish(part: &Path, whole: &Path) -> io::Result<()> {
     File::open(part)?.sync_all()?;
     fs::rename(part, whole)?;
@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn publish_replaces_the_file_of_that_name() {
+    fn publish_replaces_an_existing_file() {
         let directory = std::env::temp_dir().join(format!("uncork-publish-{}", std::process::id()));
         fs::create_dir(&directory).expect("a directory");
         let (part, whole) = (directory.join(".file.part"), directory.join("file"));

@@ -4,13 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::service::{Choice, Service};
 
-/// One transfer: a core that every engine has, and parts that some have. Times are in nanoseconds since the start of the
-/// run, byte counts are payload unless they say otherwise.
+/// One transfer: a core set by every engine, and optional parts. Times are in nanoseconds since the
+/// start of the run; byte counts are payload unless stated otherwise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FlowRecord {
     /// The engine that carried it: `sim`.
     pub engine: String,
-    /// Which comparison column (a controller or a mix) or class of a scenario it belongs to.
+    /// Its comparison column (a controller or a mix) or scenario class.
     pub group: String,
     /// The controller, such as `bbr3`.
     pub cc: String,
@@ -18,41 +18,42 @@ pub struct FlowRecord {
     pub seed: u64,
     /// Index of the flow in its run.
     pub flow: u32,
-    /// When it started to connect.
+    /// When the connection attempt started.
     pub start_ns: u64,
-    /// From the start to the last byte at the receiver; `None` for flows of a duration and for
-    /// transfers that did not finish.
+    /// From the start to the last byte at the receiver; `None` for timed flows and for transfers
+    /// that did not finish.
     pub completion_ns: Option<u64>,
     /// From the start to the first byte at the receiver.
     pub first_byte_ns: Option<u64>,
-    /// How long data was in flight or waiting to be sent: with `bytes_acked` the honest throughput.
+    /// Time with data in flight or waiting to be sent; with `bytes_acked` it gives the throughput
+    /// excluding idle time.
     pub busy_ns: u64,
-    /// Bytes asked for; `None` for flows of a duration.
+    /// Bytes requested; `None` for timed flows.
     pub size_bytes: Option<u64>,
-    /// Distinct payload bytes that reached the receiver.
+    /// Payload bytes received, without duplicates.
     pub bytes_delivered: u64,
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
     /// Packets sent, retransmissions included.
     pub packets_sent: u64,
     /// Packets declared lost.
     pub packets_lost: u64,
-    /// Packets that arrived with a mark of congestion (ECN).
+    /// Packets received with CE (ECN).
     pub packets_marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
-    /// Round-trip times as the sender measured them, in milliseconds.
+    /// RTTs measured by the sender, in milliseconds.
     pub rtt_ms: Option<Quantiles>,
-    /// The part of the laboratory's engines. In JSON its fields are among those of the record.
+    /// Set by lab engines. In JSON its fields are inlined in the record.
     #[serde(flatten)]
     pub lab: Option<LabRecord>,
     /// The experience of a listener or viewer.
     pub playback: Option<Playback>,
-    /// The part of servers. JSON without it has no such field.
+    /// Set by servers. Omitted in JSON if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
     /// The policy's choice of the controller, if there is a policy.
@@ -61,8 +62,8 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
-    /// The record of flow `flow` of a run with the seed `seed` before anything is known of it but whose it
-    /// is: nothing happened, at the beginning of the run.
+    /// The record of flow `flow` of a run with seed `seed` in its initial state: all counters are
+    /// zero, at the beginning of the run.
     pub fn blank(engine: &str, group: &str, cc: &str, (seed, flow): (u64, u32)) -> Self {
         Self {
             engine: engine.to_owned(),
@@ -91,7 +92,7 @@ impl FlowRecord {
         }
     }
 
-    /// The part of the laboratory's engines; nothing happened if there is none.
+    /// The part set by lab engines; all zero if absent.
     pub fn lab(&self) -> LabRecord {
         self.lab.unwrap_or_default()
     }
@@ -102,7 +103,7 @@ impl FlowRecord {
     }
 }
 
-/// The part of a record that only engines of the laboratory have: they control path and run.
+/// The part of a record that only lab engines set, because they control path and run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LabRecord {
     /// Bytes delivered before the end of the run's warm-up.
@@ -113,9 +114,9 @@ pub struct LabRecord {
     pub packets_dropped_policer: u64,
     /// Packets lost at random.
     pub packets_dropped_random: u64,
-    /// Acknowledgements dropped on the way back.
+    /// ACKs dropped on the return path.
     pub acks_dropped: u64,
-    /// Time that each packet spent in queues, in milliseconds.
+    /// Queueing delay of the packets, in milliseconds.
     pub queue_ms: Option<Quantiles>,
 }
 
@@ -126,26 +127,26 @@ impl LabRecord {
     }
 }
 
-/// How a playback went.
+/// The outcome of a playback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Playback {
     /// Playback latency: from the click to the first sound or picture; `None` if there was none.
     pub startup_ns: Option<u64>,
-    /// How much was played.
+    /// Total playing time.
     pub played_ns: u64,
-    /// How long it stood still after the first sound.
+    /// Total stalled time after the first sound.
     pub stalled_ns: u64,
-    /// How often it did.
+    /// Number of stalls.
     pub stutters: u64,
-    /// Songs or films of which something was played.
+    /// Songs or videos of which at least a part was played.
     pub items: u64,
-    /// Mean bitrate of what was fetched, where a player chose it.
+    /// Mean bitrate fetched, if a player chose it.
     pub bitrate_bps: Option<u64>,
-    /// How often that changed.
+    /// Number of bitrate changes.
     pub switches: u64,
 }
 
-/// A request on a connection, and what came of it.
+/// A request on a connection and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequestRecord {
     /// Index of the flow in its run.
@@ -158,15 +159,15 @@ pub struct RequestRecord {
     pub completion_ns: Option<u64>,
     /// Size of the answer.
     pub size_bytes: u64,
-    /// How much of it arrived.
+    /// Bytes of it that arrived.
     pub bytes_delivered: u64,
 }
 
-/// An object that was read from a table: a request, or the transfer of a flow, which is the answer to
-/// one request.
+/// An object read from a table: a request, or a flow's transfer, which is the answer to one
+/// request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
-    /// Which comparison column or class of a scenario its flow belongs to.
+    /// The comparison column or scenario class of its flow.
     pub group: String,
     /// The flow's controller.
     pub cc: String,
@@ -176,7 +177,7 @@ pub struct ObjectRow {
     pub object: RequestRecord,
 }
 
-/// Where a distribution lies.
+/// Quantiles of a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// Smallest value.

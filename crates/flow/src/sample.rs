@@ -38,7 +38,7 @@ pub(crate) fn record() -> FlowRecord {
     }
 }
 
-/// Any record at all, its numbers drawn from a seed.
+/// An arbitrary record with numbers drawn from a seed.
 pub(crate) fn any_record() -> impl Strategy<Value = FlowRecord> {
     (any::<u64>(), "\\PC{0,8}").prop_map(|(seed, cc)| scrambled(&mut Rng::new(seed, 0), cc))
 }
@@ -144,7 +144,7 @@ fn quantiles(rng: &mut Rng) -> Quantiles {
     Quantiles { min: number(), p50: number(), p95: number() }
 }
 
-/// Points of two flows in turn, two milliseconds apart.
+/// Alternating points of two flows, two milliseconds apart.
 pub(crate) fn points(count: u64) -> Vec<SeriesPoint> {
     let point = |n: u64| SeriesPoint {
         time_ns: n * 2_000_000,

@@ -3,29 +3,29 @@
 use crate::labelled::Label;
 use crate::record::FlowRecord;
 
-/// The state of a flow at one instant. Counters are since the start of the flow. `S` is the text of
-/// the state: a name of the controller's, or one that was read from a file.
+/// The state of a flow at one instant. Counters are since the start of the flow. `S` is the type of
+/// the state's name: static from a controller, or owned if read from a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeriesPoint<S = &'static str> {
     /// Time since the start of the run, in nanoseconds.
     pub time_ns: u64,
     /// Index of the flow in its run.
     pub flow: u32,
-    /// Controller state by the specification's name.
+    /// Name of the controller state in the specification.
     pub state: S,
     /// Congestion window in bytes.
     pub cwnd_bytes: u64,
     /// Bytes in flight.
     pub inflight_bytes: u64,
-    /// Pacing rate in bits per second; `None` when ACKs clock the sender.
+    /// Pacing rate in bits per second; `None` if the sender is ACK-clocked.
     pub pacing_bps: Option<u64>,
     /// BBR.max_bw in bits per second.
     pub max_bw_bps: Option<u64>,
     /// The controller's min_rtt in nanoseconds.
     pub min_rtt_ns: Option<u64>,
-    /// Newest RTT sample in nanoseconds.
+    /// Latest RTT sample in nanoseconds.
     pub rtt_ns: Option<u64>,
-    /// Bytes in the bottleneck's queue, of all flows.
+    /// Bytes of all flows in the bottleneck queue.
     pub queue_bytes: u64,
     /// Payload bytes delivered so far.
     pub delivered_bytes: u64,
@@ -33,23 +33,23 @@ pub struct SeriesPoint<S = &'static str> {
     pub lost_bytes: u64,
 }
 
-/// The points of one run, and what tells it from others, to be written.
+/// The points of one run with its identification, for writing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunSeries<'a> {
     /// Its labels, see [`crate::TableHead`].
     pub labels: &'a [Label],
     /// Seed of the run.
     pub seed: u64,
-    /// The flows of the run, by index: points have their group and controller.
+    /// The flows of the run by index, for the group and controller of the points.
     pub flows: &'a [FlowRecord],
     /// The points.
     pub points: &'a [SeriesPoint],
 }
 
-/// A point that was read, with the run that it belongs to.
+/// A point read from a file, with its run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeriesRow {
-    /// Which comparison column or class of a scenario the flow belongs to.
+    /// The comparison column or scenario class of the flow.
     pub group: String,
     /// The flow's controller.
     pub cc: String,

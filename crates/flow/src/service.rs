@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A response or a connection of a server. Whom it served is told as precisely as an analysis needs, and
-/// not more: no address, no path.
+/// A response or a connection of a server. The client is recorded only as precisely as an analysis
+/// needs: no address and no path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Service {
     /// A response or a connection.
     pub scope: Scope,
     /// When it began, in nanoseconds since 1970 (UTC).
     pub start_unix_ns: u64,
-    /// `h1`, `h2` or `h3`; `tls` or `tcp` of a connection that ended before its first request.
+    /// `h1`, `h2` or `h3`; `tls` or `tcp` for a connection that ended before its first request.
     pub protocol: String,
-    /// The listener's name, which is its address if it was given none.
+    /// The listener's name; its address if unnamed.
     pub listener: String,
-    /// The host that was asked for, in lower case, without port; of a connection, with the first request.
+    /// The requested host in lower case without port; for a connection, that of the first request.
     pub host: Option<String>,
     /// The client's network: /24 of IPv4, /48 of IPv6.
     pub client: Option<String>,
@@ -24,22 +24,22 @@ pub struct Service {
     pub country: Option<String>,
     /// The response's status code.
     pub status: Option<u16>,
-    /// Size of the whole file that the response is of, or of a part of.
+    /// Size of the complete file from which the response, or part of it, is served.
     pub object_bytes: Option<u64>,
-    /// Responses that the record is of: one, or those of the connection.
+    /// Number of responses in the record: one, or those of the connection.
     pub responses: u64,
     /// Responses that were aborted.
     pub broken_off: u64,
-    /// The connection's least round-trip time until then, as the transport knows it.
+    /// The connection's minimum RTT so far, from the transport.
     pub min_rtt_ns: Option<u64>,
-    /// The transport's newest sample of the delivery rate: the speed of the path seen last, and no
-    /// measure of the whole.
+    /// The transport's latest delivery rate sample: the most recent speed of the path, not an
+    /// average.
     pub delivery_rate_bps: Option<u64>,
-    /// Of the busy time, how long the client's receive window held the sender back.
+    /// Part of the busy time in which the client's receive window limited the sender.
     pub rwnd_limited_ns: Option<u64>,
-    /// Of the busy time, how long too small a send buffer did.
+    /// Part of the busy time in which the send buffer was too small.
     pub sndbuf_limited_ns: Option<u64>,
-    /// Of the busy time, how long there was too little to send.
+    /// Part of the busy time in which there was too little data to send.
     pub app_limited_ns: Option<u64>,
 }
 
@@ -49,7 +49,8 @@ pub struct Service {
 pub enum Scope {
     /// A response.
     Response,
-    /// A connection with all its responses, which have records of their own: never add the two up.
+    /// A connection including all its responses, which also have their own records: never add the
+    /// two.
     Connection,
 }
 
@@ -60,10 +61,10 @@ pub struct Choice {
     pub policy: String,
     /// The rule that decided; `default` if none did.
     pub rule: String,
-    /// The controller that was chosen. The record's `cc` is the one that was in force: where they differ,
-    /// the choice was not complied with.
+    /// The controller chosen. The record's `cc` is the one in effect; if they differ, the choice
+    /// was not applied.
     pub cc: Option<String>,
-    /// The arm, if the choice is that of an experiment.
+    /// The arm, if an experiment made the choice.
     pub arm: Option<Arm>,
 }
 
@@ -74,11 +75,12 @@ pub struct Arm {
     pub experiment: String,
     /// The arm.
     pub arm: String,
-    /// Keyed hash of the unit that was assigned: a client network, a cookie.
+    /// Keyed hash of the assigned unit: a client network or a cookie.
     pub unit: u64,
-    /// The part of all units, of 100, that this one is in whatever its arm: what a jackknife leaves out.
+    /// The unit's bucket out of 100, independent of its arm: a jackknife omits one bucket at a
+    /// time.
     pub bucket: u8,
-    /// The probability with which the unit got this arm.
+    /// The probability of this arm for the unit.
     pub propensity: f64,
 }
 

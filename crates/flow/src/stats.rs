@@ -1,4 +1,4 @@
-//! Statistics of small samples: a figure per seed, a throughput per flow.
+//! Statistics of small samples, such as a value per seed or a throughput per flow.
 
 /// The `q`-quantile of `values`, 0 ≤ `q` ≤ 1, by linear interpolation between order statistics
 /// (type 7 of Hyndman and Fan, The American Statistician 1996); `None` without values.
@@ -8,12 +8,12 @@ pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     quantile_of_sorted(&sorted, q)
 }
 
-/// [`quantile`] of `values` that are sorted already.
+/// [`quantile`] of sorted `values`.
 pub(crate) fn quantile_of_sorted(sorted: &[f64], q: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let position = last as f64 * q.clamp(0.0, 1.0);
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);
-    // Between equal values it is exactly them, even between infinite ones.
+    // Between equal values the result is exact, even if they are infinite.
     let step = if below.total_cmp(&above).is_eq() { 0.0 } else { above - below };
     Some(below + step * position.fract())
 }
@@ -23,8 +23,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// How evenly `shares` are distributed, from 1/n (one has all) to 1 (all have the same): Jain's index
-/// (Jain, Chiu, Hawe, DEC-TR-301, 1984). `None` when there is nothing to share.
+/// Fairness of `shares`, from 1/n (one has everything) to 1 (all are equal): Jain's index (Jain,
+/// Chiu, Hawe, DEC-TR-301, 1984). `None` if the sum is zero.
 pub fn jain_index(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_outside_of_the_range_are_its_ends() {
+    fn quantiles_out_of_range_are_clamped() {
         assert_eq!(quantile(&[1.0, 2.0], 1.5), Some(2.0));
         assert_eq!(quantile(&[1.0, 2.0], -1.0), Some(1.0));
     }

@@ -1,4 +1,4 @@
-//! From a transport's counters to a record.
+//! Conversion of a transport's counters to a record.
 
 use uncork_units::{Rate, TimeDelta};
 
@@ -6,21 +6,21 @@ use crate::histogram::Distribution;
 use crate::record::{FlowRecord, Quantiles};
 use crate::service::Service;
 
-/// The counters of a connection since its beginning, and its newest measurements. Every transport, TCP in the
-/// kernel or QUIC, becomes a [`FlowRecord`] through this.
+/// Counters of a connection since its start, and its latest measurements. All transports, kernel
+/// TCP and QUIC, use this to create a [`FlowRecord`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TransportFigures {
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
     /// Packets sent, retransmissions included.
     pub packets_sent: u64,
     /// Packets declared lost.
     pub packets_lost: u64,
-    /// Packets acknowledged with a mark of congestion (ECN).
+    /// Packets acknowledged with CE (ECN).
     pub packets_marked: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -28,20 +28,20 @@ pub struct TransportFigures {
     pub busy: TimeDelta,
     /// Part of `busy` in which the receive window limited the sender.
     pub rwnd_limited: Option<TimeDelta>,
-    /// Part of `busy` in which the send buffer did.
+    /// Part of `busy` in which the send buffer limited it.
     pub sndbuf_limited: Option<TimeDelta>,
-    /// Part of `busy` in which the application did.
+    /// Part of `busy` in which the application limited it.
     pub app_limited: Option<TimeDelta>,
     /// The smoothed round-trip time.
     pub rtt: Option<TimeDelta>,
     /// The smallest round-trip time.
     pub min_rtt: Option<TimeDelta>,
-    /// The newest sample of the delivery rate.
+    /// The latest delivery rate sample.
     pub delivery_rate: Option<Rate>,
 }
 
 impl TransportFigures {
-    /// The differences since `before`, with the newest measurements.
+    /// The differences since `before`, with the latest measurements.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let count = |of: fn(&Self) -> u64| of(self).saturating_sub(of(before));
@@ -62,7 +62,7 @@ impl TransportFigures {
         }
     }
 
-    /// Adds the counters of another connection. Measurements stay.
+    /// Adds the counters of another connection. Measurements are unchanged.
     pub fn add(&mut self, other: &Self) {
         self.bytes_acked += other.bytes_acked;
         self.bytes_sent += other.bytes_sent;
@@ -74,7 +74,7 @@ impl TransportFigures {
         self.busy += other.busy;
     }
 
-    /// `record` with these figures; those of the service only if it has that part.
+    /// `record` with these figures; service fields only if it has that part.
     #[must_use]
     pub fn fill(&self, record: FlowRecord) -> FlowRecord {
         let nanos = |time: Option<TimeDelta>| time.map(TimeDelta::as_nanos);
@@ -101,8 +101,8 @@ impl TransportFigures {
     }
 }
 
-/// The quantiles of round-trip times in milliseconds. The transport's own minimum counts, too: it has seen more
-/// of them than were sampled.
+/// The RTT quantiles in milliseconds. Includes the transport's own minimum, which covers more RTTs
+/// than were sampled.
 pub fn rtt_quantiles(rtts: &Distribution, min: Option<TimeDelta>) -> Option<Quantiles> {
     let mut quantiles = rtts.quantiles()?;
     if let Some(min) = min {
@@ -138,7 +138,7 @@ mod tests {
         let between = now.since(&before);
         assert_eq!((between.bytes_acked, between.packets_lost), (4000, 0));
         assert_eq!((between.busy, between.rwnd_limited), (ms(30), Some(ms(5))));
-        // Unknown at either end is unknown between them.
+        // Unknown at either end means unknown in between.
         assert_eq!((between.app_limited, between.rtt), (None, Some(ms(25))));
     }
 

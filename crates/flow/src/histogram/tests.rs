@@ -18,19 +18,19 @@ fn heap_bytes(distribution: &Distribution) -> usize {
 }
 
 #[test]
-fn nothing_recorded_lies_nowhere() {
+fn empty_distribution_has_no_quantiles() {
     assert_eq!(Distribution::new().quantiles(), None);
 }
 
 #[test]
-fn a_constant_is_exact() {
+fn constant_values_are_exact() {
     let quantiles = distribution([40_123_456; 1_000]).quantiles();
     let value = 40.123_456;
     assert_eq!(quantiles, Some(Quantiles { min: value, p50: value, p95: value }));
 }
 
 #[test]
-fn quantiles_over_many_magnitudes_are_good_to_four_thousandths() {
+fn quantiles_over_many_magnitudes_are_within_0_4_percent() {
     for scale in [1_000, 40_000, 1_000_000, 900_000_000] {
         let quantiles = distribution((1..=1_000).map(|n| n * scale)).quantiles().unwrap();
         let unit = scale as f64 / 1e6;
@@ -40,9 +40,9 @@ fn quantiles_over_many_magnitudes_are_good_to_four_thousandths() {
     }
 }
 
-/// Round-trip times between that of the path and so many times as much.
+/// RTTs between the minimum and `factor` times that.
 #[test]
-fn quantiles_over_one_magnitude_are_good_to_a_thousandth() {
+fn quantiles_over_one_magnitude_are_within_0_1_percent() {
     for (factor, tolerance) in [(2, 0.001), (4, 0.002), (1000, 0.004)] {
         for base in [1_000_000, 50_000_000] {
             let step = base * (factor - 1) / 10_000;
@@ -56,14 +56,14 @@ fn quantiles_over_one_magnitude_are_good_to_a_thousandth() {
 }
 
 #[test]
-fn below_a_microsecond_only_the_minimum_is_told_apart() {
+fn below_a_microsecond_only_the_minimum_is_exact() {
     let quantiles = distribution([300, 400, 500]).quantiles().unwrap();
     assert!(within(quantiles.min, 0.000_3, 0.0));
     assert!(quantiles.p50 >= 0.000_3 && quantiles.p95 <= 0.000_5);
 }
 
 #[test]
-fn zero_and_the_absurd_are_counted() {
+fn zero_and_huge_values_are_counted() {
     let distribution = distribution([0, 0, 0, u64::MAX]);
     let quantiles = distribution.quantiles().unwrap();
     assert_eq!(distribution.count(), 4);
@@ -102,10 +102,10 @@ fn counts_beyond_a_byte_are_carried() {
     assert_eq!(both.counts().map(|(_, count)| count).collect::<Vec<_>>(), [800_000, 1_200_000]);
 }
 
-/// The delays of some megabytes: RTTs of 50 to 100 ms, and queueing times from nothing to 50 ms, whose
-/// median is 25 ms.
+/// The delays of a transfer of some megabytes: RTTs of 50 to 100 ms, and queueing delays from 0 to
+/// 50 ms with a median of 25 ms.
 #[test]
-fn the_delays_of_a_transfer_take_little_space() {
+fn delays_of_a_transfer_take_little_space() {
     let rtts = distribution((0..2_000).map(|n| 50_000_000 + n * 25_000));
     let queueing = distribution((0..4_000).map(|n| n * 12_500));
     for distribution in [&rtts, &queueing] {
@@ -115,9 +115,9 @@ fn the_delays_of_a_transfer_take_little_space() {
     assert!(within(queueing.quantiles().expect("not empty").p50, 25.0, 0.004));
 }
 
-/// Ten of a thousand round trips wait for a timeout; the others are told apart all the same.
+/// Ten of a thousand RTT samples include a timeout; the precision of the others is not affected.
 #[test]
-fn stragglers_cost_no_precision() {
+fn outliers_cost_no_precision() {
     let usual = (0..990).map(|n| 50_000_000 + n * 10_000);
     let stragglers = (0..10).map(|n| 1_000_000_000 + n * 100_000_000);
     let quantiles = distribution(usual.chain(stragglers)).quantiles().expect("not empty");
@@ -125,7 +125,7 @@ fn stragglers_cost_no_precision() {
 }
 
 proptest! {
-    /// Against the order statistic itself.
+    /// Compared with the exact order statistic.
     #[test]
     fn quantiles_agree_with_sorting(
         mut nanos in vec((0_u64..60, 0_u64..1_000_000).prop_map(|(bits, low)| (low << bits) >> 20), 1..400),

@@ -13,8 +13,8 @@ use crate::record::{FlowRecord, LabRecord, Playback, Quantiles};
 /// The schema in the file's metadata.
 const SCHEMA: &str = "uncork.flows/1";
 
-/// The columns of records of which at least one `has` a part. All tables of servers have the same columns, whether or
-/// not a policy chose: they are read together.
+/// The columns for parts that at least one record `has`. All tables of servers have the same
+/// columns, whether or not a policy was used, because they are read together.
 pub(super) fn columns<'a>(
     has: impl Fn(fn(&FlowRecord) -> bool) -> bool,
 ) -> Vec<Column<&'a FlowRecord>> {
@@ -104,9 +104,9 @@ fn playback_columns<'a>() -> [Column<&'a FlowRecord>; 7] {
     ]
 }
 
-/// Writes one row per record, behind the columns of `head`. Quantiles are columns of their
-/// own, `rtt_p95_ms` for the 95th percentile of `rtt_ms`. A part that no record has (lab, playback, service, choice)
-/// has no columns.
+/// Writes one row per record, after the columns of `head`. Quantiles have their own columns, such
+/// as `rtt_p95_ms` for the 95th percentile of `rtt_ms`. A part that no record has (lab, playback,
+/// service, choice) has no columns.
 pub fn write_flows<'a>(
     out: impl Write + Send,
     head: &TableHead,
@@ -116,9 +116,9 @@ pub fn write_flows<'a>(
     Ok(write_table(out, (SCHEMA, head), &columns, grouped(flows))?)
 }
 
-/// Reads what [`write_flows`] wrote: the bytes of the file. Columns are found by name; what is not
-/// such a table is an error. For own files only: the Parquet library panics on some kinds of damage
-/// inside of a page, so take untrusted records as JSON Lines.
+/// Parses the bytes of a file from [`write_flows`]. Columns are found by name; other tables are an
+/// error. Use only for trusted files: the Parquet library panics on some kinds of damage within a
+/// page, so use JSON Lines for untrusted records.
 pub fn read_flows(file: Vec<u8>) -> Result<Vec<FlowRecord>, FileError> {
     read_table(file, flow)
 }
@@ -151,7 +151,7 @@ fn flow(row: &mut Row) -> Result<FlowRecord, FileError> {
     })
 }
 
-/// None if the table has no such columns.
+/// `None` if the table has no such columns.
 fn lab(row: &mut Row) -> Result<Option<LabRecord>, FileError> {
     let Some(bytes_delivered_early) = row.count_if_any("bytes_delivered_early")? else {
         return Ok(None);
@@ -166,7 +166,7 @@ fn lab(row: &mut Row) -> Result<Option<LabRecord>, FileError> {
     }))
 }
 
-/// Nothing if the flow played nothing, or the table has no such columns.
+/// `None` if the flow had no playback, or the table has no such columns.
 fn playback(row: &mut Row) -> Result<Option<Playback>, FileError> {
     let startup_ns = row.count_if_any("playback_startup_ns")?;
     let bitrate_bps = row.count_if_any("playback_bitrate_bps")?;
@@ -188,7 +188,7 @@ fn playback(row: &mut Row) -> Result<Option<Playback>, FileError> {
     Ok(Some(playback))
 }
 
-/// Three columns, which hold a value together or not at all.
+/// Three columns, which have values either all or not at all.
 fn quantiles(row: &mut Row, names: [&'static str; 3]) -> Result<Option<Quantiles>, FileError> {
     let [min, p50, p95] = names.map(|name| row.maybe_number(name));
     match (min?, p50?, p95?) {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn no_flows_make_a_table_without_rows() {
+    fn no_flows_give_an_empty_table() {
         assert_eq!(read_flows(written(&[])).unwrap(), []);
     }
 
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_table_is_an_error() {
+    fn other_tables_are_an_error() {
         let mut file = written(&[record()]);
         file.truncate(file.len() - 20);
         assert!(matches!(read_flows(file), Err(FileError::Parquet(_))));
@@ -257,14 +257,14 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_fails_is_an_error() {
+    fn failing_writer_is_an_error() {
         let full: &mut [u8] = &mut [0; 100];
         let record = record();
         let rows = [Labelled::plain(&record)].into_iter();
         assert!(matches!(write_flows(full, &TableHead::default(), rows), Err(FileError::Io(_))));
     }
 
-    /// The names of the columns that a table of `flows` has.
+    /// The column names of the table for `flows`.
     fn names(flows: &[FlowRecord]) -> Vec<String> {
         let reader = SerializedFileReader::new(Bytes::from(written(flows))).unwrap();
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_no_record_has_has_no_columns() {
+    fn part_that_no_record_has_gets_no_columns() {
         let mut rng = uncork_units::Rng::new(1, 0);
         let plain = FlowRecord { lab: None, ..record() };
         let player = FlowRecord { playback: Some(Playback::default()), ..plain.clone() };
@@ -299,7 +299,7 @@ mod tests {
         let head = TableHead { labels, ..TableHead::default() };
         let mut file = Vec::new();
         write_flows(&mut file, &head, rows.into_iter()).unwrap();
-        assert_eq!(read_flows(file.clone()).unwrap(), flows, "they do not disturb");
+        assert_eq!(read_flows(file.clone()).unwrap(), flows, "labels do not affect the records");
         let texts = read_table(file.clone(), |row| row.text("path.loss")).unwrap();
         assert_eq!(texts, ["1%", ""]);
         let numbers = read_table(file, |row| row.maybe_number("path.loss_fraction")).unwrap();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_says_what_the_file_is() {
+    fn metadata_identifies_the_file() {
         let metadata = vec![("uncork.version".to_owned(), "0.1.0 (build 0)".to_owned())];
         let head = TableHead { metadata, ..TableHead::default() };
         let mut file = Vec::new();
@@ -322,7 +322,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(flows in vec(any_record(), 0..20)) {
+        fn written_records_read_back(flows in vec(any_record(), 0..20)) {
             prop_assert_eq!(read_flows(written(&flows)).unwrap(), flows);
         }
     }

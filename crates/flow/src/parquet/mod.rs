@@ -1,5 +1,5 @@
-//! Records, objects and series as Parquet tables. Equal rows give equal bytes: nothing in a file says when,
-//! where or by what library it was written.
+//! Records, objects and series as Parquet tables. Equal rows give equal bytes: files contain no
+//! time, place or library version.
 
 mod flows;
 mod objects;
@@ -19,7 +19,7 @@ mod tests {
 
     const DESCRIPTION: &str = include_str!("../../../../docs/results.md");
 
-    /// The names that the table of the description's section `title` has, in its order.
+    /// The names in the table of the description's section `title`, in order.
     fn described(title: &str) -> Vec<&'static str> {
         let section = DESCRIPTION.split("\n## ").find(|section| section.starts_with(title));
         let lines = section.unwrap_or_else(|| panic!("no section {title}")).lines();

@@ -9,7 +9,7 @@ use crate::error::FileError;
 use crate::labelled::{Labelled, TableHead};
 use crate::record::{FlowRecord, ObjectRow, RequestRecord};
 
-/// An object and the flow that carried it.
+/// An object and its flow.
 type Carried<'a> = (&'a FlowRecord, RequestRecord);
 
 /// The schema in the file's metadata.
@@ -29,7 +29,7 @@ pub(super) fn columns<'a>() -> [Column<Carried<'a>>; 9] {
     ]
 }
 
-/// Writes one row per object, with the flow that carried it, behind the columns of `head`.
+/// Writes one row per object with its flow, after the columns of `head`.
 pub fn write_objects<'a>(
     out: impl Write + Send,
     head: &TableHead,
@@ -38,7 +38,8 @@ pub fn write_objects<'a>(
     Ok(write_table(out, (SCHEMA, head), &columns(), grouped(objects))?)
 }
 
-/// Reads what [`write_objects`] wrote: the bytes of the file, on the terms of [`super::read_flows`].
+/// Parses the bytes of a file from [`write_objects`], with the restrictions of
+/// [`super::read_flows`].
 pub fn read_objects(file: Vec<u8>) -> Result<Vec<ObjectRow>, FileError> {
     read_table(file, object)
 }
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_come_back_with_what_is_known_of_their_flow() {
+    fn objects_read_back_with_their_flow() {
         let (flow, objects) = (record(), [object(Some(9)), object(None)]);
         let rows = objects.iter().map(|object| Labelled::plain((&flow, *object)));
         let mut file = Vec::new();
@@ -92,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_carried_no_object_leaves_a_table_without_rows() {
+    fn flows_without_objects_give_an_empty_table() {
         let labels = vec![LabelColumn { name: "path.loss".to_owned(), is_number: false }];
         let head = TableHead { labels, ..TableHead::default() };
         let mut file = Vec::new();

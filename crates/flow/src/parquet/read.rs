@@ -8,7 +8,7 @@ use parquet::record::Field;
 
 use crate::error::FileError;
 
-/// Reads a file, turning each of its rows into a `T`.
+/// Reads a file and converts each row to a `T`.
 pub(super) fn read_table<T>(
     file: Vec<u8>,
     from_row: impl Fn(&mut Row) -> Result<T, FileError>,
@@ -18,7 +18,7 @@ pub(super) fn read_table<T>(
     rows.map(|row| from_row(&mut Row { cells: row?.into_columns() })).collect()
 }
 
-/// One row. Columns are found by name: their order does not matter, nor do others beside them.
+/// One row. Columns are found by name: their order and additional columns do not matter.
 pub(super) struct Row {
     cells: Vec<(String, Field)>,
 }
@@ -31,7 +31,7 @@ impl Row {
         }
     }
 
-    /// Reads a column that the table may lack.
+    /// Reads an optional column.
     pub(super) fn text_if_any(&mut self, name: &'static str) -> Result<Option<String>, FileError> {
         match self.take(name) {
             Ok(Field::Str(text)) => Ok(Some(text)),
@@ -56,7 +56,7 @@ impl Row {
         }
     }
 
-    /// Reads a column that the table may lack.
+    /// Reads an optional column.
     pub(super) fn count_if_any(&mut self, name: &'static str) -> Result<Option<u64>, FileError> {
         match self.maybe_count(name) {
             Err(FileError::MissingColumn(_)) => Ok(None),

@@ -10,7 +10,7 @@ use crate::labelled::{Labelled, TableHead};
 use crate::record::FlowRecord;
 use crate::series::{RunSeries, SeriesPoint, SeriesRow};
 
-/// A point and the run that it belongs to.
+/// A point and its run.
 type Tagged<'a> = (&'a RunSeries<'a>, &'a SeriesPoint);
 
 /// The schema in the file's metadata.
@@ -48,7 +48,7 @@ fn flow<'r>((run, point): &'r Tagged<'_>) -> Option<&'r FlowRecord> {
     run.flows.get(point.flow as usize)
 }
 
-/// Writes one row per point, one row group per run, behind the columns of `head`.
+/// Writes one row per point and one row group per run, after the columns of `head`.
 pub fn write_series(
     out: impl Write + Send,
     head: &TableHead,
@@ -61,7 +61,8 @@ pub fn write_series(
     Ok(write_table(out, (SCHEMA, head), &columns(), groups)?)
 }
 
-/// Reads what [`write_series`] wrote: the bytes of the file, on the terms of [`super::read_flows`].
+/// Parses the bytes of a file from [`write_series`], with the restrictions of
+/// [`super::read_flows`].
 pub fn read_series(file: Vec<u8>) -> Result<Vec<SeriesRow>, FileError> {
     read_table(file, series_row)
 }
@@ -107,7 +108,7 @@ mod tests {
         file
     }
 
-    /// The point as it is expected back.
+    /// The point as it should read back.
     fn owned(point: &SeriesPoint) -> SeriesPoint<String> {
         SeriesPoint {
             state: point.state.to_owned(),
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn points_come_back_with_their_run() {
+    fn points_read_back_with_their_run() {
         let points = points(1_000);
         let mix = ["bbr3", "cubic"];
         let [one, two] = ["one", "two"].map(|group| mix.map(|cc| flow(group, cc)));
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_without_a_known_controller_has_an_empty_name() {
+    fn flow_with_unknown_controller_has_an_empty_name() {
         let points = points(2);
         let flows = [flow("g", "reno")];
         let run = RunSeries { labels: &[], seed: 1, flows: &flows, points: &points };
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_rows_give_equal_bytes_and_few_of_them() {
+    fn equal_rows_give_equal_and_small_files() {
         let points = points(20_000);
         let flows = [flow("g", "bbr3"), flow("g", "cubic")];
         let run = RunSeries { labels: &[], seed: 1, flows: &flows, points: &points };
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_of_flows_is_none_of_series() {
+    fn table_of_flows_is_not_a_table_of_series() {
         let mut file = Vec::new();
         let record = record();
         crate::write_flows(

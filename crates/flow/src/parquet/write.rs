@@ -13,7 +13,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::labelled::{Labelled, TableHead};
 
-/// Rows of one row group: what a reader takes into memory at once.
+/// Rows per row group, which a reader loads into memory at once.
 pub(super) const GROUP_ROWS: usize = 100_000;
 
 /// A column of a table of `R`.
@@ -30,13 +30,13 @@ pub(super) const fn column<R>(name: &'static str, cells: Cells<R>) -> Column<R> 
 pub(super) enum Cells<R> {
     /// UTF-8.
     Text(fn(&R) -> &str),
-    /// UTF-8, or nothing.
+    /// UTF-8 or null.
     MaybeText(fn(&R) -> Option<&str>),
     /// Unsigned 64-bit integers.
     Count(fn(&R) -> u64),
-    /// Unsigned 64-bit integers, or nothing.
+    /// Unsigned 64-bit integers or null.
     MaybeCount(fn(&R) -> Option<u64>),
-    /// Double-precision numbers, or nothing.
+    /// Double-precision numbers or null.
     MaybeNumber(fn(&R) -> Option<f64>),
 }
 
@@ -49,7 +49,7 @@ pub(super) fn grouped<T>(rows: impl Iterator<Item = T>) -> impl Iterator<Item = 
     })
 }
 
-/// Writes a table of `schema` whose rows come in `groups`: the columns of `head`, then `columns`.
+/// Writes a table with `schema` and the rows of `groups`: the columns of `head`, then `columns`.
 pub(super) fn write_table<'a, R: 'a>(
     out: impl Write + Send,
     (schema, head): (&str, &TableHead),
@@ -149,7 +149,7 @@ impl<R> Column<R> {
     }
 }
 
-/// Writes the cells of one column: the values that there are, and for each row whether there is one.
+/// Writes the cells of one column: the values, and for each row whether it has one.
 fn write<T: DataType>(
     chunk: &mut SerializedColumnWriter,
     cells: impl Iterator<Item = Option<T::T>>,
