@@ -170,9 +170,8 @@ impl Node {
         })
     }
 
-    /// The value parsed from a string, such as a quantity with a unit or a name. A bare number is parsed,
-    /// too,
-    /// because the type's error explains best what to write instead.
+    /// The value parsed from a string, such as a quantity with a unit or a name. A bare number is
+    /// parsed too, because the type's error explains best what to write instead.
     pub fn parse<T: FromStr<Err: fmt::Display>>(&self) -> Result<T> {
         match &self.value {
             Value::Text(text) => {

@@ -107,9 +107,8 @@ impl Node {
         entries.iter_mut().find(|entry| entry.name == key).map(|entry| &mut entry.node)
     }
 
-    /// Inserts `node` at the path `keys`. Creates missing tables with `place`. Fails if a value on the
-    /// path is
-    /// not a table.
+    /// Inserts `node` at the path `keys`. Creates missing tables with `place`. Fails if a value on
+    /// the path is not a table.
     pub fn put(&mut self, keys: &[String], place: &Place, node: Self) -> Result<(), ConfigError> {
         let Some((key, rest)) = keys.split_first() else {
             *self = node;

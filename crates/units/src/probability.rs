@@ -17,9 +17,8 @@ const PER_PERCENT: u64 = 10_u64.pow(PERCENT_PLACES);
 /// Steps from never to always.
 const PER_ONE: u64 = 100 * PER_PERCENT;
 
-/// A probability in steps of 10^-11. Written in percent: `1%`, `0.01%`. A bare number is rejected as
-/// ambiguous:
-/// 0.5 could mean 50 % or 0.5 %.
+/// A probability in steps of 10^-11. Written in percent: `1%`, `0.01%`. A bare number is rejected
+/// as ambiguous: 0.5 could mean 50 % or 0.5 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Probability(u64);
 
@@ -38,8 +37,7 @@ impl Probability {
     pub const ALWAYS: Self = Self(PER_ONE);
 
     /// Draws whether an event of this probability happens. Always takes one number from `rng`, so
-    /// changing the
-    /// probability does not shift later draws.
+    /// changing the probability does not shift later draws.
     pub const fn happens(self, rng: &mut Rng) -> bool {
         rng.below(PER_ONE) < self.0
     }
@@ -127,14 +125,14 @@ mod tests {
     }
 
     #[test]
-    fn says_what_to_write_instead() {
-        let percent = "missing %; write ";
-        assert_eq!(error("0.01"), std::format!("{percent}0.01%, or 1% for a fraction of 0.01"));
-        assert_eq!(error("1"), std::format!("{percent}1%, or 100% for a fraction of 1"));
-        assert_eq!(error("5"), "missing unit; write 5%");
-        assert_eq!(error("101%"), "too large; the limit is 100%");
-        assert_eq!(error("-1%"), "probability must not be negative; write 1%, 0.5% or 0.01%");
-        assert_eq!(error("1ppm"), "unknown unit; write 1%, 0.5% or 0.01%");
+    fn errors_suggest_the_correct_form() {
+        let percent = "a probability is written in percent: write ";
+        assert_eq!(error("0.01"), std::format!("{percent}0.01%, or 1% for 0.01 of 1"));
+        assert_eq!(error("1"), std::format!("{percent}1%, or 100% for 1 of 1"));
+        assert_eq!(error("5"), "a probability needs a unit: write 5%");
+        assert_eq!(error("101%"), "too large: a probability is at most 100%");
+        assert_eq!(error("-1%"), "a probability is never negative: write 1%, 0.5% or 0.01%");
+        assert_eq!(error("1ppm"), "a probability has no such unit: write 1%, 0.5% or 0.01%");
     }
 
     #[test]

@@ -10,10 +10,9 @@ use crate::{ParseError, Ratio, TimeDelta};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
-/// A data rate in whole bytes per second. Written in bits (`20mbit`, `64kbit/s`, `2.5Gbps`) or bytes
-/// (`2.5MB/s`, `512KiB/s`). Prefixes are case-insensitive. Units whose `b` or `B` could mean bits or
-/// bytes are
-/// rejected.
+/// A data rate in whole bytes per second. Written in bits (`20mbit`, `64kbit/s`, `2.5Gbps`) or
+/// bytes (`2.5MB/s`, `512KiB/s`). Prefixes are case-insensitive. Units whose `b` or `B` could mean
+/// bits or bytes are rejected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate(u64);
 
@@ -176,8 +175,8 @@ mod tests {
     }
 
     #[test]
-    fn says_what_to_write_instead() {
-        assert_eq!(error("20"), "missing unit; write 20mbit, 20kbit or 20MB/s");
+    fn errors_suggest_the_correct_form() {
+        assert_eq!(error("20"), "a rate needs a unit: write 20mbit, 20kbit or 20MB/s");
         for text in ["20Mb", "20MB", "20M", "20Mb/s", "20MBps", "20MBPS"] {
             assert_eq!(error(text), "ambiguous unit; write 20mbit or 20MB/s", "{text}");
         }

@@ -6,9 +6,8 @@
 pub struct Rng(u64);
 
 impl Rng {
-    /// A generator for one consumer. Consumers of the same seed use different `stream`s, so adding one
-    /// does not
-    /// affect the others.
+    /// A generator for one consumer. Consumers of the same seed use different `stream`s, so adding
+    /// one does not affect the others.
     pub const fn new(seed: u64, stream: u64) -> Self {
         Self(mix(seed ^ mix(stream.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }
