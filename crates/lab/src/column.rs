@@ -15,7 +15,7 @@ pub struct Column(Vec<CcSpec>);
 #[non_exhaustive]
 pub enum ColumnError {
     /// A name is missing, possibly on one side of a `+`.
-    #[error("a controller is missing; {}", known())]
+    #[error("missing controller; {}", known())]
     Empty,
     /// A name is not a known controller.
     #[error("unknown controller '{name}'{}; {}", meant(near), known())]
@@ -45,7 +45,7 @@ pub enum ColumnError {
     },
 }
 
-/// `, did you mean bbr1 or bbr3`, if there are close names.
+/// ` (did you mean bbr1 or bbr3?)`, if there are close names.
 fn meant(near: &[&str]) -> String {
     if near.is_empty() { String::new() } else { format!(" (did you mean {}?)", near.join(" or ")) }
 }

@@ -67,25 +67,25 @@ pub enum CompareError {
     #[error(transparent)]
     Path(PathSpecError),
     /// The transfer has zero bytes.
-    #[error("nothing to transfer; give at least 1B")]
+    #[error("nothing to transfer; use at least 1B")]
     EmptyTransfer,
     /// A duration outside [`CompareSpec::DURATIONS`].
     #[error("expected {} to {}", CompareSpec::DURATIONS.0, CompareSpec::DURATIONS.1)]
     Duration(TimeDelta),
     /// There are no columns.
-    #[error("nothing to compare; give a controller, such as bbr3")]
+    #[error("nothing to compare; use a controller, such as bbr3")]
     NoColumns,
     /// Two columns are equal.
-    #[error("{0} is there twice; give it once")]
+    #[error("{0} is listed twice")]
     Twice(Column),
     /// No flows, or too many, in this column.
-    #[error("give 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
+    #[error("expected 1 to {most} for {0}", most = CompareSpec::MAX_FLOWS / .0.members().len().max(1) as u64)]
     Flows(Column),
     /// Too few or too many seeds.
     #[error("expected 1 to {}", CompareSpec::MAX_SEEDS)]
     Seeds(u32),
     /// The last seed is out of range.
-    #[error("give 0 to {}", u64::MAX - u64::from(CompareSpec::MAX_SEEDS))]
+    #[error("expected 0 to {}", u64::MAX - u64::from(CompareSpec::MAX_SEEDS))]
     FirstSeed(u64),
     /// The link needs more time for the transfers than a run may last.
     #[error(

@@ -31,7 +31,7 @@ pub enum LossError {
     )]
     Gemodel,
     /// Unknown value name.
-    #[error("there is no '{}': write {}", .0, .1.join(", "))]
+    #[error("unknown parameter '{}'; expected {}", .0, .1.join(", "))]
     Name(String, &'static [&'static str]),
     /// The value of this name is not a probability.
     #[error("{0}: {1}")]

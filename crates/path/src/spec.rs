@@ -42,13 +42,13 @@ pub enum LossPosition {
 #[non_exhaustive]
 pub enum PathSpecError {
     /// The rate is out of range.
-    #[error("a rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
+    #[error("a rate of {} is out of range; expected {} to {}", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Rate(Rate),
     /// The mobile link cannot be generated.
     #[error("{0}")]
     Lte(LteError),
     /// The RTT is out of range.
-    #[error("an RTT of {} is not simulated; {} to {} are", .0, PathSpec::RTTS.0, PathSpec::RTTS.1)]
+    #[error("an RTT of {} is out of range; expected {} to {}", .0, PathSpec::RTTS.0, PathSpec::RTTS.1)]
     Rtt(TimeDelta),
     /// The queue has invalid parameters.
     #[error("{0}")]
@@ -57,10 +57,10 @@ pub enum PathSpecError {
     #[error("jitter of {} is out of range; the limit is {}", .0, PathSpec::RTTS.1)]
     Jitter(TimeDelta),
     /// Slots longer than the maximum RTT.
-    #[error("turns of {} are not simulated; give at most {}", .0, PathSpec::RTTS.1)]
+    #[error("turns of {} are out of range; the limit is {}", .0, PathSpec::RTTS.1)]
     Aggregation(TimeDelta),
     /// The path loses every packet.
-    #[error("nothing arrives when every packet is lost; give less than 100%")]
+    #[error("every packet would be lost; use less than 100%")]
     LosesEverything,
     /// The buffer cannot hold one packet of this many bytes.
     #[error("a buffer of {bytes} B cannot hold one packet of {packet_bytes} B; use at least 1p")]
@@ -71,7 +71,7 @@ pub enum PathSpecError {
         packet_bytes: u32,
     },
     /// The buffer is too large.
-    #[error("a buffer of {} B is too large; at most {} B", .0, LinkSpec::MAX_BUFFER)]
+    #[error("a buffer of {} B is too large; the limit is {} B", .0, LinkSpec::MAX_BUFFER)]
     BufferTooLarge(u64),
     /// The policer's burst is smaller than one packet of this many bytes, or too large.
     #[error(

@@ -113,21 +113,15 @@ mod tests {
 
     #[test]
     fn errors_suggest_the_correct_form() {
-        assert_eq!(error("64"), "a number of bytes needs a unit: write 64MB, 64kB or 64B");
-        assert_eq!(error("64k"), "the unit has two meanings: write 64kB or 64KiB");
-        assert_eq!(error("1.5Mb"), "the unit has two meanings: write 1.5MB or 1.5MiB");
-        assert_eq!(error("64Ki"), "the unit has two meanings: write 64kB or 64KiB");
-        assert_eq!(error("8b"), "the unit has two meanings: write 8B or 8kB");
-        assert_eq!(
-            error("5mbit"),
-            "a number of bytes has no such unit: write 10MB, 2.5GB, 64KiB or 1500B"
-        );
-        assert_eq!(
-            error("-5MB"),
-            "a number of bytes is never negative: write 10MB, 2.5GB, 64KiB or 1500B"
-        );
-        assert_eq!(error("0.5B"), "too small: a number of bytes is 0 or at least 1B");
-        assert_eq!(error("18446745TB"), "too large: a number of bytes is at most 18446744TB");
+        assert_eq!(error("64"), "missing unit; write 64MB, 64kB or 64B");
+        assert_eq!(error("64k"), "ambiguous unit; write 64kB or 64KiB");
+        assert_eq!(error("1.5Mb"), "ambiguous unit; write 1.5MB or 1.5MiB");
+        assert_eq!(error("64Ki"), "ambiguous unit; write 64kB or 64KiB");
+        assert_eq!(error("8b"), "ambiguous unit; write 8B or 8kB");
+        assert_eq!(error("5mbit"), "unknown unit; write 10MB, 2.5GB, 64KiB or 1500B");
+        assert_eq!(error("-5MB"), "size must not be negative; write 10MB, 2.5GB, 64KiB or 1500B");
+        assert_eq!(error("0.5B"), "too small; use 0 or at least 1B");
+        assert_eq!(error("18446745TB"), "too large; the limit is 18446744TB");
     }
 
     #[test]

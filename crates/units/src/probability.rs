@@ -126,13 +126,13 @@ mod tests {
 
     #[test]
     fn errors_suggest_the_correct_form() {
-        let percent = "a probability is written in percent: write ";
-        assert_eq!(error("0.01"), std::format!("{percent}0.01%, or 1% for 0.01 of 1"));
-        assert_eq!(error("1"), std::format!("{percent}1%, or 100% for 1 of 1"));
-        assert_eq!(error("5"), "a probability needs a unit: write 5%");
-        assert_eq!(error("101%"), "too large: a probability is at most 100%");
-        assert_eq!(error("-1%"), "a probability is never negative: write 1%, 0.5% or 0.01%");
-        assert_eq!(error("1ppm"), "a probability has no such unit: write 1%, 0.5% or 0.01%");
+        let percent = "missing %; write ";
+        assert_eq!(error("0.01"), std::format!("{percent}0.01%, or 1% for a fraction of 0.01"));
+        assert_eq!(error("1"), std::format!("{percent}1%, or 100% for a fraction of 1"));
+        assert_eq!(error("5"), "missing unit; write 5%");
+        assert_eq!(error("101%"), "too large; the limit is 100%");
+        assert_eq!(error("-1%"), "probability must not be negative; write 1%, 0.5% or 0.01%");
+        assert_eq!(error("1ppm"), "unknown unit; write 1%, 0.5% or 0.01%");
     }
 
     #[test]

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn errors_suggest_the_correct_form() {
-        assert_eq!(error("20"), "a rate needs a unit: write 20mbit, 20kbit or 20MB/s");
+        assert_eq!(error("20"), "missing unit; write 20mbit, 20kbit or 20MB/s");
         for text in ["20Mb", "20MB", "20M", "20Mb/s", "20MBps", "20MBPS"] {
             assert_eq!(error(text), "ambiguous unit; write 20mbit or 20MB/s", "{text}");
         }

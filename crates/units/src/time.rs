@@ -255,8 +255,8 @@ mod tests {
 
     #[test]
     fn errors_suggest_the_correct_form() {
-        assert_eq!(error("25"), "a span of time needs a unit: write 25ms, 25s or 25us");
-        assert_eq!(error("10m"), "the unit has two meanings: write 10ms or 10min");
+        assert_eq!(error("25"), "missing unit; write 25ms, 25s or 25us");
+        assert_eq!(error("10m"), "ambiguous unit; write 10ms or 10min");
         let examples = "write 25ms, 1.5s, 200us, 2min, 24h or 10d";
         assert_eq!(error("1w"), std::format!("unknown unit; {examples}"));
         assert_eq!(error("-1s"), std::format!("duration must not be negative; {examples}"));

@@ -33,10 +33,10 @@ pub struct Shard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShardError {
     /// Not two whole numbers separated by a slash.
-    #[error("a shard is its number and how many there are: write 1/8")]
+    #[error("expected INDEX/COUNT, such as 1/8")]
     Form,
     /// The number of shards is zero.
-    #[error("there is at least one shard: write 1/8")]
+    #[error("there must be at least one shard, such as 1/8")]
     None,
     /// There is no such part.
     #[error("the index is out of range; expected 1/{of} to {of}/{of}", of = .0.of)]

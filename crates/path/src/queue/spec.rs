@@ -83,7 +83,7 @@ pub enum QueueError {
         expected: &'static str,
     },
     /// A parameter is given twice.
-    #[error("the {key} of {discipline} comes twice: give it once")]
+    #[error("{key} of {discipline} is given twice")]
     Twice {
         /// The discipline.
         discipline: &'static str,

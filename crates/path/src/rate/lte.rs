@@ -42,7 +42,7 @@ pub struct LteSpec {
 #[non_exhaustive]
 pub enum LteError {
     /// The mean rate is out of range.
-    #[error("a mean rate of {} is not simulated; {} to {} are", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
+    #[error("a mean rate of {} is out of range; expected {} to {}", .0, LinkSpec::RATES.0, LinkSpec::RATES.1)]
     Mean(Rate),
     /// The variation is too large.
     #[error(
@@ -59,7 +59,7 @@ pub enum LteError {
     )]
     Correlation(TimeDelta),
     /// Outages, or the gaps between them, are shorter than a step.
-    #[error("outages of or after {} are not made; give at least {}, or none", .0, LteSpec::STEP)]
+    #[error("outages of or after {} are too short; use at least {}, or none", .0, LteSpec::STEP)]
     Outage(TimeDelta),
     /// The trace is too short or too long.
     #[error("a trace of {} is out of range; expected {} to {}", .0, LteSpec::LENGTHS.0, LteSpec::LENGTHS.1)]

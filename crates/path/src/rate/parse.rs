@@ -10,13 +10,13 @@ use crate::LinkSpec;
 #[non_exhaustive]
 pub enum TraceError {
     /// There is no built-in trace of this name.
-    #[error("there is no trace '{}': {} come along", .0, builtin_names())]
+    #[error("unknown trace '{}'; built in: {}", .0, builtin_names())]
     Unknown(String),
     /// Only comments.
     #[error("the trace is empty: write lines of seconds and Mbit/s, or of milliseconds")]
     Empty,
     /// Too many lines with data (this many).
-    #[error("the trace has {0} lines of data: at most {MAX_LINES} are read")]
+    #[error("the trace has {0} lines of data; the limit is {MAX_LINES}")]
     TooManyLines(usize),
     /// A single rate: its duration is unknown.
     #[error(
@@ -52,16 +52,16 @@ pub enum TraceProblem {
     #[error("{}", columns_changed(*.0))]
     Changed(usize),
     /// The time is not a number of seconds.
-    #[error("a time is a number of seconds: write 0.5")]
+    #[error("expected a time in seconds, such as 0.5")]
     Seconds,
     /// The rate is not a number of Mbit/s.
-    #[error("a rate is a number of Mbit/s: write 4.2, or 0 for an outage")]
+    #[error("expected a rate in Mbit/s, such as 4.2, or 0 for an outage")]
     Mbit,
     /// The rate is out of range.
-    #[error("a rate is at most {}", LinkSpec::RATES.1)]
+    #[error("the limit is {}", LinkSpec::RATES.1)]
     TooFast,
     /// The time is not a whole number of milliseconds.
-    #[error("a lone column is a whole number of milliseconds: write 17, or seconds and Mbit/s")]
+    #[error("expected a whole number of milliseconds, such as 17, or seconds and Mbit/s")]
     Millis,
     /// Columns are separated by commas.
     #[error("columns must be separated by spaces, such as 0.5 4.2")]
@@ -70,7 +70,7 @@ pub enum TraceProblem {
     #[error("time goes backwards or stands still: sort the lines and leave one for each time")]
     Order,
     /// The time is too long after the first one.
-    #[error("a trace lasts at most {MAX_LENGTH}: cut it, or check the unit")]
+    #[error("a trace may last {MAX_LENGTH} at most: shorten it, or check the unit")]
     TooLong,
 }
 
@@ -257,8 +257,8 @@ mod tests {
             ("0 1\nx 2", "line 2, 'x': expected a time in seconds, such as 0.5"),
             ("0 1\n\n1 fast", "line 3, 'fast': expected a rate in Mbit/s, such as 4.2"),
             ("0 -1", "line 1, '-1': expected a rate in Mbit/s"),
-            ("0 nan", "line 1, 'nan': a rate is a number of Mbit/s"),
-            ("0 inf", "line 1, 'inf': a rate is a number of Mbit/s"),
+            ("0 nan", "line 1, 'nan': expected a rate in Mbit/s"),
+            ("0 inf", "line 1, 'inf': expected a rate in Mbit/s"),
             ("-1 1", "line 1, '-1': expected a time in seconds"),
             ("0 1\n0 2", "line 2, '0': time goes backwards or stands still: sort"),
             ("5 1\n4 2", "line 2, '4': time goes backwards or stands still"),
