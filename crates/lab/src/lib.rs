@@ -28,8 +28,9 @@ pub use engine::{Engine, EngineError};
 pub use evaluate::{CommandOutcome, RunOutcome};
 pub use preset::{Preset, PresetValue};
 pub use scenario::{
-    Axis, Carries, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Load, Metric,
-    Place, Published, Quantity, Scenario, ScenarioError, Selection, Source, Statistic, Threshold,
+    Axis, Carries, Cell, Class, Expectation, Figure, FigureKind, Files, Instance, Metric, Place,
+    Published, Quantity, Scenario, ScenarioError, Selection, SizeEstimate, Source, Statistic,
+    Threshold,
 };
 pub use suite::{NotJudged, Suite};
 pub use sweep::{

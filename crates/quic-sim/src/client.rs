@@ -8,14 +8,14 @@ use uncork_units::Time;
 /// The client's application of a flow.
 pub(crate) struct ClientApp {
     wants: Wants,
-    pub(crate) seen: Seen,
+    pub(crate) seen: ClientStats,
     /// The stream of the current answer.
     stream: Option<StreamId>,
 }
 
 /// What the client has received.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct ClientStats {
     pub(crate) first_byte: Option<Time>,
     /// When everything had arrived.
     pub(crate) complete: Option<Time>,
@@ -41,7 +41,7 @@ impl ClientApp {
                 Wants::Bytes(u64::MAX, Time::NEVER)
             }
         };
-        Self { wants, seen: Seen::default(), stream: None }
+        Self { wants, seen: ClientStats::default(), stream: None }
     }
 
     /// The client, if this flow has a requesting one.

@@ -14,7 +14,7 @@ pub(crate) struct ServerApp {
     source: Source,
     /// When it resets its streams.
     end: Time,
-    answers: Vec<Answer>,
+    answers: Vec<PendingResponse>,
 }
 
 enum Source {
@@ -24,7 +24,7 @@ enum Source {
     Live(Cbr),
 }
 
-struct Answer {
+struct PendingResponse {
     stream: StreamId,
     /// The part of the request that has arrived.
     request: Vec<u8>,
@@ -51,7 +51,12 @@ impl ServerApp {
     /// Reads requests and writes answers. Returns when there will be more to write.
     pub(crate) fn act(&mut self, connection: &mut Connection, now: Time) -> Time {
         while let Some(stream) = connection.streams().accept(Dir::Bi) {
-            self.answers.push(Answer { stream, request: Vec::new(), wanted: None, written: 0 });
+            self.answers.push(PendingResponse {
+                stream,
+                request: Vec::new(),
+                wanted: None,
+                written: 0,
+            });
         }
         if now >= self.end {
             self.give_up(connection);
@@ -82,7 +87,7 @@ impl ServerApp {
     }
 }
 
-impl Answer {
+impl PendingResponse {
     fn read(&mut self, connection: &mut Connection) {
         if self.wanted.is_some() {
             return;

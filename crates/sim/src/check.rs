@@ -21,9 +21,9 @@ type Result = std::result::Result<(), RunSpecError>;
 
 /// A part of a run, by its index.
 #[derive(Clone, Copy)]
-struct Part(&'static str, usize);
+struct RunPart(&'static str, usize);
 
-impl fmt::Display for Part {
+impl fmt::Display for RunPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.0, self.1)
     }
@@ -35,7 +35,7 @@ fn require(holds: bool, place: impl fmt::Display, problem: impl FnOnce() -> Stri
 }
 
 /// Adds the part to an error.
-fn at<E: fmt::Display>(place: Part, checked: std::result::Result<(), E>) -> Result {
+fn at<E: fmt::Display>(place: RunPart, checked: std::result::Result<(), E>) -> Result {
     checked.map_err(|error| RunSpecError { place: place.to_string(), problem: error.to_string() })
 }
 
@@ -53,17 +53,17 @@ impl<S: ControllerSpec> RunSpec<S> {
         let sampled = self.sample_every != Some(TimeDelta::ZERO);
         require(sampled, "the samples", || "they are 0ns apart: use at least 1us".to_owned())?;
         let (mut paths, mut links) = (self.paths.iter().enumerate(), 0..self.links.len());
-        paths.try_for_each(|(index, path)| self.check_path(Part("path", index), path))?;
+        paths.try_for_each(|(index, path)| self.check_path(RunPart("path", index), path))?;
         links.try_for_each(|link| self.check_link(link))?;
         let mut clients = self.clients.iter().enumerate();
-        clients.try_for_each(|(index, client)| at(Part("client", index), client.check()))?;
+        clients.try_for_each(|(index, client)| at(RunPart("client", index), client.check()))?;
         let few = self.flows.len() <= Self::FIRST_UNNAMED_HOST as usize;
         require(few, "the flows", || format!("{} are too many: use fewer", self.flows.len()))?;
         let mut flows = self.flows.iter().enumerate();
-        flows.try_for_each(|(index, flow)| self.check_flow(Part("flow", index), flow))
+        flows.try_for_each(|(index, flow)| self.check_flow(RunPart("flow", index), flow))
     }
 
-    fn check_path(&self, place: Part, path: &PathSpec) -> Result {
+    fn check_path(&self, place: RunPart, path: &PathSpec) -> Result {
         at(place, path.check(PACKET_BYTES, HEADER_BYTES))?;
         for (hop, link) in path.via.iter().enumerate() {
             one_of(place, "link", *link, self.links.len())?;
@@ -77,10 +77,10 @@ impl<S: ControllerSpec> RunSpec<S> {
     /// A link that no path crosses has no buffer size and is not checked.
     fn check_link(&self, link: usize) -> Result {
         let Some(rtt) = shared_rtt(&self.paths, link) else { return Ok(()) };
-        at(Part("link", link), self.links[link].check(PACKET_BYTES, rtt))
+        at(RunPart("link", link), self.links[link].check(PACKET_BYTES, rtt))
     }
 
-    fn check_flow(&self, place: Part, flow: &FlowSpec<S>) -> Result {
+    fn check_flow(&self, place: RunPart, flow: &FlowSpec<S>) -> Result {
         one_of(place, "path", flow.path, self.paths.len())?;
         let (shortest, longest) = PathSpec::RTTS;
         if let Some(rtt) = flow.rtt {
@@ -112,7 +112,7 @@ impl<S: ControllerSpec> RunSpec<S> {
 }
 
 /// Fails unless `index` is one of `count`.
-fn one_of(place: Part, what: &str, index: usize, count: usize) -> Result {
+fn one_of(place: RunPart, what: &str, index: usize, count: usize) -> Result {
     require(index < count, place, || {
         format!("unknown {what} {index}: there are {count}, counted from 0")
     })

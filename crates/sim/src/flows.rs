@@ -18,12 +18,12 @@ pub(crate) struct Flows<'a, S: ControllerSpec> {
 enum Slot<'a, S: ControllerSpec> {
     ToCome,
     Live(Box<Flow<'a, S>>),
-    Over(Box<Outcome>),
+    Over(Box<FlowOutcome>),
 }
 
 /// The result of a flow.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct FlowOutcome {
     pub(crate) record: FlowRecord,
     pub(crate) requests: Vec<RequestRecord>,
     /// Its last state, repeated in the series.
@@ -65,7 +65,7 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
     /// Reduces a flow to its outcome.
     pub(crate) fn end(&mut self, now: Time, index: u32) {
         if let Some(flow) = self.get(index) {
-            self.slots[index as usize] = Slot::Over(Box::new(Outcome::of(flow, now)));
+            self.slots[index as usize] = Slot::Over(Box::new(FlowOutcome::of(flow, now)));
         }
     }
 
@@ -91,10 +91,10 @@ impl<'a, S: ControllerSpec> Flows<'a, S> {
         self,
         now: Time,
         begin: impl Fn(u32) -> Flow<'a, S>,
-    ) -> impl Iterator<Item = Outcome> {
+    ) -> impl Iterator<Item = FlowOutcome> {
         (0..).zip(self.slots).map(move |(index, slot)| match slot {
-            Slot::ToCome => Outcome::of(&begin(index), now),
-            Slot::Live(flow) => Outcome::of(&flow, now),
+            Slot::ToCome => FlowOutcome::of(&begin(index), now),
+            Slot::Live(flow) => FlowOutcome::of(&flow, now),
             Slot::Over(outcome) => *outcome,
         })
     }
@@ -114,7 +114,7 @@ impl<S: ControllerSpec> DropSink<Downstream, Upstream> for Flows<'_, S> {
     }
 }
 
-impl Outcome {
+impl FlowOutcome {
     fn of(flow: &Flow<'_, impl ControllerSpec>, now: Time) -> Self {
         let report = flow.report(now);
         let requests = report.as_ref().map(|report| report.request_records(flow.index));

@@ -4,7 +4,7 @@ use uncork_units::{Rate, Ratio, Time, TimeDelta};
 
 use super::ack_aggregation::AckBurst;
 use super::params::{EXTRA_ACKED_EPOCH_PACKETS, MAX_BW_WINDOW_ROUNDS};
-use super::policer::Reading;
+use super::policer::AckFacts;
 use super::{Ack, Bbr1, Mode};
 
 impl Bbr1 {
@@ -40,8 +40,8 @@ impl Bbr1 {
         }
     }
 
-    fn reading(&self, ack: &Ack) -> Reading {
-        Reading {
+    fn reading(&self, ack: &Ack) -> AckFacts {
+        AckFacts {
             now: ack.now,
             delivered: self.sampler.delivered(),
             lost: self.sampler.lost(),
@@ -52,7 +52,7 @@ impl Bbr1 {
         }
     }
 
-    fn sample_policer(&mut self, reading: Reading) {
+    fn sample_policer(&mut self, reading: AckFacts) {
         if self.policer.update(reading) {
             self.enter_probe_bw(reading.now);
         }
@@ -60,7 +60,7 @@ impl Bbr1 {
 
     /// A timeout counts as the end of a round with losses.
     pub(super) fn sample_policer_on_timeout(&mut self, now: Time) {
-        self.sample_policer(Reading {
+        self.sample_policer(AckFacts {
             now,
             delivered: self.sampler.delivered(),
             lost: self.sampler.lost(),

@@ -46,7 +46,7 @@ struct Interval {
     clippy::struct_excessive_bools,
     reason = "facts of one ACK, each independent of the others"
 )]
-pub(super) struct Reading {
+pub(super) struct AckFacts {
     pub(super) now: Time,
     /// C.delivered and C.lost.
     pub(super) delivered: u64,
@@ -70,7 +70,7 @@ impl Policer {
     }
 
     /// Processes an ACK. Returns true when the policer's rate has expired and probing restarts.
-    pub(super) fn update(&mut self, reading: Reading) -> bool {
+    pub(super) fn update(&mut self, reading: AckFacts) -> bool {
         match self.state {
             State::Limiting { rounds } => return self.wear_off(rounds, reading),
             State::Waiting if reading.has_losses => self.sample(Interval::from(reading), reading),
@@ -80,7 +80,7 @@ impl Policer {
         false
     }
 
-    fn wear_off(&mut self, rounds: u32, reading: Reading) -> bool {
+    fn wear_off(&mut self, rounds: u32, reading: AckFacts) -> bool {
         if !(reading.in_probe_bw && reading.round_started) {
             return false;
         }
@@ -93,7 +93,7 @@ impl Policer {
         over
     }
 
-    fn sample(&mut self, mut interval: Interval, reading: Reading) {
+    fn sample(&mut self, mut interval: Interval, reading: AckFacts) {
         interval.rounds += u32::from(reading.round_started);
         // An application-limited sender does not measure the path. A policer would have shown
         // within 16 rounds.
@@ -111,7 +111,7 @@ impl Policer {
         }
     }
 
-    fn finish(&mut self, bw: Rate, reading: Reading) {
+    fn finish(&mut self, bw: Rate, reading: AckFacts) {
         if !self.bw.is_zero() && agree(self.bw, bw) {
             self.bw = midpoint(self.bw, bw);
             self.state = State::Limiting { rounds: 0 };
@@ -122,15 +122,15 @@ impl Policer {
     }
 }
 
-impl From<Reading> for Interval {
-    fn from(reading: Reading) -> Self {
+impl From<AckFacts> for Interval {
+    fn from(reading: AckFacts) -> Self {
         Self { since: reading.now, delivered: reading.delivered, lost: reading.lost, rounds: 0 }
     }
 }
 
 impl Interval {
     /// The rate delivered since the interval began, if its loss ratio is that of a policer.
-    fn policed_rate(&self, reading: Reading) -> Option<Rate> {
+    fn policed_rate(&self, reading: AckFacts) -> Option<Rate> {
         let lost = reading.lost.saturating_sub(self.lost);
         let delivered = reading.delivered.saturating_sub(self.delivered);
         let span = reading.now.since(self.since);
@@ -159,12 +159,12 @@ mod tests {
     /// A connection with one reading per 100 ms round.
     struct Rounds {
         policer: Policer,
-        reading: Reading,
+        reading: AckFacts,
     }
 
     impl Rounds {
         fn new() -> Self {
-            let reading = Reading {
+            let reading = AckFacts {
                 now: Time::ZERO,
                 delivered: 0,
                 lost: 0,

@@ -36,12 +36,12 @@ const FRACTION: u32 = 16;
 
 /// A packet count and how many of them were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
+struct LossCount {
     packets: u32,
     lost: u32,
 }
 
-impl Tally {
+impl LossCount {
     fn count(&mut self, acked: u32, lost: u32) {
         self.packets = self.packets.saturating_add(acked).saturating_add(lost);
         self.lost = self.lost.saturating_add(lost);
@@ -74,13 +74,13 @@ pub(super) struct LossFloor {
     /// Without the option, the floor is always zero.
     is_on: bool,
     /// Packets outside of probes; each older probing cycle has half the weight of the next.
-    rest: Tally,
+    rest: LossCount,
     /// Longest RTT in microseconds in this cycle and in the previous one.
     rtt_max: [u32; 2],
     /// Packets of this loss round.
-    round: Tally,
+    round: LossCount,
     /// Those of them that were queued.
-    queued: Tally,
+    queued: LossCount,
 }
 
 impl LossFloor {
@@ -123,14 +123,14 @@ impl LossFloor {
 
     /// A probing cycle ends.
     pub(super) fn end_cycle(&mut self) {
-        self.rest = Tally { packets: self.rest.packets / 2, lost: self.rest.lost / 2 };
+        self.rest = LossCount { packets: self.rest.packets / 2, lost: self.rest.lost / 2 };
         self.rtt_max = [0, self.rtt_max[0]];
     }
 
     /// Restarts the loss round, because its packets belong to a probe.
     pub(super) fn restart_round(&mut self) {
-        self.round = Tally::default();
-        self.queued = Tally::default();
+        self.round = LossCount::default();
+        self.queued = LossCount::default();
     }
 
     /// Packets that were declared lost had arrived. It is unknown which counts include them, so the
@@ -157,7 +157,7 @@ impl LossFloor {
     }
 
     fn floor(&self) -> Ratio {
-        let Tally { packets, lost } = self.rest;
+        let LossCount { packets, lost } = self.rest;
         let packets = packets.max(SAMPLE_MIN);
         let is_over = u64::from(lost) > FLOOR_MAX.of(u64::from(packets));
         if is_over { FLOOR_MAX } else { Ratio::new(lost, packets) }

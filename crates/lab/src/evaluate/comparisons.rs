@@ -34,11 +34,11 @@ struct Pair<'a> {
     place: String,
     /// Classes that have the choice, if `class` is not one of them.
     of: String,
-    choice: Side,
-    baseline: Side,
+    choice: ComparedSamples,
+    baseline: ComparedSamples,
 }
 
-struct Side {
+struct ComparedSamples {
     name: String,
     cell: usize,
     flows: Selection,
@@ -87,7 +87,7 @@ fn along<'a>(
         let fixed = Selection { at: vec![(nth, cell.point[nth])], ..Selection::default() };
         for class in cell.classes.iter().filter(|class| !class.background) {
             let of = if chosen.contains(&class.name) { String::new() } else { chosen.join(", ") };
-            let side = |value: usize, cell| Side {
+            let side = |value: usize, cell| ComparedSamples {
                 name: axis.values[value].clone(),
                 cell,
                 flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
@@ -110,7 +110,7 @@ fn along<'a>(
 fn within<'a>(results: &Results<'a>, cell: usize) -> Vec<Pair<'a>> {
     let mut pairs = Vec::new();
     for class in results.scenario.cells[cell].classes.iter().filter(|class| !class.background) {
-        let side = |cc: &String| Side {
+        let side = |cc: &String| ComparedSamples {
             name: cc.clone(),
             cell,
             flows: Selection {
@@ -137,7 +137,7 @@ fn between<'a>(results: &Results<'a>, at: usize) -> Vec<Pair<'a>> {
         !class.background && class.carries == Carries::Streams && class.ccs.len() == 1
     });
     let streams: Vec<_> = streams.collect();
-    let side = |class: &Class| Side {
+    let side = |class: &Class| ComparedSamples {
         name: class.ccs[0].clone(),
         cell: at,
         flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
@@ -224,7 +224,7 @@ impl Pair<'_> {
 
     /// The result if one median is infinite, so there is no ratio: based on both intervals.
     fn kind_of_unfinished(&self, results: &Results<'_>, quantity: Quantity) -> AnswerKind {
-        let samples = |side: &Side| results.samples(&[side.cell], &side.flows, quantity);
+        let samples = |side: &ComparedSamples| results.samples(&[side.cell], &side.flows, quantity);
         let (choice, baseline) = (samples(&self.choice), samples(&self.baseline));
         if choice.value().is_none() && baseline.value().is_none() {
             return AnswerKind::Unknown;
@@ -276,7 +276,7 @@ impl Pair<'_> {
     }
 
     fn other(&self, results: &Results<'_>, class: &Class, quantity: Quantity) -> Option<Price> {
-        let side = |cell| Side {
+        let side = |cell| ComparedSamples {
             name: String::new(),
             cell,
             flows: Selection { class: Some(class.name.clone()), ..Selection::default() },
@@ -295,7 +295,7 @@ impl Pair<'_> {
     }
 }
 
-impl Side {
+impl ComparedSamples {
     fn value(&self, results: &Results<'_>, quantity: Quantity) -> Option<f64> {
         let estimate = results.estimate(&[self.cell], &self.flows, quantity, None)?;
         Some(estimate.value)
@@ -317,8 +317,8 @@ impl Side {
 fn ratio(
     results: &Results<'_>,
     quantity: Quantity,
-    choice: &Side,
-    baseline: &Side,
+    choice: &ComparedSamples,
+    baseline: &ComparedSamples,
 ) -> Option<Estimate> {
     let at = &results.scenario.cells[baseline.cell].point;
     let over = Selection { at: at.iter().copied().enumerate().collect(), ..baseline.flows.clone() };

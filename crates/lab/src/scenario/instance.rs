@@ -8,7 +8,7 @@ use uncork_units::{Rng, Time, TimeDelta};
 
 use super::draw::{Between, Draw};
 use super::model::{Cell, Instance, Scenario};
-use super::plan::{ArrivalPlan, Draws, FlowPlan, OneWork, PathPlan, Plan, Work};
+use super::plan::{ArrivalPlan, ClientActivity, Draws, FlowPlan, PathPlan, Plan, SingleActivity};
 
 /// Flows that share links start at random times within this span, so that equal controllers do not
 /// synchronize.
@@ -41,7 +41,7 @@ impl Plan {
     pub(super) fn with_spreads(mut self) -> Self {
         let shared: Vec<bool> = self.flows.iter().map(|flow| self.shares(flow)).collect();
         for (flow, shared) in self.flows.iter_mut().zip(shared) {
-            let usual = shared && !matches!(flow.work, Work::Arrivals(_));
+            let usual = shared && !matches!(flow.work, ClientActivity::Arrivals(_));
             flow.spread.get_or_insert(if usual { SPREAD } else { TimeDelta::ZERO });
         }
         self
@@ -125,10 +125,10 @@ impl<'a> Builder<'a> {
             let spread = flow.spread.unwrap_or(TimeDelta::ZERO).as_nanos();
             let start = Time::ZERO + flow.start + TimeDelta::from_nanos(rng.below(spread));
             match &flow.work {
-                Work::Arrivals(plan) => {
+                ClientActivity::Arrivals(plan) => {
                     self.arrive(flow, plan, (client, index), path, start, before);
                 }
-                Work::One(work) => {
+                ClientActivity::One(work) => {
                     let spec = FlowSpec::new(flow.cc(client), self.workload(work, start));
                     self.push(flow, FlowSpec { path, start, ..spec });
                 }
@@ -183,11 +183,13 @@ impl<'a> Builder<'a> {
     }
 
     /// The engine's workload for a client that starts at `start`.
-    fn workload(&mut self, work: &OneWork, start: Time) -> Workload {
+    fn workload(&mut self, work: &SingleActivity, start: Time) -> Workload {
         match work {
-            OneWork::Bulk(span) => Workload::Until(span.map_or(self.run.end, |span| start + span)),
-            OneWork::Media(spec) => Workload::Media(*spec),
-            OneWork::Client(spec, span) => {
+            SingleActivity::Bulk(span) => {
+                Workload::Until(span.map_or(self.run.end, |span| start + span))
+            }
+            SingleActivity::Media(spec) => Workload::Media(*spec),
+            SingleActivity::Client(spec, span) => {
                 let mut spec = spec.clone();
                 if let (ClientSpec::Fetch(fetch), Some(span)) = (&mut spec, span) {
                     fetch.until = start + *span;
@@ -197,8 +199,8 @@ impl<'a> Builder<'a> {
                 }
                 Workload::Client(self.run.clients.len() - 1)
             }
-            OneWork::Transfer(bytes) => Workload::Transfer(*bytes),
-            OneWork::Command(command) => {
+            SingleActivity::Transfer(bytes) => Workload::Transfer(*bytes),
+            SingleActivity::Command(command) => {
                 if self.run.commands.last() != Some(command) {
                     self.run.commands.push(command.clone());
                 }

@@ -9,7 +9,7 @@ use uncork_units::{ByteCount, Rate, Rng, Time, TimeDelta};
 use super::ScenarioError;
 use super::draw::Between;
 use super::model::Cell;
-use super::plan::{ArrivalPlan, FlowPlan, OneWork, PathPlan, Work};
+use super::plan::{ArrivalPlan, ClientActivity, FlowPlan, PathPlan, SingleActivity};
 use crate::CompareSpec;
 
 /// Maximum flows per run.
@@ -24,14 +24,14 @@ const PACKETS_AN_HOUR: u64 = 3_000_000 * 3600;
 
 /// Approximate number of flows and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct SizeEstimate {
     /// Flows.
     pub flows: u64,
     /// Data packets: what all flows want to send, at most what their links carry.
     pub packets: u64,
 }
 
-impl Load {
+impl SizeEstimate {
     fn plus(self, other: Self) -> Self {
         Self {
             flows: self.flows.saturating_add(other.flows),
@@ -54,18 +54,18 @@ impl Cell {
     /// Approximate number of data packets of a run: everything requested, at most what the links
     /// carry.
     pub fn expected_packets(&self) -> u64 {
-        Load::of_run(self).packets
+        SizeEstimate::of_run(self).packets
     }
 }
 
 /// Checks that all runs of `cells` together finish in a reasonable time.
 pub(super) fn check(tree: &Node, cells: &[Cell], seeds: u32) -> Result<(), ScenarioError> {
-    let mut total = Load::default();
-    let mut most: Option<(Load, &str)> = None;
+    let mut total = SizeEstimate::default();
+    let mut most: Option<(SizeEstimate, &str)> = None;
     for cell in cells {
-        let mut here = Load::default();
+        let mut here = SizeEstimate::default();
         for flow in &cell.plan.flows {
-            let load = Load::of(flow, cell);
+            let load = SizeEstimate::of(flow, cell);
             here = here.plus(load);
             if most.is_none_or(|(most, _)| load.packets > most.packets) {
                 most = Some((load, &flow.name));
@@ -110,7 +110,9 @@ pub(super) fn check_series(
     let mut points = 0_u64;
     for cell in cells {
         let end = cell.end.since(Time::ZERO);
-        for flow in cell.plan.flows.iter().filter(|flow| matches!(flow.work, Work::One(_))) {
+        for flow in
+            cell.plan.flows.iter().filter(|flow| matches!(flow.work, ClientActivity::One(_)))
+        {
             let span = flow.work.lasts().map_or(end, |lasts| lasts.min(end));
             let each = span.as_nanos() / every.as_nanos().max(1);
             points = points.saturating_add(each.saturating_mul(flow.count).saturating_mul(seeds));
@@ -132,7 +134,7 @@ pub(super) fn unfinishable(cells: &[Cell]) -> Vec<String> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for cell in cells {
         for flow in &cell.plan.flows {
-            let Work::One(OneWork::Transfer(bytes)) = &flow.work else { continue };
+            let ClientActivity::One(SingleActivity::Transfer(bytes)) = &flow.work else { continue };
             let rate = fastest(&cell.plan.paths[flow.path]);
             let span = cell.end.since(Time::ZERO) - flow.start;
             let told = found.iter().any(|(name, _)| *name == flow.name);
@@ -178,27 +180,31 @@ fn too_many(tree: &Node, name: &str, what: &str) -> ScenarioError {
 }
 
 /// The load of a class: what it wants to send, at most what its links carry.
-fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> Load {
+fn load(flow: &FlowPlan, path: &PathPlan, end: TimeDelta) -> SizeEstimate {
     let rate = fastest(path);
     let own = if path.own_per_flow { flow.count } else { 1 };
     let capacity = |span: TimeDelta| rate.bytes_in(span.min(end)).saturating_mul(own);
     let each = |bytes: u64| wire(bytes).saturating_mul(flow.count);
     let (flows, bytes) = match &flow.work {
-        Work::One(OneWork::Transfer(bytes)) => (flow.count, each(*bytes)),
-        Work::One(OneWork::Bulk(span)) => (flow.count, capacity(span.unwrap_or(end))),
-        Work::One(OneWork::Command(command)) => {
+        ClientActivity::One(SingleActivity::Transfer(bytes)) => (flow.count, each(*bytes)),
+        ClientActivity::One(SingleActivity::Bulk(span)) => {
+            (flow.count, capacity(span.unwrap_or(end)))
+        }
+        ClientActivity::One(SingleActivity::Command(command)) => {
             (flow.count, capacity(command.limit.unwrap_or(end)))
         }
-        Work::One(OneWork::Media(media)) => {
+        ClientActivity::One(SingleActivity::Media(media)) => {
             (flow.count, each(media.rate.bytes_in(media.duration.min(end))))
         }
-        Work::One(OneWork::Client(client, _)) => (flow.count, asked(client).map_or(u64::MAX, each)),
-        Work::Arrivals(plan) => {
+        ClientActivity::One(SingleActivity::Client(client, _)) => {
+            (flow.count, asked(client).map_or(u64::MAX, each))
+        }
+        ClientActivity::Arrivals(plan) => {
             let (flows, bytes) = arriving(plan);
             (flows.saturating_mul(flow.count), each(bytes))
         }
     };
-    Load { flows, packets: bytes.min(capacity(end)) / u64::from(PACKET_BYTES) }
+    SizeEstimate { flows, packets: bytes.min(capacity(end)) / u64::from(PACKET_BYTES) }
 }
 
 /// Bytes requested by a client, if known.

@@ -4,7 +4,7 @@ use uncork_apps::ClientSpec;
 use uncork_sim::CommandRecords;
 
 use super::model::Class;
-use super::plan::{OneWork, Work};
+use super::plan::{ClientActivity, SingleActivity};
 use super::question::{Metric, Selection};
 
 /// The traffic of a class, which decides its metrics.
@@ -27,16 +27,20 @@ pub enum Carries {
 }
 
 impl Carries {
-    pub(crate) fn of(work: &Work) -> Self {
+    pub(crate) fn of(work: &ClientActivity) -> Self {
         match work {
-            Work::Arrivals(_) | Work::One(OneWork::Transfer(_)) => Self::Objects,
-            Work::One(OneWork::Bulk(_) | OneWork::Media(_)) => Self::Streams,
-            Work::One(OneWork::Command(command)) => match command.records {
+            ClientActivity::Arrivals(_) | ClientActivity::One(SingleActivity::Transfer(_)) => {
+                Self::Objects
+            }
+            ClientActivity::One(SingleActivity::Bulk(_) | SingleActivity::Media(_)) => {
+                Self::Streams
+            }
+            ClientActivity::One(SingleActivity::Command(command)) => match command.records {
                 None => Self::Commands,
                 Some(CommandRecords::Objects) => Self::RecordedObjects,
                 Some(CommandRecords::Audio) => Self::RecordedAudio,
             },
-            Work::One(OneWork::Client(client, _)) => match client {
+            ClientActivity::One(SingleActivity::Client(client, _)) => match client {
                 ClientSpec::Audio(_) => Self::Audio,
                 ClientSpec::Video(_) => Self::Video,
                 _ => Self::Objects,

@@ -17,7 +17,7 @@ mod read;
 mod set;
 
 pub(crate) use axis::Places;
-pub use limits::Load;
+pub use limits::SizeEstimate;
 pub use measured::Carries;
 pub use model::{Axis, Cell, Class, Instance, Scenario};
 pub(crate) use names::MetricUnit;
@@ -70,7 +70,7 @@ impl Scenario {
     /// # Panics
     ///
     /// If there is no such cell.
-    pub fn load(&self, cell: usize) -> Load {
-        Load::of_run(&self.cells[cell])
+    pub fn load(&self, cell: usize) -> SizeEstimate {
+        SizeEstimate::of_run(&self.cells[cell])
     }
 }

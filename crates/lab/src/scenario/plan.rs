@@ -57,21 +57,21 @@ pub(crate) struct FlowPlan {
     pub(crate) ecn: Ecn,
     pub(crate) receive_window: u64,
     pub(crate) host: Option<u32>,
-    pub(crate) work: Work,
+    pub(crate) work: ClientActivity,
 }
 
 /// The activity of a client.
 #[derive(Clone, Debug)]
-pub(crate) enum Work {
+pub(crate) enum ClientActivity {
     /// A single connection.
-    One(OneWork),
+    One(SingleActivity),
     /// One connection per arriving object.
     Arrivals(ArrivalPlan),
 }
 
 /// The activity of a client on its connection.
 #[derive(Clone, Debug)]
-pub(crate) enum OneWork {
+pub(crate) enum SingleActivity {
     /// One transfer of this many bytes.
     Transfer(u64),
     /// Unlimited data for this time; `None` until the end of the run.
@@ -93,16 +93,16 @@ pub(crate) enum ArrivalPlan {
     Trace(uncork_apps::ArrivalTrace),
 }
 
-impl Work {
+impl ClientActivity {
     /// Duration of a flow, if independent of what arrives.
     pub(crate) fn lasts(&self) -> Option<TimeDelta> {
         match self {
-            Self::One(OneWork::Bulk(span) | OneWork::Client(_, span)) => *span,
-            Self::One(OneWork::Media(media)) => {
+            Self::One(SingleActivity::Bulk(span) | SingleActivity::Client(_, span)) => *span,
+            Self::One(SingleActivity::Media(media)) => {
                 Some(media.duration).filter(|span| *span < TimeDelta::MAX)
             }
-            Self::One(OneWork::Command(command)) => command.limit,
-            Self::One(OneWork::Transfer(_)) | Self::Arrivals(_) => None,
+            Self::One(SingleActivity::Command(command)) => command.limit,
+            Self::One(SingleActivity::Transfer(_)) | Self::Arrivals(_) => None,
         }
     }
 }

@@ -9,10 +9,10 @@
 
 mod flow;
 mod lines;
+mod one_way;
 mod schedule;
 mod spec;
 mod walk;
-mod way;
 
 pub use spec::{BackSpec, Body, Cause, Direction, Fate, FlowPath, NetworkSpec, Offer};
 pub use walk::{DropSink, Event, Line, Network};

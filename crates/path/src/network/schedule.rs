@@ -8,7 +8,7 @@ use uncork_units::Time;
 /// A source of events. Each source has its own queue or deadline; the schedule only stores when to
 /// check it. The schedule's size depends on the network, not on the packets in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source<E> {
+pub(super) enum EventSource<E> {
     /// A link to the clients has sent a packet.
     LinkDown(u32),
     /// A link to the servers has sent a packet.
@@ -29,17 +29,17 @@ pub(super) struct Schedule<E> {
     /// of the heaps saves a third of their work.
     first_link: Time,
     /// All other links.
-    links: BinaryHeap<Entry<E>>,
+    links: BinaryHeap<ScheduledEvent<E>>,
     /// Everything else.
-    others: BinaryHeap<Entry<E>>,
+    others: BinaryHeap<ScheduledEvent<E>>,
     scheduled: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry<E> {
+struct ScheduledEvent<E> {
     time: Time,
     order: u64,
-    source: Source<E>,
+    source: EventSource<E>,
 }
 
 impl<E: Copy> Schedule<E> {
@@ -51,8 +51,8 @@ impl<E: Copy> Schedule<E> {
     /// A packet has arrived at a link or left it. The current packet is in transmission until
     /// `next`.
     #[inline]
-    pub(super) fn link_at(&mut self, link: Source<E>, was_idle: bool, next: Time) {
-        if matches!(link, Source::LinkDown(0)) {
+    pub(super) fn link_at(&mut self, link: EventSource<E>, was_idle: bool, next: Time) {
+        if matches!(link, EventSource::LinkDown(0)) {
             self.first_link = next;
         } else if was_idle && next < Time::NEVER {
             let entry = self.entry(next, link);
@@ -62,8 +62,8 @@ impl<E: Copy> Schedule<E> {
 
     /// The link with the next event has sent its packet and transmits another one until `next`.
     #[inline]
-    pub(super) fn link_again(&mut self, link: Source<E>, next: Time) {
-        if matches!(link, Source::LinkDown(0)) {
+    pub(super) fn link_again(&mut self, link: EventSource<E>, next: Time) {
+        if matches!(link, EventSource::LinkDown(0)) {
             self.first_link = next;
         } else {
             again(&mut self.links, &mut self.scheduled, next);
@@ -71,7 +71,7 @@ impl<E: Copy> Schedule<E> {
     }
 
     /// A delay line or the caller has an event at `time`.
-    pub(super) fn at(&mut self, time: Time, source: Source<E>) {
+    pub(super) fn at(&mut self, time: Time, source: EventSource<E>) {
         let entry = self.entry(time, source);
         self.others.push(entry);
     }
@@ -82,13 +82,13 @@ impl<E: Copy> Schedule<E> {
         again(&mut self.others, &mut self.scheduled, time);
     }
 
-    fn entry(&mut self, time: Time, source: Source<E>) -> Entry<E> {
+    fn entry(&mut self, time: Time, source: EventSource<E>) -> ScheduledEvent<E> {
         self.scheduled += 1;
-        Entry { time, order: self.scheduled, source }
+        ScheduledEvent { time, order: self.scheduled, source }
     }
 
     /// The next event. It remains the next until [`Self::link_again`] or [`Self::again`].
-    pub(super) fn next(&self) -> Option<(Time, Source<E>)> {
+    pub(super) fn next(&self) -> Option<(Time, EventSource<E>)> {
         let next = match (self.links.peek(), self.others.peek()) {
             (Some(link), Some(other)) if link > other => Some(link),
             (link, None) => link,
@@ -96,19 +96,21 @@ impl<E: Copy> Schedule<E> {
         };
         match next {
             Some(next) if next.time < self.first_link => Some((next.time, next.source)),
-            _ if self.first_link < Time::NEVER => Some((self.first_link, Source::LinkDown(0))),
+            _ if self.first_link < Time::NEVER => Some((self.first_link, EventSource::LinkDown(0))),
             _ => None,
         }
     }
 
     /// The time of the next link event and of the next other event; [`Time::NEVER`] if none.
     pub(super) fn next_times(&self) -> (Time, Time) {
-        let time = |heap: &BinaryHeap<Entry<E>>| heap.peek().map_or(Time::NEVER, |next| next.time);
+        let time = |heap: &BinaryHeap<ScheduledEvent<E>>| {
+            heap.peek().map_or(Time::NEVER, |next| next.time)
+        };
         (time(&self.links).min(self.first_link), time(&self.others))
     }
 }
 
-fn again<E>(heap: &mut BinaryHeap<Entry<E>>, scheduled: &mut u64, time: Time) {
+fn again<E>(heap: &mut BinaryHeap<ScheduledEvent<E>>, scheduled: &mut u64, time: Time) {
     if time == Time::NEVER {
         heap.pop();
     } else if let Some(mut entry) = heap.peek_mut() {
@@ -118,32 +120,32 @@ fn again<E>(heap: &mut BinaryHeap<Entry<E>>, scheduled: &mut u64, time: Time) {
 }
 
 /// Reversed, so that the heap's maximum is the earliest entry.
-impl<E> Ord for Entry<E> {
+impl<E> Ord for ScheduledEvent<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())
     }
 }
 
-impl<E> PartialOrd for Entry<E> {
+impl<E> PartialOrd for ScheduledEvent<E> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<E> Entry<E> {
+impl<E> ScheduledEvent<E> {
     /// Time and sequence number as one integer: one comparison instead of two branches.
     fn key(&self) -> u128 {
         u128::from(self.time.as_nanos()) << 64 | u128::from(self.order)
     }
 }
 
-impl<E> PartialEq for Entry<E> {
+impl<E> PartialEq for ScheduledEvent<E> {
     fn eq(&self, other: &Self) -> bool {
         self.order == other.order
     }
 }
 
-impl<E> Eq for Entry<E> {}
+impl<E> Eq for ScheduledEvent<E> {}
 
 #[cfg(test)]
 mod tests {
@@ -153,26 +155,26 @@ mod tests {
     fn events_come_in_order() {
         let at = Time::from_nanos;
         let mut schedule = Schedule::new();
-        schedule.at(at(5), Source::Host('a'));
-        schedule.at(at(3), Source::LineUp(7));
-        schedule.link_at(Source::LinkUp(0), true, at(5));
-        schedule.link_at(Source::LinkDown(0), true, at(5));
-        schedule.link_at(Source::LinkUp(3), true, Time::NEVER);
-        schedule.link_at(Source::LinkUp(0), false, at(9));
+        schedule.at(at(5), EventSource::Host('a'));
+        schedule.at(at(3), EventSource::LineUp(7));
+        schedule.link_at(EventSource::LinkUp(0), true, at(5));
+        schedule.link_at(EventSource::LinkDown(0), true, at(5));
+        schedule.link_at(EventSource::LinkUp(3), true, Time::NEVER);
+        schedule.link_at(EventSource::LinkUp(0), false, at(9));
         assert_eq!(schedule.next_times(), (at(5), at(3)));
-        assert_eq!(schedule.next(), Some((at(3), Source::LineUp(7))));
+        assert_eq!(schedule.next(), Some((at(3), EventSource::LineUp(7))));
         schedule.again(at(5));
-        assert_eq!(schedule.next(), Some((at(5), Source::LinkDown(0))));
-        schedule.link_again(Source::LinkDown(0), Time::NEVER);
-        assert_eq!(schedule.next(), Some((at(5), Source::Host('a'))));
+        assert_eq!(schedule.next(), Some((at(5), EventSource::LinkDown(0))));
+        schedule.link_again(EventSource::LinkDown(0), Time::NEVER);
+        assert_eq!(schedule.next(), Some((at(5), EventSource::Host('a'))));
         schedule.again(Time::NEVER);
-        assert_eq!(schedule.next(), Some((at(5), Source::LinkUp(0))));
-        schedule.link_again(Source::LinkUp(0), at(6));
-        assert_eq!(schedule.next(), Some((at(5), Source::LineUp(7))));
+        assert_eq!(schedule.next(), Some((at(5), EventSource::LinkUp(0))));
+        schedule.link_again(EventSource::LinkUp(0), at(6));
+        assert_eq!(schedule.next(), Some((at(5), EventSource::LineUp(7))));
         schedule.again(Time::NEVER);
         assert_eq!(schedule.next_times(), (at(6), Time::NEVER));
-        assert_eq!(schedule.next(), Some((at(6), Source::LinkUp(0))));
-        schedule.link_again(Source::LinkUp(0), Time::NEVER);
+        assert_eq!(schedule.next(), Some((at(6), EventSource::LinkUp(0))));
+        schedule.link_again(EventSource::LinkUp(0), Time::NEVER);
         assert_eq!(schedule.next(), None);
     }
 }

@@ -5,9 +5,9 @@ use std::convert::Infallible;
 use uncork_units::{Rate, Time, TimeDelta};
 
 use super::flow::Flows;
-use super::schedule::{Schedule, Source};
+use super::one_way::OneWay;
+use super::schedule::{EventSource, Schedule};
 use super::spec::{Body, Cause, Direction, Fate, FlowPath, NetworkSpec, Offer};
-use super::way::Way;
 use crate::links::Links;
 use crate::{LossSpec, Packet};
 
@@ -50,8 +50,8 @@ impl<B, F: FnMut(Direction, Packet<B>, Fate)> DropSink<B, B> for F {
 /// clients and servers; `E` is the caller's event type.
 #[derive(Debug)]
 pub struct Network<D, U = D, E = Infallible> {
-    down: Way<D, true>,
-    up: Way<U, false>,
+    down: OneWay<D, true>,
+    up: OneWay<U, false>,
     flows: Flows,
     schedule: Schedule<E>,
 }
@@ -62,8 +62,8 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
         let NetworkSpec { links, paths, packet_bytes, ack_bytes, seed } = spec;
         let down = Links::to_clients(links, paths, packet_bytes, seed);
         Self {
-            down: Way::new(down),
-            up: Way::new(Links::to_servers(paths, ack_bytes, seed)),
+            down: OneWay::new(down),
+            up: OneWay::new(Links::to_servers(paths, ack_bytes, seed)),
             flows: Flows::new(paths.to_vec(), seed),
             schedule: Schedule::new(),
         }
@@ -149,7 +149,7 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
 
     /// Schedules an event of the caller at `time`.
     pub fn schedule(&mut self, time: Time, event: E) {
-        self.schedule.at(time, Source::Host(event));
+        self.schedule.at(time, EventSource::Host(event));
     }
 
     /// Reschedules the latest [`Event::Host`] returned by [`Self::step`] at `time`; [`Time::NEVER`]
@@ -168,17 +168,17 @@ impl<D: Body, U: Body, E: Copy> Network<D, U, E> {
     ) -> Option<(Time, Event<E>)> {
         let (now, source) = self.schedule.next().filter(|(time, _)| *time <= until)?;
         let event = match source {
-            Source::LinkDown(link) => {
+            EventSource::LinkDown(link) => {
                 self.on_link_down(now, link, drops);
                 Event::Internal
             }
-            Source::LinkUp(link) => {
+            EventSource::LinkUp(link) => {
                 self.on_link_up(now, link, drops);
                 Event::Internal
             }
-            Source::LineDown(line) => Event::Down(Line(line)),
-            Source::LineUp(line) => Event::Up(Line(line)),
-            Source::Host(event) => Event::Host(event),
+            EventSource::LineDown(line) => Event::Down(Line(line)),
+            EventSource::LineUp(line) => Event::Up(Line(line)),
+            EventSource::Host(event) => Event::Host(event),
         };
         Some((now, event))
     }

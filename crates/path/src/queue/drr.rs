@@ -40,7 +40,7 @@ pub(super) trait Shares {
 
 /// The list a flow is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ListMembership {
     /// On no list: the flow is empty.
     Idle,
     /// On the list of new flows.
@@ -55,7 +55,7 @@ enum Place {
 struct Flow<T> {
     packets: VecDeque<Queued<T>>,
     credits: i64,
-    place: Place,
+    place: ListMembership,
     law: ControlLaw,
 }
 
@@ -79,7 +79,7 @@ impl<T> Drr<T> {
         let flow = || Flow {
             packets: VecDeque::new(),
             credits: 0,
-            place: Place::Idle,
+            place: ListMembership::Idle,
             law: ControlLaw::default(),
         };
         Self {
@@ -110,12 +110,12 @@ impl<T> Drr<T> {
 
     /// Whether `flow` is on no list.
     pub(super) fn is_idle(&self, flow: usize) -> bool {
-        self.flows[flow].place == Place::Idle
+        self.flows[flow].place == ListMembership::Idle
     }
 
     /// Whether `flow` competes: whether it has joined and not left.
     pub(super) fn is_competing(&self, flow: usize) -> bool {
-        self.flows[flow].place == Place::Old
+        self.flows[flow].place == ListMembership::Old
     }
 
     /// Resets CoDel for `flow`, because another flow takes its place.
@@ -139,16 +139,16 @@ impl<T> Drr<T> {
         let state = &mut self.flows[flow];
         state.packets.push_back(queued);
         match state.place {
-            Place::Idle => {
-                state.place = Place::New;
+            ListMembership::Idle => {
+                state.place = ListMembership::New;
                 state.credits = shares.quantum(flow, 1, rng);
                 self.new.push_back(flow);
             }
-            Place::Waiting => {
-                state.place = Place::Old;
+            ListMembership::Waiting => {
+                state.place = ListMembership::Old;
                 shares.joins(flow);
             }
-            Place::New | Place::Old => {}
+            ListMembership::New | ListMembership::Old => {}
         }
     }
 
@@ -175,7 +175,7 @@ impl<T> Drr<T> {
             } else if let Some(queued) = self.ask(flow, now, codel, dropped) {
                 self.flows[flow].credits -= i64::from(queued.packet.bytes);
                 return Some(queued);
-            } else if self.flows[flow].place == Place::New {
+            } else if self.flows[flow].place == ListMembership::New {
                 self.requeue(flow, shares);
             } else {
                 self.retire(flow, shares);
@@ -202,16 +202,16 @@ impl<T> Drr<T> {
     /// Moves the flow at the head of its list to the end of the list of old flows.
     fn requeue(&mut self, flow: usize, shares: &mut impl Shares) {
         let state = &mut self.flows[flow];
-        if state.place != Place::New {
+        if state.place != ListMembership::New {
             self.old.rotate_left(1);
             return;
         }
         self.new.pop_front();
         self.old.push_back(flow);
         if state.packets.is_empty() {
-            state.place = Place::Waiting;
+            state.place = ListMembership::Waiting;
         } else {
-            state.place = Place::Old;
+            state.place = ListMembership::Old;
             shares.joins(flow);
         }
     }
@@ -219,7 +219,9 @@ impl<T> Drr<T> {
     /// The flow at the head of the list of old flows is empty.
     fn retire(&mut self, flow: usize, shares: &mut impl Shares) {
         self.old.pop_front();
-        if std::mem::replace(&mut self.flows[flow].place, Place::Idle) == Place::Old {
+        if std::mem::replace(&mut self.flows[flow].place, ListMembership::Idle)
+            == ListMembership::Old
+        {
             shares.leaves(flow);
         }
     }

@@ -109,12 +109,12 @@ pub(super) fn period(param: &Param<'_>) -> Result<TimeDelta, QueueError> {
 /// performed when the queue is next used, before anything else. The result is the same, because
 /// only the time changes in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Updates {
+pub(super) struct UpdateSchedule {
     period: TimeDelta,
     next: Time,
 }
 
-impl Updates {
+impl UpdateSchedule {
     /// The first update is due after one period, which must not be 0.
     pub(super) fn every(period: TimeDelta) -> Self {
         Self { period, next: Time::ZERO + period }
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn delayed_updates_use_their_due_times() {
         let ms = |ms| Time::ZERO + TimeDelta::from_millis(ms);
-        let mut updates = Updates::every(TimeDelta::from_millis(15));
+        let mut updates = UpdateSchedule::every(TimeDelta::from_millis(15));
         let mut delays = Vec::new();
         let mut run = |now, head, settled| {
             updates.make_up(now, head, |delay| {

@@ -8,7 +8,7 @@ use super::UNITS_PER_BYTE;
 
 /// From `start` until the next piece, the link sends `rate` bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Piece {
+struct RateSegment {
     /// Nanoseconds from the start of the curve.
     start: u64,
     /// Bytes per second, equal to units per nanosecond.
@@ -22,7 +22,7 @@ struct Piece {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Curve {
     /// Never empty. The first piece starts at 0; start times increase.
-    pieces: Box<[Piece]>,
+    pieces: Box<[RateSegment]>,
     /// In nanoseconds, more than the start of the last piece; `u64::MAX` for a curve that never
     /// repeats.
     length: u64,
@@ -34,15 +34,15 @@ impl Curve {
     /// A curve with each rate starting at its time (nanoseconds, sorted). Of several rates at one
     /// time the last counts. Before the first time it has the first rate.
     pub(super) fn new(rates: impl IntoIterator<Item = (u64, Rate)>, length: u64) -> Self {
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<RateSegment> = Vec::new();
         for (start, rate) in rates {
             let start = if pieces.is_empty() { 0 } else { start };
             pieces.pop_if(|last| last.start == start);
             let before = pieces.last().map_or(0, |last| last.units_until(start));
-            pieces.push(Piece { start, rate: rate.bytes_per_sec(), before });
+            pieces.push(RateSegment { start, rate: rate.bytes_per_sec(), before });
         }
         if pieces.is_empty() {
-            pieces.push(Piece { start: 0, rate: 0, before: 0 });
+            pieces.push(RateSegment { start: 0, rate: 0, before: 0 });
         }
         let total = pieces.last().map_or(0, |last| last.units_until(length));
         Self { pieces: pieces.into(), length, total }
@@ -82,7 +82,7 @@ impl Curve {
     }
 }
 
-impl Piece {
+impl RateSegment {
     fn units_until(self, nanos: u64) -> u128 {
         self.before + u128::from(self.rate) * u128::from(nanos - self.start)
     }

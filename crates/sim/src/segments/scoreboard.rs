@@ -21,7 +21,7 @@ pub(crate) struct Scoreboard {
     sacked: RangeSet,
     sacked_segments: u64,
     /// Transmissions in order of departure; stale ones are skipped.
-    sent: VecDeque<Sent>,
+    sent: VecDeque<SentSegment>,
     next_tx: u64,
     /// Segments declared lost and not yet retransmitted, lowest first, because SND.UNA waits for
     /// them.
@@ -41,7 +41,7 @@ struct Entry {
     /// Number of the newest transmission.
     tx: u64,
     bytes: u32,
-    fate: Fate,
+    fate: SegmentState,
     retransmitted: bool,
     /// Number of the newest transmission declared lost before the current one; a probe repeats a
     /// segment that was not declared lost.
@@ -56,14 +56,14 @@ struct Superseded {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum SegmentState {
     InFlight,
     Lost,
     Sacked,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentSegment {
     tx: u64,
     seq: u64,
     time: Time,
@@ -125,7 +125,7 @@ impl Scoreboard {
     pub(crate) fn next_lost(&mut self) -> Option<(u64, u32)> {
         while let Some(&Reverse(seq)) = self.lost.peek() {
             match self.entry(seq) {
-                Some(entry) if entry.fate == Fate::Lost => return Some((seq, entry.bytes)),
+                Some(entry) if entry.fate == SegmentState::Lost => return Some((seq, entry.bytes)),
                 _ => self.lost.pop(),
             };
         }
@@ -147,7 +147,9 @@ impl Scoreboard {
         let bytes = u64::from(bytes);
         match self.entry(seq) {
             None => (self.in_flight + bytes, self.unacked + bytes),
-            Some(entry) if entry.fate == Fate::Lost => (self.in_flight + bytes, self.unacked),
+            Some(entry) if entry.fate == SegmentState::Lost => {
+                (self.in_flight + bytes, self.unacked)
+            }
             Some(_) => (self.in_flight, self.unacked),
         }
     }
@@ -157,8 +159,8 @@ impl Scoreboard {
         (self.in_flight, self.unacked) = self.after_sending(seq, bytes);
         let tx = self.next_tx;
         self.next_tx += 1;
-        self.sent.push_back(Sent { tx, seq, time: token.send_time() });
-        let fate = Fate::InFlight;
+        self.sent.push_back(SentSegment { tx, seq, time: token.send_time() });
+        let fate = SegmentState::InFlight;
         if seq == self.next() {
             let (retransmitted, superseded) = (false, None);
             let first_sent = token.send_time();
@@ -166,7 +168,7 @@ impl Scoreboard {
             self.entries.push_back(entry);
         } else if let Some(&old) = self.entry(seq) {
             let mut entry = Entry { token, tx, fate, retransmitted: true, ..old };
-            if old.fate == Fate::Lost {
+            if old.fate == SegmentState::Lost {
                 let lost = Superseded { token: old.token, before: old.superseded };
                 self.superseded.insert(old.tx, lost);
                 entry.superseded = Some(old.tx);
@@ -183,7 +185,7 @@ impl Scoreboard {
         let advanced = ack.cumulative.min(self.next()) > self.una;
         while self.una < ack.cumulative {
             let Some(entry) = self.entries.pop_front() else { break };
-            if entry.fate == Fate::Sacked {
+            if entry.fate == SegmentState::Sacked {
                 self.sacked_segments -= 1;
             } else {
                 delivered.push(self.deliver(self.una, entry, ack));
@@ -228,7 +230,7 @@ impl Scoreboard {
                 let index = (seq - self.una) as usize;
                 let entry = self.entries[index];
                 delivered.push(self.deliver(seq, entry, ack));
-                self.entries[index].fate = Fate::Sacked;
+                self.entries[index].fate = SegmentState::Sacked;
                 self.sacked_segments += 1;
             }
         });
@@ -237,7 +239,7 @@ impl Scoreboard {
 
     //= rfc9438 4.9.1-1 4.9.2-1
     fn deliver(&mut self, seq: u64, entry: Entry, ack: &Ack) -> Delivered {
-        if entry.fate == Fate::InFlight {
+        if entry.fate == SegmentState::InFlight {
             self.in_flight -= u64::from(entry.bytes);
         }
         self.unacked -= u64::from(entry.bytes);
@@ -264,7 +266,7 @@ impl Scoreboard {
             named = named.or((earlier == Some(tx)).then_some(token));
             next = before;
         }
-        let is_newest = earlier.is_none() && entry.fate == Fate::Lost;
+        let is_newest = earlier.is_none() && entry.fate == SegmentState::Lost;
         named.or(is_newest.then_some(entry.token))
     }
 
@@ -275,7 +277,7 @@ impl Scoreboard {
         lost: &mut Vec<Lost>,
         mut judge: impl FnMut(u64, Time) -> bool,
     ) {
-        while let Some(&Sent { tx, seq, time }) = self.sent.front() {
+        while let Some(&SentSegment { tx, seq, time }) = self.sent.front() {
             if self.is_current(seq, tx) {
                 if !judge(tx, time) {
                     return;
@@ -287,13 +289,13 @@ impl Scoreboard {
     }
 
     fn is_current(&self, seq: u64, tx: u64) -> bool {
-        self.entry(seq).is_some_and(|entry| entry.fate == Fate::InFlight && entry.tx == tx)
+        self.entry(seq).is_some_and(|entry| entry.fate == SegmentState::InFlight && entry.tx == tx)
     }
 
     fn mark_lost(&mut self, seq: u64, tx: u64) -> Lost {
         let index = (seq - self.una) as usize;
         let entry = &mut self.entries[index];
-        entry.fate = Fate::Lost;
+        entry.fate = SegmentState::Lost;
         let (token, bytes) = (entry.token, entry.bytes);
         self.in_flight -= u64::from(bytes);
         self.lost.push(Reverse(seq));

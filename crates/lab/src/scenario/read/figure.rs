@@ -9,7 +9,7 @@ use super::super::model::Axis;
 use super::super::names::MetricUnit;
 use super::super::question::{Figure, FigureKind, Metric, Quantity, Statistic};
 use super::matrix::axis_named;
-use super::question::{Asked, Known, bound, check_kept, metric, statistic, value_of};
+use super::question::{Known, MetricQuery, bound, check_kept, metric, statistic, value_of};
 
 /// The kinds of figures, and what each needs besides the selection.
 const KINDS: [(&str, Kind); 6] = [
@@ -49,7 +49,7 @@ impl Known<'_> {
 }
 
 fn heat_map(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
-    let Asked { quantity, over, .. } = known.asked(section)?;
+    let MetricQuery { quantity, over, .. } = known.asked(section)?;
     let (x, y) = (axis(section, "x", known)?, axis(section, "y", known)?);
     if x == y {
         let message = "columns and rows are the same axis";
@@ -64,7 +64,7 @@ fn cdf(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
 }
 
 fn lines(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
-    let Asked { quantity, .. } = known.asked(section)?;
+    let MetricQuery { quantity, .. } = known.asked(section)?;
     let x = axis(section, "x", known)?;
     let points = section.read("published", |node| points(node, quantity, &known.axes[x]))?;
     Ok(FigureKind::Lines {
@@ -111,7 +111,7 @@ fn series(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
 }
 
 fn by_size(section: &Section<'_>, known: &Known<'_>) -> Result<FigureKind> {
-    let Asked { quantity, over, .. } = known.asked(section)?;
+    let MetricQuery { quantity, over, .. } = known.asked(section)?;
     let y = axis(section, "y", known)?;
     let edges = edges(section.need("edges", "[\"10kB\", \"100kB\", \"1MB\"]")?)?;
     Ok(FigureKind::BySize { edges, quantity, y, over })

@@ -24,7 +24,7 @@ use uncork_units::{Rate, Time, TimeDelta};
 use super::ScenarioError;
 use super::measured::Carries;
 use super::model::{Axis, Cell, Class, Scenario};
-use super::plan::{Plan, Work};
+use super::plan::{ClientActivity, Plan};
 use super::{Files, keys, limits, set};
 pub(super) use alternative::Alternative;
 use context::Context;
@@ -215,7 +215,11 @@ fn cell(tree: &Node, run: &Run, point: Vec<usize>, context: &Context<'_>) -> Res
             name: flow.name.clone(),
             ccs: distinct(&flow.ccs),
             carries: Carries::of(&flow.work),
-            flows: if matches!(flow.work, Work::Arrivals(_)) { u64::MAX } else { flow.count },
+            flows: if matches!(flow.work, ClientActivity::Arrivals(_)) {
+                u64::MAX
+            } else {
+                flow.count
+            },
             background: *background,
             own_links: path.own_per_flow,
             link_bps: (!path.own_per_flow).then(|| mean_bps(&path.spec.link.rate, end)),

@@ -6,12 +6,12 @@ use uncork_units::{ByteCount, Rate, Ratio, TimeDelta};
 
 use super::super::ScenarioError;
 use super::super::keys;
-use super::super::plan::OneWork;
+use super::super::plan::SingleActivity;
 
 /// Maximum number of consecutive songs.
 const MAX_TRACKS: u64 = 10_000;
 
-pub(crate) fn audio(class: &Section<'_>, node: &Node) -> Result<OneWork> {
+pub(crate) fn audio(class: &Section<'_>, node: &Node) -> Result<SingleActivity> {
     let section = Section::new("audio", class.key_place("audio"), node, keys::AUDIO)?;
     let usual = AudioSpec::default();
     let song = usual.tracks.first().copied();
@@ -29,10 +29,10 @@ pub(crate) fn audio(class: &Section<'_>, node: &Node) -> Result<OneWork> {
         low_water: section.parse_or("low_water", usual.low_water)?,
     };
     spec.check().map_err(|error| refused(&section, &error))?;
-    Ok(OneWork::Client(ClientSpec::Audio(spec), None))
+    Ok(SingleActivity::Client(ClientSpec::Audio(spec), None))
 }
 
-pub(crate) fn video(class: &Section<'_>, node: &Node) -> Result<OneWork> {
+pub(crate) fn video(class: &Section<'_>, node: &Node) -> Result<SingleActivity> {
     let section = &Section::new("video", class.key_place("video"), node, keys::VIDEO)?;
     let duration = section.need("duration", "\"300s\"")?.parse()?;
     let usual = VideoSpec::new(duration, abr(section)?);
@@ -46,7 +46,7 @@ pub(crate) fn video(class: &Section<'_>, node: &Node) -> Result<OneWork> {
         ..usual
     };
     spec.check().map_err(|error| refused(section, &error))?;
-    Ok(OneWork::Client(ClientSpec::Video(spec), None))
+    Ok(SingleActivity::Client(ClientSpec::Video(spec), None))
 }
 
 fn ladder(node: &Node) -> Result<Vec<Rate>> {

@@ -22,7 +22,7 @@ pub(crate) struct Known<'a> {
 }
 
 /// Selection, quantity, and divisor.
-pub(crate) struct Asked {
+pub(crate) struct MetricQuery {
     pub(crate) of: Selection,
     pub(crate) quantity: Quantity,
     pub(crate) over: Option<Selection>,
@@ -30,7 +30,7 @@ pub(crate) struct Asked {
 
 impl Known<'_> {
     pub(crate) fn threshold(&self, section: &Section<'_>) -> Result<Threshold> {
-        let Asked { of, quantity, over } = self.asked(section)?;
+        let MetricQuery { of, quantity, over } = self.asked(section)?;
         let expected = bounds(section, quantity.metric, over.is_some())?;
         let expected = expected.ok_or_else(|| {
             ScenarioError::new(section.place(), "this threshold has no bound")
@@ -49,7 +49,7 @@ impl Known<'_> {
     }
 
     pub(crate) fn published(&self, section: &Section<'_>) -> Result<Published> {
-        let Asked { of, quantity, over } = self.asked(section)?;
+        let MetricQuery { of, quantity, over } = self.asked(section)?;
         let as_change = section.flag("change")?;
         if as_change && over.is_none() {
             let message = "a change needs something that it is a change of";
@@ -70,7 +70,7 @@ impl Known<'_> {
     }
 
     /// The evaluation requested by a table with `metric`, `flow`, `cc`, `where` and `over`.
-    pub(crate) fn asked(&self, section: &Section<'_>) -> Result<Asked> {
+    pub(crate) fn asked(&self, section: &Section<'_>) -> Result<MetricQuery> {
         let of = self.selection(section)?;
         let over = section.read("over", |node| self.over(node, section, &of))?;
         let quantity = quantity(section)?;
@@ -83,7 +83,7 @@ impl Known<'_> {
             let over = Selection { class, cc: over.cc.clone(), at, ..Selection::default() };
             self.check_measured(section.value_place("over"), quantity.metric, &over)?;
         }
-        Ok(Asked { of, quantity, over })
+        Ok(MetricQuery { of, quantity, over })
     }
 
     /// Fails if no flow of `of` has `metric` in any cell; `place` is for the error.

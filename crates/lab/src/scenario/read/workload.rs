@@ -11,24 +11,28 @@ use uncork_units::{ByteCount, Probability, Rate, Time, TimeDelta};
 
 use super::super::ScenarioError;
 use super::super::keys;
-use super::super::plan::{ArrivalPlan, OneWork, Work};
+use super::super::plan::{ArrivalPlan, ClientActivity, SingleActivity};
 use super::context::{Context, table};
 use super::players;
 
 /// The workload of a class.
-pub(crate) fn work(class: &Section<'_>, name: &str, context: &Context<'_>) -> Result<Work> {
+pub(crate) fn work(
+    class: &Section<'_>,
+    name: &str,
+    context: &Context<'_>,
+) -> Result<ClientActivity> {
     let (key, node) = class.exactly_one(keys::WORKLOADS, "workload")?;
     let one = match key {
-        "arrivals" => return arrivals(class, node, context).map(Work::Arrivals),
-        "transfer" => some_bytes(node).map(OneWork::Transfer),
+        "arrivals" => return arrivals(class, node, context).map(ClientActivity::Arrivals),
+        "transfer" => some_bytes(node).map(SingleActivity::Transfer),
         "bulk" => bulk(node),
         "requests" => requests(class, node, context),
-        "media" => media(class, node).map(OneWork::Media),
+        "media" => media(class, node).map(SingleActivity::Media),
         "audio" => players::audio(class, node),
-        "command" => command(class, name, node).map(OneWork::Command),
+        "command" => command(class, name, node).map(SingleActivity::Command),
         _ => players::video(class, node),
     };
-    one.map(Work::One)
+    one.map(ClientActivity::One)
 }
 
 fn some_bytes(node: &Node) -> Result<u64> {
@@ -49,14 +53,14 @@ pub(crate) fn some_time(node: &Node) -> Result<TimeDelta> {
 }
 
 /// `"60s"`, or `"end"`.
-fn bulk(node: &Node) -> Result<OneWork> {
+fn bulk(node: &Node) -> Result<SingleActivity> {
     match &node.value {
-        Value::Text(text) if text == "end" => Ok(OneWork::Bulk(None)),
-        _ => some_time(node).map(|span| OneWork::Bulk(Some(span))),
+        Value::Text(text) if text == "end" => Ok(SingleActivity::Bulk(None)),
+        _ => some_time(node).map(|span| SingleActivity::Bulk(Some(span))),
     }
 }
 
-fn requests(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<OneWork> {
+fn requests(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<SingleActivity> {
     let section = Section::new("requests", class.key_place("requests"), node, keys::REQUESTS)?;
     let think = section.parse_or("think", TimeDelta::ZERO)?;
     let think = if section.flag("think_exponential")? {
@@ -71,7 +75,7 @@ fn requests(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<O
         think,
     };
     let span = section.read("for", some_time)?;
-    Ok(OneWork::Client(ClientSpec::Fetch(spec), span))
+    Ok(SingleActivity::Client(ClientSpec::Fetch(spec), span))
 }
 
 fn arrivals(class: &Section<'_>, node: &Node, context: &Context<'_>) -> Result<ArrivalPlan> {

@@ -4,13 +4,13 @@
 use uncork_units::{Time, TimeDelta};
 
 use super::DualPi2Spec;
-use crate::queue::pi::{Gains, Likelihood, Updates};
+use crate::queue::pi::{Gains, Likelihood, UpdateSchedule};
 
 /// The PI controller of both queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Control {
     spec: DualPi2Spec,
-    updates: Updates,
+    updates: UpdateSchedule,
     state: State,
 }
 
@@ -25,7 +25,7 @@ struct State {
 impl Control {
     pub(super) fn new(spec: DualPi2Spec) -> Self {
         let state = State { base: Likelihood::ZERO, delay: TimeDelta::ZERO };
-        Self { spec, updates: Updates::every(spec.tupdate), state }
+        Self { spec, updates: UpdateSchedule::every(spec.tupdate), state }
     }
 
     /// Performs the updates due by `now`, for two queues whose oldest packets arrived at `head`:

@@ -4,7 +4,7 @@ use uncork_units::Time;
 
 use super::DualPi2Spec;
 use super::control::Control;
-use super::scheduler::{Scheduler, Side};
+use super::scheduler::{Scheduler, ServedQueue};
 use crate::queue::pi::Likelihood;
 use crate::{DropTail, Ecn, Packet, Queued};
 
@@ -32,7 +32,7 @@ struct Lane<T> {
     sum: Likelihood,
 }
 
-enum Verdict {
+enum DequeueAction {
     Send,
     Mark,
     Drop,
@@ -89,13 +89,13 @@ impl<T> DualPi2<T> {
             let contested = self.low.fifo.packets() > 0 && self.classic.fifo.packets() > 0;
             let side = if contested { self.scheduler.next() } else { self.only() };
             let (mut queued, verdict) = match side {
-                Side::Low => self.serve_low(now)?,
-                Side::Classic => self.serve_classic()?,
+                ServedQueue::Low => self.serve_low(now)?,
+                ServedQueue::Classic => self.serve_classic()?,
             };
             let may_leave = match verdict {
-                Verdict::Send => true,
-                Verdict::Mark => queued.packet.mark(),
-                Verdict::Drop => false,
+                DequeueAction::Send => true,
+                DequeueAction::Mark => queued.packet.mark(),
+                DequeueAction::Drop => false,
             };
             if !may_leave {
                 dropped(queued.packet);
@@ -109,19 +109,19 @@ impl<T> DualPi2<T> {
     }
 
     /// The queue that has packets, if only one does.
-    fn only(&self) -> Side {
-        if self.low.fifo.packets() > 0 { Side::Low } else { Side::Classic }
+    fn only(&self) -> ServedQueue {
+        if self.low.fifo.packets() > 0 { ServedQueue::Low } else { ServedQueue::Classic }
     }
 
     /// Lines 4a to 8j of figure 7. The packet itself counts towards the minimum number of packets,
     /// so that only the last packet of a burst is exempt, as in the note on Linux in A.2.
-    fn serve_low(&mut self, now: Time) -> Option<(Queued<T>, Verdict)> {
+    fn serve_low(&mut self, now: Time) -> Option<(Queued<T>, DequeueAction)> {
         let queue_stands = self.low.fifo.packets() > MIN_PACKETS;
         let queued = self.low.fifo.dequeue()?;
         let coupled = self.control.coupled();
         let verdict = if self.control.is_overloaded() {
             let struck = self.low.signals(self.control.classic());
-            if struck { Verdict::Drop } else { self.low.mark_at(coupled) }
+            if struck { DequeueAction::Drop } else { self.low.mark_at(coupled) }
         } else {
             let delay = now.since(queued.since);
             let native = if queue_stands { self.control.native(delay) } else { Likelihood::ZERO };
@@ -131,11 +131,11 @@ impl<T> DualPi2<T> {
     }
 
     /// Lines 10 to 17 of figure 7. A packet without ECN is dropped instead of marked.
-    fn serve_classic(&mut self) -> Option<(Queued<T>, Verdict)> {
+    fn serve_classic(&mut self) -> Option<(Queued<T>, DequeueAction)> {
         let queued = self.classic.fifo.dequeue()?;
         let verdict = self.classic.mark_at(self.control.classic());
-        let overload = matches!(verdict, Verdict::Mark) && self.control.is_overloaded();
-        Some((queued, if overload { Verdict::Drop } else { verdict }))
+        let overload = matches!(verdict, DequeueAction::Mark) && self.control.is_overloaded();
+        Some((queued, if overload { DequeueAction::Drop } else { verdict }))
     }
 
     /// Performs the updates of the base probability due by `now`.
@@ -157,8 +157,8 @@ impl<T> Lane<T> {
         signals
     }
 
-    fn mark_at(&mut self, likelihood: Likelihood) -> Verdict {
-        if self.signals(likelihood) { Verdict::Mark } else { Verdict::Send }
+    fn mark_at(&mut self, likelihood: Likelihood) -> DequeueAction {
+        if self.signals(likelihood) { DequeueAction::Mark } else { DequeueAction::Send }
     }
 }
 

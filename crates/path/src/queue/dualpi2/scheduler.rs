@@ -17,7 +17,7 @@ pub(super) struct Scheduler {
 
 /// The two queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum ServedQueue {
     /// Low latency.
     Low,
     /// Reno-friendly traffic.
@@ -30,16 +30,16 @@ impl Scheduler {
     }
 
     /// Which queue is next when both have packets.
-    pub(super) fn next(&self) -> Side {
-        if self.credit >= 0 { Side::Classic } else { Side::Low }
+    pub(super) fn next(&self) -> ServedQueue {
+        if self.credit >= 0 { ServedQueue::Classic } else { ServedQueue::Low }
     }
 
     /// `packet` was sent from `side` while the other queue also had packets.
-    pub(super) fn sent<T>(&mut self, side: Side, packet: &Packet<T>) {
+    pub(super) fn sent<T>(&mut self, side: ServedQueue, packet: &Packet<T>) {
         let bytes = i64::from(packet.bytes);
         self.credit += match side {
-            Side::Low => bytes,
-            Side::Classic => -self.weight * bytes,
+            ServedQueue::Low => bytes,
+            ServedQueue::Classic => -self.weight * bytes,
         };
     }
 
@@ -68,8 +68,8 @@ mod tests {
         for _ in 0..1600 {
             let side = scheduler.next();
             scheduler.sent(side, &packet(1500));
-            run = if side == Side::Low { run + 1 } else { 0 };
-            classic += usize::from(side == Side::Classic);
+            run = if side == ServedQueue::Low { run + 1 } else { 0 };
+            classic += usize::from(side == ServedQueue::Classic);
             longest = longest.max(run);
         }
         assert_eq!((classic, longest), (100, 15));
@@ -81,9 +81,9 @@ mod tests {
         let mut bytes = [0, 0];
         for _ in 0..100_000 {
             let side = scheduler.next();
-            let size = if side == Side::Low { 1500 } else { 100 };
+            let size = if side == ServedQueue::Low { 1500 } else { 100 };
             scheduler.sent(side, &packet(size));
-            bytes[usize::from(side == Side::Classic)] += size;
+            bytes[usize::from(side == ServedQueue::Classic)] += size;
         }
         let share = f64::from(bytes[1]) / f64::from(bytes[0] + bytes[1]);
         assert!((share - 1.0 / 16.0).abs() < 1e-4, "{share}");

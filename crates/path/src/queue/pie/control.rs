@@ -3,7 +3,7 @@
 use uncork_units::{Time, TimeDelta};
 
 use super::PieSpec;
-use crate::queue::pi::{Gains, Likelihood, Updates};
+use crate::queue::pi::{Gains, Likelihood, UpdateSchedule};
 
 /// Auto-tuning (§4.2): below each probability the gains are divided by the given number.
 const TUNING: [(Likelihood, u32); 6] = [
@@ -25,7 +25,7 @@ const SAFEGUARD: Likelihood = Likelihood::millionths(200_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Control {
     spec: PieSpec,
-    updates: Updates,
+    updates: UpdateSchedule,
     state: State,
 }
 
@@ -43,7 +43,7 @@ impl Control {
     pub(super) fn new(spec: PieSpec) -> Self {
         let state =
             State { probability: Likelihood::ZERO, delay: TimeDelta::ZERO, burst: spec.burst };
-        Self { spec, updates: Updates::every(spec.tupdate), state }
+        Self { spec, updates: UpdateSchedule::every(spec.tupdate), state }
     }
 
     /// Performs the updates due by `now`, for a queue whose oldest packet arrived at `head`.

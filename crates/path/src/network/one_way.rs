@@ -4,24 +4,24 @@ use uncork_units::Time;
 
 use super::Body;
 use super::lines::Lines;
-use super::schedule::{Schedule, Source};
+use super::schedule::{EventSource, Schedule};
 use crate::links::Links;
 use crate::{Cause, Departure, Packet};
 
 /// The links and delay lines to the clients if `DOWN`, else to the servers.
 #[derive(Debug)]
-pub(super) struct Way<B, const DOWN: bool> {
+pub(super) struct OneWay<B, const DOWN: bool> {
     pub(super) links: Links<B>,
     pub(super) lines: Lines<Packet<B>>,
 }
 
-impl<B: Body, const DOWN: bool> Way<B, DOWN> {
+impl<B: Body, const DOWN: bool> OneWay<B, DOWN> {
     pub(super) fn new(links: Links<B>) -> Self {
         Self { links, lines: Lines::new() }
     }
 
-    fn link<E>(link: u32) -> Source<E> {
-        if DOWN { Source::LinkDown(link) } else { Source::LinkUp(link) }
+    fn link<E>(link: u32) -> EventSource<E> {
+        if DOWN { EventSource::LinkDown(link) } else { EventSource::LinkUp(link) }
     }
 
     /// A packet comes to a link.
@@ -74,7 +74,7 @@ impl<B: Body, const DOWN: bool> Way<B, DOWN> {
     ) {
         let bytes = packet.bytes;
         if let Some(next) = self.lines.all[line as usize].enter(now, packet, bytes) {
-            let line = if DOWN { Source::LineDown(line) } else { Source::LineUp(line) };
+            let line = if DOWN { EventSource::LineDown(line) } else { EventSource::LineUp(line) };
             schedule.at(next, line);
         }
     }
