@@ -3,13 +3,17 @@
 //! [`HostFacts`] is a snapshot of a host: kernel, network namespaces, sockets, routes, queue disciplines, boot
 //! configuration. [`collect`] takes it without privileges and changes nothing. [`diagnose`] is pure: it
 //! looks for what contradicts the algorithm that the host should run. A recorded snapshot is diagnosed as
-//! well as the live host.
+//! well as the live host. [`change`] makes the host what a file wishes, and undoes that.
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+pub mod change;
 #[cfg(target_os = "linux")]
 mod collect;
 mod doctor;
 mod facts;
+#[cfg(target_os = "linux")]
+mod netlink;
 
 #[cfg(target_os = "linux")]
 pub use collect::collect;

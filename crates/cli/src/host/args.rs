@@ -32,6 +32,9 @@ pub(super) enum HostCommand {
     /// Find what keeps this host from running the algorithm that it should
     #[command(before_help = DOCTOR_EXAMPLES, after_help = DOCTOR_AFTER)]
     Doctor(DoctorArgs),
+    #[cfg(target_os = "linux")]
+    #[command(flatten)]
+    Change(super::change_args::ChangeCommand),
 }
 
 #[derive(Args, Debug)]

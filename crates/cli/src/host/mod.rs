@@ -1,6 +1,10 @@
 //! `uncork host`: the congestion control of this host.
 
 mod args;
+#[cfg(target_os = "linux")]
+mod change;
+#[cfg(target_os = "linux")]
+mod change_args;
 
 use std::fs;
 use std::path::Path;
@@ -16,6 +20,8 @@ use args::{DoctorArgs, Format, HostCommand};
 pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
     match &args.command {
         HostCommand::Doctor(args) => doctor(args),
+        #[cfg(target_os = "linux")]
+        HostCommand::Change(command) => change::run(command),
     }
 }
 

@@ -18,13 +18,23 @@ const MODULES: [&str; 4] = ["tcp_bbr", "tcp_cubic", "sch_fq", "sch_fq_codel"];
 pub(super) fn kernel(own: &Namespace) -> io::Result<Kernel> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned();
     let files = ModuleFiles::read(&Path::new("/lib/modules").join(&release));
-    let modules = MODULES.map(|name| (name.to_owned(), files.find(name, own)));
+    let modules =
+        MODULES.map(|name| (name.to_owned(), files.find(name, |algorithm| own.has(algorithm))));
     Ok(Kernel {
         modules: modules.into_iter().collect::<BTreeMap<_, _>>(),
         compiled_default: compiled_default(&release),
         bbr_version: own.has("bbr").then(probe_bbr).flatten(),
         release,
     })
+}
+
+/// Where a module is.
+pub(crate) fn module(name: &str) -> Module {
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let release = read("/proc/sys/kernel/osrelease");
+    let available = read("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    let has = |algorithm: &str| available.split_ascii_whitespace().any(|it| it == algorithm);
+    ModuleFiles::read(&Path::new("/lib/modules").join(release.trim())).find(name, has)
 }
 
 struct ModuleFiles {
@@ -43,7 +53,7 @@ impl ModuleFiles {
         }
     }
 
-    fn find(&self, name: &str, own: &Namespace) -> Module {
+    fn find(&self, name: &str, has: impl Fn(&str) -> bool) -> Module {
         let is_in = |text: &Option<String>| {
             let text = text.as_deref().unwrap_or_default();
             text.lines().any(|line| is_file_of(line.split(':').next().unwrap_or_default(), name))
@@ -54,7 +64,7 @@ impl ModuleFiles {
             Module::BuiltIn
         } else if is_in(&self.files) {
             Module::File
-        } else if name.strip_prefix("tcp_").is_some_and(|algorithm| own.has(algorithm)) {
+        } else if name.strip_prefix("tcp_").is_some_and(has) {
             Module::BuiltIn
         } else if self.files.is_some() {
             Module::Absent

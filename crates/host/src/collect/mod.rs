@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+pub(crate) use kernel::module;
+
 use crate::facts::{Container, FACTS_SCHEMA, HostFacts};
 
 /// Takes a snapshot. Changes nothing; opens one connection over loopback to see which BBR the kernel has.

@@ -12,6 +12,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::{processes, rtnetlink, sockets};
 use crate::facts::Namespace;
+use crate::netlink::Netlink;
 
 const IPV4: &str = "/proc/sys/net/ipv4";
 const SYSCTLS: [&str; 11] = [
@@ -52,7 +53,7 @@ fn read(inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
     };
     // Only the initial namespace may write the list (linux net/ipv4/sysctl_net_ipv4.c).
     let allowed = fs::metadata(Path::new(IPV4).join("tcp_allowed_congestion_control"))?;
-    let mut netlink = rtnetlink::Netlink::open()?;
+    let mut netlink = Netlink::open()?;
     Ok(Namespace {
         inode,
         is_initial: allowed.permissions().mode() & 0o200 != 0,
@@ -61,8 +62,8 @@ fn read(inode: u64, processes: Vec<String>) -> io::Result<Namespace> {
         allowed: words("tcp_allowed_congestion_control")?,
         default: words("tcp_congestion_control")?.join(" "),
         sysctls: SYSCTLS.iter().filter_map(|key| sysctl(key)).collect::<BTreeMap<_, _>>(),
-        interfaces: netlink.interfaces()?,
-        routes: netlink.routes()?,
+        interfaces: rtnetlink::interfaces(&mut netlink)?,
+        routes: rtnetlink::routes(&mut netlink)?,
         sockets: sockets::sockets().map_err(io::Error::other)?,
     })
 }

@@ -2,107 +2,54 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::OwnedFd;
 
-use netlink_packet_core::{DecodeError, NLM_F_DUMP, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkInfo, LinkMessage};
 use netlink_packet_route::route::{RouteAddress, RouteAttribute, RouteMessage, RouteMetric};
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
-use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{
-    AddressFamily as Family, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto,
-    socket_with,
-};
 
 use crate::facts::{Interface, Route};
+use crate::netlink::Netlink;
 
 /// `RTAX_CC_ALGO` in the bits of `RTAX_LOCK` (linux/rtnetlink.h).
 const LOCKED: u32 = 1 << 16;
 
-pub(super) struct Netlink {
-    socket: OwnedFd,
-    answer: Vec<u8>,
+pub(super) fn interfaces(netlink: &mut Netlink) -> io::Result<Vec<Interface>> {
+    let mut leaves: BTreeMap<i32, Vec<String>> = BTreeMap::new();
+    netlink.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), |message| {
+        if let RouteNetlinkMessage::NewQueueDiscipline(message) = message
+            && message.header.parent != TcHandle::ROOT
+        {
+            let kinds = message.attributes.iter().filter_map(|attribute| match attribute {
+                TcAttribute::Kind(kind) => Some(kind.clone()),
+                _ => None,
+            });
+            leaves.entry(message.header.index).or_default().extend(kinds);
+        }
+    })?;
+    let mut interfaces = Vec::new();
+    netlink.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
+        if let RouteNetlinkMessage::NewLink(link) = message {
+            let index = i32::try_from(link.header.index).unwrap_or(0);
+            interfaces.push(interface(&link, leaves.remove(&index).unwrap_or_default()));
+        }
+    })?;
+    Ok(interfaces)
 }
 
-impl Netlink {
-    pub(super) fn open() -> io::Result<Self> {
-        // NETLINK_ROUTE is protocol 0, the default.
-        let socket = socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        Ok(Self { socket, answer: vec![0; 1 << 16] })
-    }
-
-    pub(super) fn interfaces(&mut self) -> io::Result<Vec<Interface>> {
-        let mut leaves: BTreeMap<i32, Vec<String>> = BTreeMap::new();
-        self.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::default()), |message| {
-            if let RouteNetlinkMessage::NewQueueDiscipline(message) = message
-                && message.header.parent != TcHandle::ROOT
-            {
-                let kinds = message.attributes.iter().filter_map(|attribute| match attribute {
-                    TcAttribute::Kind(kind) => Some(kind.clone()),
-                    _ => None,
-                });
-                leaves.entry(message.header.index).or_default().extend(kinds);
+/// The routes that choose an algorithm.
+pub(super) fn routes(netlink: &mut Netlink) -> io::Result<Vec<Route>> {
+    let mut routes = Vec::new();
+    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+        let mut request = RouteMessage::default();
+        request.header.address_family = family;
+        netlink.dump(RouteNetlinkMessage::GetRoute(request), |message| {
+            if let RouteNetlinkMessage::NewRoute(message) = message {
+                routes.extend(route(&message));
             }
         })?;
-        let mut interfaces = Vec::new();
-        self.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()), |message| {
-            if let RouteNetlinkMessage::NewLink(link) = message {
-                let index = i32::try_from(link.header.index).unwrap_or(0);
-                interfaces.push(interface(&link, leaves.remove(&index).unwrap_or_default()));
-            }
-        })?;
-        Ok(interfaces)
     }
-
-    /// The routes that choose an algorithm.
-    pub(super) fn routes(&mut self) -> io::Result<Vec<Route>> {
-        let mut routes = Vec::new();
-        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-            let mut request = RouteMessage::default();
-            request.header.address_family = family;
-            self.dump(RouteNetlinkMessage::GetRoute(request), |message| {
-                if let RouteNetlinkMessage::NewRoute(message) = message {
-                    routes.extend(route(&message));
-                }
-            })?;
-        }
-        Ok(routes)
-    }
-
-    fn dump(
-        &mut self,
-        request: RouteNetlinkMessage,
-        mut each: impl FnMut(RouteNetlinkMessage),
-    ) -> io::Result<()> {
-        let mut request = NetlinkMessage::from(request);
-        request.header.flags = NLM_F_REQUEST | NLM_F_DUMP;
-        request.finalize();
-        let mut bytes = vec![0; request.buffer_len()];
-        request.serialize(&mut bytes);
-        sendto(&self.socket, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-        loop {
-            let (length, _) = recv(&self.socket, self.answer.as_mut_slice(), RecvFlags::empty())?;
-            let mut rest = &self.answer[..length];
-            while !rest.is_empty() {
-                let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(rest);
-                let message = message.map_err(|error| malformed(&error))?;
-                match message.payload {
-                    NetlinkPayload::Done(_) => return Ok(()),
-                    NetlinkPayload::Error(error) => return Err(error.to_io()),
-                    NetlinkPayload::InnerMessage(message) => each(message),
-                    _ => {}
-                }
-                // Messages are aligned to four bytes (netlink(7)).
-                let next = (message.header.length as usize).next_multiple_of(4).max(4);
-                rest = rest.get(next..).unwrap_or_default();
-            }
-        }
-    }
-}
-
-fn malformed(error: &DecodeError) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("rtnetlink: {error}"))
+    Ok(routes)
 }
 
 fn interface(link: &LinkMessage, leaves: Vec<String>) -> Interface {

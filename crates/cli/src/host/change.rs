@@ -1,0 +1,120 @@
+//! `uncork host plan`, `apply`, `confirm`, `revert` and `status`.
+
+use std::fs;
+use std::path::Path;
+
+use uncork_host::change::{
+    self, ChangeError, Host, Journal, LiveHost, PlanError, Report, Source, StateDirectory, Wish,
+};
+
+use super::args::Format;
+use super::change_args::{ApplyArgs, ChangeCommand, PlanArgs, StateArgs, StatusArgs};
+use super::json;
+use crate::args::Color;
+use crate::color;
+use crate::failure::Failure;
+use crate::stdout;
+
+pub(super) fn run(command: &ChangeCommand) -> Result<(), Failure> {
+    match command {
+        ChangeCommand::Plan(args) => plan(args),
+        ChangeCommand::Apply(args) => apply(args),
+        ChangeCommand::Confirm(args) => {
+            changing(args, "Nothing waits: all is kept already.", change::confirm)
+        }
+        ChangeCommand::Revert(args) => {
+            changing(args, "There is nothing to restore.", change::revert)
+        }
+        ChangeCommand::Status(args) => status(args),
+        ChangeCommand::Guard(args) => change::watch(&directory(args), &args.root).map_err(failure),
+    }
+}
+
+fn plan(args: &PlanArgs) -> Result<(), Failure> {
+    let (name, text) = read(&args.wish.file)?;
+    let wish = parse(&name, &text, args.wish.color)?;
+    let mut host = host(&args.state);
+    let journal = host.load().map_err(unreadable)?;
+    let journal = journal.unwrap_or_else(|| Journal::new(&host.now().boot));
+    let plan = change::plan(&mut host, &wish, &journal).map_err(|error| failure(error.into()))?;
+    let document = plan.document(&name);
+    let text = match args.format {
+        Format::Json => json(&document)?,
+        Format::Human => document.text(),
+    };
+    stdout::write(text.as_bytes())?;
+    if document.changes.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
+}
+
+fn apply(args: &ApplyArgs) -> Result<(), Failure> {
+    let ttl_s = args.ttl.map(|ttl| ttl.as_nanos().div_ceil(1_000_000_000));
+    let Some(file) = &args.file else {
+        return changing(
+            &args.state,
+            "No wish survives a reboot, or all is as it wishes.",
+            change::apply_again,
+        );
+    };
+    let (name, text) = read(file)?;
+    let wish = parse(&name, &text, args.color)?;
+    let source = Source { file: &name, text: &text, wish: &wish };
+    let nothing = format!("This host is as {name} wishes. Nothing was changed.");
+    changing(&args.state, &nothing, |host| change::apply(host, source, ttl_s))
+}
+
+fn status(args: &StatusArgs) -> Result<(), Failure> {
+    let mut host = host(&args.state);
+    let status = change::status(&mut host).map_err(unreadable)?;
+    let text = match args.format {
+        Format::Json => json(&status)?,
+        Format::Human => status.text(host.now().unix_s),
+    };
+    stdout::write(text.as_bytes())?;
+    if status.needs_action() { Err(Failure::Status(1)) } else { Ok(()) }
+}
+
+/// Runs a command that changes the host, alone, and prints what it did, or `nothing`.
+fn changing(
+    args: &StateArgs,
+    nothing: &str,
+    command: impl FnOnce(&mut LiveHost) -> Result<Report, ChangeError>,
+) -> Result<(), Failure> {
+    let _lock = directory(args).lock().map_err(unreadable)?;
+    let report = command(&mut host(args)).map_err(failure)?;
+    stdout::write(report.text(nothing).as_bytes())?;
+    if report.left.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
+}
+
+fn directory(args: &StateArgs) -> StateDirectory {
+    StateDirectory::new(&args.state_dir)
+}
+
+fn host(args: &StateArgs) -> LiveHost {
+    LiveHost::new(directory(args), &args.root)
+}
+
+fn read(file: &Path) -> Result<(String, String), Failure> {
+    let text =
+        fs::read_to_string(file).map_err(|error| Failure::unreadable("<WISH>", file, &error))?;
+    Ok((file.display().to_string(), text))
+}
+
+fn parse(name: &str, text: &str, color: Color) -> Result<Wish, Failure> {
+    Wish::parse(text).map_err(|error| Failure::Shown(error.render(name, color::on_stderr(color))))
+}
+
+fn unreadable(error: change::HostError) -> Failure {
+    failure(error.into())
+}
+
+fn failure(error: ChangeError) -> Failure {
+    match error {
+        ChangeError::Waiting { .. } | ChangeError::NothingToConfirm(_) => {
+            Failure::Missed(error.to_string())
+        }
+        ChangeError::Plan(PlanError::Impossible(_)) => Failure::Environment(format!(
+            "this host cannot fulfil the wish; nothing was changed\n{error}"
+        )),
+        _ => Failure::Environment(error.to_string()),
+    }
+}

@@ -1,0 +1,156 @@
+//! The arguments of the commands that change a host.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use uncork_units::TimeDelta;
+
+use super::args::Format;
+use crate::args::Color;
+
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  uncork host plan docs/host.toml
+  uncork host plan host.toml --format json | jq -r '.changes[].commands[]'";
+
+const PLAN_AFTER: &str = "\
+It changes nothing and needs no privileges.
+
+Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage or wish, 3 this host cannot fulfil the wish, 5 a bug.";
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  sudo uncork host apply host.toml
+  sudo uncork host apply host.toml --ttl 10min  # undone in 10 minutes, unless:
+  sudo uncork host confirm
+  sudo uncork host status
+  sudo uncork host revert";
+
+const APPLY_AFTER: &str = "\
+All changes are made or none. They need CAP_NET_ADMIN, and the rights to write --state-dir and, with `persist`, the \
+files in /etc. If this command dies, a process that it started before undoes what it had changed; that process also \
+undoes changes that nobody confirms. With --ttl, files are written by `confirm`: until then a reboot brings back the \
+old state, too.
+
+Exit status: 0 done or nothing to do, 1 another wish waits for `confirm`, 2 wrong usage or wish, 3 impossible here; \
+nothing was changed, 5 a bug.";
+
+const CONFIRM_EXAMPLES: &str = "\
+Example:
+  sudo uncork host confirm";
+
+const CONFIRM_AFTER: &str = "\
+Exit status: 0 kept, 1 nothing is left to keep, 3 a file cannot be written, 5 a bug.";
+
+const REVERT_EXAMPLES: &str = "\
+Example:
+  sudo uncork host revert";
+
+const REVERT_AFTER: &str = "\
+It restores each setting as it was before the first `apply`. It leaves a setting that somebody else has changed since, \
+and loaded kernel modules.
+
+Exit status: 0 restored, 1 settings of somebody else were left, 3 impossible; nothing was changed, 5 a bug.";
+
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  uncork host status
+  uncork host status --format json | jq '.settings[] | select(.changed)'";
+
+const STATUS_AFTER: &str = "\
+It changes nothing and needs no privileges but to read --state-dir.
+
+Exit status: 0 as applied, 1 a setting was changed since, or changes are unfinished, 3 the host cannot be read, 5 a bug.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ChangeCommand {
+    /// Compare this host with a wish, and print the commands that amount to the difference
+    #[command(before_help = PLAN_EXAMPLES, after_help = PLAN_AFTER)]
+    Plan(PlanArgs),
+    /// Make this host what a file wishes
+    #[command(before_help = APPLY_EXAMPLES, after_help = APPLY_AFTER)]
+    Apply(ApplyArgs),
+    /// Keep what `apply --ttl` has changed
+    #[command(before_help = CONFIRM_EXAMPLES, after_help = CONFIRM_AFTER)]
+    Confirm(StateArgs),
+    /// Restore what was there before `apply`
+    #[command(before_help = REVERT_EXAMPLES, after_help = REVERT_AFTER)]
+    Revert(StateArgs),
+    /// Tell what is applied, and what has changed since
+    #[command(before_help = STATUS_EXAMPLES, after_help = STATUS_AFTER)]
+    Status(StatusArgs),
+    /// Undo changes whose command is dead, or that nobody confirms; `apply` starts it
+    #[command(hide = true)]
+    Guard(StateArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(super) wish: WishArgs,
+    /// Output format
+    #[arg(long, default_value = "human")]
+    pub(super) format: Format,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ApplyArgs {
+    /// The wish (docs/host.toml is an example)
+    #[arg(value_name = "WISH", required_unless_present = "boot")]
+    pub(super) file: Option<PathBuf>,
+    /// Undo the changes after this time, unless `uncork host confirm` is run before: 90s, 10min or 10m, 2h
+    #[arg(long, value_name = "TIME", value_parser = ttl)]
+    pub(super) ttl: Option<TimeDelta>,
+    /// Apply the wish that was in force before the reboot; for the unit that `persist` installs
+    #[arg(long, conflicts_with_all = ["file", "ttl"])]
+    pub(super) boot: bool,
+    /// Colours in messages
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: Color,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StatusArgs {
+    /// Output format
+    #[arg(long, default_value = "human")]
+    pub(super) format: Format,
+    #[command(flatten)]
+    pub(super) state: StateArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WishArgs {
+    /// The wish (docs/host.toml is an example)
+    #[arg(value_name = "WISH")]
+    pub(super) file: PathBuf,
+    /// Colours in messages
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: Color,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StateArgs {
+    /// Where the journal of changes is kept
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/uncork")]
+    pub(super) state_dir: PathBuf,
+    /// Where the paths of files in /etc begin
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    pub(super) root: PathBuf,
+}
+
+/// `m` are minutes here: nobody confirms within milliseconds.
+fn ttl(text: &str) -> Result<TimeDelta, String> {
+    let minutes =
+        text.strip_suffix('m').filter(|number| number.ends_with(|c: char| c.is_ascii_digit()));
+    let text = minutes.map_or_else(|| text.to_owned(), |number| format!("{number}min"));
+    let ttl: TimeDelta =
+        text.parse().map_err(|error: uncork_units::ParseError| error.to_string())?;
+    if ttl < TimeDelta::from_secs(1) || ttl > TimeDelta::from_secs(30 * 86_400) {
+        return Err("give 1s to 30d".to_owned());
+    }
+    Ok(ttl)
+}

@@ -1,0 +1,458 @@
+//! `uncork host plan`, `apply`, `confirm`, `revert` and `status`, each in namespaces of its own.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+mod common;
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use common::schema::assert_describes;
+use common::{Finished, Scratch, finish};
+use serde_json::Value;
+use uncork_testkit::{Capability, not_run};
+
+/// A network like that of a small host. `$OTHER` is the default algorithm, as `legacy` has it, too.
+const SETUP: &str = r#"set -e
+mount -t tmpfs tmpfs /run
+ip link set lo up
+echo $OTHER > /proc/sys/net/ipv4/tcp_congestion_control
+ip netns add legacy
+ip netns exec legacy sysctl -qw net.ipv4.tcp_congestion_control=$OTHER
+ip tuntap add t0 mode tap
+ip link set t0 up
+ip address add 192.0.2.2/24 dev t0
+ip -6 address add 2001:db8::2/64 dev t0 nodad
+ip route add default via 192.0.2.1 proto dhcp metric 100
+ip route add 203.0.113.0/24 via 192.0.2.3 mtu 1400
+ip -6 route add default via 2001:db8::1
+seen() {
+    sysctl net.ipv4.tcp_congestion_control net.ipv4.tcp_wmem net.ipv4.tcp_rmem
+    ip netns exec legacy sysctl net.ipv4.tcp_congestion_control
+    tc qdisc show dev t0 | sed 's/ [0-9a-f]*: / /'
+    ip route; ip -6 route
+    find root ! -type d 2> /dev/null | sort
+    find root -type f 2> /dev/null | sort | xargs -r cat
+}
+host() { command=$1; shift; "$UNCORK" host $command --state-dir state --root "$PWD/root" "$@"; }
+ended() { for i in $(seq 200); do pgrep -x uncork > /dev/null || return 0; sleep 0.05; done; return 1; }
+"#;
+
+const WISH: &str = r#"
+algorithm = "reno"
+[qdisc]
+t0 = "pfifo"
+[buffers]
+send = "16MB"
+receive = "16MB"
+[[route]]
+to = "10.0.0.0/8"
+algorithm = "reno"
+[[route]]
+to = "203.0.113.0/24"
+algorithm = "reno"
+lock = true
+[[route]]
+to = "::/0"
+algorithm = "reno"
+[namespaces]
+legacy = "reno"
+"#;
+
+/// Runs `script` after [`SETUP`] in new namespaces of network, processes and mounts, in the directory of
+/// `scratch`, where `wish.toml` is [`WISH`].
+fn run(scratch: &Scratch, script: &str) -> Option<Finished> {
+    let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
+    let Some(other) = allowed.split_whitespace().find(|name| *name != "reno") else {
+        not_run(Capability::Bbr, "no algorithm is allowed besides reno");
+        return None;
+    };
+    let unshare = || {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--net", "--pid", "--fork", "--mount-proc"]).stdin(Stdio::null());
+        unshare
+    };
+    let probe = unshare().arg("true").stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        not_run(Capability::Netns, "unshare --net --pid --mount-proc fails");
+        return None;
+    }
+    scratch.write("wish.toml", WISH);
+    let mut shell = unshare();
+    shell.args(["sh", "-c", &format!("{SETUP}{script}")]).current_dir(scratch.path(""));
+    shell.env("UNCORK", env!("CARGO_BIN_EXE_uncork")).env("OTHER", other);
+    Some(finish(shell))
+}
+
+/// [`run`], which must succeed.
+fn succeed(scratch: &Scratch, script: &str) -> Option<String> {
+    let run = run(scratch, script)?;
+    assert_eq!(run.status, 0, "{}{}", run.stdout, run.stderr);
+    Some(run.stdout)
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect(text)
+}
+
+#[test]
+fn a_wish_is_planned_applied_and_reverted() {
+    let scratch = Scratch::new("host-change");
+    let script = r#"
+        seen > before
+        host plan wish.toml > planned && exit 9
+        host apply wish.toml > applied
+        host plan wish.toml
+        host apply wish.toml
+        host status
+        seen > after
+        host revert > reverted
+        seen > restored
+        host revert
+        host status
+        ended"#;
+    let Some(stdout) = succeed(&scratch, script) else { return };
+    let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
+    assert_eq!(read("before"), read("restored"));
+    for part in
+        ["congestion_control = reno", "10.0.0.0/8 via 192.0.2.1", "congctl lock reno", "pfifo"]
+    {
+        assert!(read("after").contains(part), "{part}: {}", read("after"));
+    }
+    for (name, part) in [
+        ("planned", "sysctl -w net.ipv4.tcp_congestion_control=reno"),
+        ("planned", "tc qdisc replace dev t0 root pfifo"),
+        (
+            "planned",
+            "ip route add 10.0.0.0/8 via 192.0.2.1 dev t0 proto static metric 100 congctl reno",
+        ),
+        ("applied", "route to 10.0.0.0/8"),
+        ("reverted", "root qdisc of t0"),
+    ] {
+        assert!(read(name).contains(part), "{part}: {}", read(name));
+    }
+    for part in [
+        "This host is as wish.toml wishes. Nothing needs to be done.",
+        "This host is as wish.toml wishes. Nothing was changed.",
+        "it lasts until the next reboot",
+        "There is nothing to restore.",
+        "Nothing is applied.",
+    ] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+}
+
+/// The commands of the plan, typed into another namespace, do what `apply` does.
+#[test]
+fn the_planned_commands_do_the_same() {
+    let scratch = Scratch::new("host-commands");
+    let typed = r#"
+        host plan wish.toml --format json > plan.json || true
+        python3 -c 'import json
+for change in json.load(open("plan.json"))["changes"]: print("\n".join(change["commands"]))' > typed.sh
+        sh -e typed.sh > /dev/null
+        seen > typed"#;
+    let Some(_) = succeed(&scratch, typed) else { return };
+    succeed(&scratch, "host apply wish.toml > /dev/null; seen > applied").unwrap();
+    let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
+    assert_eq!(read("typed"), read("applied"));
+    assert!(read("typed.sh").lines().count() >= 8, "{}", read("typed.sh"));
+    assert_describes("host-plan-1", [&json(&read("plan.json"))]);
+}
+
+/// The limit passes although the command, its shell and their process group were killed.
+#[test]
+fn a_limit_survives_the_death_of_the_process() {
+    let scratch = Scratch::new("host-ttl");
+    let script = r#"
+        seen > before
+        cat > killed.sh << 'END'
+            "$UNCORK" host apply wish.toml --ttl 2s --state-dir state
+            kill -KILL 0
+END
+        setsid --wait sh killed.sh > said || true
+        seen > during
+        host status
+        for i in $(seq 200); do seen > now; cmp -s before now && break; sleep 0.05; done
+        seen > restored
+        host status
+        host confirm && exit 9
+        ended"#;
+    let Some(stdout) = succeed(&scratch, script) else { return };
+    let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
+    assert!(read("during").contains("congestion_control = reno"), "{}", read("during"));
+    assert_eq!(read("before"), read("restored"));
+    assert!(read("said").contains("All this is undone in 2s unless"), "{}", read("said"));
+    assert!(stdout.contains("it is undone in"), "{stdout}");
+    assert!(stdout.contains("nobody confirmed them in time"), "{stdout}");
+}
+
+#[test]
+fn confirm_keeps_what_is_applied() {
+    let scratch = Scratch::new("host-confirm");
+    let script = r#"
+        host apply wish.toml --ttl 2s > /dev/null
+        host apply wish.toml
+        echo 'algorithm = "reno"' > other.toml
+        host apply other.toml && exit 9
+        host confirm
+        ended
+        sleep 2.5
+        seen
+        host confirm
+        host revert > /dev/null"#;
+    let Some(run) = run(&scratch, script) else { return };
+    assert_eq!(run.status, 0, "{}{}", run.stdout, run.stderr);
+    assert!(run.stderr.contains("waits for") && run.stderr.contains("uncork host confirm"));
+    assert!(run.stdout.contains("net.ipv4.tcp_congestion_control = reno"), "{}", run.stdout);
+}
+
+/// SIGKILL at any time: the process that guards the changes brings back the old state, or there is the new one.
+#[test]
+fn killed_at_any_time_the_host_is_in_the_old_or_the_new_state() {
+    let scratch = Scratch::new("host-kill");
+    let script = r#"
+        seen > before
+        host apply wish.toml > /dev/null; seen > after; host revert > /dev/null
+        cat > kill.py << 'END'
+import os, random, signal, subprocess, time
+random.seed(5)
+uncork, state = os.environ["UNCORK"], ["--state-dir", "state"]
+begin = time.monotonic()
+subprocess.run([uncork, "host", "apply", "wish.toml", *state], stdout=subprocess.DEVNULL, check=True)
+span = time.monotonic() - begin
+subprocess.run([uncork, "host", "revert", *state], stdout=subprocess.DEVNULL, check=True)
+counts = {}
+for kind in ["apply", "revert"] * 30:
+    if kind == "revert":
+        subprocess.run([uncork, "host", "apply", "wish.toml", *state], stdout=subprocess.DEVNULL, check=True)
+    arguments = ["wish.toml"] if kind == "apply" else []
+    child = subprocess.Popen([uncork, "host", kind, *arguments, *state], stdout=subprocess.DEVNULL)
+    time.sleep(random.random() * 1.2 * span)
+    child.kill()
+    child.wait()
+    subprocess.run(["sh", "-c", os.environ["ENDED"]], check=True)
+    seen = subprocess.run(["sh", "-c", os.environ["SEEN"]], stdout=subprocess.PIPE, check=True).stdout
+    states = {open("before", "rb").read(): "before", open("after", "rb").read(): "after"}
+    assert seen in states, (kind, seen.decode())
+    state_now = states[seen]
+    counts[kind, state_now] = counts.get((kind, state_now), 0) + 1
+    subprocess.run([uncork, "host", "revert", *state], stdout=subprocess.DEVNULL, check=True)
+for kind in ["apply", "revert"]: print(kind, counts.get((kind, "before"), 0), counts.get((kind, "after"), 0))
+END
+        # The functions, for other shells.
+        SEEN="$(sed -n '/^seen() {/,/^}/p' functions.sh); seen"
+        ENDED="$(grep '^ended()' functions.sh); ended"
+        export SEEN ENDED
+        python3 kill.py"#;
+    scratch.write("functions.sh", SETUP);
+    let Some(stdout) = succeed(&scratch, script) else { return };
+    let counts: Vec<u32> = stdout.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [apply_old, _, _, revert_new] = counts[..] else { panic!("{stdout}") };
+    assert!(apply_old >= 5 && revert_new >= 5, "kills came too late or too early: {stdout}");
+}
+
+#[test]
+fn what_others_have_changed_is_left_and_said() {
+    let scratch = Scratch::new("host-left");
+    let script = r#"
+        host apply wish.toml > /dev/null
+        tc qdisc replace dev t0 root bfifo limit 9999
+        host status --format json > status.json && exit 9
+        host status || true
+        host revert && exit 9
+        tc qdisc show dev t0
+        sysctl net.ipv4.tcp_congestion_control
+        cp state/host.json journal.json"#;
+    let Some(stdout) = succeed(&scratch, script) else { return };
+    for part in ["changed since", "left: root qdisc of t0 is bfifo", "limit 9999"] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    let read = |name: &str| json(&fs::read_to_string(scratch.path(name)).unwrap());
+    assert_describes("host-status-1", [&read("status.json")]);
+    assert_describes("host-journal-1", [&read("journal.json")]);
+}
+
+#[test]
+fn the_journal_and_the_states_have_schemas() {
+    let scratch = Scratch::new("host-schemas");
+    let script = r#"
+        sed -i 's/^algorithm = "reno"$/&\npersist = true/;t' wish.toml
+        host status --format json > 1.json
+        host apply wish.toml --ttl 1h > /dev/null
+        host status --format json > 2.json
+        cp state/host.json journal-2.json
+        host revert > /dev/null
+        host status --format json > 3.json
+        sed -i 's/^persist = true$//' wish.toml
+        host apply wish.toml > /dev/null
+        cp state/host.json journal-3.json"#;
+    let Some(_) = succeed(&scratch, script) else { return };
+    let read = |name: &str| json(&fs::read_to_string(scratch.path(name)).unwrap());
+    assert_describes("host-status-1", &["1.json", "2.json", "3.json"].map(read));
+    assert_describes("host-journal-1", &["journal-2.json", "journal-3.json"].map(read));
+}
+
+/// A user without any other right than CAP_NET_ADMIN.
+#[test]
+fn it_needs_cap_net_admin_alone() {
+    let scratch = Scratch::new("host-caps");
+    let script = r#"
+        sed -i '/^\[namespaces\]/,$d' wish.toml
+        mkdir state; chown 65534:65534 state
+        seen > before
+        with() {
+            caps=$1; shift
+            setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set=-all$caps \
+                --inh-caps=-all$caps --ambient-caps=-all$caps "$@"
+        }
+        with "" "$UNCORK" host apply wish.toml --state-dir state 2> refused && exit 9
+        seen | cmp before -
+        with ,+net_admin "$UNCORK" host apply wish.toml --state-dir state
+        seen > after
+        with ,+net_admin "$UNCORK" host revert --state-dir state > /dev/null
+        seen | cmp before -
+        with "" "$UNCORK" host status --state-dir state"#;
+    let Some(_) = succeed(&scratch, script) else { return };
+    let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
+    assert!(read("refused").contains("it needs CAP_NET_ADMIN"), "{}", read("refused"));
+    assert!(read("after").contains("congctl lock reno"), "{}", read("after"));
+}
+
+/// A reboot is the namespace made anew, with the files and the journal of before.
+#[test]
+fn what_persists_is_there_after_a_reboot() {
+    let scratch = Scratch::new("host-persist");
+    let before = r#"
+        sed -i 's/^algorithm = "reno"$/&\npersist = true/;t' wish.toml
+        host apply wish.toml > applied
+        seen > after
+        cat root/etc/sysctl.d/99-uncork.conf root/etc/systemd/system/uncork-host.service
+        test -L root/etc/systemd/system/multi-user.target.wants/uncork-host.service"#;
+    let Some(stdout) = succeed(&scratch, before) else { return };
+    for part in [
+        "net.ipv4.tcp_congestion_control = reno\n",
+        "net.ipv4.tcp_wmem = 4096 16384 16000000\n",
+        "host apply --boot --state-dir \"",
+    ] {
+        assert!(stdout.contains(part), "{part}: {stdout}");
+    }
+    let rebooted = r#"
+        seen > booted
+        sysctl -qp root/etc/sysctl.d/99-uncork.conf
+        host status || true
+        host apply --boot
+        host apply --boot
+        seen > again
+        host revert > /dev/null
+        seen > reverted
+        ! find root -type f | grep ."#;
+    let stdout = succeed(&scratch, rebooted).unwrap();
+    assert!(stdout.contains("before the last reboot"), "{stdout}");
+    let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
+    assert_eq!(read("after"), read("again"));
+    assert!(read("booted").contains(read("reverted").trim_end()), "{}", read("reverted"));
+    assert!(read("applied").contains("systemd does not run here"), "{}", read("applied"));
+}
+
+/// Without `persist` a reboot ends it, and the journal knows.
+#[test]
+fn what_does_not_persist_is_gone_after_a_reboot() {
+    let scratch = Scratch::new("host-reboot");
+    let Some(_) = succeed(&scratch, "host apply wish.toml > /dev/null") else { return };
+    let rebooted = "seen > booted; host revert; seen | cmp booted -; host status";
+    let stdout = succeed(&scratch, rebooted).unwrap();
+    assert!(stdout.contains("the host was rebooted"), "{stdout}");
+}
+
+#[test]
+fn a_wish_that_this_host_cannot_fulfil_changes_nothing() {
+    let scratch = Scratch::new("host-impossible");
+    let cases = [
+        ("algorithm = \"vegas2\"", 3, "there is no algorithm vegas2 here, but"),
+        (
+            "algorithm = \"reno\"\n[qdisc]\neth9 = \"fq\"",
+            3,
+            "root qdisc of eth9: no such interface",
+        ),
+        ("algorithm = \"reno\"\n[qdisc]\nt0 = \"nosuch\"", 3, "all changes were undone"),
+        ("algoritm = \"reno\"", 2, "wish.toml:1:1"),
+    ];
+    for (text, status, part) in cases {
+        let script = format!("cat > wish.toml << 'END'\n{text}\nEND\nhost apply wish.toml");
+        let Some(run) = run(&scratch, &script) else { return };
+        assert_eq!(run.status, status, "{}", run.stderr);
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    let missing = common::uncork("host plan nowhere.toml");
+    assert!(missing.status == 2 && missing.stderr.contains("no such file"), "{}", missing.stderr);
+    for ttl in ["10", "0s", "40d", "soon"] {
+        let wrong = common::uncork(&format!("host apply wish.toml --ttl {ttl}"));
+        assert_eq!(wrong.status, 2, "{}", wrong.stderr);
+    }
+}
+
+/// Without a network interface or an algorithm that containers may not choose, the reason is told.
+#[test]
+fn a_restricted_algorithm_is_explained() {
+    let read = |name: &str| {
+        fs::read_to_string(format!("/proc/sys/net/ipv4/tcp_{name}_congestion_control")).unwrap()
+    };
+    let allowed = read("allowed");
+    let available = read("available");
+    let is_allowed = |name: &&str| allowed.split_whitespace().any(|it| it == *name);
+    let Some(restricted) = available.split_whitespace().find(|name| !is_allowed(name)) else {
+        return not_run(Capability::Bbr, "every algorithm is allowed");
+    };
+    let scratch = Scratch::new("host-restricted");
+    let script = format!("echo 'algorithm = \"{restricted}\"' > wish.toml; host plan wish.toml");
+    let Some(run) = run(&scratch, &script) else { return };
+    assert_eq!(run.status, 3, "{}", run.stderr);
+    let part = format!("{restricted} is not allowed here");
+    assert!(
+        run.stderr.contains(&part) && run.stderr.contains("on the host itself"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// The session in docs/linux.md is what the commands print. `UPDATE_DOCS=1` writes it.
+#[test]
+fn the_documented_session_is_what_is_printed() {
+    const WISH: &str = "algorithm = \"bbr\"\n\n[buffers]\nsend = \"16MB\"\n\n[[route]]\nto = \"10.0.0.0/8\"\n\
+                        algorithm = \"reno\"\n";
+    const SESSION: [&str; 6] = [
+        "cat host.toml",
+        "uncork host plan host.toml",
+        "uncork host apply host.toml --ttl 10min",
+        "uncork host confirm",
+        "uncork host status",
+        "uncork host revert",
+    ];
+    let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
+    if !allowed.split_whitespace().any(|name| name == "bbr") {
+        return not_run(Capability::Bbr, "bbr is not allowed in containers");
+    }
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/linux.md");
+    let text = fs::read_to_string(file).unwrap();
+    let (before, rest) = text.split_once("```console\n$ cat host.toml\n").unwrap();
+    let (_, after) = rest.split_once("```").unwrap();
+    let scratch = Scratch::new("host-docs");
+    scratch.write("host.toml", WISH);
+    let commands = SESSION.map(|line| format!("echo '$ {line}'; {line} || true\n")).concat();
+    let script = format!(
+        "mount -t tmpfs tmpfs /var/lib
+        ip link set t0 name eth0
+        echo reno > /proc/sys/net/ipv4/tcp_congestion_control
+        sysctl -qw net.ipv4.tcp_wmem='4096 16384 4194304'
+        uncork() {{ \"$UNCORK\" \"$@\"; }}
+        {commands}"
+    );
+    let Some(printed) = succeed(&scratch, &script) else { return };
+    let printed = printed.replace("applied 1s ago", "applied 0s ago");
+    let new = format!("{before}```console\n{printed}```{after}");
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(file, &new).unwrap();
+    }
+    let is_same = fs::read_to_string(file).unwrap() == new;
+    assert!(is_same, "UPDATE_DOCS=1 writes docs/linux.md anew\n{printed}");
+}

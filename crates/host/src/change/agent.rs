@@ -1,0 +1,410 @@
+//! The commands that change a host. Each is called by one process at a time.
+
+use thiserror::Error;
+
+use super::files::SYSCTLS;
+use super::host::{Host, HostError, Now};
+use super::journal::{Applied, Change, Ended, Journal, Left, Open, Purpose, Why};
+use super::knob::Knob;
+use super::plan::{Plan, PlanError, plan};
+use super::wish::Wish;
+
+/// A wish and where it came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// The wish in it.
+    pub wish: &'a Wish,
+}
+
+/// What a command did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Earlier changes that were open and had to be undone first.
+    pub undone: Option<Ended>,
+    /// The changes made.
+    pub steps: Vec<Change>,
+    /// Settings that somebody else has changed since, and that were left alone.
+    pub left: Vec<Left>,
+    /// Seconds until the changes are undone unless they are confirmed.
+    pub remaining_s: Option<u64>,
+    /// What happens to live connections.
+    pub warnings: Vec<String>,
+}
+
+/// Why a command failed. The host is as before, unless the text says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ChangeError {
+    /// There is no plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The host or the journal cannot be read or written.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A change failed, and all were undone.
+    #[error("{reason}\nall changes were undone{}", left_text(.left))]
+    Undone {
+        /// Which one, and why.
+        reason: String,
+        /// Settings that somebody else had changed meanwhile.
+        left: Vec<Left>,
+    },
+    /// A change failed, and undoing failed, too.
+    #[error("{reason}\nthe host is between two states: {}\nrun `uncork host revert` again once that is solved", .failed.join("; "))]
+    Stuck {
+        /// What was done when it failed.
+        reason: String,
+        /// Which settings, and why.
+        failed: Vec<String>,
+    },
+    /// Another wish waits for `confirm`.
+    #[error(
+        "the wish of {file} waits for {remaining_s} s more: `uncork host confirm` keeps it, `uncork host revert` undoes it"
+    )]
+    Waiting {
+        /// Its file.
+        file: String,
+        /// Seconds until it is undone.
+        remaining_s: u64,
+    },
+    /// Nothing waits for `confirm`.
+    #[error("nothing waits for confirmation{0}")]
+    NothingToConfirm(String),
+}
+
+fn left_text(left: &[Left]) -> String {
+    left.iter().flat_map(|left| ["\nleft: ".to_owned(), left.to_string()]).collect()
+}
+
+type Result<T> = std::result::Result<T, ChangeError>;
+
+/// Undoes what a dead process left, and what has expired. Every command begins with it.
+///
+/// # Errors
+///
+/// The host cannot be read or changed.
+pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
+    let now = host.now();
+    let Some(mut journal) = host.load()? else { return Ok((Journal::new(&now.boot), None)) };
+    let mut why = Why::Interrupted;
+    if journal.boot != now.boot {
+        rebooted(host, &mut journal, &now)?;
+        why = Why::Rebooted;
+        if journal.open.is_none() {
+            host.store(&journal)?;
+        }
+    }
+    let Some(open) = &journal.open else { return Ok((journal, None)) };
+    if open.complete {
+        if open.deadline_boot_s.is_some_and(|deadline| now.boot_s < deadline) {
+            return Ok((journal, None));
+        }
+        why = Why::Expired;
+    }
+    let ended = undo(host, &mut journal, why, "earlier changes")?;
+    Ok((journal, Some(ended)))
+}
+
+/// A reboot undoes everything but files, and the sysctls that a file sets at boot. A wish that was to last is in
+/// force again; a `revert` that had begun goes on.
+fn rebooted(
+    host: &mut impl Host,
+    journal: &mut Journal,
+    now: &Now,
+) -> std::result::Result<(), HostError> {
+    journal.boot.clone_from(&now.boot);
+    if journal.open.as_ref().is_some_and(|open| open.purpose == Purpose::Revert) {
+        journal.applied = None;
+    }
+    let lost = journal.applied.take_if(|applied| !applied.persist);
+    if lost.is_some() {
+        let (why, at_unix_s) = (Why::Rebooted, now.unix_s);
+        journal.ended = Some(Ended { why, at_unix_s, left: Vec::new() });
+    }
+    let Some(open) = &mut journal.open else { return Ok(()) };
+    open.complete = false;
+    if open.purpose == Purpose::Revert {
+        open.purpose = Purpose::Apply;
+        open.steps.iter_mut().for_each(|step| std::mem::swap(&mut step.before, &mut step.after));
+        return Ok(());
+    }
+    let was_read = |step: &Change| matches!(&step.knob, Knob::File { path } if path == SYSCTLS);
+    let was_read = match open.steps.iter().find(|step| was_read(step)) {
+        Some(step) => step.after.holds(&host.read(&step.knob)?),
+        None => false,
+    };
+    let is_read = |knob: &Knob| was_read && matches!(knob, Knob::Sysctl { namespace: None, .. });
+    open.steps.retain(|step| step.knob.survives_reboot() || is_read(&step.knob));
+    // What an earlier wish had set without files is gone, too.
+    for earlier in lost.into_iter().flat_map(|lost| lost.changes) {
+        let step = open.steps.iter_mut().find(|step| step.knob == earlier.knob);
+        if let Some(step) = step.filter(|step| earlier.after.holds(&step.before)) {
+            step.before = earlier.before;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the host fulfil a wish. With `ttl_s`, `confirm` must come within so many seconds.
+///
+/// # Errors
+///
+/// The host cannot fulfil the wish, or a change failed: then it is as before.
+pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Result<Report> {
+    let (mut journal, undone) = recover(host)?;
+    let now = host.now();
+    if let Some(waiting) = waiting(&journal, now.boot_s, source.text)? {
+        return Ok(Report { remaining_s: Some(waiting), undone, ..Report::default() });
+    }
+    let Plan { mut steps, changes, warnings } = plan(host, source.wish, &journal)?;
+    let next = Applied {
+        file: source.file.to_owned(),
+        wish: source.text.to_owned(),
+        since_unix_s: now.unix_s,
+        persist: source.wish.persist,
+        changes,
+    };
+    if steps.is_empty() {
+        let is_new = journal.applied.as_ref().is_none_or(|applied| applied.wish != source.text);
+        if is_new || journal.ended.is_some() {
+            journal.applied = Some(next);
+            journal.ended = None;
+            host.store(&journal)?;
+        }
+        return Ok(Report { undone, ..Report::default() });
+    }
+    // Until it is confirmed, a reboot brings back the old state, too.
+    let is_late = |step: &Change| ttl_s.is_some() && step.knob.survives_reboot();
+    let at_confirm = steps.extract_if(.., |step| is_late(step)).collect();
+    let open = Open {
+        purpose: Purpose::Apply,
+        steps: steps.clone(),
+        at_confirm,
+        next: Some(next),
+        complete: false,
+        deadline_boot_s: ttl_s.map(|ttl| now.boot_s + ttl),
+    };
+    begin(host, &mut journal, open)?;
+    perform(host, &mut journal, &steps)?;
+    match ttl_s {
+        Some(_) => complete(host, &mut journal)?,
+        None => commit(host, &mut journal)?,
+    }
+    Ok(Report { undone, steps, remaining_s: ttl_s, warnings, left: Vec::new() })
+}
+
+/// Applies the wish that was in force before a reboot, if there was one.
+///
+/// # Errors
+///
+/// See [`apply`].
+pub fn apply_again(host: &mut impl Host) -> Result<Report> {
+    let (journal, undone) = recover(host)?;
+    let Some(applied) = journal.applied else { return Ok(Report { undone, ..Report::default() }) };
+    let Applied { file, wish: text, .. } = &applied;
+    let wish = Wish::parse(text).map_err(|error| HostError(format!("{file}: {error}")))?;
+    let report = apply(host, Source { file, text, wish: &wish }, None)?;
+    Ok(Report { undone: undone.or(report.undone), ..report })
+}
+
+/// The seconds that a wish with this text still waits. Another one is an error.
+fn waiting(journal: &Journal, boot_s: u64, text: &str) -> Result<Option<u64>> {
+    let Some(open) = &journal.open else { return Ok(None) };
+    let remaining_s = open.deadline_boot_s.map_or(0, |deadline| deadline.saturating_sub(boot_s));
+    match &open.next {
+        Some(next) if next.wish == text => Ok(Some(remaining_s)),
+        next => {
+            let file = next.as_ref().map_or_else(String::new, |next| next.file.clone());
+            Err(ChangeError::Waiting { file, remaining_s })
+        }
+    }
+}
+
+/// Keeps the changes that wait, and writes the files that make them last.
+///
+/// # Errors
+///
+/// Nothing waits; or a file cannot be written: then all changes are undone.
+pub fn confirm(host: &mut impl Host) -> Result<Report> {
+    let (mut journal, undone) = recover(host)?;
+    let Some(open) = &mut journal.open else {
+        return match (&journal.ended, &journal.applied) {
+            (None, Some(_)) => Ok(Report::default()),
+            (Some(ended), _) => Err(ChangeError::NothingToConfirm(format!(
+                ": the last changes were undone, {}",
+                ended.why
+            ))),
+            (None, None) => Err(ChangeError::NothingToConfirm(": nothing is applied".to_owned())),
+        };
+    };
+    let steps = std::mem::take(&mut open.at_confirm);
+    for step in &steps {
+        if !step.before.holds(&host.read(&step.knob)?) {
+            let reason = format!(
+                "{} was changed since: restore it, or run `uncork host revert` and `apply` again",
+                step.knob
+            );
+            return Err(HostError(reason).into());
+        }
+    }
+    open.steps.extend(steps.iter().cloned());
+    open.complete = steps.is_empty();
+    if !steps.is_empty() {
+        host.store(&journal)?;
+        perform(host, &mut journal, &steps)?;
+    }
+    commit(host, &mut journal)?;
+    Ok(Report { undone, steps, ..Report::default() })
+}
+
+/// Restores the state before all wishes, setting by setting, but for those that somebody else has changed since.
+///
+/// # Errors
+///
+/// The host cannot be read, or a change failed: then the wish is still in force.
+pub fn revert(host: &mut impl Host) -> Result<Report> {
+    let (mut journal, mut undone) = recover(host)?;
+    if journal.open.is_some() {
+        undone = Some(undo(host, &mut journal, Why::Reverted, "reverting")?);
+    }
+    let mut left = Vec::new();
+    let mut steps = Vec::new();
+    for Change { knob, before, after } in journal.changes().to_vec() {
+        if matches!(knob, Knob::Module { .. }) {
+            continue;
+        }
+        let found = host.read(&knob)?;
+        if before.holds(&found) {
+        } else if after.holds(&found) {
+            steps.push(Change { knob, before: found, after: before });
+        } else {
+            left.push(Left { knob, given: after, found });
+        }
+    }
+    steps.sort_by_key(|step| step.knob.revert_rank());
+    if journal.applied.is_some() {
+        let open = Open {
+            purpose: Purpose::Revert,
+            steps: steps.clone(),
+            at_confirm: Vec::new(),
+            next: None,
+            complete: false,
+            deadline_boot_s: None,
+        };
+        begin(host, &mut journal, open)?;
+        perform(host, &mut journal, &steps)?;
+        let at_unix_s = host.now().unix_s;
+        journal.ended = Some(Ended { why: Why::Reverted, at_unix_s, left: left.clone() });
+        commit(host, &mut journal)?;
+    }
+    let warnings = super::plan::warnings(&steps);
+    Ok(Report { undone, steps, left, warnings, remaining_s: None })
+}
+
+/// From here on the changes are made as a whole or not at all.
+fn begin(host: &mut impl Host, journal: &mut Journal, open: Open) -> Result<()> {
+    journal.open = Some(open);
+    journal.ended = None;
+    host.store(journal)?;
+    if let Err(error) = host.post_guard() {
+        journal.open = None;
+        host.store(journal)?;
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+fn perform(host: &mut impl Host, journal: &mut Journal, steps: &[Change]) -> Result<()> {
+    for step in steps {
+        if let Err(error) = change(host, step) {
+            let reason = error.to_string();
+            let ended = undo(host, journal, Why::Failed, &reason)?;
+            return Err(ChangeError::Undone { reason, left: ended.left });
+        }
+    }
+    Ok(())
+}
+
+/// Makes one change and reads it back.
+fn change(host: &mut impl Host, step: &Change) -> std::result::Result<(), HostError> {
+    let Change { knob, before, after } = step;
+    let current = host.read(knob)?;
+    if after.holds(&current) {
+        return Ok(());
+    }
+    if !before.holds(&current) {
+        return Err(HostError(format!("{knob} was changed meanwhile, to {current}")));
+    }
+    host.write(knob, &current, after)?;
+    let found = host.read(knob)?;
+    if after.holds(&found) {
+        return Ok(());
+    }
+    Err(HostError(format!("{knob} is {found} after it was set to {after}")))
+}
+
+/// The journal keeps the values as they were read back: they are more exact than the wish.
+fn observe(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
+    let Some(next) = journal.open.as_mut().and_then(|open| open.next.as_mut()) else {
+        return Ok(());
+    };
+    for change in &mut next.changes {
+        let found = host.read(&change.knob)?;
+        if change.after.holds(&found) {
+            change.after = found;
+        }
+    }
+    Ok(())
+}
+
+fn complete(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
+    observe(host, journal)?;
+    if let Some(open) = &mut journal.open {
+        open.complete = true;
+    }
+    Ok(host.store(journal)?)
+}
+
+fn commit(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
+    observe(host, journal)?;
+    if let Some(open) = journal.open.take() {
+        journal.applied = open.next;
+    }
+    Ok(host.store(journal)?)
+}
+
+/// Undoes the open changes, but for settings that somebody else has changed since.
+fn undo(host: &mut impl Host, journal: &mut Journal, why: Why, reason: &str) -> Result<Ended> {
+    let (mut left, mut failed) = (Vec::new(), Vec::new());
+    let steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
+    for step in steps.into_iter().filter(|step| !matches!(step.knob, Knob::Module { .. })) {
+        match undo_one(host, step) {
+            Ok(found) => left.extend(found),
+            Err(error) => failed.push(error.to_string()),
+        }
+    }
+    if !failed.is_empty() {
+        return Err(ChangeError::Stuck { reason: reason.to_owned(), failed });
+    }
+    let ended = Ended { why, at_unix_s: host.now().unix_s, left };
+    journal.open = None;
+    journal.ended = Some(ended.clone());
+    host.store(journal)?;
+    Ok(ended)
+}
+
+fn undo_one(host: &mut impl Host, step: Change) -> std::result::Result<Option<Left>, HostError> {
+    let Change { knob, before, after } = step;
+    let found = host.read(&knob)?;
+    if before.holds(&found) {
+        return Ok(None);
+    }
+    if !after.holds(&found) {
+        return Ok(Some(Left { knob, given: after, found }));
+    }
+    let back = Change { knob, before: found, after: before };
+    change(host, &back).map(|()| None)
+}

@@ -1,0 +1,63 @@
+//! The files that make a wish survive a reboot.
+
+use super::host::Surroundings;
+use super::knob::{Knob, Value};
+use super::wish::Wish;
+
+/// Read after `99-sysctl.conf`, by which systemd knows `/etc/sysctl.conf` (sysctl.d(5)).
+pub(crate) const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
+const MODULES: &str = "/etc/modules-load.d/uncork.conf";
+const UNIT: &str = "/etc/systemd/system/uncork-host.service";
+/// What `systemctl enable` makes of `WantedBy=multi-user.target`.
+const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
+const HEAD: &str = "# Written by `uncork host apply`; `uncork host revert` removes it.\n";
+
+/// The files of a wish whose sysctls are `sysctls`.
+pub(crate) fn files(
+    wish: &Wish,
+    sysctls: &[(Knob, Value)],
+    around: &Surroundings,
+) -> Vec<(Knob, Value)> {
+    let mut sysctls: Vec<_> = sysctls.iter().collect();
+    sysctls.sort_by_key(|(knob, _)| knob.apply_rank());
+    let line = |(knob, value): &&(Knob, Value)| format!("{knob} = {value}\n");
+    let mut files = Vec::new();
+    if !sysctls.is_empty() {
+        files.push(file(SYSCTLS, HEAD.to_owned() + &sysctls.iter().map(line).collect::<String>()));
+    }
+    if !wish.modules.is_empty() {
+        files.push(file(MODULES, format!("{HEAD}{}\n", wish.modules.join("\n"))));
+    }
+    // It does what sysctl.d cannot, and undoes what a power failure left halfway.
+    files.push(file(UNIT, unit(around)));
+    files.push((Knob::Link { path: ENABLED.to_owned() }, Value::text(UNIT)));
+    files
+}
+
+fn file(path: &str, text: String) -> (Knob, Value) {
+    (Knob::File { path: path.to_owned() }, Value::Text { text })
+}
+
+fn unit(around: &Surroundings) -> String {
+    let [program, state] = [&around.program, &around.state].map(|path| quoted(path));
+    format!(
+        "{HEAD}[Unit]\n\
+         Description=Apply the wish of uncork host\n\
+         Wants=network-online.target\n\
+         After=network-online.target systemd-sysctl.service\n\
+         \n\
+         [Service]\n\
+         Type=oneshot\n\
+         RemainAfterExit=yes\n\
+         ExecStart={program} host apply --boot --state-dir {state}\n\
+         \n\
+         [Install]\n\
+         WantedBy=multi-user.target\n"
+    )
+}
+
+/// A word of a command line (systemd.service(5)).
+fn quoted(word: &str) -> String {
+    let escaped = word.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", escaped.replace('%', "%%").replace('$', "$$"))
+}

@@ -1,0 +1,68 @@
+//! The host as the commands see it.
+
+use thiserror::Error;
+
+use super::journal::Journal;
+use super::knob::{Knob, Route, Value};
+use super::wish::Prefix;
+
+/// A host, or a network namespace of it. The commands read and change it only through this.
+pub trait Host {
+    /// What changes can be made, and what they depend on.
+    fn surroundings(&mut self) -> Result<Surroundings, HostError>;
+
+    /// The value of a setting.
+    fn read(&mut self, knob: &Knob) -> Result<Value, HostError>;
+
+    /// Changes a setting from `from` to `to`, all or nothing.
+    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError>;
+
+    /// The stored journal.
+    fn load(&mut self) -> Result<Option<Journal>, HostError>;
+
+    /// Replaces the stored journal, all or nothing, and returns when it is on the disk.
+    fn store(&mut self, journal: &Journal) -> Result<(), HostError>;
+
+    /// Starts a process that undoes the open changes when this one dies, or when they expire.
+    fn post_guard(&mut self) -> Result<(), HostError>;
+
+    /// The time.
+    fn now(&self) -> Now;
+}
+
+/// What changes depend on.
+#[derive(Clone, Debug, Default)]
+pub struct Surroundings {
+    /// Registered algorithms.
+    pub available: Vec<String>,
+    /// Algorithms that anybody may choose.
+    pub allowed: Vec<String>,
+    /// Whether this is the initial namespace, which owns the list of allowed algorithms.
+    pub is_initial: bool,
+    /// Whether the files read at boot concern this namespace.
+    pub boots: bool,
+    /// Whether systemd runs this host, and reads those files.
+    pub has_systemd: bool,
+    /// The preferred unicast routes of the main table.
+    pub routes: Vec<(Prefix, Route)>,
+    /// This program, for the unit that applies the wish at boot.
+    pub program: String,
+    /// The directory of the journal.
+    pub state: String,
+}
+
+/// The time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// The boot and the network namespace.
+    pub boot: String,
+    /// Seconds since boot, suspended time included.
+    pub boot_s: u64,
+    /// Seconds of Unix time.
+    pub unix_s: u64,
+}
+
+/// Why the host cannot be read or changed. The text names the place, the reason and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct HostError(pub String);

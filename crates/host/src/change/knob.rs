@@ -1,0 +1,228 @@
+//! Settings of a host and their values.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Algorithm of new connections.
+pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
+/// Algorithms that unprivileged processes and other network namespaces may choose.
+pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
+/// Queue discipline of new interfaces, and of the queues below `mq`.
+pub(crate) const DEFAULT_QDISC: &str = "net.core.default_qdisc";
+
+/// Ending of systemd's units.
+const UNIT: &str = ".service";
+
+/// One setting of a host.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Knob {
+    /// A kernel module. It is loaded, but never unloaded.
+    Module {
+        /// Such as `tcp_bbr`.
+        name: String,
+    },
+    /// A sysctl of `net.*`.
+    Sysctl {
+        /// Such as `net.ipv4.tcp_congestion_control`.
+        key: String,
+        /// A namespace in `/run/netns`; absent: the caller's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        namespace: Option<String>,
+    },
+    /// The root queue discipline of an interface.
+    Qdisc {
+        /// Such as `eth0`.
+        interface: String,
+    },
+    /// The preferred unicast route to a prefix in the main table.
+    Route {
+        /// Such as `10.0.0.0/8` or `::/0`.
+        to: String,
+    },
+    /// A text file.
+    File {
+        /// Absolute path.
+        path: String,
+    },
+    /// A symbolic link.
+    Link {
+        /// Absolute path.
+        path: String,
+    },
+}
+
+/// The value of a [`Knob`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Value {
+    /// No such module, sysctl, interface, route, file or link.
+    Absent,
+    /// The words of a sysctl, the text of a file, the target of a link, `loaded` for a module.
+    Text {
+        /// The text itself.
+        text: String,
+    },
+    /// A queue discipline.
+    Qdisc(Qdisc),
+    /// A route.
+    Route(Route),
+}
+
+/// A root queue discipline.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Qdisc {
+    /// Such as `fq`.
+    pub name: String,
+    /// Names of the disciplines below `mq`, each once.
+    pub leaves: Vec<String>,
+    /// Absent: the kernel chose the discipline itself.
+    pub installed: Option<Installed>,
+}
+
+/// What only a discipline that somebody installed has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Installed {
+    /// Its handle (`8001` of `8001:`); 0: any.
+    pub handle: u16,
+    /// `TCA_OPTIONS` in hexadecimal digits; absent: any.
+    pub options: Option<String>,
+    /// Why it cannot be installed anew as it is, such as its classes.
+    pub unrestorable: Option<String>,
+}
+
+/// A route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// In words of `ip route`, without the algorithm: `via 192.0.2.1 dev eth0 proto dhcp`.
+    pub path: String,
+    /// The algorithm that it chooses.
+    pub congctl: Option<String>,
+    /// Whether applications cannot override it.
+    pub locked: bool,
+    /// The route as an rtnetlink message, in hexadecimal digits.
+    pub message: String,
+}
+
+impl Knob {
+    pub(crate) fn sysctl(key: &str) -> Self {
+        Self::Sysctl { key: key.to_owned(), namespace: None }
+    }
+
+    /// Position among the changes of `apply`. An algorithm comes after the discipline that paces it, and what
+    /// chooses an algorithm after what allows it. `default_qdisc` comes before the interfaces that follow it.
+    /// Files come last: until then a reboot brings back the old state. Of these the unit comes first: whatever
+    /// the others bring at boot, it makes the host whole.
+    pub(crate) fn apply_rank(&self) -> u8 {
+        match self {
+            Self::Module { .. } => 0,
+            Self::Sysctl { key, .. } if key == ALLOWED => 1,
+            Self::Sysctl { key, .. } if key == DEFAULT_QDISC => 2,
+            Self::Qdisc { .. } => 3,
+            Self::Sysctl { key, .. } if key != DEFAULT => 4,
+            Self::Route { .. } => 5,
+            Self::Sysctl { namespace: Some(_), .. } => 6,
+            Self::Sysctl { .. } => 7,
+            Self::File { path } if path.ends_with(UNIT) => 8,
+            Self::Link { .. } => 9,
+            Self::File { .. } => 10,
+        }
+    }
+
+    /// Position among the changes of `revert`: the reverse, with two exceptions. The list of allowed algorithms
+    /// comes before the default again, which would otherwise add itself to the list. `default_qdisc` comes
+    /// before the interfaces again: what the kernel chooses for them depends on it. A socket that `fq` paced
+    /// does not pace itself when `fq` has gone (linux net/sched/sch_fq.c sets `SK_PACING_FQ`, nothing resets
+    /// it), so new connections stop choosing the algorithm before that.
+    pub(crate) fn revert_rank(&self) -> u8 {
+        match self {
+            Self::File { path } if !path.ends_with(UNIT) => 0,
+            Self::Link { .. } => 1,
+            Self::File { .. } => 2,
+            Self::Sysctl { key, .. } if key == ALLOWED => 3,
+            Self::Sysctl { namespace: None, key } if key == DEFAULT => 4,
+            Self::Sysctl { namespace: Some(_), .. } => 5,
+            Self::Route { .. } => 6,
+            Self::Sysctl { key, .. } if key != DEFAULT_QDISC => 7,
+            Self::Sysctl { .. } => 8,
+            Self::Qdisc { .. } => 9,
+            Self::Module { .. } => 10,
+        }
+    }
+
+    /// Whether a reboot leaves it as it is.
+    pub(crate) fn survives_reboot(&self) -> bool {
+        matches!(self, Self::File { .. } | Self::Link { .. })
+    }
+}
+
+impl fmt::Display for Knob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Module { name } => write!(f, "module {name}"),
+            Self::Sysctl { key, namespace: None } => f.write_str(key),
+            Self::Sysctl { key, namespace: Some(name) } => write!(f, "{key} in {name}"),
+            Self::Qdisc { interface } => write!(f, "root qdisc of {interface}"),
+            Self::Route { to } => write!(f, "route to {to}"),
+            Self::File { path } | Self::Link { path } => f.write_str(path),
+        }
+    }
+}
+
+impl Value {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        if let Self::Text { text } = self { Some(text) } else { None }
+    }
+
+    /// Whether `current` is this value. What this value leaves open may be anything.
+    pub(crate) fn holds(&self, current: &Self) -> bool {
+        match (self, current) {
+            (Self::Qdisc(want), Self::Qdisc(is)) => match (&want.installed, &is.installed) {
+                // Which discipline the kernel chooses itself depends on another setting.
+                (None, None) => true,
+                (Some(wanted), Some(found)) => {
+                    want.name == is.name
+                        && (want.leaves.is_empty() || want.leaves == is.leaves)
+                        && wanted.options.as_ref().is_none_or(|_| wanted.options == found.options)
+                }
+                _ => false,
+            },
+            (Self::Route(want), Self::Route(is)) => want.message == is.message,
+            _ => self == current,
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent => f.write_str("-"),
+            Self::Text { text } if text.contains('\n') => {
+                let lines = text.lines().count();
+                write!(f, "{lines} line{}", if lines == 1 { "" } else { "s" })
+            }
+            Self::Text { text } => f.write_str(text),
+            Self::Qdisc(Qdisc { name, leaves, installed }) => {
+                f.write_str(name)?;
+                if !leaves.is_empty() {
+                    write!(f, " of {}", leaves.join(", "))?;
+                }
+                f.write_str(if installed.is_none() { " (kernel's choice)" } else { "" })
+            }
+            Self::Route(Route { path, congctl, locked, .. }) => {
+                f.write_str(path)?;
+                let lock = if *locked { "lock " } else { "" };
+                congctl.as_ref().map_or(Ok(()), |name| write!(f, " congctl {lock}{name}"))
+            }
+        }
+    }
+}

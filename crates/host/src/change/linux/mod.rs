@@ -1,0 +1,131 @@
+//! The live host.
+
+mod files;
+mod guard;
+mod module;
+mod qdisc;
+mod routes;
+mod state;
+mod sysctl;
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::host::{Host, HostError, Now, Surroundings};
+use super::journal::Journal;
+use super::knob::{ALLOWED, Knob, Value};
+use crate::netlink::Netlink;
+pub use guard::watch;
+pub use state::{Lock, StateDirectory};
+
+/// The caller's network namespace, and the files of the host.
+#[derive(Debug)]
+pub struct LiveHost {
+    state: StateDirectory,
+    /// Where the paths of files begin: `/`, or another directory in tests.
+    root: PathBuf,
+}
+
+impl LiveHost {
+    /// A host that keeps its journal in `state`, and whose files are below `root`.
+    pub fn new(state: StateDirectory, root: &Path) -> Self {
+        Self { state, root: root.to_owned() }
+    }
+}
+
+impl Host for LiveHost {
+    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
+        let words = |name: &str| -> Result<Vec<String>, HostError> {
+            let text = sysctl::read(&format!("net.ipv4.tcp_{name}_congestion_control"), None)?;
+            let words = text.as_text().unwrap_or_default().split(' ');
+            Ok(words.map(str::to_owned).collect())
+        };
+        let allowed = fs::metadata(sysctl::file(ALLOWED));
+        let allowed = allowed.map_err(|error| HostError(format!("{ALLOWED}: {error}")))?;
+        let program = std::env::current_exe();
+        let program = program.map_err(|error| HostError(format!("this program: {error}")))?;
+        Ok(Surroundings {
+            available: words("available")?,
+            allowed: words("allowed")?,
+            // Only the initial namespace may write the list (linux net/ipv4/sysctl_net_ipv4.c).
+            is_initial: allowed.permissions().mode() & 0o200 != 0,
+            boots: state::is_boot_namespace(),
+            has_systemd: guard::has_systemd(),
+            routes: routes::all().map_err(|error| HostError(format!("routes: {error}")))?,
+            program: program.display().to_string(),
+            state: self.state.path().display().to_string(),
+        })
+    }
+
+    fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
+        let read = match knob {
+            Knob::Module { name } => Ok(module::read(name)),
+            Knob::Sysctl { key, namespace } => return sysctl::read(key, namespace.as_deref()),
+            Knob::Qdisc { interface } => qdisc::read(interface),
+            Knob::Route { to } => routes::read(to),
+            Knob::File { path } => files::read(&self.below(path)),
+            Knob::Link { path } => files::read_link(&self.below(path)),
+        };
+        read.map_err(|error| HostError(format!("cannot read {knob}: {error}")))
+    }
+
+    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
+        let written = match (knob, to) {
+            (Knob::Module { name }, Value::Text { .. }) => return module::load(name),
+            (Knob::Sysctl { key, namespace }, Value::Text { text }) => {
+                return sysctl::write(key, namespace.as_deref(), text);
+            }
+            (Knob::Qdisc { interface }, Value::Qdisc(to)) => qdisc::write(interface, to),
+            (Knob::Route { .. }, _) => return routes::write(knob, from, to),
+            (Knob::File { path }, to) => files::write(&self.below(path), to),
+            (Knob::Link { path }, to) => files::write_link(&self.below(path), to),
+            _ => Err(io::Error::other("it cannot have such a value")),
+        };
+        written.map_err(|error| HostError(format!("cannot change {knob}: {}", remedy(&error))))
+    }
+
+    fn load(&mut self) -> Result<Option<Journal>, HostError> {
+        self.state.load()
+    }
+
+    fn store(&mut self, journal: &Journal) -> Result<(), HostError> {
+        self.state.store(journal)
+    }
+
+    fn post_guard(&mut self) -> Result<(), HostError> {
+        guard::post(self.state.path(), &self.root)
+    }
+
+    fn now(&self) -> Now {
+        let unix = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let boot_s = clock_gettime(ClockId::Boottime).tv_sec;
+        Now { boot: state::boot(), boot_s: boot_s.unsigned_abs(), unix_s: unix.as_secs() }
+    }
+}
+
+impl LiveHost {
+    fn below(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+}
+
+/// An error of the kernel with its remedy.
+fn remedy(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => format!("{error}: it needs CAP_NET_ADMIN"),
+        io::ErrorKind::ReadOnlyFilesystem => {
+            format!(
+                "{error}: a container or ProtectKernelTunables= forbids it; run this on the host"
+            )
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn netlink<T>(work: impl FnOnce(&mut Netlink) -> io::Result<T>) -> io::Result<T> {
+    work(&mut Netlink::open()?)
+}

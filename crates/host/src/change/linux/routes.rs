@@ -1,0 +1,62 @@
+//! Routes of the main table.
+
+use std::io;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
+use netlink_packet_route::route::RouteMessage;
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use super::super::host::HostError;
+use super::super::knob::{Knob, Route, Value};
+use super::super::route;
+use super::super::wish::Prefix;
+use super::{netlink, qdisc, remedy};
+
+/// The unicast routes of the main table; of several to one destination the preferred one.
+pub(super) fn all() -> io::Result<Vec<(Prefix, Route)>> {
+    netlink(|netlink| {
+        let names = qdisc::interfaces(netlink)?;
+        let mut routes = Vec::new();
+        for family in [AddressFamily::Inet, AddressFamily::Inet6] {
+            let mut request = RouteMessage::default();
+            request.header.address_family = family;
+            netlink.dump(RouteNetlinkMessage::GetRoute(request), |message| {
+                if let RouteNetlinkMessage::NewRoute(message) = message {
+                    routes.extend(route::of(&message, &names));
+                }
+            })?;
+        }
+        // The smallest metric is preferred.
+        routes.sort_by_key(|(to, metric, _)| (*to, *metric));
+        routes.dedup_by_key(|(to, ..)| *to);
+        Ok(routes.into_iter().map(|(to, _, route)| (to, route)).collect())
+    })
+}
+
+pub(super) fn read(to: &str) -> io::Result<Value> {
+    let found = all()?.into_iter().find(|(prefix, _)| prefix.to_string() == to);
+    Ok(found.map_or(Value::Absent, |(_, route)| Value::Route(route)))
+}
+
+pub(super) fn write(knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
+    let (order, flags) = match (from, to) {
+        (Value::Absent, Value::Route(to)) => {
+            (RouteNetlinkMessage::NewRoute(route::message(to)?), NLM_F_CREATE | NLM_F_EXCL)
+        }
+        (_, Value::Route(to)) => {
+            (RouteNetlinkMessage::NewRoute(route::message(to)?), NLM_F_REPLACE)
+        }
+        (Value::Route(from), _) => (RouteNetlinkMessage::DelRoute(route::message(from)?), 0),
+        _ => return Ok(()),
+    };
+    netlink(|netlink| netlink.order(order, flags)).map_err(|error| {
+        let reason = match (error.kind(), to) {
+            // RTAX_CC_ALGO without such an algorithm (linux net/ipv4/metrics.c).
+            (io::ErrorKind::InvalidInput, Value::Route(Route { congctl: Some(name), .. })) => {
+                format!("{error}: there may be no algorithm {name}; modprobe tcp_{name} loads it")
+            }
+            _ => remedy(&error),
+        };
+        HostError(format!("cannot change {knob} to {to}: {reason}"))
+    })
+}

@@ -1,0 +1,205 @@
+//! Plans, reports and states as text.
+
+use std::fmt;
+
+use serde::Serialize;
+use uncork_units::TimeDelta;
+
+use super::agent::Report;
+use super::commands::commands;
+use super::journal::{Change, Ended, Left, Why};
+use super::plan::Plan;
+use super::status::{State, Status};
+
+/// Schema of a [`PlanDocument`].
+pub const PLAN_SCHEMA: &str = "uncork.host-plan/1";
+
+/// A plan for programs.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanDocument {
+    /// [`PLAN_SCHEMA`].
+    pub schema: &'static str,
+    /// The file of the wish.
+    pub file: String,
+    /// The changes, in their order.
+    pub changes: Vec<PlannedChange>,
+    /// What happens to live connections.
+    pub warnings: Vec<String>,
+}
+
+/// A change of a plan.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedChange {
+    /// The setting.
+    pub setting: String,
+    /// Its value now.
+    pub now: String,
+    /// Its value afterwards.
+    pub then: String,
+    /// The commands that amount to the change.
+    pub commands: Vec<String>,
+}
+
+impl Plan {
+    /// The plan for programs; `file` is the wish's.
+    pub fn document(&self, file: &str) -> PlanDocument {
+        let planned = |step: &Change| PlannedChange {
+            setting: step.knob.to_string(),
+            now: step.before.to_string(),
+            then: step.after.to_string(),
+            commands: commands(step),
+        };
+        PlanDocument {
+            schema: PLAN_SCHEMA,
+            file: file.to_owned(),
+            changes: self.steps.iter().map(planned).collect(),
+            warnings: self.warnings.clone(),
+        }
+    }
+}
+
+impl PlanDocument {
+    /// The plan as text: what changes, and the same as commands.
+    pub fn text(&self) -> String {
+        if self.changes.is_empty() {
+            return format!("This host is as {} wishes. Nothing needs to be done.\n", self.file);
+        }
+        let rows = self.changes.iter().map(|it| [&*it.setting, &*it.now, &*it.then]);
+        let mut text = table(["setting", "now", "then"], rows);
+        text += &warnings(&self.warnings);
+        text += "\nThe same by hand, in this order:\n\n";
+        for command in self.changes.iter().flat_map(|change| &change.commands) {
+            text += command;
+            text += "\n";
+        }
+        text
+    }
+}
+
+impl Report {
+    /// What was done, as text. `nothing` is said if that is nothing.
+    pub fn text(&self, nothing: &str) -> String {
+        let mut text =
+            self.undone.as_ref().map_or_else(String::new, |undone| format!("First, {undone}\n"));
+        if self.steps.is_empty() && self.left.is_empty() {
+            text += nothing;
+            text += "\n";
+        }
+        if !self.steps.is_empty() {
+            let cells: Vec<[String; 3]> = self
+                .steps
+                .iter()
+                .map(|step| {
+                    [step.knob.to_string(), step.before.to_string(), step.after.to_string()]
+                })
+                .collect();
+            text += &table(
+                ["setting", "before", "now"],
+                cells.iter().map(|row| row.each_ref().map(|cell| &**cell)),
+            );
+        }
+        text.extend(self.left.iter().map(|left| format!("left: {left}\n")));
+        text += &warnings(&self.warnings);
+        if let Some(remaining) = self.remaining_s {
+            let span = span(remaining);
+            text.extend([format!(
+                "All this is undone in {span} unless you run `uncork host confirm`.\n"
+            )]);
+        }
+        text
+    }
+}
+
+impl Status {
+    /// The state as text; `unix_s` is the time.
+    pub fn text(&self, unix_s: u64) -> String {
+        let file = self.file.as_deref().unwrap_or("no wish");
+        let ago = |then: u64| format!("{} ago", span(unix_s.saturating_sub(then)));
+        let since = self.since_unix_s.map_or_else(String::new, ago);
+        let lasts = if self.persist { "survives a reboot" } else { "lasts until the next reboot" };
+        let mut text = match self.state {
+            State::Nothing => "Nothing is applied.\n".to_owned(),
+            State::Applied => format!("{file} was applied {since}; it {lasts}.\n"),
+            State::Waiting => {
+                let remaining = span(self.remaining_s.unwrap_or(0));
+                format!("{file} was applied {since}; it is undone in {remaining} unless you run `uncork host confirm`.\n")
+            }
+            State::Unfinished => {
+                "Changes are being made. If no command runs, it died: `uncork host revert` undoes them.\n".to_owned()
+            }
+            State::Rebooted if self.persist => format!(
+                "{file} was applied {since}, before the last reboot; `uncork host apply --boot` completes it.\n"
+            ),
+            State::Rebooted => format!("{file} was applied {since}; the last reboot has undone it.\n"),
+        };
+        if let Some(ended) = &self.ended {
+            let (then, why) = (ago(ended.at_unix_s), ended.why);
+            text.extend([format!("The last changes were undone {then}: {why}.\n")]);
+            text.extend(ended.left.iter().map(|left| format!("left: {left}\n")));
+        }
+        if !self.settings.is_empty() {
+            let rows = self.settings.iter().map(|it| {
+                let state = if it.changed { "changed since" } else { "" };
+                [&*it.setting, &*it.before, &*it.applied, &*it.found, state]
+            });
+            text += "\n";
+            text += &table(["setting", "before", "applied", "now", ""], rows);
+        }
+        text
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Expired => "nobody confirmed them in time",
+            Self::Interrupted => "the command that made them died",
+            Self::Failed => "one of them failed",
+            Self::Reverted => "`uncork host revert`",
+            Self::Rebooted => "the host was rebooted, or its network namespace made anew",
+        })
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "earlier changes were undone: {}", self.why)?;
+        self.left.iter().try_for_each(|left| write!(f, "\nleft: {left}"))
+    }
+}
+
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { knob, given, found } = self;
+        write!(f, "{knob} is {found}; uncork had set {given}, somebody else has changed it since")
+    }
+}
+
+fn warnings(warnings: &[String]) -> String {
+    warnings.iter().flat_map(|warning| ["warning: ", warning, "\n"]).collect()
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..120 => TimeDelta::from_secs(seconds).to_string(),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Left-aligned columns.
+fn table<'a, const N: usize>(
+    head: [&'a str; N],
+    rows: impl Iterator<Item = [&'a str; N]>,
+) -> String {
+    let rows: Vec<[&str; N]> = std::iter::once(head).chain(rows).collect();
+    let width =
+        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let line = |row: &[&str; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}

@@ -1,0 +1,204 @@
+//! Routes as values: compared, changed and restored as rtnetlink messages.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use netlink_packet_core::{Emitable, Parseable};
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteFlags, RouteHeader, RouteMessage, RouteMetric, RouteNextHop,
+    RouteNextHopFlags, RouteProtocol, RouteScope, RouteType, RouteVia,
+};
+
+use super::hex;
+use super::host::HostError;
+use super::knob::Route;
+use super::wish::{Prefix, WishedRoute};
+
+/// `RTAX_CC_ALGO` in the bits of `RTAX_LOCK` (linux/rtnetlink.h).
+const CONGCTL: u32 = 1 << 16;
+
+/// The destination and metric of a unicast route in the main table, and its value. `names` are the interfaces.
+pub(crate) fn of(
+    message: &RouteMessage,
+    names: &BTreeMap<u32, String>,
+) -> Option<(Prefix, u32, Route)> {
+    let header = &message.header;
+    let plain = header.kind == RouteType::Unicast
+        && header.table == RouteHeader::RT_TABLE_MAIN
+        && (header.source_prefix_length, header.tos) == (0, 0)
+        && !header.flags.contains(RouteFlags::Cloned);
+    if !plain {
+        return None;
+    }
+    let (mut to, mut metric) = (None, 0);
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Destination(RouteAddress::Inet(ip)) => to = Some(IpAddr::V4(*ip)),
+            RouteAttribute::Destination(RouteAddress::Inet6(ip)) => to = Some(IpAddr::V6(*ip)),
+            RouteAttribute::Priority(number) => metric = *number,
+            _ => {}
+        }
+    }
+    let to = to.unwrap_or(match header.address_family {
+        AddressFamily::Inet => Ipv4Addr::UNSPECIFIED.into(),
+        _ => Ipv6Addr::UNSPECIFIED.into(),
+    });
+    let prefix = Prefix { address: to, bits: header.destination_prefix_length };
+    Some((prefix, metric, value(message.clone(), path(message, names))))
+}
+
+/// The message in a form in which equal routes have equal bytes.
+fn value(mut message: RouteMessage, path: String) -> Route {
+    message.header.flags &= RouteFlags::Onlink;
+    message.attributes.retain(|attribute| {
+        // The state of a route rather than the route.
+        !matches!(attribute, RouteAttribute::CacheInfo(_) | RouteAttribute::Expires(_))
+    });
+    for attribute in &mut message.attributes {
+        if let RouteAttribute::MultiPath(hops) = attribute {
+            hops.iter_mut().for_each(|hop| hop.flags &= RouteNextHopFlags::Onlink);
+        }
+    }
+    message.attributes.sort_by_key(netlink_packet_core::Nla::kind);
+    let (mut congctl, mut locked) = (None, false);
+    for metric in metrics(&mut message) {
+        match metric {
+            RouteMetric::CcAlgo(name) => {
+                *name = name.trim_end_matches('\0').to_owned();
+                congctl = Some(name.clone());
+            }
+            RouteMetric::Lock(bits) => locked = *bits & CONGCTL != 0,
+            _ => {}
+        }
+    }
+    metrics(&mut message).sort_by_key(netlink_packet_core::Nla::kind);
+    let mut bytes = vec![0; message.buffer_len()];
+    message.emit(&mut bytes);
+    Route { path, congctl, locked, message: hex::encode(&bytes) }
+}
+
+fn metrics(message: &mut RouteMessage) -> &mut Vec<RouteMetric> {
+    let is_metrics = |attribute: &RouteAttribute| matches!(attribute, RouteAttribute::Metrics(_));
+    let at = message.attributes.iter().position(is_metrics).unwrap_or_else(|| {
+        message.attributes.push(RouteAttribute::Metrics(Vec::new()));
+        message.attributes.len() - 1
+    });
+    match &mut message.attributes[at] {
+        RouteAttribute::Metrics(metrics) => metrics,
+        _ => unreachable!("its position was found by its kind"),
+    }
+}
+
+/// The message that makes a route.
+pub(crate) fn message(route: &Route) -> Result<RouteMessage, HostError> {
+    let bytes = hex::decode(&route.message);
+    let message = bytes.and_then(|bytes| RouteMessage::parse(&bytes).ok());
+    message.ok_or_else(|| HostError(format!("`{}` is not an rtnetlink route", route.message)))
+}
+
+/// `base`, or a route to a part of its destination, with the wished algorithm.
+pub(crate) fn choosing(base: &Route, wished: &WishedRoute) -> Result<Route, HostError> {
+    let mut made = message(base)?;
+    let mut path = base.path.clone();
+    let to = RouteAttribute::Destination(wished.to.address.into());
+    let is_same = made.header.destination_prefix_length == wished.to.bits;
+    if !is_same {
+        made.header.destination_prefix_length = wished.to.bits;
+        // Programs that look after the other route, such as DHCP clients, leave this one alone.
+        path = path.replace(&protocol(made.header.protocol), " proto static");
+        made.header.protocol = RouteProtocol::Static;
+        made.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Destination(_)));
+        made.attributes.push(to);
+    }
+    let metrics = metrics(&mut made);
+    metrics.retain(|metric| !matches!(metric, RouteMetric::CcAlgo(_)));
+    metrics.push(RouteMetric::CcAlgo(wished.algorithm.clone()));
+    let locked = metrics.iter().find_map(|metric| match metric {
+        RouteMetric::Lock(bits) => Some(bits & !CONGCTL),
+        _ => None,
+    });
+    let locked = locked.unwrap_or(0) | if wished.lock { CONGCTL } else { 0 };
+    metrics.retain(|metric| !matches!(metric, RouteMetric::Lock(_)));
+    if locked != 0 {
+        metrics.push(RouteMetric::Lock(locked));
+    }
+    Ok(value(made, path))
+}
+
+/// The route in words of `ip route`, without destination and algorithm.
+fn path(message: &RouteMessage, names: &BTreeMap<u32, String>) -> String {
+    let header = &message.header;
+    let name = |index: &u32| names.get(index).cloned().unwrap_or_else(|| format!("if{index}"));
+    let (mut words, mut options) = (Vec::new(), Vec::new());
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Gateway(_) | RouteAttribute::Via(_) => words.push(gateway(attribute)),
+            RouteAttribute::Oif(index) => words.push(format!(" dev {}", name(index))),
+            RouteAttribute::PrefSource(address) => options.push(format!(" src {}", shown(address))),
+            RouteAttribute::Priority(number) => options.push(format!(" metric {number}")),
+            RouteAttribute::Metrics(metrics) => options.extend(metrics.iter().filter_map(option)),
+            RouteAttribute::MultiPath(hops) => {
+                options.extend(hops.iter().map(|hop| next_hop(hop, &name)));
+            }
+            RouteAttribute::NhId(id) => words = vec![format!(" nhid {id}")],
+            _ => {}
+        }
+    }
+    words.push(protocol(header.protocol));
+    if header.scope == RouteScope::Link {
+        words.push(" scope link".to_owned());
+    }
+    if header.flags.contains(RouteFlags::Onlink) {
+        words.push(" onlink".to_owned());
+    }
+    (words.concat() + &options.concat()).trim_start().to_owned()
+}
+
+fn gateway(attribute: &RouteAttribute) -> String {
+    match attribute {
+        RouteAttribute::Gateway(address) => format!(" via {}", shown(address)),
+        RouteAttribute::Via(RouteVia::Inet(ip)) => format!(" via inet {ip}"),
+        RouteAttribute::Via(RouteVia::Inet6(ip)) => format!(" via inet6 {ip}"),
+        _ => String::new(),
+    }
+}
+
+fn next_hop(hop: &RouteNextHop, name: &impl Fn(&u32) -> String) -> String {
+    let via: String = hop.attributes.iter().map(gateway).collect();
+    let (dev, weight) = (name(&hop.interface_index), u32::from(hop.hops) + 1);
+    format!(" nexthop{via} dev {dev} weight {weight}")
+}
+
+fn shown(address: &RouteAddress) -> String {
+    match address {
+        RouteAddress::Inet(ip) => ip.to_string(),
+        RouteAddress::Inet6(ip) => ip.to_string(),
+        _ => "?".to_owned(),
+    }
+}
+
+/// Names of `/etc/iproute2/rt_protos`; every `ip` knows the numbers of others.
+fn protocol(protocol: RouteProtocol) -> String {
+    match u8::from(protocol) {
+        2 => " proto kernel".to_owned(),
+        3 => " proto boot".to_owned(),
+        4 => " proto static".to_owned(),
+        9 => " proto ra".to_owned(),
+        16 => " proto dhcp".to_owned(),
+        other => format!(" proto {other}"),
+    }
+}
+
+fn option(metric: &RouteMetric) -> Option<String> {
+    Some(match metric {
+        RouteMetric::Mtu(n) => format!(" mtu {n}"),
+        RouteMetric::Advmss(n) => format!(" advmss {n}"),
+        RouteMetric::Window(n) => format!(" window {n}"),
+        RouteMetric::Hoplimit(n) => format!(" hoplimit {n}"),
+        RouteMetric::InitCwnd(n) => format!(" initcwnd {n}"),
+        RouteMetric::InitRwnd(n) => format!(" initrwnd {n}"),
+        RouteMetric::QuickAck(n) => format!(" quickack {n}"),
+        _ => return None,
+    })
+}

@@ -1,0 +1,313 @@
+//! The wished state of a host, as a TOML file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use uncork_config::{ConfigError, Entry, Node, Result, Section, each};
+use uncork_units::ByteCount;
+
+const FILE: &[&str] =
+    &["algorithm", "allowed", "buffers", "modules", "namespaces", "persist", "qdisc", "route"];
+const ROUTE: &[&str] = &["to", "algorithm", "lock"];
+const BUFFERS: &[&str] = &["send", "receive"];
+/// `TCP_CA_NAME_MAX` and `IFNAMSIZ`, without the final zero.
+const LONGEST: usize = 15;
+
+/// The wished state of a host (`docs/linux.md`). What it does not name stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// Algorithm of new connections.
+    pub algorithm: Option<String>,
+    /// All algorithms that unprivileged processes and other namespaces may choose.
+    pub allowed: Option<Vec<String>>,
+    /// Kernel modules to load.
+    pub modules: Vec<String>,
+    /// Queue discipline of new interfaces.
+    pub default_qdisc: Option<String>,
+    /// Root queue discipline by interface.
+    pub qdiscs: BTreeMap<String, String>,
+    /// Largest send buffer that TCP chooses itself.
+    pub send_buffer: Option<ByteCount>,
+    /// Largest receive buffer that TCP chooses itself.
+    pub receive_buffer: Option<ByteCount>,
+    /// Routes that choose another algorithm.
+    pub routes: Vec<WishedRoute>,
+    /// Algorithm by network namespace of `ip netns`.
+    pub namespaces: BTreeMap<String, String>,
+    /// Whether it survives a reboot.
+    pub persist: bool,
+}
+
+/// A route that chooses an algorithm.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WishedRoute {
+    /// Its destination.
+    pub to: Prefix,
+    /// The algorithm.
+    pub algorithm: String,
+    /// Whether applications cannot override it.
+    pub lock: bool,
+}
+
+/// A network in CIDR notation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Prefix {
+    /// Its address, host bits zero.
+    pub address: IpAddr,
+    /// Its length.
+    pub bits: u8,
+}
+
+impl Wish {
+    /// Reads a wish.
+    ///
+    /// # Errors
+    ///
+    /// The place in `text` of what is wrong, and a remedy.
+    pub fn parse(text: &str) -> Result<Self> {
+        read(text).map_err(|error| error.within(text, &[]))
+    }
+}
+
+fn read(text: &str) -> Result<Wish> {
+    let tree = Node::of_text(text)?;
+    let whole = tree.place.clone();
+    let file = Section::new("the wish", &whole, &tree, FILE)?;
+    let mut wish = Wish {
+        algorithm: file.read("algorithm", algorithm)?,
+        allowed: file.read("allowed", |node| names(node, algorithm))?,
+        modules: file.read("modules", |node| names(node, module))?.unwrap_or_default(),
+        qdiscs: file.read("qdisc", |node| table(node, interface, qdisc))?.unwrap_or_default(),
+        routes: each(&tree, "route", ROUTE, route)?,
+        namespaces: file
+            .read("namespaces", |node| table(node, namespace, algorithm))?
+            .unwrap_or_default(),
+        persist: file.flag("persist")?,
+        ..Wish::default()
+    };
+    wish.default_qdisc = wish.qdiscs.remove("default");
+    if let Some(node) = file.get("buffers") {
+        let buffers = Section::new("[buffers]", file.key_place("buffers"), node, BUFFERS)?;
+        wish.send_buffer = buffers.read("send", buffer)?;
+        wish.receive_buffer = buffers.read("receive", buffer)?;
+    }
+    allows_its_default(&wish, &file)?;
+    no_route_twice(&wish, &tree)?;
+    Ok(wish)
+}
+
+/// The kernel allows the default algorithm to everybody, whatever the list says.
+fn allows_its_default(wish: &Wish, file: &Section<'_>) -> Result<()> {
+    match (&wish.algorithm, &wish.allowed) {
+        (Some(default), Some(allowed)) if !allowed.contains(default) => {
+            let message = format!("`allowed` lacks the default algorithm {default}");
+            let error = ConfigError::new(file.value_place("allowed"), message);
+            Err(error
+                .help(format!("add \"{default}\": the kernel allows its default to everybody")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_route_twice(wish: &Wish, tree: &Node) -> Result<()> {
+    for (index, route) in wish.routes.iter().enumerate() {
+        if wish.routes[..index].iter().any(|other| other.to == route.to) {
+            let nodes = tree.get("route").map(Node::list).transpose()?.unwrap_or_default();
+            let place = nodes.get(index).map_or(&tree.place, |node| &node.place);
+            let message = format!("a second [[route]] to {}", route.to);
+            return Err(ConfigError::new(place, message).help("leave one of them out"));
+        }
+    }
+    Ok(())
+}
+
+fn route(section: &Section<'_>) -> Result<WishedRoute> {
+    Ok(WishedRoute {
+        to: section.need("to", "\"10.0.0.0/8\"")?.parse()?,
+        algorithm: algorithm(section.need("algorithm", "\"cubic\"")?)?,
+        lock: section.flag("lock")?,
+    })
+}
+
+fn buffer(node: &Node) -> Result<ByteCount> {
+    // The kernel's own least value of tcp_wmem is a page; its type is `int`.
+    node.within((ByteCount::new(4096), ByteCount::new(i32::MAX as u64)))
+}
+
+fn names(node: &Node, read: fn(&Node) -> Result<String>) -> Result<Vec<String>> {
+    let mut names = node.list()?.iter().map(read).collect::<Result<Vec<_>>>()?;
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        return Err(ConfigError::new(&node.place, "an empty list")
+            .help("leave it out, or name at least one"));
+    }
+    Ok(names)
+}
+
+fn table(
+    node: &Node,
+    key: fn(&Entry) -> Result<()>,
+    value: fn(&Node) -> Result<String>,
+) -> Result<BTreeMap<String, String>> {
+    if !matches!(node.value, uncork_config::Value::Table(_)) {
+        return Err(uncork_config::wrong_type(node, "a table"));
+    }
+    let entry = |entry: &Entry| {
+        key(entry)?;
+        Ok((entry.name.clone(), value(&entry.node)?))
+    };
+    node.entries().iter().map(entry).collect()
+}
+
+fn algorithm(node: &Node) -> Result<String> {
+    word(node, "an algorithm", "bbr", LONGEST)
+}
+
+fn qdisc(node: &Node) -> Result<String> {
+    word(node, "a queue discipline", "fq", LONGEST)
+}
+
+fn module(node: &Node) -> Result<String> {
+    // The kernel's names have underscores; both spellings are accepted by modprobe(8).
+    word(node, "a module", "tcp_bbr", 55).map(|name| name.replace('-', "_"))
+}
+
+/// A name of letters, digits, underscores and hyphens.
+fn word(node: &Node, what: &str, example: &str, longest: usize) -> Result<String> {
+    let text = node.text()?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !text.is_empty() && text.len() <= longest && text.chars().all(fits) && !text.starts_with('-')
+    {
+        return Ok(text.to_owned());
+    }
+    Err(ConfigError::new(&node.place, format!("`{text}` is not the name of {what}"))
+        .help(format!("write a name such as \"{example}\"")))
+}
+
+fn interface(entry: &Entry) -> Result<()> {
+    file_name(entry, "an interface", "eth0", LONGEST)
+}
+
+fn namespace(entry: &Entry) -> Result<()> {
+    file_name(entry, "a network namespace", "the names of `ip netns`", 255)
+}
+
+fn file_name(entry: &Entry, what: &str, example: &str, longest: usize) -> Result<()> {
+    let name = &entry.name;
+    let bad = |c: char| c == '/' || c.is_whitespace() || c.is_control();
+    if name.is_empty() || name.len() > longest || name.contains(bad) || name == "." || name == ".."
+    {
+        let message = format!("`{name}` is not the name of {what}");
+        return Err(ConfigError::new(&entry.place, message).help(format!("such as {example}")));
+    }
+    Ok(())
+}
+
+impl Prefix {
+    /// Whether it contains all of `other`.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        let same = self.address.is_ipv4() == other.address.is_ipv4();
+        same && self.bits <= other.bits && masked(other.address, self.bits) == self.address
+    }
+}
+
+/// `address` with zeros after `bits`.
+fn masked(address: IpAddr, bits: u8) -> IpAddr {
+    let shift = |wide: u32| wide - u32::from(bits).min(wide);
+    match address {
+        IpAddr::V4(v4) => {
+            IpAddr::V4((v4.to_bits() & u32::MAX.checked_shl(shift(32)).unwrap_or(0)).into())
+        }
+        IpAddr::V6(v6) => {
+            IpAddr::V6((v6.to_bits() & u128::MAX.checked_shl(shift(128)).unwrap_or(0)).into())
+        }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let wrong = || {
+            format!("`{text}` is not a network: write 10.0.0.0/8, 2001:db8::/32, 0.0.0.0/0 or ::/0")
+        };
+        let (address, bits) = text.split_once('/').ok_or_else(wrong)?;
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let bits: u8 = bits.parse().map_err(|_| wrong())?;
+        if bits > if address.is_ipv4() { 32 } else { 128 } {
+            return Err(wrong());
+        }
+        let network = Self { address: masked(address, bits), bits };
+        if network.address == address {
+            Ok(network)
+        } else {
+            Err(format!("`{text}` has host bits: write {network}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documented_wish_is_read() {
+        let wish = Wish::parse(include_str!("../../../../docs/host.toml")).expect("a wish");
+        assert_eq!(wish.algorithm.as_deref(), Some("bbr"));
+        assert_eq!(wish.default_qdisc.as_deref(), Some("fq"));
+        assert_eq!(wish.qdiscs["eth0"], "fq");
+        assert_eq!(wish.routes[0].to.to_string(), "10.0.0.0/8");
+        assert_eq!(wish.send_buffer, Some(ByteCount::new(16_000_000)));
+        assert!(wish.persist);
+    }
+
+    #[test]
+    fn errors_name_the_line_and_a_remedy() {
+        let cases = [
+            ("algorithm = 5", 1, "a string"),
+            ("\nalgoritm = \"bbr\"", 2, "did you mean `algorithm`"),
+            ("algorithm = \"b/r\"", 1, "such as \"bbr\""),
+            ("algorithm = \"bbr\"\nallowed = [\"reno\"]", 2, "add \"bbr\""),
+            ("allowed = []", 1, "leave it out"),
+            ("[qdisc]\n\"../x\" = \"fq\"", 2, "not the name of an interface"),
+            ("[qdisc]\neth0 = \"\"", 2, "such as \"fq\""),
+            ("[buffers]\nsend = 5", 2, "5"),
+            ("[buffers]\nsend = \"1B\"", 2, "4KiB"),
+            ("[[route]]\nto = \"10.0.0.1/8\"\nalgorithm = \"reno\"", 2, "10.0.0.0/8"),
+            ("[[route]]\nto = \"10.0.0.0/33\"\nalgorithm = \"reno\"", 2, "10.0.0.0/8"),
+            ("[[route]]\nto = \"::/0\"", 1, "algorithm = \"cubic\""),
+            (
+                "[[route]]\nto='::/0'\nalgorithm='a'\n[[route]]\nto='::/0'\nalgorithm='b'",
+                4,
+                "leave one",
+            ),
+            ("[namespaces]\n\"..\" = \"reno\"", 2, "not the name of a network namespace"),
+            ("persist = 1", 1, "true or false"),
+        ];
+        for (text, line, part) in cases {
+            let error = Wish::parse(text).expect_err(text);
+            let shown = error.render("host.toml", false);
+            assert_eq!(error.line(), line, "{shown}");
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_covers_what_is_in_it() {
+        let prefix = |text: &str| text.parse::<Prefix>().expect(text);
+        assert!(prefix("0.0.0.0/0").covers(prefix("10.0.0.0/8")));
+        assert!(prefix("10.0.0.0/8").covers(prefix("10.1.0.0/16")));
+        assert!(!prefix("10.0.0.0/8").covers(prefix("11.0.0.0/8")));
+        assert!(!prefix("::/0").covers(prefix("10.0.0.0/8")));
+        assert!(prefix("2001:db8::/32").covers(prefix("2001:db8:1::/48")));
+    }
+}

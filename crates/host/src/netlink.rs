@@ -1,0 +1,117 @@
+//! Requests to the kernel about the calling thread's network namespace, through rtnetlink(7).
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use netlink_packet_core::{
+    DecodeError, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer, NetlinkMessage,
+    NetlinkPayload,
+};
+use netlink_packet_route::RouteNetlinkMessage;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with,
+};
+
+/// A connection to the kernel.
+pub(crate) struct Netlink {
+    socket: OwnedFd,
+    answer: Vec<u8>,
+}
+
+impl Netlink {
+    pub(crate) fn open() -> io::Result<Self> {
+        // NETLINK_ROUTE is protocol 0, the default.
+        let socket =
+            socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        Ok(Self { socket, answer: vec![0; 1 << 16] })
+    }
+
+    /// Calls `each` for every object that `request` asks for.
+    pub(crate) fn dump(
+        &mut self,
+        request: RouteNetlinkMessage,
+        mut each: impl FnMut(RouteNetlinkMessage),
+    ) -> io::Result<()> {
+        self.send(request, NLM_F_DUMP)?;
+        self.receive(|bytes| {
+            let message = NetlinkMessage::<RouteNetlinkMessage>::deserialize(bytes);
+            if let NetlinkPayload::InnerMessage(message) =
+                message.map_err(|error| malformed(&error))?.payload
+            {
+                each(message);
+            }
+            Ok(())
+        })
+    }
+
+    /// [`Netlink::dump`] with the bytes that follow the netlink header.
+    pub(crate) fn dump_bytes(
+        &mut self,
+        request: RouteNetlinkMessage,
+        mut each: impl FnMut(&[u8]),
+    ) -> io::Result<()> {
+        self.send(request, NLM_F_DUMP)?;
+        self.receive(|bytes| {
+            let buffer = NetlinkBuffer::new_checked(bytes).map_err(|error| malformed(&error))?;
+            each(buffer.payload());
+            Ok(())
+        })
+    }
+
+    /// Has the kernel change something, with `flags` such as `NLM_F_REPLACE`.
+    ///
+    /// # Errors
+    ///
+    /// What the kernel answers.
+    pub(crate) fn order(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        self.send(request, flags | NLM_F_ACK)?;
+        self.receive(|_| Ok(()))
+    }
+
+    fn send(&mut self, request: RouteNetlinkMessage, flags: u16) -> io::Result<()> {
+        let mut request = NetlinkMessage::from(request);
+        request.header.flags = NLM_F_REQUEST | flags;
+        request.finalize();
+        let mut bytes = vec![0; request.buffer_len()];
+        request.serialize(&mut bytes);
+        sendto(&self.socket, &bytes, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+        Ok(())
+    }
+
+    /// Calls `each` for every message until the kernel is done or confirms.
+    fn receive(&mut self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        // `struct nlmsghdr`, `NLMSG_ERROR`, `NLMSG_DONE` (linux/netlink.h).
+        const HEADER: usize = 16;
+        const ERROR: u16 = 2;
+        const DONE: u16 = 3;
+        loop {
+            let (length, _) = recv(&self.socket, self.answer.as_mut_slice(), RecvFlags::empty())?;
+            let mut rest = &self.answer[..length];
+            while !rest.is_empty() {
+                let buffer = NetlinkBuffer::new_checked(rest).map_err(|error| malformed(&error))?;
+                let length = buffer.length() as usize;
+                if length < HEADER {
+                    return Err(malformed(&"a message shorter than its header".to_owned().into()));
+                }
+                match buffer.message_type() {
+                    DONE => return Ok(()),
+                    ERROR => return verdict(buffer.payload()),
+                    _ => each(&rest[..length])?,
+                }
+                // Messages are aligned to four bytes (netlink(7)).
+                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+            }
+        }
+    }
+}
+
+/// The kernel's answer to a request: a negative `errno`, or 0.
+fn verdict(payload: &[u8]) -> io::Result<()> {
+    let code = payload.first_chunk().map_or(0, |bytes| i32::from_ne_bytes(*bytes));
+    if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(-code)) }
+}
+
+fn malformed(error: &DecodeError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("rtnetlink: {error}"))
+}

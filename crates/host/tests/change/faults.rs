@@ -1,0 +1,192 @@
+//! Every command, killed before each of its operations: the host ends in the old or the new state.
+
+use uncork_host::change::{ChangeError, Journal, Knob, Value, confirm, recover, revert};
+
+use crate::memory::{Memory, qdisc, sysctl};
+use crate::wishes::{ALL, LASTING, LITTLE, OTHER, apply_text};
+
+type Outcome = Result<(), ChangeError>;
+
+fn applied(text: &str, ttl_s: Option<u64>) -> Memory {
+    let mut host = Memory::new();
+    apply_text(&mut host, text, ttl_s).unwrap();
+    host
+}
+
+/// Kills `command` before each of its operations, and the recovery once more before each of its own. Returns how
+/// often the old state and the new one came out.
+fn kill_everywhere(before: &Memory, command: impl Fn(&mut Memory) -> Outcome) -> (u32, u32) {
+    let mut after = before.clone();
+    command(&mut after).unwrap();
+    let (old, new) = (before.visible(), after.visible());
+    let (mut olds, mut news) = (0, 0);
+    for step in 0.. {
+        let mut host = before.clone();
+        host.fuse = Some(step);
+        let outcome = command(&mut host);
+        if outcome.is_ok() {
+            assert_eq!(host.visible(), new);
+            break;
+        }
+        for second in 0.. {
+            let mut again = host.clone();
+            again.fuse = Some(second);
+            let is_through = recover(&mut again).is_ok();
+            again.fuse = None;
+            let (journal, _) = recover(&mut again).unwrap();
+            assert_consistent(&journal);
+            let seen = again.visible();
+            assert!(seen == old || seen == new, "killed at {step} and {second}: {seen:#?}");
+            if is_through {
+                olds += u32::from(seen == old);
+                news += u32::from(seen == new);
+                break;
+            }
+        }
+    }
+    (olds, news)
+}
+
+fn assert_consistent(journal: &Journal) {
+    assert!(journal.open.as_ref().is_none_or(|open| open.complete), "{journal:?}");
+}
+
+#[test]
+fn apply_is_all_or_nothing() {
+    for text in [ALL, OTHER, LITTLE, LASTING] {
+        let (olds, news) =
+            kill_everywhere(&Memory::new(), |host| apply_text(host, text, None).map(drop));
+        // Only after the journal's last writing is the new state there, and nothing follows that.
+        assert!(olds > 10 && news == 0, "{olds} {news} {text}");
+    }
+}
+
+#[test]
+fn apply_over_another_wish_is_all_or_nothing() {
+    for (first, second) in [(ALL, OTHER), (OTHER, ALL), (LITTLE, ALL), (ALL, LITTLE)] {
+        let before = applied(first, None);
+        let (olds, _) = kill_everywhere(&before, |host| apply_text(host, second, None).map(drop));
+        assert!(olds > 10, "{olds}");
+    }
+}
+
+#[test]
+fn apply_with_a_limit_is_all_or_nothing() {
+    let (olds, _) =
+        kill_everywhere(&Memory::new(), |host| apply_text(host, ALL, Some(60)).map(drop));
+    assert!(olds > 10, "{olds}");
+}
+
+#[test]
+fn revert_is_all_or_nothing() {
+    for text in [ALL, OTHER, LITTLE, LASTING] {
+        let (olds, _) = kill_everywhere(&applied(text, None), |host| revert(host).map(drop));
+        assert!(olds > 10, "{olds}");
+    }
+}
+
+/// A killed `confirm` leaves the wish without its files, or nothing of it; never a part.
+#[test]
+fn confirm_is_all_or_nothing() {
+    let before = applied(ALL, Some(60));
+    let mut after = before.clone();
+    confirm(&mut after).unwrap();
+    let states = [Memory::new().visible(), before.visible(), after.visible()];
+    for step in 0.. {
+        let mut host = before.clone();
+        host.fuse = Some(step);
+        let is_through = confirm(&mut host).is_ok();
+        host.fuse = None;
+        recover(&mut host).unwrap();
+        assert!(states.contains(&host.visible()), "killed at {step}: {:#?}", host.visible());
+        if is_through {
+            assert_eq!(host.visible(), states[2]);
+            break;
+        }
+        // Until the files are there, the limit holds.
+        host.clock = 60;
+        recover(&mut host).unwrap();
+        assert_eq!(host.visible(), states[0], "killed at {step}");
+    }
+}
+
+/// Undoing what has expired can be killed anywhere, too.
+#[test]
+fn expiry_is_all_or_nothing() {
+    let mut before = applied(ALL, Some(60));
+    before.clock = 60;
+    let (olds, _) = kill_everywhere(&before, |host| recover(host).map(drop));
+    assert_eq!(olds, 0, "recovery goes on until the changes are undone");
+}
+
+#[test]
+fn revert_restores_each_setting_and_what_the_kernel_chooses() {
+    for text in [ALL, OTHER, LITTLE, LASTING] {
+        let mut host = applied(text, None);
+        assert_ne!(host.visible(), Memory::new().visible());
+        let report = revert(&mut host).unwrap();
+        assert_eq!(report.left, Vec::new());
+        assert_eq!(host.visible(), Memory::new().visible(), "{text}");
+        assert_eq!(revert(&mut host).unwrap().steps, Vec::new(), "idempotent");
+    }
+}
+
+#[test]
+fn apply_is_idempotent() {
+    for text in [ALL, OTHER, LITTLE, LASTING] {
+        let mut host = applied(text, None);
+        let journal = host.journal.clone();
+        assert_eq!(apply_text(&mut host, text, None).unwrap().steps, Vec::new());
+        assert_eq!(host.journal, journal);
+    }
+}
+
+/// A change that fails in the middle undoes those before it.
+#[test]
+fn a_failed_change_undoes_the_others() {
+    let all: Vec<Knob> = applied(ALL, None).values.into_keys().collect();
+    let mut failures = 0;
+    for knob in all {
+        let mut host = Memory::new();
+        host.broken = vec![knob.clone()];
+        let error = apply_text(&mut host, ALL, None).expect_err("a failure").to_string();
+        assert!(
+            error.contains("is broken") && error.contains("all changes were undone"),
+            "{error}"
+        );
+        assert_eq!(host.visible(), Memory::new().visible(), "{knob}");
+        failures += 1;
+    }
+    assert!(failures >= 12, "{failures}");
+}
+
+#[test]
+fn what_others_have_changed_since_is_left_and_said() {
+    let mut host = applied(ALL, None);
+    let eth0 = Knob::Qdisc { interface: "eth0".to_owned() };
+    let wmem = sysctl("net.ipv4.tcp_wmem");
+    host.set(&eth0, qdisc("pfifo", true));
+    host.set(&wmem, Value::text("1 2 3"));
+    let report = revert(&mut host).unwrap();
+    let mut left: Vec<String> = report.left.iter().map(|left| left.knob.to_string()).collect();
+    left.sort();
+    assert_eq!(left, ["net.ipv4.tcp_wmem", "root qdisc of eth0"]);
+    let mut expected = Memory::new();
+    expected.set(&eth0, qdisc("pfifo", true));
+    expected.set(&wmem, Value::text("1 2 3"));
+    assert_eq!(host.visible(), expected.visible());
+}
+
+/// The route to 10/8 comes from the default route, keeps its gateway, and goes again.
+#[test]
+fn a_route_is_made_from_the_one_that_covers_it() {
+    let mut host = applied(ALL, None);
+    let to = Knob::Route { to: "10.0.0.0/8".to_owned() };
+    let made = host.values[&to].to_string();
+    assert_eq!(made, "via 192.0.2.1 dev eth0 proto static congctl cubic");
+    let to_all = Knob::Route { to: "0.0.0.0/0".to_owned() };
+    let changed = host.values[&to_all].to_string();
+    assert_eq!(changed, "via 192.0.2.1 dev eth0 proto dhcp congctl lock bbr");
+    revert(&mut host).unwrap();
+    assert!(!host.values.contains_key(&to));
+}

@@ -1,0 +1,245 @@
+//! On this kernel, in namespaces of their own: killed before every operation, and at rest.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use uncork_host::change::{
+    Host, HostError, Journal, Knob, LiveHost, Now, StateDirectory, Surroundings, Value, confirm,
+    recover, revert,
+};
+use uncork_testkit::{Capability, Scratch, not_run};
+
+use crate::wishes::apply_text;
+
+/// Tells the test that it runs in new namespaces, and the network namespace that it must not be in.
+const OUTER: &str = "UNCORK_TEST_OUTER_NETNS";
+
+const SETUP: &str = "set -e
+    mount -t tmpfs tmpfs /run
+    ip link set lo up
+    echo $OTHER > /proc/sys/net/ipv4/tcp_congestion_control
+    ip netns add legacy
+    ip netns exec legacy sysctl -qw net.ipv4.tcp_congestion_control=$OTHER
+    ip tuntap add t0 mode tap
+    ip link set t0 up
+    ip address add 192.0.2.2/24 dev t0
+    ip -6 address add 2001:db8::2/64 dev t0 nodad
+    ip route add default via 192.0.2.1 proto dhcp metric 100 mtu 1400
+    ip route add 198.51.100.0/24 nexthop via 192.0.2.3 nexthop via 192.0.2.4 weight 2
+    ip -6 route add default via 2001:db8::1
+    tc qdisc replace dev t0 root tbf rate 1mbit burst 10kb latency 50ms";
+
+const WISH: &str = r#"
+algorithm = "reno"
+persist = true
+[qdisc]
+t0 = "pfifo"
+[buffers]
+send = "16MB"
+receive = "16MB"
+[[route]]
+to = "10.0.0.0/8"
+algorithm = "reno"
+[[route]]
+to = "0.0.0.0/0"
+algorithm = "reno"
+lock = true
+[[route]]
+to = "198.51.100.0/24"
+algorithm = "reno"
+[[route]]
+to = "::/0"
+algorithm = "reno"
+[[route]]
+to = "2001:db8:5::/48"
+algorithm = "reno"
+[namespaces]
+legacy = "reno"
+"#;
+
+/// A host whose process is dead after so many operations.
+struct Mortal {
+    host: LiveHost,
+    left: u32,
+}
+
+impl Mortal {
+    fn alive(&mut self) -> Result<&mut LiveHost, HostError> {
+        self.left = self.left.checked_sub(1).ok_or_else(|| HostError("killed".to_owned()))?;
+        Ok(&mut self.host)
+    }
+}
+
+impl Host for Mortal {
+    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
+        self.alive()?.surroundings()
+    }
+    fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
+        self.alive()?.read(knob)
+    }
+    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
+        self.alive()?.write(knob, from, to)
+    }
+    fn load(&mut self) -> Result<Option<Journal>, HostError> {
+        self.alive()?.load()
+    }
+    fn store(&mut self, journal: &Journal) -> Result<(), HostError> {
+        self.alive()?.store(journal)
+    }
+    /// These tests recover themselves.
+    fn post_guard(&mut self) -> Result<(), HostError> {
+        Ok(())
+    }
+    fn now(&self) -> Now {
+        self.host.now()
+    }
+}
+
+fn own_netns() -> String {
+    fs::read_link("/proc/self/ns/net").unwrap().display().to_string()
+}
+
+/// Runs `inside`, which is the test `name`, in new namespaces of network, processes and mounts.
+fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
+    if let Ok(outer) = std::env::var(OUTER) {
+        assert_ne!(outer, own_netns(), "this would change the real host");
+        shell(SETUP);
+        return inside(&Scratch::new("host-change"));
+    }
+    let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
+    let Some(other) = allowed.split_whitespace().find(|name| *name != "reno") else {
+        return not_run(Capability::Bbr, "no algorithm is allowed besides reno");
+    };
+    let unshare = || {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--net", "--pid", "--fork", "--mount-proc"]).stdin(Stdio::null());
+        unshare
+    };
+    let probe = unshare().arg("true").stderr(Stdio::null()).status();
+    if !probe.is_ok_and(|status| status.success()) {
+        return not_run(Capability::Netns, "unshare --net --pid --mount-proc fails");
+    }
+    let mut again = unshare();
+    again.arg(std::env::current_exe().unwrap()).args(["--exact", name, "--nocapture"]);
+    let run = again.env(OUTER, own_netns()).env("OTHER", other).output().unwrap();
+    let output = [run.stdout, run.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(run.status.success() && output[0].contains("1 passed"), "{}", output.concat());
+}
+
+fn shell(script: &str) -> String {
+    let run = Command::new("sh").args(["-c", script]).output().unwrap();
+    assert!(run.status.success(), "{script}\n{}", String::from_utf8_lossy(&run.stderr));
+    String::from_utf8(run.stdout).unwrap()
+}
+
+/// The host as other programs see it. A handle that the kernel chose is not part of that.
+fn seen(root: &Path) -> String {
+    let script = "sysctl net.ipv4.tcp_congestion_control net.ipv4.tcp_wmem net.ipv4.tcp_rmem
+        ip netns exec legacy sysctl net.ipv4.tcp_congestion_control
+        tc qdisc show dev t0 | sed 's/ [0-9a-f]*: / /'; ip route; ip -6 route";
+    let files = format!(
+        "cd {} && find . ! -type d | sort; find . -type f | sort | xargs -r cat",
+        root.display()
+    );
+    shell(script) + &shell(&files)
+}
+
+fn live(scratch: &Scratch) -> LiveHost {
+    LiveHost::new(StateDirectory::new(&scratch.path("state")), &scratch.path("root"))
+}
+
+fn root(scratch: &Scratch) -> std::path::PathBuf {
+    let root = scratch.path("root");
+    fs::create_dir_all(&root).unwrap();
+    root
+}
+
+/// Kills `command` before each of its operations; what is left must be `old` after recovery, or `new`.
+fn kill_everywhere(
+    scratch: &Scratch,
+    (old, new): (&str, &str),
+    command: impl Fn(&mut Mortal) -> bool,
+) -> u32 {
+    for step in 0..1_000 {
+        let mut mortal = Mortal { host: live(scratch), left: step };
+        let is_through = command(&mut mortal);
+        recover(&mut live(scratch)).unwrap();
+        let found = seen(&root(scratch));
+        if is_through {
+            assert_eq!(found, new);
+            return step;
+        }
+        assert_eq!(found, old, "killed at {step}");
+    }
+    panic!("it never ended");
+}
+
+#[test]
+fn killed_everywhere() {
+    in_namespaces("live::killed_everywhere", |scratch| {
+        let old = seen(&root(scratch));
+        apply_text(&mut Mortal { host: live(scratch), left: 1_000 }, WISH, None).unwrap();
+        let new = seen(&root(scratch));
+        for part in [
+            "10.0.0.0/8 via 192.0.2.1 dev t0 proto static metric 100",
+            "congctl lock reno",
+            "2001:db8:5::/48 via 2001:db8::1",
+            "pfifo",
+            "16000000",
+            "uncork-host.service",
+        ] {
+            assert!(new.contains(part), "{part}: {new}");
+        }
+        let revert = |mortal: &mut Mortal| revert(mortal).is_ok();
+        let reverting = kill_everywhere(scratch, (&new, &old), revert);
+        let apply = |mortal: &mut Mortal| apply_text(mortal, WISH, None).is_ok();
+        let applying = kill_everywhere(scratch, (&old, &new), apply);
+        assert!(applying > 60 && reverting > 40, "{applying} {reverting}");
+    });
+}
+
+/// What waits for `confirm` touches no file, and what expires leaves nothing.
+#[test]
+fn a_limit_passes() {
+    in_namespaces("live::a_limit_passes", |scratch| {
+        let old = seen(&root(scratch));
+        let mut host = Mortal { host: live(scratch), left: 10_000 };
+        apply_text(&mut host, WISH, Some(1)).unwrap();
+        let waiting = seen(&root(scratch));
+        assert!(waiting.contains("congctl reno") && !waiting.contains("uncork-host"), "{waiting}");
+        uncork_testkit::wait_until("the limit", std::time::Duration::from_secs(10), || {
+            recover(&mut live(scratch)).unwrap().0.open.is_none()
+        });
+        assert_eq!(seen(&root(scratch)), old);
+        assert!(confirm(&mut host).unwrap_err().to_string().contains("nobody confirmed"));
+        apply_text(&mut host, WISH, Some(60)).unwrap();
+        confirm(&mut host).unwrap();
+        assert!(seen(&root(scratch)).contains("uncork-host"));
+        revert(&mut host).unwrap();
+        assert_eq!(seen(&root(scratch)), old);
+    });
+}
+
+#[test]
+fn what_this_kernel_lacks_is_refused_and_undone() {
+    in_namespaces("live::what_this_kernel_lacks_is_refused_and_undone", |scratch| {
+        let old = seen(&root(scratch));
+        let cases = [
+            ("algorithm = \"vegas2\"", "there is no algorithm vegas2 here"),
+            ("algorithm = \"reno\"\n[qdisc]\nt0 = \"nosuch\"", "no queue discipline nosuch"),
+            ("algorithm = \"reno\"\n[qdisc]\neth7 = \"pfifo\"", "no such interface"),
+            ("[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"", "no algorithm vegas2"),
+            ("[namespaces]\nnowhere = \"reno\"", "ip netns add nowhere"),
+            ("[qdisc]\ndefault = \"pfifo\"", "net.core.default_qdisc"),
+            ("allowed = [\"reno\"]", "only the initial namespace"),
+            ("modules = [\"tcp_nosuch\"]", "modprobe"),
+        ];
+        for (text, part) in cases {
+            let mut host = Mortal { host: live(scratch), left: 10_000 };
+            let error = apply_text(&mut host, text, None).unwrap_err().to_string();
+            assert!(error.contains(part), "{part}: {error}");
+            assert_eq!(seen(&root(scratch)), old, "{text}");
+        }
+    });
+}

@@ -1,0 +1,9 @@
+//! Changes of a host: killed at every step, in random sequences, and on this kernel.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+mod faults;
+mod live;
+mod memory;
+mod sequences;
+mod wishes;

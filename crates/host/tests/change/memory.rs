@@ -1,0 +1,216 @@
+//! A host in memory, which can be killed before any of its operations.
+
+use std::collections::BTreeMap;
+
+use netlink_packet_core::Emitable;
+use netlink_packet_route::AddressFamily;
+use netlink_packet_route::route::{
+    RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteType,
+};
+use uncork_host::change::{
+    Host, HostError, Installed, Journal, Knob, Now, Prefix, Qdisc, Route, Surroundings, Value,
+    apply_again,
+};
+
+pub const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
+pub const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
+const DEFAULT_QDISC: &str = "net.core.default_qdisc";
+const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
+const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
+
+/// The initial network namespace of a host with systemd, as the kernel makes it.
+#[derive(Clone)]
+pub struct Memory {
+    pub values: BTreeMap<Knob, Value>,
+    pub journal: Option<Journal>,
+    pub boots: u32,
+    pub clock: u64,
+    /// Operations left until it is killed.
+    pub fuse: Option<u32>,
+    /// Settings that cannot be changed.
+    pub broken: Vec<Knob>,
+}
+
+pub fn sysctl(key: &str) -> Knob {
+    Knob::Sysctl { key: key.to_owned(), namespace: None }
+}
+
+pub fn qdisc(name: &str, is_installed: bool) -> Value {
+    let options = Some("00".to_owned());
+    let installed = is_installed.then_some(Installed { handle: 1, options, unrestorable: None });
+    Value::Qdisc(Qdisc { name: name.to_owned(), leaves: Vec::new(), installed })
+}
+
+fn default_route() -> Value {
+    let mut message = RouteMessage::default();
+    message.header.address_family = AddressFamily::Inet;
+    message.header.table = RouteHeader::RT_TABLE_MAIN;
+    message.header.kind = RouteType::Unicast;
+    message.header.protocol = RouteProtocol::Dhcp;
+    message.attributes = vec![
+        RouteAttribute::Oif(2),
+        RouteAttribute::Gateway(std::net::IpAddr::from([192, 0, 2, 1]).into()),
+    ];
+    let mut bytes = vec![0; message.buffer_len()];
+    message.emit(&mut bytes);
+    let message = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = "via 192.0.2.1 dev eth0 proto dhcp".to_owned();
+    Value::Route(Route { path, congctl: None, locked: false, message })
+}
+
+impl Memory {
+    pub fn new() -> Self {
+        let mut memory = Self {
+            values: BTreeMap::new(),
+            journal: None,
+            boots: 0,
+            clock: 0,
+            fuse: None,
+            broken: Vec::new(),
+        };
+        memory.make_anew();
+        memory
+    }
+
+    /// What is not in files gets its value at boot.
+    fn make_anew(&mut self) {
+        self.values.retain(|knob, _| matches!(knob, Knob::File { .. } | Knob::Link { .. }));
+        let legacy = Knob::Sysctl { key: DEFAULT.to_owned(), namespace: Some("legacy".to_owned()) };
+        let texts = [
+            (sysctl(DEFAULT), "cubic"),
+            (sysctl(ALLOWED), "cubic reno"),
+            (sysctl(DEFAULT_QDISC), "pfifo_fast"),
+            (sysctl("net.ipv4.tcp_wmem"), "4096 16384 4194304"),
+            (sysctl("net.ipv4.tcp_rmem"), "4096 131072 6291456"),
+            (legacy, "cubic"),
+        ];
+        self.values.extend(texts.map(|(knob, text)| (knob, Value::text(text))));
+        let interface = "eth0".to_owned();
+        self.values.insert(Knob::Qdisc { interface }, qdisc("pfifo_fast", false));
+        self.values.insert(Knob::Route { to: "0.0.0.0/0".to_owned() }, default_route());
+    }
+
+    /// A reboot: sysctl.d is read, and the unit runs if it is enabled.
+    pub fn reboot(&mut self) {
+        self.boots += 1;
+        self.clock = 0;
+        self.make_anew();
+        let file = Knob::File { path: SYSCTLS.to_owned() };
+        let text = match self.values.get(&file) {
+            Some(Value::Text { text }) => text.clone(),
+            _ => String::new(),
+        };
+        for (key, value) in text.lines().filter_map(|line| line.split_once(" = ")) {
+            self.set(&sysctl(key), Value::text(value));
+        }
+        if self.values.contains_key(&Knob::Link { path: ENABLED.to_owned() }) {
+            apply_again(self).unwrap();
+        }
+    }
+
+    /// Changes a setting like the kernel, with the effects on others.
+    pub fn set(&mut self, knob: &Knob, value: Value) {
+        let value = match (knob, value) {
+            (_, Value::Absent) => {
+                self.values.remove(knob);
+                return;
+            }
+            (Knob::Qdisc { .. }, Value::Qdisc(Qdisc { installed: None, .. })) => {
+                let chosen = self.values[&sysctl(DEFAULT_QDISC)].to_string();
+                qdisc(&chosen, false)
+            }
+            (Knob::Qdisc { .. }, Value::Qdisc(Qdisc { name, .. })) => qdisc(&name, true),
+            (_, value) => value,
+        };
+        if *knob == sysctl(DEFAULT) {
+            let allowed = self.values[&sysctl(ALLOWED)].to_string();
+            let mut names: Vec<&str> = allowed.split(' ').collect();
+            let Value::Text { text } = &value else { panic!("{value}") };
+            names.push(text);
+            names.sort_unstable();
+            names.dedup();
+            let names = Value::text(names.join(" "));
+            self.values.insert(sysctl(ALLOWED), names);
+        }
+        self.values.insert(knob.clone(), value);
+    }
+
+    /// What can be seen of it from outside, but for loaded modules.
+    pub fn visible(&self) -> BTreeMap<String, String> {
+        let seen = |(knob, value): (&Knob, &Value)| match (knob, value) {
+            (Knob::Module { .. }, _) => None,
+            (Knob::File { path }, Value::Text { text }) => Some((path.clone(), text.clone())),
+            _ => Some((knob.to_string(), value.to_string())),
+        };
+        self.values.iter().filter_map(seen).collect()
+    }
+
+    fn step(&mut self) -> Result<(), HostError> {
+        match &mut self.fuse {
+            Some(0) => Err(HostError("killed".to_owned())),
+            Some(left) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Host for Memory {
+    fn surroundings(&mut self) -> Result<Surroundings, HostError> {
+        self.step()?;
+        let words = |text: String| text.split(' ').map(str::to_owned).collect();
+        let route = |(knob, value): (&Knob, &Value)| match (knob, value) {
+            (Knob::Route { to }, Value::Route(route)) => {
+                Some((to.parse::<Prefix>().unwrap(), route.clone()))
+            }
+            _ => None,
+        };
+        Ok(Surroundings {
+            available: words("bbr cubic reno".to_owned()),
+            allowed: words(self.values[&sysctl(ALLOWED)].to_string()),
+            is_initial: true,
+            boots: true,
+            has_systemd: true,
+            routes: self.values.iter().filter_map(route).collect(),
+            program: "/usr/bin/uncork".to_owned(),
+            state: "/var/lib/uncork".to_owned(),
+        })
+    }
+
+    fn read(&mut self, knob: &Knob) -> Result<Value, HostError> {
+        self.step()?;
+        Ok(self.values.get(knob).cloned().unwrap_or(Value::Absent))
+    }
+
+    fn write(&mut self, knob: &Knob, from: &Value, to: &Value) -> Result<(), HostError> {
+        self.step()?;
+        assert_eq!(self.values.get(knob).unwrap_or(&Value::Absent), from, "{knob}");
+        if self.broken.contains(knob) {
+            return Err(HostError(format!("{knob} is broken")));
+        }
+        self.set(knob, to.clone());
+        Ok(())
+    }
+
+    fn load(&mut self) -> Result<Option<Journal>, HostError> {
+        self.step()?;
+        Ok(self.journal.clone())
+    }
+
+    fn store(&mut self, journal: &Journal) -> Result<(), HostError> {
+        self.step()?;
+        let text = serde_json::to_string(journal).unwrap();
+        self.journal = Some(serde_json::from_str(&text).unwrap());
+        Ok(())
+    }
+
+    fn post_guard(&mut self) -> Result<(), HostError> {
+        self.step()
+    }
+
+    fn now(&self) -> Now {
+        Now { boot: format!("boot {}", self.boots), boot_s: self.clock, unix_s: self.clock }
+    }
+}

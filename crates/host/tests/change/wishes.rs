@@ -1,0 +1,58 @@
+//! Wishes for hosts in memory.
+
+use uncork_host::change::{ChangeError, Host, Report, Source, Wish, apply};
+
+/// Every kind of setting.
+pub const ALL: &str = r#"
+algorithm = "bbr"
+allowed = ["bbr", "reno"]
+modules = ["tcp_bbr"]
+persist = true
+[qdisc]
+default = "fq"
+eth0 = "fq"
+[buffers]
+send = "16MB"
+receive = "16MB"
+[[route]]
+to = "10.0.0.0/8"
+algorithm = "cubic"
+[[route]]
+to = "0.0.0.0/0"
+algorithm = "bbr"
+lock = true
+[namespaces]
+legacy = "reno"
+"#;
+
+/// Some of the same settings with other values, without files.
+pub const OTHER: &str = r#"
+algorithm = "reno"
+allowed = ["cubic", "dctcp", "reno"]
+[qdisc]
+eth0 = "pfifo"
+[buffers]
+send = "8MB"
+[[route]]
+to = "10.0.0.0/8"
+algorithm = "reno"
+"#;
+
+/// The default alone. That it becomes an allowed algorithm is the kernel's own doing.
+pub const LITTLE: &str = "algorithm = \"bbr\"\n";
+
+/// Sysctls that survive a reboot.
+pub const LASTING: &str =
+    "algorithm = \"bbr\"\nallowed = [\"bbr\", \"cubic\", \"reno\"]\npersist = true\n";
+
+/// Nothing but what the others leave alone or share.
+pub const BUFFERS: &str = "[buffers]\nsend = \"2MB\"\n";
+
+pub fn apply_text(
+    host: &mut impl Host,
+    text: &str,
+    ttl_s: Option<u64>,
+) -> Result<Report, ChangeError> {
+    let wish = Wish::parse(text).unwrap();
+    apply(host, Source { file: "host.toml", text, wish: &wish }, ttl_s)
+}
