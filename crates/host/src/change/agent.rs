@@ -105,6 +105,12 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
         why = Why::Expired;
     }
     let ended = undo(host, &mut journal, why, "earlier changes")?;
+    if let (Why::Rebooted, Some(applied)) = (why, &journal.applied) {
+        // The changes may have removed the unit that would have done this at boot. If it is impossible now, the
+        // wish is in force nevertheless, and `status` tells what is missing.
+        let _ = apply_stored(host, applied);
+        journal = host.load()?.unwrap_or(journal);
+    }
     Ok((journal, Some(ended)))
 }
 
@@ -116,8 +122,11 @@ fn rebooted(
     now: &Now,
 ) -> std::result::Result<(), HostError> {
     journal.boot.clone_from(&now.boot);
-    if journal.open.as_ref().is_some_and(|open| open.purpose == Purpose::Revert) {
-        journal.applied = None;
+    if let Some(open) = journal.open.as_mut().filter(|open| open.purpose == Purpose::Revert) {
+        // Each change of the wish, since the boot may have brought any of them back.
+        open.steps = journal.applied.take().map(|applied| applied.changes).unwrap_or_default();
+        open.purpose = Purpose::Apply;
+        return Ok(());
     }
     let lost = journal.applied.take_if(|applied| !applied.persist);
     if lost.is_some() {
@@ -126,11 +135,6 @@ fn rebooted(
     }
     let Some(open) = &mut journal.open else { return Ok(()) };
     open.complete = false;
-    if open.purpose == Purpose::Revert {
-        open.purpose = Purpose::Apply;
-        open.steps.iter_mut().for_each(|step| std::mem::swap(&mut step.before, &mut step.after));
-        return Ok(());
-    }
     let was_read = |step: &Change| matches!(&step.knob, Knob::File { path } if path == SYSCTLS);
     let was_read = match open.steps.iter().find(|step| was_read(step)) {
         Some(step) => step.after.holds(&host.read(&step.knob)?),
@@ -138,11 +142,19 @@ fn rebooted(
     };
     let is_read = |knob: &Knob| was_read && matches!(knob, Knob::Sysctl { namespace: None, .. });
     open.steps.retain(|step| step.knob.survives_reboot() || is_read(&step.knob));
+    // A wish that is in force again is so in full.
+    for earlier in journal.applied.iter().flat_map(|applied| &applied.changes) {
+        let step = open.steps.iter_mut().find(|step| step.knob == earlier.knob);
+        if let Some(step) = step.filter(|step| is_read(&step.knob)) {
+            step.before = earlier.after.clone();
+        }
+    }
     // What an earlier wish had set without files is gone, too.
     for earlier in lost.into_iter().flat_map(|lost| lost.changes) {
-        let step = open.steps.iter_mut().find(|step| step.knob == earlier.knob);
-        if let Some(step) = step.filter(|step| earlier.after.holds(&step.before)) {
-            step.before = earlier.before;
+        match open.steps.iter_mut().find(|step| step.knob == earlier.knob) {
+            Some(step) if earlier.after.holds(&step.before) => step.before = earlier.before,
+            None if is_read(&earlier.knob) => open.steps.push(earlier),
+            _ => {}
         }
     }
     Ok(())
@@ -204,10 +216,14 @@ pub fn apply(host: &mut impl Host, source: Source<'_>, ttl_s: Option<u64>) -> Re
 pub fn apply_again(host: &mut impl Host) -> Result<Report> {
     let (journal, undone) = recover(host)?;
     let Some(applied) = journal.applied else { return Ok(Report { undone, ..Report::default() }) };
-    let Applied { file, wish: text, .. } = &applied;
-    let wish = Wish::parse(text).map_err(|error| HostError(format!("{file}: {error}")))?;
-    let report = apply(host, Source { file, text, wish: &wish }, None)?;
+    let report = apply_stored(host, &applied)?;
     Ok(Report { undone: undone.or(report.undone), ..report })
+}
+
+fn apply_stored(host: &mut impl Host, applied: &Applied) -> Result<Report> {
+    let Applied { file, wish: text, .. } = applied;
+    let wish = Wish::parse(text).map_err(|error| HostError(format!("{file}: {error}")))?;
+    apply(host, Source { file, text, wish: &wish }, None)
 }
 
 /// The seconds that a wish with this text still waits. Another one is an error.
@@ -284,7 +300,7 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
             left.push(Left { knob, given: after, found });
         }
     }
-    steps.sort_by_key(|step| step.knob.revert_rank());
+    steps.sort_by_key(|step| step.knob.revert_rank(&step.after));
     if journal.applied.is_some() {
         let open = Open {
             purpose: Purpose::Revert,
@@ -378,6 +394,11 @@ fn commit(host: &mut impl Host, journal: &mut Journal) -> Result<()> {
 
 /// Undoes the open changes, but for settings that somebody else has changed since.
 fn undo(host: &mut impl Host, journal: &mut Journal, why: Why, reason: &str) -> Result<Ended> {
+    if let Some(open) = journal.open.as_mut().filter(|open| open.complete) {
+        // Whoever dies from here on leaves what `recover` undoes at once, whatever the limit.
+        open.complete = false;
+        host.store(journal)?;
+    }
     let (mut left, mut failed) = (Vec::new(), Vec::new());
     let steps = journal.open.as_ref().map(Open::undoing).unwrap_or_default();
     for step in steps.into_iter().filter(|step| !matches!(step.knob, Knob::Module { .. })) {

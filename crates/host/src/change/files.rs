@@ -19,7 +19,7 @@ pub(crate) fn files(
     around: &Surroundings,
 ) -> Vec<(Knob, Value)> {
     let mut sysctls: Vec<_> = sysctls.iter().collect();
-    sysctls.sort_by_key(|(knob, _)| knob.apply_rank());
+    sysctls.sort_by_key(|(knob, value)| knob.apply_rank(value));
     let line = |(knob, value): &&(Knob, Value)| format!("{knob} = {value}\n");
     let mut files = Vec::new();
     if !sysctls.is_empty() {

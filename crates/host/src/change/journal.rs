@@ -142,8 +142,8 @@ impl Open {
     pub(crate) fn undoing(&self) -> Vec<Change> {
         let mut steps = self.steps.clone();
         match self.purpose {
-            Purpose::Apply => steps.sort_by_key(|step| step.knob.revert_rank()),
-            Purpose::Revert => steps.sort_by_key(|step| step.knob.apply_rank()),
+            Purpose::Apply => steps.sort_by_key(|step| step.knob.revert_rank(&step.before)),
+            Purpose::Revert => steps.sort_by_key(|step| step.knob.apply_rank(&step.before)),
         }
         steps
     }

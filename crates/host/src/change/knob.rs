@@ -113,11 +113,12 @@ impl Knob {
         Self::Sysctl { key: key.to_owned(), namespace: None }
     }
 
-    /// Position among the changes of `apply`. An algorithm comes after the discipline that paces it, and what
-    /// chooses an algorithm after what allows it. `default_qdisc` comes before the interfaces that follow it.
-    /// Files come last: until then a reboot brings back the old state. Of these the unit comes first: whatever
-    /// the others bring at boot, it makes the host whole.
-    pub(crate) fn apply_rank(&self) -> u8 {
+    /// Position among the changes of `apply`, if this one ends with `target`. An algorithm comes after the
+    /// discipline that paces it, and what chooses an algorithm after what allows it. `default_qdisc` comes
+    /// before the interfaces that follow it. Files come last: until then a reboot brings back the old state. The
+    /// unit is there while the others change: whatever they bring at boot, it makes the host whole.
+    pub(crate) fn apply_rank(&self, target: &Value) -> u8 {
+        let is_removed = *target == Value::Absent;
         match self {
             Self::Module { .. } => 0,
             Self::Sysctl { key, .. } if key == ALLOWED => 1,
@@ -127,30 +128,41 @@ impl Knob {
             Self::Route { .. } => 5,
             Self::Sysctl { namespace: Some(_), .. } => 6,
             Self::Sysctl { .. } => 7,
-            Self::File { path } if path.ends_with(UNIT) => 8,
-            Self::Link { .. } => 9,
+            Self::File { path } if path.ends_with(UNIT) => {
+                if is_removed {
+                    12
+                } else {
+                    8
+                }
+            }
+            Self::Link { .. } => {
+                if is_removed {
+                    11
+                } else {
+                    9
+                }
+            }
             Self::File { .. } => 10,
         }
     }
 
-    /// Position among the changes of `revert`: the reverse, with two exceptions. The list of allowed algorithms
-    /// comes before the default again, which would otherwise add itself to the list. `default_qdisc` comes
-    /// before the interfaces again: what the kernel chooses for them depends on it. A socket that `fq` paced
-    /// does not pace itself when `fq` has gone (linux net/sched/sch_fq.c sets `SK_PACING_FQ`, nothing resets
-    /// it), so new connections stop choosing the algorithm before that.
-    pub(crate) fn revert_rank(&self) -> u8 {
+    /// Position among the changes of `revert`, if this one ends with `target`: the reverse, with two exceptions.
+    /// The list of allowed algorithms comes before the default again, which would otherwise add itself to the
+    /// list. `default_qdisc` comes before the interfaces again: what the kernel chooses for them depends on it.
+    /// A socket that `fq` paced does not pace itself when `fq` has gone (linux net/sched/sch_fq.c sets
+    /// `SK_PACING_FQ`, nothing resets it), so new connections stop choosing the algorithm before that.
+    pub(crate) fn revert_rank(&self, target: &Value) -> u8 {
         match self {
-            Self::File { path } if !path.ends_with(UNIT) => 0,
-            Self::Link { .. } => 1,
-            Self::File { .. } => 2,
-            Self::Sysctl { key, .. } if key == ALLOWED => 3,
-            Self::Sysctl { namespace: None, key } if key == DEFAULT => 4,
-            Self::Sysctl { namespace: Some(_), .. } => 5,
-            Self::Route { .. } => 6,
-            Self::Sysctl { key, .. } if key != DEFAULT_QDISC => 7,
-            Self::Sysctl { .. } => 8,
-            Self::Qdisc { .. } => 9,
-            Self::Module { .. } => 10,
+            // 0 to 4.
+            Self::File { .. } | Self::Link { .. } => self.apply_rank(target) - 8,
+            Self::Sysctl { key, .. } if key == ALLOWED => 5,
+            Self::Sysctl { namespace: None, key } if key == DEFAULT => 6,
+            Self::Sysctl { namespace: Some(_), .. } => 7,
+            Self::Route { .. } => 8,
+            Self::Sysctl { key, .. } if key != DEFAULT_QDISC => 9,
+            Self::Sysctl { .. } => 10,
+            Self::Qdisc { .. } => 11,
+            Self::Module { .. } => 12,
         }
     }
 

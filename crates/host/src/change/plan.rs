@@ -321,8 +321,8 @@ impl<H: Host> Planner<'_, H> {
         steps.retain(|step| {
             !matches!(step.knob, Knob::Module { .. }) || step.after != Value::Absent
         });
-        steps.sort_by_key(|step| step.knob.apply_rank());
-        changes.sort_by_key(|change| change.knob.apply_rank());
+        steps.sort_by_key(|step| step.knob.apply_rank(&step.after));
+        changes.sort_by_key(|change| change.knob.apply_rank(&change.after));
         let mut warnings = warnings(&steps);
         let has_files = steps.iter().any(|step| step.knob.survives_reboot());
         if has_files && !self.around.has_systemd {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use uncork_host::change::{ChangeError, Knob, Value, confirm, recover, revert};
+use uncork_host::change::{
+    Applied, Change, ChangeError, Knob, Qdisc, Value, confirm, recover, revert,
+};
 use uncork_units::Rng;
 
 use crate::memory::{ALLOWED, DEFAULT, Memory, qdisc, sysctl};
@@ -64,6 +66,24 @@ fn persists(text: &str) -> bool {
 
 fn is_file(name: &str) -> bool {
     name.starts_with('/')
+}
+
+/// The values that a wish in force replaced, but for modules, which stay.
+fn bases(applied: &Applied) -> BTreeMap<String, Option<String>> {
+    let changes = applied.changes.iter().filter(|it| !matches!(it.knob, Knob::Module { .. }));
+    let base = |change: &Change| match &change.before {
+        Value::Absent => None,
+        Value::Text { text } => Some(text.clone()),
+        Value::Qdisc(Qdisc { installed: None, .. }) => Some("kernel".to_owned()),
+        other => Some(other.to_string()),
+    };
+    changes.map(|change| (change.knob.to_string(), base(change))).collect()
+}
+
+impl Wished {
+    fn bases(&self) -> BTreeMap<String, Option<String>> {
+        self.own.iter().map(|(name, (base, _))| (name.clone(), base.clone())).collect()
+    }
 }
 
 impl Model {
@@ -163,10 +183,15 @@ impl Model {
     }
 
     fn reboot(&mut self) {
+        let file = self.get(SYSCTLS).unwrap_or_default();
+        self.boot(&file);
+    }
+
+    /// A boot that finds `file` in sysctl.d, and afterwards a recovery that restores the files.
+    fn boot(&mut self, file: &str) {
         self.waiting = None;
         self.values.retain(|name, _| is_file(name));
         self.values.extend(visible(&Memory::new()));
-        let file = self.get(SYSCTLS).unwrap_or_default();
         for (name, value) in file.lines().filter_map(|line| line.split_once(" = ")) {
             self.set(name, Some(value.to_owned()));
         }
@@ -176,14 +201,42 @@ impl Model {
         }
     }
 
+    /// A reboot while `text` was being applied, after its sysctls were written to a file: the boot sets them, and
+    /// the undoing sets them to what they were just before.
+    fn power_fails(&mut self, text: &str) {
+        let before = self.clone();
+        self.reboot();
+        let lost = before.applied.as_ref().filter(|applied| !persists(applied.text));
+        for name in
+            goals(text).into_keys().filter(|name| name.starts_with("net.") && !name.contains(' '))
+        {
+            if self.applied.as_ref().is_some_and(|applied| applied.own.contains_key(&name)) {
+                continue;
+            }
+            let value = before.get(&name);
+            let base = match lost.and_then(|lost| lost.own.get(&name)) {
+                Some((base, ours)) if *ours == value => base.clone(),
+                _ => value,
+            };
+            self.values.extend(base.map(|base| (name, base)));
+        }
+    }
+
     fn agrees(&self, host: &Memory) -> bool {
         let journal = host.journal.as_ref();
         let applied = journal.and_then(|journal| journal.applied.as_ref());
         let open = journal.and_then(|journal| journal.open.as_ref());
         visible(host) == self.values
             && applied.map(|applied| &*applied.wish) == self.applied.as_ref().map(|it| it.text)
+            && applied.map(bases) == self.applied.as_ref().map(Wished::bases)
             && open.is_some() == self.waiting.is_some()
     }
+}
+
+fn differences(one: &Values, other: &Values) -> Vec<String> {
+    let names: std::collections::BTreeSet<_> = one.keys().chain(other.keys()).collect();
+    let names = names.into_iter().filter(|name| one.get(*name) != other.get(*name));
+    names.map(|name| format!("{name}: {:?} {:?}", one.get(name), other.get(name))).collect()
 }
 
 /// Another program changes a setting.
@@ -246,14 +299,33 @@ fn killed(rng: &mut Rng, host: &mut Memory, model: &mut Model) {
     host.fuse = None;
     let mut undone = old.clone();
     undone.undo();
-    let mut possible = [model.clone(), old, undone];
+    let mut possible = vec![model.clone(), old.clone(), undone];
     if rng.below(3) == 0 {
         host.reboot();
         possible.iter_mut().for_each(Model::reboot);
+        // The next wish had removed the file before the boot.
+        let mut bare = old.clone();
+        bare.boot("");
+        possible.push(bare);
+        // A killed `revert` goes on after the boot.
+        let mut reverted = old.clone();
+        reverted.reboot();
+        reverted.revert();
+        possible.push(reverted);
+        possible.extend([ALL, LASTING].map(|text| {
+            let mut model = old.clone();
+            model.power_fails(text);
+            model
+        }));
     }
     recover(host).unwrap();
     let found = possible.iter().find(|model| model.agrees(host));
-    *model = found.unwrap_or_else(|| panic!("between: {:#?}", visible(host))).clone();
+    let between = || {
+        let differences = possible.iter().map(|model| differences(&model.values, &visible(host)));
+        let differences: Vec<_> = differences.collect();
+        panic!("between: {differences:#?}\n{:?}", host.journal)
+    };
+    *model = found.unwrap_or_else(between).clone();
 }
 
 #[test]
@@ -289,9 +361,8 @@ fn random_sequences_end_where_they_should() {
             }
             assert!(
                 model.agrees(&host),
-                "seed {seed}, step {step}: {:#?}\n{:#?}",
-                model.values,
-                visible(&host)
+                "seed {seed}, step {step}: {:#?}",
+                differences(&model.values, &visible(&host))
             );
         }
         revert(&mut host).unwrap();
