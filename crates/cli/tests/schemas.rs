@@ -1,5 +1,5 @@
 //! Each JSON document has a schema in `docs/schemas` that describes it exactly. Documents that need a network are
-//! checked where tests make them: `emu.rs`, `play.rs`, `serve.rs`.
+//! checked where tests make them: `emu.rs`, `host_change.rs`, `play.rs`, `serve.rs`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -138,15 +138,16 @@ fn each_place_that_writes_json_is_known() {
         "cc/examples/conformance/record.rs", // cc-trace-1
         "cc/examples/conformance/replay.rs", // messages of differences
         "cli/src/emu/document.rs",           // emu, emu-hosts
-        "cli/src/host/mod.rs",               // host-doctor-1, host-facts-1
-        "cli/src/lab/dry_run.rs",            // dry-run-1
-        "cli/src/policy/json.rs",            // policy-explain
-        "flow/src/json.rs",                  // flow-record
-        "lab/src/sweep/manifest.rs",         // sweep-2
-        "lab/src/sweep/stored.rs",           // run-5
-        "report/src/json.rs",                // lab-2, suite-2, play.get-1, play.audio-1
-        "report/src/lab/html/zoom.rs",       // within the page
-        "serve/src/admin/answer.rs",         // serve-status-1
+        "cli/src/host/mod.rs", // host-doctor-1, host-facts-1, host-plan-1, host-status-1
+        "cli/src/lab/dry_run.rs", // dry-run-1
+        "cli/src/policy/json.rs", // policy-explain
+        "flow/src/json.rs",    // flow-record
+        "host/src/change/linux/state.rs", // host-journal-1
+        "lab/src/sweep/manifest.rs", // sweep-2
+        "lab/src/sweep/stored.rs", // run-5
+        "report/src/json.rs",  // lab-2, suite-2, play.get-1, play.audio-1
+        "report/src/lab/html/zoom.rs", // within the page
+        "serve/src/admin/answer.rs", // serve-status-1
     ];
     let missing: Vec<_> = writers.symmetric_difference(&known.into()).copied().collect();
     assert!(missing.is_empty(), "{missing:?}");

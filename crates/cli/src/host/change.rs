@@ -19,9 +19,7 @@ pub(super) fn run(command: &ChangeCommand) -> Result<(), Failure> {
     match command {
         ChangeCommand::Plan(args) => plan(args),
         ChangeCommand::Apply(args) => apply(args),
-        ChangeCommand::Confirm(args) => {
-            changing(args, "Nothing waits: all is kept already.", change::confirm)
-        }
+        ChangeCommand::Confirm(args) => changing(args, "All is kept.", change::confirm),
         ChangeCommand::Revert(args) => {
             changing(args, "There is nothing to restore.", change::revert)
         }

@@ -14,7 +14,7 @@ Examples:
   uncork host plan host.toml --format json | jq -r '.changes[].commands[]'";
 
 const PLAN_AFTER: &str = "\
-It changes nothing and needs no privileges.
+It changes nothing, and needs no privileges but to look into [namespaces].
 
 Exit status: 0 nothing needs to be done, 1 something does, 2 wrong usage or wish, 3 this host cannot fulfil the wish, 5 a bug.";
 

@@ -349,9 +349,10 @@ fn mq_of(leaf: &str) -> Qdisc {
 }
 
 fn cannot_replace(now: &Qdisc, wished: &str, below: Option<&str>) -> Option<String> {
-    if now.name == "mq" && wished != "mq" && below.is_some_and(|below| below != wished) {
+    if now.name == "mq" && wished != "mq" && below != Some(wished) {
         return Some(format!(
-            "its queues below mq follow {DEFAULT_QDISC}: wish default = \"{wished}\" in [qdisc], too"
+            "its queues below mq follow {DEFAULT_QDISC} of the initial namespace: wish default = \"{wished}\" \
+             in [qdisc] there"
         ));
     }
     let installed = now.installed.as_ref()?;

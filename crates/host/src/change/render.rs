@@ -3,7 +3,6 @@
 use std::fmt;
 
 use serde::Serialize;
-use uncork_units::TimeDelta;
 
 use super::agent::Report;
 use super::commands::commands;
@@ -139,11 +138,11 @@ impl Status {
         }
         if !self.settings.is_empty() {
             let rows = self.settings.iter().map(|it| {
-                let state = if it.changed { "changed since" } else { "" };
-                [&*it.setting, &*it.before, &*it.applied, &*it.found, state]
+                let now = if it.changed { &it.found } else { "as applied" };
+                [&*it.setting, &*it.before, &*it.applied, now]
             });
             text += "\n";
-            text += &table(["setting", "before", "applied", "now", ""], rows);
+            text += &table(["setting", "before", "applied", "now"], rows);
         }
         text
     }
@@ -181,7 +180,7 @@ fn warnings(warnings: &[String]) -> String {
 
 fn span(seconds: u64) -> String {
     match seconds {
-        0..120 => TimeDelta::from_secs(seconds).to_string(),
+        0..120 => format!("{seconds} s"),
         120..7_200 => format!("{} min", seconds / 60),
         7_200..172_800 => format!("{} h", seconds / 3_600),
         _ => format!("{} d", seconds / 86_400),

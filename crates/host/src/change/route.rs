@@ -57,12 +57,14 @@ fn value(mut message: RouteMessage, path: String) -> Route {
     });
     for attribute in &mut message.attributes {
         if let RouteAttribute::MultiPath(hops) = attribute {
-            hops.iter_mut().for_each(|hop| hop.flags &= RouteNextHopFlags::Onlink);
+            for hop in hops {
+                hop.flags &= RouteNextHopFlags::Onlink;
+            }
         }
     }
-    message.attributes.sort_by_key(netlink_packet_core::Nla::kind);
+    let mut metrics = take_metrics(&mut message);
     let (mut congctl, mut locked) = (None, false);
-    for metric in metrics(&mut message) {
+    for metric in &mut metrics {
         match metric {
             RouteMetric::CcAlgo(name) => {
                 *name = name.trim_end_matches('\0').to_owned();
@@ -72,22 +74,25 @@ fn value(mut message: RouteMessage, path: String) -> Route {
             _ => {}
         }
     }
-    metrics(&mut message).sort_by_key(netlink_packet_core::Nla::kind);
+    if !metrics.is_empty() {
+        metrics.sort_by_key(netlink_packet_core::Nla::kind);
+        message.attributes.push(RouteAttribute::Metrics(metrics));
+    }
+    message.attributes.sort_by_key(netlink_packet_core::Nla::kind);
     let mut bytes = vec![0; message.buffer_len()];
     message.emit(&mut bytes);
     Route { path, congctl, locked, message: hex::encode(&bytes) }
 }
 
-fn metrics(message: &mut RouteMessage) -> &mut Vec<RouteMetric> {
-    let is_metrics = |attribute: &RouteAttribute| matches!(attribute, RouteAttribute::Metrics(_));
-    let at = message.attributes.iter().position(is_metrics).unwrap_or_else(|| {
-        message.attributes.push(RouteAttribute::Metrics(Vec::new()));
-        message.attributes.len() - 1
-    });
-    match &mut message.attributes[at] {
+/// Takes the metrics out of the message.
+fn take_metrics(message: &mut RouteMessage) -> Vec<RouteMetric> {
+    let is_metrics =
+        |attribute: &mut RouteAttribute| matches!(attribute, RouteAttribute::Metrics(_));
+    let metrics = |attribute| match attribute {
         RouteAttribute::Metrics(metrics) => metrics,
-        _ => unreachable!("its position was found by its kind"),
-    }
+        _ => Vec::new(),
+    };
+    message.attributes.extract_if(.., is_metrics).flat_map(metrics).collect()
 }
 
 /// The message that makes a route.
@@ -101,17 +106,15 @@ pub(crate) fn message(route: &Route) -> Result<RouteMessage, HostError> {
 pub(crate) fn choosing(base: &Route, wished: &WishedRoute) -> Result<Route, HostError> {
     let mut made = message(base)?;
     let mut path = base.path.clone();
-    let to = RouteAttribute::Destination(wished.to.address.into());
-    let is_same = made.header.destination_prefix_length == wished.to.bits;
-    if !is_same {
+    if made.header.destination_prefix_length != wished.to.bits {
         made.header.destination_prefix_length = wished.to.bits;
         // Programs that look after the other route, such as DHCP clients, leave this one alone.
         path = path.replace(&protocol(made.header.protocol), " proto static");
         made.header.protocol = RouteProtocol::Static;
         made.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::Destination(_)));
-        made.attributes.push(to);
+        made.attributes.push(RouteAttribute::Destination(wished.to.address.into()));
     }
-    let metrics = metrics(&mut made);
+    let mut metrics = take_metrics(&mut made);
     metrics.retain(|metric| !matches!(metric, RouteMetric::CcAlgo(_)));
     metrics.push(RouteMetric::CcAlgo(wished.algorithm.clone()));
     let locked = metrics.iter().find_map(|metric| match metric {
@@ -123,6 +126,7 @@ pub(crate) fn choosing(base: &Route, wished: &WishedRoute) -> Result<Route, Host
     if locked != 0 {
         metrics.push(RouteMetric::Lock(locked));
     }
+    made.attributes.push(RouteAttribute::Metrics(metrics));
     Ok(value(made, path))
 }
 

@@ -126,6 +126,8 @@ fn revert_restores_each_setting_and_what_the_kernel_chooses() {
         assert_ne!(host.visible(), Memory::new().visible());
         let report = revert(&mut host).unwrap();
         assert_eq!(report.left, Vec::new());
+        let loses_fq = text == ALL;
+        assert_eq!(report.warnings.iter().any(|it| it.contains("no longer paced")), loses_fq);
         assert_eq!(host.visible(), Memory::new().visible(), "{text}");
         assert_eq!(revert(&mut host).unwrap().steps, Vec::new(), "idempotent");
     }

@@ -28,7 +28,12 @@ const SETUP: &str = "set -e
     ip route add default via 192.0.2.1 proto dhcp metric 100 mtu 1400
     ip route add 198.51.100.0/24 nexthop via 192.0.2.3 nexthop via 192.0.2.4 weight 2
     ip -6 route add default via 2001:db8::1
-    tc qdisc replace dev t0 root tbf rate 1mbit burst 10kb latency 50ms";
+    tc qdisc replace dev t0 root tbf rate 1mbit burst 10kb latency 50ms
+    ip tuntap add t1 mode tap multi_queue
+    ip link set t1 up
+    ip tuntap add t2 mode tap
+    ip link set t2 up
+    tc qdisc replace dev t2 root htb";
 
 const WISH: &str = r#"
 algorithm = "reno"
@@ -232,6 +237,8 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("[[route]]\nto = \"10.0.0.0/8\"\nalgorithm = \"vegas2\"", "no algorithm vegas2"),
             ("[namespaces]\nnowhere = \"reno\"", "ip netns add nowhere"),
             ("[qdisc]\ndefault = \"pfifo\"", "net.core.default_qdisc"),
+            ("[qdisc]\nt1 = \"pfifo\"", "follow net.core.default_qdisc of the initial namespace"),
+            ("[qdisc]\nt2 = \"pfifo\"", "it is htb"),
             ("allowed = [\"reno\"]", "only the initial namespace"),
             ("modules = [\"tcp_nosuch\"]", "modprobe"),
         ];

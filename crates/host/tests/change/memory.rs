@@ -1,6 +1,7 @@
 //! A host in memory, which can be killed before any of its operations.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use netlink_packet_core::Emitable;
 use netlink_packet_route::AddressFamily;
@@ -12,30 +13,30 @@ use uncork_host::change::{
     apply_again,
 };
 
-pub const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
-pub const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
+pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
+pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const DEFAULT_QDISC: &str = "net.core.default_qdisc";
 const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
 
 /// The initial network namespace of a host with systemd, as the kernel makes it.
 #[derive(Clone)]
-pub struct Memory {
-    pub values: BTreeMap<Knob, Value>,
-    pub journal: Option<Journal>,
-    pub boots: u32,
-    pub clock: u64,
+pub(crate) struct Memory {
+    pub(crate) values: BTreeMap<Knob, Value>,
+    pub(crate) journal: Option<Journal>,
+    pub(crate) boots: u32,
+    pub(crate) clock: u64,
     /// Operations left until it is killed.
-    pub fuse: Option<u32>,
+    pub(crate) fuse: Option<u32>,
     /// Settings that cannot be changed.
-    pub broken: Vec<Knob>,
+    pub(crate) broken: Vec<Knob>,
 }
 
-pub fn sysctl(key: &str) -> Knob {
+pub(crate) fn sysctl(key: &str) -> Knob {
     Knob::Sysctl { key: key.to_owned(), namespace: None }
 }
 
-pub fn qdisc(name: &str, is_installed: bool) -> Value {
+pub(crate) fn qdisc(name: &str, is_installed: bool) -> Value {
     let options = Some("00".to_owned());
     let installed = is_installed.then_some(Installed { handle: 1, options, unrestorable: None });
     Value::Qdisc(Qdisc { name: name.to_owned(), leaves: Vec::new(), installed })
@@ -53,13 +54,16 @@ fn default_route() -> Value {
     ];
     let mut bytes = vec![0; message.buffer_len()];
     message.emit(&mut bytes);
-    let message = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut message = String::new();
+    for byte in bytes {
+        write!(message, "{byte:02x}").unwrap();
+    }
     let path = "via 192.0.2.1 dev eth0 proto dhcp".to_owned();
     Value::Route(Route { path, congctl: None, locked: false, message })
 }
 
 impl Memory {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut memory = Self {
             values: BTreeMap::new(),
             journal: None,
@@ -91,7 +95,7 @@ impl Memory {
     }
 
     /// A reboot: sysctl.d is read, and the unit runs if it is enabled.
-    pub fn reboot(&mut self) {
+    pub(crate) fn reboot(&mut self) {
         self.boots += 1;
         self.clock = 0;
         self.make_anew();
@@ -109,7 +113,7 @@ impl Memory {
     }
 
     /// Changes a setting like the kernel, with the effects on others.
-    pub fn set(&mut self, knob: &Knob, value: Value) {
+    pub(crate) fn set(&mut self, knob: &Knob, value: Value) {
         let value = match (knob, value) {
             (_, Value::Absent) => {
                 self.values.remove(knob);
@@ -136,7 +140,7 @@ impl Memory {
     }
 
     /// What can be seen of it from outside, but for loaded modules.
-    pub fn visible(&self) -> BTreeMap<String, String> {
+    pub(crate) fn visible(&self) -> BTreeMap<String, String> {
         let seen = |(knob, value): (&Knob, &Value)| match (knob, value) {
             (Knob::Module { .. }, _) => None,
             (Knob::File { path }, Value::Text { text }) => Some((path.clone(), text.clone())),

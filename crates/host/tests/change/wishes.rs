@@ -3,7 +3,7 @@
 use uncork_host::change::{ChangeError, Host, Report, Source, Wish, apply};
 
 /// Every kind of setting.
-pub const ALL: &str = r#"
+pub(crate) const ALL: &str = r#"
 algorithm = "bbr"
 allowed = ["bbr", "reno"]
 modules = ["tcp_bbr"]
@@ -26,7 +26,7 @@ legacy = "reno"
 "#;
 
 /// Some of the same settings with other values, without files.
-pub const OTHER: &str = r#"
+pub(crate) const OTHER: &str = r#"
 algorithm = "reno"
 allowed = ["cubic", "dctcp", "reno"]
 [qdisc]
@@ -39,16 +39,16 @@ algorithm = "reno"
 "#;
 
 /// The default alone. That it becomes an allowed algorithm is the kernel's own doing.
-pub const LITTLE: &str = "algorithm = \"bbr\"\n";
+pub(crate) const LITTLE: &str = "algorithm = \"bbr\"\n";
 
 /// Sysctls that survive a reboot.
-pub const LASTING: &str =
+pub(crate) const LASTING: &str =
     "algorithm = \"bbr\"\nallowed = [\"bbr\", \"cubic\", \"reno\"]\npersist = true\n";
 
 /// Nothing but what the others leave alone or share.
-pub const BUFFERS: &str = "[buffers]\nsend = \"2MB\"\n";
+pub(crate) const BUFFERS: &str = "[buffers]\nsend = \"2MB\"\n";
 
-pub fn apply_text(
+pub(crate) fn apply_text(
     host: &mut impl Host,
     text: &str,
     ttl_s: Option<u64>,
