@@ -58,8 +58,15 @@ algorithm = "reno"
 legacy = "reno"
 "#;
 
+/// A scratch directory in which `wish.toml` is [`WISH`].
+fn wishing(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("wish.toml", WISH);
+    scratch
+}
+
 /// Runs `script` after [`SETUP`] in new namespaces of network, processes and mounts, in the directory of
-/// `scratch`, where `wish.toml` is [`WISH`].
+/// `scratch`.
 fn run(scratch: &Scratch, script: &str) -> Option<Finished> {
     let allowed = fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control").unwrap();
     let Some(other) = allowed.split_whitespace().find(|name| *name != "reno") else {
@@ -76,7 +83,6 @@ fn run(scratch: &Scratch, script: &str) -> Option<Finished> {
         not_run(Capability::Netns, "unshare --net --pid --mount-proc fails");
         return None;
     }
-    scratch.write("wish.toml", WISH);
     let mut shell = unshare();
     shell.args(["sh", "-c", &format!("{SETUP}{script}")]).current_dir(scratch.path(""));
     shell.env("UNCORK", env!("CARGO_BIN_EXE_uncork")).env("OTHER", other);
@@ -96,7 +102,7 @@ fn json(text: &str) -> Value {
 
 #[test]
 fn a_wish_is_planned_applied_and_reverted() {
-    let scratch = Scratch::new("host-change");
+    let scratch = wishing("host-change");
     let script = r#"
         seen > before
         host plan wish.toml > planned && exit 9
@@ -141,28 +147,41 @@ fn a_wish_is_planned_applied_and_reverted() {
     }
 }
 
-/// The commands of the plan, typed into another namespace, do what `apply` does.
+/// The commands of the plan, typed into another namespace, do what `apply` does, in /etc, too.
 #[test]
 fn the_planned_commands_do_the_same() {
-    let scratch = Scratch::new("host-commands");
+    let scratch = wishing("host-commands");
+    let prepare = r#"
+        sed -i '2s/$/\npersist = true/' wish.toml
+        mount -t tmpfs tmpfs /etc
+        etc() { find /etc -type f -o -type l | sort; find /etc -type f | sort | xargs cat; readlink /etc/systemd/*/*/*; }
+    "#;
     let typed = r#"
-        host plan wish.toml --format json > plan.json || true
+        "$UNCORK" host plan wish.toml --state-dir state --format json > plan.json || true
         python3 -c 'import json
 for change in json.load(open("plan.json"))["changes"]: print("\n".join(change["commands"]))' > typed.sh
         sh -e typed.sh > /dev/null
-        seen > typed"#;
-    let Some(_) = succeed(&scratch, typed) else { return };
-    succeed(&scratch, "host apply wish.toml > /dev/null; seen > applied").unwrap();
+        seen > typed; etc >> typed"#;
+    let Some(_) = succeed(&scratch, &format!("{prepare}{typed}")) else { return };
+    let applied = r#"
+        "$UNCORK" host apply wish.toml --state-dir state > /dev/null
+        seen > applied; etc >> applied"#;
+    scratch.write("wish.toml", WISH);
+    succeed(&scratch, &format!("{prepare}{applied}")).unwrap();
     let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
     assert_eq!(read("typed"), read("applied"));
-    assert!(read("typed.sh").lines().count() >= 8, "{}", read("typed.sh"));
+    assert!(
+        read("typed").contains("/etc/systemd/system/uncork-host.service\n"),
+        "{}",
+        read("typed")
+    );
     assert_describes("host-plan-1", [&json(&read("plan.json"))]);
 }
 
 /// The limit passes although the command, its shell and their process group were killed.
 #[test]
 fn a_limit_survives_the_death_of_the_process() {
-    let scratch = Scratch::new("host-ttl");
+    let scratch = wishing("host-ttl");
     let script = r#"
         seen > before
         cat > killed.sh << 'END'
@@ -189,7 +208,7 @@ END
 /// Where systemd runs, the guard is a service of its own. A stand-in for systemd-run starts it here.
 #[test]
 fn under_systemd_the_guard_is_a_service() {
-    let scratch = Scratch::new("host-systemd");
+    let scratch = wishing("host-systemd");
     let script = r#"
         mkdir -p /run/systemd/system bin
         cat > bin/systemd-run << 'END'
@@ -215,7 +234,7 @@ END
 
 #[test]
 fn confirm_keeps_what_is_applied() {
-    let scratch = Scratch::new("host-confirm");
+    let scratch = wishing("host-confirm");
     let script = r#"
         host apply wish.toml --ttl 2s > /dev/null
         host apply wish.toml | grep 'undone in'
@@ -236,7 +255,7 @@ fn confirm_keeps_what_is_applied() {
 /// SIGKILL at any time: the process that guards the changes brings back the old state, or there is the new one.
 #[test]
 fn killed_at_any_time_the_host_is_in_the_old_or_the_new_state() {
-    let scratch = Scratch::new("host-kill");
+    let scratch = wishing("host-kill");
     let script = r#"
         seen > before
         host apply wish.toml > /dev/null; seen > after; host revert > /dev/null
@@ -280,7 +299,7 @@ END
 
 #[test]
 fn what_others_have_changed_is_left_and_said() {
-    let scratch = Scratch::new("host-left");
+    let scratch = wishing("host-left");
     let script = r#"
         host apply wish.toml > /dev/null
         tc qdisc replace dev t0 root bfifo limit 9999
@@ -301,7 +320,7 @@ fn what_others_have_changed_is_left_and_said() {
 
 #[test]
 fn the_journal_and_the_states_have_schemas() {
-    let scratch = Scratch::new("host-schemas");
+    let scratch = wishing("host-schemas");
     let script = r#"
         sed -i '2s/$/\npersist = true/' wish.toml
         host status --format json > 1.json
@@ -322,7 +341,7 @@ fn the_journal_and_the_states_have_schemas() {
 /// A user without any other right than CAP_NET_ADMIN.
 #[test]
 fn it_needs_cap_net_admin_alone() {
-    let scratch = Scratch::new("host-caps");
+    let scratch = wishing("host-caps");
     let script = r#"
         sed -i '/^\[namespaces\]/,$d' wish.toml
         mkdir state; chown 65534:65534 state
@@ -348,7 +367,7 @@ fn it_needs_cap_net_admin_alone() {
 /// A reboot is the namespace made anew, with the files and the journal of before.
 #[test]
 fn what_persists_is_there_after_a_reboot() {
-    let scratch = Scratch::new("host-persist");
+    let scratch = wishing("host-persist");
     let before = r#"
         sed -i '2s/$/\npersist = true/' wish.toml
         host apply wish.toml > applied
@@ -384,7 +403,7 @@ fn what_persists_is_there_after_a_reboot() {
 /// Without `persist` a reboot ends it, and the journal knows.
 #[test]
 fn what_does_not_persist_is_gone_after_a_reboot() {
-    let scratch = Scratch::new("host-reboot");
+    let scratch = wishing("host-reboot");
     let Some(_) = succeed(&scratch, "host apply wish.toml > /dev/null") else { return };
     let rebooted = "seen > booted; host revert; seen | cmp booted -; host status";
     let stdout = succeed(&scratch, rebooted).unwrap();
@@ -393,7 +412,7 @@ fn what_does_not_persist_is_gone_after_a_reboot() {
 
 #[test]
 fn a_wish_that_this_host_cannot_fulfil_changes_nothing() {
-    let scratch = Scratch::new("host-impossible");
+    let scratch = wishing("host-impossible");
     let cases = [
         ("algorithm = \"vegas2\"", 3, "there is no algorithm vegas2 here, but"),
         (
@@ -430,7 +449,7 @@ fn a_restricted_algorithm_is_explained() {
     let Some(restricted) = available.split_whitespace().find(|name| !is_allowed(name)) else {
         return not_run(Capability::Bbr, "every algorithm is allowed");
     };
-    let scratch = Scratch::new("host-restricted");
+    let scratch = wishing("host-restricted");
     let script = format!("echo 'algorithm = \"{restricted}\"' > wish.toml; host plan wish.toml");
     let Some(run) = run(&scratch, &script) else { return };
     assert_eq!(run.status, 3, "{}", run.stderr);
@@ -463,7 +482,7 @@ fn the_documented_session_is_what_is_printed() {
     let text = fs::read_to_string(file).unwrap();
     let (before, rest) = text.split_once("```console\n$ cat host.toml\n").unwrap();
     let (_, after) = rest.split_once("```").unwrap();
-    let scratch = Scratch::new("host-docs");
+    let scratch = wishing("host-docs");
     scratch.write("host.toml", WISH);
     let commands = SESSION.map(|line| format!("echo '$ {line}'; {line} || true\n")).concat();
     let script = format!(
