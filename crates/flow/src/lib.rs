@@ -12,6 +12,7 @@ mod publish;
 mod record;
 #[cfg(test)]
 mod sample;
+pub mod serialized;
 mod series;
 mod service;
 mod stats;
@@ -27,6 +28,6 @@ pub use labelled::{Label, LabelColumn, Labelled, TableHead};
 pub use publish::publish;
 pub use record::{FlowRecord, LabRecord, ObjectRow, Playback, Quantiles, RequestRecord};
 pub use series::{RunSeries, SeriesPoint, SeriesRow};
-pub use service::{Arm, Choice, Scope, Service};
+pub use service::{Arm, Choice, ClientNetwork, Scope, Service};
 pub use stats::{jain_index, mean, quantile};
 pub use transport::{TransportFigures, rtt_quantiles};

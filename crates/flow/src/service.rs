@@ -1,5 +1,8 @@
 //! The part of a server's record.
 
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
 use serde::{Deserialize, Serialize};
 
 /// A response or a connection of a server. The client is recorded only as precisely as an analysis
@@ -84,6 +87,57 @@ pub struct Arm {
     pub propensity: f64,
 }
 
+impl Service {
+    /// A record before anything is known of it but what it is of, and whose.
+    pub fn blank(scope: Scope, start_unix_ns: u64, protocol: &str, listener: &str) -> Self {
+        Self {
+            scope,
+            start_unix_ns,
+            protocol: protocol.to_owned(),
+            listener: listener.to_owned(),
+            host: None,
+            client: None,
+            asn: None,
+            country: None,
+            status: None,
+            object_bytes: None,
+            responses: 0,
+            broken_off: 0,
+            min_rtt_ns: None,
+            delivery_rate_bps: None,
+            rwnd_limited_ns: None,
+            sndbuf_limited_ns: None,
+            app_limited_ns: None,
+        }
+    }
+}
+
+/// What records tell of a client's address: a network that many share, /24 of IPv4 or /48 of IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientNetwork(IpAddr);
+
+impl ClientNetwork {
+    /// The network of an address.
+    pub fn of(client: IpAddr) -> Self {
+        Self(match client.to_canonical() {
+            IpAddr::V4(v4) => {
+                let [one, two, three, _] = v4.octets();
+                Ipv4Addr::new(one, two, three, 0).into()
+            }
+            IpAddr::V6(v6) => {
+                let [one, two, three, ..] = v6.segments();
+                Ipv6Addr::new(one, two, three, 0, 0, 0, 0, 0).into()
+            }
+        })
+    }
+}
+
+impl fmt::Display for ClientNetwork {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.0, if self.0.is_ipv4() { 24 } else { 48 })
+    }
+}
+
 impl Scope {
     /// Its name in records.
     pub const fn name(self) -> &'static str {
@@ -95,5 +149,23 @@ impl Scope {
 
     pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Response, Self::Connection].into_iter().find(|scope| scope.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_told_by_its_network() {
+        for (address, told) in [
+            ("203.0.113.77", "203.0.113.0/24"),
+            ("::ffff:203.0.113.77", "203.0.113.0/24"),
+            ("2001:db8:7:8:9::1", "2001:db8:7::/48"),
+            ("::1", "::/48"),
+        ] {
+            let network = ClientNetwork::of(address.parse().expect("an address"));
+            assert_eq!(network.to_string(), told);
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! Conversion of a transport's counters to a record.
 
+use serde::{Deserialize, Serialize};
 use uncork_units::{Rate, TimeDelta};
 
 use crate::histogram::Distribution;
 use crate::record::{FlowRecord, Quantiles};
+use crate::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
 use crate::service::Service;
 
 /// Counters of a connection since its start, and its latest measurements. All transports, kernel
 /// TCP and QUIC, use this to create a [`FlowRecord`].
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransportFigures {
     /// Payload bytes acknowledged.
     pub bytes_acked: u64,
@@ -25,18 +27,25 @@ pub struct TransportFigures {
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Time with data in flight or waiting to be sent.
+    #[serde(rename = "busy_ns", with = "nanos")]
     pub busy: TimeDelta,
     /// Part of `busy` in which the receive window limited the sender.
+    #[serde(rename = "rwnd_limited_ns", with = "maybe_nanos")]
     pub rwnd_limited: Option<TimeDelta>,
     /// Part of `busy` in which the send buffer limited it.
+    #[serde(rename = "sndbuf_limited_ns", with = "maybe_nanos")]
     pub sndbuf_limited: Option<TimeDelta>,
     /// Part of `busy` in which the application limited it.
+    #[serde(rename = "app_limited_ns", with = "maybe_nanos")]
     pub app_limited: Option<TimeDelta>,
     /// The smoothed round-trip time.
+    #[serde(rename = "rtt_ns", with = "maybe_nanos")]
     pub rtt: Option<TimeDelta>,
     /// The smallest round-trip time.
+    #[serde(rename = "min_rtt_ns", with = "maybe_nanos")]
     pub min_rtt: Option<TimeDelta>,
     /// The latest delivery rate sample.
+    #[serde(rename = "delivery_rate_bps", with = "maybe_bits_per_sec")]
     pub delivery_rate: Option<Rate>,
 }
 

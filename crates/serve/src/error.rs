@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 use uncork_cc::CcSpec;
 use uncork_policy::{OriginError, PolicyError};
+use uncork_records::RecordsError;
 
 use crate::admin::AdminAddress;
 
@@ -61,16 +62,9 @@ pub enum ServeError {
          or add --admin-anywhere"
     )]
     AdminExposed(SocketAddr),
-    /// The records cannot be written.
-    #[error("cannot write records to '{path}': {1}", path = .0.display())]
-    Records(PathBuf, io::Error),
-    /// Records cannot go to one Parquet file.
-    #[error(
-        "cannot write records to '{path}': Parquet needs a directory, for a file at a time; write DIR/, or \
-         FILE.jsonl for lines of JSON",
-        path = .0.display()
-    )]
-    RecordsName(PathBuf),
+    /// Records cannot go where they were to go.
+    #[error(transparent)]
+    Records(#[from] RecordsError),
     /// Files of qlog cannot be written there.
     #[error("cannot write qlog into '{path}': {1}", path = .0.display())]
     Qlog(PathBuf, io::Error),
@@ -105,7 +99,7 @@ impl ServeError {
         matches!(
             self,
             Self::Plain(_)
-                | Self::RecordsName(_)
+                | Self::Records(RecordsError::OneParquetFile(_))
                 | Self::QlogWithoutHttp3
                 | Self::QuicCcWithoutHttp3(_)
                 | Self::NoConnections

@@ -25,7 +25,6 @@ mod spec;
 mod tcp;
 mod telemetry;
 mod timing;
-mod writable;
 
 pub use admin::{AdminAddress, AdminSpec};
 pub use error::ServeError;
@@ -35,4 +34,4 @@ pub use server::Server;
 pub use sources::Reloaded;
 pub use spec::ServerSpec;
 pub use tcp::{ListenerSpec, Listening};
-pub use telemetry::{RecordsSpec, RecordsSummary};
+pub use uncork_records::{RecordsError, RecordsSpec, RecordsSummary};

@@ -10,6 +10,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use uncork_policy::Policy;
+use uncork_records::{Records, RecordsSummary, Writer};
 
 use crate::admin::{self, AdminAddress, AdminService, AdminSpec, Bound};
 use crate::admission::Admission;
@@ -23,7 +24,7 @@ use crate::site::Site;
 use crate::sources::{Reloaded, Sources, described};
 use crate::spec::{Prepared, ServerSpec, runtime};
 use crate::tcp::{self, Bound as TcpBound, Listening, TcpContext};
-use crate::telemetry::{Metrics, Records, RecordsSummary, Telemetry, Writer};
+use crate::telemetry::{Metrics, Telemetry};
 use arc_swap::ArcSwap;
 
 /// How long reads that wait for a disk may hold up the end.

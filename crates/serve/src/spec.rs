@@ -8,6 +8,7 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use uncork_policy::{Origins, Policy, Settings};
+use uncork_records::RecordsSpec;
 
 use crate::admin::AdminSpec;
 use crate::choice::Chooser;
@@ -19,7 +20,6 @@ use crate::quic::{self, QlogFiles};
 use crate::site::{Site, SiteOptions};
 use crate::sources::Sources;
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
-use crate::telemetry::RecordsSpec;
 use arc_swap::ArcSwap;
 
 /// How many free ports of TCP are tried before there is one that is free over UDP, too.

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use common::{Scratch, spec};
 use talker::secured;
-use uncork_serve::{AdminSpec, RecordsSpec, ServeError, Server, ServerSpec};
+use uncork_serve::{AdminSpec, RecordsError, RecordsSpec, ServeError, Server, ServerSpec};
 
 fn secured_spec(scratch: &Scratch) -> ServerSpec {
     scratch.write("root/file", "text");
@@ -80,10 +80,13 @@ fn check_refuses_records_and_qlog_that_cannot_be_written() {
     let mut spec = secured_spec(&scratch);
     for path in ["/proc/x", "/proc/x/", &scratch.path("file/records/").display().to_string()] {
         spec.records = Some(RecordsSpec::new(path));
-        assert!(matches!(refused(&spec), ServeError::Records(..)), "{path}");
+        assert!(
+            matches!(refused(&spec), ServeError::Records(RecordsError::Unwritable(..))),
+            "{path}"
+        );
     }
     spec.records = Some(RecordsSpec::new(scratch.path("records.parquet")));
-    assert!(matches!(refused(&spec), ServeError::RecordsName(_)));
+    assert!(matches!(refused(&spec), ServeError::Records(RecordsError::OneParquetFile(_))));
     spec.records = None;
     spec.qlog = Some("/proc/x".into());
     assert!(matches!(refused(&spec), ServeError::Qlog(..)));

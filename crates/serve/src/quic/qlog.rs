@@ -14,11 +14,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Instant, UNIX_EPOCH};
 
 use uncork_quic::{Epoch, Event, Qlog, Watch};
+use uncork_records::writable;
 use uncork_units::Time;
 
 use crate::clock;
 use crate::error::ServeError;
-use crate::writable;
 
 /// Files that a server writes. Connections beyond them have none.
 const FILES: u64 = 1000;

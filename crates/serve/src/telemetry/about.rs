@@ -1,10 +1,10 @@
 //! Whom a connection serves, and what one of its responses is.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use uncork_flow::{FlowRecord, Scope, Service};
+use uncork_flow::{ClientNetwork, FlowRecord, Scope, Service};
 use uncork_policy::Origin;
 
 use super::metrics::Key;
@@ -51,7 +51,7 @@ impl Labels {
         client: IpAddr,
         origin: Origin,
     ) -> Self {
-        let (listener, client) = (Arc::clone(listener), network(client));
+        let (listener, client) = (Arc::clone(listener), ClientNetwork::of(client).to_string());
         let accepted = (clock::now(), clock::today());
         Self { connection, epoch, listener, client, origin, accepted }
     }
@@ -95,23 +95,10 @@ impl Labels {
     pub(crate) fn service(&self, scope: Scope, start: SystemTime, protocol: &str) -> Service {
         let since = start.duration_since(UNIX_EPOCH).unwrap_or_default();
         Service {
-            scope,
-            start_unix_ns: since.as_nanos() as u64,
-            protocol: protocol.to_owned(),
-            listener: self.listener.to_string(),
-            host: None,
             client: Some(self.client.clone()),
             asn: self.origin.asn,
             country: self.origin.country.map(|country| country.to_string()),
-            status: None,
-            object_bytes: None,
-            responses: 0,
-            broken_off: 0,
-            min_rtt_ns: None,
-            delivery_rate_bps: None,
-            rwnd_limited_ns: None,
-            sndbuf_limited_ns: None,
-            app_limited_ns: None,
+            ..Service::blank(scope, since.as_nanos() as u64, protocol, &self.listener)
         }
     }
 }
@@ -125,35 +112,9 @@ pub(crate) fn host_name(host: &str) -> String {
     name.chars().take(NAME_CHARS).collect::<String>().to_ascii_lowercase()
 }
 
-/// What is told of a client's address: a network that many share.
-pub(crate) fn network(client: IpAddr) -> String {
-    match client.to_canonical() {
-        IpAddr::V4(v4) => {
-            let [one, two, three, _] = v4.octets();
-            format!("{one}.{two}.{three}.0/24")
-        }
-        IpAddr::V6(v6) => {
-            let [one, two, three, ..] = v6.segments();
-            format!("{}/48", Ipv6Addr::new(one, two, three, 0, 0, 0, 0, 0))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn of_an_address_its_network_is_told() {
-        for (address, told) in [
-            ("203.0.113.77", "203.0.113.0/24"),
-            ("::ffff:203.0.113.77", "203.0.113.0/24"),
-            ("2001:db8:7:8:9::1", "2001:db8:7::/48"),
-            ("::1", "::/48"),
-        ] {
-            assert_eq!(network(address.parse().expect("an address")), told);
-        }
-    }
 
     #[test]
     fn hosts_are_names_of_bounded_length() {

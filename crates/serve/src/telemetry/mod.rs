@@ -10,7 +10,6 @@ mod metrics;
 mod observer;
 mod probe;
 mod progress;
-mod records;
 mod shared;
 
 pub(crate) use about::{About, Labels, host_name};
@@ -19,6 +18,4 @@ pub(crate) use metrics::{CONTENT_TYPE as METRICS_TYPE, Metrics};
 pub(crate) use observer::Observer;
 pub(crate) use probe::{Socket, SocketLookup};
 pub(crate) use progress::{ConnectionProgress, Timeouts};
-pub(crate) use records::{Records, Writer};
-pub use records::{RecordsSpec, RecordsSummary};
 pub(crate) use shared::Telemetry;

@@ -4,10 +4,10 @@ use std::io;
 use std::sync::Arc;
 
 use uncork_flow::FlowRecord;
+use uncork_records::{Records, RecordsSpec, Writer};
 
 use super::metrics::Metrics;
 use super::probe::Probe;
-use super::records::{Records, RecordsSpec, Writer};
 use crate::error::ServeError;
 
 /// Where evidence comes from, and where it goes.

@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use uncork_flow::{FlowRecord, Scope, Service};
+use uncork_records::Tally;
 
 pub(crate) use self::exposition::CONTENT_TYPE;
 pub(crate) use self::key::Key;
 pub(crate) use self::live::Live;
 use self::series::Series;
-use super::records::Tally;
 use crate::clock;
 
 /// Series that there is room for. More than an operator can look at, and what memory takes.

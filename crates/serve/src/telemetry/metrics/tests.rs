@@ -6,7 +6,6 @@ use uncork_flow::{Arm, Choice, FlowRecord, Scope, Service, TransportFigures};
 use uncork_units::TimeDelta;
 
 use super::*;
-use crate::telemetry::records::tests::record;
 
 fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
     let experiment = if arm.is_empty() { "" } else { "may" };
@@ -17,6 +16,12 @@ fn of(protocol: &'static str, cc: &str, arm: &str) -> Key {
         experiment: experiment.to_owned(),
         arm: arm.to_owned(),
     }
+}
+
+/// The record of a response, or of a connection.
+fn record(flow: u32, scope: Scope) -> FlowRecord {
+    let service = Service { responses: 1, ..Service::blank(scope, 0, "h1", "[::1]:1") };
+    FlowRecord { service: Some(service), ..FlowRecord::blank("serve", "g", "bbr", (0, flow)) }
 }
 
 /// A response of 1 MB in half a second.

@@ -1,24 +1,17 @@
 use std::fs;
-use std::net::Ipv6Addr;
 use std::path::Path;
 use std::thread;
-use std::time::UNIX_EPOCH;
 
 use uncork_flow::{FlowRecord, Scope, Service, read_flows, read_json_lines};
-use uncork_policy::Origin;
 
 use super::*;
-use crate::clock;
-use crate::telemetry::Labels;
 use uncork_testkit::{Scratch, wait_until};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// The record of a response, or of a connection.
-pub(crate) fn record(flow: u32, scope: Scope) -> FlowRecord {
-    let (number, client) = ((flow, clock::now()), Ipv6Addr::LOCALHOST.into());
-    let labels = Labels::new(number, &"[::1]:1".into(), client, Origin::default());
-    let service = Service { responses: 1, ..labels.service(scope, UNIX_EPOCH, "h1") };
+fn record(flow: u32, scope: Scope) -> FlowRecord {
+    let service = Service { responses: 1, ..Service::blank(scope, 0, "h1", "[::1]:1") };
     FlowRecord { service: Some(service), ..FlowRecord::blank("serve", "g", "bbr", (0, flow)) }
 }
 

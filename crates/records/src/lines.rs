@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use uncork_flow::{FlowRecord, write_json_lines};
 
-use super::{Outcome, Sink};
+use crate::{Outcome, Sink};
 
 /// A file that lines are appended to. It never ends with a part of one.
-pub(super) struct Lines {
+pub(crate) struct Lines {
     path: PathBuf,
     file: File,
     /// Lines that wait, and how many they are.
@@ -20,7 +20,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = append(path)?;
         Ok(Self { path: path.to_owned(), file, text: Vec::new(), waiting: 0 })
     }

@@ -5,14 +5,14 @@ use std::io;
 use std::path::Path;
 
 /// Whether `directory`, which exists, takes files.
-pub(crate) fn takes_files(directory: &Path) -> io::Result<()> {
+pub fn takes_files(directory: &Path) -> io::Result<()> {
     let trial = directory.join(format!(".uncork-{}", std::process::id()));
     File::create(&trial)?;
     fs::remove_file(&trial)
 }
 
 /// Whether `directory` takes files, or can be made where it is missing.
-pub(crate) fn directory(directory: &Path) -> io::Result<()> {
+pub fn directory(directory: &Path) -> io::Result<()> {
     let mut existing = directory;
     while let Err(error) = existing.metadata() {
         if error.kind() != io::ErrorKind::NotFound {
@@ -24,7 +24,7 @@ pub(crate) fn directory(directory: &Path) -> io::Result<()> {
 }
 
 /// Whether `file` can be appended to, or made where it is missing.
-pub(crate) fn file(file: &Path) -> io::Result<()> {
+pub fn file(file: &Path) -> io::Result<()> {
     match OpenOptions::new().append(true).open(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => takes_files(parent(file)),
         opened => opened.map(drop),

@@ -1,22 +1,25 @@
-//! Flow records into files, on a thread of their own: no response waits for a disk.
+//! Flow records into files, on a thread of their own: whoever leaves a record does not wait for a disk.
 //!
-//! A disk that is full, or too slow, costs records, which are counted; the server goes on.
+//! A disk that is full, or too slow, costs records, which are counted; the program goes on.
+#![forbid(unsafe_code)]
 
+mod clock;
+mod error;
 mod lines;
 mod queue;
 mod rotating;
 mod stamp;
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;
+pub mod writable;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use self::error::RecordsError;
 use self::lines::Lines;
-pub(crate) use self::queue::{Records, Tally, Writer};
+pub use self::queue::{Records, Tally, Writer};
 use self::rotating::Rotating;
-use crate::error::ServeError;
-use crate::writable;
 
 /// Where records go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,21 +49,25 @@ impl RecordsSpec {
     }
 
     /// Finds out whether [`Self::open`] would succeed, and leaves nothing behind.
-    pub(crate) fn check(&self) -> Result<(), ServeError> {
+    ///
+    /// # Errors
+    ///
+    /// As of [`Self::open`].
+    pub fn check(&self) -> Result<(), RecordsError> {
         let writable = if self.is_directory() {
             writable::directory(&self.path)
         } else {
             self.check_name()?;
             writable::file(&self.path)
         };
-        writable.map_err(|error| ServeError::Records(self.path.clone(), error))
+        writable.map_err(|error| RecordsError::Unwritable(self.path.clone(), error))
     }
 
     /// Parquet takes a directory.
-    fn check_name(&self) -> Result<(), ServeError> {
+    fn check_name(&self) -> Result<(), RecordsError> {
         match self.path.extension() {
             Some(extension) if extension == "parquet" => {
-                Err(ServeError::RecordsName(self.path.clone()))
+                Err(RecordsError::OneParquetFile(self.path.clone()))
             }
             _ => Ok(()),
         }
@@ -70,11 +77,13 @@ impl RecordsSpec {
         self.path.is_dir() || self.path.as_os_str().as_encoded_bytes().ends_with(b"/")
     }
 
+    /// Starts the thread that writes.
+    ///
     /// # Errors
     ///
     /// A file or directory that cannot be written to; a name for which neither is meant.
-    pub(crate) fn open(&self) -> Result<(Records, Writer), ServeError> {
-        let failed = |error| ServeError::Records(self.path.clone(), error);
+    pub fn open(&self) -> Result<(Records, Writer), RecordsError> {
+        let failed = |error| RecordsError::Unwritable(self.path.clone(), error);
         let sink: Box<dyn Sink> = if self.is_directory() {
             Box::new(Rotating::open(self).map_err(failed)?)
         } else {

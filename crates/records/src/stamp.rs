@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const DAY: u64 = 86_400;
 
 /// `20261121T214500.123Z`.
-pub(super) fn stamp(time: SystemTime) -> String {
+pub(crate) fn stamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, second) = (since.as_secs() / DAY, since.as_secs() % DAY);
     let (year, month, day) = date(days);

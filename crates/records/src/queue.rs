@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use uncork_flow::FlowRecord;
 
-use super::{Outcome, RecordsSummary, Sink};
+use crate::{Outcome, RecordsSummary, Sink};
 
 /// How many records may wait to be taken.
 const ROOM: usize = 4096;
@@ -22,7 +22,7 @@ const LONG: Duration = Duration::from_hours(24);
 
 /// Where responses and connections leave their records.
 #[derive(Clone, Debug)]
-pub(crate) struct Records {
+pub struct Records {
     queue: SyncSender<Entry>,
     tally: Arc<Tally>,
 }
@@ -36,7 +36,7 @@ enum Entry {
 
 /// What has become of records so far.
 #[derive(Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     written: AtomicU64,
     lost: AtomicU64,
     /// A problem that has not been reported.
@@ -45,12 +45,12 @@ pub(crate) struct Tally {
 
 /// The writing thread. It ends when all [`Records`] are dropped.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub struct Writer {
     thread: JoinHandle<()>,
     tally: Arc<Tally>,
 }
 
-pub(super) fn start(sink: Box<dyn Sink>) -> io::Result<(Records, Writer)> {
+pub(crate) fn start(sink: Box<dyn Sink>) -> io::Result<(Records, Writer)> {
     let (queue, received) = sync_channel(ROOM);
     let tally = Arc::new(Tally::default());
     let told = Arc::clone(&tally);
@@ -61,30 +61,32 @@ pub(super) fn start(sink: Box<dyn Sink>) -> io::Result<(Records, Writer)> {
 
 impl Records {
     /// Leaves a record, if there is room.
-    pub(crate) fn leave(&self, record: FlowRecord) {
+    pub fn leave(&self, record: FlowRecord) {
         if self.queue.try_send(Entry::Record(record)).is_err() {
             self.tally.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Goes on in a new file: who rotates logs has renamed this one.
-    pub(crate) fn reopen(&self) {
+    pub fn reopen(&self) {
         let _ended = self.queue.send(Entry::Reopen);
     }
 
-    pub(crate) fn tally(&self) -> &Arc<Tally> {
+    /// What has become of the records.
+    pub fn tally(&self) -> &Arc<Tally> {
         &self.tally
     }
 }
 
 impl Tally {
-    pub(crate) fn summary(&self) -> RecordsSummary {
+    /// The counts so far.
+    pub fn summary(&self) -> RecordsSummary {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         RecordsSummary { written: read(&self.written), lost: read(&self.lost) }
     }
 
     /// Why records are not written, once for each time that this begins.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         self.problem.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -102,7 +104,7 @@ impl Tally {
 
 impl Writer {
     /// Waits for the last record. All [`Records`] must be gone.
-    pub(crate) fn end(self) -> RecordsSummary {
+    pub fn end(self) -> RecordsSummary {
         // It has no way to fail but a fault of its own, which has printed itself.
         let _ended = self.thread.join();
         self.tally.summary()

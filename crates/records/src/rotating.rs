@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 
 use uncork_flow::{FileError, FlowRecord, Labelled, Scope, TableHead, publish, write_flows};
 
-use super::stamp::stamp;
-use super::{Outcome, RecordsSpec, Sink};
-use crate::clock;
-use crate::writable;
+use crate::stamp::stamp;
+use crate::{Outcome, RecordsSpec, Sink, clock, writable};
 
 /// A directory that gets a file for each kind of record, again and again.
-pub(super) struct Rotating {
+pub(crate) struct Rotating {
     directory: PathBuf,
     every: Duration,
     tables: [Table; 2],
@@ -30,7 +28,7 @@ struct Table {
 }
 
 impl Rotating {
-    pub(super) fn open(spec: &RecordsSpec) -> io::Result<Self> {
+    pub(crate) fn open(spec: &RecordsSpec) -> io::Result<Self> {
         fs::create_dir_all(&spec.path)?;
         // Fail at the start, not in five minutes.
         writable::takes_files(&spec.path)?;

@@ -1,0 +1,21 @@
+//! Errors of a place for records.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why records cannot go there. The message names the remedy.
+#[derive(Debug, Error)]
+pub enum RecordsError {
+    /// The file or directory cannot be written.
+    #[error("cannot write records to '{path}': {1}", path = .0.display())]
+    Unwritable(PathBuf, #[source] io::Error),
+    /// Records cannot go to one Parquet file.
+    #[error(
+        "cannot write records to '{path}': Parquet needs a directory, for a file at a time; write DIR/, or \
+         FILE.jsonl for lines of JSON",
+        path = .0.display()
+    )]
+    OneParquetFile(PathBuf),
+}
