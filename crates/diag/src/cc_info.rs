@@ -1,5 +1,6 @@
 //! State of a connection's congestion control (`include/uapi/linux/inet_diag.h`).
 
+use serde::{Deserialize, Serialize};
 use uncork_units::{Rate, Ratio, TimeDelta};
 
 use crate::fields::Fields;
@@ -29,6 +30,33 @@ pub struct BbrInfo {
     pub cwnd_gain: Ratio,
     /// Extra fields of versions 2 and 3; `None` for mainline Linux (version 1).
     pub bbr2: Option<Bbr2Info>,
+}
+
+/// A state of BBR, as its specification calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum BbrState {
+    /// The bandwidth is still growing.
+    Startup,
+    /// The queue that start-up built drains.
+    Drain,
+    /// Probing bandwidth; version 1 does not tell more.
+    #[serde(rename = "ProbeBW")]
+    ProbeBw,
+    /// Probing for more.
+    #[serde(rename = "ProbeBW_UP")]
+    ProbeBwUp,
+    /// Draining what that built.
+    #[serde(rename = "ProbeBW_DOWN")]
+    ProbeBwDown,
+    /// At the estimated bandwidth.
+    #[serde(rename = "ProbeBW_CRUISE")]
+    ProbeBwCruise,
+    /// Filling the pipe before probing.
+    #[serde(rename = "ProbeBW_REFILL")]
+    ProbeBwRefill,
+    /// Probing the minimum round-trip time.
+    #[serde(rename = "ProbeRTT")]
+    ProbeRtt,
 }
 
 /// Extra fields of BBRv2 and BBRv3, as in `github.com/google/bbr`, branch `v3`.
@@ -101,7 +129,59 @@ impl BbrInfo {
     }
 }
 
+impl BbrInfo {
+    /// The state. Versions 2 and 3 tell it; of version 1 the gains do (`bbr_update_gains` in `tcp_bbr.c`): 2.89 for
+    /// both in start-up, 0.35 and 2.89 in drain, 1 and 1 while probing the round-trip time.
+    pub fn state(&self) -> BbrState {
+        if let Some(bbr2) = &self.bbr2 {
+            return bbr2.state();
+        }
+        let (pacing, cwnd) = (self.pacing_gain.as_f64(), self.cwnd_gain.as_f64());
+        match (pacing > 2.5, cwnd > 2.5, cwnd > 1.5) {
+            (true, ..) => BbrState::Startup,
+            (false, true, _) => BbrState::Drain,
+            (false, false, true) => BbrState::ProbeBw,
+            (false, false, false) => BbrState::ProbeRtt,
+        }
+    }
+
+    /// 1, 2 or 3.
+    pub fn version(&self) -> u8 {
+        self.bbr2.map_or(1, |bbr2| bbr2.version)
+    }
+}
+
+impl BbrState {
+    /// Its name in time series.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "Startup",
+            Self::Drain => "Drain",
+            Self::ProbeBw => "ProbeBW",
+            Self::ProbeBwUp => "ProbeBW_UP",
+            Self::ProbeBwDown => "ProbeBW_DOWN",
+            Self::ProbeBwCruise => "ProbeBW_CRUISE",
+            Self::ProbeBwRefill => "ProbeBW_REFILL",
+            Self::ProbeRtt => "ProbeRTT",
+        }
+    }
+}
+
 impl Bbr2Info {
+    /// By `phase` (`enum tcp_bbr_phase`), which is finer than `mode`.
+    fn state(&self) -> BbrState {
+        match self.phase {
+            1 => BbrState::Startup,
+            2 => BbrState::Drain,
+            3 => BbrState::ProbeRtt,
+            4 => BbrState::ProbeBwUp,
+            5 => BbrState::ProbeBwDown,
+            6 => BbrState::ProbeBwCruise,
+            7 => BbrState::ProbeBwRefill,
+            _ => BbrState::ProbeBw,
+        }
+    }
+
     fn parse(raw: Fields<'_>) -> Option<Self> {
         Some(Self {
             bw_hi: Rate::from_bytes_per_sec(raw.halves(20)?),
@@ -164,6 +244,19 @@ mod tests {
     }
 
     #[test]
+    fn the_gains_of_version_1_tell_its_state() {
+        let state = |pacing, cwnd| {
+            BbrInfo::parse(&words(&[0, 0, 0, pacing, cwnd])).map(|info| info.state())
+        };
+        assert_eq!(state(739, 739), Some(BbrState::Startup));
+        assert_eq!(state(88, 739), Some(BbrState::Drain));
+        for pacing in [320, 192, 256] {
+            assert_eq!(state(pacing, 512), Some(BbrState::ProbeBw));
+        }
+        assert_eq!(state(256, 256), Some(BbrState::ProbeRtt));
+    }
+
+    #[test]
     fn bbr_3_appends_32_bytes() {
         let mut bytes = words(&[1, 0, 2, 3, 4, 5, 0, u32::MAX, u32::MAX]);
         bytes.extend([2, 6, 0, 3]);
@@ -180,6 +273,7 @@ mod tests {
             extra_acked: 9,
         };
         assert_eq!(info, expected);
+        assert_eq!(info.state(), BbrState::ProbeBwCruise);
         assert_eq!(BbrInfo::parse(&bytes[..51]).expect("BBR").bbr2, None);
     }
 

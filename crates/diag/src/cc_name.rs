@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 /// `TCP_CA_NAME_MAX` (`include/net/tcp.h`), including the NUL byte.
 const CAPACITY: usize = 16;
 
@@ -24,6 +26,11 @@ impl CcName {
         Self { bytes, length: valid.len() as u8 }
     }
 
+    /// The name `text`, truncated to what a name may be in the kernel.
+    pub fn new(text: &str) -> Self {
+        Self::from_bytes(text.as_bytes())
+    }
+
     /// The name.
     pub fn as_str(&self) -> &str {
         let name = self.bytes.get(..usize::from(self.length)).unwrap_or_default();
@@ -41,6 +48,18 @@ impl fmt::Display for CcName {
 impl fmt::Debug for CcName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl Serialize for CcName {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for CcName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from).map(|name| Self::new(&name))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::TcpInfo;
 impl From<&TcpInfo> for TransportFigures {
     fn from(info: &TcpInfo) -> Self {
         Self {
-            bytes_acked: info.bytes_acked.unwrap_or(0),
+            bytes_acked: payload_acked(info),
             bytes_sent: info.bytes_sent.unwrap_or(0),
             bytes_retransmitted: info.bytes_retrans.unwrap_or(0),
             packets_sent: info.data_segs_out.unwrap_or(0).into(),
@@ -22,5 +22,35 @@ impl From<&TcpInfo> for TransportFigures {
             min_rtt: info.min_rtt,
             delivery_rate: info.delivery_rate,
         }
+    }
+}
+
+/// The kernel counts the SYN of `connect` and the FIN as a byte each (`tcp_ack_update_window`, `snd_una`); no more
+/// payload is acknowledged than was sent.
+fn payload_acked(info: &TcpInfo) -> u64 {
+    let acked = info.bytes_acked.unwrap_or(0);
+    match (info.bytes_sent, info.bytes_retrans) {
+        (Some(sent), Some(again)) => acked.min(sent.saturating_sub(again)),
+        _ => acked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn syn_and_fin_are_no_payload() {
+        let info = |acked, sent, again| TcpInfo {
+            bytes_acked: Some(acked),
+            bytes_sent: sent,
+            bytes_retrans: again,
+            ..TcpInfo::default()
+        };
+        let acked = |info: TcpInfo| TransportFigures::from(&info).bytes_acked;
+        assert_eq!(acked(info(1001, Some(1500), Some(500))), 1000);
+        assert_eq!(acked(info(700, Some(1500), Some(500))), 700);
+        // Before Linux 4.19.
+        assert_eq!(acked(info(1001, None, None)), 1001);
     }
 }

@@ -18,6 +18,8 @@ mod fields;
 mod figures;
 mod mem_info;
 mod netlink;
+#[cfg(target_os = "linux")]
+mod notices;
 mod query;
 mod replies;
 #[cfg(target_os = "linux")]
@@ -25,11 +27,13 @@ mod socket;
 mod state;
 mod tcp_info;
 
-pub use cc_info::{Bbr2Info, BbrInfo, CcInfo, DctcpInfo, VegasInfo};
+pub use cc_info::{Bbr2Info, BbrInfo, BbrState, CcInfo, DctcpInfo, VegasInfo};
 pub use cc_name::CcName;
 pub use connection::Connection;
 pub use error::{DiagError, Malformed};
 pub use mem_info::MemInfo;
+#[cfg(target_os = "linux")]
+pub use notices::Notices;
 pub use query::{Family, Query};
 pub use replies::{Replies, Summary};
 #[cfg(target_os = "linux")]

@@ -7,7 +7,7 @@ use uncork_diag::{Connection, Diag, Family, Query};
 use uncork_emu::{Clock, Namespace};
 use uncork_flow::{Distribution, SeriesPoint, TransportFigures};
 use uncork_sim::RunSpec;
-use uncork_units::{Rate, Ratio, Time, TimeDelta};
+use uncork_units::{Rate, Time, TimeDelta};
 
 use crate::error::RealError;
 use crate::traffic::Traffic;
@@ -150,7 +150,7 @@ pub(crate) fn point(now: Time, flow: u32, connection: &Connection) -> Option<Ser
     Some(SeriesPoint {
         time_ns: now.as_nanos(),
         flow,
-        state: bbr.map_or("", |bbr| bbr_state(bbr.pacing_gain, bbr.cwnd_gain)),
+        state: bbr.map_or("", |bbr| bbr.state().name()),
         cwnd_bytes: u64::from(info.snd_cwnd) * mss,
         inflight_bytes: u64::from(in_flight) * mss,
         pacing_bps: info.pacing_rate.map(Rate::bits_per_sec),
@@ -161,15 +161,4 @@ pub(crate) fn point(now: Time, flow: u32, connection: &Connection) -> Option<Ser
         delivered_bytes: info.bytes_acked.unwrap_or_default(),
         lost_bytes: u64::from(info.total_retrans) * mss,
     })
-}
-
-/// The state of BBRv1 that has these gains: `bbr_update_gains` in Linux's `tcp_bbr.c`. Its gains are in
-/// units of 1/256: 2.89 for both in Startup, 0.35 and 2.89 in Drain, 1 and 1 in ProbeRTT.
-fn bbr_state(pacing: Ratio, cwnd: Ratio) -> &'static str {
-    match (pacing.as_f64() > 2.5, cwnd.as_f64() > 2.5, cwnd.as_f64() > 1.5) {
-        (true, ..) => "Startup",
-        (false, true, _) => "Drain",
-        (false, false, true) => "ProbeBW",
-        (false, false, false) => "ProbeRTT",
-    }
 }

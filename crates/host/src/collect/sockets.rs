@@ -1,6 +1,6 @@
 //! The TCP sockets of the calling thread's namespace, through sock_diag(7).
 
-use uncork_diag::{Connection, Diag, DiagError, Query, States, TcpInfo, TcpState};
+use uncork_diag::{BbrInfo, Connection, Diag, DiagError, Query, States, TcpInfo, TcpState};
 use uncork_units::{Rate, TimeDelta};
 
 use crate::facts::{Bbr, Socket};
@@ -16,7 +16,7 @@ pub(super) fn sockets() -> Result<Vec<Socket>, DiagError> {
 
 /// BBR's version, if the connection runs it: versions 2 and 3 append to the attribute.
 pub(super) fn version(connection: &Connection) -> Option<u8> {
-    connection.bbr().map(|bbr| bbr.bbr2.map_or(1, |appendix| appendix.version))
+    connection.bbr().map(BbrInfo::version)
 }
 
 fn socket(connection: &Connection) -> Option<Socket> {
