@@ -3,7 +3,8 @@
 //! [`HostFacts`] is a snapshot of a host: kernel, network namespaces, sockets, routes, queue disciplines, boot
 //! configuration. [`collect`] takes it without privileges and changes nothing. [`diagnose`] is pure: it
 //! looks for what contradicts the algorithm that the host should run. A recorded snapshot is diagnosed as
-//! well as the live host. [`change`] makes the host what a file wishes, and undoes that.
+//! well as the live host. [`change`] makes the host what a file wishes, and undoes that. [`watch`] follows the host's
+//! TCP connections.
 #![forbid(unsafe_code)]
 
 #[cfg(target_os = "linux")]
@@ -14,6 +15,8 @@ mod doctor;
 mod facts;
 #[cfg(target_os = "linux")]
 mod netlink;
+#[cfg(target_os = "linux")]
+pub mod watch;
 
 #[cfg(target_os = "linux")]
 pub use collect::collect;

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
+#[cfg(target_os = "linux")]
+use super::watch_args::{self, WatchArgs};
+
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
   uncork host doctor
@@ -35,6 +38,10 @@ pub(super) enum HostCommand {
     #[cfg(target_os = "linux")]
     #[command(flatten)]
     Change(super::change_args::ChangeCommand),
+    /// Show the connections of this host: what they do, and what limits them
+    #[cfg(target_os = "linux")]
+    #[command(before_help = watch_args::EXAMPLES, after_help = watch_args::AFTER)]
+    Watch(WatchArgs),
 }
 
 #[derive(Args, Debug)]

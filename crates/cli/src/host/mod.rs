@@ -5,6 +5,12 @@ mod args;
 mod change;
 #[cfg(target_os = "linux")]
 mod change_args;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(target_os = "linux")]
+mod watch_args;
+#[cfg(target_os = "linux")]
+mod watch_terminal;
 
 use std::fs;
 use std::path::Path;
@@ -22,6 +28,8 @@ pub(crate) fn host(args: &HostArgs) -> Result<(), Failure> {
         HostCommand::Doctor(args) => doctor(args),
         #[cfg(target_os = "linux")]
         HostCommand::Change(command) => change::run(command),
+        #[cfg(target_os = "linux")]
+        HostCommand::Watch(args) => watch::watch(args),
     }
 }
 

@@ -1,0 +1,133 @@
+//! `uncork host watch`: the connections of this host.
+
+use std::io::{self, IsTerminal};
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+use uncork_host::watch::{RecordsSpec, Session, Turn, View, ViewSettings, WatchError, WatchSpec};
+
+use super::watch_args::WatchArgs;
+use super::watch_terminal::Screen;
+use crate::clock;
+use crate::failure::Failure;
+use crate::lab::flag_on_signal;
+use crate::stdout;
+
+pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
+    if args.every.is_zero() {
+        return Err(Failure::value("--every <TIME>", args.every, "a period is expected: write 1s"));
+    }
+    let stop = flag_on_signal()?;
+    let has_screen = !args.plain && !args.quiet && io::stdout().is_terminal();
+    let mut session = Session::start(&spec(args, has_screen)).map_err(|error| refused(&error))?;
+    if !args.quiet {
+        if let Some(warning) = session.warning() {
+            eprintln!("note: {warning}");
+        }
+        if let Some(address) = session.address() {
+            eprintln!("note: metrics on http://{address}/metrics");
+        }
+    }
+    let mut view = View::new(ViewSettings {
+        by: args.by,
+        sort: args.sort,
+        is_reversed: false,
+        has_idle: args.idle,
+        filter: args.filter.clone(),
+    });
+    let until = args.duration.map(|span| clock::now() + Duration::from(span));
+    let is_over = || stop.load(Ordering::Relaxed) || until.is_some_and(|end| end <= clock::now());
+    if has_screen {
+        let mut screen = Screen::open().map_err(|error| terminal(&error))?;
+        on_screen(&mut session, &mut view, &mut screen, is_over)?;
+    } else {
+        in_lines(&mut session, &mut view, args, is_over)?;
+    }
+    let summary = session.end().map_err(|error| refused(&error))?;
+    if let Some(summary) = summary.filter(|summary| summary.lost > 0) {
+        let all = summary.written + summary.lost;
+        eprintln!(
+            "warning: {} of {all} records were lost: the disk was full or too slow",
+            summary.lost
+        );
+    }
+    Ok(())
+}
+
+fn spec(args: &WatchArgs, has_screen: bool) -> WatchSpec {
+    WatchSpec {
+        period: args.every.into(),
+        replay: args.replay.clone(),
+        in_real_time: has_screen,
+        record: args.record.clone(),
+        records: args
+            .records
+            .as_ref()
+            .map(|path| RecordsSpec { every: args.records_every.into(), ..RecordsSpec::new(path) }),
+        listen: args.listen,
+    }
+}
+
+fn in_lines(
+    session: &mut Session,
+    view: &mut View,
+    args: &WatchArgs,
+    is_over: impl Fn() -> bool,
+) -> Result<(), Failure> {
+    while !is_over() {
+        match session.turn().map_err(|error| refused(&error))? {
+            Turn::Wait(time) => thread::sleep(time),
+            Turn::Ended => break,
+            Turn::Passed if args.quiet => {}
+            Turn::Passed => {
+                view.update(session.tracker());
+                stdout::write(view.plain(args.rows as usize).as_bytes())?;
+            }
+        }
+        if let Some(problem) = session.problem() {
+            eprintln!("warning: {problem}; the watch goes on");
+        }
+    }
+    Ok(())
+}
+
+/// Redraws after each pass and each key. A replay that is over stays until the user leaves.
+fn on_screen(
+    session: &mut Session,
+    view: &mut View,
+    screen: &mut Screen,
+    is_over: impl Fn() -> bool,
+) -> Result<(), Failure> {
+    const KEYS: Duration = Duration::from_millis(100);
+    while !is_over() {
+        let wait = match session.turn().map_err(|error| refused(&error))? {
+            Turn::Wait(time) => time.min(KEYS),
+            Turn::Ended => KEYS,
+            Turn::Passed => {
+                view.update(session.tracker());
+                screen.draw(view).map_err(|error| terminal(&error))?;
+                Duration::ZERO
+            }
+        };
+        let keys = Screen::keys(wait).map_err(|error| terminal(&error))?;
+        if keys.iter().any(|key| !view.press(*key)) {
+            return Ok(());
+        }
+        if !keys.is_empty() {
+            screen.draw(view).map_err(|error| terminal(&error))?;
+        }
+    }
+    Ok(())
+}
+
+fn refused(error: &WatchError) -> Failure {
+    match error {
+        WatchError::Replay(..) => Failure::Value(error.to_string()),
+        _ => Failure::Environment(error.to_string()),
+    }
+}
+
+fn terminal(error: &io::Error) -> Failure {
+    Failure::Environment(format!("cannot use the terminal: {error}; add --plain"))
+}

@@ -1,0 +1,86 @@
+//! The live kernel: passes by sock_diag, and notices of destroyed sockets.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use uncork_diag::{Diag, DiagError, Notices, Query, States};
+
+use super::event::{Destroyed, Event, Moment, Pass};
+use super::sample::SocketSample;
+
+/// What the kernel tells of the sockets of the calling thread's network namespace.
+#[derive(Debug)]
+pub(super) struct Live {
+    diag: Diag,
+    notices: Option<Notices>,
+    start: Instant,
+    start_unix_ns: u64,
+}
+
+impl Live {
+    /// Opens the sockets. Without the right to notices it does without, and gives the reason.
+    pub(super) fn open() -> Result<(Self, Option<DiagError>), DiagError> {
+        let (notices, refusal) = match Notices::open() {
+            Ok(notices) => (Some(notices), None),
+            Err(error) => (None, Some(error)),
+        };
+        let since = today().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let start_unix_ns = since.as_nanos() as u64;
+        let live = Self { diag: Diag::open()?, notices, start: now(), start_unix_ns };
+        Ok((live, refusal))
+    }
+
+    pub(super) const fn has_notices(&self) -> bool {
+        self.notices.is_some()
+    }
+
+    /// By the monotonic clock, so that periods are right when the clock is set.
+    pub(super) fn moment(&self) -> Moment {
+        let session_ns = self.start.elapsed().as_nanos() as u64;
+        Moment { session_ns, unix_ns: self.start_unix_ns + session_ns }
+    }
+
+    /// All sockets that may send, into `pass`.
+    pub(super) fn pass(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
+        match self.dump(pass) {
+            // The buffer has grown.
+            Err(DiagError::Truncated(_)) => self.dump(pass),
+            done => done,
+        }
+    }
+
+    fn dump(&mut self, pass: &mut Pass) -> Result<(), DiagError> {
+        let query = Query { states: States::SENDING, ..Query::default() };
+        pass.sockets.clear();
+        pass.at = self.moment();
+        let sockets = &mut pass.sockets;
+        self.diag.dump(&query, |connection| sockets.extend(SocketSample::of(connection)))?;
+        Ok(())
+    }
+
+    /// The notices that wait.
+    pub(super) fn notices(&mut self, mut each: impl FnMut(&Event)) -> Result<(), DiagError> {
+        let at = self.moment();
+        let Some(notices) = &mut self.notices else { return Ok(()) };
+        let is_complete = notices.read(|connection| {
+            // Sockets that never were connected are destroyed, too.
+            let connected = Some(connection).filter(|connection| connection.remote.port() != 0);
+            if let Some(socket) = connected.and_then(SocketSample::of) {
+                each(&Event::Destroyed(Destroyed { at, socket }));
+            }
+        })?;
+        if !is_complete {
+            each(&Event::NoticesLost);
+        }
+        Ok(())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]
+pub(super) fn now() -> Instant {
+    Instant::now()
+}
+
+#[expect(clippy::disallowed_methods, reason = "the live kernel is an outermost layer")]
+fn today() -> SystemTime {
+    SystemTime::now()
+}

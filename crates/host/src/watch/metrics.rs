@@ -1,0 +1,111 @@
+//! The text that Prometheus reads: OpenMetrics 1.0. No label has an address: see [`Label`] for their number.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::{Registry, Unit};
+use uncork_diag::CcName;
+use uncork_units::TimeDelta;
+
+use super::totals::{Label, Sums, Totals};
+use super::tracker::Tracker;
+use super::why::Limit;
+
+/// How the text calls itself.
+pub const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+type Counted = (&'static str, &'static str, Option<Unit>, fn(&Sums) -> u64);
+
+const COUNTERS: [Counted; 7] = [
+    ("ended_connections", "Connections that have ended", None, |it| it.ended),
+    ("acknowledged", "Payload acknowledged", Some(Unit::Bytes), |it| it.figures.bytes_acked),
+    ("sent", "Payload sent, retransmissions included", Some(Unit::Bytes), |it| {
+        it.figures.bytes_sent
+    }),
+    ("retransmitted", "Payload sent again", Some(Unit::Bytes), |it| it.figures.bytes_retransmitted),
+    ("sent_packets", "Packets of data sent, retransmissions included", None, |it| {
+        it.figures.packets_sent
+    }),
+    ("lost_packets", "Packets sent again", None, |it| it.figures.packets_lost),
+    ("timeouts", "Retransmission timeouts", None, |it| it.figures.timeouts),
+];
+
+/// What a pass leaves for Prometheus.
+#[derive(Debug)]
+struct Snapshot {
+    totals: Totals,
+    connections: BTreeMap<Label, u64>,
+    passes: u64,
+}
+
+/// All that is counted, as text.
+///
+/// # Errors
+///
+/// None that a text in memory has.
+pub fn metrics(tracker: &Tracker) -> Result<String, fmt::Error> {
+    let totals = tracker.totals().clone();
+    let mut connections = BTreeMap::new();
+    for tracked in tracker.connections() {
+        *connections.entry(totals.label(&tracked.now, tracked.now.cc)).or_default() += 1;
+    }
+    let mut registry = Registry::with_prefix("uncork_watch");
+    let passes = tracker.passes();
+    registry.register_collector(Box::new(Snapshot { totals, connections, passes }));
+    let mut text = String::new();
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+impl Collector for Snapshot {
+    fn encode(&self, mut out: DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Passes over all sockets";
+        let family = out.encode_descriptor("passes", help, None, MetricType::Counter)?;
+        counter(family, self.passes)?;
+        let help = "Connections that are open";
+        let mut family = out.encode_descriptor("connections", help, None, MetricType::Gauge)?;
+        for (label, count) in &self.connections {
+            let count = count.cast_signed();
+            family.encode_family(&labels(label))?.encode_gauge(&count)?;
+        }
+        for (name, help, unit, count) in &COUNTERS {
+            let kind = MetricType::Counter;
+            let mut family = out.encode_descriptor(name, help, unit.as_ref(), kind)?;
+            for (label, sums) in self.totals.series() {
+                counter(family.encode_family(&labels(label))?, count(sums))?;
+            }
+        }
+        self.encode_limits(&mut out)
+    }
+}
+
+impl Snapshot {
+    fn encode_limits(&self, out: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Time of connections that sent something, by what limited them";
+        let kind = MetricType::Counter;
+        let mut family = out.encode_descriptor("limited", help, Some(&Unit::Seconds), kind)?;
+        for (label, sums) in self.totals.series() {
+            for limit in Limit::ALL {
+                let labels = (labels(label), [("by", limit.name())]);
+                let seconds = TimeDelta::as_secs_f64(sums.limits.time(limit));
+                let mut metric = family.encode_family(&labels)?;
+                metric.encode_counter::<NoLabelSet, f64, u64>(&seconds, None)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn labels(label: &Label) -> [(&'static str, String); 2] {
+    let cc = label.cc.as_ref().map_or("other", CcName::as_str).to_owned();
+    let port = label.port.map_or_else(|| "other".to_owned(), |port| port.to_string());
+    [("cc", cc), ("port", port)]
+}
+
+fn counter(mut metric: MetricEncoder<'_>, count: u64) -> fmt::Result {
+    metric.encode_counter::<NoLabelSet, u64, u64>(&count, None)
+}

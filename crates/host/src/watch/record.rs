@@ -1,0 +1,58 @@
+//! The record of a connection that has ended.
+
+use uncork_flow::{ClientNetwork, FlowRecord, Scope, Service, TransportFigures, rtt_quantiles};
+use uncork_units::TimeDelta;
+
+use super::event::Moment;
+use super::sample::SocketSample;
+use super::service_port::service_port;
+use super::tracker::Tracked;
+
+/// The controller of a connection that lived between two passes: notices of destroyed sockets do not name it.
+const UNKNOWN: &str = "unknown";
+
+/// The record of the connection `number`, which began at the moment `began` and whose socket was at last as `last`.
+/// `tracked` has what the passes saw of it.
+pub(super) fn record(
+    number: u32,
+    began: Moment,
+    last: &SocketSample,
+    tracked: Option<&Tracked>,
+) -> FlowRecord {
+    let cc = last.cc.or(tracked.and_then(|tracked| tracked.now.cc));
+    let cc = cc.as_ref().map_or(UNKNOWN, |cc| cc.as_str());
+    let client = ClientNetwork::of(last.remote.ip()).to_string();
+    let listener = last.local.to_string();
+    let service = Service {
+        client: Some(client),
+        ..Service::blank(Scope::Connection, began.unix_ns, "tcp", &listener)
+    };
+    let figures = TransportFigures {
+        app_limited: tracked.map(|tracked| tracked.life.application_busy),
+        busy: busy_with_data(last),
+        ..last.figures
+    };
+    let rtts = tracked.and_then(|tracked| rtt_quantiles(tracked.rtts.as_deref()?, figures.min_rtt));
+    let group = service_port(last).to_string();
+    let record = FlowRecord {
+        start_ns: began.session_ns,
+        bytes_delivered: figures.bytes_acked,
+        rtt_ms: rtts,
+        service: Some(service),
+        ..FlowRecord::blank("watch", &group, cc, (0, number))
+    };
+    figures.fill(record)
+}
+
+/// The busy time without the round trip of a FIN that left alone. The kernel's busy time counts it, as it counts data;
+/// of a short transfer it would be a good part.
+///
+/// A FIN right behind the data is acknowledged with it: one round trip after data was last sent. One that left alone was
+/// sent when the data had been acknowledged, and is acknowledged another round trip later, the shortest as nothing else
+/// was on its way.
+fn busy_with_data(last: &SocketSample) -> TimeDelta {
+    let busy = last.figures.busy;
+    let (Some(rtt), Some(min)) = (last.figures.rtt, last.figures.min_rtt) else { return busy };
+    let fin_was_alone = last.last_data_sent >= rtt + min.divided_by(2);
+    if fin_was_alone { busy - min.min(busy) } else { busy }
+}

@@ -1,0 +1,228 @@
+//! Rows of the table: a connection each, or a group of them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+
+use uncork_diag::{BbrState, CcName};
+use uncork_flow::ClientNetwork;
+use uncork_units::{Rate, TimeDelta};
+
+use super::service_port::service_port;
+use super::tracker::Tracked;
+use super::why::Limits;
+
+/// What a row stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GroupBy {
+    /// A connection.
+    #[default]
+    Socket,
+    /// All connections with a controller.
+    Controller,
+    /// All connections to a network: /24 of IPv4, /48 of IPv6.
+    Client,
+    /// All connections of a service.
+    Port,
+}
+
+/// The name of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Name {
+    /// Of a connection: local and remote address.
+    Socket(SocketAddr, SocketAddr),
+    /// A controller.
+    Controller(Option<CcName>),
+    /// A client network.
+    Client(ClientNetwork),
+    /// A service port.
+    Port(u16),
+}
+
+/// A row.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its name.
+    pub name: Name,
+    /// The controller; of groups that of the first connection.
+    pub cc: Option<CcName>,
+    client: ClientNetwork,
+    port: u16,
+    /// Connections.
+    pub connections: u32,
+    /// Connections that sent something in the last period.
+    pub active: u32,
+    /// Payload acknowledged in the last period, per second.
+    pub rate: Rate,
+    /// Bytes sent in the last period.
+    pub sent: u64,
+    /// Of these, sent again.
+    pub resent: u64,
+    /// Smoothed round-trip times, added up over `measured` connections.
+    rtt_sum: TimeDelta,
+    measured: u32,
+    /// The least round-trip time.
+    pub min_rtt: Option<TimeDelta>,
+    /// Congestion windows.
+    pub cwnd_bytes: u64,
+    /// Bytes in flight.
+    pub in_flight_bytes: u64,
+    /// What limited the active connections in the last period.
+    pub limits: Limits,
+    /// BBR's state, of connections.
+    pub bbr: Option<BbrState>,
+}
+
+impl GroupBy {
+    /// All ways, in the order of the key that switches them.
+    pub const ALL: [Self; 4] = [Self::Socket, Self::Controller, Self::Client, Self::Port];
+
+    /// Its name on the command line, which is also the heading of the first column.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Socket => "socket",
+            Self::Controller => "controller",
+            Self::Client => "client",
+            Self::Port => "port",
+        }
+    }
+}
+
+impl Row {
+    /// The row of a connection.
+    pub fn of(tracked: &Tracked) -> Self {
+        let now = &tracked.now;
+        let is_active = tracked.is_active();
+        let rtt = now.figures.rtt.filter(|rtt| !rtt.is_zero());
+        Self {
+            name: Name::Socket(now.local, now.remote),
+            cc: now.cc,
+            client: ClientNetwork::of(now.remote.ip()),
+            port: service_port(now),
+            connections: 1,
+            active: u32::from(is_active),
+            rate: Rate::of(tracked.change.bytes_acked, tracked.period),
+            sent: tracked.change.bytes_sent,
+            resent: tracked.change.bytes_retransmitted,
+            rtt_sum: rtt.unwrap_or_default(),
+            measured: u32::from(rtt.is_some()),
+            min_rtt: now.min_rtt(),
+            cwnd_bytes: now.cwnd_bytes,
+            in_flight_bytes: now.in_flight_bytes,
+            limits: if is_active { tracked.limits } else { Limits::default() },
+            bbr: now.bbr.map(|bbr| bbr.state),
+        }
+    }
+
+    /// The rows of groups of connections.
+    pub fn grouped(connections: &[Self], by: GroupBy) -> Vec<Self> {
+        let mut groups: BTreeMap<Name, Self> = BTreeMap::new();
+        for row in connections {
+            let name = row.name_by(by);
+            let group = groups.entry(name).and_modify(|group| group.add(row));
+            group.or_insert(Self { name, bbr: None, ..*row });
+        }
+        groups.into_values().collect()
+    }
+
+    fn name_by(&self, by: GroupBy) -> Name {
+        match by {
+            GroupBy::Socket => self.name,
+            GroupBy::Controller => Name::Controller(self.cc),
+            GroupBy::Client => Name::Client(self.client),
+            GroupBy::Port => Name::Port(self.port),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.active += other.active;
+        let rate = self.rate.bytes_per_sec() + other.rate.bytes_per_sec();
+        self.rate = Rate::from_bytes_per_sec(rate);
+        self.sent += other.sent;
+        self.resent += other.resent;
+        self.rtt_sum += other.rtt_sum;
+        self.measured += other.measured;
+        self.min_rtt = self.min_rtt.into_iter().chain(other.min_rtt).min();
+        self.cwnd_bytes += other.cwnd_bytes;
+        self.in_flight_bytes += other.in_flight_bytes;
+        self.limits.add(&other.limits);
+    }
+
+    /// The smoothed round-trip time; of groups the mean.
+    pub fn rtt(&self) -> Option<TimeDelta> {
+        (self.measured > 0).then(|| self.rtt_sum.divided_by(self.measured.into()))
+    }
+
+    /// Share of the bytes sent that were sent again.
+    pub fn resent_share(&self) -> Option<f64> {
+        (self.sent > 0).then(|| self.resent as f64 / self.sent as f64)
+    }
+
+    /// Whether `filter` is in what the row shows as text: addresses, controller, limit.
+    pub fn matches(&self, filter: &str) -> bool {
+        let cc = self.cc.as_ref().map_or("", CcName::as_str);
+        let limit = self.limits.main().map_or("", |(limit, _)| limit.name());
+        filter.is_empty()
+            || cc.contains(filter)
+            || limit.contains(filter)
+            || self.name.to_string().contains(filter)
+    }
+
+    /// The order of rows by `column`, the greatest first but for names.
+    pub fn order(&self, other: &Self, column: SortBy) -> Ordering {
+        let key = |row: &Self| match column {
+            SortBy::Name => 0.0,
+            SortBy::Rate => row.rate.bytes_per_sec() as f64,
+            SortBy::Rtt => row.rtt().map_or(-1.0, TimeDelta::as_millis_f64),
+            SortBy::Resent => row.resent_share().unwrap_or(-1.0),
+            SortBy::Cwnd => row.cwnd_bytes as f64,
+        };
+        key(other).total_cmp(&key(self)).then_with(|| self.name.cmp(&other.name))
+    }
+}
+
+/// The column that orders the table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SortBy {
+    /// Acknowledged payload per second.
+    #[default]
+    Rate,
+    /// Round-trip time.
+    Rtt,
+    /// Share sent again.
+    Resent,
+    /// Congestion window.
+    Cwnd,
+    /// The name.
+    Name,
+}
+
+impl SortBy {
+    /// All columns, in the order of the key that switches them.
+    pub const ALL: [Self; 5] = [Self::Rate, Self::Rtt, Self::Resent, Self::Cwnd, Self::Name];
+
+    /// Its name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Rate => "rate",
+            Self::Rtt => "rtt",
+            Self::Resent => "resent",
+            Self::Cwnd => "cwnd",
+            Self::Name => "name",
+        }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(local, remote) => write!(f, "{local} > {remote}"),
+            Self::Controller(Some(cc)) => cc.fmt(f),
+            Self::Controller(None) => f.write_str("unknown"),
+            Self::Client(network) => network.fmt(f),
+            Self::Port(port) => port.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A socket at one moment.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+use uncork_diag::{BbrState, CcName, Connection, TcpInfo};
+use uncork_flow::TransportFigures;
+use uncork_flow::serialized::{maybe_bits_per_sec, maybe_nanos, nanos};
+use uncork_units::{Rate, TimeDelta};
+
+/// What the watch keeps of a TCP socket.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SocketSample {
+    /// The kernel's number of the socket, unique until the next boot.
+    pub cookie: u64,
+    /// Local address.
+    pub local: SocketAddr,
+    /// Remote address.
+    pub remote: SocketAddr,
+    /// The controller; `None` in notices of destroyed sockets.
+    pub cc: Option<CcName>,
+    /// The counters, as all records have them.
+    pub figures: TransportFigures,
+    /// Bytes received in order.
+    pub bytes_received: u64,
+    /// Whether the newest sample of the delivery rate was limited by the application.
+    pub is_app_limited: bool,
+    /// The pacing rate; `None` without pacing.
+    #[serde(rename = "pacing_bps", with = "maybe_bits_per_sec")]
+    pub pacing_rate: Option<Rate>,
+    /// The application's limit of it (`SO_MAX_PACING_RATE`).
+    #[serde(rename = "pacing_cap_bps", with = "maybe_bits_per_sec")]
+    pub pacing_cap: Option<Rate>,
+    /// Maximum size of segments sent.
+    pub mss_bytes: u32,
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Sent, and neither acknowledged nor declared lost.
+    pub in_flight_bytes: u64,
+    /// Written by the application, and not yet sent.
+    pub unsent_bytes: u64,
+    /// Since data was last sent, in whole milliseconds.
+    #[serde(rename = "last_data_sent_ns", with = "nanos")]
+    pub last_data_sent: TimeDelta,
+    /// BBR's model, if the connection runs BBR.
+    pub bbr: Option<BbrSample>,
+}
+
+/// BBR's model of the path.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BbrSample {
+    /// 1, 2 or 3.
+    pub version: u8,
+    /// The state.
+    pub state: BbrState,
+    /// Estimated bandwidth.
+    #[serde(rename = "bandwidth_bps", with = "maybe_bits_per_sec")]
+    pub bandwidth: Option<Rate>,
+    /// Its minimum round-trip time.
+    #[serde(rename = "min_rtt_ns", with = "maybe_nanos")]
+    pub min_rtt: Option<TimeDelta>,
+}
+
+impl SocketSample {
+    /// `None` for a socket without TCP's state, such as one in TIME-WAIT.
+    pub fn of(connection: &Connection) -> Option<Self> {
+        let info = connection.info.as_ref()?;
+        let mss = u64::from(info.snd_mss);
+        let in_flight = (info.unacked + info.retrans).saturating_sub(info.sacked + info.lost);
+        Some(Self {
+            cookie: connection.cookie,
+            local: connection.local,
+            remote: connection.remote,
+            cc: connection.cc,
+            figures: info.into(),
+            bytes_received: info.bytes_received.unwrap_or(0),
+            is_app_limited: info.delivery_rate_app_limited,
+            pacing_rate: limited(info, |info| info.pacing_rate),
+            pacing_cap: limited(info, |info| info.max_pacing_rate),
+            mss_bytes: info.snd_mss,
+            cwnd_bytes: u64::from(info.snd_cwnd) * mss,
+            in_flight_bytes: u64::from(in_flight) * mss,
+            unsent_bytes: info.notsent_bytes.unwrap_or(0).into(),
+            last_data_sent: info.last_data_sent,
+            bbr: connection.bbr().map(|bbr| BbrSample {
+                version: bbr.version(),
+                state: bbr.state(),
+                bandwidth: Some(bbr.bw),
+                min_rtt: bbr.min_rtt,
+            }),
+        })
+    }
+
+    /// The least round-trip time that the path is known to have.
+    pub fn min_rtt(&self) -> Option<TimeDelta> {
+        let bbr = self.bbr.and_then(|bbr| bbr.min_rtt);
+        self.figures.min_rtt.into_iter().chain(bbr).min()
+    }
+}
+
+/// A rate that is one: the kernel says "none" by the greatest number.
+fn limited(info: &TcpInfo, rate: fn(&TcpInfo) -> Option<Rate>) -> Option<Rate> {
+    rate(info).filter(|rate| *rate < Rate::MAX)
+}

@@ -1,0 +1,355 @@
+//! The tracker, its rows and records, without a kernel.
+
+use std::net::SocketAddr;
+
+use uncork_diag::CcName;
+use uncork_flow::{FlowRecord, TransportFigures};
+use uncork_units::{Rate, TimeDelta};
+
+use super::*;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn ms(millis: u64) -> TimeDelta {
+    TimeDelta::from_millis(millis)
+}
+
+fn at(seconds: u64) -> Moment {
+    Moment { session_ns: seconds * SECOND, unix_ns: 1_700_000_000 * SECOND + seconds * SECOND }
+}
+
+/// A socket of a web server that has sent `bytes` in `busy` milliseconds.
+fn socket(cookie: u64, cc: &str, bytes: u64, busy: u64) -> SocketSample {
+    let address = |text: String| text.parse::<SocketAddr>().expect("an address");
+    SocketSample {
+        cookie,
+        local: address("192.0.2.1:443".to_owned()),
+        remote: address(format!("203.0.113.{cookie}:50000")),
+        cc: Some(CcName::new(cc)),
+        figures: TransportFigures {
+            bytes_acked: bytes,
+            bytes_sent: bytes,
+            busy: ms(busy),
+            rwnd_limited: Some(ms(0)),
+            sndbuf_limited: Some(ms(0)),
+            rtt: Some(ms(40)),
+            min_rtt: Some(ms(20)),
+            ..TransportFigures::default()
+        },
+        bytes_received: 100,
+        is_app_limited: false,
+        pacing_rate: None,
+        pacing_cap: None,
+        mss_bytes: 1448,
+        cwnd_bytes: 14480,
+        in_flight_bytes: 1448,
+        unsent_bytes: 100_000,
+        last_data_sent: ms(0),
+        bbr: None,
+    }
+}
+
+fn pass(second: u64, sockets: &[SocketSample]) -> Event {
+    Event::Pass(Pass { at: at(second), sockets: sockets.to_vec() })
+}
+
+fn destroyed(second: u64, socket: SocketSample) -> Event {
+    Event::Destroyed(Destroyed { at: at(second), socket: SocketSample { cc: None, ..socket } })
+}
+
+fn played(has_notices: bool, events: &[Event]) -> (Tracker, Vec<FlowRecord>) {
+    let (mut tracker, mut records) = (Tracker::new(has_notices), Vec::new());
+    for event in events {
+        tracker.take(event, |record| records.push(record));
+    }
+    (tracker, records)
+}
+
+fn limits(before: &SocketSample, now: &SocketSample) -> Option<(&'static str, f64)> {
+    let limits = Limits::between(Some(before), now, ms(1000));
+    assert_eq!(limits.total(), ms(1000), "all of the time is divided");
+    limits.main().map(|(limit, share)| (limit.name(), share))
+}
+
+#[test]
+fn a_notice_gives_the_final_figures_and_the_last_pass_the_controller() {
+    let events = [
+        pass(0, &[]),
+        pass(1, &[socket(7, "bbr", 1_000_000, 900)]),
+        destroyed(2, socket(7, "", 1_500_000, 1300)),
+    ];
+    let (tracker, records) = played(true, &events);
+    let [record] = records.as_slice() else { panic!("{records:?}") };
+    assert_eq!((record.engine.as_str(), record.cc.as_str()), ("watch", "bbr"));
+    assert_eq!((record.group.as_str(), record.flow), ("443", 0));
+    assert_eq!((record.bytes_acked, record.busy_ns), (1_500_000, 1_300_000_000));
+    assert_eq!(record.start_ns, SECOND);
+    let service = record.service.as_ref().expect("a service");
+    assert_eq!(service.client.as_deref(), Some("203.0.113.0/24"));
+    assert_eq!(service.listener, "192.0.2.1:443");
+    assert_eq!(record.rtt_ms.map(|rtt| (rtt.min, rtt.p50)), Some((20.0, 40.0)));
+    assert_eq!(tracker.connections().count(), 0);
+}
+
+#[test]
+fn a_connection_between_two_passes_has_a_record_without_its_controller() {
+    let events = [pass(0, &[]), destroyed(1, socket(7, "", 5000, 5)), pass(1, &[])];
+    let (_, records) = played(true, &events);
+    let [record] = records.as_slice() else { panic!("{records:?}") };
+    assert_eq!((record.cc.as_str(), record.bytes_acked), ("unknown", 5000));
+    assert_eq!(record.start_ns, SECOND - 5_000_000, "it was busy for so long at least");
+    assert_eq!(record.service.as_ref().and_then(|it| it.app_limited_ns), None);
+}
+
+#[test]
+fn without_notices_a_connection_ends_when_a_pass_misses_it() {
+    let open = [socket(7, "bbr", 1000, 1), socket(9, "cubic", 1000, 1)];
+    let (_, records) = played(false, &[pass(0, &open), pass(1, &open[..1])]);
+    assert_eq!(records.len(), 1);
+    assert_eq!((records[0].cc.as_str(), records[0].bytes_acked), ("cubic", 1000));
+}
+
+/// A program may hold a socket whose connection has ended: its notice comes later.
+#[test]
+fn with_notices_an_absent_connection_waits_for_its_own_or_for_the_loss_of_some() {
+    let open = [socket(7, "bbr", 1000, 1)];
+    let events = [pass(0, &open), pass(1, &[]), pass(2, &[])];
+    let (tracker, records) = played(true, &events);
+    assert_eq!((records.len(), tracker.connections().count()), (0, 0));
+    let with = |last| [events.as_slice(), &[last]].concat();
+    assert_eq!(played(true, &with(destroyed(3, open[0]))).1.len(), 1);
+    assert_eq!(played(true, &with(Event::NoticesLost)).1.len(), 1);
+}
+
+#[test]
+fn a_socket_that_a_dump_reports_twice_counts_once() {
+    let (one, two) = (socket(7, "bbr", 1000, 100), socket(7, "bbr", 3000, 200));
+    let (tracker, _) = played(true, &[pass(0, &[one]), pass(1, &[two, two])]);
+    let changes: Vec<u64> = tracker.connections().map(|it| it.change.bytes_acked).collect();
+    assert_eq!(changes, [2000]);
+}
+
+/// What happened before the session is not part of its totals, but of the connection's record.
+#[test]
+fn totals_begin_with_the_session() {
+    let events = [
+        pass(0, &[socket(7, "bbr", 1_000_000, 900)]),
+        pass(1, &[socket(7, "bbr", 1_200_000, 1900)]),
+        destroyed(2, socket(7, "", 1_300_000, 2900)),
+    ];
+    let (tracker, records) = played(true, &events);
+    let [(label, sums)] = tracker.totals().series().collect::<Vec<_>>()[..] else { panic!() };
+    assert_eq!((label.cc, label.port), (Some(CcName::new("bbr")), Some(443)));
+    assert_eq!((sums.figures.bytes_acked, sums.ended), (300_000, 1));
+    assert_eq!(sums.limits.time(Limit::Network), ms(2000));
+    assert_eq!(records[0].bytes_acked, 1_300_000);
+}
+
+#[test]
+fn labels_are_bounded() {
+    let mut tracker = Tracker::new(true);
+    for port in 1..=100 {
+        for cc in 0..30 {
+            let base = socket(1, &format!("cc{cc}"), 1000, 1);
+            let local = SocketAddr::new(base.local.ip(), port);
+            let cookie = u64::from(port) * 100 + cc;
+            tracker.take(&destroyed(1, SocketSample { cookie, local, ..base }), |_| {});
+            let open = SocketSample { cookie, local, ..base };
+            tracker.take(&pass(1, &[open]), |_| {});
+        }
+    }
+    let (ports, controllers): (Vec<_>, Vec<_>) =
+        tracker.totals().series().map(|(label, _)| (label.port, label.cc)).unzip();
+    let different = |mut all: Vec<String>| {
+        all.sort();
+        all.dedup();
+        all.len()
+    };
+    assert_eq!(different(ports.iter().map(|it| format!("{it:?}")).collect()), 21);
+    assert_eq!(different(controllers.iter().map(|it| format!("{it:?}")).collect()), 17);
+    assert!(metrics(&tracker).expect("text").contains(r#"cc="other",port="other""#));
+}
+
+#[test]
+fn the_time_of_a_period_is_divided_by_what_limited_it() {
+    let before = socket(1, "bbr", 0, 0);
+    let now = socket(1, "bbr", 1_000_000, 1000);
+    assert_eq!(limits(&before, &now), Some(("network", 1.0)));
+    assert_eq!(limits(&before, &socket(1, "bbr", 1_000_000, 300)), Some(("application", 0.7)));
+    let trickle = SocketSample { is_app_limited: true, unsent_bytes: 0, ..now };
+    assert_eq!(limits(&before, &trickle), Some(("application", 1.0)));
+    let probing = SocketSample { is_app_limited: true, ..now };
+    assert_eq!(limits(&before, &probing), Some(("network", 1.0)));
+    let held = |rwnd, sndbuf| {
+        let figures = TransportFigures {
+            rwnd_limited: Some(ms(rwnd)),
+            sndbuf_limited: Some(ms(sndbuf)),
+            ..now.figures
+        };
+        limits(&before, &SocketSample { figures, ..now })
+    };
+    assert_eq!(held(800, 100), Some(("receiver", 0.8)));
+    assert_eq!(held(100, 600), Some(("send-buffer", 0.6)));
+    let capped = |bytes_per_sec| {
+        let pacing_cap = Some(Rate::from_bytes_per_sec(bytes_per_sec));
+        limits(&before, &SocketSample { pacing_cap, ..now })
+    };
+    assert_eq!(capped(1_050_000), Some(("pacing-cap", 1.0)));
+    assert_eq!(capped(2_000_000), Some(("network", 1.0)));
+}
+
+/// The end of a transfer is limited by its application: there is no more to be sent.
+#[test]
+fn the_final_sample_of_a_connection_is_not_its_application() {
+    let last = SocketSample { is_app_limited: true, unsent_bytes: 0, ..socket(7, "", 10_000, 800) };
+    let (tracker, _) = played(true, &[pass(0, &[]), destroyed(1, last)]);
+    let sums = tracker.totals().series().next().expect("a series").1;
+    assert_eq!(sums.limits.time(Limit::Network), ms(800));
+}
+
+#[test]
+fn a_fin_that_left_alone_is_no_busy_time() {
+    let busy = |last_data_sent| {
+        let last = SocketSample { last_data_sent, ..socket(7, "", 10_000, 800) };
+        played(true, &[pass(0, &[]), destroyed(1, last)]).1[0].busy_ns
+    };
+    // The round trip is 40 ms, the least 20 ms.
+    assert_eq!(busy(ms(41)), 800_000_000, "acknowledged with the data");
+    assert_eq!(busy(ms(60)), 780_000_000);
+    assert_eq!(busy(ms(30_000)), 780_000_000);
+}
+
+#[test]
+fn a_recorded_session_gives_the_same() {
+    let events = [
+        pass(0, &[socket(7, "bbr", 1_000_000, 900), socket(9, "cubic", 5, 1)]),
+        pass(1, &[socket(7, "bbr", 1_200_000, 1900)]),
+        Event::NoticesLost,
+        destroyed(2, socket(7, "", 1_300_000, 2900)),
+    ];
+    let mut file = Vec::new();
+    let mut tape = TapeWriter::new(&mut file, true).expect("a head");
+    for event in &events {
+        tape.write(event).expect("written");
+    }
+    // What a killed process leaves.
+    file.extend(b"{\"pass\":{");
+    let mut tape = TapeReader::new(file.as_slice()).expect("a head");
+    assert!(tape.has_notices());
+    let read: Vec<Event> = std::iter::from_fn(|| tape.read().expect("an event")).collect();
+    assert_eq!(read, events);
+    assert_eq!(played(true, &read).1, played(true, &events).1);
+}
+
+#[test]
+fn what_is_no_session_is_refused_by_line() {
+    let head = r#"{"schema":"uncork.host-watch/1","has_notices":true}"#;
+    let refused = |text: &str| {
+        let tape = TapeReader::new(text.as_bytes());
+        tape.and_then(|mut tape| tape.read()).expect_err("refused").to_string()
+    };
+    assert_eq!(refused(""), "line 1: the file is empty; expected a session of uncork.host-watch/1");
+    assert!(refused("{}\n").starts_with("line 1: missing field `schema`"));
+    assert!(refused(&head.replace("/1", "/2")).contains("schema is uncork.host-watch/2"));
+    let wrong = refused(&format!("{head}\n{{\"pas\":1}}\n"));
+    assert!(wrong.starts_with("line 2: unknown variant `pas`"), "{wrong}");
+}
+
+/// Two connections of bbr to one network, one of cubic to it, and an idle one.
+fn view() -> View {
+    let first =
+        [1, 2, 3, 4].map(|cookie| socket(cookie, if cookie == 3 { "cubic" } else { "bbr" }, 0, 0));
+    let second = [
+        socket(1, "bbr", 125_000, 1000),
+        socket(2, "bbr", 250_000, 1000),
+        SocketSample {
+            is_app_limited: true,
+            unsent_bytes: 0,
+            ..socket(3, "cubic", 1_250_000, 500)
+        },
+        first[3],
+    ];
+    let (tracker, _) = played(true, &[pass(0, &first), pass(1, &second)]);
+    let mut view = View::new(ViewSettings::default());
+    view.update(&tracker);
+    view
+}
+
+fn press(view: &mut View, keys: &str) {
+    for key in keys.chars() {
+        let key = if key == '\n' { Key::Enter } else { Key::Char(key) };
+        assert!(view.press(key));
+    }
+}
+
+/// The names of the rows.
+fn names(view: &View) -> Vec<String> {
+    let lines = view.screen(200, 12);
+    let rows = lines[3..lines.len() - 1].iter().filter(|line| !line.is_empty());
+    rows.map(|line| line.split("  ").next().unwrap_or_default().trim().to_owned()).collect()
+}
+
+#[test]
+fn plain_lines_have_a_summary_and_a_row_for_each_active_connection() {
+    let expected = "\
+1.0 s: 4 connections, 3 active, 0 ended; 13.00 Mbit/s acknowledged, 0.00 % resent
+socket                             controller     Mbit/s   rtt ms   min ms   cwnd kB flight kB resent %  limited by  time %  BBR
+192.0.2.1:443 > 203.0.113.3:50000  cubic           10.00     40.0     20.0      14.5       1.4     0.00  application    100  -
+192.0.2.1:443 > 203.0.113.2:50000  bbr              2.00     40.0     20.0      14.5       1.4     0.00  network        100  -
+";
+    assert_eq!(view().plain(2), expected);
+}
+
+#[test]
+fn keys_group_sort_and_filter() {
+    let mut view = view();
+    let socket = |n: u32| format!("192.0.2.1:443 > 203.0.113.{n}:50000");
+    assert_eq!(names(&view), [socket(3), socket(2), socket(1)]);
+    press(&mut view, "r");
+    assert_eq!(names(&view), [socket(1), socket(2), socket(3)]);
+    press(&mut view, "ri");
+    assert_eq!(names(&view).len(), 4);
+    press(&mut view, "ig");
+    assert_eq!(names(&view), ["cubic", "bbr"]);
+    press(&mut view, "g");
+    assert_eq!(names(&view), ["203.0.113.0/24"]);
+    press(&mut view, "g");
+    assert_eq!(names(&view), ["443"]);
+    press(&mut view, "g/network\n");
+    assert_eq!(names(&view), [socket(2), socket(1)]);
+    press(&mut view, "/");
+    assert!(view.press(Key::Escape));
+    assert_eq!(names(&view).len(), 3, "escape takes the filter away");
+    assert!(!view.press(Key::Char('q')) && !view.press(Key::Interrupt));
+}
+
+#[test]
+fn a_frozen_view_keeps_its_rows_and_still_groups_them() {
+    let mut view = view();
+    let before = view.screen(200, 12);
+    press(&mut view, "f");
+    view.update(&Tracker::new(true));
+    let frozen = view.screen(200, 12);
+    assert!(frozen[1].ends_with("FROZEN"), "{}", frozen[1]);
+    assert_eq!(frozen[2..], before[2..]);
+    press(&mut view, "g");
+    assert_eq!(names(&view), ["cubic", "bbr"]);
+    press(&mut view, "f");
+    view.update(&Tracker::new(true));
+    assert!(names(&view).is_empty());
+}
+
+#[test]
+fn the_screen_has_the_terminal_s_size() {
+    let mut view = view();
+    for (width, height) in [(80, 24), (20, 5), (1, 1), (0, 0), (200, 4)] {
+        let lines = view.screen(width, height);
+        assert_eq!(lines.len(), height);
+        assert!(lines.iter().all(|line| line.chars().count() <= width));
+    }
+    for key in [Key::Down, Key::PageDown, Key::PageUp, Key::Up, Key::PageDown] {
+        view.press(key);
+        view.screen(80, 24);
+    }
+    assert_eq!(names(&view).len(), 1, "the last row stays");
+}

@@ -1,0 +1,82 @@
+//! Rows as lines of text.
+
+use uncork_units::TimeDelta;
+
+use super::row::{GroupBy, Row};
+use super::tracker::Tracker;
+
+/// Headings of the columns behind the name.
+const HEADINGS: [&str; 9] = [
+    "Mbit/s",
+    "rtt ms",
+    "min ms",
+    "cwnd kB",
+    "flight kB",
+    "resent %",
+    "limited by",
+    "time %",
+    "BBR",
+];
+/// Their widths. Texts begin at the left, numbers end at the right.
+const WIDTHS: [usize; 9] = [9, 8, 8, 9, 9, 8, 11, 6, 14];
+const TEXTS: [bool; 9] = [false, false, false, false, false, false, true, false, true];
+/// The column behind the name: a controller, or a number of connections.
+const SECOND: usize = 11;
+const NAME: usize = 24;
+
+/// What a pass saw, in one line.
+pub(super) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
+    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+    let (sent, resent) = (sum(|row| row.sent), sum(|row| row.resent));
+    let share = if sent == 0 { 0.0 } else { resent as f64 / sent as f64 * 100.0 };
+    format!(
+        "{:.1} s: {} connections, {} active, {} ended; {:.2} Mbit/s acknowledged, {share:.2} % resent",
+        tracker.at().session_ns as f64 / 1e9,
+        rows.len(),
+        sum(|row| row.active.into()),
+        tracker.ended_connections(),
+        sum(|row| row.rate.bits_per_sec()) as f64 / 1e6,
+    )
+}
+
+/// A heading, and a line for each row.
+pub(super) fn table(rows: &[Row], by: GroupBy) -> Vec<String> {
+    let names: Vec<String> = rows.iter().map(|row| row.name.to_string()).collect();
+    let width = names.iter().map(String::len).max().unwrap_or(0).max(NAME);
+    let second = if by == GroupBy::Socket { "controller" } else { "connections" };
+    let mut lines = vec![line(by.name(), width, second, &HEADINGS.map(str::to_owned))];
+    for (row, name) in rows.iter().zip(&names) {
+        let cc = || row.cc.map_or_else(|| "unknown".to_owned(), |cc| cc.to_string());
+        let second = if by == GroupBy::Socket { cc() } else { row.connections.to_string() };
+        lines.push(line(name, width, &second, &cells(row)));
+    }
+    lines
+}
+
+fn cells(row: &Row) -> [String; 9] {
+    let millis = |time: Option<TimeDelta>| time.map(|time| format!("{:.1}", time.as_millis_f64()));
+    let kilobytes = |bytes: u64| Some(format!("{:.1}", bytes as f64 / 1e3));
+    let limit = row.limits.main();
+    [
+        Some(format!("{:.2}", row.rate.bits_per_sec() as f64 / 1e6)),
+        millis(row.rtt()),
+        millis(row.min_rtt),
+        kilobytes(row.cwnd_bytes),
+        kilobytes(row.in_flight_bytes),
+        row.resent_share().map(|share| format!("{:.2}", share * 100.0)),
+        limit.map(|(limit, _)| limit.name().to_owned()),
+        limit.map(|(_, share)| format!("{:.0}", share * 100.0)),
+        row.bbr.map(|state| state.name().to_owned()),
+    ]
+    .map(|cell| cell.unwrap_or_else(|| "-".to_owned()))
+}
+
+fn line(name: &str, width: usize, second: &str, cells: &[String; 9]) -> String {
+    let mut line = format!("{name:<width$}  {second:<SECOND$}");
+    for ((cell, width), is_text) in cells.iter().zip(WIDTHS).zip(TEXTS) {
+        let cell = if is_text { format!("  {cell:<width$}") } else { format!(" {cell:>width$}") };
+        line.push_str(&cell);
+    }
+    line.truncate(line.trim_end().len());
+    line
+}

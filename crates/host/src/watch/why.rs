@@ -1,0 +1,119 @@
+//! Why a connection is as fast as it is.
+
+use uncork_units::{Rate, TimeDelta};
+
+use super::sample::SocketSample;
+
+/// The rate of a sender that its pacing cap holds back, as a share of the cap: the cap counts headers, too, and a
+/// sender needs some time to reach it.
+const AT_CAP: f64 = 0.85;
+
+/// What limits a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Limit {
+    /// The application: it has nothing to send, or less than the network takes.
+    Application,
+    /// The receiver's window.
+    Receiver,
+    /// The send buffer.
+    SendBuffer,
+    /// The application's pacing cap (`SO_MAX_PACING_RATE`).
+    PacingCap,
+    /// The network, by way of the congestion control: its rate, its losses, its queue.
+    Network,
+}
+
+impl Limit {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Application, Self::Receiver, Self::SendBuffer, Self::PacingCap, Self::Network];
+
+    /// The one word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Application => "application",
+            Self::Receiver => "receiver",
+            Self::SendBuffer => "send-buffer",
+            Self::PacingCap => "pacing-cap",
+            Self::Network => "network",
+        }
+    }
+}
+
+/// For how long each limit was in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// By [`Limit`], in the order of [`Limit::ALL`].
+    times: [TimeDelta; 5],
+    /// Of the application's time, the part in which data was in flight or waiting to be sent.
+    pub application_busy: TimeDelta,
+}
+
+impl Limits {
+    /// How the time `elapsed` between two samples of a connection divides. `before` is `None` for its first sample, if
+    /// it began after the last pass.
+    ///
+    /// The kernel tells for how long data was in flight or waiting (`busy_time`), and for how much of that the
+    /// receiver's window and the send buffer held it back (`tcp_chrono`). The rest of the time nothing was there to be
+    /// sent: the application. The rest of the busy time belongs to
+    /// - the pacing cap, if the connection sent about as fast as the cap allows meanwhile;
+    /// - the application, if the delivery rate is application-limited and less than a segment waits. (BBR marks
+    ///   samples as application-limited while it probes the round-trip time: then more waits.)
+    /// - the network otherwise.
+    pub fn between(before: Option<&SocketSample>, now: &SocketSample, elapsed: TimeDelta) -> Self {
+        let figures = match before {
+            Some(before) => now.figures.since(&before.figures),
+            None => now.figures,
+        };
+        let receiver = figures.rwnd_limited.unwrap_or_default();
+        let send_buffer = figures.sndbuf_limited.unwrap_or_default();
+        let rest = figures.busy - receiver - send_buffer;
+        let mut limits = Self::default();
+        limits.set(Limit::Application, elapsed - figures.busy);
+        limits.set(Limit::Receiver, receiver);
+        limits.set(Limit::SendBuffer, send_buffer);
+        let at_cap = now.pacing_cap.is_some_and(|cap| {
+            let sent = Rate::of(figures.bytes_sent, rest).bytes_per_sec();
+            sent as f64 >= AT_CAP * cap.bytes_per_sec() as f64
+        });
+        if at_cap {
+            limits.set(Limit::PacingCap, rest);
+        } else if now.is_app_limited && now.unsent_bytes < u64::from(now.mss_bytes) {
+            limits.set(Limit::Application, limits.time(Limit::Application) + rest);
+            limits.application_busy = rest;
+        } else {
+            limits.set(Limit::Network, rest);
+        }
+        limits
+    }
+
+    /// For how long `limit` was in force.
+    pub const fn time(&self, limit: Limit) -> TimeDelta {
+        self.times[limit as usize]
+    }
+
+    fn set(&mut self, limit: Limit, time: TimeDelta) {
+        self.times[limit as usize] = time;
+    }
+
+    /// The time that is divided.
+    pub fn total(&self) -> TimeDelta {
+        self.times.into_iter().fold(TimeDelta::default(), |sum, time| sum + time)
+    }
+
+    /// Adds another division.
+    pub fn add(&mut self, other: &Self) {
+        for (time, more) in self.times.iter_mut().zip(other.times) {
+            *time += more;
+        }
+        self.application_busy += other.application_busy;
+    }
+
+    /// The limit that was in force longest, and for which share of the time; `None` if there was no time.
+    pub fn main(&self) -> Option<(Limit, f64)> {
+        let total = self.total().as_secs_f64();
+        // The later one of equals: the network rather than the application.
+        let longest = Limit::ALL.into_iter().max_by_key(|limit| self.time(*limit))?;
+        (total > 0.0).then(|| (longest, self.time(longest).as_secs_f64() / total))
+    }
+}

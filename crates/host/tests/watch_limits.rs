@@ -1,0 +1,155 @@
+//! "Why this speed" of the kernel's TCP, over emulated paths, in eight scripted cases.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use uncork_emu::{EmuError, Emulation, EmulationSpec, Namespace};
+use uncork_host::watch::{Limit, Session, Tracked, Turn, WatchSpec};
+use uncork_path::{Buffer, LossSpec, PathSpec, PolicerSpec};
+use uncork_testkit::{Capability, not_run, pause, wait_for};
+use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
+
+const PORT: u16 = 8080;
+
+/// Sends for as long as it is let: chunks, with a pause behind each.
+const SERVER: &str = r#"
+import socket, sys, time
+address, cc, chunk, pause, sndbuf, cap = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:])
+listener = socket.create_server((address, 8080))
+listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
+connection = listener.accept()[0]
+if sndbuf: connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, int(sndbuf))
+if cap: connection.setsockopt(socket.SOL_SOCKET, 47, int(cap)) # SO_MAX_PACING_RATE
+while True:
+    connection.sendall(bytes(int(chunk)))
+    time.sleep(pause)
+"#;
+
+/// Reads for as long as it is let.
+const CLIENT: &str = r#"
+import socket, sys, time
+address, chunk, pause, rcvbuf = sys.argv[1], *map(float, sys.argv[2:])
+connection = socket.socket()
+if rcvbuf: connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(rcvbuf))
+for attempt in range(500):
+    if connection.connect_ex((address, 8080)) == 0: break
+    time.sleep(0.01)
+while connection.recv(int(chunk)):
+    time.sleep(pause)
+"#;
+
+/// What both ends and the path do.
+#[derive(Clone)]
+struct Case {
+    name: &'static str,
+    expected: Limit,
+    cc: &'static str,
+    path: PathSpec,
+    /// Bytes of a chunk, seconds behind it, send buffer, pacing cap in bytes per second; 0 is the system's.
+    server: [f64; 4],
+    /// Bytes of a chunk, seconds behind it, receive buffer.
+    client: [f64; 3],
+}
+
+/// A process that ends with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn python(host: &Namespace, script: &str, arguments: &[String]) -> Process {
+    let mut command = host.command("python3").unwrap();
+    command.args(["-c", script]).args(arguments).stdin(Stdio::null());
+    Process(command.spawn().expect("python3"))
+}
+
+fn path(mbit: u64, rtt: u64, bdps: u64) -> PathSpec {
+    let (rate, rtt) = (Rate::from_mbit(mbit), TimeDelta::from_millis(rtt));
+    PathSpec::new(rate, rtt, Buffer::Bytes(ByteCount::new(bdps * rate.bytes_in(rtt))))
+}
+
+/// What the watch says of the server's connection after some seconds.
+fn watched(case: &Case) -> Option<(Limit, f64, String)> {
+    let emulation = match Emulation::start(&EmulationSpec::over(case.path.clone(), 1)) {
+        Ok(emulation) => emulation,
+        Err(error @ EmuError::System { .. }) => {
+            not_run(Capability::Netns, &error.to_string());
+            return None;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let address = emulation.server().addresses().v4.to_string();
+    let texts = |numbers: &[f64]| numbers.iter().map(f64::to_string).collect::<Vec<_>>();
+    let server = [vec![address.clone(), case.cc.to_owned()], texts(&case.server)].concat();
+    let client = [vec![address], texts(&case.client)].concat();
+    let spec = WatchSpec {
+        period: Duration::from_millis(250),
+        replay: None,
+        in_real_time: false,
+        record: None,
+        records: None,
+        listen: None,
+    };
+    let mut session = emulation.server().run(|| Session::start(&spec)).unwrap().unwrap();
+    let _server = python(emulation.server(), SERVER, &server);
+    let _client = python(emulation.client(), CLIENT, &client);
+    let seen = wait_for("four seconds of the connection", Duration::from_secs(30), || {
+        while let Turn::Wait(_) = session.turn().unwrap() {
+            pause(Duration::from_millis(20), "the time between two passes");
+        }
+        let mut all = session.tracker().connections();
+        let ours = all.find(|it| it.now.local.port() == PORT)?;
+        (ours.life.total() >= TimeDelta::from_secs(4)).then(|| told(ours))
+    });
+    emulation.stop().unwrap();
+    Some(seen)
+}
+
+fn told(tracked: &Tracked) -> (Limit, f64, String) {
+    let (limit, share) = tracked.life.main().unwrap();
+    let times = Limit::ALL.map(|it| format!("{} {}", it.name(), tracked.life.time(it)));
+    (limit, share, format!("{} {:?}", times.join(", "), tracked.now))
+}
+
+#[test]
+fn each_cause_has_its_word() {
+    let fast = Case {
+        name: "",
+        expected: Limit::Network,
+        cc: "cubic",
+        path: path(50, 40, 2),
+        server: [65_536.0, 0.0, 0.0, 0.0],
+        client: [1e6, 0.0, 0.0],
+    };
+    let case = |name, expected| Case { name, expected, ..fast.clone() };
+    let mut lossy = path(20, 40, 2);
+    lossy.loss = LossSpec::Bernoulli("2%".parse::<Probability>().unwrap());
+    let mut policed = path(50, 40, 2);
+    let burst = ByteCount::new(30_000);
+    policed.link.policer = Some(PolicerSpec { rate: Rate::from_mbit(5), burst });
+    let cases = [
+        Case { client: [100_000.0, 0.1, 0.0], ..case("slow reader", Limit::Receiver) },
+        Case { client: [1e6, 0.0, 8192.0], ..case("small window", Limit::Receiver) },
+        Case {
+            server: [65_536.0, 0.0, 16_384.0, 0.0],
+            ..case("small send buffer", Limit::SendBuffer)
+        },
+        Case { server: [65_536.0, 0.0, 0.0, 625e3], ..case("pacing cap", Limit::PacingCap) },
+        Case { server: [10_000.0, 0.05, 0.0, 0.0], ..case("slow application", Limit::Application) },
+        Case { path: lossy, ..case("loss", Limit::Network) },
+        Case { path: path(10, 20, 10), ..case("full queue", Limit::Network) },
+        Case { path: policed, ..case("policer", Limit::Network) },
+    ];
+    for case in cases {
+        let Some((limit, share, seen)) = watched(&case) else { return };
+        eprintln!("{}: {} for {:.0} % of the time", case.name, limit.name(), share * 100.0);
+        assert_eq!(limit, case.expected, "{}: {seen}", case.name);
+        assert!(share > 0.5, "{}: {share} {seen}", case.name);
+    }
+}
