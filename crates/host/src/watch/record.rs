@@ -47,12 +47,15 @@ pub(super) fn record(
 /// The busy time without the round trip of a FIN that left alone. The kernel's busy time counts it, as it counts data;
 /// of a short transfer it would be a good part.
 ///
-/// A FIN right behind the data is acknowledged with it: one round trip after data was last sent. One that left alone was
-/// sent when the data had been acknowledged, and is acknowledged another round trip later, the shortest as nothing else
-/// was on its way.
+/// A FIN that left alone is a packet without data that was delivered, as the SYN is. It left after the data had been
+/// acknowledged, and was acknowledged another round trip later: the shortest, as nothing else was on its way.
 fn busy_with_data(last: &SocketSample) -> TimeDelta {
-    let busy = last.figures.busy;
-    let (Some(rtt), Some(min)) = (last.figures.rtt, last.figures.min_rtt) else { return busy };
-    let fin_was_alone = last.last_data_sent >= rtt + min.divided_by(2);
-    if fin_was_alone { busy - min.min(busy) } else { busy }
+    let SocketSample { figures, delivered_packets, last_data_sent, .. } = last;
+    let (Some(delivered), Some(min)) = (delivered_packets, figures.min_rtt) else {
+        return figures.busy;
+    };
+    let with_data = figures.packets_sent.saturating_sub(figures.packets_lost);
+    let has_lone_fin = u64::from(*delivered) > with_data + 1;
+    let is_late = *last_data_sent >= min + min.divided_by(2);
+    if has_lone_fin && is_late { figures.busy - min } else { figures.busy }
 }

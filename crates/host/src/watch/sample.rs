@@ -40,6 +40,10 @@ pub struct SocketSample {
     pub in_flight_bytes: u64,
     /// Written by the application, and not yet sent.
     pub unsent_bytes: u64,
+    /// Whether the send buffer takes no more: its application waits, or would.
+    pub is_send_buffer_full: bool,
+    /// Packets delivered, among them SYN and FIN; `None` before Linux 4.18.
+    pub delivered_packets: Option<u32>,
     /// Since data was last sent, in whole milliseconds.
     #[serde(rename = "last_data_sent_ns", with = "nanos")]
     pub last_data_sent: TimeDelta,
@@ -83,6 +87,8 @@ impl SocketSample {
             cwnd_bytes: u64::from(info.snd_cwnd) * mss,
             in_flight_bytes: u64::from(in_flight) * mss,
             unsent_bytes: info.notsent_bytes.unwrap_or(0).into(),
+            is_send_buffer_full: connection.mem.is_some_and(|mem| mem.wmem_queued >= mem.sndbuf),
+            delivered_packets: info.delivered,
             last_data_sent: info.last_data_sent,
             bbr: connection.bbr().map(|bbr| BbrSample {
                 version: bbr.version(),

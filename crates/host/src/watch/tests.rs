@@ -29,6 +29,8 @@ fn socket(cookie: u64, cc: &str, bytes: u64, busy: u64) -> SocketSample {
         figures: TransportFigures {
             bytes_acked: bytes,
             bytes_sent: bytes,
+            packets_sent: 12,
+            packets_lost: 2,
             busy: ms(busy),
             rwnd_limited: Some(ms(0)),
             sndbuf_limited: Some(ms(0)),
@@ -44,6 +46,8 @@ fn socket(cookie: u64, cc: &str, bytes: u64, busy: u64) -> SocketSample {
         cwnd_bytes: 14480,
         in_flight_bytes: 1448,
         unsent_bytes: 100_000,
+        is_send_buffer_full: false,
+        delivered_packets: Some(11),
         last_data_sent: ms(0),
         bbr: None,
     }
@@ -190,6 +194,10 @@ fn the_time_of_a_period_is_divided_by_what_limited_it() {
     };
     assert_eq!(held(800, 100), Some(("receiver", 0.8)));
     assert_eq!(held(100, 600), Some(("send-buffer", 0.6)));
+    let full = SocketSample { is_app_limited: true, is_send_buffer_full: true, ..now };
+    assert_eq!(limits(&before, &full), Some(("send-buffer", 1.0)));
+    let window_too = SocketSample { in_flight_bytes: full.cwnd_bytes, ..full };
+    assert_eq!(limits(&before, &window_too), Some(("network", 1.0)));
     let capped = |bytes_per_sec| {
         let pacing_cap = Some(Rate::from_bytes_per_sec(bytes_per_sec));
         limits(&before, &SocketSample { pacing_cap, ..now })
@@ -209,14 +217,16 @@ fn the_final_sample_of_a_connection_is_not_its_application() {
 
 #[test]
 fn a_fin_that_left_alone_is_no_busy_time() {
-    let busy = |last_data_sent| {
-        let last = SocketSample { last_data_sent, ..socket(7, "", 10_000, 800) };
+    let busy = |delivered, last_data_sent| {
+        let delivered_packets = Some(delivered);
+        let last = SocketSample { last_data_sent, delivered_packets, ..socket(7, "", 10_000, 800) };
         played(true, &[pass(0, &[]), destroyed(1, last)]).1[0].busy_ns
     };
-    // The round trip is 40 ms, the least 20 ms.
-    assert_eq!(busy(ms(41)), 800_000_000, "acknowledged with the data");
-    assert_eq!(busy(ms(60)), 780_000_000);
-    assert_eq!(busy(ms(30_000)), 780_000_000);
+    // Ten packets of data and the SYN; the least round trip is 20 ms.
+    assert_eq!(busy(11, ms(60)), 800_000_000, "acknowledged with the data");
+    assert_eq!(busy(12, ms(40)), 780_000_000);
+    assert_eq!(busy(12, ms(30_000)), 780_000_000);
+    assert_eq!(busy(12, ms(21)), 800_000_000, "it was not acknowledged later than the data");
 }
 
 #[test]

@@ -57,6 +57,7 @@ impl Limits {
     /// receiver's window and the send buffer held it back (`tcp_chrono`). The rest of the time nothing was there to be
     /// sent: the application. The rest of the busy time belongs to
     /// - the pacing cap, if the connection sent about as fast as the cap allows meanwhile;
+    /// - the send buffer, if the sender ran out of data although the buffer was full, and the congestion window was not;
     /// - the application, if the delivery rate is application-limited and less than a segment waits. (BBR marks
     ///   samples as application-limited while it probes the round-trip time: then more waits.)
     /// - the network otherwise.
@@ -76,8 +77,12 @@ impl Limits {
             let sent = Rate::of(figures.bytes_sent, rest).bytes_per_sec();
             sent as f64 >= AT_CAP * cap.bytes_per_sec() as f64
         });
+        let ran_dry = now.is_app_limited || !send_buffer.is_zero();
+        let has_window = now.in_flight_bytes < now.cwnd_bytes;
         if at_cap {
             limits.set(Limit::PacingCap, rest);
+        } else if ran_dry && now.is_send_buffer_full && has_window {
+            limits.set(Limit::SendBuffer, send_buffer + rest);
         } else if now.is_app_limited && now.unsent_bytes < u64::from(now.mss_bytes) {
             limits.set(Limit::Application, limits.time(Limit::Application) + rest);
             limits.application_busy = rest;
