@@ -34,7 +34,7 @@ pub use error::{DiagError, Malformed};
 pub use mem_info::MemInfo;
 #[cfg(target_os = "linux")]
 pub use notices::Notices;
-pub use query::{Family, Query};
+pub use query::{Family, Query, Request};
 pub use replies::{Replies, Summary};
 #[cfg(target_os = "linux")]
 pub use socket::Diag;

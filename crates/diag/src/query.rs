@@ -1,6 +1,7 @@
-//! Requests (`struct inet_diag_req_v2`, `include/uapi/linux/inet_diag.h`).
+//! Requests (`struct inet_diag_req_v2` and `inet_diag_req`, `include/uapi/linux/inet_diag.h`).
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Deref;
 
 use crate::netlink::HEADER;
 use crate::state::States;
@@ -8,7 +9,7 @@ use crate::state::States;
 /// A filter for TCP sockets. The kernel applies it, so excluded sockets cost little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Sockets of one family only; `None` means both, which takes two requests.
+    /// Sockets of one family only; `None` means both.
     pub family: Option<Family>,
     /// Only sockets in one of these states.
     pub states: States,
@@ -29,8 +30,14 @@ pub enum Family {
 
 /// `SOCK_DIAG_BY_FAMILY` (`include/uapi/linux/sock_diag.h`): the type of requests and of sockets in replies.
 pub(crate) const BY_FAMILY: u16 = 20;
-/// Length of a request: header and structure.
+/// `TCPDIAG_GETSOCK` (`include/uapi/linux/inet_diag.h`), the request of Linux before 3.3, and the type of sockets in
+/// the replies to it. It alone covers both families (`inet_diag_dump_compat` in `net/ipv4/inet_diag.c`): the kernel
+/// scans its table once instead of twice.
+pub(crate) const BOTH_FAMILIES: u16 = 18;
+/// Length of a request: header and `struct inet_diag_req_v2`.
 const REQUEST: usize = HEADER + 56;
+/// Header and `struct inet_diag_req`.
+const REQUEST_FOR_BOTH: usize = HEADER + 60;
 
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const FLAGS: u16 = 0x001 | 0x300;
@@ -43,6 +50,21 @@ const IPPROTO_TCP: u8 = 6;
 /// number n. `INET_DIAG_BBRINFO` and `INET_DIAG_DCTCPINFO` have no bit: Vegas's requests the state of any
 /// congestion control.
 const EXTENSIONS: u8 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 6;
+
+/// A netlink message, stored without allocation.
+#[derive(Clone, Copy, Debug)]
+pub struct Request {
+    bytes: [u8; REQUEST_FOR_BOTH],
+    length: usize,
+}
+
+impl Deref for Request {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
 
 impl Default for Query {
     /// All TCP sockets.
@@ -62,37 +84,40 @@ impl Family {
 }
 
 impl Query {
-    /// The families to request, one by one: no request covers both.
-    pub fn families(&self) -> impl Iterator<Item = Family> + use<> {
-        let wanted = self.family;
-        [Family::V4, Family::V6]
-            .into_iter()
-            .filter(move |family| wanted.is_none_or(|wanted| wanted == *family))
-    }
-
     /// The netlink message that requests a dump. Its replies carry the same `sequence`, see
     /// [`Replies::to`](crate::Replies::to).
-    pub fn request(&self, family: Family, sequence: u32) -> [u8; REQUEST] {
-        let mut bytes = [0; REQUEST];
+    pub fn request(&self, sequence: u32) -> Request {
+        let (kind, states) = match self.family {
+            Some(_) => (BY_FAMILY, 4),
+            None => (BOTH_FAMILIES, 52),
+        };
+        let length = if self.family.is_some() { REQUEST } else { REQUEST_FOR_BOTH };
+        let mut request = Request { bytes: [0; REQUEST_FOR_BOTH], length };
+        let bytes = &mut request.bytes;
         let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
-        put(0, &(REQUEST as u32).to_ne_bytes());
-        put(4, &BY_FAMILY.to_ne_bytes());
+        put(0, &(length as u32).to_ne_bytes());
+        put(4, &kind.to_ne_bytes());
         put(6, &FLAGS.to_ne_bytes());
         put(8, &sequence.to_ne_bytes());
-        put(HEADER, &[family.number(), IPPROTO_TCP, EXTENSIONS]);
-        put(HEADER + 4, &self.states.mask().to_ne_bytes());
+        match self.family {
+            Some(family) => put(HEADER, &[family.number(), IPPROTO_TCP, EXTENSIONS]),
+            None => put(HEADER + 3, &[EXTENSIONS]),
+        }
+        put(HEADER + states, &self.states.mask().to_ne_bytes());
         // struct inet_diag_sockid; a dump filters only by its ports, 0 being any.
-        put(HEADER + 8, &self.local_port.unwrap_or(0).to_be_bytes());
-        put(HEADER + 10, &self.remote_port.unwrap_or(0).to_be_bytes());
-        bytes
+        let ports = HEADER + if self.family.is_some() { 8 } else { 4 };
+        put(ports, &self.local_port.unwrap_or(0).to_be_bytes());
+        put(ports + 2, &self.remote_port.unwrap_or(0).to_be_bytes());
+        request
     }
 }
 
 /// The netlink message that requests the one socket with these addresses. The kernel finds it by hash,
 /// without a table scan.
-pub(crate) fn one(local: SocketAddr, remote: SocketAddr, sequence: u32) -> [u8; REQUEST] {
+pub(crate) fn one(local: SocketAddr, remote: SocketAddr, sequence: u32) -> Request {
     let family = if local.is_ipv4() { Family::V4 } else { Family::V6 };
-    let mut bytes = Query::default().request(family, sequence);
+    let mut request = Query { family: Some(family), ..Query::default() }.request(sequence);
+    let bytes = &mut request.bytes;
     let mut put = |at: usize, field: &[u8]| bytes[at..at + field.len()].copy_from_slice(field);
     put(6, &ONE.to_ne_bytes());
     for (address, port, at) in [(local, 8, 12), (remote, 10, 28)] {
@@ -103,7 +128,7 @@ pub(crate) fn one(local: SocketAddr, remote: SocketAddr, sequence: u32) -> [u8; 
         }
     }
     put(HEADER + 48, &NO_COOKIE);
-    bytes
+    request
 }
 
 #[cfg(test)]
@@ -118,9 +143,9 @@ mod tests {
             states: States::NONE.with(TcpState::Established),
             local_port: Some(443),
             remote_port: Some(0x1234),
-            ..Query::default()
+            family: Some(Family::V6),
         };
-        let bytes = query.request(Family::V6, 9);
+        let bytes = query.request(9);
         let messages: Vec<_> = Messages(&bytes).collect::<Result<_, _>>().expect("a message");
         assert_eq!(messages.len(), 1);
         let message = messages[0];
@@ -133,10 +158,16 @@ mod tests {
     }
 
     #[test]
-    fn both_families_take_two_requests() {
-        let both: Vec<_> = Query::default().families().collect();
-        assert_eq!(both, [Family::V4, Family::V6]);
-        let query = Query { family: Some(Family::V6), ..Query::default() };
-        assert_eq!(query.families().collect::<Vec<_>>(), [Family::V6]);
+    fn both_families_take_one_request() {
+        let states = States::NONE.with(TcpState::Established);
+        let query = Query { states, local_port: Some(443), ..Query::default() };
+        let bytes = query.request(9);
+        let messages: Vec<_> = Messages(&bytes).collect::<Result<_, _>>().expect("a message");
+        assert_eq!((messages.len(), messages[0].kind, messages[0].flags), (1, 18, 0x301));
+        let mut expected = vec![0, 0, 0, 0b0100_1110, 0x01, 0xbb];
+        expected.resize(52, 0);
+        expected.extend(2_u32.to_ne_bytes());
+        expected.resize(60, 0);
+        assert_eq!(messages[0].payload, expected);
     }
 }

@@ -4,7 +4,7 @@ use crate::connection::Connection;
 use crate::error::{DiagError, Malformed};
 use crate::fields::Fields;
 use crate::netlink::{DONE, ERROR, INTERRUPTED, Message, Messages};
-use crate::query::BY_FAMILY;
+use crate::query::{BOTH_FAMILIES, BY_FAMILY};
 
 /// Parses the replies to one request, from any number of datagrams.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ impl Replies {
             }
             self.summary.interrupted |= message.flags & INTERRUPTED != 0;
             match message.kind {
-                BY_FAMILY => {
+                BY_FAMILY | BOTH_FAMILIES => {
                     each(&Connection::parse(message.payload)?);
                     self.summary.connections += 1;
                 }

@@ -11,7 +11,7 @@ use rustix::net::{
 
 use crate::connection::Connection;
 use crate::error::DiagError;
-use crate::query::{self, Family, Query};
+use crate::query::{self, Query};
 use crate::replies::{Replies, Summary};
 
 /// The kernel fills the reader's buffer with each datagram of a dump, up to this many bytes
@@ -53,9 +53,9 @@ impl Diag {
 
     /// Calls `each` for every socket that matches the query.
     ///
-    /// For each family the kernel scans its whole table, which all namespaces share; that takes longer than
-    /// reporting a few sockets. For frequent dumps, specify the family, or use a namespace with a small
-    /// table of its own (`net.ipv4.tcp_child_ehash_entries`, Linux 6.1).
+    /// The kernel scans its whole table, which all namespaces share; that takes longer than reporting a few
+    /// sockets. For frequent dumps, use a namespace with a small table of its own
+    /// (`net.ipv4.tcp_child_ehash_entries`, Linux 6.1).
     ///
     /// # Errors
     ///
@@ -66,13 +66,23 @@ impl Diag {
         query: &Query,
         mut each: impl FnMut(&Connection),
     ) -> Result<Summary, DiagError> {
-        let mut total = Summary::default();
-        for family in query.families() {
-            let part = self.dump_family(query, family, &mut each)?;
-            total.connections += part.connections;
-            total.interrupted |= part.interrupted;
+        self.drain()?;
+        self.sequence = self.sequence.wrapping_add(1);
+        let request = query.request(self.sequence);
+        retry_on_intr(|| send(&self.socket, &request, SendFlags::empty()))
+            .map_err(|errno| failed(ASKING, errno))?;
+        self.unfinished = true;
+        let mut replies = Replies::to(self.sequence);
+        while self.unfinished {
+            let length =
+                self.receive(RecvFlags::empty()).map_err(|errno| failed(READING, errno))?;
+            let Some(datagram) = self.buffer.get(..length) else {
+                self.buffer.resize(length, 0);
+                return Err(DiagError::Truncated(length));
+            };
+            self.unfinished = !replies.read(datagram, &mut each)?;
         }
-        Ok(total)
+        Ok(replies.summary())
     }
 
     /// Returns the connection with these addresses, as this process sees them, or `None` if it does not
@@ -106,31 +116,6 @@ impl Diag {
         Ok(found.filter(|connection: &Connection| connection.remote == remote))
     }
 
-    fn dump_family(
-        &mut self,
-        query: &Query,
-        family: Family,
-        mut each: impl FnMut(&Connection),
-    ) -> Result<Summary, DiagError> {
-        self.drain()?;
-        self.sequence = self.sequence.wrapping_add(1);
-        let request = query.request(family, self.sequence);
-        retry_on_intr(|| send(&self.socket, &request, SendFlags::empty()))
-            .map_err(|errno| failed(ASKING, errno))?;
-        self.unfinished = true;
-        let mut replies = Replies::to(self.sequence);
-        while self.unfinished {
-            let length =
-                self.receive(RecvFlags::empty()).map_err(|errno| failed(READING, errno))?;
-            let Some(datagram) = self.buffer.get(..length) else {
-                self.buffer.resize(length, 0);
-                return Err(DiagError::Truncated(length));
-            };
-            self.unfinished = !replies.read(datagram, &mut each)?;
-        }
-        Ok(replies.summary())
-    }
-
     /// Discards the rest of an unfinished dump. The kernel prepares the next part while one is read, so
     /// this never waits: if no part is available, the dump has ended.
     fn drain(&mut self) -> Result<(), DiagError> {
@@ -159,6 +144,7 @@ fn failed(doing: &'static str, errno: Errno) -> DiagError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::Family;
 
     /// If the buffer is too small, a datagram is lost; the next dump has a larger buffer and ignores the
     /// rest of the failed one.
@@ -182,7 +168,7 @@ mod tests {
     #[test]
     fn an_unfinished_dump_does_not_disturb_the_next() {
         let mut diag = Diag::open().expect("sock_diag");
-        let request = Query::default().request(Family::V4, 1000);
+        let request = Query::default().request(1000);
         send(&diag.socket, &request, SendFlags::empty()).expect("a request");
         diag.unfinished = true;
         let summary = diag.dump(&Query::default(), |_| {});

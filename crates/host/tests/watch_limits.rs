@@ -2,6 +2,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
+use std::fs;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
@@ -137,6 +138,7 @@ fn each_cause_has_its_word() {
         Case { client: [100_000.0, 0.1, 0.0], ..case("slow reader", Limit::Receiver) },
         Case { client: [1e6, 0.0, 8192.0], ..case("small window", Limit::Receiver) },
         Case {
+            cc: "bbr",
             server: [65_536.0, 0.0, 16_384.0, 0.0],
             ..case("small send buffer", Limit::SendBuffer)
         },
@@ -146,6 +148,10 @@ fn each_cause_has_its_word() {
         Case { path: path(10, 20, 10), ..case("full queue", Limit::Network) },
         Case { path: policed, ..case("policer", Limit::Network) },
     ];
+    let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+    if !available.unwrap().contains("bbr") {
+        return not_run(Capability::Bbr, "the kernel has no bbr: modprobe tcp_bbr");
+    }
     for case in cases {
         let Some((limit, share, seen)) = watched(&case) else { return };
         eprintln!("{}: {} for {:.0} % of the time", case.name, limit.name(), share * 100.0);
