@@ -1,4 +1,4 @@
-//! Connection IDs that encode their worker, and the keys for them.
+//! Connection IDs that encode their process and worker, and the keys for them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use thiserror::Error;
 
 /// Length of the random part of a connection ID.
 const NONCE: usize = 8;
-/// Length of the masked part after it: the worker's index, and zeros that identify the ID as ours.
-const SEALED: usize = 4;
+/// Length of the masked part after it: generation, worker, and zeros that identify the ID as ours.
+const SEALED: usize = 5;
 const LENGTH: usize = NONCE + SEALED;
 
 /// The keys for connection IDs and stateless resets, shared by all workers of a server. They must
@@ -22,6 +22,15 @@ const LENGTH: usize = NONCE + SEALED;
 pub struct Identity {
     reset: Arc<hmac::Key>,
     mask: Arc<HeaderProtectionKey>,
+    generation: u8,
+}
+
+/// The owner of a connection, as its connection IDs name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Distinguishes processes that serve the same port at the same time.
+    pub(crate) generation: u8,
+    pub(crate) worker: u8,
 }
 
 /// The system's random number generator failed.
@@ -58,7 +67,19 @@ impl Identity {
         let reset = hmac::Key::new(hmac::HMAC_SHA256, derive(b"stateless reset").as_ref());
         let mask = derive(b"connection id");
         let mask = HeaderProtectionKey::new(&AES_128, &mask.as_ref()[..16])?;
-        Ok(Self { reset: Arc::new(reset), mask: Arc::new(mask) })
+        Ok(Self { reset: Arc::new(reset), mask: Arc::new(mask), generation: 0 })
+    }
+
+    /// The same keys, for a process of this generation. A process that takes over the sockets of another
+    /// needs a different generation, see [`crate::Predecessor`].
+    #[must_use]
+    pub fn of_generation(self, generation: u8) -> Self {
+        Self { generation, ..self }
+    }
+
+    /// The generation of this process.
+    pub fn generation(&self) -> u8 {
+        self.generation
     }
 
     /// The endpoint configuration of the worker with this index, for [`crate::Driver::new`].
@@ -71,21 +92,18 @@ impl Identity {
         config
     }
 
-    /// The worker that the datagram's destination connection ID names, if the ID is ours. Of other IDs,
-    /// such as those that clients choose for their first packets, 1 in 2²⁴ looks like ours.
-    pub(crate) fn worker_of(&self, datagram: &[u8]) -> Option<u8> {
-        self.open(destination(datagram)?)
-    }
-
-    fn open(&self, id: &[u8]) -> Option<u8> {
+    /// The owner that a destination connection ID names, if the ID is ours. Of other IDs, such as those
+    /// that clients choose for their first packets, 1 in 2²⁴ looks like ours.
+    pub(crate) fn owner_of(&self, id: &[u8]) -> Option<Owner> {
         let id: &[u8; LENGTH] = id.try_into().ok()?;
         let (nonce, sealed) = id.split_first_chunk::<NONCE>()?;
         let mask = self.mask(*nonce)?;
-        let [worker, zeros @ ..] = [0, 1, 2, 3].map(|index| sealed[index] ^ mask[index]);
-        (zeros == [0; SEALED - 1]).then_some(worker)
+        let [generation, worker, zeros @ ..] =
+            std::array::from_fn::<_, SEALED, _>(|index| sealed[index] ^ mask[index]);
+        (zeros == [0; SEALED - 2]).then_some(Owner { generation, worker })
     }
 
-    fn mask(&self, nonce: [u8; NONCE]) -> Option<[u8; 5]> {
+    fn mask(&self, nonce: [u8; NONCE]) -> Option<[u8; SEALED]> {
         let mut block = [0; 16];
         block[..NONCE].copy_from_slice(&nonce);
         self.mask.new_mask(&block).ok()
@@ -100,7 +118,7 @@ impl fmt::Debug for Identity {
 
 /// The destination connection ID of a datagram's first packet, by the layout common to all versions
 /// (RFC 8999 §5).
-fn destination(datagram: &[u8]) -> Option<&[u8]> {
+pub(crate) fn destination(datagram: &[u8]) -> Option<&[u8]> {
     let (first, rest) = datagram.split_first()?;
     if first & 0x80 == 0 {
         return rest.get(..LENGTH);
@@ -109,7 +127,7 @@ fn destination(datagram: &[u8]) -> Option<&[u8]> {
     rest.get(..usize::from(*length))
 }
 
-/// Generates connection IDs that encode `worker`. They are masked: without the [`Identity`], an
+/// Generates connection IDs that encode generation and `worker`. They are masked: without the [`Identity`], an
 /// observer cannot link two IDs of a connection (RFC 9000 §5.1).
 struct Generator {
     identity: Identity,
@@ -126,14 +144,15 @@ impl ConnectionIdGenerator for Generator {
         let mut id = [0; LENGTH];
         id[..NONCE].copy_from_slice(&nonce);
         if let Some(mask) = self.identity.mask(nonce) {
-            id[NONCE..].copy_from_slice(&mask[..SEALED]);
+            id[NONCE..].copy_from_slice(&mask);
         }
-        id[NONCE] ^= self.worker;
+        id[NONCE] ^= self.identity.generation;
+        id[NONCE + 1] ^= self.worker;
         ConnectionId::new(&id)
     }
 
     fn validate(&self, id: ConnectionId) -> Result<(), InvalidCid> {
-        self.identity.open(&id).map(|_| ()).ok_or(InvalidCid)
+        self.identity.owner_of(&id).map(|_| ()).ok_or(InvalidCid)
     }
 
     fn cid_len(&self) -> usize {
@@ -153,22 +172,28 @@ mod tests {
         Generator { identity: identity.clone(), worker, random: SystemRandom::new() }
     }
 
+    fn owner_of(identity: &Identity, datagram: &[u8]) -> Option<Owner> {
+        identity.owner_of(destination(datagram)?)
+    }
+
     #[test]
-    fn a_connection_id_names_its_worker() {
+    fn a_connection_id_names_its_process_and_worker() {
         let identity = Identity::from_secret(&[7; 32]).expect("a key");
-        for worker in [0, 1, 77, 255] {
+        for (generation, worker) in [(0, 0), (0, 1), (9, 77), (255, 255)] {
+            let identity = identity.clone().of_generation(generation);
+            let owner = Some(Owner { generation, worker });
             let id = generator(&identity, worker).generate_cid();
             let short = [&[0x40], &id[..], &[9; 30]].concat();
-            assert_eq!(identity.worker_of(&short), Some(worker));
+            assert_eq!(owner_of(&identity, &short), owner);
             let long = [&[0xc0, 0, 0, 0, 1, id.len() as u8], &id[..], &[0; 30]].concat();
-            assert_eq!(identity.worker_of(&long), Some(worker));
+            assert_eq!(owner_of(&identity, &long), owner);
             let again = Identity::from_secret(&[7; 32]).expect("a key");
-            assert_eq!(again.worker_of(&short), Some(worker), "known after a restart");
+            assert_eq!(owner_of(&again, &short), owner, "known to other processes");
         }
     }
 
     #[test]
-    fn other_connection_ids_name_no_worker() {
+    fn other_connection_ids_name_no_owner() {
         let identity = Identity::random().expect("random numbers");
         let other = Identity::random().expect("random numbers");
         let foreign = generator(&other, 0).generate_cid();
@@ -176,7 +201,7 @@ mod tests {
         assert!(generator(&other, 3).validate(foreign).is_ok());
         for datagram in [&[][..], &[0x40], &[0x40, 1, 2, 3], &[0xc0, 0, 0, 0, 1, 20, 1], &[0xc0; 4]]
         {
-            assert_eq!(identity.worker_of(datagram), None, "{datagram:?}");
+            assert_eq!(owner_of(&identity, datagram), None, "{datagram:?}");
         }
     }
 

@@ -8,6 +8,9 @@
 //!   [`bind`]) share its clients. When a client's address changes, the kernel may deliver its datagrams
 //!   to the wrong thread; that thread passes them on to the one that the connection ID names.
 //!
+//! A process can take over the sockets of another while that one's connections live on
+//! ([`Workers::give_way`]): connection IDs also name the process.
+//!
 //! The application implements [`App`]. Its callbacks run on the worker's thread, one connection at a
 //! time.
 #![cfg(target_os = "linux")]
@@ -19,6 +22,7 @@ mod driver;
 mod identity;
 mod mailbox;
 mod moderation;
+mod relay;
 mod settings;
 mod socket;
 mod stats;
@@ -32,6 +36,7 @@ pub use bind::bind;
 pub use driver::{Datagram, Driver, Host, Limits, Progress, Sent, ShutdownOptions, Sink};
 pub use identity::{Identity, Random};
 pub use mailbox::Mailer;
+pub use relay::Predecessor;
 pub use settings::{Client, Server};
 pub use socket::{Socket, SocketOptions};
 pub use stats::{DriverStats, SocketStats, Stats};

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{EventfdFlags, eventfd};
 
 use crate::app::ConnectionKey;
 use crate::driver::{Datagram, ShutdownOptions};
+use crate::relay::Inbox;
 use crate::socket::Socket;
 use crate::worker::Shared;
 
@@ -21,6 +23,11 @@ pub(crate) enum Mail<C> {
     Datagram(Datagram),
     /// A new socket to use instead of the current one.
     Rebind(Box<Socket>),
+    /// Receive from this inbox instead of the socket, which another process reads from now on, and tell the
+    /// connection IDs that clients have chosen for their handshakes.
+    GiveWay(Inbox, Sender<Vec<Vec<u8>>>),
+    /// Receive from the socket again.
+    Resume,
     /// Shut down.
     ShutDown(ShutdownOptions),
 }

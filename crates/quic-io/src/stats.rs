@@ -60,6 +60,8 @@ pub struct Stats {
     pub handed_over: u64,
     /// Of these, datagrams dropped because that worker's queue was full.
     pub handed_over_dropped: u64,
+    /// Datagrams passed on to an older process.
+    pub passed_on: u64,
     /// Datagrams received from other workers.
     pub taken_over: u64,
 }

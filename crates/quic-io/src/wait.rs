@@ -1,8 +1,8 @@
-//! Waiting for a socket, a mailbox or a deadline.
+//! Waiting for datagrams, a mailbox or a deadline.
 
 use std::io;
 use std::num::NonZeroU64;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -20,28 +20,33 @@ pub(crate) fn set_timer_slack() -> io::Result<()> {
     Ok(rustix::thread::set_current_timer_slack(NonZeroU64::new(1))?)
 }
 
-/// Waits until the socket is readable (or writable, with `or_writable`), mail arrives, or `timeout` passes.
+/// Waits until `source` is readable, `sink` is writable, mail arrives, or `timeout` passes.
 pub(crate) fn wait(
-    socket: impl AsFd,
+    source: BorrowedFd<'_>,
+    sink: Option<BorrowedFd<'_>>,
     mailbox: impl AsFd,
-    or_writable: bool,
     timeout: Option<Duration>,
 ) -> io::Result<Woken> {
-    let wanted = if or_writable { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-    let mut fds = [PollFd::new(&socket, wanted), PollFd::new(&mailbox, PollFlags::IN)];
+    let mailbox = mailbox.as_fd();
+    let mut fds = [
+        PollFd::from_borrowed_fd(source, PollFlags::IN),
+        PollFd::from_borrowed_fd(mailbox, PollFlags::IN),
+        PollFd::from_borrowed_fd(sink.unwrap_or(source), PollFlags::OUT),
+    ];
+    let count = 2 + usize::from(sink.is_some());
+    let fds = &mut fds[..count];
     let timeout = timeout.map(|timeout| Timespec {
         tv_sec: timeout.as_secs() as i64,
         tv_nsec: timeout.subsec_nanos().into(),
     });
-    match poll(&mut fds, timeout.as_ref()) {
+    match poll(fds, timeout.as_ref()) {
         Ok(_) => {}
         Err(Errno::INTR) => return Ok(Woken::default()),
         Err(error) => return Err(error.into()),
     }
-    let [socket, mailbox] = fds;
     Ok(Woken {
         // Socket errors are reported by reading.
-        has_datagrams: socket.revents().intersects(PollFlags::IN | PollFlags::ERR),
-        has_mail: !mailbox.revents().is_empty(),
+        has_datagrams: fds[0].revents().intersects(PollFlags::IN | PollFlags::ERR),
+        has_mail: !fds[1].revents().is_empty(),
     })
 }

@@ -1,6 +1,7 @@
 //! A worker thread: a socket and its connections.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -8,8 +9,9 @@ use noq_proto::ServerConfig;
 
 use crate::app::App;
 use crate::driver::{Datagram, Driver, Limits, Progress};
-use crate::identity::Identity;
+use crate::identity::{Identity, destination};
 use crate::mailbox::{Mail, Mailbox};
+use crate::relay::{self, Inbox, Predecessor};
 use crate::socket::{Socket, SocketOptions};
 use crate::stats::Stats;
 use crate::wait;
@@ -29,13 +31,15 @@ pub struct Config {
     pub limits: Limits,
     /// Socket buffer sizes.
     pub socket: SocketOptions,
+    /// Processes from which the sockets were taken over.
+    pub predecessors: Arc<[Predecessor]>,
 }
 
 impl Config {
     /// A configuration for clients: accepts no connections.
     pub fn new(identity: Identity) -> Self {
         let (limits, socket) = (Limits::default(), SocketOptions::default());
-        Self { identity, server: None, limits, socket }
+        Self { identity, server: None, limits, socket, predecessors: Arc::default() }
     }
 }
 
@@ -97,8 +101,11 @@ pub(crate) fn now() -> Instant {
 pub(crate) struct Worker<A: App> {
     index: usize,
     socket: Socket,
+    /// Where datagrams come from when another process reads the socket.
+    inbox: Option<Inbox>,
     driver: Driver<A>,
     identity: Identity,
+    predecessors: Arc<[Predecessor]>,
     workers: Arc<[Shared<A::Command>]>,
     mail: Vec<Mail<A::Command>>,
     stats: Stats,
@@ -112,11 +119,21 @@ impl<A: App> Worker<A> {
         config: Config,
         workers: Arc<[Shared<A::Command>]>,
     ) -> Self {
-        let Config { identity, server, mut limits, socket: _ } = config;
+        let Config { identity, server, mut limits, socket: _, predecessors } = config;
         limits.datagrams_per_batch = limits.datagrams_per_batch.min(socket.datagrams_per_batch());
         let endpoint = identity.endpoint_config(index as u8);
         let driver = Driver::new(app, endpoint, server, limits, socket.may_fragment());
-        Self { index, socket, driver, identity, workers, mail: Vec::new(), stats: Stats::default() }
+        Self {
+            index,
+            socket,
+            inbox: None,
+            driver,
+            identity,
+            predecessors,
+            workers,
+            mail: Vec::new(),
+            stats: Stats::default(),
+        }
     }
 
     /// Runs until a shutdown is complete.
@@ -137,7 +154,9 @@ impl<A: App> Worker<A> {
                 self.driver.deadline().map(|deadline| deadline.saturating_duration_since(now()))
             };
             let mailbox = &self.workers[self.index].mailbox;
-            let woken = wait::wait(&self.socket, mailbox, is_blocked, timeout)?;
+            let source = self.inbox.as_ref().map_or(self.socket.as_fd(), AsFd::as_fd);
+            let sink = is_blocked.then(|| self.socket.as_fd());
+            let woken = wait::wait(source, sink, mailbox, timeout)?;
             self.stats.wakes += 1;
             if woken.has_mail {
                 self.read_mail();
@@ -172,6 +191,15 @@ impl<A: App> Worker<A> {
                     self.socket.replace(*socket);
                     self.driver.rebound(now);
                 }
+                Mail::GiveWay(inbox, told) => {
+                    self.inbox = Some(inbox);
+                    // Who gave up waiting resumes.
+                    let _ = told.send(self.driver.give_way());
+                }
+                Mail::Resume => {
+                    self.inbox = None;
+                    self.driver.resume();
+                }
                 Mail::ShutDown(shutdown) => self.driver.shut_down(now, shutdown),
             }
         }
@@ -179,12 +207,19 @@ impl<A: App> Worker<A> {
     }
 
     fn receive(&mut self) {
-        let Self { index, socket, driver, identity, workers, stats, .. } = self;
+        let Self { index, socket, driver, identity, workers, stats, predecessors, .. } = self;
+        if let Some(inbox) = &mut self.inbox {
+            return inbox.receive(|datagram| driver.receive(now(), datagram));
+        }
         for _ in 0..READS {
             // One timestamp per batch: when it was read.
             let mut time = None;
             let has_more = socket.receive(|datagram| {
                 let time = *time.get_or_insert_with(now);
+                if relay::pass_on(predecessors, identity, &datagram) {
+                    stats.passed_on += 1;
+                    return;
+                }
                 match other_owner(identity, *index, workers, &datagram) {
                     None => driver.receive(time, datagram),
                     Some(owner) => {
@@ -223,6 +258,7 @@ fn other_owner<'a, C>(
     if workers.len() == 1 {
         return None;
     }
-    let owner = usize::from(identity.worker_of(&datagram.data)?);
-    workers.get(owner).filter(|_| owner != index)
+    let owner = identity.owner_of(destination(&datagram.data)?)?;
+    let worker = usize::from(owner.worker);
+    workers.get(worker).filter(|_| owner.generation == identity.generation() && worker != index)
 }

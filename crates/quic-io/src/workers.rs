@@ -1,15 +1,19 @@
 //! The worker threads of a server or client.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use noq_proto::VarInt;
 
 use crate::app::App;
 use crate::driver::ShutdownOptions;
 use crate::mailbox::{Mail, Mailer};
+use crate::relay::{Inbox, Predecessor};
 use crate::socket::{Socket, SocketOptions};
 use crate::stats::Stats;
 use crate::worker::{Config, Shared, Worker, record_failure};
@@ -20,6 +24,7 @@ pub struct Workers<C> {
     threads: Vec<JoinHandle<io::Result<Stats>>>,
     addresses: Vec<SocketAddr>,
     options: SocketOptions,
+    generation: u8,
 }
 
 /// Reports failed workers.
@@ -35,6 +40,8 @@ impl<C> WorkersHealth<C> {
 
 /// A connection ID has one byte for the worker.
 const MAX_WORKERS: usize = 256;
+/// How long a worker may take to stop reading its socket.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 
 impl<C: Send + 'static> Workers<C> {
     /// Starts a worker per socket. The sockets of a server share a port ([`crate::bind`]). `make` creates
@@ -59,6 +66,7 @@ impl<C: Send + 'static> Workers<C> {
             threads: Vec::new(),
             addresses: Vec::new(),
             options: config.socket,
+            generation: config.identity.generation(),
         };
         for (index, socket) in sockets.into_iter().enumerate() {
             let socket = Socket::new(socket, config.socket)?;
@@ -107,6 +115,41 @@ impl<C: Send + 'static> Workers<C> {
         let socket = Box::new(Socket::new(socket, self.options)?);
         self.post(worker, Mail::Rebind(socket));
         Ok(())
+    }
+
+    /// Stops reading the sockets, for another process to do so. Connections go on: they send through the
+    /// sockets and receive what the other process passes on by the result. Clients that were asked to
+    /// validate their addresses are still accepted: their packets name this process.
+    ///
+    /// # Errors
+    ///
+    /// If sockets cannot be created, or a worker does not answer within five seconds. Then everything is
+    /// as before.
+    pub fn give_way(&self) -> io::Result<Predecessor> {
+        self.try_give_way().inspect_err(|_| self.resume())
+    }
+
+    fn try_give_way(&self) -> io::Result<Predecessor> {
+        let mut answers = Vec::new();
+        let mut predecessor =
+            Predecessor { generation: self.generation, workers: vec![], handshakes: HashMap::new() };
+        for shared in &*self.shared {
+            let ((inbox, filler), (told, answer)) = (Inbox::new()?, channel());
+            shared.mailbox.put(Mail::GiveWay(inbox, told));
+            predecessor.workers.push(filler);
+            answers.push(answer);
+        }
+        for (worker, answer) in answers.into_iter().enumerate() {
+            let silent = |_| io::Error::other(format!("HTTP/3 worker {worker} does not answer"));
+            let handshakes = answer.recv_timeout(ANSWER_TIME).map_err(silent)?;
+            predecessor.handshakes.extend(handshakes.into_iter().map(|id| (id, worker as u8)));
+        }
+        Ok(predecessor)
+    }
+
+    /// Reads the sockets again after [`Self::give_way`].
+    pub fn resume(&self) {
+        self.shared.iter().for_each(|shared| shared.mailbox.put(Mail::Resume));
     }
 
     /// A worker's counters.

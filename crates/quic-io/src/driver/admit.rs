@@ -40,18 +40,24 @@ impl<A: App> Driver<A> {
 
     fn admit(&mut self, now: Instant, incoming: Incoming) {
         let load = Load { connections: self.table.len(), handshaking: self.table.handshaking() };
-        let verdict = if self.shutdown.is_some() || load.connections >= self.limits.connections {
+        // Who has been asked to validate its address comes back, with an ID that names this process.
+        let is_over = self.shutdown.is_some() && !(self.has_given_way && !incoming.may_retry());
+        let verdict = if is_over || load.connections >= self.limits.connections {
             Verdict::Refuse
         } else {
             self.app.incoming(&Arrival { now, incoming: &incoming, load })
         };
         let mut reply = Vec::new();
+        let first_id = incoming.orig_dst_cid();
         match verdict {
             Verdict::Accept { config, cc, state } => {
                 match self.endpoint.accept(incoming, now, &mut reply, Some(config)) {
                     Ok((handle, connection)) => {
                         self.stats.accepted += 1;
                         self.table.insert(handle.0, connection, cc, state);
+                        if let Some(entry) = self.table.get_mut(handle.0) {
+                            entry.first_id = Some(first_id);
+                        }
                         self.mark_ready(handle.0);
                     }
                     Err(error) => {

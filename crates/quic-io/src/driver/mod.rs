@@ -77,6 +77,8 @@ pub struct Driver<A: App> {
     buffer: Vec<u8>,
     limits: Limits,
     shutdown: Option<Shutdown>,
+    /// Whether another process accepts new connections.
+    has_given_way: bool,
     stats: DriverStats,
 }
 
@@ -101,6 +103,7 @@ impl<A: App> Driver<A> {
             buffer: Vec::new(),
             limits,
             shutdown: None,
+            has_given_way: false,
             stats: DriverStats::default(),
         }
     }
@@ -151,6 +154,19 @@ impl<A: App> Driver<A> {
                 self.ready.push_back(slot);
             }
         }
+    }
+
+    /// Another process receives from now on and passes on what is for this one. Returns the connection IDs
+    /// that clients chose for their handshakes: until they have an answer, these are all that they know.
+    pub(crate) fn give_way(&mut self) -> Vec<Vec<u8>> {
+        self.has_given_way = true;
+        let handshaking = self.table.iter_mut().filter(|(_, entry)| entry.handshaking);
+        handshaking.filter_map(|(_, entry)| Some(entry.first_id?.to_vec())).collect()
+    }
+
+    /// The other process does not.
+    pub(crate) fn resume(&mut self) {
+        self.has_given_way = false;
     }
 
     /// Fires all timers that are due at `now`.

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use noq_proto::Connection;
+use noq_proto::{Connection, ConnectionId};
 use uncork_quic::Handle;
 
 use crate::app::{ConnectionKey, Turn};
@@ -21,6 +21,8 @@ pub(crate) struct Entry<S> {
     /// Whether it is in the ready queue.
     ready: bool,
     pub(crate) handshaking: bool,
+    /// The connection ID that the client chose for its first packet.
+    pub(crate) first_id: Option<ConnectionId>,
     /// Whether the application was told that it is closed.
     pub(crate) is_close_reported: bool,
 }
@@ -79,6 +81,7 @@ impl<S> Table<S> {
             moderation: Moderation::default(),
             ready: false,
             handshaking: true,
+            first_id: None,
             is_close_reported: false,
         }));
     }

@@ -111,7 +111,12 @@ impl<A: App> Driver<A> {
         let Some(entry) = self.table.get_mut(slot) else { return };
         let (app, turn) = (&mut self.app, &mut entry.turn(slot, now));
         match event {
-            Event::Connected => app.connected(turn),
+            Event::Connected => {
+                app.connected(turn);
+                if self.shutdown.is_some() {
+                    app.shutting_down(turn);
+                }
+            }
             Event::Stream(StreamEvent::Opened { dir }) => app.opened(turn, dir),
             Event::Stream(StreamEvent::Available { dir }) => app.available(turn, dir),
             Event::Stream(StreamEvent::Readable { id }) => app.readable(turn, id),
