@@ -24,8 +24,18 @@ const IDLE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Admission {
     limits: Limits,
+    /// Connections of a listener over TCP, each of which needs a descriptor. Over QUIC there may be
+    /// [`Limits::connections`]: they share a socket.
+    tcp_connections: usize,
     epoch: Instant,
     state: Mutex<State>,
+}
+
+/// What a connection is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    Tcp,
+    Quic,
 }
 
 #[derive(Debug, Default)]
@@ -39,12 +49,15 @@ struct State {
 #[derive(Debug, Default)]
 struct Network {
     held: u64,
+    /// Connections over TCP.
+    tcp: usize,
     connections: HashMap<u64, Holder>,
 }
 
 #[derive(Debug)]
 struct Holder {
     held: u64,
+    transport: Transport,
     signals: Arc<Signals>,
 }
 
@@ -73,27 +86,36 @@ pub(crate) struct Held {
 }
 
 impl Admission {
-    pub(crate) fn new(limits: &Limits, epoch: Instant) -> Self {
-        Self { limits: *limits, epoch, state: Mutex::default() }
+    pub(crate) fn new(limits: &Limits, tcp_connections: usize, epoch: Instant) -> Self {
+        Self { limits: *limits, tcp_connections, epoch, state: Mutex::default() }
     }
 
     /// A place for a client's connection. Beyond the network's share an idle one of the same network ends for it;
     /// if none is idle, there is no place.
-    pub(crate) fn admit(self: &Arc<Self>, client: IpAddr, now: Instant) -> Option<Arc<Claim>> {
+    pub(crate) fn admit(
+        self: &Arc<Self>,
+        client: IpAddr,
+        transport: Transport,
+        now: Instant,
+    ) -> Option<Arc<Claim>> {
         let address = network(client, self.limits.network_bits);
         let signals = Arc::new(Signals { progress: self.nanos(now).into(), end: Notify::new() });
         let mut state = self.state();
         let network = state.networks.entry(address).or_default();
-        if network.connections.len()
-            >= self.limits.share_of(self.limits.connections as u64) as usize
-        {
-            let idlest = network.idlest(self.idle_before(now))?;
+        let connections = match transport {
+            Transport::Tcp => self.tcp_connections,
+            Transport::Quic => self.limits.connections,
+        };
+        if network.count(transport) as u64 >= self.limits.share_of(connections as u64) {
+            let idlest = network.idlest(self.idle_before(now), Some(transport))?;
             state.end(address, idlest);
         }
         let number = state.next;
         state.next += 1;
-        let holder = Holder { held: 0, signals: Arc::clone(&signals) };
-        state.networks.entry(address).or_default().connections.insert(number, holder);
+        let holder = Holder { held: 0, transport, signals: Arc::clone(&signals) };
+        let network = state.networks.entry(address).or_default();
+        network.tcp += usize::from(transport == Transport::Tcp);
+        network.connections.insert(number, holder);
         self.add(&mut state, (address, number), CONNECTION);
         drop(state);
         let admission = Arc::clone(self);
@@ -101,11 +123,11 @@ impl Admission {
     }
 
     /// There is no room for one more: ends an idle connection of the network that has most.
-    pub(crate) fn make_room(&self, now: Instant) {
+    pub(crate) fn make_room(&self, transport: Transport, now: Instant) {
         let mut state = self.state();
-        let most = state.networks.iter().max_by_key(|(_, network)| network.connections.len());
+        let most = state.networks.iter().max_by_key(|(_, network)| network.count(transport));
         let Some((&address, network)) = most else { return };
-        if let Some(idlest) = network.idlest(self.idle_before(now)) {
+        if let Some(idlest) = network.idlest(self.idle_before(now), Some(transport)) {
             state.end(address, idlest);
         }
     }
@@ -125,7 +147,8 @@ impl Admission {
         } else {
             None
         };
-        let idlest = over.and_then(|it| Some((it, state.networks.get(&it)?.idlest(u64::MAX)?)));
+        let idlest =
+            over.and_then(|it| Some((it, state.networks.get(&it)?.idlest(u64::MAX, None)?)));
         if let Some((address, idlest)) = idlest {
             state.end(address, idlest);
         }
@@ -156,6 +179,7 @@ impl State {
         let network = self.networks.get_mut(&address)?;
         let holder = network.connections.remove(&number)?;
         network.held -= holder.held;
+        network.tcp -= usize::from(holder.transport == Transport::Tcp);
         self.held -= holder.held;
         if network.connections.is_empty() {
             self.networks.remove(&address);
@@ -173,10 +197,20 @@ impl State {
 }
 
 impl Network {
-    /// The connection that has made no progress for longest, if that was before this time.
-    fn idlest(&self, before: u64) -> Option<u64> {
+    fn count(&self, transport: Transport) -> usize {
+        match transport {
+            Transport::Tcp => self.tcp,
+            Transport::Quic => self.connections.len() - self.tcp,
+        }
+    }
+
+    /// The connection that has made no progress for longest, if that was before this time; of one transport, or of
+    /// both.
+    fn idlest(&self, before: u64, of: Option<Transport>) -> Option<u64> {
         let progress = |holder: &Holder| holder.signals.progress.load(Ordering::Relaxed);
-        let all = self.connections.iter().map(|(number, holder)| (progress(holder), *number));
+        let all = self.connections.iter();
+        let all = all.filter(|(_, holder)| of.is_none_or(|of| of == holder.transport));
+        let all = all.map(|(number, holder)| (progress(holder), *number));
         all.min().filter(|(progress, _)| *progress <= before).map(|(_, number)| number)
     }
 }
@@ -241,13 +275,14 @@ fn network(client: IpAddr, (v4_bits, v6_bits): (u8, u8)) -> IpAddr {
 mod tests {
     use futures_util::FutureExt;
 
+    use super::Transport::{Quic, Tcp};
     use super::*;
     use crate::clock;
 
     fn admission(connections: usize, memory: u64) -> (Arc<Admission>, Instant) {
         let epoch = clock::now();
         let limits = Limits { connections, memory, ..Limits::default() };
-        (Arc::new(Admission::new(&limits, epoch)), epoch + 10 * IDLE)
+        (Arc::new(Admission::new(&limits, connections, epoch)), epoch + 10 * IDLE)
     }
 
     fn has_ended(claim: &Claim) -> bool {
@@ -276,29 +311,49 @@ mod tests {
     fn beyond_its_share_a_networks_idlest_connection_ends() {
         let (admission, start) = admission(40, u64::MAX);
         let [greedy, other] = ["10.0.0.1", "10.0.0.2"].map(address);
-        let bystander = admission.admit(other, start).unwrap();
-        let claims: Vec<_> = (0..10).map(|_| admission.admit(greedy, start).unwrap()).collect();
-        assert!(admission.admit(greedy, start).is_none(), "none is idle");
+        let bystander = admission.admit(other, Tcp, start).unwrap();
+        let claims: Vec<_> =
+            (0..10).map(|_| admission.admit(greedy, Tcp, start).unwrap()).collect();
+        assert!(admission.admit(greedy, Tcp, start).is_none(), "none is idle");
         let later = start + 2 * IDLE;
         for claim in claims.iter().filter(|claim| claim.number != claims[3].number) {
             claim.progressed(start + IDLE / 2);
         }
-        let new = admission.admit(greedy, later).unwrap();
+        let new = admission.admit(greedy, Tcp, later).unwrap();
         let ended: Vec<_> = claims.iter().map(|claim| has_ended(claim)).collect();
         assert_eq!(ended.iter().position(|it| *it), Some(3));
         assert_eq!(ended.iter().filter(|it| **it).count(), 1);
         assert!(!has_ended(&bystander) && !has_ended(&new));
-        admission.make_room(later);
+        admission.make_room(Tcp, later);
         assert!(claims.iter().any(|claim| has_ended(claim)), "of the network that has most");
         assert!(!has_ended(&bystander));
+    }
+
+    /// Few descriptors leave room for 8 connections over TCP, of which a network may have 2.
+    #[test]
+    fn connections_over_quic_need_no_descriptor() {
+        let epoch = clock::now();
+        let limits = Limits { connections: 40, ..Limits::default() };
+        let admission = Arc::new(Admission::new(&limits, 8, epoch));
+        let (client, start) = (address("10.0.0.1"), epoch + 10 * IDLE);
+        let admit = |transport, count, now| -> Vec<_> {
+            (0..count).map_while(|_| admission.admit(client, transport, now)).collect()
+        };
+        let tcp = admit(Tcp, 3, start);
+        let quic = admit(Quic, 11, start);
+        assert_eq!((tcp.len(), quic.len()), (2, 10));
+        let later = start + 2 * IDLE;
+        assert_eq!(admit(Quic, 1, later).len(), 1);
+        assert!(tcp.iter().all(|claim| !has_ended(claim)), "one over QUIC ends for it");
+        assert_eq!(quic.iter().filter(|claim| has_ended(claim)).count(), 1);
     }
 
     #[test]
     fn beyond_its_share_of_memory_a_networks_idlest_connection_ends() {
         let (admission, start) = admission(1000, 4 << 20);
         let [greedy, other] = ["10.0.0.1", "10.0.0.2"].map(address);
-        let bystander = admission.admit(other, start).unwrap();
-        let [idle, busy] = [(); 2].map(|()| admission.admit(greedy, start).unwrap());
+        let bystander = admission.admit(other, Tcp, start).unwrap();
+        let [idle, busy] = [(); 2].map(|()| admission.admit(greedy, Tcp, start).unwrap());
         busy.progressed(start + IDLE);
         let chunk = || busy.holding(Bytes::from(vec![0; 128 * 1024]));
         let mut chunks: Vec<_> = (0..7).map(|_| chunk()).collect();
@@ -315,7 +370,7 @@ mod tests {
     fn beyond_the_memory_of_all_the_network_that_holds_most_gives() {
         let (admission, start) = admission(1000, 4 << 20);
         let clients =
-            (1..=6).map(|last| admission.admit(Ipv4Addr::new(10, 0, 0, last).into(), start));
+            (1..=6).map(|last| admission.admit(Ipv4Addr::new(10, 0, 0, last).into(), Tcp, start));
         let clients: Vec<_> = clients.map(|claim| claim.unwrap()).collect();
         let mut chunks = Vec::new();
         for (number, claim) in clients.iter().enumerate() {

@@ -7,7 +7,8 @@ use crate::telemetry::Timeouts;
 /// Bounds on what clients can make the server hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections of a listener; more of them wait in the kernel's queue.
+    /// Connections of a listener over TCP, and as many over QUIC. Over TCP there are never more than the process has
+    /// descriptors for; further ones wait in the kernel's queue.
     pub connections: usize,
     /// From accepting a connection to the end of its first request's head, TLS included.
     pub head_time: Duration,

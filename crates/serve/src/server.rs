@@ -84,14 +84,15 @@ impl Server {
         let records = telemetry.as_ref().and_then(|telemetry| telemetry.records().cloned());
         let metrics = telemetry.as_ref().map(|telemetry| Arc::clone(telemetry.metrics()));
         let site = Arc::new(site);
-        let mut limits = spec.limits;
+        let limits = spec.limits;
         let room = descriptors::for_connections() / spec.listeners.len().max(1);
-        limits.connections = limits.connections.min(room.max(1));
+        let tcp_connections = limits.connections.min(room.max(1));
         let shared = Arc::new(Shared {
             site: Arc::clone(&site),
             tls,
             limits,
-            admission: Arc::new(Admission::new(&limits, epoch)),
+            tcp_connections,
+            admission: Arc::new(Admission::new(&limits, tcp_connections, epoch)),
             telemetry,
             qlog: qlog_files,
             epoch,

@@ -39,6 +39,9 @@ impl Shared {
     /// Counts the record and writes it, if that is configured.
     pub(crate) fn leave(&self, record: FlowRecord) {
         if let Some(telemetry) = &self.telemetry {
+    /// Connections of a listener over TCP: a connection needs a descriptor.
+    pub(crate) tcp_connections: usize,
+    pub(crate) stop: Stop,
             telemetry.leave(record);
         }
     }

@@ -10,6 +10,7 @@ use uncork_quic_io::{Arrival, Mailer, Turn, Verdict};
 use super::connection::{H3Connection, talk};
 use super::listener::QuicContext;
 use super::steering::Steering;
+use crate::admission::Transport;
 use crate::clock;
 use crate::telemetry::Labels;
 
@@ -57,7 +58,7 @@ impl uncork_quic_io::App for App {
             return Verdict::Retry;
         }
         if is_full {
-            self.context.shared.admission.make_room(arrival.now);
+            self.context.shared.admission.make_room(Transport::Quic, arrival.now);
         }
         let seed = self.seed();
         let QuicContext { shared, listener, chooser, server, .. } = &self.context;
@@ -85,9 +86,8 @@ impl uncork_quic_io::App for App {
 
     fn connected(&mut self, turn: &mut Turn<'_, ConnectionState>) {
         let ConnectionState { session, talk: visit, client } = &mut *turn.state;
-        let Some(claim) = self.context.shared.admission.admit(*client, turn.now) else {
-            return visit.must_end();
-        };
+        let claim = self.context.shared.admission.admit(*client, Transport::Quic, turn.now);
+        let Some(claim) = claim else { return visit.must_end() };
         visit.take_place(Arc::clone(&claim));
         let ended = visit.clone();
         session.scope().spawn(async move {

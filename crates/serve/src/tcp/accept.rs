@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::connection::TcpContext;
+use crate::admission::Transport;
 use crate::clock;
 use crate::shared::Stop;
 
@@ -19,7 +20,7 @@ const LOOKS: Duration = Duration::from_millis(200);
 
 /// Accepts until it shall stop, and waits for what was accepted.
 pub(crate) async fn accept(listener: TcpListener, accepted: TcpContext, mut stop: Stop) {
-    let room = Arc::new(Semaphore::new(accepted.shared.limits.connections));
+    let room = Arc::new(Semaphore::new(accepted.shared.tcp_connections));
     let mut connections = JoinSet::new();
     loop {
         let next = async {
@@ -49,7 +50,7 @@ async fn place(room: &Arc<Semaphore>, accepted: &TcpContext) -> Option<OwnedSema
         if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
             return Some(permit);
         }
-        accepted.shared.admission.make_room(clock::now());
+        accepted.shared.admission.make_room(Transport::Tcp, clock::now());
         if let Ok(permit) = timeout(LOOKS, Arc::clone(room).acquire_owned()).await {
             return permit.ok();
         }

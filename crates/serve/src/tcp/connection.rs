@@ -21,6 +21,7 @@ use super::http2::Http2;
 use super::preface;
 use super::socket::CountedStream;
 use super::steering::Steering;
+use crate::admission::Transport;
 use crate::choice::Chooser;
 use crate::clock;
 use crate::shared::{Shared, Stop};
@@ -49,7 +50,8 @@ impl TcpContext {
         peer: SocketAddr,
         permit: Option<OwnedSemaphorePermit>,
     ) {
-        let Some(claim) = self.shared.admission.admit(peer.ip(), clock::now()) else { return };
+        let claim = self.shared.admission.admit(peer.ip(), Transport::Tcp, clock::now());
+        let Some(claim) = claim else { return };
         let progress = Arc::new(ConnectionProgress::new(claim));
         let Ok((answerer, stream)) = self.prepare(stream, peer, &progress) else { return };
         let observer = answerer.observer.clone();
