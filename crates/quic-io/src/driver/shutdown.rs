@@ -34,20 +34,23 @@ pub(crate) struct Shutdown {
     /// When to close the remaining connections.
     close_at: Instant,
     is_closed: bool,
+    /// Since when all connections are closed.
+    quiet_since: Option<Instant>,
 }
 
 impl Shutdown {
     /// The time of the next action.
     pub(crate) fn deadline(&self, is_blocked: bool) -> Instant {
-        match (self.is_closed, is_blocked) {
+        match (self.quiet_since.is_some() || self.is_closed, is_blocked) {
             (false, _) => self.close_at,
             (true, false) => self.end(),
             (true, true) => self.end() + PATIENCE,
         }
     }
 
+    /// When closed connections need answer no more.
     fn end(&self) -> Instant {
-        self.close_at + self.options.drain
+        self.quiet_since.unwrap_or(self.close_at).min(self.close_at) + self.options.drain
     }
 }
 
@@ -58,7 +61,8 @@ impl<A: App> Driver<A> {
         let close_at = now + options.finish;
         let begun = match &mut self.shutdown {
             None => {
-                self.shutdown = Some(Shutdown { options, close_at, is_closed: false });
+                self.shutdown =
+                    Some(Shutdown { options, close_at, is_closed: false, quiet_since: None });
                 true
             }
             Some(shutdown) => {
@@ -85,8 +89,9 @@ impl<A: App> Driver<A> {
         let is_sent = !self.is_ready();
         self.shutdown.as_ref().is_some_and(|shutdown| {
             (self.table.len() == 0 && is_sent)
-                || (shutdown.is_closed && now >= shutdown.end() && is_sent)
-                || now >= shutdown.end() + PATIENCE
+                || (self.table.open() == 0 && now >= shutdown.end() && is_sent)
+                || (self.table.open() == 0 || shutdown.is_closed)
+                    && now >= shutdown.end() + PATIENCE
         })
     }
 
@@ -99,6 +104,8 @@ impl<A: App> Driver<A> {
 
     pub(super) fn advance_shutdown(&mut self, now: Instant) {
         let Some(shutdown) = &mut self.shutdown else { return };
+        shutdown.quiet_since =
+            (self.table.open() == 0).then(|| shutdown.quiet_since.unwrap_or(now));
         if shutdown.is_closed || now < shutdown.close_at {
             return;
         }

@@ -57,9 +57,11 @@ pub(crate) struct Table<S> {
     serial: u64,
 }
 
+    /// Connections that are not closed.
+    open: usize,
 impl<S> Default for Table<S> {
     fn default() -> Self {
-        Self { entries: Vec::new(), length: 0, handshaking: 0, serial: 0 }
+        Self { entries: Vec::new(), length: 0, handshaking: 0, open: 0, serial: 0 }
     }
 }
 
@@ -74,6 +76,7 @@ impl<S> Table<S> {
         self.entries[slot] = Some(Box::new(Entry {
             serial: self.serial,
             connection,
+        self.open += 1;
             cc,
             state,
             wake_at: None,
@@ -94,6 +97,17 @@ impl<S> Table<S> {
     }
 
     /// Notes that the handshake ended, successfully or not.
+        self.open -= usize::from(!entry.is_close_reported);
+        Some(entry)
+    }
+
+    /// Notes that the application is told that the connection is closed. Returns it, the first time.
+    pub(crate) fn close(&mut self, slot: usize) -> Option<&mut Entry<S>> {
+        let entry = self.entries.get_mut(slot)?.as_deref_mut()?;
+        if std::mem::replace(&mut entry.is_close_reported, true) {
+            return None;
+        }
+        self.open -= 1;
     pub(crate) fn end_handshake(&mut self, slot: usize) {
         if let Some(entry) = self.get_mut(slot)
             && std::mem::take(&mut entry.handshaking)
@@ -132,3 +146,7 @@ impl<S> Table<S> {
         self.handshaking
     }
 }
+    pub(crate) fn open(&self) -> usize {
+        self.open
+    }
+

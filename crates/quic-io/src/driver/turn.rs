@@ -89,8 +89,7 @@ impl<A: App> Driver<A> {
         }
         // The stack reports no event for a close by the application itself.
         if entry.connection.is_closed() {
-            report_closed(&mut self.app, entry, slot, now, &ConnectionError::LocallyClosed);
-            self.table.end_handshake(slot);
+            self.report_closed(now, slot, &ConnectionError::LocallyClosed);
         }
         true
     }
@@ -98,8 +97,7 @@ impl<A: App> Driver<A> {
     fn deliver(&mut self, now: Instant, slot: usize, event: Event) {
         let Some(entry) = self.table.get_mut(slot) else { return };
         if let Event::ConnectionLost { reason } = &event {
-            report_closed(&mut self.app, entry, slot, now, reason);
-            self.table.end_handshake(slot);
+            self.report_closed(now, slot, reason);
             return;
         }
         if entry.is_close_reported {
@@ -190,11 +188,20 @@ impl<A: App> Driver<A> {
     }
 
     pub(super) fn remove(&mut self, now: Instant, slot: usize) {
-        let Some(mut entry) = self.table.remove(slot) else { return };
+        self.report_closed(now, slot, &ConnectionError::LocallyClosed);
+        let Some(entry) = self.table.remove(slot) else { return };
         if let Some(armed) = entry.armed {
             self.timers.disarm(slot, armed);
         }
-        report_closed(&mut self.app, &mut entry, slot, now, &ConnectionError::LocallyClosed);
+    }
+
+    /// Tells the application once that the connection is closed.
+    fn report_closed(&mut self, now: Instant, slot: usize, reason: &ConnectionError) {
+        if let Some(entry) = self.table.close(slot) {
+            entry.wake_at = None;
+            self.app.closed(&mut entry.turn(slot, now), reason);
+        }
+        self.table.end_handshake(slot);
     }
 }
 
@@ -208,17 +215,4 @@ impl<S> Entry<S> {
 fn max_datagrams(mtu: u16, limits: &Limits) -> NonZeroUsize {
     let fit = NonZeroUsize::new(MAX_BATCH_BYTES / usize::from(mtu.max(1)));
     fit.unwrap_or(NonZeroUsize::MIN).min(limits.datagrams_per_batch)
-}
-
-fn report_closed<A: App>(
-    app: &mut A,
-    entry: &mut Entry<A::State>,
-    slot: usize,
-    now: Instant,
-    reason: &ConnectionError,
-) {
-    if !std::mem::replace(&mut entry.is_close_reported, true) {
-        entry.wake_at = None;
-        app.closed(&mut entry.turn(slot, now), reason);
-    }
 }
