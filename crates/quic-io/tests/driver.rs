@@ -253,3 +253,70 @@ fn versions_are_negotiated_with_full_datagrams_only() {
     };
     assert_eq!((answers(50), answers(1199), answers(1200)), (0, 0, 1));
 }
+
+/// A client that asks for a connection and is never heard of again: the address may be somebody else's.
+#[test]
+fn a_handshake_gets_no_more_than_three_times_what_it_sent() {
+    let ends = ends();
+    let mut pair =
+        Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
+    pair.request(1000, 1);
+    pump(&mut pair.client, &mut pair.wire);
+    let (mut received, mut sent) = (0, 0);
+    let path = FourTuple::from_remote(CLIENT.parse().unwrap());
+    for (_, data, ecn) in std::mem::take(&mut pair.wire.in_flight).into_values() {
+        received += data.len();
+        pair.server.receive(pair.wire.now, Datagram { path, ecn, data: BytesMut::from(&data[..]) });
+    }
+    for _ in 0..20 {
+        pump(&mut pair.server, &mut pair.wire);
+        let answers = std::mem::take(&mut pair.wire.in_flight);
+        sent += answers.values().map(|(_, data, _)| data.len()).sum::<usize>();
+        let Some(deadline) = pair.server.deadline() else { break };
+        pair.wire.now = deadline;
+        pair.server.expire(deadline);
+    }
+    assert!(received >= 1200 && sent > 1200 && sent <= 3 * received, "{sent} for {received}");
+}
+
+/// An attacker sends every fourth packet of a connection of its own as if it came from another address.
+#[test]
+fn spoofed_addresses_get_no_more_than_three_times_what_they_sent() {
+    let ends = ends();
+    let mut pair =
+        Pair::new(&ends, &TestServer::new(&ends, "cubic"), &Identity::random().unwrap(), 0);
+    pair.request(50_000_000, 1);
+    while !matches!(pair.reports.try_recv(), Ok(Report::Started(_))) {
+        assert!(pair.step());
+    }
+    let (mut received, mut sent, mut packets, mut victims) = (0, 0, 0, 0_u16);
+    for _ in 0..1000 {
+        pump(&mut pair.client, &mut pair.wire);
+        pump(&mut pair.server, &mut pair.wire);
+        pair.wire.now += DELAY;
+        for (to, data, ecn) in std::mem::take(&mut pair.wire.in_flight).into_values() {
+            let data = BytesMut::from(&data[..]);
+            if to == SERVER.parse().unwrap() {
+                packets += 1;
+                let mut from = CLIENT.parse().unwrap();
+                if packets % 4 == 0 {
+                    victims += 1;
+                    received += data.len();
+                    from = SocketAddr::from(([198, 51, 100, 7], 1000 + victims));
+                }
+                let path = FourTuple::from_remote(from);
+                pair.server.receive(pair.wire.now, Datagram { path, ecn, data });
+            } else if to == CLIENT.parse().unwrap() {
+                let path = FourTuple::from_remote(SERVER.parse().unwrap());
+                pair.client.receive(pair.wire.now, Datagram { path, ecn, data });
+            } else {
+                sent += data.len();
+            }
+        }
+        pair.server.expire(pair.wire.now);
+        pair.client.expire(pair.wire.now);
+    }
+    assert!(victims >= 20 && sent > 0, "{victims} victims, {sent} bytes");
+    // The first that comes from elsewhere gets an answer at once.
+    assert!(sent <= 3 * received + 1200, "{sent} for {received} to {victims}");
+}

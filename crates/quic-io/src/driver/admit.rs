@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use noq_proto::{DatagramEvent, Incoming, Transmit};
 
+use super::amplification::Guard;
 use super::{Datagram, Driver};
 use crate::app::{App, Arrival, Load, Verdict};
 
@@ -20,17 +21,22 @@ impl<A: App> Driver<A> {
     pub fn receive(&mut self, now: Instant, datagram: Datagram) {
         let Datagram { path, ecn, data } = datagram;
         let mut reply = Vec::new();
-        let is_full_size = data.len() >= MIN_INITIAL;
+        let (length, remote) = (data.len(), path.remote());
+        let is_full_size = length >= MIN_INITIAL;
         match self.endpoint.handle(now, path, ecn, data, &mut reply) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
                 if let Some(entry) = self.table.get_mut(handle.0) {
+                    let guard = entry.guard.as_mut();
+                    if guard.is_some_and(|guard| !guard.admits(now, remote, length)) {
+                        return;
+                    }
                     entry.connection.handle_event(event);
                     if entry.mark_ready() {
                         self.ready.push_back(handle.0);
                     }
                 }
             }
-            Some(DatagramEvent::NewConnection(incoming)) => self.admit(now, incoming),
+            Some(DatagramEvent::NewConnection(incoming)) => self.admit(now, incoming, length),
             // Whoever asks for another version in less may be somebody else (RFC 9000 §5.2.2).
             Some(DatagramEvent::Response(_)) if !is_full_size && negotiates_version(&reply) => {}
             Some(DatagramEvent::Response(transmit)) => self.replies.push(transmit, reply),
@@ -38,7 +44,7 @@ impl<A: App> Driver<A> {
         }
     }
 
-    fn admit(&mut self, now: Instant, incoming: Incoming) {
+    fn admit(&mut self, now: Instant, incoming: Incoming, length: usize) {
         let load = Load { connections: self.table.len(), handshaking: self.table.handshaking() };
         // Who has been asked to validate its address comes back, with an ID that names this process.
         let is_over = self.shutdown.is_some() && !(self.has_given_way && !incoming.may_retry());
@@ -49,6 +55,8 @@ impl<A: App> Driver<A> {
         };
         let mut reply = Vec::new();
         let first_id = incoming.orig_dst_cid();
+        let is_validated = incoming.remote_address_validated();
+        let guard = Guard::new(incoming.remote_address(), is_validated, length);
         match verdict {
             Verdict::Accept { config, cc, state } => {
                 match self.endpoint.accept(incoming, now, &mut reply, Some(config)) {
@@ -57,6 +65,7 @@ impl<A: App> Driver<A> {
                         self.table.insert(handle.0, connection, cc, state);
                         if let Some(entry) = self.table.get_mut(handle.0) {
                             entry.first_id = Some(first_id);
+                            entry.guard = Some(guard);
                         }
                         self.mark_ready(handle.0);
                     }

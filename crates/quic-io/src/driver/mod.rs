@@ -1,6 +1,7 @@
 //! A QUIC endpoint and its connections, without clock and sockets.
 
 mod admit;
+mod amplification;
 mod host;
 mod output;
 mod shutdown;

@@ -5,6 +5,7 @@ use std::time::Instant;
 use noq_proto::{Connection, ConnectionId};
 use uncork_quic::Handle;
 
+use super::amplification::Guard;
 use crate::app::{ConnectionKey, Turn};
 use crate::moderation::Moderation;
 
@@ -23,6 +24,8 @@ pub(crate) struct Entry<S> {
     pub(crate) handshaking: bool,
     /// The connection ID that the client chose for its first packet.
     pub(crate) first_id: Option<ConnectionId>,
+    /// What may be sent, and where; a client sends without bounds.
+    pub(crate) guard: Option<Guard>,
     /// Whether the application was told that it is closed.
     pub(crate) is_close_reported: bool,
 }
@@ -54,11 +57,11 @@ pub(crate) struct Table<S> {
     entries: Vec<Option<Box<Entry<S>>>>,
     length: usize,
     handshaking: usize,
+    /// Connections that are not closed.
+    open: usize,
     serial: u64,
 }
 
-    /// Connections that are not closed.
-    open: usize,
 impl<S> Default for Table<S> {
     fn default() -> Self {
         Self { entries: Vec::new(), length: 0, handshaking: 0, open: 0, serial: 0 }
@@ -73,10 +76,10 @@ impl<S> Table<S> {
         self.serial += 1;
         self.length += 1;
         self.handshaking += 1;
+        self.open += 1;
         self.entries[slot] = Some(Box::new(Entry {
             serial: self.serial,
             connection,
-        self.open += 1;
             cc,
             state,
             wake_at: None,
@@ -85,6 +88,7 @@ impl<S> Table<S> {
             ready: false,
             handshaking: true,
             first_id: None,
+            guard: None,
             is_close_reported: false,
         }));
     }
@@ -93,10 +97,6 @@ impl<S> Table<S> {
         let entry = self.entries.get_mut(slot)?.take()?;
         self.length -= 1;
         self.handshaking -= usize::from(entry.handshaking);
-        Some(entry)
-    }
-
-    /// Notes that the handshake ended, successfully or not.
         self.open -= usize::from(!entry.is_close_reported);
         Some(entry)
     }
@@ -108,6 +108,10 @@ impl<S> Table<S> {
             return None;
         }
         self.open -= 1;
+        Some(entry)
+    }
+
+    /// Notes that the handshake ended, successfully or not.
     pub(crate) fn end_handshake(&mut self, slot: usize) {
         if let Some(entry) = self.get_mut(slot)
             && std::mem::take(&mut entry.handshaking)
@@ -142,11 +146,11 @@ impl<S> Table<S> {
         self.length
     }
 
-    pub(crate) fn handshaking(&self) -> usize {
-        self.handshaking
-    }
-}
     pub(crate) fn open(&self) -> usize {
         self.open
     }
 
+    pub(crate) fn handshaking(&self) -> usize {
+        self.handshaking
+    }
+}

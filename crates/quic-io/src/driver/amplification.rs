@@ -1,0 +1,140 @@
+//! Bounds what a server sends to addresses that may not be the client's (RFC 9000 §8, §21.5.4).
+//!
+//! The stack exceeds three times of what it has received by up to a datagram, for each address. An attacker who
+//! spoofs many addresses, with the connection IDs of a connection of its own, gets 1,200 bytes sent to each for a
+//! packet of 33.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use noq_proto::Transmit;
+
+/// What may be sent to an address that is not validated, per byte received (RFC 9000 §8.1).
+const FACTOR: u64 = 3;
+/// The datagram with which the stack validates a new address (RFC 9000 §8.2.1).
+const CHALLENGE: u64 = 1200;
+/// How often a client may come from a new address without having sent enough for a challenge: home routers
+/// forget addresses of connections that are idle for half a minute.
+const FREE_MOVE: Duration = Duration::from_secs(10);
+
+/// What one connection of a server may send to the client's address, and where from it receives.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    address: SocketAddr,
+    /// Bytes received and sent during the handshake; `None` once the address is validated.
+    handshake: Option<(u64, u64)>,
+    /// An address that the client may have moved to, and the bytes received from there.
+    candidate: Option<(SocketAddr, u64)>,
+    free_move: Option<Instant>,
+    /// What waits until the client has sent more.
+    held: Option<(Transmit, Vec<u8>)>,
+}
+
+impl Guard {
+    /// For a client whose first packet had so many bytes.
+    pub(crate) fn new(address: SocketAddr, is_validated: bool, bytes: usize) -> Self {
+        let handshake = (!is_validated).then_some((bytes as u64, 0));
+        Self { address, handshake, candidate: None, free_move: None, held: None }
+    }
+
+    /// The client has completed the handshake, so it has its address.
+    pub(crate) fn validated(&mut self) {
+        self.handshake = None;
+    }
+
+    /// Whether the connection may see a datagram of so many bytes from this address. Sees none from a new address
+    /// before enough has come from there for the challenge that answers it.
+    pub(crate) fn admits(&mut self, now: Instant, from: SocketAddr, bytes: usize) -> bool {
+        if let Some((received, _)) = &mut self.handshake {
+            *received += bytes as u64;
+        }
+        if from == self.address {
+            return true;
+        }
+        let before = self.candidate.filter(|(address, _)| *address == from);
+        let received = before.map_or(0, |(_, bytes)| bytes) + bytes as u64;
+        let is_free = self.free_move.is_none_or(|last| now >= last + FREE_MOVE);
+        if received * FACTOR < CHALLENGE && !is_free {
+            self.candidate = Some((from, received));
+            return false;
+        }
+        if received * FACTOR < CHALLENGE {
+            self.free_move = Some(now);
+        }
+        (self.address, self.candidate) = (from, None);
+        true
+    }
+
+    /// How many bytes may be sent now.
+    pub(crate) fn credit(&self) -> u64 {
+        self.handshake.map_or(u64::MAX, |(received, sent)| (received * FACTOR).saturating_sub(sent))
+    }
+
+    /// Notes that so many bytes are sent.
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        if let Some((_, sent)) = &mut self.handshake {
+            *sent += bytes as u64;
+        }
+    }
+
+    /// Keeps a batch until there is credit for it.
+    pub(crate) fn hold(&mut self, transmit: Transmit, contents: Vec<u8>) {
+        self.held = Some((transmit, contents));
+    }
+
+    /// Whether a batch waits for credit.
+    pub(crate) fn holds(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The batch that waited, once there is credit for it.
+    pub(crate) fn release(&mut self) -> Option<(Transmit, Vec<u8>)> {
+        let credit = self.credit();
+        self.held.take_if(|(_, contents)| contents.len() as u64 <= credit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(last: u8) -> SocketAddr {
+        SocketAddr::from(([192, 0, 2, last], 443))
+    }
+
+    #[test]
+    fn a_handshake_gets_three_times_what_came() {
+        let mut guard = Guard::new(address(1), false, 1200);
+        assert_eq!(guard.credit(), 3600);
+        guard.sent(3600);
+        assert_eq!(guard.credit(), 0);
+        let transmit = Transmit {
+            destination: address(1),
+            ecn: None,
+            size: 90,
+            segment_size: None,
+            src_ip: None,
+        };
+        guard.hold(transmit, vec![0; 90]);
+        assert!(guard.holds() && guard.release().is_none());
+        assert!(guard.admits(crate::worker::now(), address(1), 30));
+        assert!(guard.release().is_some() && !guard.holds());
+        guard.validated();
+        assert_eq!(guard.credit(), u64::MAX);
+        assert_eq!(Guard::new(address(1), true, 1200).credit(), u64::MAX, "after a Retry");
+    }
+
+    #[test]
+    fn a_client_that_moves_often_must_send_a_third_of_the_challenges() {
+        let now = crate::worker::now();
+        let mut guard = Guard::new(address(1), true, 1200);
+        assert!(guard.admits(now, address(2), 33), "once in a while at once");
+        let later = now + FREE_MOVE / 2;
+        let seen = (0..13).filter(|_| guard.admits(later, address(3), 33)).count();
+        assert_eq!(seen, 1, "the 13th: 429 bytes");
+        assert!(guard.admits(later, address(3), 33));
+        assert!(guard.admits(later, address(4), 400), "enough for a challenge");
+        assert!((5..100).all(|last| !guard.admits(later, address(last), 33)), "spoofed");
+        assert!(guard.admits(now + FREE_MOVE, address(5), 33));
+    }
+}
