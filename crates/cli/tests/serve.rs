@@ -94,7 +94,7 @@ fn the_documentation_serves() {
         }
         assert_eq!(server.end(), Some(0), "{line}");
     }
-    assert_eq!(count, 6);
+    assert_eq!(count, 7);
     let records = fs::read_to_string(scratch.path("responses.jsonl")).expect("the records");
     assert!(records.starts_with(r#"{"engine":"serve","group":"bbr","cc":"bbr","#), "{records}");
     let records = lines(&records);

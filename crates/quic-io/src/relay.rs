@@ -194,7 +194,8 @@ mod tests {
         let handshakes = HashMap::from([(vec![9; 8], 0)]);
         let old = [Predecessor { generation: 7, workers: vec![filler], handshakes }];
         let mut initial = datagram("192.0.2.1:443", None, None);
-        initial.data = BytesMut::from(&[&[0xc0, 0, 0, 0, 1, 8], &[9; 8][..], &[0; 30]].concat()[..]);
+        initial.data =
+            BytesMut::from(&[&[0xc0, 0, 0, 0, 1, 8], &[9; 8][..], &[0; 30]].concat()[..]);
         assert!(pass_on(&old, &identity, &initial), "a handshake of the old process");
         assert!(!pass_on(&old, &identity, &datagram("192.0.2.1:443", None, None)));
         drop(inbox);

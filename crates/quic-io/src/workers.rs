@@ -131,8 +131,11 @@ impl<C: Send + 'static> Workers<C> {
 
     fn try_give_way(&self) -> io::Result<Predecessor> {
         let mut answers = Vec::new();
-        let mut predecessor =
-            Predecessor { generation: self.generation, workers: vec![], handshakes: HashMap::new() };
+        let mut predecessor = Predecessor {
+            generation: self.generation,
+            workers: vec![],
+            handshakes: HashMap::new(),
+        };
         for shared in &*self.shared {
             let ((inbox, filler), (told, answer)) = (Inbox::new()?, channel());
             shared.mailbox.put(Mail::GiveWay(inbox, told));

@@ -50,6 +50,25 @@ pub enum ServeError {
     /// A certificate or key cannot be used.
     #[error("cannot use '{path}': {1}; give files in PEM", path = .0.display())]
     Certificate(PathBuf, String),
+    /// A file of keys cannot be used.
+    #[error(
+        "cannot use the keys '{path}': {1}; give --keys a directory whose files only this server's user may read, \
+         or that does not exist yet",
+        path = .0.display()
+    )]
+    Keys(PathBuf, String),
+    /// The process that serves cannot be taken over.
+    #[error(
+        "cannot take over from the server at '{path}': {1}; it goes on. Stop it, or leave --handover out",
+        path = .0.display()
+    )]
+    TakeOver(PathBuf, io::Error),
+    /// Handovers cannot be asked for there.
+    #[error("cannot listen for handovers on '{path}': {1}", path = .0.display())]
+    Handover(PathBuf, io::Error),
+    /// Another process could not take over.
+    #[error("another process asked for the sockets, but does not serve: {0}; this one goes on")]
+    NotTaken(io::Error),
     /// A self-signed certificate cannot be made.
     #[error("cannot make a certificate: {0}")]
     SelfSigned(String),

@@ -1,9 +1,8 @@
 //! The server: listeners, and what they share.
 
-use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http::HeaderValue;
 use tokio::runtime::Runtime;
@@ -12,23 +11,28 @@ use tokio::task::JoinHandle;
 use uncork_policy::Policy;
 use uncork_records::{Records, RecordsSummary, Writer};
 
-use crate::admin::{self, AdminAddress, AdminService, AdminSpec, Bound};
+use crate::admin::{self, AdminAddress, AdminService, Bound};
 use crate::admission::Admission;
 use crate::choice::Chooser;
 use crate::clock;
 use crate::descriptors;
 use crate::error::ServeError;
+use crate::handover::{self, Offer};
+use crate::keys;
 use crate::quic::{self, QlogFiles, QlogWriter, QuicContext};
-use crate::shared::{Shared, Stop};
+use crate::shared::{LINGER, Shared, Stop, Stopping};
 use crate::site::Site;
 use crate::sources::{Reloaded, Sources, described};
-use crate::spec::{Prepared, ServerSpec, runtime};
+use crate::spec::{Prepared, ServerSpec, Sockets, runtime};
 use crate::tcp::{self, Bound as TcpBound, Listening, TcpContext};
 use crate::telemetry::{Metrics, Telemetry};
 use arc_swap::ArcSwap;
 
 /// How long reads that wait for a disk may hold up the end.
 const LAST_READS: Duration = Duration::from_secs(1);
+
+/// How long it waits at the end for a client that takes nothing.
+const LAST_STALL: Duration = Duration::from_secs(5);
 
 /// A server that serves.
 #[derive(Debug)]
@@ -39,7 +43,9 @@ pub struct Server {
     quic: Vec<quic::Listener>,
     /// Failed workers of QUIC that [`Self::problem`] has reported.
     failures_reported: AtomicUsize,
-    stop: watch::Sender<Option<Instant>>,
+    stop: watch::Sender<Option<Stopping>>,
+    /// Another process serves.
+    is_taken_over: bool,
     records: Option<Records>,
     metrics: Option<Arc<Metrics>>,
     writer: Option<Writer>,
@@ -48,6 +54,8 @@ pub struct Server {
     site: Arc<Site>,
     sources: Sources,
     admin: Option<Admin>,
+    /// What a process that takes over gets.
+    offer: Option<Offer>,
 }
 
 /// The admin endpoint.
@@ -64,17 +72,22 @@ impl Server {
     ///
     /// What cannot be served, or not here: see [`ServeError`].
     pub fn start(spec: &ServerSpec) -> Result<Self, ServeError> {
-        let prepared = spec.prepare()?;
+        if let Some(keys) = &spec.keys {
+            keys::create_missing(keys)?;
+        }
+        let mut inherited = spec.inherit()?;
+        let prepared = spec.prepare(spec.keys.as_deref(), inherited.as_ref())?;
         let runtime = runtime()?;
-        let bound = {
+        let (bound, admin) = {
             let _context = runtime.enter();
-            let bound = spec.listeners.iter().map(|listener| prepared.bind(listener));
-            bound.collect::<Result<Vec<_>, _>>()?
+            let bound = spec.listeners.iter();
+            let bound = bound.map(|listener| prepared.bind(listener, inherited.as_mut()));
+            let bound = bound.collect::<Result<Vec<_>, _>>()?;
+            (bound, spec.listen_for_operators(inherited.as_mut())?)
         };
-        let admin = {
-            let _context = runtime.enter();
-            spec.admin.as_ref().map(AdminSpec::listen).transpose()?
-        };
+        let offer = handover::offer(spec, inherited.as_mut(), (&bound, &admin), prepared.secret)?;
+        let generation = handover::generation(inherited.as_ref());
+        let identity = quic::identity(&prepared.secret, generation)?;
         let (telemetry, writer) = telemetry(spec)?;
         let (qlog_files, qlog) = spec.qlog.as_deref().map(QlogFiles::open).transpose()?.unzip();
         let choosers = spec.listeners.iter();
@@ -87,18 +100,20 @@ impl Server {
         let limits = spec.limits;
         let room = descriptors::for_connections() / spec.listeners.len().max(1);
         let tcp_connections = limits.connections.min(room.max(1));
+        let (stop, stopped) = watch::channel(None);
         let shared = Arc::new(Shared {
             site: Arc::clone(&site),
             tls,
             limits,
             tcp_connections,
+            stop: stopped.clone(),
             admission: Arc::new(Admission::new(&limits, tcp_connections, epoch)),
             telemetry,
             qlog: qlog_files,
             epoch,
             connections: AtomicU32::new(0),
         });
-        let (stop, stopped) = watch::channel(None);
+        let mut predecessors = handover::ready(spec, inherited.as_mut(), &bound)?;
         let mut server = Self {
             runtime,
             listening: Vec::new(),
@@ -113,19 +128,27 @@ impl Server {
             policy,
             site,
             sources,
+            is_taken_over: false,
             admin: None,
+            offer,
         };
-        for (((tcp, udp), spec), (bound, sockets)) in
+        for (((tcp, quic_chooser), listener), sockets) in
             choosers.into_iter().zip(&spec.listeners).zip(bound)
         {
-            let (name, address) = (Arc::from(spec.name.as_str()), bound.address);
+            let Sockets { tcp: mut bound, udp, taken_from } = sockets;
+            let (name, address) = (Arc::from(listener.name.as_str()), bound.address);
+            listener.take_over(&mut bound)?;
             server.serve_tcp(&shared, (&name, tcp), bound, quic.is_some(), stopped.clone());
             if let Some(quic) = &quic {
-                server.serve_quic(&shared, (&name, udp), address, sockets, quic.clone())?;
+                let before = taken_from.map_or_else(Vec::new, |index| predecessors.of(index));
+                let identity = identity.clone();
+                let workers = quic::Bound { address, sockets: udp, identity, predecessors: before };
+                server.serve_quic(&shared, (&name, quic_chooser), quic.clone(), workers)?;
             }
         }
         server.admin = admin.and_then(|bound| server.serve_admin(bound, stopped));
         server.note_policy();
+        handover::serving(spec, inherited, server.offer.as_ref())?;
         Ok(server)
     }
 
@@ -153,14 +176,14 @@ impl Server {
         &mut self,
         shared: &Arc<Shared>,
         (name, chooser): (&Arc<str>, Chooser),
-        address: SocketAddr,
-        sockets: Vec<UdpSocket>,
         server: uncork_quic_io::Server,
+        bound: quic::Bound,
     ) -> Result<(), ServeError> {
+        let address = bound.address;
         let cc = chooser.fixed_quic().map_or("policy".to_owned(), |cc| cc.to_string());
         let (shared, runtime) = (Arc::clone(shared), self.runtime.handle().clone());
         let context = QuicContext { shared, listener: Arc::clone(name), chooser, server, runtime };
-        self.quic.push(quic::Listener::start(sockets, context)?);
+        self.quic.push(quic::Listener::start(bound, context)?);
         self.listening.push(Listening { address, cc, is_tls: true, protocols: "h3" });
         Ok(())
     }
@@ -260,9 +283,28 @@ impl Server {
         (failures.len() > before).then(|| failures.join("; "))
     }
 
+    /// Gives the sockets to another process if one asks for them. After `Some(Ok)` that one serves: [`Self::stop`] then
+    /// lets the responses of this one come to their end. After an error this one goes on.
+    pub fn hand_over(&mut self) -> Option<Result<(), ServeError>> {
+        let given = self.offer.as_ref()?.answer(&self.quic)?;
+        if given.is_ok() {
+            self.offer = None;
+            self.is_taken_over = true;
+            if let Some(admin) = self.admin.take() {
+                admin.task.abort();
+            }
+        }
+        Some(given.map_err(ServeError::NotTaken))
+    }
+
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
     pub fn stop(self, patience: Duration) -> RecordsSummary {
-        let _nobody_left = self.stop.send(Some(clock::now() + patience));
+        let since = clock::now();
+        // Nobody waits for this process if another one serves.
+        let (stall, linger) =
+            if self.is_taken_over { (patience, patience) } else { (LAST_STALL, LINGER) };
+        let stopping = Stopping { since, at: since + patience, stall, linger };
+        let _nobody_left = self.stop.send(Some(stopping));
         self.quic.iter().for_each(|listener| listener.shut_down(patience));
         self.runtime.block_on(async {
             for listener in self.listeners {

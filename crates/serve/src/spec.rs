@@ -1,7 +1,7 @@
 //! What to serve, and what there must be before anything listens.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -10,16 +10,19 @@ use tokio_rustls::TlsAcceptor;
 use uncork_policy::{Origins, Policy, Settings};
 use uncork_records::RecordsSpec;
 
-use crate::admin::AdminSpec;
+use crate::admin::{AdminSpec, Bound};
 use crate::choice::Chooser;
 use crate::clock;
 use crate::error::ServeError;
+use crate::handover::{Inherited, InheritedListener};
 use crate::identity::Identity;
+use crate::keys::{self, Secret};
 use crate::limits::Limits;
 use crate::quic::{self, QlogFiles};
 use crate::site::{Site, SiteOptions};
 use crate::sources::Sources;
 use crate::tcp::{self, Bound as TcpBound, ListenerSpec};
+use crate::tickets::Ticketers;
 use arc_swap::ArcSwap;
 
 /// How many free ports of TCP are tried before there is one that is free over UDP, too.
@@ -52,6 +55,10 @@ pub struct ServerSpec {
     pub qlog: Option<PathBuf>,
     /// Where operators are told what it does.
     pub admin: Option<AdminSpec>,
+    /// The directory with keys that outlive the process, and that a fleet can share.
+    pub keys: Option<PathBuf>,
+    /// The Unix socket through which a new process takes over from the one that serves.
+    pub handover: Option<PathBuf>,
 }
 
 impl ServerSpec {
@@ -62,14 +69,22 @@ impl ServerSpec {
     ///
     /// Those of [`crate::Server::start`].
     pub fn check(&self) -> Result<Vec<String>, ServeError> {
-        let prepared = self.prepare()?;
+        let mut inherited = self.inherit()?;
+        let keys = self.keys.as_deref().filter(|keys| !keys.exists());
+        if let Some(missing) = keys {
+            let wrong = |error| ServeError::Keys(missing.to_owned(), error);
+            writable::directory(missing).map_err(|error| wrong(error.to_string()))?;
+        }
+        let known = keys.is_none().then_some(self.keys.as_deref()).flatten();
+        let prepared = self.prepare(known, inherited.as_ref())?;
         // Sockets of tokio's need its runtime.
         let runtime = runtime()?;
         let _context = runtime.enter();
         // Together, as two of them may want the same address.
-        let bound = self.listeners.iter().map(|listener| prepared.bind(listener));
+        let bound = self.listeners.iter();
+        let bound = bound.map(|listener| prepared.bind(listener, inherited.as_mut()));
         let _listeners = bound.collect::<Result<Vec<_>, _>>()?;
-        let _admin = self.admin.as_ref().map(AdminSpec::listen).transpose()?;
+        let _admin = self.listen_for_operators(inherited.as_mut())?;
         self.records.as_ref().map(RecordsSpec::check).transpose()?;
         self.qlog.as_deref().map(QlogFiles::check).transpose()?;
         Ok(self.warnings(prepared.policy.as_deref()))
@@ -80,7 +95,30 @@ impl ServerSpec {
         policy.map_or(Vec::new(), |it| it.load().warnings(&names, !self.geo.is_empty()))
     }
 
-    pub(crate) fn prepare(&self) -> Result<Prepared, ServeError> {
+    /// The sockets of a process that serves, if there is one.
+    pub(crate) fn inherit(&self) -> Result<Option<Inherited>, ServeError> {
+        let Some(path) = &self.handover else { return Ok(None) };
+        Inherited::ask(path).map_err(|error| ServeError::TakeOver(path.clone(), error))
+    }
+
+    /// The admin endpoint's listener. On tokio's runtime.
+    pub(crate) fn listen_for_operators(
+        &self,
+        inherited: Option<&mut Inherited>,
+    ) -> Result<Option<Bound>, ServeError> {
+        let Some(admin) = &self.admin else { return Ok(None) };
+        match inherited.and_then(|it| it.admin(&admin.address.to_string())) {
+            Some(fd) => Bound::adopt(&admin.address, fd).map(Some),
+            None => admin.listen().map(Some),
+        }
+    }
+
+    /// What there must be; `keys` is a directory in which there are keys.
+    pub(crate) fn prepare(
+        &self,
+        keys: Option<&Path>,
+        inherited: Option<&Inherited>,
+    ) -> Result<Prepared, ServeError> {
         let addresses: Vec<SocketAddr> = self.listeners.iter().map(|it| it.address).collect();
         let exposed = addresses.iter().find(|address| !address.ip().is_loopback());
         if let (Identity::Plain, false, Some(exposed)) =
@@ -94,9 +132,21 @@ impl ServerSpec {
         let site = Site::open(&self.root, self.site.clone())?;
         let mut sources = Sources::default();
         let certificates = sources.certificates(&self.identity, &addresses)?;
-        let tls = certificates.clone().map(tcp::acceptor).transpose()?;
+        let tickets = match keys {
+            Some(keys) => sources.tickets(&keys::tickets_path(keys))?.ticketers(),
+            None => Ticketers::own()?,
+        };
+        let secret = match (inherited, keys) {
+            (Some(inherited), _) => inherited.secret,
+            (None, Some(keys)) => keys::read_connections(keys)?,
+            (None, None) => keys::random()?,
+        };
+        let acceptor = |certificates| tcp::acceptor(certificates, Arc::clone(&tickets.tcp));
+        let tls = certificates.clone().map(acceptor).transpose()?;
         let epoch = clock::now();
-        let server = |certificates| quic::server(certificates, &self.limits, epoch);
+        let server = |certificates| {
+            quic::server(certificates, Arc::clone(&tickets.quic), &self.limits, epoch)
+        };
         let quic = certificates.filter(|_| self.http3).map(server).transpose()?;
         if self.qlog.is_some() && quic.is_none() {
             return Err(ServeError::QlogWithoutHttp3);
@@ -106,7 +156,7 @@ impl ServerSpec {
         }
         let policy = self.policy.as_deref().map(|path| sources.policy(path)).transpose()?;
         let origins = sources.origins(&self.geo)?;
-        Ok(Prepared { site, tls, quic, policy, origins, sources, epoch })
+        Ok(Prepared { site, tls, quic, policy, origins, sources, secret, epoch })
     }
 }
 
@@ -123,7 +173,17 @@ pub(crate) struct Prepared {
     pub(crate) policy: Option<Arc<ArcSwap<Policy>>>,
     origins: Arc<ArcSwap<Origins>>,
     pub(crate) sources: Sources,
+    /// The secret of connection IDs.
+    pub(crate) secret: Secret,
     pub(crate) epoch: Instant,
+}
+
+/// The sockets of a listener.
+pub(crate) struct Sockets {
+    pub(crate) tcp: TcpBound,
+    pub(crate) udp: Vec<UdpSocket>,
+    /// The number of the listener that the UDP sockets are taken over from.
+    pub(crate) taken_from: Option<usize>,
 }
 
 impl Prepared {
@@ -163,16 +223,20 @@ impl Prepared {
     pub(crate) fn bind(
         &self,
         listener: &ListenerSpec,
-    ) -> Result<(TcpBound, Vec<UdpSocket>), ServeError> {
+        inherited: Option<&mut Inherited>,
+    ) -> Result<Sockets, ServeError> {
+        if let Some(taken) = inherited.and_then(|it| it.listener(listener.address)) {
+            return self.take_over(listener, taken);
+        }
         let mut tries = if listener.address.port() == 0 { FREE_PORTS } else { 1 };
         loop {
             let bound = listener.listen()?;
             if self.quic.is_none() {
-                return Ok((bound, Vec::new()));
+                return Ok(Sockets { tcp: bound, udp: Vec::new(), taken_from: None });
             }
             tries -= 1;
             match quic::bind(bound.address) {
-                Ok(sockets) => return Ok((bound, sockets)),
+                Ok(udp) => return Ok(Sockets { tcp: bound, udp, taken_from: None }),
                 Err(error) if tries == 0 => {
                     return Err(ServeError::Datagrams(bound.address, error));
                 }
@@ -180,5 +244,23 @@ impl Prepared {
                 Err(_) => {}
             }
         }
+    }
+
+    fn take_over(
+        &self,
+        listener: &ListenerSpec,
+        taken: InheritedListener,
+    ) -> Result<Sockets, ServeError> {
+        let tcp = listener.adopt(taken.tcp)?;
+        if self.quic.is_none() {
+            return Ok(Sockets { tcp, udp: Vec::new(), taken_from: None });
+        }
+        if taken.udp.is_empty() {
+            let udp = quic::bind(tcp.address);
+            let udp = udp.map_err(|error| ServeError::Datagrams(tcp.address, error))?;
+            return Ok(Sockets { tcp, udp, taken_from: None });
+        }
+        let udp = taken.udp.into_iter().map(UdpSocket::from).collect();
+        Ok(Sockets { tcp, udp, taken_from: Some(taken.index) })
     }
 }

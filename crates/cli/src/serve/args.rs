@@ -18,11 +18,12 @@ Examples:
 
 pub(super) const AFTER: &str = "\
 Serves HTTP/1.1 and HTTP/2 over the kernel's TCP and, with TLS, HTTP/3 over QUIC on the same addresses. \
+With --handover, a second server with the same arguments takes over without loss, and the first ends. \
 SIGTERM and Ctrl-C stop new requests and give responses under way --grace to finish; a second one ends at \
 once. SIGHUP reloads policy, databases and certificate; so does a change of their files. Files that begin \
 with a dot, and links that lead out of the root, answer 404.
 
-Exit status: 0 stopped by a signal, or --check found no problem; 2 wrong usage; 3 not possible on this machine \
+Exit status: 0 stopped by a signal or taken over, or --check found no problem; 2 wrong usage; 3 not possible on this machine \
 (such as a congestion control that the kernel lacks, or an address in use); 5 a bug.";
 
 /// Files, listeners, limits and telemetry of the server.
@@ -75,6 +76,13 @@ pub(crate) struct ServeArgs {
     /// Generate a self-signed certificate, for tests
     #[arg(long, conflicts_with = "tls_cert", help_heading = "Transport")]
     pub(super) self_signed: bool,
+    /// Directory with the keys of session tickets and stateless resets, made if missing. Servers that share
+    /// it resume each other's sessions
+    #[arg(long, value_name = "DIR", help_heading = "Transport")]
+    pub(super) keys: Option<PathBuf>,
+    /// Unix socket for restarts without loss: takes over from the server that listens on it, if one does
+    #[arg(long, value_name = "PATH", help_heading = "Transport")]
+    pub(super) handover: Option<PathBuf>,
     /// Allow HTTP without TLS on addresses that other machines can reach
     #[arg(long, conflicts_with_all = ["tls_cert", "self_signed"], help_heading = "Transport")]
     pub(super) plain: bool,

@@ -38,25 +38,30 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<(), Failure> {
     note(args, too_few_files(&spec).as_slice());
     let admin = server.admin().map(|admin| format!("admin endpoint on {admin}"));
     note(args, admin.as_slice());
-    wait(&stop, &reload, |ordered| {
-        if ordered {
-            server.reopen();
-        }
-        if let Some(problem) = server.problem() {
-            eprintln!("warning: {problem}; the server goes on");
-        }
-        let files = if ordered { server.reload() } else { server.reload_changed() };
-        for reloaded in &files {
-            tell(reloaded, args);
-        }
-        if files.iter().any(|reloaded| reloaded.result.is_ok()) {
-            note(args, &server.warnings(&spec));
+    let why = wait(&stop, &reload, |event| match event {
+        Event::Turn => hands_over(&mut server),
+        Event::Look | Event::Reload => {
+            let ordered = matches!(event, Event::Reload);
+            if ordered {
+                server.reopen();
+            }
+            if let Some(problem) = server.problem() {
+                eprintln!("warning: {problem}; the server goes on");
+            }
+            let files = if ordered { server.reload() } else { server.reload_changed() };
+            for reloaded in &files {
+                tell(reloaded, args);
+            }
+            if files.iter().any(|reloaded| reloaded.result.is_ok()) {
+                note(args, &server.warnings(&spec));
+            }
+            false
         }
     });
     let grace = Duration::from_nanos(args.grace.as_nanos());
     if !args.quiet {
         eprintln!(
-            "note: shutting down: up to {} for responses under way; a second signal ends at once",
+            "note: {why}: up to {} for responses under way; a second signal ends at once",
             args.grace
         );
     }
@@ -84,18 +89,49 @@ fn too_few_files(spec: &ServerSpec) -> Option<String> {
     })
 }
 
-/// Waits for `stop`. Meanwhile lets files be read again when `reload` orders so, and when they may have
-/// changed.
-fn wait(stop: &AtomicBool, reload: &AtomicBool, mut again: impl FnMut(bool)) {
-    for turn in 1_u32.. {
-        if stop.load(Ordering::Relaxed) {
-            return;
-        }
-        let ordered = reload.swap(false, Ordering::Relaxed);
-        if ordered || turn.is_multiple_of(LOOKS) {
-            again(ordered);
+/// What the main thread attends to.
+#[derive(Clone, Copy)]
+enum Event {
+    /// Every [`INTERVAL`].
+    Turn,
+    /// Files may have changed.
+    Look,
+    /// A signal wants files to be read again.
+    Reload,
+}
+
+/// Waits for `stop`, or until `attend` returns true. Returns why the server ends.
+fn wait(
+    stop: &AtomicBool,
+    reload: &AtomicBool,
+    mut attend: impl FnMut(Event) -> bool,
+) -> &'static str {
+    let mut turn = 0_u32;
+    while !stop.load(Ordering::Relaxed) {
+        turn = turn.wrapping_add(1);
+        let is_look = turn.is_multiple_of(LOOKS);
+        let look = if reload.swap(false, Ordering::Relaxed) {
+            Some(Event::Reload)
+        } else {
+            is_look.then_some(Event::Look)
+        };
+        if [Some(Event::Turn), look].into_iter().flatten().any(&mut attend) {
+            return "another process has taken over";
         }
         thread::sleep(INTERVAL);
+    }
+    "shutting down"
+}
+
+/// Whether another process serves from now on.
+fn hands_over(server: &mut Server) -> bool {
+    match server.hand_over() {
+        Some(Ok(())) => true,
+        Some(Err(error)) => {
+            eprintln!("warning: {error}");
+            false
+        }
+        None => false,
     }
 }
 
@@ -175,6 +211,8 @@ fn specification(args: &ServeArgs) -> Result<ServerSpec, Failure> {
         }),
         qlog: args.qlog.clone(),
         admin: admin(args)?,
+        keys: args.keys.clone(),
+        handover: args.handover.clone(),
     })
 }
 

@@ -1,32 +1,26 @@
 //! Listening for operators.
 
-use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::net::TcpListener as StdTcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::sync::Arc;
 
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::Type;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use super::AdminAddress;
 use crate::error::ServeError;
+use crate::unix_socket::{self, SocketFile};
 
-const BACKLOG: i32 = 16;
+const BACKLOG: u32 = 16;
 
 /// A listener for operators. The file of a Unix socket goes with it.
 #[derive(Debug)]
 pub(crate) enum Bound {
     Tcp(TcpListener),
-    Unix(UnixListener, SocketFile),
-}
-
-/// The file of a Unix socket, as long as it is the one that was made here.
-#[derive(Debug)]
-pub(crate) struct SocketFile {
-    path: PathBuf,
-    inode: u64,
+    Unix(UnixListener, Arc<SocketFile>),
 }
 
 impl Bound {
@@ -42,20 +36,43 @@ impl Bound {
                 let socket = new.map_err(failed)?;
                 socket.set_reuseaddr(true).map_err(failed)?;
                 socket.bind(*tcp).map_err(failed)?;
-                Ok(Self::Tcp(socket.listen(BACKLOG.cast_unsigned()).map_err(failed)?))
+                Ok(Self::Tcp(socket.listen(BACKLOG).map_err(failed)?))
             }
             AdminAddress::Unix(path) => {
-                let (listener, file) = unix(path).map_err(failed)?;
-                Ok(Self::Unix(listener, file))
+                let (socket, file) = unix_socket::listen(path, Type::STREAM).map_err(failed)?;
+                let listener = UnixListener::from_std(socket.into()).map_err(failed)?;
+                Ok(Self::Unix(listener, Arc::new(file)))
             }
         }
+    }
+
+    /// The listener of another process, which was asked to listen on `address`. On tokio's runtime.
+    pub(crate) fn adopt(address: &AdminAddress, fd: OwnedFd) -> Result<Self, ServeError> {
+        let adopted = match address {
+            AdminAddress::Tcp(_) => TcpListener::from_std(StdTcpListener::from(fd)).map(Self::Tcp),
+            AdminAddress::Unix(path) => SocketFile::of(path).and_then(|file| {
+                let listener = UnixListener::from_std(StdUnixListener::from(fd))?;
+                Ok(Self::Unix(listener, Arc::new(file)))
+            }),
+        };
+        adopted.map_err(|error| ServeError::Admin(address.clone(), error))
+    }
+
+    /// A copy of its descriptor, and its file if it has one.
+    pub(crate) fn share(&self) -> io::Result<(OwnedFd, Option<Arc<SocketFile>>)> {
+        Ok(match self {
+            Self::Tcp(listener) => (listener.as_fd().try_clone_to_owned()?, None),
+            Self::Unix(listener, file) => {
+                (listener.as_fd().try_clone_to_owned()?, Some(Arc::clone(file)))
+            }
+        })
     }
 
     /// Where it listens.
     pub(crate) fn address(&self) -> io::Result<AdminAddress> {
         match self {
             Self::Tcp(listener) => listener.local_addr().map(AdminAddress::Tcp),
-            Self::Unix(_, file) => Ok(AdminAddress::Unix(file.path.clone())),
+            Self::Unix(_, file) => Ok(AdminAddress::Unix(file.path().to_owned())),
         }
     }
 
@@ -78,35 +95,3 @@ impl Bound {
 pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
-
-/// A socket that only its owner can use: the mode is set before it listens. Replaces a stale socket file, on
-/// which nothing listens.
-fn unix(path: &Path) -> io::Result<(UnixListener, SocketFile)> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
-    let address = SockAddr::unix(path)?;
-    match socket.bind(&address) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path) => {
-            fs::remove_file(path)?;
-            socket.bind(&address)?;
-        }
-        bound => bound?,
-    }
-    let file = SocketFile { path: path.to_owned(), inode: fs::symlink_metadata(path)?.ino() };
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
-    socket.listen(BACKLOG)?;
-    Ok((UnixListener::from_std(socket.into())?, file))
-}
-
-fn is_stale(path: &Path) -> bool {
-    let is_socket = fs::symlink_metadata(path).is_ok_and(|it| it.file_type().is_socket());
-    let connected = || UnixStream::connect(path);
-    is_socket && connected().is_err_and(|it| it.kind() == io::ErrorKind::ConnectionRefused)
-}
-
-impl Drop for SocketFile {
-    fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|it| it.ino() == self.inode) {
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}

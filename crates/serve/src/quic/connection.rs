@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use noq_proto::{Connection, ConnectionError, PathId, TransportErrorCode};
 use uncork_h3::{Scope, Transport};
@@ -24,10 +24,6 @@ use crate::shared::Shared;
 use crate::telemetry::Labels;
 use crate::timing::Timing;
 
-/// A client that was told to go and has acknowledged everything may still be reading: what it has not
-/// looked at when the connection is closed is lost to it.
-const LINGER: Duration = Duration::from_secs(1);
-
 /// What the futures of a connection share with its events.
 #[derive(Clone)]
 pub(super) struct H3Connection(Rc<Inner>);
@@ -40,6 +36,8 @@ pub(super) struct Inner {
     pub(super) labels: Labels,
     responses: RefCell<ResponseTable>,
     leaving: Cell<Leaving>,
+    /// Since when.
+    left: Cell<Option<Instant>>,
     waker: RefCell<Option<Waker>>,
     pub(super) account: RefCell<Account>,
     pub(super) timing: RefCell<Timing>,
@@ -74,22 +72,28 @@ pub(super) async fn talk(transport: Transport, talk: H3Connection) {
     let head_bytes = talk.shared.limits.head_bytes;
     builder.max_field_section_size(head_bytes.into()).send_grease(false);
     let Ok(mut connection) = builder.build(transport).await else { return };
+    // A GOAWAY before the first request would refuse that.
+    let mut has_accepted = false;
     loop {
         let next = {
             let mut accept = pin!(connection.accept());
             poll_fn(|context| match accept.as_mut().poll(context) {
                 Poll::Ready(next) => Poll::Ready(Some(next)),
+                Poll::Pending if !has_accepted => Poll::Pending,
                 Poll::Pending => talk.poll_leaving(context).map(|()| None),
             })
             .await
         };
         match next {
-            Some(Ok(Some(request))) => talk.scope.spawn(answer(request, talk.clone())),
+            Some(Ok(Some(request))) => {
+                has_accepted = true;
+                talk.scope.spawn(answer(request, talk.clone()));
+            }
             Some(Ok(None) | Err(_)) => return,
             None => {
                 talk.leaving.set(Leaving::Told);
-                // The one behind the last is the first that is not answered (RFC 9114 §5.2).
-                if connection.shutdown(1).await.is_err() {
+                // The client sends no more requests; those on their way are answered (RFC 9114 §5.2).
+                if connection.shutdown(usize::MAX).await.is_err() {
                     return;
                 }
             }
@@ -122,6 +126,7 @@ impl H3Connection {
             steering,
             responses: RefCell::new(ResponseTable::new(now)),
             leaving: Cell::new(Leaving::No),
+            left: Cell::new(None),
             waker: RefCell::new(None),
             account: RefCell::default(),
             timing: RefCell::default(),
@@ -175,6 +180,7 @@ impl Inner {
     pub(super) fn leave(&self) {
         if self.leaving.get() == Leaving::No {
             self.leaving.set(Leaving::Asked);
+            self.left.set(Some(self.scope.now()));
             if let Some(waker) = self.waker.take() {
                 waker.wake();
             }
@@ -192,7 +198,7 @@ impl Inner {
     /// Looks whether the client keeps the server waiting.
     pub(super) fn look(&self, turn: &mut Turn<'_, ConnectionState>) {
         let acked = turn.cc.observe().map_or(0, |observation| observation.acked_bytes);
-        let timeouts = self.shared.limits.timeouts();
+        let timeouts = self.shared.timeouts();
         let is_over = {
             let mut responses = self.responses();
             responses.note_progress(turn.now, acked);
@@ -231,10 +237,10 @@ impl Inner {
         if let Some(claim) = self.claim() {
             claim.progressed(responses.last_progress());
         }
-        let mut wanted = responses.next_look(turn.now, &self.shared.limits.timeouts());
-        if self.leaving.get() != Leaving::No && responses.is_idle() {
-            let end = responses.last_progress() + LINGER;
-            if turn.now >= end || !responses.has_served() {
+        let mut wanted = responses.next_look(turn.now, &self.shared.timeouts());
+        if let Some(left) = self.left.get().filter(|_| responses.is_idle()) {
+            let end = responses.last_progress().max(left) + self.shared.linger();
+            if turn.now >= end {
                 turn.connection.close(turn.now, NO_ERROR, "the server ends".into());
                 return;
             }

@@ -8,14 +8,18 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use noq_proto::{IdleTimeout, MtuDiscoveryConfig, ServerConfig, TransportConfig, VarInt};
+use rustls::server::ProducesTickets;
 use tokio::runtime;
-use uncork_quic_io::{Config, Identity, Server, ShutdownOptions, Workers, WorkersHealth};
+use uncork_quic_io::{
+    Config, Identity, Predecessor, Server, ShutdownOptions, Workers, WorkersHealth,
+};
 
 use super::app::App;
 use super::tls;
 use crate::choice::Chooser;
 use crate::error::ServeError;
 use crate::identity::Certificates;
+use crate::keys::Secret;
 use crate::limits::Limits;
 use crate::shared::Shared;
 
@@ -49,12 +53,23 @@ pub(crate) struct QuicContext {
     pub(crate) runtime: runtime::Handle,
 }
 
+/// Sockets of an address, and whose connections come through them.
+pub(crate) struct Bound {
+    pub(crate) address: SocketAddr,
+    pub(crate) sockets: Vec<UdpSocket>,
+    pub(crate) identity: Identity,
+    pub(crate) predecessors: Vec<Predecessor>,
+}
+
 /// The workers of an address.
-pub(crate) struct Listener(Workers<()>);
+pub(crate) struct Listener {
+    workers: Workers<()>,
+    predecessors: Arc<[Predecessor]>,
+}
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Listener").field(&self.0.addresses()).finish()
+        f.debug_tuple("Listener").field(&self.workers.addresses()).finish()
     }
 }
 
@@ -78,10 +93,11 @@ impl QuicHealth {
 /// What connections of all listeners have in common.
 pub(crate) fn server(
     certificates: Arc<Certificates>,
+    tickets: Arc<dyn ProducesTickets>,
     limits: &Limits,
     epoch: Instant,
 ) -> Result<Server, ServeError> {
-    let base = ServerConfig::with_crypto(tls::config(certificates)?);
+    let base = ServerConfig::with_crypto(tls::config(certificates, tickets)?);
     Ok(Server::new(base, transport(limits), epoch))
 }
 
@@ -98,6 +114,12 @@ fn transport(limits: &Limits) -> TransportConfig {
     transport
 }
 
+/// What names the connections of this process, with keys derived from `secret`.
+pub(crate) fn identity(secret: &Secret, generation: u8) -> Result<Identity, ServeError> {
+    let identity = Identity::from_secret(secret).map(|it| it.of_generation(generation));
+    identity.map_err(|error| ServeError::System("make keys", io::Error::other(error)))
+}
+
 /// Sockets that share `address`, one for each core.
 pub(crate) fn bind(address: SocketAddr) -> io::Result<Vec<UdpSocket>> {
     uncork_quic_io::bind(address, available_parallelism().map_or(1, usize::from))
@@ -105,28 +127,48 @@ pub(crate) fn bind(address: SocketAddr) -> io::Result<Vec<UdpSocket>> {
 
 impl Listener {
     /// Serves what comes from then on.
-    pub(crate) fn start(sockets: Vec<UdpSocket>, context: QuicContext) -> Result<Self, ServeError> {
+    pub(crate) fn start(
+        Bound { sockets, identity, predecessors, .. }: Bound,
+        context: QuicContext,
+    ) -> Result<Self, ServeError> {
         let failed = |error| ServeError::System("start threads for HTTP/3", error);
-        let identity = Identity::random().map_err(|error| failed(io::Error::other(error)))?;
         let mut config = Config::new(identity);
+        config.predecessors = predecessors.into();
+        let predecessors = Arc::clone(&config.predecessors);
         config.server = Some(context.server.base());
         let limits = &context.shared.limits;
         let room = limits.connections.div_ceil(sockets.len().max(1));
         config.limits.connections = room + HEADROOM;
         let make = move |mailer| App::new(context.clone(), room, mailer);
-        Workers::start(sockets, &config, make).map(Self).map_err(failed)
+        let workers = Workers::start(sockets, &config, make).map_err(failed)?;
+        Ok(Self { workers, predecessors })
+    }
+
+    /// Stops reading datagrams, for another process to do so ([`Workers::give_way`]).
+    pub(crate) fn give_way(&self) -> io::Result<Predecessor> {
+        self.workers.give_way()
+    }
+
+    /// Reads datagrams again.
+    pub(crate) fn resume(&self) {
+        self.workers.resume();
+    }
+
+    /// The processes that have given way to this one.
+    pub(crate) fn predecessors(&self) -> &[Predecessor] {
+        &self.predecessors
     }
 
     /// Tells whether all workers still work.
     pub(crate) fn health(&self) -> QuicHealth {
-        let address = self.0.addresses().first().copied();
-        QuicHealth { address, workers: self.0.health() }
+        let address = self.workers.addresses().first().copied();
+        QuicHealth { address, workers: self.workers.health() }
     }
 
     /// Accepts no more, lets responses come to their end for up to `patience`, and breaks off the rest.
     pub(crate) fn shut_down(&self, patience: Duration) {
         let reason = "the server ends".into();
-        self.0.shut_down(&ShutdownOptions {
+        self.workers.shut_down(&ShutdownOptions {
             finish: patience,
             code: NO_ERROR,
             reason,
@@ -136,7 +178,7 @@ impl Listener {
 
     /// Waits until all of it has ended.
     pub(crate) fn join(self) -> Result<(), ServeError> {
-        let ended = self.0.join();
+        let ended = self.workers.join();
         ended.map(drop).map_err(|error| ServeError::System("serve over HTTP/3", error))
     }
 }

@@ -16,5 +16,5 @@ mod responses;
 mod steering;
 mod tls;
 
-pub(crate) use listener::{Listener, QuicContext, QuicHealth, bind, server};
+pub(crate) use listener::{Bound, Listener, QuicContext, QuicHealth, bind, identity, server};
 pub(crate) use qlog::{QlogFiles, QlogWriter};

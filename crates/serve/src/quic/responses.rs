@@ -52,11 +52,6 @@ impl ResponseTable {
         std::mem::take(&mut self.exchanges).into_values().collect()
     }
 
-    /// Whether there has been a request.
-    pub(super) fn has_served(&self) -> bool {
-        self.has_served
-    }
-
     /// When something happened last.
     pub(super) fn last_progress(&self) -> Instant {
         self.last_progress

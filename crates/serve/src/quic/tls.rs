@@ -6,6 +6,7 @@ use std::sync::Arc;
 use noq_proto::crypto::rustls::QuicServerConfig;
 use rustls::ServerConfig;
 use rustls::crypto::ring;
+use rustls::server::ProducesTickets;
 use rustls::version::TLS13;
 
 use crate::error::ServeError;
@@ -14,13 +15,16 @@ use crate::identity::Certificates;
 /// Talks HTTP/3 with the certificate that is in force. Sessions are resumed by tickets, which hold all
 /// that there is to know; data that comes before the handshake's end, which others could repeat, is not
 /// taken.
-pub(super) fn config(certificates: Arc<Certificates>) -> Result<Arc<QuicServerConfig>, ServeError> {
+pub(super) fn config(
+    certificates: Arc<Certificates>,
+    tickets: Arc<dyn ProducesTickets>,
+) -> Result<Arc<QuicServerConfig>, ServeError> {
     let failed = |error: rustls::Error| ServeError::System("talk TLS", io::Error::other(error));
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config.with_protocol_versions(&[&TLS13]).map_err(failed)?;
     let mut config = config.with_no_client_auth().with_cert_resolver(certificates);
     config.alpn_protocols = vec![b"h3".to_vec()];
-    config.ticketer = ring::Ticketer::new().map_err(failed)?;
+    config.ticketer = tickets;
     let config = QuicServerConfig::try_from(config)
         .map_err(|error| ServeError::System("talk TLS", io::Error::other(error)))?;
     Ok(Arc::new(config))

@@ -12,7 +12,9 @@ use uncork_policy::{Origins, Policy};
 
 use crate::error::ServeError;
 use crate::identity::{Certificates, Identity};
+use crate::keys;
 use crate::tcp;
+use crate::tickets::SharedTickets;
 use arc_swap::ArcSwap;
 use files::Files;
 
@@ -26,12 +28,13 @@ enum Makes {
     Policy(PathBuf, Arc<ArcSwap<Policy>>),
     Origins(Vec<PathBuf>, Arc<ArcSwap<Origins>>),
     Certificate(PathBuf, PathBuf, Arc<Certificates>),
+    Tickets(PathBuf, SharedTickets),
 }
 
 /// What became of files that were read again.
 #[derive(Debug)]
 pub struct Reloaded {
-    /// What they are: the `policy`, the `databases`, the `certificate` or the `root`.
+    /// What they are: the `policy`, the `databases`, the `certificate`, the `keys` of tickets or the `root`.
     pub what: &'static str,
     /// What is in force now, in a line; or why what was there before stays in force.
     pub result: Result<String, ServeError>,
@@ -76,6 +79,14 @@ impl Sources {
         Ok(certificates)
     }
 
+    /// The keys of tickets in a file.
+    pub(crate) fn tickets(&mut self, path: &Path) -> Result<SharedTickets, ServeError> {
+        let files = Files::new(vec![path.to_owned()]);
+        let tickets = SharedTickets::new(&keys::read(path)?);
+        self.0.push((files, Makes::Tickets(path.to_owned(), tickets.clone())));
+        Ok(tickets)
+    }
+
     /// Reads all files again.
     pub(crate) fn reload(&mut self) -> Vec<Reloaded> {
         self.0.iter_mut().map(|(files, makes)| makes.again(files)).collect()
@@ -98,6 +109,7 @@ impl Makes {
             Self::Policy(..) => "policy",
             Self::Origins(..) => "databases",
             Self::Certificate(..) => "certificate",
+            Self::Tickets(..) => "keys",
         };
         Reloaded { what, result: self.replace() }
     }
@@ -119,6 +131,10 @@ impl Makes {
             Self::Certificate(certificate, key, certificates) => {
                 certificates.replace(certificate, key)?;
                 Ok(format!("certificate '{}'", certificate.display()))
+            }
+            Self::Tickets(path, tickets) => {
+                tickets.replace(path)?;
+                Ok(format!("keys of tickets '{}'", path.display()))
             }
         }
     }

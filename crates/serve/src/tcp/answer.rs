@@ -17,6 +17,7 @@ use crate::admission::Held;
 use crate::choice::{RequestFacts, host};
 use crate::clock;
 use crate::piece::PieceSize;
+use crate::shared::Stop;
 use crate::site::{Answer, Site, SiteBody, malformed, unwanted};
 use crate::telemetry::{About, ConnectionProgress, Observer, host_name};
 use crate::timing::SERVER_TIMING;
@@ -30,6 +31,7 @@ pub(super) struct Answerer {
     pub(super) steering: Arc<Steering>,
     /// `Alt-Svc`.
     pub(super) alternative: Option<HeaderValue>,
+    pub(super) stop: Stop,
 }
 
 impl Answerer {
@@ -47,7 +49,11 @@ impl Answerer {
         } else {
             None
         };
-        let (response, sending) = self.respond(&request, refusal);
+        let (mut response, sending) = self.respond(&request, refusal);
+        if self.stop.borrow().is_some() {
+            // The client sends no other request on this connection.
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         Ok(response.map(|body| ObservedBody { body, piece: PieceSize::default(), sending }))
     }
 

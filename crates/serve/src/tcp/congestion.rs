@@ -12,12 +12,19 @@ use uncork_policy::Policy;
 use crate::error::ServeError;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
 
 /// Chooses `cc` for the socket.
 pub(super) fn choose(socket: impl AsFd, cc: &str) -> Result<(), ServeError> {
     set_tcp_congestion(socket, cc)
         .map_err(|errno| ServeError::Congestion { policy: None, problem: refused(cc, errno) })
+}
+
+/// The controller of new sockets.
+pub(super) fn kernels_default() -> Option<String> {
+    let name = fs::read_to_string(DEFAULT).ok()?;
+    Some(name.trim().to_owned())
 }
 
 /// The controller that is in force.

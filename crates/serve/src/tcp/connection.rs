@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use http::HeaderValue;
 use hyper::server::conn::http1;
@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::answer::Answerer;
@@ -24,11 +24,8 @@ use super::steering::Steering;
 use crate::admission::Transport;
 use crate::choice::Chooser;
 use crate::clock;
-use crate::shared::{Shared, Stop};
+use crate::shared::{Shared, Stop, Stopping};
 use crate::telemetry::{ConnectionProgress, Labels, Observer, Socket, SocketLookup};
-
-/// How long a client that was told to go may take.
-const GOODBYE_TIME: Duration = Duration::from_secs(1);
 
 /// What a listener gives to its connections.
 #[derive(Clone)]
@@ -104,6 +101,7 @@ impl TcpContext {
             observer,
             steering,
             alternative: self.alternative.clone(),
+            stop: self.stop.clone(),
         };
         Ok((answerer, counted))
     }
@@ -132,9 +130,13 @@ impl TcpContext {
             }
         });
         let mut stop = self.stop.clone();
+        let stopped = async {
+            drop(stop.wait_for(Option::is_some).await);
+            sleep(self.shared.linger()).await;
+        };
         tokio::select! {
             greeted = greeting => greeted.ok()?.ok(),
-            _stopped = stop.wait_for(Option::is_some) => None,
+            () = stopped => None,
         }
     }
 
@@ -147,59 +149,78 @@ impl TcpContext {
         let limits = &self.shared.limits;
         if is_http2 {
             let http = pin!(Http2::new(stream.clone(), limits, answerer));
-            return self.converse(http, |mut it| it.leave(), &stream, progress).await;
+            let protocol =
+                Protocol { leave: |mut it: Pin<&mut Http2>| it.leave(), says_goodbye: true };
+            return self.converse(http, protocol, &stream, progress).await;
         }
         let answer = service_fn(move |request| answerer.clone().answer(request));
         let mut builder = http1::Builder::new();
         // How long a head may take is watched here, for both versions and TLS.
         builder.header_read_timeout(None).max_buf_size(limits.head_bytes as usize);
         let http = pin!(builder.serve_connection(TokioIo::new(stream.clone()), answer));
-        self.converse(http, http1::Connection::graceful_shutdown, &stream, progress).await;
+        let leave = http1::Connection::graceful_shutdown;
+        self.converse(http, Protocol { leave, says_goodbye: false }, &stream, progress).await;
     }
 
-    /// Talks until the connection is over, or nothing happens for too long. `leave` has it end in order.
+    /// Talks until the connection is over, or nothing happens for too long.
     async fn converse<H: Future>(
         &self,
         mut http: Pin<&mut H>,
-        leave: impl Fn(Pin<&mut H>),
+        protocol: Protocol<impl Fn(Pin<&mut H>)>,
         stream: &CoalescingWriter,
         progress: &ConnectionProgress,
     ) {
-        let timeouts = self.shared.limits.timeouts();
         let mut stop = self.stop.clone();
-        // When it ends, whatever it does; set once the client was told to go.
-        let mut end = *stop.borrow();
-        if end.is_some() {
-            leave(http.as_mut());
+        let mut stopping = *stop.borrow_and_update();
+        // Since when the connection ends in order.
+        let mut left = None;
+        if stopping.is_some() && protocol.says_goodbye {
+            left = Some(clock::now());
+            (protocol.leave)(http.as_mut());
         }
-        let deadline = |end: Option<Instant>| match (end, progress.is_answering()) {
-            (None, _) => progress.deadline(&timeouts),
-            (Some(end), true) => progress.deadline(&timeouts).min(end),
-            (Some(end), false) => end,
+        let deadline = |left: Option<Instant>, stopping: Option<Stopping>| {
+            let leaving = left.or(stopping.map(|it| it.since));
+            let deadline = match leaving.filter(|_| !progress.is_answering()) {
+                Some(since) => since.max(progress.last_progress()) + self.shared.linger(),
+                None => progress.deadline(&self.shared.timeouts()),
+            };
+            stopping.map_or(deadline, |it| deadline.min(it.at))
         };
         loop {
             tokio::select! {
                 biased;
                 _ended = http.as_mut() => return,
                 _failed = stream.end() => return,
-                () = sleep_until(deadline(end).into()) => {
+                () = sleep_until(deadline(left, stopping).into()) => {
                     let now = clock::now();
-                    if now < deadline(end) {
+                    if now < deadline(left, stopping) {
                         continue;
                     }
-                    if end.is_some() || progress.is_answering() {
+                    let must_end = stopping.is_some_and(|it| now >= it.at);
+                    if must_end || left.is_some() || progress.is_answering() {
                         return;
                     }
-                    end = Some(now + GOODBYE_TIME);
-                    leave(http.as_mut());
+                    left = Some(now);
+                    (protocol.leave)(http.as_mut());
                 }
                 Ok(()) = stop.changed() => {
-                    end = *stop.borrow();
-                    leave(http.as_mut());
+                    stopping = *stop.borrow();
+                    if protocol.says_goodbye && left.is_none() {
+                        left = Some(clock::now());
+                        (protocol.leave)(http.as_mut());
+                    }
                 }
             }
         }
     }
+}
+
+/// How a version of HTTP ends a connection in order.
+struct Protocol<L> {
+    leave: L,
+    /// Whether the client is told to send no more requests while those on their way are answered, as HTTP/2 does. With
+    /// HTTP/1.1 a response tells it; until one does, a request may be on its way.
+    says_goodbye: bool,
 }
 
 /// Without TLS, the first bytes tell the version.

@@ -1,12 +1,13 @@
 //! Sockets that listen, each with a congestion control.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::os::fd::OwnedFd;
 
 use tokio::net::{TcpListener, TcpSocket};
 use uncork_cc::CcSpec;
 
-use super::congestion::{choose, in_force};
+use super::congestion::{choose, in_force, kernels_default};
 use crate::error::ServeError;
 
 /// Connections that may wait to be accepted; the kernel's own limit is `net.core.somaxconn`.
@@ -61,14 +62,35 @@ impl ListenerSpec {
         Ok(socket)
     }
 
+    /// Takes over a socket that listens. Its controller stays as it is until [`Self::take_over`].
+    pub(crate) fn adopt(&self, socket: OwnedFd) -> Result<Bound, ServeError> {
+        let failed = |error: io::Error| ServeError::Listen(self.address, error);
+        // Refuses a controller that the kernel lacks.
+        drop(self.socket()?);
+        self.bound(TcpListener::from_std(StdTcpListener::from(socket)).map_err(failed)?)
+    }
+
+    /// The socket is that of this process now: connections inherit the controller that it chooses.
+    pub(crate) fn take_over(&self, bound: &mut Bound) -> Result<(), ServeError> {
+        if let Some(cc) = self.cc.clone().or_else(kernels_default) {
+            choose(&bound.listener, &cc)?;
+            bound.cc = cc;
+        }
+        Ok(())
+    }
+
+    fn bound(&self, listener: TcpListener) -> Result<Bound, ServeError> {
+        let failed = |error: io::Error| ServeError::Listen(self.address, error);
+        let address = listener.local_addr().map_err(failed)?;
+        let cc = in_force(&listener).map_err(failed)?;
+        Ok(Bound { listener, address, cc })
+    }
+
     /// Listens, and tells the controller that the kernel has put in force.
     pub(crate) fn listen(&self) -> Result<Bound, ServeError> {
         let failed = |error: io::Error| ServeError::Listen(self.address, error);
         let socket = self.socket()?;
         socket.bind(self.address).map_err(failed)?;
-        let listener = socket.listen(BACKLOG).map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
-        let cc = in_force(&listener).map_err(failed)?;
-        Ok(Bound { listener, address, cc })
+        self.bound(socket.listen(BACKLOG).map_err(failed)?)
     }
 }

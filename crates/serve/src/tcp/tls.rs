@@ -5,18 +5,24 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
+use rustls::server::ProducesTickets;
 use tokio_rustls::TlsAcceptor;
 
 use crate::error::ServeError;
 use crate::identity::Certificates;
 
-/// Talks TLS with the certificate that is in force.
-pub(crate) fn acceptor(certificates: Arc<Certificates>) -> Result<TlsAcceptor, ServeError> {
+/// Talks TLS with the certificate that is in force. Sessions are resumed by tickets, which hold all that there is to
+/// know: a table would forget clients.
+pub(crate) fn acceptor(
+    certificates: Arc<Certificates>,
+    tickets: Arc<dyn ProducesTickets>,
+) -> Result<TlsAcceptor, ServeError> {
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
     let config = config
         .with_safe_default_protocol_versions()
         .map_err(|error| ServeError::System("talk TLS", io::Error::other(error)))?;
     let mut config = config.with_no_client_auth().with_cert_resolver(certificates);
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.ticketer = tickets;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
 use tokio::time::timeout;
 use uncork_diag::TcpState;
 use uncork_flow::TransportFigures;
@@ -16,6 +15,7 @@ use super::progress::{ConnectionProgress, ProgressState};
 use super::shared::Telemetry;
 use crate::choice::InForce;
 use crate::clock;
+use crate::shared::Stop;
 
 /// The sampling interval while a response is written.
 const WRITING: Duration = Duration::from_millis(100);
@@ -79,14 +79,14 @@ impl Observer {
 
     /// Watches until the connection is closed and all is told of; no longer than until `stop` says, with
     /// what is known by then.
-    pub(crate) async fn watch(&self, stop: watch::Receiver<Option<Instant>>) {
+    pub(crate) async fn watch(&self, stop: Stop) {
         self.watch_responses(stop).await;
         let closed = self.progress.closed();
         let record = self.stats().record(closed, &self.labels);
         self.telemetry.leave(record);
     }
 
-    async fn watch_responses(&self, stop: watch::Receiver<Option<Instant>>) {
+    async fn watch_responses(&self, stop: Stop) {
         let mut closed_at = None;
         loop {
             let (is_idle, settles, is_closed) = self.state();
@@ -106,8 +106,9 @@ impl Observer {
             }
             // The kernel goes on with what it has taken.
             let patience = if settles { LAST_ACKS } else { Duration::ZERO };
-            let stopped = stop.borrow().is_some_and(|deadline| now >= deadline + patience);
-            self.look(stopped || *closed_at + PATIENCE <= now);
+            let stopped = stop.borrow().is_some_and(|it| now >= it.at + patience);
+            let patience = stop.borrow().map_or(PATIENCE, |it| it.stall.min(PATIENCE));
+            self.look(stopped || *closed_at + patience <= now);
         }
     }
 

@@ -185,6 +185,11 @@ impl ConnectionProgress {
         state.last_progress + timeouts.span(state.open > 0, state.has_served)
     }
 
+    /// When it last made progress.
+    pub(crate) fn last_progress(&self) -> Instant {
+        self.state().last_progress
+    }
+
     /// Whether a request is being answered.
     pub(crate) fn is_answering(&self) -> bool {
         self.state().open > 0

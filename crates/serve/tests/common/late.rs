@@ -13,7 +13,9 @@ use uncork_testkit::{now, pause};
 pub(crate) struct Late {
     /// What is the server for the client.
     pub(crate) address: SocketAddr,
+    far: Arc<UdpSocket>,
     is_over: Arc<AtomicBool>,
+    is_cut: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -21,21 +23,34 @@ impl Late {
     pub(crate) fn to(server: SocketAddr, delay: Duration) -> Self {
         let [near, far] = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("a socket"));
         far.connect(server).expect("an address");
-        let (address, is_over) = (near.local_addr().expect("bound"), Arc::<AtomicBool>::default());
-        let over = Arc::clone(&is_over);
+        let (address, far) = (near.local_addr().expect("bound"), Arc::new(far));
+        let [is_over, is_cut] = [(); 2].map(|()| Arc::<AtomicBool>::default());
+        let (over, cut, end) = (Arc::clone(&is_over), Arc::clone(&is_cut), Arc::clone(&far));
         let thread = thread::spawn(move || {
             let (_, client) = near.peek_from(&mut [0]).expect("a client");
             near.connect(client).expect("an address");
             thread::scope(|scope| {
-                for (from, to) in [(&near, &far), (&far, &near)] {
+                for (from, to) in [(&near, &*end), (&*end, &near)] {
                     let (queue, queued) = channel();
-                    let over = &over;
+                    let (over, cut) = (&over, &cut);
                     scope.spawn(move || receive(from, &queue, over));
-                    scope.spawn(move || pass(queued, to, delay));
+                    scope.spawn(move || pass(queued, to, delay, cut));
                 }
             });
         });
-        Self { address, is_over, thread: Some(thread) }
+        Self { address, far, is_over, is_cut, thread: Some(thread) }
+    }
+
+    /// Passes nothing on any more.
+    #[allow(dead_code, reason = "each test binary uses its own part")]
+    pub(crate) fn cut(&self) {
+        self.is_cut.store(true, Ordering::Relaxed);
+    }
+
+    /// Leads to another server.
+    #[allow(dead_code, reason = "each test binary uses its own part")]
+    pub(crate) fn lead_to(&self, server: SocketAddr) {
+        self.far.connect(server).expect("an address");
     }
 }
 
@@ -56,10 +71,17 @@ fn receive(from: &UdpSocket, queue: &Sender<(Instant, Vec<u8>)>, is_over: &Atomi
     }
 }
 
-fn pass(queued: Receiver<(Instant, Vec<u8>)>, to: &UdpSocket, delay: Duration) {
+fn pass(
+    queued: Receiver<(Instant, Vec<u8>)>,
+    to: &UdpSocket,
+    delay: Duration,
+    is_cut: &AtomicBool,
+) {
     for (came, datagram) in queued {
         pause((came + delay).saturating_duration_since(now()), "the delay of the path");
-        // Whoever is gone already has lost it.
-        let _gone = to.send(&datagram);
+        if !is_cut.load(Ordering::Relaxed) {
+            // Whoever is gone already has lost it.
+            let _gone = to.send(&datagram);
+        }
     }
 }

@@ -65,6 +65,8 @@ pub fn spec(root: &Path) -> ServerSpec {
         records: None,
         qlog: None,
         admin: None,
+        keys: None,
+        handover: None,
     }
 }
 

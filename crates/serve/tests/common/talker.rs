@@ -130,6 +130,6 @@ pub fn replace(path: &Path, bytes: &[u8]) {
 
 /// Runs a test, for two minutes at most.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async { tokio::time::timeout(Duration::from_mins(2), test).await.unwrap() })
 }

@@ -1,0 +1,107 @@
+//! Messages between two processes, some with a descriptor.
+
+use std::collections::HashMap;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::{Deserialize, Serialize};
+use socket2::Socket;
+
+/// How long the other process may take for a step. A policy or a database takes a moment to be read.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A message's length: an ID for each handshake of a worker, of which there are a few hundred.
+const LARGEST: usize = 128 * 1024;
+/// Handshakes of a worker that are told: more do not fit. Their clients start over.
+const HANDSHAKES: usize = 1000;
+
+/// A message. Those with "its descriptor" have one.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Message {
+    /// The old process can be taken over. It has this secret (in hexadecimal digits) for connection IDs.
+    Offer { version: u32, secret: String, generation: u8 },
+    /// The socket on which handovers are asked for; its descriptor.
+    Handover,
+    /// The admin endpoint that was asked for at this address; its descriptor.
+    Admin { address: String },
+    /// The TCP listener that was asked for at this address; its descriptor.
+    Tcp { address: SocketAddr },
+    /// A UDP socket of the listener before; its descriptor.
+    Udp,
+    /// There are no more of these messages.
+    End,
+    /// The new process is ready, and takes the UDP sockets of these listeners.
+    Ready { quic: Vec<usize> },
+    /// Where to pass datagrams on to, for a worker of this listener and generation; its descriptor.
+    Relay { listener: usize, generation: u8, worker: usize, handshakes: Vec<String> },
+    /// The new process serves.
+    Serving,
+}
+
+/// The other process.
+pub(super) struct Channel {
+    socket: Socket,
+    buffer: Vec<u8>,
+}
+
+impl Channel {
+    pub(super) fn new(socket: Socket) -> io::Result<Self> {
+        socket.set_nonblocking(false)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        Ok(Self { socket, buffer: vec![0; LARGEST] })
+    }
+
+    pub(super) fn send(&self, message: &Message, fd: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let text = serde_json::to_vec(message)?;
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if let Some(fd) = &fd {
+            control.push(SendAncillaryMessage::ScmRights(std::slice::from_ref(fd)));
+        }
+        sendmsg(&self.socket, &[IoSlice::new(&text)], &mut control, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// The next message, and its descriptor.
+    pub(super) fn receive(&mut self) -> io::Result<(Message, Option<OwnedFd>)> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut into = [IoSliceMut::new(&mut self.buffer)];
+        let received = recvmsg(&self.socket, &mut into, &mut control, RecvFlags::CMSG_CLOEXEC)?;
+        if received.bytes == 0 {
+            return Err(io::Error::other("the other process has ended"));
+        }
+        let mut fds = control.drain().filter_map(|message| match message {
+            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+            _ => None,
+        });
+        let fd = fds.next().and_then(|mut fds| fds.next());
+        Ok((serde_json::from_slice(&self.buffer[..received.bytes])?, fd))
+    }
+}
+
+/// The other process says what it must not.
+pub(super) fn unexpected(message: &Message) -> io::Error {
+    io::Error::other(format!("the other process is of another version: it says {message:?}"))
+}
+
+/// The connection IDs of a worker's handshakes, as text.
+pub(super) fn handshakes_of(worker: usize, all: &HashMap<Vec<u8>, u8>) -> Vec<String> {
+    let own = all.iter().filter(|(_, owner)| usize::from(**owner) == worker);
+    own.take(HANDSHAKES)
+        .map(|(id, _)| id.iter().map(|byte| format!("{byte:02x}")).collect())
+        .collect()
+}
+
+/// The reverse of [`handshakes_of`] for one ID.
+pub(super) fn connection_id(text: &str) -> Option<Vec<u8>> {
+    let bytes = (0..text.len()).step_by(2);
+    bytes.map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
+}

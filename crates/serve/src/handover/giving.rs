@@ -1,0 +1,113 @@
+//! The old process: gives its sockets away.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use socket2::Socket;
+use uncork_quic_io::Predecessor;
+
+use super::channel::{Channel, Message, handshakes_of, unexpected};
+use super::taking::VERSION;
+use crate::keys::{self, Secret};
+use crate::quic;
+use crate::unix_socket::SocketFile;
+
+/// What a process that serves offers to one that takes over.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// Where it is asked.
+    pub(crate) socket: Socket,
+    pub(crate) file: SocketFile,
+    pub(crate) secret: Secret,
+    pub(crate) generation: u8,
+    /// The admin endpoint: the address that was asked for, its listener, and the file of a Unix socket.
+    pub(crate) admin: Option<(String, OwnedFd, Option<Arc<SocketFile>>)>,
+    pub(crate) listeners: Vec<OfferedListener>,
+}
+
+/// The sockets of a listener.
+#[derive(Debug)]
+pub(crate) struct OfferedListener {
+    /// The address that was asked for.
+    pub(crate) address: SocketAddr,
+    pub(crate) tcp: OwnedFd,
+    pub(crate) udp: Vec<OwnedFd>,
+}
+
+impl Offer {
+    /// Gives the sockets to a process that asks for them, if one does; `quic` are the listeners over QUIC, in order.
+    /// After an error everything is as before.
+    pub(crate) fn answer(&self, quic: &[quic::Listener]) -> Option<io::Result<()>> {
+        let asked = match self.socket.accept() {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return None,
+            asked => asked,
+        };
+        Some(asked.and_then(|(socket, _)| self.give(Channel::new(socket)?, quic)))
+    }
+
+    fn give(&self, mut channel: Channel, quic: &[quic::Listener]) -> io::Result<()> {
+        self.offer(&channel)?;
+        let taken = match channel.receive()?.0 {
+            Message::Ready { quic } => quic,
+            other => return Err(unexpected(&other)),
+        };
+        let given: Vec<_> =
+            taken.iter().filter_map(|&index| Some((index, quic.get(index)?))).collect();
+        let served = give_way(&mut channel, &given);
+        if served.is_err() {
+            given.iter().for_each(|(_, listener)| listener.resume());
+            return served;
+        }
+        self.files().for_each(SocketFile::disown);
+        Ok(())
+    }
+
+    /// The files of Unix sockets.
+    pub(super) fn files(&self) -> impl Iterator<Item = &SocketFile> {
+        let admin = self.admin.iter().filter_map(|(_, _, file)| file.as_deref());
+        admin.chain([&self.file])
+    }
+
+    fn offer(&self, channel: &Channel) -> io::Result<()> {
+        let (secret, generation) = (keys::text(&self.secret), self.generation);
+        channel.send(&Message::Offer { version: VERSION, secret, generation }, None)?;
+        channel.send(&Message::Handover, Some(self.socket.as_fd()))?;
+        if let Some((address, fd, _)) = &self.admin {
+            channel.send(&Message::Admin { address: address.clone() }, Some(fd.as_fd()))?;
+        }
+        for OfferedListener { address, tcp, udp } in &self.listeners {
+            channel.send(&Message::Tcp { address: *address }, Some(tcp.as_fd()))?;
+            for socket in udp {
+                channel.send(&Message::Udp, Some(socket.as_fd()))?;
+            }
+        }
+        channel.send(&Message::End, None)
+    }
+}
+
+/// Stops reading datagrams, and waits until the other process does.
+fn give_way(channel: &mut Channel, given: &[(usize, &quic::Listener)]) -> io::Result<()> {
+    for (index, listener) in given {
+        let own = listener.give_way()?;
+        for predecessor in listener.predecessors().iter().chain([&own]) {
+            relay(channel, *index, predecessor)?;
+        }
+    }
+    channel.send(&Message::End, None)?;
+    match channel.receive()?.0 {
+        Message::Serving => Ok(()),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn relay(channel: &Channel, listener: usize, predecessor: &Predecessor) -> io::Result<()> {
+    let Predecessor { generation, workers, handshakes } = predecessor;
+    for (worker, socket) in workers.iter().enumerate() {
+        let handshakes = handshakes_of(worker, handshakes);
+        let message = Message::Relay { listener, generation: *generation, worker, handshakes };
+        channel.send(&message, Some(socket.as_fd()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! The new process: takes the sockets over.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+
+use socket2::{Domain, SockAddr, Socket, Type};
+use uncork_quic_io::Predecessor;
+
+use super::channel::{Channel, Message, connection_id, unexpected};
+use crate::keys::{self, Secret};
+
+/// The version of the messages. Another one is refused: restart with a pause then.
+pub(super) const VERSION: u32 = 1;
+
+/// What the process that serves has offered.
+pub(crate) struct Inherited {
+    channel: Channel,
+    /// The secret of its connection IDs: both processes must read each other's.
+    pub(crate) secret: Secret,
+    /// Its generation.
+    pub(crate) generation: u8,
+    /// The socket on which handovers are asked for.
+    pub(crate) handover: Option<Socket>,
+    admin: Option<(String, OwnedFd)>,
+    listeners: Vec<InheritedListener>,
+}
+
+/// The sockets of one of its listeners.
+#[derive(Debug)]
+pub(crate) struct InheritedListener {
+    /// Its number there.
+    pub(crate) index: usize,
+    address: SocketAddr,
+    pub(crate) tcp: OwnedFd,
+    pub(crate) udp: Vec<OwnedFd>,
+}
+
+impl Inherited {
+    /// Asks the process that listens at `path` for its sockets. `None` if there is none.
+    pub(crate) fn ask(path: &Path) -> io::Result<Option<Self>> {
+        let socket = Socket::new(Domain::UNIX, Type::SEQPACKET, None)?;
+        match socket.connect(&SockAddr::unix(path)?) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) =>
+            {
+                return Ok(None);
+            }
+            connected => connected?,
+        }
+        let mut channel = Channel::new(socket)?;
+        let (secret, generation) = match channel.receive()?.0 {
+            Message::Offer { version: VERSION, secret, generation } => (secret, generation),
+            other => return Err(unexpected(&other)),
+        };
+        let secret = keys::parse(&secret).ok_or_else(|| io::Error::other("its secret is wrong"))?;
+        let (handover, admin, listeners) = (None, None, Vec::new());
+        let mut inherited = Self { channel, secret, generation, handover, admin, listeners };
+        while inherited.receive()? {}
+        Ok(Some(inherited))
+    }
+
+    /// Receives a socket; false if there are no more.
+    fn receive(&mut self) -> io::Result<bool> {
+        match self.channel.receive()? {
+            (Message::Handover, Some(fd)) => self.handover = Some(fd.into()),
+            (Message::Admin { address }, Some(fd)) => self.admin = Some((address, fd)),
+            (Message::Tcp { address }, Some(tcp)) => {
+                let index = self.listeners.len();
+                self.listeners.push(InheritedListener { index, address, tcp, udp: Vec::new() });
+            }
+            (Message::Udp, Some(fd)) => match self.listeners.last_mut() {
+                Some(listener) => listener.udp.push(fd),
+                None => return Err(unexpected(&Message::Udp)),
+            },
+            (Message::End, None) => return Ok(false),
+            (other, _) => return Err(unexpected(&other)),
+        }
+        Ok(true)
+    }
+
+    /// The sockets of a listener that was asked for at this address.
+    pub(crate) fn listener(&mut self, address: SocketAddr) -> Option<InheritedListener> {
+        let place = self.listeners.iter().position(|listener| listener.address == address)?;
+        Some(self.listeners.remove(place))
+    }
+
+    /// The listener of the admin endpoint that was asked for at this address.
+    pub(crate) fn admin(&mut self, address: &str) -> Option<OwnedFd> {
+        self.admin.take_if(|(other, _)| other == address).map(|(_, fd)| fd)
+    }
+
+    /// The old process stops reading the UDP sockets of these listeners. Returns how to reach it and those before it,
+    /// by the listener's number.
+    pub(crate) fn ready(&mut self, quic: Vec<usize>) -> io::Result<Predecessors> {
+        self.channel.send(&Message::Ready { quic }, None)?;
+        let mut predecessors = Predecessors::default();
+        loop {
+            match self.channel.receive()? {
+                (Message::Relay { listener, generation, worker, handshakes }, Some(fd)) => {
+                    let all = predecessors.0.entry(listener).or_default();
+                    let predecessor = all.entry(generation).or_insert_with(|| Predecessor {
+                        generation,
+                        workers: Vec::new(),
+                        handshakes: std::collections::HashMap::new(),
+                    });
+                    predecessor.workers.push(UnixDatagram::from(fd));
+                    let ids = handshakes.iter().filter_map(|text| connection_id(text));
+                    predecessor.handshakes.extend(ids.map(|id| (id, worker as u8)));
+                }
+                (Message::End, None) => return Ok(predecessors),
+                (other, _) => return Err(unexpected(&other)),
+            }
+        }
+    }
+
+    /// From now on this process serves, and the old one drains.
+    pub(crate) fn serving(self) -> io::Result<()> {
+        self.channel.send(&Message::Serving, None)
+    }
+}
+
+/// Older processes, by the number of a listener there and their generation.
+#[derive(Debug, Default)]
+pub(crate) struct Predecessors(BTreeMap<usize, BTreeMap<u8, Predecessor>>);
+
+impl Predecessors {
+    /// Those of a listener.
+    pub(crate) fn of(&mut self, listener: usize) -> Vec<Predecessor> {
+        self.0.remove(&listener).unwrap_or_default().into_values().collect()
+    }
+}
