@@ -8,7 +8,7 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio_rustls::TlsAcceptor;
 use uncork_policy::{Origins, Policy, Settings};
-use uncork_records::RecordsSpec;
+use uncork_records::{RecordsSpec, writable};
 
 use crate::admin::{AdminSpec, Bound};
 use crate::choice::Chooser;
