@@ -1,5 +1,5 @@
-//! Throughput and lateness of the emulator: one kernel TCP flow over a path of 10 ms, for each rate given
-//! in Mbit/s.
+//! Throughput and lateness of the emulator: one kernel TCP flow over a path of 10 ms, for each
+//! given rate in Mbit/s.
 //!
 //! `cargo run --release -p uncork-emu --example throughput -- 1 10 100 1000`
 
@@ -16,7 +16,7 @@ use uncork_units::{Rate, TimeDelta};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Unmeasured time for the flow to find the rate, and measured time.
+/// Unmeasured warm-up, and measured time.
 const WARMUP: Duration = Duration::from_secs(2);
 const MEASURED: Duration = Duration::from_secs(5);
 
@@ -41,7 +41,7 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Bits on the wire per second, as the receiver saw them.
+/// Bits per second on the wire, measured at the receiver.
 fn measure(rate_mbit: u64) -> Outcome<(f64, Report)> {
     let (rate, rtt) = (Rate::from_mbit(rate_mbit), TimeDelta::from_millis(10));
     let buffer = rate.bytes_in(rtt).max(150_000);
@@ -67,7 +67,7 @@ fn measure(rate_mbit: u64) -> Outcome<(f64, Report)> {
     Ok((bits, emulation.stop()?))
 }
 
-/// Socket buffers that are no limit at a gigabit per second.
+/// Socket buffers large enough for 1 Gbit/s.
 fn widen(host: &Namespace) -> Outcome<()> {
     host.run(|| -> Outcome<()> {
         for key in ["tcp_rmem", "tcp_wmem"] {
@@ -97,6 +97,6 @@ fn receive(mut stream: TcpStream) -> Outcome<f64> {
         bytes += stream.read(&mut buffer)?;
         last = Instant::now();
     }
-    // 1448 bytes of a packet of 1500 are payload.
+    // A packet of 1500 bytes has 1448 bytes of payload.
     Ok(8.0 * bytes as f64 * 1500.0 / 1448.0 / last.duration_since(start).as_secs_f64())
 }

@@ -1,27 +1,27 @@
-//! Who has which address.
+//! IP addresses of the hosts.
 //!
-//! The addresses are those set aside for benchmarks, which the Internet does not route: 198.18.0.0/15
-//! (RFC 2544 appendix C.2.2) and 2001:2::/48 (RFC 5180 §8). They are always the same: no two
-//! emulations see each other.
+//! The addresses are from the ranges for benchmarks, which the Internet does not route:
+//! 198.18.0.0/15 (RFC 2544 appendix C.2.2) and 2001:2::/48 (RFC 5180 §8). They are the same in
+//! every emulation, because emulations are isolated from each other.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The addresses of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// Of IPv4.
+    /// The IPv4 address.
     pub v4: Ipv4Addr,
-    /// Of IPv6, where the kernel has it.
+    /// The IPv6 address, if the kernel supports IPv6.
     pub v6: Option<Ipv6Addr>,
 }
 
-/// All addresses of an emulation, with the lengths of their prefixes.
+/// All addresses of an emulation, with prefix lengths.
 pub(crate) const NETWORKS: [(IpAddr, u8); 2] = [
     (IpAddr::V4(Ipv4Addr::new(198, 18, 0, 0)), 15),
     (IpAddr::V6(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0)), 48),
 ];
 
-/// Hosts on the client side, at most.
+/// Maximum hosts on the client side.
 pub(crate) const MAX_HOSTS: usize = 1000;
 
 impl Addresses {
@@ -31,7 +31,7 @@ impl Addresses {
         v6: Some(Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 1)),
     };
 
-    /// The host of index `host` on the client side.
+    /// The client host with index `host`.
     pub const fn client(host: u32) -> Self {
         let [_, _, high, low] = (host + 1).to_be_bytes();
         Self {
@@ -40,7 +40,7 @@ impl Addresses {
         }
     }
 
-    /// Whether one of them is `address`.
+    /// Whether `address` is one of them.
     pub(crate) fn have(self, address: IpAddr) -> bool {
         match address {
             IpAddr::V4(address) => self.v4 == address,
@@ -49,7 +49,7 @@ impl Addresses {
     }
 }
 
-/// The index of the client whose address this is, if it is one of such hosts.
+/// The index of the client host with this address, if any.
 pub(crate) fn client_host(address: IpAddr) -> Option<u32> {
     let number = match address {
         IpAddr::V4(address) => {

@@ -1,4 +1,4 @@
-//! The wall clock of an emulation, and of what is played over it.
+//! The wall clock of an emulation and of runs over it.
 
 use std::thread;
 use std::time::Duration;
@@ -6,24 +6,24 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use uncork_units::{Time, TimeDelta};
 
-/// A clock that never steps. It begins at [`Time::ZERO`], which it stands at until then.
+/// A monotonic clock. It stays at [`Time::ZERO`] until it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: u64,
 }
 
 impl Clock {
-    /// A clock that begins now.
+    /// A clock that starts now.
     pub fn start() -> Self {
         Self::after(TimeDelta::ZERO)
     }
 
-    /// A clock that begins after `lead`.
+    /// A clock that starts after `lead`.
     pub fn after(lead: TimeDelta) -> Self {
         Self { origin: monotonic() + lead.as_nanos() }
     }
 
-    /// What it shows.
+    /// The current time.
     pub fn now(self) -> Time {
         Time::from_nanos(monotonic().saturating_sub(self.origin))
     }

@@ -1,4 +1,4 @@
-//! Commands that know who is where.
+//! Commands that know the addresses of both sides.
 
 use std::ffi::OsStr;
 use std::io;
@@ -7,19 +7,19 @@ use std::process::Command;
 use crate::{Addresses, Emulation, Namespace};
 
 impl Emulation {
-    /// A command that will run on the client of index `host`. Its environment tells the
-    /// addresses of both sides: `UNCORK_NEAR` and `UNCORK_FAR`, and where there is IPv6 `UNCORK_NEAR6` and
-    /// `UNCORK_FAR6`. As for [`Namespace::command`], the thread that starts it must live as long as it.
+    /// A command that will run on the client with index `host`. Its environment has the addresses
+    /// of both sides: `UNCORK_NEAR` and `UNCORK_FAR`, and with IPv6 also `UNCORK_NEAR6` and
+    /// `UNCORK_FAR6`. As for [`Namespace::command`], the thread that starts it must outlive it.
     ///
     /// # Errors
     ///
-    /// If there is no such host, or the process has no file descriptor left.
+    /// If there is no such host, or no file descriptor is available.
     pub fn client_command(&self, host: usize, program: impl AsRef<OsStr>) -> io::Result<Command> {
         let client = self.host(host)?;
         Ok(self.told(client.command(program)?, client))
     }
 
-    /// A command that will run on the server side, for the client of index `host`; else as
+    /// A command that will run on the server side for the client with index `host`; otherwise like
     /// [`Self::client_command`].
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use crate::error::CARRY;
 use crate::forwarder::{self, Devices, Forwarded};
 use crate::{EmuError, EmulationSpec, Namespace, PacketRecord, Report, leftovers};
 
-/// Namespaces, and a path between them once it has begun. Dropped, it stops.
+/// Namespaces, and a running path between them once it has begun. Stops when dropped.
 #[derive(Debug)]
 pub struct Emulation {
     spec: EmulationSpec,
@@ -25,18 +25,18 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Makes the namespaces of `spec`, and carries packets between them from now on.
+    /// Creates the namespaces of `spec` and starts carrying packets between them.
     ///
     /// # Errors
     ///
-    /// If `spec` cannot be emulated, or not here.
+    /// If `spec` cannot be emulated, in general or on this machine.
     pub fn start(spec: &EmulationSpec) -> Result<Self, EmuError> {
         let mut emulation = Self::prepare(spec)?;
         emulation.begin()?;
         Ok(emulation)
     }
 
-    /// Makes the namespaces of `spec`. Packets wait, and the path's time stands still, until
+    /// Creates the namespaces of `spec`. Packets wait, and the path's time is stopped, until
     /// [`Self::begin`].
     ///
     /// # Errors
@@ -58,11 +58,11 @@ impl Emulation {
         Ok(Self { spec: spec.clone(), server, clients, stop, devices, thread: None })
     }
 
-    /// Carries packets from now on, if it does not do so already.
+    /// Starts carrying packets, if it has not started yet.
     ///
     /// # Errors
     ///
-    /// If the system has no thread left.
+    /// If no thread can be started.
     pub fn begin(&mut self) -> Result<(), EmuError> {
         let Some(devices) = self.devices.take() else { return Ok(()) };
         let (told, stopped) = (self.spec.clone(), Arc::clone(&self.stop));
@@ -89,34 +89,34 @@ impl Emulation {
         &self.server
     }
 
-    /// What is emulated.
+    /// The specification.
     pub fn spec(&self) -> &EmulationSpec {
         &self.spec
     }
 
-    /// Whether packets are forwarded. This ends if a device is removed.
+    /// Whether packets are being forwarded. Forwarding stops if a device is removed.
     pub fn is_at_work(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Stops. Packets on their way are lost, and what commands started is killed.
+    /// Stops. Packets in flight are lost, and processes started by commands are killed.
     ///
     /// # Errors
     ///
-    /// If packets could not be carried to the end, or the devices do not tell what they lost.
+    /// If forwarding failed, or the devices' drop counters cannot be read.
     pub fn stop(self) -> Result<Report, EmuError> {
         self.stop_and_tell().map(|(report, _)| report)
     }
 
-    /// [`Self::stop`], and what became of each packet, in the order in which they came, if that was to
-    /// be recorded. Played again on a [`crate::Network`], they end in the same way.
+    /// [`Self::stop`], plus the fate of each packet in order of arrival, if recorded. Replaying
+    /// them on a [`crate::Network`] gives the same fates.
     ///
     /// # Errors
     ///
     /// As for [`Self::stop`].
     pub fn stop_and_tell(mut self) -> Result<(Report, Vec<PacketRecord>), EmuError> {
         let failed = |error| EmuError::system(CARRY, error);
-        // The devices go with the thread: they are asked before.
+        // The devices disappear with the thread, so read their counters first.
         let up = self.clients.iter().map(Namespace::overruns).sum::<io::Result<u64>>();
         let overruns = [self.server.overruns().map_err(failed)?, up.map_err(failed)?];
         let carried = self.join().unwrap_or_else(|| Err(io::Error::other("it never began")));
@@ -130,9 +130,9 @@ impl Emulation {
         if thread.is_none() && self.devices.take().is_none() {
             return None; // It has been stopped already.
         }
-        // An eventfd takes a number unless it is full.
+        // Writing to an eventfd only fails if it is full.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
-        // Errors mean that the process has gone.
+        // Errors mean that the process has already exited.
         let hosts = self.clients.iter().chain([&self.server]);
         let inodes: Vec<u64> = hosts.filter_map(|host| leftovers::inode(host).ok()).collect();
         let _ = leftovers::kill_within(&inodes);

@@ -7,7 +7,7 @@ use uncork_path::PathSpecError;
 use crate::EmulationSpec;
 use crate::address::MAX_HOSTS;
 
-/// Why there is no emulation.
+/// Why an emulation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmuError {
@@ -20,17 +20,17 @@ pub enum EmuError {
     /// Too few or too many hosts.
     #[error("{0} hosts are out of range; expected 1 to {MAX_HOSTS}")]
     Hosts(usize),
-    /// The description cannot be emulated; this says why, and what can.
+    /// The specification cannot be emulated; the text says what and gives the valid range.
     #[error("{0}")]
     Spec(String),
     /// The system does not allow it.
     #[error("cannot {action}: {error}; {remedy}")]
     System {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// What to do about it.
+        /// How to fix it.
         remedy: &'static str,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -62,7 +62,7 @@ impl EmuError {
     }
 }
 
-/// Actions that fail most often, with remedies of their own.
+/// The most frequent failures, with specific remedies.
 pub(crate) const NEW_NAMESPACE: &str = "make a network namespace";
 pub(crate) const CARRY: &str = "carry packets";
 pub(crate) const OPEN_TUN: &str = "open /dev/net/tun";

@@ -1,16 +1,16 @@
-//! Telling flows apart.
+//! Identification of flows.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// Who talks to whom: the host on the client side, the version of IP, the protocol, and the ports on
-/// both sides. Both directions of a connection have the same key.
+/// A flow: the client-side host, the IP version, the protocol, and the ports of both sides. Both
+/// directions of a connection have the same key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct FlowKey {
     /// Index of the host on the client side.
     pub host: u32,
-    /// Whether it speaks IPv6.
+    /// Whether it uses IPv6.
     pub v6: bool,
     /// The protocol above IP.
     pub protocol: u8,
@@ -20,19 +20,19 @@ pub struct FlowKey {
     pub server_port: u16,
 }
 
-/// Flows that have a state of their own. Later ones share that of others of their host.
+/// Maximum flows with separate state. Later ones share state with others of their host.
 const MAX_FLOWS: usize = 1 << 16;
-/// So many flows stand for all later ones of a host.
+/// Number of shared flow states per host.
 const SHARED: u16 = 64;
 
-/// The flows seen so far, numbered as they came.
+/// The flows seen so far, numbered in order of appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     numbers: HashMap<FlowKey, u32>,
 }
 
 impl Flows {
-    /// The number of the flow; if it is seen for the first time, `add` gives it.
+    /// The number of the flow. If it is new, `add` provides the number.
     pub(crate) fn number(&mut self, key: FlowKey, add: impl FnOnce() -> u32) -> u32 {
         if let Some(number) = self.numbers.get(&key) {
             return *number;
@@ -41,7 +41,7 @@ impl Flows {
         *self.numbers.entry(key).or_insert_with(add)
     }
 
-    /// Those that have a state of their own, by their numbers.
+    /// The flows with separate state, by number.
     pub(crate) fn keys(&self) -> Vec<FlowKey> {
         let mut keys: Vec<_> = self.numbers.iter().map(|(key, number)| (*number, *key)).collect();
         keys.sort_unstable_by_key(|(number, _)| *number);
@@ -54,10 +54,10 @@ impl Flows {
 }
 
 impl FlowKey {
-    /// The one that stands for it, among others of its host, where there are too many.
+    /// The shared key of its host that represents it if there are too many flows.
     fn shared(self) -> Self {
         let client_port = (self.client_port ^ self.server_port) % SHARED;
-        // 255 is reserved: no packet has this protocol.
+        // Protocol 255 is reserved and does not occur in packets.
         Self { host: self.host, v6: false, protocol: 255, client_port, server_port: 0 }
     }
 }
@@ -73,14 +73,14 @@ mod tests {
     }
 
     #[test]
-    fn flows_are_numbered_as_they_come_and_share_when_there_are_too_many() {
+    fn flows_are_numbered_in_order_and_share_state_beyond_the_limit() {
         let (mut flows, mut next) = (Flows::default(), 0..);
         let mut number = |key| flows.number(key, || next.next().expect("a number"));
         assert_eq!([number(key(5, 0)), number(key(6, 0)), number(key(5, 0))], [0, 1, 0]);
         for port in 0..=u16::MAX {
             number(key(port, 1));
         }
-        // 65,534 ports of this host had flows of their own; those of the other share 64.
+        // 65,534 ports of this host had separate flows; those of the other host share 64.
         let late: BTreeSet<u32> = (0..=u16::MAX).map(|port| number(key(port, 2))).collect();
         assert_eq!(late.len(), usize::from(SHARED));
         assert_eq!(number(key(7, 2)), number(key(7 + SHARED, 2)));

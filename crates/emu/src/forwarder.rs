@@ -1,4 +1,4 @@
-//! The thread that carries packets from one side to the other when they are due.
+//! The thread that forwards packets at their due times.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,26 +18,26 @@ use crate::tally::{Queueing, Tallies};
 use crate::tun::Tun;
 use crate::{EmulationSpec, sys};
 
-/// Packets that are read from a device before others get their turn.
+/// Maximum packets read from a device before the others are checked.
 const BATCH: usize = 64;
 
-/// To set a timer takes about 10 us in a virtual machine. Where packets are due closer to each other
-/// than this they leave together, this much late at most, instead of keeping a core busy with timers.
+/// Setting a timer takes about 10 us in a virtual machine. Packets due within this time of each
+/// other leave together, at most this much late, instead of keeping a core busy with timers.
 const SHORTEST_NAP: TimeDelta = TimeDelta::from_micros(30);
 
-/// What a packet is known by while it travels.
+/// Metadata of a packet in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     slot: Slot,
     /// Index of the host on the client side.
     host: u32,
     came: Time,
-    /// What its header said of congestion.
+    /// The ECN field of its header.
     ecn: Ecn,
-    /// Its number in the record, if there is one.
+    /// Its number in the record, if recording.
     number: u64,
     has_data: bool,
-    /// How long it has waited in queues, once it has crossed one.
+    /// Its queueing delay so far, once it has crossed a queue.
     queued_for: Option<TimeDelta>,
 }
 
@@ -47,14 +47,14 @@ impl Body for InFlight {
     }
 }
 
-/// The devices of all hosts: that of the server side, and those of the client side.
+/// The devices of all hosts: the server side's and the client side's.
 #[derive(Debug)]
 pub(crate) struct Devices {
     pub(crate) server: Tun,
     pub(crate) clients: Vec<Tun>,
 }
 
-/// What the thread leaves.
+/// The results of the thread.
 #[derive(Debug)]
 pub(crate) struct Forwarded {
     pub(crate) tallies: Tallies,
@@ -62,20 +62,20 @@ pub(crate) struct Forwarded {
     pub(crate) network: Network<InFlight>,
     pub(crate) record: Record,
     pub(crate) stopped: Time,
-    /// Processor time that it took.
+    /// CPU time used.
     pub(crate) cpu: TimeDelta,
-    /// Whether it ran before other processes.
+    /// Whether it ran with real-time priority.
     pub(crate) ran_first: bool,
 }
 
-/// Carries packets until `stop` can be read.
+/// Forwards packets until `stop` is readable.
 pub(crate) fn forward(
     spec: &EmulationSpec,
     devices: &Devices,
     stop: &OwnedFd,
 ) -> io::Result<Forwarded> {
     let ran_first = spec.first && sys::run_first().is_ok();
-    // Where it may not, timers are late by this slack, 50 us unless it is less.
+    // If this fails, timers are late by the default slack of 50 us.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let clock = Clock::start();
     let mut network = Network::new(spec);
@@ -104,7 +104,7 @@ pub(crate) fn forward(
     Ok(Forwarded { tallies, queueing, network, record, stopped, cpu, ran_first })
 }
 
-/// Takes in what waits at a device: that of the server side has index 0.
+/// Reads the packets waiting at a device; index 0 is the server side.
 fn take_in(index: usize, network: &mut Network<InFlight>, exit: &mut Exit<'_>) -> io::Result<()> {
     let devices = exit.devices;
     let (device, direction) = match index.checked_sub(1) {
@@ -122,7 +122,7 @@ fn take_in(index: usize, network: &mut Network<InFlight>, exit: &mut Exit<'_>) -
             exit.pool.give_back(slot);
             return Ok(());
         }
-        // Everything that happens before the packet comes.
+        // First process everything that happens before the packet arrives.
         let now = exit.clock.now();
         network
             .paths
@@ -137,7 +137,7 @@ fn take_in(index: usize, network: &mut Network<InFlight>, exit: &mut Exit<'_>) -
     Ok(())
 }
 
-/// Where packets leave the path, and what is counted there.
+/// The exit of the path, and its counters.
 struct Exit<'a> {
     devices: &'a Devices,
     pool: Pool,
@@ -148,8 +148,8 @@ struct Exit<'a> {
 }
 
 impl Exit<'_> {
-    /// What the path is told of a packet that came from the device of index `from`; `None` if it is
-    /// none for the path.
+    /// The path's view of a packet from the device with index `from`; `None` if the packet is not
+    /// for the path.
     fn read(
         &mut self,
         slot: Slot,
@@ -176,11 +176,11 @@ impl Exit<'_> {
         Some(Arrival { direction, flow, bytes, ecn, body })
     }
 
-    /// A packet arrives, or never will.
+    /// A packet arrives or has been dropped.
     fn settle(&mut self, direction: Direction, packet: &Packet<InFlight>, fate: Fate) {
         let InFlight { slot, host, came, ecn, number, has_data, queued_for } = packet.body;
         self.record.end(number, fate, packet.ecn);
-        // Packets lost behind the links count, too: random loss does not depend on the wait.
+        // Packets lost behind the links count too, because random loss is independent of the wait.
         let crossed = matches!(fate, Fate::Arrives(_) | Fate::Dropped(Cause::Loss));
         if let Some(waited) = queued_for.filter(|_| crossed && has_data) {
             self.queueing.record(packet.flow, waited);
@@ -211,8 +211,8 @@ impl Exit<'_> {
     }
 }
 
-/// The flow of a packet that came from the device of index `from`; `None` unless it goes from an address
-/// of that host to one of the other side.
+/// The flow of a packet from the device with index `from`; `None` unless it is addressed from that
+/// host to a host of the other side.
 fn flow(header: &Header, direction: Direction, from: usize, hosts: usize) -> Option<FlowKey> {
     let (client, server, [client_port, server_port]) = match direction {
         Direction::Down => {
@@ -233,9 +233,9 @@ fn flow(header: &Header, direction: Direction, from: usize, hosts: usize) -> Opt
     })
 }
 
-/// Waits for packets, for the next event of the path, or for the end.
+/// Waits for packets, the path's next event, or the end.
 struct Waiting<'a> {
-    /// The devices, and last what ends it.
+    /// The devices, followed by the stop event.
     fds: Vec<PollFd<'a>>,
     busy: TimeDelta,
 }
@@ -247,7 +247,7 @@ impl<'a> Waiting<'a> {
         Self { fds: fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect(), busy }
     }
 
-    /// Waits until `next` at the longest. False at the end.
+    /// Waits until `next` at most. Returns false at the end.
     fn wait(&mut self, clock: Clock, next: Time) -> io::Result<bool> {
         let timeout = (next < Time::NEVER).then(|| timespec(self.nap(next.since(clock.now()))));
         match poll(&mut self.fds, timeout.as_ref()) {
@@ -257,7 +257,7 @@ impl<'a> Waiting<'a> {
         Ok(!self.fds.last().is_some_and(|stop| stop.revents().contains(PollFlags::IN)))
     }
 
-    /// How long to sleep when something is due in `left`.
+    /// How long to sleep if something is due in `left`.
     fn nap(&self, left: TimeDelta) -> TimeDelta {
         match self.busy {
             TimeDelta::ZERO if left.is_zero() => TimeDelta::ZERO,
@@ -266,7 +266,7 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Whether there is something to read, or the device is gone.
+    /// Whether the device is readable or gone.
     fn is_readable(&self, index: usize) -> bool {
         self.fds.get(index).is_some_and(|fd| !fd.revents().is_empty())
     }

@@ -1,5 +1,5 @@
-//! What an emulation that was killed left behind: names of namespaces, and processes that commands had
-//! started. Devices, addresses and routes go with the process by themselves.
+//! Leftovers of a killed emulation: names of namespaces, and processes started by commands.
+//! Devices, addresses and routes disappear with the process.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,10 +14,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::names;
 
-/// The environment variable that every process started in an emulation's namespace inherits.
+/// An environment variable inherited by all processes started in an emulation's namespace.
 pub(crate) const VARIABLE: &str = "UNCORK_EMU";
 
-/// What was found and removed.
+/// Leftovers found and removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
     /// Names of namespaces.
@@ -26,23 +26,23 @@ pub struct Leftovers {
     pub processes: Vec<i32>,
 }
 
-/// What marks the processes of this emulation: who owns it, and the namespace.
+/// The mark of this emulation's processes: its owner and the namespace.
 pub(crate) fn mark(namespace: &OwnedFd) -> io::Result<String> {
     let owner = std::process::id();
     let born = born(owner as i32).unwrap_or_default();
     Ok(format!("{owner}:{born}:{}", inode(namespace)?))
 }
 
-/// The number that tells a namespace from all others.
+/// The unique number of a namespace.
 pub(crate) fn inode(namespace: impl AsFd) -> io::Result<u64> {
     Ok(rustix::fs::fstat(namespace)?.st_ino)
 }
 
-/// Removes what emulations left whose process has ended. Those at work are not touched.
+/// Removes leftovers of emulations whose process has ended. Running emulations are not affected.
 ///
 /// # Errors
 ///
-/// What the system says when something cannot be removed.
+/// The system's error if something cannot be removed.
 pub fn clean_up() -> io::Result<Leftovers> {
     let names = names::dangling()?;
     for name in &names {
@@ -52,15 +52,17 @@ pub fn clean_up() -> io::Result<Leftovers> {
     Ok(Leftovers { names, processes })
 }
 
-/// Kills what was started in the namespaces of these numbers and is there still.
+/// Kills the remaining processes that were started in the namespaces with these numbers.
 pub(crate) fn kill_within(inodes: &[u64]) -> io::Result<Vec<i32>> {
     kill(|mark| inodes.contains(&mark.inode))
 }
 
-/// Rounds until nothing more is found: what is killed may have started something meanwhile.
+/// Maximum rounds until no more processes are found, because a process may start others before it
+/// is killed.
 const ROUNDS: usize = 10;
 
-/// Kills all processes that are in the namespace where they were started, and whose mark `is_over`.
+/// Kills all processes that are still in the namespace where they were started and whose mark
+/// `is_over`.
 fn kill(is_over: impl Fn(&Mark) -> bool) -> io::Result<Vec<i32>> {
     let mut killed = Vec::new();
     for _ in 0..ROUNDS {
@@ -90,14 +92,14 @@ fn processes_of_the_system() -> io::Result<Vec<i32>> {
     Ok(pids)
 }
 
-/// What [`mark`] wrote.
+/// A parsed [`mark`].
 struct Mark {
     owner: i32,
     born: u64,
     inode: u64,
 }
 
-/// The mark of a process that is in the namespace where it was started.
+/// The mark of a process that is still in the namespace where it was started.
 fn mark_of(pid: i32) -> Option<Mark> {
     let directory = PathBuf::from(format!("/proc/{pid}"));
     let environment = fs::read(directory.join("environ")).ok()?;
@@ -112,11 +114,11 @@ fn mark_of(pid: i32) -> Option<Mark> {
     (namespace == inode).then_some(Mark { owner, born, inode })
 }
 
-/// When a process was started, in the clock ticks of proc_pid_stat(5) (field 22): two processes of one
-/// number are told apart by it. `None` if there is none, or it has ended and nobody has asked how.
+/// Start time of a process in clock ticks, see proc_pid_stat(5) (field 22). Distinguishes processes
+/// with the same PID. `None` if there is no such process, or it is a zombie.
 fn born(pid: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is a name in parentheses, which may hold anything.
+    // The second field is a name in parentheses with arbitrary content.
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let state = fields.next()?;
     let born = fields.nth(18)?.parse().ok()?;

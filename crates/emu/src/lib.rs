@@ -1,12 +1,12 @@
 //! A path in real time: `uncork-path` between network namespaces, through TUN devices.
 //!
-//! [`Emulation::start`] makes a namespace for each host on the client side (clients) and one on the far
-//! side (servers), and carries packets between them as an [`EmulationSpec`] says, until
-//! [`Emulation::stop`] gives a [`Report`]. The network of the machine itself is not touched. Nothing
-//! that is made has a name or outlives the process, unless [`Names`] are asked for.
+//! [`Emulation::start`] creates a namespace for each client host and one for the servers, and
+//! carries packets between them according to an [`EmulationSpec`], until [`Emulation::stop`]
+//! returns a [`Report`]. The machine's own network is not changed. Nothing created has a name or
+//! outlives the process, unless [`Names`] are requested.
 //!
-//! [`Network`] is the path without clock and sockets: the same decisions as the simulator's for the
-//! same times and seed.
+//! [`Network`] is the path without clock and sockets. It makes the same decisions as the simulator
+//! for the same times and seed.
 #![cfg(target_os = "linux")]
 
 mod address;

@@ -1,4 +1,4 @@
-//! Who listens in a namespace.
+//! Listening sockets in a namespace.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,18 +7,17 @@ use std::io;
 use crate::Namespace;
 
 impl Namespace {
-    /// The numbers of the TCP sockets that listen there, and of the UDP sockets that have a port and no
-    /// peer.
+    /// The inode numbers of its listening TCP sockets, and of its bound UDP sockets without a peer.
     ///
     /// # Errors
     ///
     /// If the namespace cannot be entered.
     pub(crate) fn listening(&self) -> io::Result<BTreeSet<u64>> {
         self.run(|| {
-            // `TCP_LISTEN` and `TCP_CLOSE`, which a UDP socket without a peer is in.
+            // `TCP_LISTEN`, and `TCP_CLOSE`, the state of a UDP socket without a peer.
             let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
             let of = |(table, state): (&str, &str)| {
-                // A kernel without IPv6 has no tables of it.
+                // A kernel without IPv6 has no such tables.
                 let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
                 sockets(&table.unwrap_or_default(), state)
             };
@@ -27,7 +26,7 @@ impl Namespace {
     }
 }
 
-/// The numbers of the sockets of a table of proc_net(5) whose fourth column is `state`.
+/// The inode numbers of the sockets in a proc_net(5) table whose fourth column is `state`.
 fn sockets(table: &str, state: &str) -> Vec<u64> {
     let columns = table.lines().skip(1).map(|line| line.split_whitespace().skip(3));
     let number = |mut rest: std::iter::Skip<std::str::SplitWhitespace<'_>>| {
@@ -42,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_state_and_number() {
+    fn state_and_number_are_parsed() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   \
                      uid  timeout inode\n   \
                      0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0\

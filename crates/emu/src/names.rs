@@ -1,4 +1,4 @@
-//! Names for namespaces, so that other programs find them: `ip netns exec NAME …`, `nsenter
+//! Names for namespaces, so that other programs can find them: `ip netns exec NAME …`, `nsenter
 //! --net=/run/netns/NAME …`.
 
 use std::fs;
@@ -11,24 +11,25 @@ use crate::Emulation;
 
 /// Where iproute2 looks for names.
 const DIRECTORY: &str = "/run/netns";
-/// How every name begins.
+/// Prefix of every name.
 const PREFIX: &str = "uncork-";
 /// `NSFS_MAGIC` of linux/magic.h.
 const NSFS: rustix::fs::FsWord = 0x6e73_6673;
 
-/// Names that are taken back when this is dropped. If the process is killed they stay, and lead
-/// nowhere, until [`crate::clean_up`] removes them: they are links to what the process has open, so
-/// that the namespaces themselves end with it.
+/// Names that are removed on drop. If the process is killed they remain as dangling links until
+/// [`crate::clean_up`] removes them: they link to the process's file descriptors, so the namespaces
+/// end with the process.
 #[derive(Debug)]
 pub struct Names(Vec<PathBuf>);
 
 impl Names {
-    /// Gives the namespaces of `emulation` the names `uncork-PID-far`, `uncork-PID-near` and, of
-    /// further hosts, `uncork-PID-near2` and so on; `label` tells emulations of a process apart.
+    /// Gives the namespaces of `emulation` the names `uncork-PID-far`, `uncork-PID-near` and, for
+    /// further hosts, `uncork-PID-near2` and so on; `label` distinguishes emulations of one
+    /// process.
     ///
     /// # Errors
     ///
-    /// What the system says if a name cannot be given. Then none is.
+    /// The system's error if a name cannot be created. In that case none is.
     pub fn give(emulation: &Emulation, label: &str) -> io::Result<Self> {
         fs::create_dir_all(DIRECTORY)?;
         let pid = std::process::id();
@@ -46,7 +47,7 @@ impl Names {
         Ok(names)
     }
 
-    /// The names, that of the server side first, then those of the hosts on the client side.
+    /// The names: the server side, then the client hosts.
     pub fn all(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|path| path.file_name()?.to_str())
     }
@@ -55,13 +56,13 @@ impl Names {
 impl Drop for Names {
     fn drop(&mut self) {
         for name in &self.0 {
-            // Where it cannot be removed, it leads nowhere from now on.
+            // If it cannot be removed, it is a dangling link from now on.
             let _ = fs::remove_file(name);
         }
     }
 }
 
-/// Names that lead to no namespace any more.
+/// Names without a namespace.
 pub(crate) fn dangling() -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(DIRECTORY) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -81,7 +82,8 @@ pub(crate) fn dangling() -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// Another process may have the number, and something else open, by now.
+/// Whether it links to a namespace. The PID may have been reused by another process with another
+/// open file.
 fn is_namespace(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|system| system.f_type == NSFS)
 }

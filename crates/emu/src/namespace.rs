@@ -1,4 +1,4 @@
-//! Network namespaces: a host each.
+//! Network namespaces, one per host.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,22 +15,22 @@ use crate::netlink::Netlink;
 use crate::tun::{NAME, Tun};
 use crate::{leftovers, sys};
 
-/// A host: a network namespace with a loopback device and the one that leads to the path. It is gone
-/// when this is dropped and nothing runs in it any more.
+/// A host: a network namespace with a loopback device and a device to the path. It disappears once
+/// this is dropped and no process runs in it.
 #[derive(Debug)]
 pub struct Namespace {
     fd: OwnedFd,
     addresses: Addresses,
 }
 
-/// Packets that wait for the path's thread, at most. Lost ones are counted: they are no part of the
-/// path. 16 ms of 1500-byte packets at 12 Gbit/s.
+/// Maximum packets waiting for the path's thread. Losses here are counted separately, because they
+/// are not part of the path. 16 ms of 1500-byte packets at 12 Gbit/s.
 const WAITING: u32 = 16_384;
 
 impl Namespace {
-    /// A host with these addresses, and the device that leads to it.
+    /// A host with these addresses and its device.
     pub(crate) fn create(addresses: Addresses, mtu: u32) -> Result<(Self, Tun), EmuError> {
-        // A thread of its own, because it moves into the namespace.
+        // Needs its own thread, because the thread moves into the namespace.
         let (fd, tun, v6) = on_a_thread(|| -> Result<(OwnedFd, Tun, bool), EmuError> {
             sys::unshare_network().map_err(|error| EmuError::system(NEW_NAMESPACE, error))?;
             let fd = File::open("/proc/thread-self/ns/net")
@@ -49,16 +49,16 @@ impl Namespace {
         self.addresses
     }
 
-    /// Moves the calling thread into the namespace: the sockets that it opens from now on are there.
+    /// Moves the calling thread into the namespace: sockets it opens from now on belong to it.
     ///
     /// # Errors
     ///
-    /// What the system says.
+    /// The system's error.
     pub fn enter(&self) -> io::Result<()> {
         sys::enter(self.fd.as_fd())
     }
 
-    /// Runs `work` in the namespace, on a thread of its own.
+    /// Runs `work` in the namespace on a separate thread.
     ///
     /// # Errors
     ///
@@ -67,12 +67,12 @@ impl Namespace {
         on_a_thread(|| self.enter().map(|()| work()))
     }
 
-    /// A command that will run in the namespace. The thread that starts it must live as long as it:
-    /// when that ends, the command is killed.
+    /// A command that will run in the namespace. The thread that starts it must outlive it: when
+    /// that thread ends, the command is killed.
     ///
     /// # Errors
     ///
-    /// If the process has no file descriptor left.
+    /// If no file descriptor is available.
     pub fn command(&self, program: impl AsRef<OsStr>) -> io::Result<Command> {
         let mut command = Command::new(program);
         command.env(leftovers::VARIABLE, leftovers::mark(&self.fd)?);
@@ -80,8 +80,8 @@ impl Namespace {
         Ok(command)
     }
 
-    /// Has the kernel's TCP use the controller `cc` for all connections with `peer` that begin from now
-    /// on, whoever opens them: what programs ask for by `TCP_CONGESTION` does not count there.
+    /// Makes kernel TCP use the controller `cc` for all new connections with `peer`, whatever
+    /// program opens them. `TCP_CONGESTION` set by programs has no effect on them.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl Namespace {
         })?
     }
 
-    /// Packets that were lost because too many waited for the path's thread.
+    /// Packets lost because too many waited for the path's thread.
     pub(crate) fn overruns(&self) -> io::Result<u64> {
         self.run(|| Ok(Netlink::open()?.device(NAME)?.overruns))?
     }
@@ -115,13 +115,14 @@ fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Configures the calling thread's namespace. Whether it has IPv6.
+/// Configures the calling thread's namespace. Returns whether it has IPv6.
 fn configure(addresses: Addresses, mtu: u32) -> io::Result<bool> {
     let mut netlink = Netlink::open()?;
     let loopback = netlink.device("lo")?.index;
     netlink.set_up(loopback, None)?;
     let device = netlink.device(NAME)?.index;
-    // Fails where there is no IPv6, or the kernel is old; then it solicits routers, to no avail.
+    // Fails without IPv6 or on an old kernel; then the kernel sends router solicitations, which are
+    // harmless.
     let _ = netlink.no_link_local(device);
     netlink.set_up(device, Some((mtu, WAITING)))?;
     let [v4, v6] = NETWORKS;

@@ -21,7 +21,7 @@ use rustix::net::{
     socket_with,
 };
 
-/// A connection to the kernel.
+/// A netlink connection to the kernel.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: OwnedFd,
@@ -29,14 +29,14 @@ pub(crate) struct Netlink {
 }
 
 impl Netlink {
-    /// A connection about the calling thread's namespace.
+    /// A connection for the calling thread's namespace.
     pub(crate) fn open() -> io::Result<Self> {
         // NETLINK_ROUTE is protocol 0, the default.
         let socket = socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         Ok(Self { socket, answer: vec![0; 1 << 16] })
     }
 
-    /// The index of the device `name`, and what it counted.
+    /// The index and the counters of the device `name`.
     pub(crate) fn device(&mut self, name: &str) -> io::Result<Device> {
         let mut message = LinkMessage::default();
         message.attributes.push(LinkAttribute::IfName(name.to_owned()));
@@ -53,8 +53,7 @@ impl Netlink {
         Ok(device)
     }
 
-    /// The device of this index works from now on. Where `sizes` are given, they are its MTU and the
-    /// packets that wait in the device.
+    /// Brings the device with this index up. `sizes` are its MTU and queue length, if given.
     pub(crate) fn set_up(&mut self, index: u32, sizes: Option<(u32, u32)>) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -66,7 +65,7 @@ impl Netlink {
         self.order(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// The device has no IPv6 address but those it is given.
+    /// Disables automatic IPv6 addresses of the device.
     pub(crate) fn no_link_local(&mut self, index: u32) -> io::Result<()> {
         let mut message = LinkMessage::default();
         message.header.index = index;
@@ -75,21 +74,21 @@ impl Netlink {
         self.order(RouteNetlinkMessage::SetLink(message), 0)
     }
 
-    /// The device has this address, alone in its network.
+    /// Adds this address to the device, without a network.
     pub(crate) fn add_address(&mut self, index: u32, address: IpAddr) -> io::Result<()> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
         message.header.prefix_len = if address.is_ipv4() { 32 } else { 128 };
         message.header.index = index;
-        // Nobody else can have it: it is of use at once (RFC 4862 §5.4).
+        // No other host can have it, so it is usable at once (RFC 4862 §5.4).
         let flags = AddressAttribute::Flags(AddressFlags::Nodad);
         message.attributes =
             vec![AddressAttribute::Local(address), AddressAttribute::Address(address), flags];
         self.order(RouteNetlinkMessage::NewAddress(message), NLM_F_CREATE | NLM_F_EXCL)
     }
 
-    /// What goes to this network goes through the device. Where `cc` is given, the kernel's TCP uses that
-    /// controller for it, whatever the socket's own is (`RTAX_CC_ALGO`, rtnetlink(7)).
+    /// Routes this network through the device. With `cc`, kernel TCP uses that controller on the
+    /// route, overriding the socket's (`RTAX_CC_ALGO`, rtnetlink(7)).
     pub(crate) fn add_route(
         &mut self,
         index: u32,
@@ -115,7 +114,7 @@ impl Netlink {
         self.request(message, flags | NLM_F_ACK).map(drop)
     }
 
-    /// Sends a request and gives what is answered, if it is more than a confirmation.
+    /// Sends a request and returns the answer, if it is more than an acknowledgement.
     fn request(
         &mut self,
         message: RouteNetlinkMessage,
@@ -144,7 +143,7 @@ impl Netlink {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
     pub(crate) index: u32,
-    /// Packets that were dropped because too many were waiting already.
+    /// Packets dropped because the queue was full.
     pub(crate) overruns: u64,
 }
 

@@ -1,7 +1,7 @@
-//! The paths of an emulation, and which flows are on them.
+//! The paths of an emulation and the flows on them.
 //!
-//! Given the same packets at the same times, and the same seed, the decisions are those of the simulator; a flow's
-//! number there is its place in order of appearance here.
+//! Given the same packets at the same times and the same seed, the decisions are those of the
+//! simulator. A flow's number there is its order of appearance here.
 
 use uncork_path::{self as path, Body, Direction, Ecn, Fate, FlowPath, NetworkSpec, Offer, Packet};
 use uncork_units::Time;
@@ -9,18 +9,18 @@ use uncork_units::Time;
 use crate::flows::{FlowKey, Flows};
 use crate::{BackSpec, EmulationSpec, HostSpec};
 
-/// A packet that comes to the path.
+/// A packet that arrives at the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival<B> {
-    /// Where it is going.
+    /// Its direction.
     pub direction: Direction,
-    /// Whose it is. The host must be one of the emulation's.
+    /// Its flow. The host must belong to the emulation.
     pub flow: FlowKey,
-    /// Bytes with the IP header.
+    /// Size in bytes including the IP header.
     pub bytes: u32,
-    /// What its header says of congestion.
+    /// The ECN field of its header.
     pub ecn: Ecn,
-    /// What the caller knows it by.
+    /// The caller's data.
     pub body: B,
 }
 
@@ -35,7 +35,7 @@ pub struct Network<B> {
 }
 
 impl<B: Body> Network<B> {
-    /// The paths of `spec`, with nothing on them.
+    /// The paths of `spec`, without packets.
     pub fn new(spec: &EmulationSpec) -> Self {
         let paths = path::Network::new(NetworkSpec {
             links: &spec.links,
@@ -52,12 +52,12 @@ impl<B: Body> Network<B> {
         self.flows.len()
     }
 
-    /// The flows, in order of their numbers. Where there are too many, one stands for several.
+    /// The flows in order of their numbers. Beyond the limit, one number represents several flows.
     pub(crate) fn flow_keys(&self) -> Vec<FlowKey> {
         self.flows.keys()
     }
 
-    /// A packet comes; see [`path::Network::offer`].
+    /// A packet arrives; see [`path::Network::offer`].
     pub fn offer(
         &mut self,
         now: Time,

@@ -1,21 +1,21 @@
-//! IP packets: the fields that the path reads, and the ECN mark that it sets.
+//! IP packets: the fields read by the path, and the ECN mark it sets.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use uncork_path::Ecn;
 
-/// What the path looks at.
+/// The header fields used by the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) source: IpAddr,
     pub(crate) destination: IpAddr,
-    /// Of the transport (`IPPROTO_TCP` and so on).
+    /// Transport protocol (`IPPROTO_TCP` and so on).
     pub(crate) protocol: u8,
-    /// Of source and destination; zero where the protocol has none, and in fragments: only the first
-    /// one has them, but all are of one flow.
+    /// Source and destination port; zero for protocols without ports and for fragments, because
+    /// only the first fragment has them and all must be one flow.
     pub(crate) ports: [u16; 2],
     pub(crate) ecn: Ecn,
-    /// Whether there is anything behind the transport's header. Only TCP's packets may have nothing.
+    /// Whether there is data after the transport header. Only TCP packets may have none.
     pub(crate) has_data: bool,
 }
 
@@ -25,12 +25,12 @@ const DCCP: u8 = 33;
 const SCTP: u8 = 132;
 const UDP_LITE: u8 = 136;
 
-/// Bytes of an IPv6 header without extensions.
+/// Size of an IPv6 header without extensions.
 const V6_BYTES: usize = 40;
-/// Extension headers that are looked through, at most.
+/// Maximum extension headers skipped.
 const MAX_EXTENSIONS: usize = 8;
 
-/// Reads the headers of `packet`; `None` if it is no IP packet, or shorter than it says.
+/// Parses the headers of `packet`; `None` if it is not an IP packet or is truncated.
 pub(crate) fn parse(packet: &[u8]) -> Option<Header> {
     match packet.first()? >> 4 {
         4 => parse_v4(packet),
@@ -81,7 +81,7 @@ fn parse_v6(packet: &[u8]) -> Option<Header> {
     })
 }
 
-/// The transport's protocol, and its header; an empty one in fragments.
+/// The transport protocol and its header; empty for fragments.
 fn look_through_extensions(mut next: u8, mut rest: &[u8]) -> (u8, &[u8]) {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
@@ -109,7 +109,7 @@ fn ports(protocol: u8, transport: &[u8]) -> [u16; 2] {
     }
 }
 
-/// Whether a transport's packet is more than its header (RFC 9293 §3.1).
+/// Whether a transport packet has more than its header (RFC 9293 §3.1).
 fn has_data(protocol: u8, transport: &[u8]) -> bool {
     match (protocol, transport.get(12)) {
         (TCP, Some(offset)) => transport.len() > usize::from(offset >> 4) * 4,
@@ -127,7 +127,7 @@ fn ecn(traffic_class: u8) -> Ecn {
     }
 }
 
-/// Sets the packet's ECN field to CE. It must be one that [`parse`] reads.
+/// Sets the packet's ECN field to CE. [`parse`] must accept the packet.
 pub(crate) fn mark(packet: &mut [u8]) {
     match packet {
         [first, class, ..] if *first >> 4 == 6 => *class |= 0x30,
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The whole sum of RFC 1071.
+    /// The full checksum of RFC 1071, as reference.
     fn checksum(header: &[u8]) -> u16 {
         let mut sum: u32 = 0;
         for word in header.chunks(2) {
@@ -189,19 +189,19 @@ mod tests {
     const PORTS: [u8; 8] = [0x12, 0x34, 0, 80, 0, 8, 0, 0];
 
     #[test]
-    fn reads_both_versions() {
+    fn both_ip_versions_are_parsed() {
         for packet in [v4(2, UDP, 0, &PORTS), v6(2, UDP, &PORTS)] {
             let header = parse(&packet).expect("a packet");
             assert_eq!((header.protocol, header.ports, header.ecn), (UDP, [0x1234, 80], Ecn::Ect0));
         }
         let header = parse(&v4(0xb8 | 1, TCP, 0x4000, &PORTS)).expect("a packet");
         assert_eq!((header.source, header.ecn), ("198.18.0.1".parse().expect("valid"), Ecn::Ect1));
-        assert_eq!(header.ports, [0x1234, 80], "DF is no fragment");
+        assert_eq!(header.ports, [0x1234, 80], "DF does not mean a fragment");
     }
 
     /// A header of TCP with options: 32 bytes.
     #[test]
-    fn a_segment_of_tcp_has_data_or_none() {
+    fn tcp_segment_has_data_or_none() {
         let header = [PORTS.as_slice(), &[0, 0, 0, 0, 0x80, 0x10], &[0; 18]].concat();
         for (data, has) in [(0, false), (1, true), (1448, true)] {
             let segment = [header.as_slice(), &vec![0; data]].concat();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn fragments_of_a_packet_are_of_one_flow() {
+    fn fragments_of_a_packet_belong_to_one_flow() {
         for fragment in [0x2000, 0x2001, 0x0001] {
             assert_eq!(parse(&v4(0, UDP, fragment, &PORTS)).expect("a packet").ports, [0, 0]);
         }
@@ -223,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn extension_headers_are_looked_through() {
+    fn extension_headers_are_skipped() {
         let options = [&[60, 0, 1, 4, 0, 0, 0, 0, UDP, 1], [0; 14].as_slice(), &PORTS].concat();
         let header = parse(&v6(0, 0, &options)).expect("a packet");
         assert_eq!((header.protocol, header.ports), (UDP, [0x1234, 80]));
     }
 
     #[test]
-    fn what_is_no_packet_is_refused() {
+    fn invalid_packets_are_rejected() {
         let short = |mut packet: Vec<u8>| {
             packet.pop();
             packet
@@ -262,7 +262,7 @@ mod tests {
             }
         }
 
-        /// Against the whole sum.
+        /// Compared with the full checksum.
         #[test]
         fn a_mark_keeps_the_checksum_right(class: u8, fragment: u16, payload: [u8; 9]) {
             let mut packet = v4(class, UDP, fragment, &payload);

@@ -1,6 +1,6 @@
-//! Buffers for packets, used again and again.
+//! Reusable packet buffers.
 
-/// Buffers of one size. There are as many as were ever in use at once.
+/// Buffers of one size. Their number is the maximum ever in use at the same time.
 #[derive(Debug)]
 pub(crate) struct Pool {
     size: usize,
@@ -8,14 +8,14 @@ pub(crate) struct Pool {
     free: Vec<Slot>,
 }
 
-/// The place of a buffer.
+/// The index of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
 #[derive(Debug)]
 struct Buffer {
     bytes: Box<[u8]>,
-    /// Those that are a packet.
+    /// Bytes used by the packet.
     used: usize,
 }
 
@@ -29,18 +29,18 @@ impl Pool {
     pub(crate) fn take(&mut self) -> Slot {
         self.free.pop().unwrap_or_else(|| {
             self.buffers.push(Buffer { bytes: vec![0; self.size].into(), used: 0 });
-            // So that giving a buffer back never allocates.
+            // Reserves in advance, so that returning a buffer never allocates.
             self.free.reserve(self.buffers.len());
             Slot(self.buffers.len() as u32 - 1)
         })
     }
 
-    /// Nobody uses it any more.
+    /// Returns a buffer to the pool.
     pub(crate) fn give_back(&mut self, slot: Slot) {
         self.free.push(slot);
     }
 
-    /// Fills the buffer by `fill`, which gives the length of the packet.
+    /// Fills the buffer with `fill`, which returns the packet's length.
     pub(crate) fn fill<E>(
         &mut self,
         slot: Slot,
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn buffers_are_used_again() {
+    fn buffers_are_reused() {
         let mut pool = Pool::new(4);
         let (one, other) = (pool.take(), pool.take());
         assert_ne!(one, other);

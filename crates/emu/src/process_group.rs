@@ -1,4 +1,4 @@
-//! Commands with all processes that they start.
+//! Commands including all processes they start.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -13,15 +13,15 @@ use uncork_units::Time;
 
 use crate::{Clock, Namespace};
 
-/// How long a server may take until it listens.
+/// How long to wait until a server listens.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two looks.
+/// Polling interval.
 const LOOK: Duration = Duration::from_millis(10);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A command that leads its own process group, which the terminal's signals do not reach. Dropping it kills the whole
-/// group.
+/// A command in its own process group, which does not receive the terminal's signals. Dropping it
+/// kills the whole group.
 #[derive(Debug)]
 pub struct ProcessGroup {
     child: Child,
@@ -31,11 +31,11 @@ pub struct ProcessGroup {
 /// The state of a server after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerState {
-    /// It, or a process that it started, listens.
+    /// It, or a process it started, is listening.
     Listening,
-    /// It has exited, and nothing new listens.
+    /// It has exited, and no new socket is listening.
     Exited(ExitStatus),
-    /// It has done neither in this time.
+    /// Neither happened within this time.
     TimedOut(Duration),
 }
 
@@ -44,17 +44,17 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// Errors of the system.
+    /// The system's error.
     pub fn start(command: &mut Command) -> io::Result<Self> {
         Ok(Self { child: command.process_group(0).spawn()?, status: None })
     }
 
-    /// Starts `command`, a server on `host`, and waits until it listens, has exited, ten seconds have passed, or
-    /// `is_over`.
+    /// Starts `command`, a server on `host`, and waits until it listens, exits, ten seconds have
+    /// passed, or `is_over`.
     ///
     /// # Errors
     ///
-    /// Errors of the system.
+    /// The system's error.
     pub fn serve(
         host: &Namespace,
         command: &mut Command,
@@ -65,7 +65,7 @@ impl ProcessGroup {
         let clock = Clock::start();
         let waited = || Duration::from_nanos(clock.now().since(Time::ZERO).as_nanos());
         while waited() < PATIENCE && !is_over() {
-            // In this order: a daemon's first process exits and leaves the server running.
+            // In this order, because a daemon's first process exits and leaves the server running.
             let ended = group.ends_within(LOOK)?;
             if !host.listening()?.is_subset(&before) {
                 return Ok((group, ServerState::Listening));
@@ -81,7 +81,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// Errors of the system.
+    /// The system's error.
     pub fn ends_within(&mut self, span: Duration) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = ends_within(&mut self.child, span)?;
@@ -93,16 +93,17 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// Errors of the system.
+    /// The system's error.
     pub fn ask_to_end(&mut self) -> io::Result<()> {
         self.signal(Signal::TERM)
     }
 
-    /// Sends SIGTERM to the group and, after two seconds, SIGKILL. Gives the status of the command.
+    /// Sends SIGTERM to the group and, after two seconds, SIGKILL. Returns the status of the
+    /// command.
     ///
     /// # Errors
     ///
-    /// Errors of the system.
+    /// The system's error.
     pub fn end(mut self) -> io::Result<ExitStatus> {
         self.ask_to_end()?;
         if let Some(status) = self.ends_within(GRACE)? {
@@ -114,7 +115,7 @@ impl ProcessGroup {
         Ok(status)
     }
 
-    /// After the command has been waited for, another process may have its number.
+    /// Once the command has been waited for, its PID may belong to another process.
     fn signal(&mut self, signal: Signal) -> io::Result<()> {
         let Some(group) = pid(&self.child).filter(|_| self.status.is_none()) else { return Ok(()) };
         match kill_process_group(group, signal) {
@@ -127,7 +128,7 @@ impl ProcessGroup {
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if self.status.is_none() && self.signal(Signal::KILL).is_ok() {
-            // It has been killed: its status says nothing.
+            // It has been killed, so its status is meaningless.
             let _ = self.child.wait();
         }
     }
@@ -137,7 +138,7 @@ impl Drop for ProcessGroup {
 ///
 /// # Errors
 ///
-/// What the system says.
+/// The system's error.
 pub fn ends_within(child: &mut Child, span: Duration) -> io::Result<Option<ExitStatus>> {
     if let Some(status) = child.try_wait()? {
         return Ok(Some(status));
@@ -164,21 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_seen_when_it_comes() {
+    fn exit_is_detected_when_it_happens() {
         let mut group = shell("exit 7");
         let status = group.ends_within(Duration::from_secs(10)).expect("waited").expect("ended");
         assert_eq!(status.code(), Some(7));
-        // Told again, and nothing else is signalled.
+        // The status is repeated, and no further signal is sent.
         assert_eq!(group.end().expect("ended").code(), Some(7));
         let mut group = shell("exec sleep 100");
         assert_eq!(group.ends_within(Duration::from_millis(20)).expect("waited"), None);
     }
 
     #[test]
-    fn what_a_command_started_ends_with_it() {
+    fn processes_started_by_a_command_end_with_it() {
         use std::os::unix::process::ExitStatusExt;
         let (reader, writer) = io::pipe().expect("a pipe");
-        // The sleeping one holds the pipe open, too.
+        // The sleeping process keeps the pipe open too.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 100 & wait"]).stdout(writer);
         let group = ProcessGroup::start(&mut command).expect("a shell");

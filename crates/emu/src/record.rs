@@ -1,22 +1,22 @@
-//! What went over the path, packet by packet, so that it can be played again.
+//! Recording of the packets over the path, for replay.
 
 use uncork_path::{Ecn, Fate};
 use uncork_units::Time;
 
 use crate::network::Arrival;
 
-/// A packet that came to the path, and what became of it.
+/// A packet that arrived at the path, and its fate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRecord {
-    /// When it came.
+    /// Arrival time.
     pub came: Time,
-    /// What it was.
+    /// The packet.
     pub arrival: Arrival<()>,
-    /// What became of it, and what it then said of congestion; `None` if it was still on its way.
+    /// Its fate and its ECN field at that point; `None` if it was still in flight.
     pub end: Option<(Fate, Ecn)>,
 }
 
-/// The packets in the order in which they came; none if they are not recorded.
+/// The packets in order of arrival; empty without recording.
 #[derive(Debug)]
 pub(crate) struct Record {
     packets: Option<Vec<PacketRecord>>,
@@ -27,14 +27,14 @@ impl Record {
         Self { packets: wanted.then(Vec::new) }
     }
 
-    /// A packet comes; gives its number.
+    /// Records a packet's arrival; returns its number.
     pub(crate) fn begin(&mut self, came: Time, arrival: Arrival<()>) -> u64 {
         let Some(packets) = &mut self.packets else { return 0 };
         packets.push(PacketRecord { came, arrival, end: None });
         packets.len() as u64 - 1
     }
 
-    /// The packet of this number has come to its end.
+    /// Records the fate of the packet with this number.
     pub(crate) fn end(&mut self, number: u64, fate: Fate, ecn: Ecn) {
         let packet = self.packets.as_mut().and_then(|all| all.get_mut(number as usize));
         if let Some(packet) = packet {

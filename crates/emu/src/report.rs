@@ -1,4 +1,4 @@
-//! What an emulation did, and whether it was in time.
+//! The results of an emulation, and whether it kept its timing.
 
 use serde::Serialize;
 use uncork_flow::Distribution;
@@ -10,76 +10,76 @@ use crate::forwarder::Forwarded;
 use crate::tally::{Tally, Timing};
 use uncork_path::Direction;
 
-/// What happened between start and stop.
+/// Everything between start and stop.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// From start to stop, in seconds.
+    /// Duration from start to stop, in seconds.
     pub duration_s: f64,
-    /// Processor time that the path took, and what the kernel did at its ends on its account.
+    /// CPU time of the path's thread, including the kernel's work at its ends.
     pub cpu_s: f64,
-    /// Flows that were told apart.
+    /// Number of flows distinguished.
     pub flows: u64,
-    /// To the clients.
+    /// Towards the clients.
     pub down: DirectionReport,
-    /// To the servers.
+    /// Towards the servers.
     pub up: DirectionReport,
-    /// What each link has sent.
+    /// Bytes sent by each link.
     pub links: Vec<LinkReport>,
-    /// How long the packets of each flow waited in queues, if that was asked for.
+    /// Queueing delays of each flow, if requested.
     #[serde(skip)]
     pub queueing: Vec<FlowQueueing>,
-    /// How late 1 % of packets may be, in milliseconds.
+    /// The lateness that at most 1 % of the packets may exceed, in milliseconds.
     pub lateness_limit_ms: f64,
-    /// Whether the path ran before other processes (`SCHED_FIFO`).
+    /// Whether the path ran with real-time priority (`SCHED_FIFO`).
     pub ran_first: bool,
-    /// Whether the results are those of the machine rather than of the path.
+    /// Whether the results were limited by the machine, not the path.
     pub flagged: bool,
-    /// Why.
+    /// The reasons.
     pub flags: Vec<String>,
 }
 
-/// How long the packets of a flow waited in queues on their way to the client side: those that crossed all
-/// links and, of TCP's, carried data.
+/// Queueing delays of a flow's packets towards the client side. Only packets that crossed all links
+/// and, for TCP, carried data.
 #[derive(Clone, Debug)]
 pub struct FlowQueueing {
     /// The flow.
     pub flow: FlowKey,
-    /// Over all links.
+    /// Sum over all links.
     pub waited: Distribution,
 }
 
-/// What happened in one direction.
+/// Statistics of one direction.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DirectionReport {
-    /// Packets that came to the path.
+    /// Packets that arrived at the path.
     pub offered_packets: u64,
-    /// Their bytes, with IP headers.
+    /// Their bytes including IP headers.
     pub offered_bytes: u64,
-    /// Packets that left it at the other side.
+    /// Packets delivered at the other side.
     pub delivered_packets: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Bits per second that were delivered, from the first packet to the last one.
+    /// Delivered bits per second, from the first to the last packet.
     pub delivered_bps: f64,
-    /// Packets that queues marked (ECN).
+    /// Packets marked by queues (ECN).
     pub marked: u64,
-    /// Packets that were dropped.
+    /// Packets dropped.
     pub dropped: Drops,
-    /// Those that the path dropped, for each client.
+    /// Drops by the path for each client.
     pub hosts: Vec<HostDrops>,
-    /// Packets that were still on their way.
+    /// Packets still in flight.
     pub travelling: u64,
     /// The largest packet, in bytes.
     pub largest_packet: u32,
-    /// How much later than due packets were delivered.
+    /// How late packets were delivered.
     pub lateness_ms: Option<Spread>,
-    /// How long they were on their way.
+    /// Time packets spent on the path.
     pub delay_ms: Option<Spread>,
 }
 
-/// Packets that never arrived, by cause.
+/// Lost packets by cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Drops {
     /// By a queue.
@@ -88,17 +88,17 @@ pub struct Drops {
     pub policer: u64,
     /// At random.
     pub loss: u64,
-    /// No part of the path: more packets waited than the device holds, as the path's thread was late.
+    /// Not part of the path: the device's queue overflowed because the path's thread was late.
     pub overrun: u64,
-    /// No part of the path: the other side's device did not take them.
+    /// Not part of the path: rejected by the other side's device.
     pub refused: u64,
-    /// Not counted as offered: no IP packet, or shorter than it said.
+    /// Not counted as offered: not IP, or truncated.
     pub malformed: u64,
     /// Not counted as offered: not between addresses of the emulation.
     pub stray: u64,
 }
 
-/// Packets that the path dropped on the way to or from one of the clients, by cause.
+/// Packets to or from one client dropped by the path, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostDrops {
     /// By a queue.
@@ -109,36 +109,36 @@ pub struct HostDrops {
     pub loss: u64,
 }
 
-/// Where a quantity lies.
+/// Distribution of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// The smallest.
     pub min: f64,
     /// The median.
     pub p50: f64,
-    /// What 99 % do not exceed.
+    /// The 99th percentile.
     pub p99: f64,
     /// The largest.
     pub max: f64,
 }
 
-/// What a link has sent.
+/// Bytes sent by a link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkReport {
-    /// Which one: `path`, `uplink` or `shared`, with its number where there are several.
+    /// The link: `path`, `uplink` or `shared`, numbered if there are several.
     pub name: String,
     /// Bytes that it sent.
     pub bytes: u64,
-    /// Bytes that it could have sent between the first packet that came to the path and the last one
-    /// that was delivered.
+    /// Bytes it could have sent between the first packet offered and the last one delivered.
     pub capacity_bytes: u64,
-    /// Their quotient.
+    /// The ratio of the two.
     pub utilisation: Option<f64>,
 }
 
-/// A run is flagged when more than 1 % of the packets are later than this part of the one-way delay...
+/// A run is flagged if more than 1 % of the packets are late by more than this fraction of the
+/// one-way delay...
 const LATE_PARTS: u64 = 20;
-/// ...and than this.
+/// ...and by more than this.
 const LATE_AT_LEAST: TimeDelta = TimeDelta::from_micros(100);
 
 impl Report {
@@ -232,7 +232,7 @@ fn spread(timing: &Timing) -> Option<Spread> {
     Some(Spread { min: at(0.0)?, p50: at(0.5)?, p99: at(0.99)?, max: at(1.0)? })
 }
 
-/// The links in the order in which [`crate::Network::sent`] has them.
+/// The links in the order of [`crate::Network::sent`].
 fn links(spec: &EmulationSpec, carried: &Forwarded) -> Vec<LinkReport> {
     let uplinks = spec.paths.iter().filter(|path| path.uplink.is_some()).count();
     let mut reports = Vec::new();

@@ -1,4 +1,4 @@
-//! What to emulate.
+//! Specification of an emulation.
 
 use uncork_path::{BackSpec, LinkSpec, PathSpec, PathSpecError, shared_rtt};
 use uncork_units::TimeDelta;
@@ -6,31 +6,32 @@ use uncork_units::TimeDelta;
 use crate::EmuError;
 use crate::address::MAX_HOSTS;
 
-/// What to emulate: paths between hosts on the client side, which stand for clients, and one on the far
-/// side, which stands for the servers. What a path calls downstream comes from the server side.
+/// An emulation: paths between client hosts and one server host. The downstream direction of a path
+/// is from the server side.
 #[derive(Clone, Debug)]
 pub struct EmulationSpec {
-    /// Links that several paths cross on the way to their own.
+    /// Links shared by several paths, crossed before the paths' own.
     pub links: Vec<LinkSpec>,
     /// The paths.
     pub paths: Vec<PathSpec>,
     /// The hosts on the client side.
     pub hosts: Vec<HostSpec>,
-    /// What happens to packets on the way to the server side, besides what their paths say.
+    /// Impairments towards the server side, in addition to the paths' own.
     pub back: BackSpec,
-    /// Seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The largest packet, in bytes with its IP header. Buffers in packets are measured in these;
-    /// that of an uplink holds acknowledgements.
+    /// Maximum packet size in bytes including the IP header. Buffers in packets use this size;
+    /// uplink buffers use the ACK size.
     pub mtu: u32,
-    /// For how long before it is due to wait for a packet without letting go of the processor.
+    /// How long before a packet is due to busy-wait for it.
     pub busy_wait: TimeDelta,
-    /// Whether to run before all other processes where that is permitted.
+    /// Whether to use real-time priority if permitted.
     pub first: bool,
-    /// Whether to record each packet, for [`crate::Emulation::stop_and_tell`]. It takes memory for each.
+    /// Whether to record each packet for [`crate::Emulation::stop_and_tell`]. Uses memory per
+    /// packet.
     pub record: bool,
-    /// Whether to tell of each flow how long its packets to the client side waited in queues. It takes
-    /// memory for each flow.
+    /// Whether to report the queueing delays of each flow's packets to the client side. Uses memory
+    /// per flow.
     pub tell_queueing: bool,
 }
 
@@ -39,26 +40,26 @@ pub struct EmulationSpec {
 pub struct HostSpec {
     /// Index of its path in [`EmulationSpec::paths`].
     pub path: usize,
-    /// Round-trip propagation time; `None` takes the path's, in which buffers are measured either way.
+    /// RTT without queueing; `None` uses the path's. Buffers always use the path's RTT.
     pub rtt: Option<TimeDelta>,
-    /// What queues that share a link out among hosts know it by; `None` takes its index. Those that
-    /// have a number in common are one host to them.
+    /// Host number for queues that share a link among hosts; `None` uses the index. Hosts with the
+    /// same number count as one.
     pub number: Option<u32>,
 }
 
 impl HostSpec {
-    /// A host that has the round-trip time of its path.
+    /// A host with the RTT of its path.
     pub const fn over(path: usize) -> Self {
         Self { path, rtt: None, number: None }
     }
 }
 
 impl EmulationSpec {
-    /// What Ethernet carries.
+    /// The MTU of Ethernet.
     pub const MTU: u32 = 1500;
-    /// Packet sizes that are emulated: IPv6 takes 1280 bytes (RFC 8200 §5).
+    /// Supported packet sizes. IPv6 requires 1280 bytes (RFC 8200 §5).
     pub const MTUS: (u32, u32) = (1280, 65_535);
-    /// An acknowledgement with timestamps, in bytes, as the simulator has it.
+    /// Size of an ACK with timestamps in bytes, as in the simulator.
     pub(crate) const ACK_BYTES: u32 = 52;
 
     /// One host on each side of `path`.
@@ -77,11 +78,11 @@ impl EmulationSpec {
         }
     }
 
-    /// Checks that it can be emulated.
+    /// Checks that the specification can be emulated.
     ///
     /// # Errors
     ///
-    /// What cannot, and what could.
+    /// The first unsupported value, with the valid range.
     pub fn check(&self) -> Result<(), EmuError> {
         let refuse = |problem: String| Err(EmuError::Spec(problem));
         let (smallest, largest) = Self::MTUS;
@@ -114,7 +115,7 @@ impl EmulationSpec {
         Ok(())
     }
 
-    /// The shortest time that a packet needs to the other side.
+    /// The shortest one-way delay of a packet.
     pub(crate) fn shortest_way(&self) -> TimeDelta {
         let rtts = self.hosts.iter().map(|host| host.rtt.unwrap_or(self.paths[host.path].rtt));
         rtts.min().unwrap_or(TimeDelta::ZERO).divided_by(2)
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_emulated_is_refused() {
+    fn unsupported_emulations_are_rejected() {
         spec().check().expect("a path");
         let refused = |change: fn(&mut EmulationSpec)| {
             let mut spec = spec();

@@ -1,10 +1,10 @@
-//! A report in words.
+//! A report as text.
 
 use std::fmt::Write;
 
 use crate::report::{DirectionReport, Drops, Report, Spread};
 
-/// A summary of a run for people.
+/// A human-readable summary of a run.
 pub fn summary(report: &Report) -> String {
     let mut text = String::new();
     // Writing to a string never fails.

@@ -1,4 +1,4 @@
-//! System calls that no safe library offers: the only unsafe code of this crate.
+//! System calls without a safe wrapper: the only unsafe code of this crate.
 #![expect(unsafe_code, reason = "each block says why it is sound")]
 
 use std::fs::File;
@@ -11,9 +11,9 @@ use rustix::ioctl::{self, Setter, opcode};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
-/// Moves the calling thread into a network namespace of its own.
+/// Moves the calling thread into a new network namespace.
 pub(crate) fn unshare_network() -> io::Result<()> {
-    // SAFETY: the call is unsafe for the sake of `UnshareFlags::FILES`, which is not given.
+    // SAFETY: the call is unsafe because of `UnshareFlags::FILES`, which is not used.
     unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.map_err(io::Error::from)
 }
 
@@ -28,9 +28,9 @@ struct InterfaceRequest {
 /// `TUNSETIFF` of linux/if_tun.h.
 const SET_INTERFACE: ioctl::Opcode = opcode::write::<libc::c_int>(b'T', 202);
 
-/// Makes `file`, which is `/dev/net/tun` opened anew, the TUN device `name` of the calling thread's
-/// network namespace. Packets carry no header of the device's own (`IFF_NO_PI`), nor may they be
-/// larger than its MTU: without `IFF_VNET_HDR` the kernel segments and checksums them beforehand.
+/// Turns `file`, a freshly opened `/dev/net/tun`, into the TUN device `name` of the calling
+/// thread's network namespace. Packets have no device header (`IFF_NO_PI`) and are at most as large
+/// as its MTU: without `IFF_VNET_HDR` the kernel segments and checksums them first.
 pub(crate) fn make_tun(file: &File, name: &str) -> io::Result<()> {
     let mut request = InterfaceRequest {
         name: [0; libc::IFNAMSIZ],
@@ -41,22 +41,22 @@ pub(crate) fn make_tun(file: &File, name: &str) -> io::Result<()> {
     for (to, from) in request.name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
         *to = from;
     }
-    // SAFETY: TUNSETIFF reads a `struct ifreq`, which `InterfaceRequest` is laid out as (40 bytes).
+    // SAFETY: TUNSETIFF reads a `struct ifreq`, and `InterfaceRequest` has its layout (40 bytes).
     let request = unsafe { Setter::<SET_INTERFACE, InterfaceRequest>::new(request) };
     // SAFETY: the file is open during the call, and the kernel checks that it is a TUN device.
     unsafe { ioctl::ioctl(file.as_fd(), request) }.map_err(io::Error::from)
 }
 
-/// Runs the calling thread before all that have no real-time priority.
+/// Gives the calling thread the lowest real-time priority.
 pub(crate) fn run_first() -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 50 };
-    // SAFETY: 0 is the calling thread, and `priority` lives during the call.
+    // SAFETY: 0 is the calling thread, and `priority` outlives the call.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const priority) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What `command` starts will be in the network `namespace`, and is killed when the thread that
-/// starts it ends.
+/// Processes started by `command` will be in the network `namespace`; the command is killed when
+/// the thread that starts it ends.
 pub(crate) fn confine(command: &mut Command, namespace: OwnedFd) {
     let enter_namespace = move || {
         enter(namespace.as_fd())?;

@@ -1,4 +1,4 @@
-//! What is counted while packets travel.
+//! Counters of forwarded packets.
 
 use hdrhistogram::Histogram;
 use uncork_flow::Distribution;
@@ -7,33 +7,33 @@ use uncork_units::{Time, TimeDelta};
 use crate::report::HostDrops;
 use uncork_path::{Cause, Direction};
 
-/// Counts of one direction.
+/// Counters of one direction.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Packets and bytes that came to the path.
+    /// Packets and bytes that arrived at the path.
     pub(crate) offered: (u64, u64),
-    /// Packets and bytes that were delivered.
+    /// Packets and bytes delivered.
     pub(crate) delivered: (u64, u64),
     pub(crate) marked: u64,
-    /// Packets that were no IP packets, or shorter than they said.
+    /// Packets that are not IP or are truncated.
     pub(crate) malformed: u64,
-    /// Packets between addresses that are not the emulation's, such as multicast.
+    /// Packets with addresses outside the emulation, such as multicast.
     pub(crate) stray: u64,
-    /// Packets that the device of the other side did not take.
+    /// Packets rejected by the other side's device.
     pub(crate) refused: u64,
     pub(crate) largest: u32,
-    /// When the first packet came, and the last one was delivered.
+    /// When the first packet arrived and the last one was delivered.
     pub(crate) first: Option<Time>,
     pub(crate) last: Time,
-    /// What the path dropped of each client's packets.
+    /// Packets of each client dropped by the path.
     pub(crate) of_hosts: Vec<HostDrops>,
-    /// From when a packet was due until it had been delivered.
+    /// Time from a packet's due time to its delivery.
     pub(crate) lateness: Timing,
-    /// From when a packet was taken from one side until it had been delivered to the other.
+    /// Time from reading a packet on one side to its delivery on the other.
     pub(crate) delay: Timing,
 }
 
-/// Counts of both directions.
+/// Counters of both directions.
 #[derive(Debug)]
 pub(crate) struct Tallies([Tally; 2]);
 
@@ -54,7 +54,7 @@ impl Tallies {
 }
 
 impl Tally {
-    /// A packet of `bytes` comes to the path.
+    /// A packet of `bytes` arrives at the path.
     pub(crate) fn offer(&mut self, now: Time, bytes: u32) {
         self.offered.0 += 1;
         self.offered.1 += u64::from(bytes);
@@ -73,7 +73,7 @@ impl Tally {
         *count += 1;
     }
 
-    /// A packet that came at `came` and was due at `due` is delivered.
+    /// A packet that arrived at `came` and was due at `due` is delivered.
     pub(crate) fn deliver(&mut self, now: Time, came: Time, due: Time, bytes: u32) {
         self.delivered.0 += 1;
         self.delivered.1 += u64::from(bytes);
@@ -83,11 +83,11 @@ impl Tally {
     }
 }
 
-/// How long the packets of each flow waited in queues, if that is recorded.
+/// Queueing delays of each flow's packets, if recorded.
 #[derive(Debug)]
 pub(crate) struct Queueing {
     wanted: bool,
-    /// By the number of the flow.
+    /// By flow number.
     flows: Vec<Distribution>,
 }
 
@@ -96,7 +96,7 @@ impl Queueing {
         Self { wanted, flows: Vec::new() }
     }
 
-    /// A packet of the flow `flow` waited for so long.
+    /// A packet of the flow `flow` had this queueing delay.
     pub(crate) fn record(&mut self, flow: u32, waited: TimeDelta) {
         if !self.wanted {
             return;
@@ -108,23 +108,23 @@ impl Queueing {
         self.flows[flow].record(waited.as_nanos());
     }
 
-    /// By the number of the flow.
+    /// By flow number.
     pub(crate) fn flows(&self) -> &[Distribution] {
         &self.flows
     }
 }
 
-/// A distribution of spans of time, each within 0.1 %.
+/// A distribution of time spans with an error of at most 0.1 %.
 #[derive(Debug)]
 pub(crate) struct Timing(Option<Histogram<u64>>);
 
-/// Longer spans count as this one.
+/// Longer spans are counted as this.
 const LONGEST: TimeDelta = TimeDelta::from_secs(1000);
 const DIGITS: u8 = 3;
 
 impl Default for Timing {
     fn default() -> Self {
-        // All room that it will ever need. Only wrong bounds are an error, which these are not.
+        // Allocates everything up front. Only invalid bounds are an error, which these are not.
         Self(Histogram::new_with_bounds(1, LONGEST.as_nanos(), DIGITS).ok())
     }
 }
@@ -136,8 +136,7 @@ impl Timing {
         }
     }
 
-    /// The span that a share of those recorded does not exceed, in milliseconds; `None` if there are
-    /// none.
+    /// The quantile for `share` in milliseconds; `None` without values.
     pub(crate) fn quantile_ms(&self, share: f64) -> Option<f64> {
         let histogram = self.0.as_ref().filter(|histogram| !histogram.is_empty())?;
         Some(histogram.value_at_quantile(share) as f64 / 1e6)

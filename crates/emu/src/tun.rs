@@ -1,4 +1,4 @@
-//! The device through which packets of a namespace come and go.
+//! The TUN device of a namespace.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,12 +13,12 @@ use crate::sys;
 /// The name of the device in every namespace.
 pub(crate) const NAME: &str = "uncork0";
 
-/// A TUN device. It goes when this is dropped.
+/// A TUN device, removed on drop.
 #[derive(Debug)]
 pub(crate) struct Tun(File);
 
 impl Tun {
-    /// A device in the namespace of the calling thread.
+    /// Creates a device in the namespace of the calling thread.
     pub(crate) fn open() -> Result<Self, EmuError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC);
@@ -28,7 +28,7 @@ impl Tun {
         Ok(Self(file))
     }
 
-    /// Reads a packet; `None` if there is none.
+    /// Reads a packet; `None` if none is waiting.
     pub(crate) fn receive(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(&self.0, into) {
             Ok(length) => Ok(Some(length)),
@@ -37,7 +37,7 @@ impl Tun {
         }
     }
 
-    /// The packet arrives.
+    /// Delivers a packet to the namespace.
     pub(crate) fn deliver(&self, packet: &[u8]) -> io::Result<()> {
         rustix::io::write(&self.0, packet)?;
         Ok(())

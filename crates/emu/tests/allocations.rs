@@ -1,4 +1,4 @@
-//! In steady state the path allocates nothing per packet.
+//! In steady state the path does not allocate per packet.
 
 use uncork_emu::{Arrival, Body, Direction, EmulationSpec, Fate, FlowKey, Network};
 use uncork_path::{Buffer, Ecn, Packet, PathSpec};
@@ -9,7 +9,7 @@ struct Nothing;
 
 impl Body for Nothing {}
 
-/// Two packets for each one that the link can carry, of twenty flows, and their acknowledgements.
+/// Offers packets of twenty flows at twice the link's rate, and their ACKs.
 fn offer(network: &mut Network<Nothing>, from: u64, to: u64) -> u64 {
     let mut delivered = 0;
     let mut fate =
@@ -33,7 +33,7 @@ fn offer(network: &mut Network<Nothing>, from: u64, to: u64) -> u64 {
 }
 
 #[test]
-fn none_per_packet_in_steady_state() {
+fn no_allocation_per_packet_in_steady_state() {
     for queue in ["droptail", "codel", "fq_codel", "cake", "pie", "dualpi2"] {
         let rtt = TimeDelta::from_millis(20);
         let mut path = PathSpec::new(Rate::from_mbit(100), rtt, Buffer::MilliBdp(1000));
@@ -46,7 +46,7 @@ fn none_per_packet_in_steady_state() {
             delivered = offer(&mut network, 100_000, 200_000);
         });
         assert!(delivered > 140_000, "{queue}: {delivered}");
-        // A ring that still doubles is not an allocation per packet.
+        // A ring buffer that still doubles is not an allocation per packet.
         assert!(counted.count_total < 100, "{queue}: {} allocations", counted.count_total);
     }
 }

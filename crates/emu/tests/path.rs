@@ -1,4 +1,4 @@
-//! Real packets over real namespaces take the path that was asked for.
+//! Real packets between real namespaces follow the specified path.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -40,17 +40,17 @@ fn both_directions_take_the_delay_of_the_path() {
     assert_shortest(&round_trips, 40);
 }
 
-/// That the shortest of what took `due` milliseconds on the path took hardly longer. On a busy machine
-/// the two ends are late as well, mostly.
+/// Asserts that the shortest round trip took little longer than `due` milliseconds. On a busy
+/// machine the two ends are usually late as well.
 fn assert_shortest(round_trips: &[Duration], due: u64) {
     let (due, shortest) = (Duration::from_millis(due), round_trips.iter().min().unwrap());
     assert!((due..due + Duration::from_millis(2)).contains(shortest), "{round_trips:?}");
 }
 
-/// Bits per second that arrive, of a stream of datagrams that is a third more than the path carries.
+/// Received bits per second of a datagram stream at 4/3 of the path's rate.
 fn carried(rate_mbit: u64, span: Duration) -> Option<f64> {
     const PAYLOAD: usize = 1472;
-    // 100 ms of packets: the path has something to send even if the sender does not get to run.
+    // A buffer of 100 ms, so that the path has data even if the sender is not scheduled.
     let emulation = start(&path(rate_mbit, 10, 20.max(rate_mbit * 25 / 3)))?;
     let far = emulation.server().addresses().v4.into();
     let near = emulation.client().addresses().v4.into();
@@ -81,9 +81,9 @@ fn carried(rate_mbit: u64, span: Duration) -> Option<f64> {
     Some(bits / last.duration_since(first).as_secs_f64())
 }
 
-/// A machine that is busy with something else may be late at either end of a span: it gets three tries.
+/// A busy machine may be late at either end of a span, so there are three attempts.
 #[test]
-fn the_rate_is_that_of_the_path() {
+fn rate_is_that_of_the_path() {
     for (rate, seconds) in [(1, 4), (10, 2), (100, 2)] {
         let mut worst: f64 = 0.0;
         let right = (0..3).any(|_| {
@@ -96,7 +96,7 @@ fn the_rate_is_that_of_the_path() {
 }
 
 #[test]
-fn loss_is_what_the_seed_says() {
+fn loss_follows_the_seed() {
     let mut spec = path(1000, 2, 1000);
     spec.paths[0].loss = "10%".parse().unwrap();
     let arrived = || {
@@ -124,9 +124,9 @@ fn loss_is_what_the_seed_says() {
     assert_eq!(arrived(), Some(expected));
 }
 
-/// The kernel at the other end counts the marks that the queue set, and finds all checksums right.
+/// The kernel at the other end counts the queue's marks and finds all checksums valid.
 #[test]
-fn marks_arrive() {
+fn marks_are_delivered() {
     let mut spec = path(20, 10, 200);
     spec.paths[0].link.queue = "codel:target=1ms,interval=10ms,ecn".parse().unwrap();
     let Some(emulation) = start(&spec) else { return };
@@ -148,9 +148,9 @@ fn marks_arrive() {
     assert_eq!(errors, [0, 0]);
 }
 
-/// The kernel offers no segment larger than a packet, and no checksum that is not reckoned yet.
+/// The kernel hands over no segment larger than a packet and no incomplete checksum.
 #[test]
-fn packets_are_as_large_as_they_may_be_and_no_larger() {
+fn packets_reach_but_do_not_exceed_the_mtu() {
     for mtu in [1280, 1500, 9000, 65_535] {
         let mut spec = path(200, 2, 100);
         spec.mtu = mtu;
@@ -162,7 +162,7 @@ fn packets_are_as_large_as_they_may_be_and_no_larger() {
         let host = emulation.client().addresses().v4.into();
         let (server, client) =
             (udp(emulation.server(), address, 1), udp(emulation.client(), host, 2));
-        // TCP need not fill packets of 64 kB; headers of IP and UDP are 28 bytes.
+        // TCP does not always fill packets of 64 kB; IP and UDP headers are 28 bytes.
         server.send_to(&vec![7; mtu as usize - 28], (host, 2)).unwrap();
         assert_eq!(client.recv(&mut vec![0; 65_536]).unwrap(), mtu as usize - 28);
         let errors = counter(emulation.client(), "InErrs");
@@ -207,7 +207,7 @@ fn hosts_share_a_link_and_have_their_own_paths() {
 }
 
 #[test]
-fn the_way_back_may_have_a_link_of_its_own() {
+fn uplink_may_have_its_own_link() {
     let mut spec = path(100, 10, 100);
     let buffer = Buffer::Bytes("100kB".parse().unwrap());
     spec.paths[0].uplink = Some(LinkSpec::new(Rate::from_mbit(8), buffer));

@@ -1,4 +1,4 @@
-//! What becomes of packets depends on when they came, not on when a thread got to look.
+//! The fate of packets depends on their arrival times, not on thread scheduling.
 mod common;
 
 use common::{path, recorded};
@@ -6,13 +6,13 @@ use uncork_emu::{BackSpec, Body, EmulationSpec, Fate, HostSpec, Network, PacketR
 use uncork_path::{Ecn, JitterDistribution, JitterSpec, LinkSpec, LossPosition, Packet};
 use uncork_units::{Rate, Time, TimeDelta};
 
-/// Which packet it is.
+/// A packet's number.
 #[derive(Clone, Copy)]
 struct Number(usize);
 
 impl Body for Number {}
 
-/// The same packets at the same times, on a path in virtual time.
+/// Replays the same packets at the same times on a path in virtual time.
 fn replayed(spec: &EmulationSpec, packets: &[PacketRecord]) -> Vec<Option<(Fate, Ecn)>> {
     let mut network = Network::new(spec);
     let mut ends = vec![None; packets.len()];
@@ -28,7 +28,7 @@ fn replayed(spec: &EmulationSpec, packets: &[PacketRecord]) -> Vec<Option<(Fate,
 }
 
 #[test]
-fn a_recorded_run_ends_in_the_same_way_again() {
+fn replay_of_a_recorded_run_gives_the_same_fates() {
     let max = TimeDelta::from_millis(3);
     let jitter = JitterSpec { distribution: JitterDistribution::Uniform, max, reorder: true };
     for (queue, position) in [
@@ -57,10 +57,10 @@ fn a_recorded_run_ends_in_the_same_way_again() {
         let marked = count(|(_, ecn)| *ecn == Ecn::Ce);
         eprintln!("{queue}: {} packets, {dropped} dropped, {marked} marked", packets.len());
         assert!(packets.len() > 4000 && dropped > 10, "{queue}");
-        // PIE marks little: it drops where it would mark much (RFC 8033 §5.1).
+        // PIE marks few packets: it drops instead above 10 % (RFC 8033 §5.1).
         assert!(marked > 0 || queue.starts_with("pie"), "{queue}");
         for (packet, again) in packets.iter().zip(ends) {
-            // What was still on its way had no end there.
+            // Packets still in flight have no recorded fate.
             assert!(packet.end.is_none() || packet.end == again, "{queue}: {packet:?} {again:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! What must not break an emulation, and what it must not leave.
+//! Robustness of an emulation, and absence of leftovers.
 #![expect(unsafe_code, reason = "malformed packets go through a packet socket, which std lacks")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -14,10 +14,10 @@ use uncork_emu::{Names, Namespace, clean_up};
 use uncork_path::Buffer;
 use uncork_testkit::{pause, wait_until};
 
-/// Sends `packet` into the namespace's device as it is, whatever it is.
+/// Sends `packets` unmodified into the namespace's device.
 fn inject(host: &Namespace, packets: &[Vec<u8>]) {
     host.run(|| {
-        // SAFETY: system calls on values that live here.
+        // SAFETY: system calls on values that live long enough.
         unsafe {
             let index = libc::if_nametoindex(c"uncork0".as_ptr());
             let socket = libc::socket(libc::AF_PACKET, libc::SOCK_DGRAM, 0);
@@ -60,7 +60,7 @@ fn malformed_packets_are_counted_and_dropped() {
         inject(host, &short);
         inject(host, std::slice::from_ref(&stray));
     }
-    // It works still, and has seen all of them when this has arrived.
+    // When this packet has arrived, the emulation still works and has processed all others.
     let address = emulation.server().addresses().v4.into();
     let (near, far) = connect(emulation.client(), emulation.server(), address);
     transfer(far, near, 10_000);
@@ -71,18 +71,18 @@ fn malformed_packets_are_counted_and_dropped() {
     }
 }
 
-/// Packets that the host's device has handed over or dropped.
+/// Packets that have left the host's device or were dropped by it.
 fn left_device(host: &Namespace) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
     let devices = host.run(read).unwrap().unwrap();
     let line = devices.lines().find_map(|line| line.trim().strip_prefix("uncork0:")).unwrap();
-    // Eight columns of what was received, then: bytes, packets, errs, drop.
+    // Eight receive columns, then: bytes, packets, errs, drop.
     let columns: Vec<u64> = line.split_whitespace().map(|column| column.parse().unwrap()).collect();
     columns[9] + columns[11]
 }
 
 #[test]
-fn a_queue_may_be_very_long() {
+fn very_long_queues_work() {
     const PACKETS: u32 = 100_000;
     let mut spec = path(1, 2, 0);
     spec.paths[0].link.buffer = Buffer::Packets(u64::from(PACKETS));
@@ -107,7 +107,7 @@ fn a_queue_may_be_very_long() {
 }
 
 #[test]
-fn emulations_do_not_see_each_other() {
+fn emulations_are_isolated_from_each_other() {
     let Some(one) = start(&path(10, 10, 100)) else { return };
     let Some(other) = start(&path(20, 20, 100)) else { return };
     std::thread::scope(|scope| {
@@ -130,9 +130,9 @@ fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// `UNCORK_CYCLES=200` makes it more than 20 times.
+/// `UNCORK_CYCLES=200` runs more than the default of 20 cycles.
 #[test]
-fn nothing_is_left_behind() {
+fn no_leftovers_remain() {
     let cycles = std::env::var("UNCORK_CYCLES").map_or(20, |cycles| cycles.parse().unwrap());
     let mut before = None;
     for cycle in 0..cycles {
@@ -141,7 +141,7 @@ fn nothing_is_left_behind() {
         let paths: Vec<_> = names.all().map(|name| format!("/run/netns/{name}")).collect();
         assert_eq!(paths.len(), 2);
         assert!(paths.iter().all(|path| std::fs::metadata(path).is_ok()));
-        // Those at work are no leftovers.
+        // Running emulations are not leftovers.
         let found = clean_up().unwrap();
         assert!(!found.names.iter().any(|name| paths.iter().any(|path| name.ends_with(path))));
         assert!(paths.iter().all(|path| std::fs::metadata(path).is_ok()));
@@ -149,7 +149,7 @@ fn nothing_is_left_behind() {
         let (near, far) = connect(emulation.client(), emulation.server(), address);
         transfer(far, near, 10_000);
         let files = open_files();
-        // Other tests of this file open some at the same time.
+        // Other tests in this file open files at the same time.
         assert!(files < *before.get_or_insert(files) + 50, "{files} in cycle {cycle}");
         drop(names);
         assert!(paths.iter().all(|path| std::fs::symlink_metadata(path).is_err()));

@@ -4,7 +4,7 @@ use uncork_path::{
 };
 use uncork_units::{Rate, TimeDelta};
 
-/// Of a packet, and how long it has waited.
+/// A packet's number and its queueing delay.
 #[derive(Clone, Copy, Debug)]
 struct Number(u32, TimeDelta);
 
@@ -14,7 +14,7 @@ impl Body for Number {
     }
 }
 
-/// 12 Mbit/s is a packet of 1500 bytes each millisecond; 10 ms each way.
+/// 12 Mbit/s is a packet of 1500 bytes per millisecond; 10 ms each way.
 fn spec() -> EmulationSpec {
     let rtt = TimeDelta::from_millis(20);
     EmulationSpec::over(PathSpec::new(Rate::from_mbit(12), rtt, Buffer::Packets(2)), 1)
@@ -29,7 +29,7 @@ fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)
 }
 
-/// Offers packets at their times, and gives the fate of each.
+/// Offers packets at their times and returns the fate of each.
 fn fates(
     spec: &EmulationSpec,
     offers: impl IntoIterator<Item = (Time, Arrival<Number>)>,
@@ -55,9 +55,9 @@ fn packets_wait_for_the_link_and_travel() {
     );
 }
 
-/// However late the path is looked after.
+/// Independent of when the path is advanced.
 #[test]
-fn times_are_those_of_packets() {
+fn fates_depend_on_packet_times_only() {
     let mut network = Network::new(&spec());
     let mut fates = Vec::new();
     let mut fate = |_, packet: Packet<Number>, fate| fates.push((packet.body.0, fate));
@@ -72,7 +72,7 @@ fn times_are_those_of_packets() {
 }
 
 #[test]
-fn the_way_back_is_never_slow_unless_it_has_a_link() {
+fn uplink_is_unlimited_unless_it_has_a_link() {
     let offers = || (0..2).map(|body| (at(0), arrival(Direction::Up, body)));
     let arrives = |body, millis| (body, Fate::Arrives(at(millis)));
     assert_eq!(fates(&spec(), offers()), [arrives(0, 10), arrives(1, 10)]);
@@ -96,7 +96,7 @@ fn loss_before_the_queue_costs_no_capacity() {
 }
 
 #[test]
-fn the_way_back_may_lose_and_reorder() {
+fn uplink_may_lose_and_reorder() {
     let mut spec = spec();
     let distribution = JitterDistribution::Uniform;
     let jitter = JitterSpec { distribution, max: TimeDelta::from_millis(50), reorder: true };
@@ -124,7 +124,7 @@ fn the_way_back_may_lose_and_reorder() {
 }
 
 #[test]
-fn hosts_have_their_own_paths_and_meet_on_a_shared_link() {
+fn hosts_have_their_own_paths_and_share_a_link() {
     let mut spec = spec();
     spec.links = vec![LinkSpec::new(Rate::from_mbit(120), Buffer::Packets(10))];
     spec.paths[0].via = vec![0];
@@ -139,9 +139,9 @@ fn hosts_have_their_own_paths_and_meet_on_a_shared_link() {
     assert_eq!(fates(&spec, [to(0), to(1)]), [(0, micros(11_100)), (1, micros(21_200))]);
 }
 
-/// In both directions, whatever the round trip of the path that they have in common.
+/// In both directions, whatever the RTT of their common path.
 #[test]
-fn hosts_may_have_round_trips_of_their_own() {
+fn hosts_may_have_different_rtts() {
     let mut spec = spec();
     let near = HostSpec { rtt: Some(TimeDelta::from_millis(4)), ..HostSpec::over(0) };
     spec.hosts = vec![HostSpec::over(0), near];
@@ -161,9 +161,10 @@ fn hosts_may_have_round_trips_of_their_own() {
     );
 }
 
-/// 1500 bytes take 0.5 ms on the shared link and 1 ms on the path's own, and these have no counter.
+/// 1500 bytes take 0.5 ms on the shared link and 1 ms on the path's own link; the uplink is
+/// unlimited.
 #[test]
-fn packets_are_told_how_long_they_waited_on_all_links() {
+fn packets_report_their_queueing_delay_on_all_links() {
     let mut spec = spec();
     spec.links = vec![LinkSpec::new(Rate::from_mbit(24), Buffer::Packets(10))];
     spec.paths[0].via = vec![0];
@@ -175,11 +176,11 @@ fn packets_are_told_how_long_they_waited_on_all_links() {
     }
     network.offer(at(0), arrival(Direction::Up, 3), &mut fate);
     network.paths.advance(Time::NEVER, &mut fate);
-    assert_eq!(waited, [0, 0, 500 + 500, 1000 + 1000], "first comes what goes up");
+    assert_eq!(waited, [0, 0, 500 + 500, 1000 + 1000], "uplink packets come first");
 }
 
 #[test]
-fn queues_mark_what_may_be_marked() {
+fn queues_mark_ecn_capable_packets() {
     let mut spec = spec();
     spec.paths[0].link.buffer = Buffer::Packets(1000);
     spec.paths[0].link.queue = "codel:ecn".parse().expect("a queue");

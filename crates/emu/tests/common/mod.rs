@@ -1,4 +1,4 @@
-//! What tests over real namespaces have in common.
+//! Shared helpers of tests with real namespaces.
 #![allow(dead_code, reason = "no test file uses all of it")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -13,7 +13,8 @@ use uncork_path::{Buffer, PathSpec};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, TimeDelta};
 
-/// Starts an emulation; `None`, loudly, where the machine has no namespaces or TUN devices for us.
+/// Starts an emulation; `None`, with a message, if the machine does not permit namespaces or TUN
+/// devices.
 pub(crate) fn start(spec: &EmulationSpec) -> Option<Emulation> {
     match Emulation::start(spec) {
         Ok(emulation) => Some(emulation),
@@ -25,27 +26,27 @@ pub(crate) fn start(spec: &EmulationSpec) -> Option<Emulation> {
     }
 }
 
-/// A drop-tail path for so many packets.
+/// A drop-tail path with a buffer of this many packets.
 pub(crate) fn path(rate_mbit: u64, rtt_ms: u64, packets: u64) -> EmulationSpec {
     let rtt = TimeDelta::from_millis(rtt_ms);
     let path = PathSpec::new(Rate::from_mbit(rate_mbit), rtt, Buffer::Packets(packets));
     EmulationSpec::over(path, 1)
 }
 
-/// The addresses of a host, of both versions where there are two.
+/// The addresses of a host, IPv4 and, if available, IPv6.
 pub(crate) fn addresses(host: &Namespace) -> Vec<IpAddr> {
     let addresses = host.addresses();
     [addresses.v4.into()].into_iter().chain(addresses.v6.map(IpAddr::from)).collect()
 }
 
-/// A UDP socket that gives up after a while.
+/// A UDP socket with a timeout.
 pub(crate) fn udp(host: &Namespace, address: IpAddr, port: u16) -> UdpSocket {
     let socket = host.run(|| UdpSocket::bind((address, port))).unwrap().unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     socket
 }
 
-/// A connection from `client` to `server`: the stream of the client and that of the server.
+/// A connection from `client` to `server`: the client's stream and the server's.
 pub(crate) fn connect(
     client: &Namespace,
     server: &Namespace,
@@ -69,7 +70,7 @@ pub(crate) fn transfer(from: TcpStream, mut to: TcpStream, bytes: usize) {
     assert_eq!(arrived, bytes as u64);
 }
 
-/// Records real traffic in both directions: two hosts, TCP that knows ECN, datagrams.
+/// Records real traffic in both directions: two hosts, TCP with ECN, datagrams.
 pub(crate) fn recorded(spec: &EmulationSpec) -> Option<Vec<PacketRecord>> {
     let emulation = start(spec)?;
     let address = emulation.server().addresses().v4.into();
