@@ -1,4 +1,4 @@
-//! The client's end of a connection: it asks, reads, and notes when what arrived.
+//! The client's end of a connection: sends requests, reads, and records arrival times.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -19,18 +19,18 @@ use crate::server::{PATIENCE, is_gone, is_impatient, patience};
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) first_byte: Option<Time>,
-    /// When all that was wanted had arrived.
+    /// When everything requested had arrived.
     pub(crate) complete: Option<Time>,
     pub(crate) bytes: u64,
     /// Bytes before the end of the warm-up.
     pub(crate) early: u64,
-    /// The client that makes requests, and its report.
+    /// The requesting client with its report.
     pub(crate) client: Option<Client>,
-    /// The program that it was.
+    /// The command that ran instead.
     pub(crate) command: Option<Ended>,
 }
 
-/// Data that all clients and servers of a run share.
+/// Data shared by all clients and servers of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances<'a> {
     pub(crate) clock: Clock,
@@ -43,7 +43,7 @@ impl Circumstances<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Waits until `time`; false if the run is over before.
+    /// Waits until `time`; returns false if the run ends first.
     pub(crate) fn wait_until(&self, time: Time) -> bool {
         while self.clock.now() + patience() < time && !self.is_over() {
             self.clock.wait_until(self.clock.now() + patience());
@@ -55,7 +55,7 @@ impl Circumstances<'_> {
     }
 }
 
-/// Connects at the flow's start and takes what comes, until it has all or the run is over.
+/// Connects at the flow's start and receives data until it is complete or the run is over.
 pub(crate) fn fetch(
     server: SocketAddr,
     flow: &FlowSpec,
@@ -76,7 +76,7 @@ pub(crate) fn fetch(
         Workload::Until(end) => reader.read_bytes(u64::MAX, end),
         Workload::Media(_) => reader.read_bytes(u64::MAX, Time::NEVER),
         Workload::Client(_) => reader.request(),
-        // Programs have sockets of their own.
+        // Programs open their own sockets.
         Workload::Command(_) => Ok(()),
     };
     match done {
@@ -85,7 +85,7 @@ pub(crate) fn fetch(
     }
 }
 
-/// A connection to `server`; none if the run is over before.
+/// Connects to `server`; `None` if the run ends first.
 fn open(
     server: SocketAddr,
     window: u64,
@@ -94,7 +94,7 @@ fn open(
     let family = if server.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let socket = socket(family, SocketType::STREAM, None)?;
     if window < FlowSpec::WIDE_OPEN {
-        // The kernel doubles what it is asked for, and takes half of that for its own records.
+        // The kernel doubles the given value and uses half of it for its own bookkeeping.
         set_socket_recv_buffer_size(&socket, window as usize)?;
     }
     rustix::net::sockopt::set_socket_timeout(
@@ -110,7 +110,8 @@ fn open(
                 connection.set_read_timeout(Some(PATIENCE))?;
                 return Ok(Some(connection));
             }
-            // Still on its way: with a timeout for sending, connect gives up waiting, not connecting.
+            // Still connecting: the send timeout ends the wait in connect, not the connection
+            // attempt.
             Err(error)
                 if error == rustix::io::Errno::INPROGRESS
                     || error == rustix::io::Errno::ALREADY => {}
@@ -128,7 +129,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads until there is all that is wanted, or it is `end`.
+    /// Reads until `wanted` bytes have arrived or until `end`.
     fn read_bytes(&mut self, wanted: u64, end: Time) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 18];
         let Circumstances { clock, .. } = self.circumstances;
@@ -143,8 +144,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads what there is, for as long as the connection's timeout says: how much; `None` at the end
-    /// of the stream.
+    /// Reads available data within the connection's timeout. Returns the number of bytes; `None` at
+    /// the end of the stream.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<Option<u64>> {
         let read = match self.connection.read(buffer) {
             Ok(0) => return Ok(None),
@@ -161,7 +162,7 @@ impl Reader<'_> {
         Ok(Some(read))
     }
 
-    /// Does what the client wants, until it wants no more.
+    /// Performs the client's requests until it is done.
     fn request(&mut self) -> io::Result<()> {
         let mut buffer = vec![0; 1 << 18];
         while !self.circumstances.is_over() {

@@ -1,4 +1,4 @@
-//! Programs at both ends of a path, and what became of them.
+//! Programs at both ends of a path, and their outcomes.
 
 use std::fs;
 use std::io;
@@ -17,43 +17,43 @@ use crate::output::{Output, last_line};
 use crate::scratch::Scratch;
 use crate::server::PATIENCE;
 
-/// A command of a flow, after it has ended.
+/// The outcome of a flow's command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRecord {
     /// The flow's index in the run.
     pub flow: u32,
-    /// Which of the flow's commands it was.
+    /// Which of the flow's commands it is.
     pub side: CommandSide,
-    /// Its output and errors; more than 1 MiB lacks the middle.
+    /// Its output and error output; above 1 MiB the middle is omitted.
     pub output: String,
-    /// Its problem, as a sentence.
+    /// Its error, as a sentence.
     pub problem: Option<String>,
 }
 
-/// On which side of a path a command ran.
+/// The side of a path on which a command ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandSide {
-    /// Where servers are.
+    /// The server side.
     Server,
-    /// Where clients are.
+    /// The client side.
     Client,
 }
 
-/// Where the commands of a flow run, and what they are told.
+/// Where the commands of a flow run, and their arguments.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting<'a> {
     pub(crate) emulation: &'a Emulation,
     pub(crate) flow: u32,
     /// The index of the client's host.
     pub(crate) host: usize,
-    /// A port that no other flow has.
+    /// A port not used by other flows.
     pub(crate) port: u16,
-    /// The controller's name for the programs.
+    /// The controller's name as passed to the programs.
     pub(crate) cc: &'a str,
     pub(crate) scratch: &'a Scratch,
 }
 
-/// A server that was started.
+/// A running server.
 #[derive(Debug)]
 pub(crate) struct Server {
     flow: u32,
@@ -63,22 +63,22 @@ pub(crate) struct Server {
     remark: Option<String>,
 }
 
-/// A client that has ended, or was ended.
+/// A client that has exited or was stopped.
 #[derive(Debug)]
 pub(crate) struct Ended {
     flow: u32,
     name: String,
-    /// `None` if it had to be ended.
+    /// `None` if it had to be stopped.
     status: Option<ExitStatus>,
     output: Output,
 }
 
-/// What a shell says when there is no such program, or it cannot be run (POSIX, "Exit Status for
-/// Commands").
+/// A shell's exit statuses for missing programs and for programs that cannot be executed (POSIX,
+/// "Exit Status for Commands").
 const NOT_RUN: [i32; 2] = [126, 127];
 
 impl Setting<'_> {
-    /// A shell that will run `script`, and what it will print.
+    /// A shell that will run `script`, and its output.
     fn shell(&self, command: io::Result<Command>, script: &str) -> io::Result<(Command, Output)> {
         let (output, to) = Output::pipe()?;
         let mut command = command?;
@@ -93,8 +93,7 @@ impl Setting<'_> {
         Ok((command, output))
     }
 
-    /// Starts the server of `spec`, if it has one, and waits until it listens or has ended, or until
-    /// `stop`.
+    /// Starts the server of `spec`, if any, and waits until it listens or exits, or until `stop`.
     pub(crate) fn serve(
         &self,
         spec: &CommandSpec,
@@ -123,8 +122,8 @@ impl Setting<'_> {
         Ok(Some(Server { flow: self.flow, name, job, output, remark }))
     }
 
-    /// Runs the client of `spec` from the flow's start on, until it has ended, its time is up or the run
-    /// over. The calling thread must not be in another namespace than the process.
+    /// Runs the client of `spec` from the flow's start until it exits, its time limit is reached,
+    /// or the run is over. The calling thread must be in the process's own namespace.
     pub(crate) fn fetch(
         &self,
         spec: &CommandSpec,
@@ -157,7 +156,7 @@ impl Setting<'_> {
     }
 }
 
-/// Ends `servers`, and tells of them and of `clients`.
+/// Stops `servers` and returns their outcomes and those of `clients`.
 pub(crate) fn finish(
     clients: Vec<Ended>,
     mut servers: Vec<Server>,
@@ -172,9 +171,9 @@ pub(crate) fn finish(
 }
 
 impl Server {
-    /// Asks it to end.
+    /// Requests termination.
     fn ask_to_end(&mut self) -> io::Result<()> {
-        // A process that exited by itself is not one that is ended now.
+        // A process that has already exited is not stopped by us.
         if let Some(status) = self.job.ends_within(Duration::ZERO)?
             && !status.success()
         {
@@ -183,7 +182,7 @@ impl Server {
         self.job.ask_to_end()
     }
 
-    /// Waits for its end. What it started may live on, until the emulation stops.
+    /// Waits until it has exited. Its child processes may continue until the emulation stops.
     fn end(self) -> io::Result<Finished> {
         let Self { flow, job, output, remark, .. } = self;
         job.end()?;
@@ -191,7 +190,7 @@ impl Server {
     }
 }
 
-/// A command that has ended, though what it started may print still.
+/// A command that has exited, though its child processes may still print.
 #[derive(Debug)]
 pub(crate) struct Finished {
     flow: u32,
@@ -215,14 +214,14 @@ impl Ended {
 }
 
 impl CommandRecord {
-    /// Something else is wrong with it, unless it has failed anyway.
+    /// Records another error, unless it has failed anyway.
     pub(crate) fn note(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 }
 
 impl Finished {
-    /// Its outcome, after all its processes have ended.
+    /// Its outcome after all its processes have exited.
     pub(crate) fn record(self) -> CommandRecord {
         let Self { flow, side, output, problem } = self;
         let output = output.text();
@@ -231,7 +230,7 @@ impl Finished {
     }
 }
 
-/// Whether real hosts can run the commands of `run`.
+/// Checks that real hosts can run the commands of `run`.
 pub(crate) fn check(run: &RunSpec) -> Result<(), RealError> {
     let mut flows = run.flows.iter().filter_map(|flow| Some((flow, run.command_of(flow)?)));
     match flows.find(|(flow, _)| flow.host.is_some()) {

@@ -10,19 +10,19 @@ use uncork_emu::EmuError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RealError {
-    /// The path cannot be emulated, or not here.
+    /// The path cannot be emulated, in general or on this machine.
     #[error(transparent)]
     Path(#[from] EmuError),
-    /// The kernel lacks the controller or its option; the text lists those that it has.
+    /// The kernel lacks the controller or its option; the text lists the available ones.
     #[error("{0}")]
     Controller(String),
-    /// A command fails here; the text names it and has its last output.
+    /// A command failed; the text has its name and last output.
     #[error("{0}")]
     Command(String),
     /// sock_diag failed.
     #[error(transparent)]
     Connections(#[from] DiagError),
-    /// The kernel cannot play this part of the scenario; the text names it.
+    /// The kernel does not support this part of the scenario; the text names it.
     #[error("{0}")]
     Spec(String),
     /// The system does not allow it.
@@ -36,12 +36,12 @@ pub enum RealError {
 }
 
 impl RealError {
-    /// For [`Result::map_err`] after `action` has failed.
+    /// For [`Result::map_err`] when `action` fails.
     pub(crate) fn system(action: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self::System { action, error }
     }
 
-    /// Whether the machine is at fault, not the description.
+    /// Whether the machine is the cause, not the scenario.
     pub fn is_of_machine(&self) -> bool {
         match self {
             Self::Path(error) => matches!(error, EmuError::System { .. }),
@@ -57,9 +57,9 @@ impl RealError {
 mod tests {
     use super::*;
 
-    /// It decides the exit status, and whether a test may say that it did not run.
+    /// Determines the exit status, and whether a test may be skipped.
     #[test]
-    fn a_kernel_that_lacks_something_is_not_the_scenario_s_fault() {
+    fn missing_kernel_features_are_errors_of_the_machine() {
         let error = RealError::from(DiagError::Unsupported);
         assert!(
             error.is_of_machine() && error.to_string().contains("modprobe tcp_diag"),

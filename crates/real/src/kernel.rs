@@ -9,8 +9,8 @@ use crate::error::RealError;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Settings of each namespace: buffers that never bind unless a scenario asks for it, and nothing
-/// remembered from one connection for the next.
+/// Settings of each namespace: buffers that only limit if a scenario asks for it, and no state
+/// shared between connections.
 const SETTINGS: [(&str, &str); 5] = [
     ("/proc/sys/net/ipv4/tcp_wmem", "4096 131072 268435456"),
     ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 268435456"),
@@ -19,7 +19,7 @@ const SETTINGS: [(&str, &str); 5] = [
     ("/proc/sys/net/ipv4/tcp_slow_start_after_idle", "0"),
 ];
 
-/// The kernel's name of a controller, if the kernel has its like: mainline's BBR is version 1.
+/// The kernel's name of the equivalent controller, if any: mainline's BBR is version 1.
 pub fn kernel_name(cc: CcSpec) -> Option<&'static str> {
     match cc.algorithm() {
         Algorithm::Reno => Some("reno"),
@@ -29,7 +29,7 @@ pub fn kernel_name(cc: CcSpec) -> Option<&'static str> {
     }
 }
 
-/// The kernel's name of `cc`, if the kernel has it.
+/// The kernel's name of `cc`, if available.
 pub(crate) fn controller(cc: CcSpec, available: &str) -> Result<&'static str, RealError> {
     let known = kernel_name(cc).filter(|name| available.split_whitespace().any(|one| one == *name));
     known.ok_or_else(|| {
@@ -44,21 +44,21 @@ pub(crate) fn controller(cc: CcSpec, available: &str) -> Result<&'static str, Re
     })
 }
 
-/// The controllers that the kernel offers to the calling thread's namespace.
+/// The controllers available to the calling thread's namespace.
 pub(crate) fn available() -> io::Result<String> {
     fs::read_to_string(AVAILABLE)
 }
 
-/// Asks for ECN (RFC 3168) when the calling thread's namespace connects. Those who are asked agree, as
-/// kernels do unless they are told otherwise.
+/// Enables ECN (RFC 3168) for outgoing connections of the calling thread's namespace. Kernels
+/// accept ECN by default for incoming ones.
 pub(crate) fn ask_for_ecn() -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/tcp_ecn", "1")
 }
 
-/// Puts the settings in force for the calling thread's namespace.
+/// Applies the settings to the calling thread's namespace.
 pub(crate) fn settle() -> io::Result<()> {
     SETTINGS.iter().try_for_each(|(path, value)| match fs::write(path, value) {
-        // Kernels lack some of them.
+        // Some kernels lack some of them.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     })
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn controllers_are_those_of_the_kernel() {
+    fn controllers_have_their_kernel_names() {
         assert_eq!(named("bbr1"), Ok("bbr"));
         assert_eq!(named("reno"), Ok("reno"));
         let missing =

@@ -1,10 +1,10 @@
 //! A run over real connections: the kernel's TCP between network namespaces, over an emulated path.
 //!
-//! [`run`] takes the same [`uncork_sim::RunSpec`] as the simulator and gives the same records, in real
-//! time. Each client is a host of its own unless the flow names one; all servers are one host. What
-//! the kernel tells of its connections ([`uncork_diag`]) becomes the series and the figures of the
-//! sender; when bytes arrive is seen by who reads them. Flows may be programs instead, of which nothing is
-//! known beforehand: what they print is kept, and their controller is that of the route.
+//! [`run`] takes the same [`uncork_sim::RunSpec`] as the simulator and returns the same records, in
+//! real time. Each client is a separate host unless the flow names one; all servers share a host.
+//! The kernel's statistics of its connections ([`uncork_diag`]) provide the time series and the
+//! sender's figures; arrival times are measured by the readers. Flows may also be arbitrary
+//! programs: their output is kept, and their controller is set on the route.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 

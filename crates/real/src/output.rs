@@ -1,4 +1,4 @@
-//! The output of a command, its beginning and end.
+//! The output of a command, truncated in the middle.
 
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -6,20 +6,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Bytes that are kept of the beginning, and of the end: together 1 MiB.
+/// Bytes kept from the beginning and from the end: together 1 MiB.
 const PART: usize = 512 << 10;
-/// How often to look whether all has been read, and how often at most.
+/// How often to check whether everything has been read, and the maximum number of checks.
 const LOOK: Duration = Duration::from_millis(5);
 const LOOKS: u32 = 200;
 
-/// A pipe that is read as fast as it fills, so a program that prints never blocks.
+/// A pipe that is read continuously, so a program that prints never blocks.
 #[derive(Debug)]
 pub(crate) struct Output {
     kept: Arc<Mutex<Kept>>,
     reader: JoinHandle<()>,
 }
 
-/// The beginning and the end of what was printed.
+/// The beginning and the end of the output.
 #[derive(Debug, Default)]
 struct Kept {
     head: Vec<u8>,
@@ -28,7 +28,7 @@ struct Kept {
 }
 
 impl Output {
-    /// A pipe, and the end to print to.
+    /// A pipe and its write end.
     pub(crate) fn pipe() -> io::Result<(Self, PipeWriter)> {
         let (from, to) = io::pipe()?;
         let kept = Arc::default();
@@ -37,7 +37,7 @@ impl Output {
         Ok((Self { kept, reader }, to))
     }
 
-    /// The output. A process that holds the pipe open for longer than a second is not waited for.
+    /// The output. Does not wait for more than a second for a process that keeps the pipe open.
     pub(crate) fn text(self) -> String {
         for _ in 0..LOOKS {
             if self.reader.is_finished() {
@@ -51,7 +51,7 @@ impl Output {
 
 fn read(mut from: PipeReader, kept: &Mutex<Kept>) {
     let mut buffer = vec![0; 1 << 16];
-    // A pipe that cannot be read has no more to tell.
+    // A read error ends the output.
     while let Ok(read @ 1..) = from.read(&mut buffer) {
         kept.lock().unwrap_or_else(PoisonError::into_inner).take_in(&buffer[..read]);
     }
@@ -79,7 +79,7 @@ impl Kept {
     }
 }
 
-/// The last line of `text` with something in it, not longer than a message may be.
+/// The last non-empty line of `text`, limited to the length of a message.
 pub(crate) fn last_line(text: &str) -> Option<String> {
     const LONGEST: usize = 200;
     let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_kept_unless_it_is_much() {
+    fn short_output_is_kept_completely() {
         let (output, mut to) = Output::pipe().expect("a pipe");
         to.write_all(b"one\ntwo\n").expect("room");
         drop(to);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn of_much_the_beginning_and_the_end_are_kept() {
+    fn long_output_keeps_its_beginning_and_end() {
         let (output, mut to) = Output::pipe().expect("a pipe");
         to.write_all(b"begin").expect("a reader");
         to.write_all(&vec![b'x'; 3 * PART]).expect("a reader");

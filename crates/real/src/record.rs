@@ -11,8 +11,8 @@ use uncork_units::Time;
 use crate::client::Seen;
 use crate::watch::Sent;
 
-/// The record of the flow of index `index`: what its client saw, and what the kernel told of its
-/// server.
+/// The record of the flow with index `index`, from its client's measurements and the kernel's
+/// statistics of its server.
 pub(crate) fn flow(
     run: &RunSpec,
     index: u32,
@@ -36,8 +36,8 @@ pub(crate) fn flow(
     sent.figures.fill(record)
 }
 
-/// Notes what the path dropped of the packets of `flows`. Of clients that are on one host it is not known
-/// whose they were: they count for the first.
+/// Adds the path's drops to `flows`. If several clients share a host, drops are counted for the
+/// first one, because their flow is unknown.
 pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Report) {
     let mut told = BTreeSet::new();
     for (flow, host) in flows.iter_mut().zip(host_of) {
@@ -56,8 +56,8 @@ pub(crate) fn note_drops(flows: &mut [FlowRecord], host_of: &[usize], path: &Rep
     }
 }
 
-/// Notes how long the packets of the flows of `run` waited in queues. Servers' ports begin at
-/// `first_port`; programs talk on any, and have a host of their own.
+/// Adds the queueing delays of the flows of `run`. Servers' ports start at `first_port`; programs
+/// use any port and have a separate host.
 pub(crate) fn note_queueing(
     flows: &mut [FlowRecord],
     run: &RunSpec,

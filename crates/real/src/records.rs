@@ -9,8 +9,8 @@ use uncork_sim::{RunResult, RunSpec};
 
 use crate::scratch::Scratch;
 
-/// Takes what the clients of commands have left of their flows into `result`. Gives the flows whose
-/// client was to leave something, and did not, with the reason.
+/// Merges the records written by the clients of commands into `result`. Returns the flows whose
+/// client should have written records and did not, with the reason.
 pub(crate) fn take(run: &RunSpec, result: &mut RunResult, scratch: &Scratch) -> Vec<(u32, String)> {
     let mut problems = Vec::new();
     for (number, flow) in (0..).zip(&run.flows) {
@@ -38,8 +38,8 @@ fn read(path: &Path) -> Result<Vec<FlowRecord>, String> {
     if told.is_empty() { Err("left no record in $UNCORK_RECORDS".to_owned()) } else { Ok(told) }
 }
 
-/// Puts what was `told` of a flow into its record and among the requests. Records with a size are of
-/// requests; the others are of who made them. Their times count from the client's start.
+/// Merges the records `told` of a flow into its record and the requests. Records with a size are
+/// requests; the others are of the client itself. Their times count from the client's start.
 fn note(record: &mut FlowRecord, requests: &mut Vec<RequestRecord>, told: &[FlowRecord]) {
     let of_request = |one: &FlowRecord| RequestRecord {
         flow: record.flow,

@@ -1,4 +1,4 @@
-//! A run, from its description to its records.
+//! A run, from its specification to its records.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,11 +19,11 @@ use crate::traffic::Traffic;
 use crate::watch::{Sent, Watch};
 use crate::{kernel, record, records, server};
 
-/// The port of the server of flow 0; the others follow.
+/// Port of flow 0's server; the others follow.
 const FIRST_PORT: u16 = 10_000;
-/// Flows of a run, at most: each takes two threads, and its client a namespace.
+/// Maximum flows per run: each needs two threads and a namespace for its client.
 const MAX_FLOWS: usize = 500;
-/// From the first thread to the beginning of the run.
+/// Time from the first thread to the start of the run.
 const LEAD: TimeDelta = TimeDelta::from_millis(100);
 
 /// The result of a run.
@@ -31,17 +31,17 @@ const LEAD: TimeDelta = TimeDelta::from_millis(100);
 pub struct RealRun {
     /// The same as of a simulated run.
     pub result: RunResult,
-    /// The path's report, and whether it was in time.
+    /// The path's report, including its timing.
     pub path: Report,
     /// The outcomes of commands, by flow.
     pub commands: Vec<CommandRecord>,
 }
 
-/// Runs `spec` in real time: to its end, until nothing is left to come, or until `stop`.
+/// Runs `spec` in real time until its end, until no events are left, or until `stop`.
 ///
 /// # Errors
 ///
-/// If real endpoints cannot do what `spec` says, or not here.
+/// If real endpoints do not support `spec`, in general or on this machine.
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let (emulated, host_of) = emulation(spec)?;
     let scratch = Scratch::new().map_err(RealError::system("make a directory for a run"))?;
@@ -54,7 +54,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<RealRun, RealError> {
     let path = stage.emulation.stop()?;
     record::note_drops(&mut result.flows, &stage.host_of, &path);
     record::note_queueing(&mut result.flows, spec, &stage.host_of, FIRST_PORT, &path);
-    // Nothing runs any more that could print.
+    // No process that could print is running any more.
     let mut commands: Vec<_> = finished.into_iter().map(Finished::record).collect();
     commands.sort_by_key(|command| command.flow);
     for (flow, problem) in records::take(spec, &mut result, &stage.scratch) {
@@ -114,7 +114,7 @@ fn emulation(spec: &RunSpec) -> Result<(EmulationSpec, Vec<usize>), RealError> {
     Ok((emulation, host_of))
 }
 
-/// A flow is to have another round trip than those before it on the same host.
+/// Error: a flow has a different RTT than earlier ones on the same host.
 fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError {
     let number = flow.host.unwrap_or_default();
     let of_path = spec.paths[flow.path].rtt;
@@ -125,17 +125,17 @@ fn one_round_trip(spec: &RunSpec, flow: &FlowSpec, host: HostSpec) -> RealError 
     ))
 }
 
-/// Where a run is played.
+/// The environment of a run.
 struct Stage<'a> {
     spec: &'a RunSpec,
     emulation: Emulation,
     host_of: Vec<usize>,
-    /// For the files of programs.
+    /// For files of programs.
     scratch: Scratch,
 }
 
 impl Stage<'_> {
-    /// Puts the hosts' settings in force. Gives what each flow's endpoints call its controller.
+    /// Applies the hosts' settings. Returns the controller name for each flow's endpoints.
     fn prepare(&self) -> Result<Vec<String>, RealError> {
         let failed = RealError::system("enter a network namespace");
         let settle = || kernel::settle().and_then(|()| kernel::available());
@@ -164,7 +164,8 @@ impl Stage<'_> {
         flows.filter_map(|(flow, spec)| Some((flow, self.spec.command_of(spec)?)))
     }
 
-    /// Has the connections of a flow whose programs know nothing of `cc` use it, in both directions.
+    /// Sets the route so that connections of a flow whose programs do not set `cc` use it in both
+    /// directions.
     fn control(&self, flow: usize, cc: &str) -> Result<(), RealError> {
         let (far, near) = (self.emulation.server(), &self.emulation.hosts()[self.host_of[flow]]);
         far.control_congestion(near.addresses(), cc)
@@ -181,7 +182,7 @@ impl Stage<'_> {
         SocketAddr::new(self.emulation.server().addresses().v4.into(), FIRST_PORT + flow as u16)
     }
 
-    /// Sockets that wait for the flows' clients.
+    /// Listening sockets for the flows' clients.
     fn listeners(&self, controllers: &[String]) -> Result<Vec<(usize, TcpListener)>, RealError> {
         let listen = || {
             let listen =
@@ -213,14 +214,14 @@ impl Stage<'_> {
         }
     }
 
-    /// Starts the servers of commands, and waits until they listen, or until `stop`.
+    /// Starts the servers of commands and waits until they listen, or until `stop`.
     fn serve(&self, controllers: &[String], stop: &AtomicBool) -> Result<Vec<Server>, RealError> {
         let wanted = self.commands().take_while(|_| !stop.load(Ordering::Relaxed));
         let served = wanted.map(|(flow, spec)| self.setting(flow, controllers).serve(spec, stop));
         Ok(served.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
     }
 
-    /// Plays all flows. Gives their records, and how the commands' clients ended.
+    /// Runs all flows. Returns their records and the outcomes of the commands' clients.
     fn play(
         &self,
         controllers: &[String],
@@ -255,7 +256,7 @@ impl Stage<'_> {
         })
     }
 
-    /// What the client of a flow does, on the calling thread.
+    /// Runs the client of a flow on the calling thread.
     fn fetch(
         &self,
         flow: usize,
@@ -304,9 +305,9 @@ mod tests {
 
     use super::*;
 
-    /// What queues share out among hosts they share out as in the simulator.
+    /// Queues share among hosts as in the simulator.
     #[test]
-    fn hosts_have_the_numbers_that_they_have_in_the_simulator() {
+    fn hosts_have_the_same_numbers_as_in_the_simulator() {
         let path = |millis| {
             let rtt = TimeDelta::from_millis(millis);
             PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000))
@@ -320,7 +321,7 @@ mod tests {
         let mut run = RunSpec::over(path(20), flows, 1, Time::ZERO + TimeDelta::from_secs(1));
         run.paths.push(path(40));
         let (emulated, host_of) = emulation(&run).expect("it can be played");
-        assert_eq!(host_of, [0, 1, 2, 1, 3], "host 7 is one on each path");
+        assert_eq!(host_of, [0, 1, 2, 1, 3], "host 7 is the same on each path");
         let numbers: Vec<_> = host_of.iter().map(|host| emulated.hosts[*host].number).collect();
         assert_eq!(numbers, [0, 1, 2, 3, 4].map(|flow| Some(run.host_of(flow))));
         assert_eq!(numbers[1..], [Some(7), Some(1 << 31 | 2), Some(7), Some(7)]);

@@ -1,11 +1,11 @@
-//! A place for the files of programs, gone when the run is over.
+//! A directory for files of programs, deleted after the run.
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A directory of a run's own, with one in it for each flow that asks.
+/// A run's directory, with a subdirectory for each flow that needs one.
 #[derive(Debug)]
 pub(crate) struct Scratch(PathBuf);
 
@@ -16,7 +16,7 @@ impl Scratch {
             let count = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = format!("uncork-run-{}-{count}", std::process::id());
             let path = std::env::temp_dir().join(name);
-            // An existing directory may be another user's.
+            // An existing directory may belong to another user.
             match fs::create_dir(&path) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => return made.map(|()| Self(path)),
@@ -29,7 +29,7 @@ impl Scratch {
         self.0.join(flow.to_string())
     }
 
-    /// Where the client of a flow leaves its records.
+    /// The file for the records of a flow's client.
     pub(crate) fn records_of(&self, flow: u32) -> PathBuf {
         self.of(flow).join("records.jsonl")
     }

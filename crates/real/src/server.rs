@@ -1,4 +1,4 @@
-//! The server's end of a connection: it writes what the client shall get.
+//! The server's end of a connection: writes the data for the client.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,13 +11,13 @@ use uncork_units::{Time, TimeDelta};
 
 use crate::client::Circumstances;
 
-/// How long a read or a write may take before it is looked whether the run is over.
+/// Timeout of a read or write before checking whether the run is over.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(50);
-/// The data of a write.
+/// Content of writes.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Listens for the one connection of a flow, whose controller is `cc` from its first packet on: a
-/// connection inherits that of its listener.
+/// Listens for the single connection of a flow. The connection inherits the controller `cc` from
+/// its listener, so it applies from the first packet.
 pub(crate) fn listen(address: SocketAddr, cc: &str) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address)?;
     set_tcp_congestion(&listener, cc)?;
@@ -25,8 +25,8 @@ pub(crate) fn listen(address: SocketAddr, cc: &str) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Serves one connection as `workload` says, until it is done or the run over. Gives the connection, which
-/// stays open for queries to the kernel.
+/// Serves one connection according to `workload` until it is complete or the run is over. Returns
+/// the connection, which stays open for queries to the kernel.
 pub(crate) fn serve(
     listener: &TcpListener,
     workload: Workload,
@@ -46,19 +46,19 @@ pub(crate) fn serve(
         Workload::Until(end) => out.write_until(end),
         Workload::Media(media) => out.write_media(media, start),
         Workload::Client(_) => out.answer(),
-        // Programs have sockets of their own.
+        // Programs open their own sockets.
         Workload::Command(_) => Ok(()),
     };
     match done {
         Ok(()) => Ok(Some(connection)),
-        // The client has gone, which it does at the end of the run.
+        // The client has closed the connection, as it does at the end of the run.
         Err(error) if is_gone(&error) => Ok(Some(connection)),
         Err(error) => Err(error),
     }
 }
 
 fn accept(listener: &TcpListener, at: Circumstances<'_>) -> io::Result<Option<TcpStream>> {
-    // A blocking accept knows no timeout; a connection waits a tenth of a millisecond on average.
+    // A blocking accept has no timeout. Polling delays a connection by 0.1 ms on average.
     while !at.is_over() {
         match listener.accept() {
             Ok((connection, _)) => {
@@ -90,7 +90,7 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Writes `bytes`, unless the run ends before.
+    /// Writes `bytes` unless the run ends first.
     fn write(&mut self, bytes: u64) -> io::Result<()> {
         let mut left = bytes;
         while left > 0 && !self.at.is_over() {
@@ -128,7 +128,7 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Answers requests, each of eight bytes: how many are asked for.
+    /// Answers requests. Each request is eight bytes: the size of the answer.
     fn answer(&mut self) -> io::Result<()> {
         let (mut request, mut have) = ([0; 8], 0);
         while !self.at.is_over() {

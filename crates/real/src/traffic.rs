@@ -1,7 +1,7 @@
-//! The connections of commands, which open as many as they like, on ports of their own choice.
+//! The connections of commands, which open any number on ports of their choice.
 //!
-//! A host that runs a command has no other connections. They are looked at from both ends: who sends is
-//! not known beforehand, and only the sender's end knows of round trips and retransmissions.
+//! A host that runs a command has no other connections. They are queried at both ends, because the
+//! sender is not known in advance and only the sender's end has RTTs and retransmissions.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use uncork_units::{Time, TimeDelta};
 use crate::error::RealError;
 use crate::watch::{Sent, point};
 
-/// A host is looked at so often at most.
+/// Minimum interval between queries per host.
 const EACH: TimeDelta = TimeDelta::from_millis(4);
 
 /// The connections of all commands of a run.
@@ -23,7 +23,7 @@ pub(crate) struct Traffic {
     server: Diag,
     server_addresses: Addresses,
     hosts: Vec<Host>,
-    /// Half of the shortest round trip: who closes a connection is there as long again.
+    /// Half of the shortest RTT: a closing connection remains visible for that long.
     every: TimeDelta,
 }
 
@@ -38,11 +38,11 @@ struct Host {
 /// The ends of a host's connections.
 #[derive(Default)]
 struct Ends {
-    /// By side (server or not) and by the kernel's number.
+    /// By side (server or not) and the kernel's connection number.
     all: BTreeMap<(bool, u64), End>,
     received: u64,
     received_early: u64,
-    /// The end that has sent the most of those seen at the last look.
+    /// The end that has sent the most among those seen at the last query.
     main: Option<(u64, SeriesPoint)>,
 }
 
@@ -53,7 +53,8 @@ struct End {
 }
 
 impl Traffic {
-    /// That of the flows of `run` that are commands, whose hosts `host_of` tells; `None` if there are none.
+    /// The traffic of the flows of `run` that are commands, with their hosts from `host_of`; `None`
+    /// if there are none.
     pub(crate) fn open(
         emulation: &Emulation,
         run: &RunSpec,
@@ -79,22 +80,22 @@ impl Traffic {
         Ok(Some(Self { server, server_addresses, hosts, every }))
     }
 
-    /// How often to look.
+    /// The query interval.
     pub(crate) fn every(&self) -> TimeDelta {
         self.every
     }
 
-    /// How often to look at most: for each host the kernel goes through its whole table twice.
+    /// The minimum query interval: for each host the kernel scans its whole table twice.
     pub(crate) fn shortest(&self) -> TimeDelta {
         EACH.times(self.hosts.len() as u64)
     }
 
-    /// Whether `flow` is one of them.
+    /// Whether `flow` is a command.
     pub(crate) fn has(&self, flow: usize) -> bool {
         self.hosts.iter().any(|host| host.flow == flow)
     }
 
-    /// Looks at all connections. What arrives before the end of the warm-up `is_early`.
+    /// Queries all connections. `is_early` means before the end of the warm-up.
     pub(crate) fn look(
         &mut self,
         now: Time,
@@ -127,7 +128,7 @@ impl Traffic {
         Ok(())
     }
 
-    /// Puts what was seen of each of the flows in its place in `sent`.
+    /// Stores the results of each flow in `sent`.
     pub(crate) fn tell(self, sent: &mut [Sent]) {
         for Host { flow, ends, .. } in self.hosts {
             if let Some(sent) = sent.get_mut(flow) {
@@ -138,8 +139,8 @@ impl Traffic {
 }
 
 impl Ends {
-    /// Takes in what the kernel tells of one of them. With `sample`, a time and the flow, it may be the main
-    /// one.
+    /// Processes the kernel's statistics of one end. With `sample`, a time and the flow, it is a
+    /// candidate for the main one.
     fn take_in(&mut self, server: bool, connection: &Connection, sample: Option<(Time, usize)>) {
         let end = self.all.entry((server, connection.cookie)).or_default();
         if !end.sent.take_in(connection) {
@@ -156,7 +157,7 @@ impl Ends {
         }
     }
 
-    /// All of them as one.
+    /// All ends combined.
     fn together(self) -> Sent {
         let mut sum = Sent {
             received: self.received,

@@ -1,4 +1,4 @@
-//! What the kernel tells of the servers' connections, again and again.
+//! Periodic queries of the servers' connections in the kernel.
 
 use std::thread;
 use std::time::Duration;
@@ -12,23 +12,24 @@ use uncork_units::{Rate, Time, TimeDelta};
 use crate::error::RealError;
 use crate::traffic::Traffic;
 
-/// How often connections are asked for, unless the run wants samples more often.
+/// Query interval, unless the run needs more frequent samples.
 const EVERY: TimeDelta = TimeDelta::from_millis(20);
-/// How often the kernel is asked at most.
+/// Minimum query interval.
 const SHORTEST: TimeDelta = TimeDelta::from_millis(5);
 
-/// What the kernel reported last of a server's connection.
+/// The kernel's latest report on a server's connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sent {
     pub(crate) figures: TransportFigures,
-    /// Of a command: what arrived at either end, and how much of it before the end of the warm-up.
+    /// For a command: bytes received at either end, and how many of them before the end of the
+    /// warm-up.
     pub(crate) received: u64,
     pub(crate) received_early: u64,
-    /// Smoothed round-trip times, sampled while something was in flight.
+    /// Smoothed RTTs, sampled while data was in flight.
     pub(crate) rtts: Distribution,
 }
 
-/// A look at the servers' connections at regular intervals.
+/// Periodic sampling of the servers' connections.
 pub(crate) struct Watch {
     diag: Diag,
     first_port: u16,
@@ -41,8 +42,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// A watch over the connections of `run` in the servers' namespace, whose ports begin at
-    /// `first_port`, and over the `traffic` of commands.
+    /// Watches the connections of `run` in the servers' namespace, with ports from `first_port`,
+    /// and the `traffic` of commands.
     pub(crate) fn open(
         servers: &Namespace,
         run: &RunSpec,
@@ -77,7 +78,7 @@ impl Watch {
         let (mut next, mut sample) = (Time::ZERO, Time::ZERO);
         loop {
             let now = clock.now();
-            // Known before the last look, which then sees all that there was.
+            // Determined before the last query, so that it covers everything.
             let is_last = now >= end || is_over();
             let samples = self.sample_every.filter(|_| now >= sample);
             self.look(now, samples.is_some())?;
@@ -105,7 +106,7 @@ impl Watch {
             let Some((flow, sent)) = flow.and_then(|flow| Some((flow, sent.get_mut(flow)?))) else {
                 return;
             };
-            // Listeners, and what the kernel has half forgotten, tell nothing.
+            // Ignore listeners and connections in teardown.
             if connection.remote.port() == 0 || !sent.take_in(connection) {
                 return;
             }
@@ -120,7 +121,7 @@ impl Watch {
 }
 
 impl Sent {
-    /// Takes in what the kernel tells now; false if that is nothing.
+    /// Processes the kernel's statistics; returns false if there are none.
     pub(crate) fn take_in(&mut self, connection: &Connection) -> bool {
         let Some(info) = &connection.info else { return false };
         // Ignore a report whose counters have fallen.
@@ -134,14 +135,14 @@ impl Sent {
         true
     }
 
-    /// Takes in what another connection of the same flow sent.
+    /// Adds another connection of the same flow.
     pub(crate) fn add(&mut self, other: &Self) {
         self.figures.add(&other.figures);
         self.rtts.merge(&other.rtts);
     }
 }
 
-/// The inside of the sender of `flow`.
+/// The sender's state of `flow`.
 pub(crate) fn point(now: Time, flow: u32, connection: &Connection) -> Option<SeriesPoint> {
     let info = connection.info.as_ref()?;
     let mss = u64::from(info.snd_mss);

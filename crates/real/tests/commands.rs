@@ -1,4 +1,4 @@
-//! Programs over this machine's kernel. Where there is no root or no TUN, they say that they did not run.
+//! Programs over this machine's kernel. Skipped with a message without root or TUN.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -17,7 +17,7 @@ use uncork_sim::{CommandSpec, FlowSpec, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run, pause};
 use uncork_units::{Rate, Time, TimeDelta};
 
-/// Plays `spec`; `None` where the machine cannot, which a command that fails is not.
+/// Runs `spec`; `None` if the machine does not support it. A failing command is not such a case.
 fn played(spec: &RunSpec, stop: &AtomicBool) -> Option<Result<RealRun, RealError>> {
     match run(spec, stop) {
         Err(error) if error.is_of_machine() && !matches!(error, RealError::Command(_)) => {
@@ -39,7 +39,7 @@ fn path() -> PathSpec {
     PathSpec::new(Rate::from_mbit(20), rtt, Buffer::MilliBdp(1000))
 }
 
-/// A run of ten seconds at most; a flow for each of `commands` and controllers.
+/// A run of at most ten seconds with a flow for each of `commands` and controllers.
 fn spec(commands: Vec<(&str, CommandSpec)>) -> RunSpec {
     let flow = |(index, (cc, _)): (usize, &(&str, CommandSpec))| {
         FlowSpec::new(cc.parse().unwrap(), Workload::Command(index))
@@ -62,7 +62,7 @@ fn command(server: Option<&str>, client: &str) -> CommandSpec {
     }
 }
 
-/// A shell's command that runs [`plays_a_part`] as `part`.
+/// A shell command that runs [`plays_a_part`] as `part`.
 fn part(part: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let program = program.display();
@@ -71,8 +71,8 @@ fn part(part: &str) -> String {
 
 const BYTES: usize = 300_000;
 
-/// Not a test: a server or a client that knows nothing of congestion control, when this program is run
-/// as one. It says which the kernel gave it.
+/// Not a test: when this program is run as a server or client, it acts as one without setting a
+/// controller, and prints the one set by the kernel.
 #[test]
 fn plays_a_part() {
     let Ok(part) = std::env::var("UNCORK_TEST_PART") else { return };
@@ -99,8 +99,7 @@ fn plays_a_part() {
     println!("{part} has read {} bytes", read.len());
 }
 
-/// Two classes at once, on ports of their own, with controllers that are not the kernel's default one: over
-/// IPv4 and over IPv6.
+/// Two classes at once on different ports, with non-default controllers, over IPv4 and IPv6.
 #[test]
 fn programs_get_the_controller_of_their_class() {
     let server = part("server");
@@ -128,7 +127,7 @@ fn programs_get_the_controller_of_their_class() {
             let record = &real.result.flows[flow as usize];
             let took = record.completion_ns.unwrap();
             assert!((120_000_000..5_000_000_000).contains(&took), "{record:?}");
-            // The kernel counts the end of a stream as a byte.
+            // The kernel counts the end of a stream (FIN) as a byte.
             let read = record.bytes_delivered - BYTES as u64;
             assert!(read <= 2, "{record:?}");
             assert!(record.packets_sent >= 207 && record.bytes_sent >= BYTES as u64, "{record:?}");
@@ -138,8 +137,8 @@ fn programs_get_the_controller_of_their_class() {
     }
 }
 
-/// Not a test: a server that sends much from a port of its own choice and then a byte from the one that it was
-/// given, or its client, when this program is run as one.
+/// Not a test: when this program is run as a server, it sends much data from a port of its choice
+/// and then a byte from its assigned port; or it is that server's client.
 #[test]
 fn plays_two_connections() {
     let Ok(side) = std::env::var("UNCORK_TEST_TWO") else { return };
@@ -159,7 +158,7 @@ fn plays_two_connections() {
 }
 
 #[test]
-fn packets_of_all_connections_of_a_program_wait() {
+fn queueing_delay_covers_all_connections_of_a_program() {
     let program = std::env::current_exe().unwrap();
     let side = |side: &str| {
         let program = program.display();
@@ -168,13 +167,13 @@ fn packets_of_all_connections_of_a_program_wait() {
     let commands = vec![("cubic", command(Some(&side("server")), &side("client")))];
     let Some(real) = play(&spec(commands)) else { return };
     let waited = real.result.flows[0].lab().queue_ms.unwrap();
-    // Ten segments come at once, at 0.6 ms each, and then more; the byte finds the queue empty.
+    // A burst of ten segments at 0.6 ms each, and then more; the single byte finds an empty queue.
     assert!(waited.p95 >= 4.0 && waited.min < 0.1, "{waited:?}: {:?}", real.commands);
 }
 
-/// What a client sends counts, too, and its host's kernel is the one that knows of it.
+/// Data sent by a client counts too; only the client host's kernel has its statistics.
 #[test]
-fn an_upload_is_seen_from_the_end_that_sends() {
+fn upload_is_measured_at_the_sender() {
     let uplink = LinkSpec::new(Rate::from_mbit(10), Buffer::Packets(20));
     let spec = RunSpec {
         paths: vec![PathSpec { uplink: Some(uplink), ..path() }],
@@ -183,7 +182,7 @@ fn an_upload_is_seen_from_the_end_that_sends() {
     };
     let Some(real) = play(&spec) else { return };
     let record = &real.result.flows[0];
-    // 10 Mbit/s on the way up, not 20.
+    // 10 Mbit/s upstream, not 20.
     assert!(record.completion_ns.unwrap() >= 240_000_000, "{record:?}");
     assert!(record.bytes_delivered - BYTES as u64 <= 2, "{record:?}");
     assert!(record.packets_sent >= 207 && record.rtt_ms.unwrap().min >= 19.0, "{record:?}");
@@ -194,7 +193,7 @@ fn an_upload_is_seen_from_the_end_that_sends() {
 }
 
 #[test]
-fn a_client_that_fails_is_told_and_has_no_completion() {
+fn failing_client_is_reported_and_has_no_completion() {
     let client = "echo all is well; echo 'no such luck' >&2; exit 3";
     let Some(real) = play(&spec(vec![("cubic", command(None, client))])) else { return };
     assert_eq!(real.result.flows[0].completion_ns, None);
@@ -206,7 +205,7 @@ fn a_client_that_fails_is_told_and_has_no_completion() {
 }
 
 #[test]
-fn what_does_not_run_is_an_error() {
+fn command_that_does_not_run_is_an_error() {
     for (server, client, words) in [
         (Some("nothing-like-it"), "true", "the server of web ended with status 127 before it"),
         (Some("echo in use; exit 1"), "true", "ended with status 1 before it listened: in use"),
@@ -228,9 +227,9 @@ fn is_alive(pid: &str) -> bool {
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with(['Z', 'X']))
 }
 
-/// Those that were told to end, those that will not hear of it, and those that left the group.
+/// Processes that exit on request, processes that ignore it, and processes that left the group.
 #[test]
-fn nothing_outlives_a_run() {
+fn no_process_outlives_a_run() {
     let server = format!("setsid sleep 1000 & echo $!; {}", part("server"));
     let client = "trap '' TERM; sleep 1001 & echo $!; echo $$; wait";
     let limit = Some(TimeDelta::from_millis(300));
@@ -244,13 +243,13 @@ fn nothing_outlives_a_run() {
     for pid in pids {
         assert!(!is_alive(pid), "{pid} of {printed:?}");
     }
-    // To be ended was what had to be.
+    // Only processes that had to be stopped were stopped.
     assert!(real.commands.iter().all(|command| command.problem.is_none()), "{:?}", real.commands);
 }
 
-/// What happens to the path happens when it should, however long a server takes to start.
+/// Scheduled changes of the path happen on time, however long a server takes to start.
 #[test]
-fn the_path_s_time_begins_when_all_servers_listen() {
+fn path_time_starts_when_all_servers_listen() {
     let slow = format!("sleep 1; {}", part("server"));
     let mut steps = path();
     steps.link.rate = uncork_path::RateSpec::Steps {
@@ -268,14 +267,14 @@ fn the_path_s_time_begins_when_all_servers_listen() {
 }
 
 #[test]
-fn a_run_that_is_stopped_ends_soon() {
+fn stopped_run_ends_soon() {
     let sleeps = |server| spec(vec![("cubic", command(server, "exec sleep 1000"))]);
     let start = Time::ZERO + TimeDelta::from_secs(9);
     let late = |run: RunSpec| RunSpec { flows: vec![FlowSpec { start, ..run.flows[0] }], ..run };
     let own = FlowSpec::new("cubic".parse().unwrap(), Workload::Transfer(1));
     let own = RunSpec { flows: vec![own], ..spec(Vec::new()) };
-    // While a client runs, before one starts that is a program and one that is none, and while a server
-    // does not listen.
+    // Stopped while a client runs, before a client (a command or not) starts, and while a server is
+    // not listening yet.
     for spec in [sleeps(None), late(sleeps(None)), late(own), sleeps(Some("exec sleep 1000"))] {
         let (stop, clock) = (AtomicBool::new(false), Clock::start());
         let real = thread::scope(|scope| {
@@ -292,10 +291,10 @@ fn a_run_that_is_stopped_ends_soon() {
     }
 }
 
-/// What a program tells of its requests, and of how music was heard, is the flow's; what it did not tell is
-/// said. The files of a run go with it.
+/// Requests and playback reported by a program are stored in the flow's record; missing reports are
+/// an error. The run's files are deleted.
 #[test]
-fn what_programs_tell_is_the_flow_s() {
+fn records_of_programs_are_merged_into_the_flow() {
     let empty = FlowSpec::new("reno".parse().unwrap(), Workload::Transfer(1));
     let run = RunSpec { flows: vec![empty], ..spec(Vec::new()) };
     let request = uncork_flow::FlowRecord {
@@ -334,10 +333,10 @@ fn what_programs_tell_is_the_flow_s() {
     assert!(directory.contains("uncork-run-") && !fs::exists(directory).unwrap(), "{directory}");
 }
 
-/// Programs whose controller is their own affair are told its name, which the kernel need not know; the
-/// route is left alone.
+/// Programs with their own congestion control get the controller's name, which need not be known to
+/// the kernel; the route is not changed.
 #[test]
-fn programs_may_see_to_their_controller_themselves() {
+fn programs_may_have_their_own_congestion_control() {
     let own = |client: &str| CommandSpec { own_cc: true, ..command(None, client) };
     let told = own("echo \"$UNCORK_CC\"; ip route get $UNCORK_FAR");
     let Some(real) = play(&spec(vec![("bbr3", told)])) else { return };

@@ -1,4 +1,4 @@
-//! Runs over this machine's kernel. Where there is no root or no TUN, they say that they did not run.
+//! Runs over this machine's kernel. Skipped with a message without root or TUN.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -11,7 +11,8 @@ use uncork_sim::{FlowSpec, RunSpec, Workload};
 use uncork_testkit::{Capability, not_run};
 use uncork_units::{Rate, Time, TimeDelta};
 
-/// What this machine lacks if a run ends with `error`: a controller, or else namespaces.
+/// The capability that this machine lacks if a run fails with `error`: a controller, or else
+/// namespaces.
 fn capability_of(error: &RealError) -> Capability {
     if matches!(error, RealError::Controller(_)) { Capability::Bbr } else { Capability::Netns }
 }
@@ -40,9 +41,9 @@ fn at(millis: u64) -> Time {
     Time::ZERO + TimeDelta::from_millis(millis)
 }
 
-/// 1 MB at 20 Mbit/s, 30 ms: 0.417 s on the link, and slow start from ten segments on.
+/// 1 MB at 20 Mbit/s, 30 ms: 0.417 s on the link, with slow start from ten segments.
 #[test]
-fn a_transfer_takes_about_as_long_as_in_the_simulator() {
+fn transfer_takes_about_as_long_as_in_the_simulator() {
     for cc in ["cubic", "bbr1", "reno"] {
         let flow = FlowSpec { start: at(50), ..flow(cc, Workload::Transfer(1_000_000)) };
         let spec = RunSpec::over(path(20, 30), vec![flow], 1, at(20_000));
@@ -63,10 +64,10 @@ fn a_transfer_takes_about_as_long_as_in_the_simulator() {
     }
 }
 
-/// Ends at the end of the run; what came before the warm-up is counted apart; the series tells BBR's
-/// states.
+/// Ends with the run; data before the end of the warm-up is counted separately; the series has
+/// BBR's states.
 #[test]
-fn a_flow_without_end_fills_the_link_and_is_sampled() {
+fn endless_flow_fills_the_link_and_is_sampled() {
     let spec = RunSpec {
         warmup: at(1000),
         sample_every: Some(TimeDelta::from_millis(50)),
@@ -84,9 +85,9 @@ fn a_flow_without_end_fills_the_link_and_is_sampled() {
     assert!(result.series.iter().all(|point| point.cwnd_bytes > 0));
 }
 
-/// Two clients on one path and media on another, all at once; requests are answered one by one.
+/// Two clients on one path and media on another at the same time; requests are sequential.
 #[test]
-fn clients_and_media_are_played() {
+fn clients_and_media_run() {
     let fetch = ClientSpec::Fetch(FetchSpec { requests: Some(3), ..FetchSpec::once(100_000) });
     let media = CbrSpec {
         rate: Rate::from_mbit(1),
@@ -116,10 +117,10 @@ fn clients_and_media_are_played() {
     );
 }
 
-/// CUBIC over a queue of 80 ms: what most of its packets wait is decided by the queue, its window and
-/// nothing else. Linux's HyStart, which is another one, and its timers have a tenth of the queue to differ in.
+/// CUBIC with a queue of 80 ms: the queueing delay of most packets depends only on queue and
+/// window. Differences in Linux's HyStart and timers are allowed a tenth of the queue.
 #[test]
-fn packets_wait_as_long_as_in_the_simulator() {
+fn queueing_delay_matches_the_simulator() {
     let deep = PathSpec {
         link: LinkSpec::new(Rate::from_mbit(10), Buffer::MilliBdp(4000)),
         ..path(10, 20)
@@ -135,9 +136,9 @@ fn packets_wait_as_long_as_in_the_simulator() {
     assert!(real.min < 5.0 && real.p95 <= 80.0 + 1.3, "{real:?}");
 }
 
-/// CoDel marks instead of dropping, and the kernel tells of the marks.
+/// CoDel marks instead of dropping, and the kernel reports the marks.
 #[test]
-fn marks_are_asked_for_and_heeded() {
+fn ecn_is_negotiated_and_marks_are_counted() {
     let mut marking = path(10, 20);
     marking.link.queue = "codel:ecn".parse().unwrap();
     marking.link.buffer = Buffer::Packets(1000);
@@ -151,10 +152,10 @@ fn marks_are_asked_for_and_heeded() {
     assert_eq!(record.lab().packets_dropped_queue, 0, "{record:?}");
 }
 
-/// Two flows over one link, whose path has a third round trip that neither of them takes. Both shake hands
-/// before either sends: the link is empty.
+/// Two flows over one link, whose path has a third RTT that neither uses. Both complete the
+/// handshake before either sends, so the link is empty.
 #[test]
-fn flows_may_have_round_trips_of_their_own() {
+fn flows_may_have_different_rtts() {
     let flows = [(80, 0), (20, 60)].map(|(rtt, start)| FlowSpec {
         rtt: Some(TimeDelta::from_millis(rtt)),
         start: at(start),
@@ -177,7 +178,7 @@ fn flows_may_have_round_trips_of_their_own() {
 }
 
 #[test]
-fn what_the_kernel_does_not_have_is_refused() {
+fn missing_kernel_controllers_are_rejected() {
     let spec = RunSpec::over(path(20, 20), vec![flow("bbr3", Workload::Transfer(1))], 1, at(1000));
     let error = run(&spec, &AtomicBool::new(false)).unwrap_err().to_string();
     assert!(error.contains("this kernel has no bbr3") || error.contains("cannot"), "{error}");
