@@ -2,7 +2,7 @@
 
 use csv::Writer;
 
-/// What `write` writes.
+/// The CSV text produced by `write`.
 pub(crate) fn csv_text(write: impl FnOnce(&mut Writer<Vec<u8>>) -> csv::Result<()>) -> String {
     let mut writer = Writer::from_writer(Vec::new());
     write(&mut writer).expect("flat rows of equal length, into memory");

@@ -1,7 +1,7 @@
-//! Text inside markup.
+//! Escaping of text in markup.
 
-/// `text` as it may stand in XML and HTML, in content and in quoted attributes. Characters that XML
-/// does not allow become U+FFFD.
+/// `text` escaped for XML and HTML, in content and in quoted attributes. Characters not allowed in
+/// XML become U+FFFD.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -24,7 +24,7 @@ mod tests {
     use super::escape;
 
     #[test]
-    fn no_markup_survives() {
+    fn all_markup_is_escaped() {
         assert_eq!(
             escape("<b a='x' c=\"y\">&\0\u{1b}µ\n"),
             "&lt;b a=&#39;x&#39; c=&quot;y&quot;&gt;&amp;\u{fffd}\u{fffd}µ\n"

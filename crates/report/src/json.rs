@@ -10,23 +10,23 @@ use crate::lab::{LabDocument, SuiteDocument};
 use crate::number::rounded;
 use crate::play::{GetDocument, ListenDocument};
 
-/// Significant digits of every float that is written.
+/// Significant digits of floats.
 const DIGITS: usize = 6;
 
-/// Why a text is no document.
+/// Why a text is not a valid document.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DocumentError {
-    /// It is not JSON, or fields are missing or of another type.
+    /// Not JSON, or fields are missing or have another type.
     Json(serde_json::Error),
-    /// It is a document of another kind or major version.
+    /// A document of another kind or major version.
     Schema {
-        /// What it calls itself.
+        /// Its schema.
         found: String,
-        /// What was asked for.
+        /// The expected schema.
         expected: &'static str,
     },
-    /// Its parts contradict each other; the text says where and how.
+    /// Its parts contradict each other; the text has the location and the problem.
     Content(String),
 }
 
@@ -58,15 +58,15 @@ impl From<serde_json::Error> for DocumentError {
 }
 
 impl LabDocument {
-    /// The document as indented JSON that ends in a newline. Floats are rounded to six significant
-    /// digits, so that a text is stable: writing what was read gives the same text. Points of curves
-    /// take a line each.
+    /// The document as indented JSON with a final newline. Floats are rounded to six significant
+    /// digits, so that parsing and writing gives the same text. Each point of a curve has its own
+    /// line.
     pub fn to_json(&self) -> String {
         write(self)
     }
 
-    /// Reads what [`LabDocument::to_json`] wrote and checks it. Fields it does not know are skipped:
-    /// they come from a later version of the same schema.
+    /// Parses and checks the output of [`LabDocument::to_json`]. Unknown fields are skipped,
+    /// because they come from a later version of the same schema.
     pub fn from_json(text: &str) -> Result<Self, DocumentError> {
         let document: Self = read(text, Self::SCHEMA)?;
         document.check()?;
@@ -75,12 +75,12 @@ impl LabDocument {
 }
 
 impl SuiteDocument {
-    /// The document as indented JSON that ends in a newline, like [`LabDocument::to_json`].
+    /// The document as indented JSON with a final newline, like [`LabDocument::to_json`].
     pub fn to_json(&self) -> String {
         write(self)
     }
 
-    /// Reads what [`SuiteDocument::to_json`] wrote, and checks each scenario, like
+    /// Parses the output of [`SuiteDocument::to_json`] and checks each scenario, like
     /// [`LabDocument::from_json`].
     pub fn from_json(text: &str) -> Result<Self, DocumentError> {
         let document: Self = read(text, Self::SCHEMA)?;
@@ -90,14 +90,14 @@ impl SuiteDocument {
 }
 
 impl GetDocument {
-    /// The document as indented JSON that ends in a newline, like [`LabDocument::to_json`].
+    /// The document as indented JSON with a final newline, like [`LabDocument::to_json`].
     pub fn to_json(&self) -> String {
         write(self)
     }
 }
 
 impl ListenDocument {
-    /// The document as indented JSON that ends in a newline, like [`LabDocument::to_json`].
+    /// The document as indented JSON with a final newline, like [`LabDocument::to_json`].
     pub fn to_json(&self) -> String {
         write(self)
     }
@@ -123,11 +123,11 @@ fn read<T: DeserializeOwned>(text: &str, expected: &'static str) -> Result<T, Do
     Ok(serde_json::from_str(text)?)
 }
 
-/// [`PrettyFormatter`] with short floats, and with arrays inside of arrays on one line.
+/// [`PrettyFormatter`] with short floats and nested arrays on one line.
 #[derive(Default)]
 struct Layout {
     pretty: PrettyFormatter<'static>,
-    /// What is open, outermost first.
+    /// Open arrays and objects, outermost first.
     open: Vec<Open>,
 }
 
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_invalid_json() {
+    fn invalid_json_is_rejected() {
         assert!(matches!(LabDocument::from_json("{"), Err(DocumentError::Json(_))));
     }
 }

@@ -1,4 +1,4 @@
-//! Result documents, and what is made of them: text tables, CSV, JSON, SVG charts and one
+//! Result documents and their output formats: text tables, CSV, JSON, SVG charts and a
 //! self-contained HTML page.
 //!
 //! Everything here is a pure function from documents to strings. Equal documents give equal output.

@@ -1,6 +1,6 @@
-//! How numbers are printed.
+//! Number formatting.
 
-/// `value` to `digits` significant decimal digits.
+/// `value` rounded to `digits` significant decimal digits.
 pub(crate) fn rounded(value: f64, digits: usize) -> f64 {
     format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
 }
@@ -10,14 +10,15 @@ pub(crate) fn short(value: f64) -> String {
     format!("{}", rounded(value, 3))
 }
 
-/// Three significant digits, trailing zeros included: `4.40`, `18.4`, `131`; larger numbers whole.
+/// Three significant digits including trailing zeros: `4.40`, `18.4`, `131`; larger numbers as
+/// integers.
 pub(crate) fn three(value: f64) -> String {
     let decimals = if value == 0.0 { 0 } else { (2 - magnitude(value.abs())).clamp(0, 6) as usize };
     format!("{value:.decimals$}")
 }
 
-/// How many decimals to print all of `values` with, so that decimal points align: three significant
-/// digits for the smallest, but at most four for the largest, and at most three decimals.
+/// Number of decimals for all of `values`, so that decimal points align: three significant digits
+/// for the smallest, but at most four for the largest, and at most three decimals.
 pub(crate) fn decimals(values: impl Iterator<Item = f64>) -> usize {
     let (mut smallest, mut largest) = (f64::INFINITY, 0.0_f64);
     for value in values.map(f64::abs).filter(|v| v.is_finite() && *v > 0.0) {
@@ -35,7 +36,7 @@ fn magnitude(value: f64) -> i32 {
     rounded(value, 3).log10().floor() as i32
 }
 
-/// A unit and how many base units it holds.
+/// A unit and its size in base units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Unit {
     pub(crate) name: &'static str,
@@ -60,17 +61,17 @@ const TIMES: [Unit; 3] = [
     Unit { name: "µs", size: 1e-6 },
 ];
 
-/// The unit in which `bps` bits per second read best.
+/// The best unit for `bps` bits per second.
 pub(crate) fn rate_unit(bps: f64) -> Unit {
     largest_within(&RATES, bps)
 }
 
-/// The unit in which `bytes` read best.
+/// The best unit for `bytes`.
 pub(crate) fn byte_unit(bytes: f64) -> Unit {
     largest_within(&BYTES, bytes)
 }
 
-/// The unit in which `seconds` read best.
+/// The best unit for `seconds`.
 pub(crate) fn time_unit(seconds: f64) -> Unit {
     largest_within(&TIMES, seconds)
 }
@@ -100,7 +101,7 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{} %", short(fraction * 100.0))
 }
 
-/// `1 234 567`, with spaces that do not break.
+/// `1 234 567`, with non-breaking spaces.
 pub(crate) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     let head = digits.len() % 3;
@@ -128,13 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn keeps_trailing_zeros_where_they_say_something() {
+    fn significant_trailing_zeros_are_kept() {
         assert_eq!([0.0, 4.4, 18.3912, 131.45].map(three), ["0", "4.40", "18.4", "131"]);
         assert_eq!([-0.64, 12_345.6, 9.999].map(three), ["-0.640", "12346", "10.0"]);
     }
 
     #[test]
-    fn picks_the_unit_that_reads_best() {
+    fn best_unit_is_chosen() {
         assert_eq!(rate(20e6), "20 Mbit/s");
         assert_eq!(rate(1.5e9), "1.5 Gbit/s");
         assert_eq!(bytes(100_000.0), "100 kB");
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_serve_the_smallest_and_spare_the_largest() {
+    fn decimals_fit_the_smallest_and_limit_the_largest() {
         assert_eq!(decimals([9.4, 94.32].into_iter()), 2);
         assert_eq!(decimals([94.32, 0.0].into_iter()), 1);
         assert_eq!(decimals([0.012, 21.3].into_iter()), 2);

@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a terminal can show.
+/// Capabilities of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// Text alone.
+    /// Plain text.
     Plain,
     /// Bold and dim by ANSI escape sequences.
     Ansi,
 }
 
 impl Style {
-    /// `text`, standing out.
+    /// `text` in bold.
     pub(crate) fn bold(self, text: &str) -> String {
         self.sgr(1, text)
     }
 
-    /// `text`, standing back.
+    /// `text` dimmed.
     pub(crate) fn dim(self, text: &str) -> String {
         self.sgr(2, text)
     }
@@ -30,28 +30,28 @@ impl Style {
     }
 }
 
-/// Where text is shown.
+/// Output terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Which escape sequences it understands.
+    /// Supported escape sequences.
     pub style: Style,
-    /// Characters in a line. No line is longer, unless less than 40 are asked for.
+    /// Characters per line. No line is longer, unless this is below 40.
     pub width: usize,
 }
 
 impl Terminal {
-    /// Width of lines where no terminal tells its own.
+    /// Default line width if no terminal reports one.
     pub const USUAL_WIDTH: usize = 100;
 }
 
 impl From<Style> for Terminal {
-    /// One of [`Terminal::USUAL_WIDTH`].
+    /// A terminal of width [`Terminal::USUAL_WIDTH`].
     fn from(style: Style) -> Self {
         Self { style, width: Self::USUAL_WIDTH }
     }
 }
 
-/// Which edge of a column its cells touch.
+/// Alignment of a column's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Align {
@@ -64,7 +64,7 @@ pub enum Align {
 /// A column's headings, in two lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Upper heading; neighbours with the same one share it. May be empty.
+    /// Upper heading; adjacent columns with the same one share it. May be empty.
     pub group: String,
     /// Lower heading.
     pub name: String,
@@ -81,20 +81,19 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Between columns of a group and between groups.
+/// Gap between columns of a group, and between groups.
 const GAPS: [usize; 2] = [1, 2];
 
-/// A column of words is not made narrower.
+/// Minimum width of a text column.
 const NARROWEST: usize = 6;
 
 impl Table {
-    /// The table as [`Table::render`] makes it, with words broken into lines so that it is no wider than
-    /// `terminal`.
+    /// The table from [`Table::render`], with text broken into lines so that it fits `terminal`.
     pub fn fit(&self, terminal: Terminal) -> String {
         self.narrowed(terminal.width).render(terminal.style)
     }
 
-    /// The columns of words as narrow as `limit` asks for, and their texts in as many rows as it takes.
+    /// Narrows the text columns to fit `limit`, with texts in as many rows as necessary.
     fn narrowed(&self, limit: usize) -> Self {
         let groups = self.groups();
         let mut widths = self.widths(&groups);
@@ -114,7 +113,7 @@ impl Table {
         Self { columns: self.columns.clone(), rows: rows.collect() }
     }
 
-    /// The table as lines that end in newlines. A line of headings that are all empty is left out.
+    /// The table as lines with newlines. A line of empty headings is omitted.
     pub fn render(&self, style: Style) -> String {
         let groups = self.groups();
         let widths = self.widths(&groups);
@@ -132,7 +131,7 @@ impl Table {
         out
     }
 
-    /// Runs of neighbours with the same upper heading; without one, each column is by itself.
+    /// Runs of adjacent columns with the same upper heading; without one, each column is separate.
     fn groups(&self) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         for (at, column) in self.columns.iter().enumerate() {
@@ -146,7 +145,7 @@ impl Table {
         groups
     }
 
-    /// Width of each column; the first of a group is widened when the group's title needs it.
+    /// Width of each column; the first of a group is widened if the group's title needs it.
     fn widths(&self, groups: &[Group<'_>]) -> Vec<usize> {
         let cell = |at: usize| self.rows.iter().filter_map(move |row| row.get(at));
         let of = |at: usize| cell(at).map(|text| width(text)).max().unwrap_or(0);
@@ -191,7 +190,7 @@ impl Group<'_> {
     }
 }
 
-/// A row in as many rows as its longest text takes.
+/// A row split into as many rows as its longest text needs.
 fn broken(row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
     let lines = |(at, cell): (usize, &String)| match widths.get(at) {
         Some(limit) if width(cell) > *limit => wrap(cell, *limit),
@@ -203,7 +202,8 @@ fn broken(row: &[String], widths: &[usize]) -> Vec<Vec<String>> {
     (0..height).map(|n| line(n).collect()).collect()
 }
 
-/// Titles over one column touch its right edge, like its figures; over several they are centred.
+/// Titles over one column are right-aligned like its figures; over several columns they are
+/// centred.
 fn group_line(groups: &[Group<'_>], widths: &[usize]) -> String {
     let titles = groups.iter().map(|group| {
         let span = group.span(widths);
@@ -215,7 +215,7 @@ fn group_line(groups: &[Group<'_>], widths: &[usize]) -> String {
     titles.collect::<Vec<_>>().join(&" ".repeat(GAPS[1]))
 }
 
-/// `text` in bold lines that fit.
+/// `text` in bold, wrapped to fit.
 pub(crate) fn push_bold(out: &mut String, text: &str, terminal: Terminal) {
     for line in wrap(&printable(text), terminal.width) {
         push_line(out, &terminal.style.bold(&line));
@@ -233,7 +233,7 @@ fn pad(text: &str, width: usize, align: Align) -> String {
     }
 }
 
-/// `text` without what a terminal might obey.
+/// `text` without control characters.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
@@ -243,7 +243,7 @@ pub(crate) fn push_line(out: &mut String, line: &str) {
     out.push('\n');
 }
 
-/// `text` broken at spaces into lines of at most `width` characters; longer words are broken, too.
+/// `text` broken at spaces into lines of at most `width` characters; longer words are broken too.
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace().flat_map(|word| pieces(word, width.max(1))) {
@@ -305,7 +305,7 @@ bbr3  40.1   61.0           0.5
     }
 
     #[test]
-    fn short_rows_are_no_error() {
+    fn short_rows_are_padded() {
         let mut table = table();
         table.rows.push(vec!["x".to_owned()]);
         assert!(table.render(Style::Plain).ends_with("\nx\n"));

@@ -1,7 +1,7 @@
-//! The page of a laboratory run in a real browser: its script runs and is the only one that may,
-//! curves can be zoomed, and nothing sticks out of the page on a desk or in a hand.
+//! The page of a lab run in a real browser: its script runs and no other can, curves are zoomable,
+//! and the content fits the page on large and small screens.
 //!
-//! `UNCORK_CHROMIUM` names the browser, `UNCORK_SCREENSHOTS` a directory that keeps the pictures.
+//! `UNCORK_CHROMIUM` is the path of the browser, `UNCORK_SCREENSHOTS` a directory for screenshots.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -12,22 +12,22 @@ use driver::{Browser, Scratch};
 use serde_json::Value;
 use uncork_report::lab::{LabDocument, Plot, SuiteDocument, lab_html, suite_html};
 
-/// Virtual milliseconds that the probe takes at most.
+/// Maximum virtual milliseconds for the probe.
 const BUDGET: &str = "--virtual-time-budget=20000";
 
 fn document() -> LabDocument {
     LabDocument::from_json(include_str!("lab.json")).unwrap()
 }
 
-/// What the probe finds out about the page.
+/// The probe's findings about the page.
 fn probe(browser: &Browser, page: &str) -> Value {
     let scratch = Scratch::new("browser");
     scratch.write("page.html", page);
     let probe = scratch.write("probe.html", include_str!("browser/probe.html"));
-    // The probe must see into the page, and every file is an origin of its own.
+    // The probe needs access to the page, and every file is a separate origin.
     let flags = ["--allow-file-access-from-files", BUDGET, "--dump-dom"];
     let run = browser.run(&scratch, &flags, &probe);
-    assert!(!run.stderr.contains("CONSOLE"), "the console has complaints:\n{}", run.stderr);
+    assert!(!run.stderr.contains("CONSOLE"), "the console has errors:\n{}", run.stderr);
     let (_, rest) = run.stdout.split_once("<pre id=\"result\">").expect("the probe's element");
     let (result, _) = rest.split_once("</pre>").unwrap();
     serde_json::from_str(result).unwrap_or_else(|error| panic!("{error}: {result}\n{}", run.stderr))
@@ -62,8 +62,7 @@ fn runs_without_errors_and_fits_the_window() {
     }
 }
 
-/// Nine of each with long names, a map of 24 columns, names along an axis, and moments close to each
-/// other.
+/// Nine of each with long names, a map of 24 columns, a named axis, and events close to each other.
 fn crowd() -> LabDocument {
     let mut document = document();
     for figure in &mut document.figures {
@@ -114,7 +113,7 @@ fn thrice<T: Clone>(items: &mut Vec<T>, label: fn(&mut T) -> &mut String) {
 }
 
 #[test]
-fn crowds_fit_too() {
+fn crowded_pages_fit() {
     let Some(browser) = Browser::find() else { return };
     for view in probe(&browser, &lab_html(&crowd())).as_array().unwrap() {
         for place in ["wider", "outside"] {
@@ -124,9 +123,9 @@ fn crowds_fit_too() {
     }
 }
 
-/// A suite of the sample and of a crowd.
+/// A suite of the sample and a crowded document.
 #[test]
-fn a_suite_fits_too() {
+fn suite_page_fits() {
     let Some(browser) = Browser::find() else { return };
     let named = |document: LabDocument, name: &str| LabDocument {
         name: name.to_owned(),
@@ -155,7 +154,7 @@ fn a_suite_fits_too() {
     }
 }
 
-/// A script that hostile text might bring in is not run.
+/// A script injected by hostile text does not run.
 #[test]
 fn no_other_script_runs() {
     let Some(browser) = Browser::find() else { return };
@@ -170,7 +169,7 @@ fn no_other_script_runs() {
 }
 
 #[test]
-fn can_be_seen_in_the_light_and_in_the_dark() {
+fn page_works_in_light_and_dark_mode() {
     let Some(browser) = Browser::find() else { return };
     let scratch = Scratch::new("browser");
     let page = scratch.write("page.html", lab_html(&document()));

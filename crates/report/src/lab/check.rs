@@ -76,7 +76,7 @@ impl LabDocument {
     }
 }
 
-/// What is wrong with a figure's data.
+/// The problem in a figure's data.
 fn plot(figure: &Figure) -> Option<String> {
     if let Plot::HeatMap(map) = &figure.plot
         && !is_rectangle(map)
@@ -105,7 +105,7 @@ fn plot(figure: &Figure) -> Option<String> {
     Some(format!("has a distribution {:?} that does not climb from 0 to 1", bad.label))
 }
 
-/// The place of a point that has none of the names of its axis.
+/// The x position of a point outside the axis's names.
 fn beyond_names(lines: &Lines) -> Option<f64> {
     let named = |x: f64| (0..lines.x_names.len()).any(|n| (n as f64 - x).abs() < f64::EPSILON);
     let mut points = lines.curves.iter().flat_map(|curve| &curve.points).map(|point| point.x);

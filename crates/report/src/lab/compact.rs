@@ -1,4 +1,4 @@
-//! A comparison for a terminal: the answers, ratios by cell, and a row for each controller.
+//! A comparison for a terminal: answers, ratios by cell, and a row per controller.
 
 use super::answer::{Answer, AnswerKind};
 use super::document::{Cell, ClassResult, LabDocument};
@@ -8,8 +8,8 @@ use crate::number::decimals;
 use crate::table::{Align, Column, Table, Terminal, printable, push_line, wrap};
 use crate::words;
 
-/// A column of figures: heading, name below it, metric, what it is multiplied by, and decimals that do
-/// not depend on the values.
+/// A column of figures: heading, second heading, metric, factor, and fixed number of decimals, if
+/// any.
 type Figure = (&'static str, &'static str, &'static str, f64, Option<usize>);
 
 const FIGURES: [Figure; 13] = [
@@ -28,8 +28,8 @@ const FIGURES: [Figure; 13] = [
     ("share", "%", "share_mean", 1.0, Some(1)),
 ];
 
-/// The title, the answers, the ratios of several cells, and what each controller got. Mixes list each of
-/// their controllers below their row.
+/// The title, the answers, the ratios if there are several cells, and the results of each
+/// controller. For mixes the controllers are listed below their row.
 pub fn compare_table(document: &LabDocument, terminal: impl Into<Terminal>) -> String {
     let terminal = terminal.into();
     let mut out = String::new();
@@ -50,8 +50,8 @@ pub fn compare_table(document: &LabDocument, terminal: impl Into<Terminal>) -> S
     out
 }
 
-/// A row for each cell, and for each choice its ratio to the baseline and what that means; nothing where
-/// there is one cell.
+/// A row per cell with each choice's ratio to the baseline and its meaning; `None` with a single
+/// cell.
 fn ratios(answers: &[Answer]) -> Option<Table> {
     let groups: Vec<Vec<&Answer>> = groups(answers).into_iter().filter(|g| g.len() > 1).collect();
     let first = groups.first()?;
@@ -129,13 +129,13 @@ fn figures(document: &LabDocument) -> Table {
     }
 }
 
-/// Axes that tell cells apart, but for that of the controllers.
+/// Axes other than that of the controllers.
 fn places(document: &LabDocument) -> impl Iterator<Item = usize> {
     let axes = document.axes.iter().enumerate();
     axes.filter(|(_, axis)| axis.values.len() > 1 && !axis.key.contains(".cc")).map(|(at, _)| at)
 }
 
-/// The cell and the controller; those of a mix stand below it.
+/// The cell and the controller; the controllers of a mix are indented below it.
 fn labels(document: &LabDocument, cell: &Cell, class: &ClassResult) -> Vec<String> {
     let value = |at: usize| printable(&document.axes[at].values[cell.point[at]]);
     let is_part = cell.classes.len() > 1 && !class.cc.contains('+');
@@ -143,7 +143,7 @@ fn labels(document: &LabDocument, cell: &Cell, class: &ClassResult) -> Vec<Strin
     places(document).map(value).chain([printable(&name)]).collect()
 }
 
-/// One line for each row with transfers that did not finish.
+/// One line per row with unfinished transfers.
 fn unfinished(document: &LabDocument) -> Vec<String> {
     let rows =
         document.cells.iter().flat_map(|cell| cell.classes.iter().map(move |one| (cell, one)));

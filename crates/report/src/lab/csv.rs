@@ -1,4 +1,4 @@
-//! Results as comma-separated values, in the long form that data frames like.
+//! Results as comma-separated values, in long form for data frames.
 
 use super::document::{Cell, ClassResult, ColumnValue, LabDocument, Metric};
 use crate::csv_text::csv_text;
@@ -8,9 +8,9 @@ use crate::number::rounded;
 const COLUMNS: [&str; 10] =
     ["class", "cc", "flows", "finished", "metric", "unit", "value", "low", "high", "n"];
 
-/// A header line, and a line for each metric of each class of each cell: the cell's value on each
-/// axis of the matrix, the same as numbers, then the class and the estimate, in the document's units. Ends of intervals
-/// that are unknown are empty.
+/// A header line, and a line per metric, class and cell: the cell's value on each axis of the
+/// matrix, as text and as numbers, then the class and the estimate in the document's units. Unknown
+/// interval limits are empty.
 pub fn lab_csv(document: &LabDocument) -> String {
     csv_text(|csv| {
         let keys = document.axes.iter().map(|axis| axis.key.as_str());

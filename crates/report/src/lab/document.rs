@@ -87,8 +87,7 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    /// Whether what was measured could as well lie on the other side of the bound: the bound is within
-    /// its interval.
+    /// Whether the result is undecided: the bound is within the interval.
     pub fn is_open(&self) -> bool {
         self.low.is_some_and(|low| low < self.bound)
             && self.high.is_some_and(|high| self.bound < high)

@@ -1,22 +1,22 @@
-//! One colour for each controller, the same on every page.
+//! One colour per controller, the same on every page.
 
 use super::document::LabDocument;
 use super::figure::Plot;
 use crate::svg::{COLOURS, Ink};
 
-/// Dashes of what was published elsewhere.
+/// Dashes of published results.
 const PUBLISHED: usize = 1;
 
-/// Dashes of curves with one colour in one figure: whole lines first.
+/// Dashes of curves with the same colour in one figure, solid first.
 const REPEATED: [usize; 4] = [0, 2, 3, 4];
 
 /// The controllers in the order of [`COLOURS`].
 const CONTROLLERS: [&str; 5] = ["cubic", "bbr1", "bbr3", "bbr2", "reno"];
 
-/// Colours of everything else; then those of controllers that the page does not show.
+/// Colours of everything else, followed by those of controllers not on the page.
 const OTHERS: [usize; COLOURS.len()] = [5, 6, 4, 3, 2, 1, 0];
 
-/// What has which colour and, among what shares it, which dashes.
+/// Assignment of colours, and of dashes for entries with the same colour.
 #[derive(Debug)]
 pub(super) struct Inks {
     keys: Vec<Key>,
@@ -26,12 +26,12 @@ pub(super) struct Inks {
 struct Key {
     name: String,
     colour: usize,
-    /// How many keys before it share its colour.
+    /// Number of earlier keys with the same colour.
     turn: usize,
 }
 
 impl Inks {
-    /// Those of all `documents` that share a page.
+    /// The inks for all `documents` that share a page.
     pub(super) fn of(documents: &[&LabDocument]) -> Self {
         let cells = documents.iter().flat_map(|document| &document.cells);
         let classes = cells.flat_map(|cell| &cell.classes).map(|class| class.cc.as_str());
@@ -48,7 +48,7 @@ impl Inks {
                 names.push(name);
             }
         }
-        // A controller by itself has whole lines, whatever its variants.
+        // A controller without options gets solid lines, whatever its variants.
         names.sort_by_key(|name| name.contains(':'));
         let taken: Vec<usize> = names.iter().filter_map(|name| controller(name)).collect();
         let mut free: Vec<usize> = OTHERS.into_iter().filter(|n| !taken.contains(n)).collect();
@@ -65,7 +65,7 @@ impl Inks {
         Self { keys }
     }
 
-    /// The inks of marks that share a picture, by controller and label and whether published.
+    /// The inks of the curves in a picture, given by controller, label and whether published.
     pub(super) fn assign<'a>(
         &self,
         marks: impl Iterator<Item = (&'a str, &'a str, bool)>,
@@ -84,13 +84,13 @@ impl Inks {
     }
 }
 
-/// The colour of a controller, whatever its options: that of `bbr3` is that of `bbr3:rtt_fair`.
+/// The colour of a controller regardless of options: `bbr3:rtt_fair` has that of `bbr3`.
 fn controller(name: &str) -> Option<usize> {
     let (name, _) = name.split_once(':').unwrap_or((name, ""));
     CONTROLLERS.iter().position(|known| *known == name)
 }
 
-/// Controller and label of everything coloured in a figure.
+/// Controller and label of every coloured element of a figure.
 fn drawn(plot: &Plot) -> Vec<(&str, &str)> {
     match plot {
         Plot::Cdf(cdf) => cdf.curves.iter().map(|c| (c.cc.as_str(), c.label.as_str())).collect(),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_has_one_colour_whatever_stands_beside_it() {
+    fn controller_has_one_colour_in_any_figure() {
         let all = [&["cubic", "bbr1", "bbr3"][..], &["bbr3", "reno", "cubic"], &["link", "bbr3"]];
         let pages = all.map(|names| Inks::named(names.iter().copied()));
         assert_eq!(pages.each_ref().map(|page| ink(page, "bbr3")), [(2, 0); 3]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_controller_share_its_hue_and_differ_in_dashes() {
+    fn options_of_a_controller_share_its_colour_and_differ_in_dashes() {
         let inks = Inks::named(["bbr3:rtt_fair", "bbr3", "bbr3:loss_floor"].into_iter());
         assert_eq!(ink(&inks, "bbr3"), (2, 0));
         assert_eq!(ink(&inks, "bbr3:rtt_fair"), (2, 2));

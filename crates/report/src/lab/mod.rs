@@ -1,4 +1,4 @@
-//! Laboratory runs: the result document, and the page, the text and the CSV made of it.
+//! Lab runs: the result document, and its page, text and CSV.
 
 mod answer;
 mod check;

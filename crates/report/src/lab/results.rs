@@ -1,15 +1,15 @@
-//! The results of all cells as one table of text, shared by the terminal and the page.
+//! The results of all cells as a text table, for the terminal and the page.
 
 use std::collections::HashSet;
 
 use super::document::{Cell, ClassResult, LabDocument, Metric, chooses_controllers};
 use crate::number::{Unit, byte_unit, rate_unit, three, time_unit};
 
-/// A row for each class of each cell.
+/// A row per class and cell.
 pub(super) struct Results {
-    /// Headings of what tells the rows apart.
+    /// Headings of the label columns.
     pub(super) labels: Vec<String>,
-    /// Headings of the figures; neighbours of one group share it.
+    /// Headings of the figures; adjacent columns of a group share one.
     pub(super) columns: Vec<ResultColumn>,
     /// The rows, in the order of the cells.
     pub(super) rows: Vec<ResultRow>,
@@ -18,28 +18,28 @@ pub(super) struct Results {
 /// One column of figures.
 #[derive(Clone)]
 pub(super) struct ResultColumn {
-    /// `completion, s`, or `goodput` where the group has one column.
+    /// `completion, s`, or `goodput` if the group has one column.
     pub(super) group: String,
-    /// `p50`, or the unit where the group has one column.
+    /// `p50`, or the unit if the group has one column.
     pub(super) name: String,
     key: (String, String),
     size: f64,
 }
 
-/// One class of one cell.
+/// A class in a cell.
 pub(super) struct ResultRow {
-    /// What tells it from others.
+    /// Labels that distinguish it from other rows.
     pub(super) labels: Vec<String>,
-    /// One for each column, empty where nothing was measured.
+    /// One per column, `None` if not measured.
     pub(super) cells: Vec<Option<ResultCell>>,
 }
 
-/// One figure in print.
+/// A formatted figure.
 #[derive(Clone)]
 pub(super) struct ResultCell {
     /// The figure.
     pub(super) value: String,
-    /// Its interval, `4.31–4.58`, unless both ends print as the figure itself.
+    /// Its interval, `4.31–4.58`, unless both limits print like the figure itself.
     pub(super) interval: Option<String>,
 }
 
@@ -60,7 +60,7 @@ const ESSENTIAL: [&str; 12] = [
 ];
 
 impl Results {
-    /// Everything that was measured.
+    /// All measurements.
     pub(super) fn of(document: &LabDocument) -> Self {
         let columns = columns(document);
         let labels = Labels::of(document);
@@ -72,9 +72,9 @@ impl Results {
         Self { labels: labels.headings(document), columns, rows }
     }
 
-    /// The same with the columns that a decision needs: gains beside prices.
+    /// The same with only the columns needed for a decision: gains and costs.
     pub(super) fn essential(&self) -> Self {
-        // Goodput is the gain of flows that never finish.
+        // For flows that never finish, goodput is the gain.
         let finishes = self.rows.iter().all(|row| self.has_gain(row));
         let needed = ESSENTIAL.iter().filter(|name| **name != "goodput_p50" || !finishes);
         let place = |name: &&str| self.columns.iter().position(|column| column.key.0 == **name);
@@ -84,7 +84,7 @@ impl Results {
         }
     }
 
-    /// Whether a row tells of something that came to its end.
+    /// Whether a row has results of finished transfers.
     fn has_gain(&self, row: &ResultRow) -> bool {
         let mut columns = self.columns.iter().zip(&row.cells);
         columns.any(|(column, cell)| {
@@ -92,7 +92,7 @@ impl Results {
         })
     }
 
-    /// The columns `kept`.
+    /// Only the columns `kept`.
     pub(super) fn with(&self, kept: Vec<usize>) -> Self {
         let rows = self.rows.iter().map(|row| ResultRow {
             labels: row.labels.clone(),
@@ -119,7 +119,7 @@ impl ResultColumn {
     }
 }
 
-/// Whether an earlier statistic of the same single sample says the same.
+/// Whether an earlier statistic of the same single sample has the same value.
 fn repeats(class: &ClassResult, metric: &Metric) -> bool {
     let earlier = class.metrics.iter().take_while(|other| other.name != metric.name);
     let mut kin = earlier.filter(|other| split(&other.name).0 == split(&metric.name).0);
@@ -130,7 +130,7 @@ fn classes(document: &LabDocument) -> impl Iterator<Item = (&Cell, &ClassResult)
     document.cells.iter().flat_map(|cell| cell.classes.iter().map(move |class| (cell, class)))
 }
 
-/// What tells the rows of a table apart.
+/// The labels that distinguish rows.
 struct Labels {
     /// Indices of axes.
     axes: Vec<usize>,
@@ -150,7 +150,7 @@ impl Labels {
         let finished = classes(document).any(|(_, class)| !class.endless);
         let mut labels =
             Self { axes: axes.collect(), class: several(|class| &class.class), finished };
-        // What the controller's column says need not be said twice.
+        // Omit what the controller's column already shows.
         for at in labels.axes.clone() {
             let others = labels.axes.iter().copied().filter(|other| *other != at).collect();
             let without = Self { axes: others, ..labels };
@@ -179,7 +179,7 @@ impl Labels {
         labels
     }
 
-    /// Place, class and controller.
+    /// Cell, class and controller.
     fn names(&self, document: &LabDocument, cell: &Cell, class: &ClassResult) -> Vec<String> {
         let value = |at: &usize| {
             let value = cell.point.get(*at).and_then(|n| document.axes[*at].values.get(*n));
@@ -191,7 +191,7 @@ impl Labels {
         names
     }
 
-    /// Whether no two rows have the same names.
+    /// Whether all rows have different labels.
     fn differ(&self, document: &LabDocument) -> bool {
         let mut seen = HashSet::new();
         classes(document).all(|(cell, class)| seen.insert(self.names(document, cell, class)))
@@ -202,7 +202,7 @@ fn key(metric: &Metric) -> (String, String) {
     (metric.name.clone(), metric.unit.clone())
 }
 
-/// `completion_p50` as `completion` and `p50`: a quantity and what it is of its distribution.
+/// `completion_p50` as `completion` and `p50`: quantity and statistic.
 fn split(name: &str) -> (&str, &str) {
     let is_statistic = |part: &str| {
         matches!(part, "mean" | "median" | "min" | "max")
@@ -223,7 +223,7 @@ fn spelled(quantity: &str) -> String {
     quantity.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// All metrics of all classes, in the order of their appearance; none that would be empty.
+/// All metrics of all classes in order of appearance, without empty ones.
 fn columns(document: &LabDocument) -> Vec<ResultColumn> {
     let metrics: Vec<&Metric> = classes(document).flat_map(|(_, class)| &class.metrics).collect();
     let mut keys: Vec<(String, String)> = Vec::new();
@@ -253,15 +253,15 @@ fn column(key: (String, String), metrics: &[&Metric]) -> ResultColumn {
     ResultColumn { group, name, key, size }
 }
 
-/// The multiple of a base unit for all of `values`: that of their geometric mean, so that neither the
-/// large nor the small ones need many digits.
+/// The multiple of a base unit for all `values`: that of their geometric mean, so that neither
+/// large nor small ones need many digits.
 fn common_unit(base: &str, values: impl Iterator<Item = f64>) -> Option<Unit> {
     let logs: Vec<f64> = values.map(f64::abs).filter(|v| *v > 0.0).map(f64::ln).collect();
     let mean = if logs.is_empty() { 0.0 } else { logs.iter().sum::<f64>() / logs.len() as f64 };
     unit(base, if logs.is_empty() { 0.0 } else { mean.exp() })
 }
 
-/// The multiple of a base unit in which `value` reads best.
+/// The best multiple of a base unit for `value`.
 fn unit(base: &str, value: f64) -> Option<Unit> {
     match base {
         "bit/s" => Some(rate_unit(value)),
@@ -271,8 +271,8 @@ fn unit(base: &str, value: f64) -> Option<Unit> {
     }
 }
 
-/// A figure with its unit: three digits, in the multiple in which it reads best. `base` is a unit of
-/// documents; of `bit/s`, `B` and `s` there are multiples: 4.4 of `s` is `4.40 s`.
+/// A figure with its unit: three digits in the best multiple. `base` is a unit of documents;
+/// `bit/s`, `B` and `s` have multiples: 4.4 of `s` is `4.40 s`.
 pub fn quantity(value: f64, base: &str) -> String {
     let unit = unit(base, value);
     let (name, size) = unit.map_or((base, 1.0), |unit| (unit.name, unit.size));
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_read_well() {
+    fn quantities_use_readable_units() {
         for (value, unit, text) in [
             (4.4271, "s", "4.43 s"),
             (0.0501, "s", "50.1 ms"),

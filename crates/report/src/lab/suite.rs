@@ -60,7 +60,7 @@ impl SuiteDocument {
     }
 }
 
-/// What a scenario missed.
+/// The thresholds a scenario missed.
 pub(super) fn missed(scenario: &LabDocument) -> Vec<&Threshold> {
     scenario.thresholds.iter().filter(|threshold| !threshold.passed).collect()
 }
@@ -77,8 +77,7 @@ pub(super) fn score(scenario: &LabDocument) -> String {
     }
 }
 
-/// How many of a scenario's thresholds were missed by which controllers: `7 by bbr1, 4 by bbr3 (class
-/// main)`.
+/// How many of a scenario's thresholds each controller missed: `7 by bbr1, 4 by bbr3 (class main)`.
 pub(super) fn who_missed(scenario: &LabDocument) -> String {
     let mut classes: Vec<(&str, Vec<(&str, u64)>)> = Vec::new();
     for Threshold { class, cc, .. } in missed(scenario) {

@@ -9,11 +9,11 @@ use crate::table::{
 };
 use crate::words;
 
-/// Thresholds that are met, and not open, are listed if there are no more of them.
+/// Met thresholds that are not open are only listed up to this number.
 const MET_LISTED: usize = 20;
 
-/// The answers; the thresholds, missed ones first; the results, in as many tables as the width asks
-/// for; and how they compare with what was published.
+/// The answers; the thresholds, missed ones first; the results, in as many tables as the width
+/// requires; and the comparison with published results.
 pub fn lab_table(document: &LabDocument, terminal: impl Into<Terminal>) -> String {
     let terminal = terminal.into();
     let mut out = String::new();
@@ -36,7 +36,7 @@ pub fn lab_table(document: &LabDocument, terminal: impl Into<Terminal>) -> Strin
     out
 }
 
-/// The answers, population by population.
+/// The answers by class.
 pub(super) fn push_answers(out: &mut String, document: &LabDocument, terminal: Terminal) {
     let verdicts = verdicts(document);
     for verdict in &verdicts {
@@ -50,7 +50,7 @@ pub(super) fn push_answers(out: &mut String, document: &LabDocument, terminal: T
     }
 }
 
-/// `text` in lines that part no number from its unit.
+/// `text` in lines that keep numbers and units together.
 fn glued(text: &str, width: usize) -> Vec<String> {
     const GLUE: &str = "\u{1}";
     let joined = [" %", " ms"]
@@ -59,7 +59,7 @@ fn glued(text: &str, width: usize) -> Vec<String> {
     wrap(&joined, width).iter().map(|line| line.replace(GLUE, " ")).collect()
 }
 
-/// Results beside published ones.
+/// Results compared with published ones.
 fn push_published<'a>(
     out: &mut String,
     entries: impl Iterator<Item = &'a Published>,
@@ -91,8 +91,8 @@ fn push_published<'a>(
     }
 }
 
-/// Which scenarios of a suite missed thresholds and by whom; what each of these missed; and how the
-/// scenarios compare with what was published.
+/// The scenarios and controllers of a suite that missed thresholds, the thresholds missed, and the
+/// comparison with published results.
 pub fn suite_table(document: &SuiteDocument, terminal: impl Into<Terminal>) -> String {
     let terminal = terminal.into();
     let mut out = String::new();
@@ -136,7 +136,7 @@ pub(super) fn verdict(thresholds: &[Threshold]) -> String {
     }
 }
 
-/// What a threshold measured, with its unit; and its interval, if the bound is within.
+/// The measured value with its unit, and its interval if that contains the bound.
 pub(super) fn measured(threshold: &Threshold) -> String {
     let Some(value) = threshold.measured else { return "nothing".to_owned() };
     let shown = |value: f64| quantity(value, &threshold.unit);
@@ -190,7 +190,7 @@ fn threshold_table(thresholds: &[&Threshold]) -> Table {
     Table { columns, rows: thresholds.iter().map(row).collect() }
 }
 
-/// Whether there is something to say of the cells of `thresholds`.
+/// Whether the cells of `thresholds` need a column.
 pub(super) fn with_cell(thresholds: &[&Threshold]) -> bool {
     thresholds.iter().any(|threshold| !threshold.cell.is_empty())
 }
@@ -199,7 +199,7 @@ fn column(name: &str, align: Align) -> Column {
     Column { group: String::new(), name: printable(name), align }
 }
 
-/// What a decision needs, in as many tables as it takes; where to find the rest.
+/// The results needed for a decision, in as many tables as necessary, and where to find the rest.
 fn results(document: &LabDocument, terminal: Terminal) -> String {
     let all = Results::of(document);
     let (mut shown, mut more) = (tables(&all, terminal.width), 0);
@@ -223,7 +223,7 @@ fn results(document: &LabDocument, terminal: Terminal) -> String {
     out
 }
 
-/// Groups of columns, as many of them side by side as fit; the rows' labels stand before each part.
+/// Groups of columns, as many next to each other as fit; each part repeats the row labels.
 fn tables(results: &Results, limit: usize) -> Vec<Table> {
     let mut parts: Vec<Vec<usize>> = vec![Vec::new()];
     let part = |nth: usize, columns: &[usize]| part(results, columns, nth == 0);
@@ -245,7 +245,7 @@ fn fits(table: &Table, limit: usize) -> bool {
     table.render(Style::Plain).lines().all(|line| width(line) <= limit)
 }
 
-/// The names of the rows with some of the figures, and in the first part how many flows finished.
+/// The row labels with some of the figures; the first part also has the number of finished flows.
 fn part(results: &Results, columns: &[usize], is_first: bool) -> Table {
     let is_shown = |name: &String| is_first || name != "finished";
     let shown: Vec<bool> = results.labels.iter().map(is_shown).collect();

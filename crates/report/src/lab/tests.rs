@@ -1,5 +1,5 @@
-//! The sample document's figures are those of real runs of `uncork compare`; its scenario, its
-//! thresholds and what it says of its own run are made up.
+//! The sample document's figures come from real runs of `uncork compare`; its scenario, thresholds
+//! and run description are made up.
 
 use super::*;
 use crate::json::DocumentError;
@@ -9,7 +9,7 @@ pub(super) fn sample() -> LabDocument {
     LabDocument::from_json(include_str!("../../tests/lab.json")).unwrap()
 }
 
-/// A suite of two: the sample, and one like it that missed nothing.
+/// A suite of two: the sample, and a copy that missed no threshold.
 pub(super) fn suite() -> SuiteDocument {
     let named = |name: &str| LabDocument {
         name: name.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn suite() -> SuiteDocument {
     }
 }
 
-/// The sample with the cell at 1 % loss and a buffer of 1 BDP alone.
+/// The sample with only the cell at 1 % loss and a buffer of 1 BDP.
 fn one_cell() -> LabDocument {
     let mut document = sample();
     document.cells.retain(|cell| cell.point == [2, 1]);
@@ -48,7 +48,7 @@ fn written_documents_read_back() {
 }
 
 #[test]
-fn points_take_a_line_each() {
+fn each_point_has_its_own_line() {
     let text = sample().to_json();
     let first = "\n            \"points\": [\n              [21.1489, 0.05],\n              [21.6007, 0.1],\n";
     assert!(text.contains(first), "{text}");
@@ -56,7 +56,7 @@ fn points_take_a_line_each() {
 
 /// Names and order are a contract.
 #[test]
-fn field_names_are_the_contract() {
+fn field_names_follow_the_contract() {
     let value: serde_json::Value = serde_json::from_str(&sample().to_json()).unwrap();
     let names = |value: &serde_json::Value| {
         let mut names: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
@@ -86,7 +86,7 @@ fn field_names_are_the_contract() {
 }
 
 #[test]
-fn skips_fields_of_later_versions_and_refuses_other_schemas() {
+fn unknown_fields_are_skipped_and_other_schemas_rejected() {
     let text = sample().to_json();
     let later = text.replacen("\"seeds\"", "\"later\": [1],\n  \"seeds\"", 1);
     assert_eq!(LabDocument::from_json(&later).unwrap(), sample());
@@ -146,7 +146,7 @@ fn answered() -> LabDocument {
 }
 
 #[test]
-fn parts_that_do_not_fit_are_named() {
+fn inconsistent_parts_are_named() {
     type Case = (&'static str, fn(&mut LabDocument));
     let cases: [Case; 21] = [
         ("cell 3", |d| d.cells[3].point = vec![1, 3]),
@@ -192,7 +192,7 @@ fn parts_that_do_not_fit_are_named() {
 }
 
 #[test]
-fn csv_is_long() {
+fn csv_has_long_form() {
     let mut document = one_cell();
     document.cells[0].classes.truncate(1);
     document.cells[0].classes[0].metrics.truncate(2);
@@ -208,7 +208,7 @@ path.loss.probability,path.queue.limit,class,cc,flows,finished,metric,unit,value
 }
 
 #[test]
-fn text_begins_with_missed_thresholds() {
+fn text_starts_with_missed_thresholds() {
     let mut document = one_cell();
     document.thresholds.retain(|threshold| threshold.unit == "s" && threshold.bound > 1.0);
     document.thresholds[0].measured = None;
@@ -271,7 +271,7 @@ fn no_line_is_longer_than_the_terminal() {
     assert!(wide.contains("timeouts") && !wide.contains("left out"), "{wide}");
 }
 
-/// A second class beside the one whose controller an axis chooses.
+/// A second class next to the one whose controller an axis selects.
 fn beside_another() -> LabDocument {
     let mut document = sample();
     document.axes = vec![MatrixAxis {
@@ -292,14 +292,14 @@ fn beside_another() -> LabDocument {
     document
 }
 
-/// Place, class and controller of each row.
+/// Cell, class and controller of each row.
 fn names(document: &LabDocument) -> Vec<Vec<String>> {
     let results = super::results::Results::of(document);
     results.rows.into_iter().map(|row| row.labels).collect()
 }
 
 #[test]
-fn rows_name_the_controller_of_the_class_beside_them() {
+fn rows_name_the_controller_of_the_other_class() {
     let document = beside_another();
     let rows = names(&document);
     assert_eq!(rows.len(), 6);
@@ -307,7 +307,7 @@ fn rows_name_the_controller_of_the_class_beside_them() {
     assert_eq!(rows.iter().collect::<std::collections::HashSet<_>>().len(), 6, "{rows:?}");
     let text = lab_table(&document, Style::Plain);
     assert!(text.contains("\ncc of large  class  controller"), "{text}");
-    // The large class alone says all by its controller.
+    // For the large class alone, its controller identifies the rows.
     let mut alone = document;
     alone.cells.iter_mut().for_each(|cell| drop(cell.classes.remove(0)));
     assert_eq!(names(&alone)[1], ["bbr1", "20/20"]);
@@ -339,7 +339,7 @@ fn a_single_sample_is_printed_once() {
 }
 
 #[test]
-fn times_are_in_the_unit_that_suits_all_of_a_column() {
+fn times_use_one_unit_per_column() {
     let mut document = one_cell();
     let times = [(0.0876, 1.5), (0.051, 0.0901), (0.000_608, 0.05)];
     for (class, (low, high)) in document.cells[0].classes.iter_mut().zip(times) {
@@ -355,7 +355,7 @@ fn times_are_in_the_unit_that_suits_all_of_a_column() {
 }
 
 #[test]
-fn terminals_get_nothing_to_obey() {
+fn escape_sequences_are_removed() {
     let hostile = "\u{1b}]0;owned\u{7}\r\u{9b}2J";
     let mut document = one_cell();
     document.title = hostile.to_owned();
@@ -386,7 +386,7 @@ fn several_classes_are_named() {
 }
 
 #[test]
-fn a_suite_reads_back_and_each_of_its_scenarios_is_checked() {
+fn suite_reads_back_and_checks_each_scenario() {
     let text = suite().to_json();
     assert_eq!(SuiteDocument::from_json(&text).unwrap(), suite());
     let mut unsound = suite();
@@ -396,7 +396,7 @@ fn a_suite_reads_back_and_each_of_its_scenarios_is_checked() {
 }
 
 #[test]
-fn the_text_of_a_suite_says_which_thresholds_were_missed_and_where() {
+fn suite_text_lists_missed_thresholds_and_their_cells() {
     let mut suite = suite();
     suite.scenarios.iter_mut().for_each(|scenario| scenario.published.clear());
     let expected = "\
@@ -417,7 +417,7 @@ The first
 }
 
 #[test]
-fn a_bound_within_the_interval_leaves_a_threshold_open() {
+fn bound_within_the_interval_leaves_a_threshold_open() {
     let mut document = sample();
     document.thresholds.truncate(2);
     (document.thresholds[0].low, document.thresholds[0].high) = (Some(4.1), Some(5.9));
@@ -431,7 +431,7 @@ fn a_bound_within_the_interval_leaves_a_threshold_open() {
 }
 
 #[test]
-fn many_thresholds_that_are_met_are_counted() {
+fn many_met_thresholds_are_counted() {
     let mut document = sample();
     document.thresholds.retain(|threshold| threshold.passed);
     let met = document.thresholds[0].clone();

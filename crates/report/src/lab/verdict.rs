@@ -147,14 +147,14 @@ struct Comparison {
     than: &'static str,
 }
 
-/// How a ratio is printed.
+/// Format of a ratio.
 #[derive(Clone, Copy)]
 enum Reading {
-    /// How many times.
+    /// As a multiple.
     Times,
-    /// The same of its inverse.
+    /// As a multiple, inverted.
     InverseTimes,
-    /// By how many percent it is more, or less.
+    /// As a percentage more or less.
     Percent,
 }
 
@@ -174,7 +174,7 @@ impl Reading {
         }
     }
 
-    /// `5.6 to 6.5`, or nothing where both ends are the same.
+    /// `5.6 to 6.5`; empty if both limits are equal.
     fn interval(self, low: f64, high: f64) -> String {
         let number = |value: f64| match self {
             Self::Percent => percent(value).trim_end_matches(" %").to_owned(),
@@ -213,7 +213,7 @@ fn comparison(answer: &Answer, ratio: f64) -> (Comparison, Reading) {
     }
 }
 
-/// The kind of a metric, which chooses the verb.
+/// The kind of a metric, which determines the verb.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Time,
@@ -479,7 +479,7 @@ mod tests {
         }
     }
 
-    /// Metric, ratio with its interval, what that means, and the words for it.
+    /// Metric, ratio with its interval, kind, and expected text.
     type Case = (&'static str, (f64, f64, f64), AnswerKind, &'static str);
 
     const CASES: [Case; 11] = [
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_without_interval_decides_nothing() {
+    fn ratio_without_interval_is_undecided() {
         assert_eq!(
             sentence(&few_seeds(0.3), 3),
             "bbr1 and cubic: too few samples for an interval (ratio of completion p50 0.30, 3 seeds)."
@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn many_cells_are_summed_up() {
+    fn many_cells_are_summarised() {
         let ratio = |value: f64| (value, value * 0.9, value * 1.05);
         let mut answers: Vec<Answer> = [0.2, 0.5, 0.8]
             .map(|value| answer("completion_p50", ratio(value), AnswerKind::Better))

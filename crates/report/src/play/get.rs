@@ -68,7 +68,7 @@ impl GetDocument {
     }
 }
 
-/// A row for each download, and of many what they are together.
+/// A row per download, and a summary if there are many.
 pub fn get_table(document: &GetDocument, style: Style) -> String {
     let all = &document.transfers;
     let is_told =
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_for_each_and_a_line_for_all() {
+    fn one_row_per_download_and_a_summary() {
         let expected = [
             "                                                     connect   TLS  first byte   time  goodput",
             "                           HTTP  status  cc    body       ms    ms          ms      s   Mbit/s",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_each() {
+    fn one_line_per_download() {
         let expected = "\
 url,http,status,cc,bytes,size_bytes,start_s,resolve_ms,connect_ms,tls_ms,first_byte_ms,time_s,\
 goodput_bps,sha256,problem
@@ -235,7 +235,7 @@ https://example.org/\u{1b}[1m,,,,0,,1.0,,,,,0.25,,,refused
     }
 
     #[test]
-    fn of_many_only_failed_ones_have_a_row() {
+    fn with_many_downloads_only_failed_ones_have_a_row() {
         let mut document = document();
         let failed = document.transfers.remove(1);
         document.transfers[0].sha256 = None;

@@ -65,7 +65,7 @@ pub struct AudienceFigures {
     pub listeners: u64,
     /// Failed listeners.
     pub failed: u64,
-    /// Listeners without any sound, who are in no quantile of the latency.
+    /// Listeners without any sound; excluded from the latency quantiles.
     pub silent: u64,
     /// Median time from click to first sound.
     pub playback_latency_p50_s: Option<f64>,
@@ -123,7 +123,7 @@ impl ListenDocument {
     pub const SCHEMA: &str = "uncork.play.audio/1";
 }
 
-/// A row for each listener, unless they are many, and what they experienced together.
+/// A row per listener, unless there are many, and a summary.
 pub fn listen_table(document: &ListenDocument, style: Style) -> String {
     let all = &document.listeners;
     let is_told = |one: &&ListenerFigures| all.len() <= MOST_ROWS || one.problem.is_some();
@@ -260,9 +260,9 @@ mod tests {
         ListenDocument { schema, command: "uncork play audio".to_owned(), audience, listeners }
     }
 
-    /// Three stutters of two songs, in 360 s of music; 10 s of silence in 370.
+    /// Three stutters of two songs in 360 s of music; 10 s of stalls in 370 s.
     #[test]
-    fn an_audience_is_the_sum_of_its_listeners() {
+    fn audience_is_the_sum_of_its_listeners() {
         let audience = document().audience;
         assert_eq!((audience.listeners, audience.failed, audience.silent), (3, 1, 1));
         assert_eq!(audience.playback_latency_p50_s, Some(0.5));
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_for_each_and_lines_for_all() {
+    fn one_row_per_listener_and_a_summary() {
         let table = listen_table(&document(), Style::Plain);
         let expected = [
             "            click  connect  latency            stalled  played  bandwidth",
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_for_each() {
+    fn one_line_per_listener() {
         let csv = listen_csv(&document());
         let lines: Vec<&str> = csv.lines().collect();
         assert_eq!(lines.len(), 4);

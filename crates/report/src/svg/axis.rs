@@ -2,42 +2,42 @@
 
 use crate::number::rounded;
 
-/// How values map to distances.
+/// Mapping from values to positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
-    /// Equal differences are equally far.
+    /// Linear.
     Linear,
-    /// Equal ratios are equally far.
+    /// Logarithmic.
     Log,
 }
 
 /// One axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Axis {
-    /// What it shows and in which unit: `RTT, ms`.
+    /// Label with unit: `RTT, ms`.
     pub(crate) label: String,
     scale: Scale,
     min: f64,
     max: f64,
-    /// What stands at 0, 1, 2 and so on, in place of numbers.
+    /// Labels at 0, 1, 2 and so on, instead of numbers.
     names: Vec<String>,
 }
 
-/// How many ticks an axis aims at.
+/// Target number of ticks.
 const TICKS: f64 = 6.0;
 
-/// No axis needs more; beyond this, its range is no number.
+/// Maximum number of ticks; more means that the range is invalid.
 const MOST_TICKS: usize = 50;
 
 impl Axis {
-    /// From zero to `max`, or a little more: to the next tick.
+    /// From zero to `max`, rounded up to the next tick.
     pub(crate) fn from_zero(label: &str, max: f64) -> Self {
         let max = if max.is_finite() && max > 0.0 { max } else { 1.0 };
         let step = nice_step(max / TICKS);
         Self::new(label, Scale::Linear, 0.0, (max / step - 1e-9).ceil() * step)
     }
 
-    /// From `min` to `max`, or a little more on either side: to the next ticks.
+    /// From `min` to `max`, rounded outwards to the next ticks.
     pub(crate) fn between(label: &str, min: f64, max: f64) -> Self {
         let max = if max > min { max } else { min + 1.0 };
         let step = nice_step((max - min) / TICKS);
@@ -51,14 +51,14 @@ impl Axis {
         Self::new(label, Scale::Linear, min, max)
     }
 
-    /// From `min` to `max` by ratios; both above zero.
+    /// From `min` to `max`, logarithmic; both must be above zero.
     pub(crate) fn log(label: &str, min: f64, max: f64) -> Self {
         let min = min.max(f64::MIN_POSITIVE);
         let max = if max > min { max } else { min * 10.0 };
         Self::new(label, Scale::Log, min, max)
     }
 
-    /// With a name at 0, 1, 2 and so on, and as much room for each.
+    /// With a name at 0, 1, 2 and so on, evenly spaced.
     pub(crate) fn named(label: &str, names: &[String]) -> Self {
         let max = names.len().max(1) as f64 - 0.5;
         Self { names: names.to_vec(), ..Self::new(label, Scale::Linear, -0.5, max) }
@@ -83,7 +83,7 @@ impl Axis {
         (self.min, self.max)
     }
 
-    /// Where `value` lies between the ends, 0 to 1; values beyond lie at the end.
+    /// The position of `value` between the ends, 0 to 1; clamped.
     pub(crate) fn fraction(&self, value: f64) -> f64 {
         let fraction = match self.scale {
             Scale::Linear => (value - self.min) / (self.max - self.min),
@@ -92,7 +92,7 @@ impl Axis {
         if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) }
     }
 
-    /// Its names, or round values within the axis, ascending, with their labels.
+    /// Its names, or round values within the axis in ascending order, with labels.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         if !self.names.is_empty() {
             return (0..).zip(&self.names).map(|(n, name)| (f64::from(n), name.clone())).collect();
@@ -113,7 +113,7 @@ impl Axis {
         ((first..=last).take(MOST_TICKS).map(|k| k as f64 * step).collect(), Some(decimals))
     }
 
-    /// Powers of ten, and between them 2 and 5 where there are few decades.
+    /// Powers of ten; with few decades also 2 and 5 in between.
     fn log_ticks(&self) -> Vec<f64> {
         let first = self.min.log10().floor() as i32;
         let last = self.max.log10().ceil() as i32;
@@ -129,7 +129,7 @@ fn plain(value: f64) -> String {
     format!("{value}")
 }
 
-/// The nearest of 1, 2 and 5 times a power of ten that is not below `rough`.
+/// The smallest of 1, 2 and 5 times a power of ten that is not below `rough`.
 fn nice_step(rough: f64) -> f64 {
     let power = 10_f64.powi(rough.log10().floor() as i32);
     let nice = [1.0, 2.0, 5.0].into_iter().find(|s| s * power >= rough * (1.0 - 1e-9));
@@ -159,17 +159,17 @@ mod tests {
     }
 
     #[test]
-    fn names_stand_in_the_middle_of_their_rooms() {
+    fn names_are_centred() {
         let axis = Axis::named("", &["a", "b"].map(str::to_owned));
         assert_eq!(labels(&axis), ["a", "b"]);
         let places: Vec<f64> = axis.ticks().iter().map(|(at, _)| axis.fraction(*at)).collect();
         assert!((places[0] - 0.25).abs() < 1e-12 && (places[1] - 0.75).abs() < 1e-12);
     }
 
-    /// For any range over 18 powers of ten: between 3 and 12 ticks, ascending, evenly spaced, inside
-    /// the axis, and no two labels alike.
+    /// For any range over 18 powers of ten: 3 to 12 ticks, ascending, evenly spaced, within the
+    /// axis, and with unique labels.
     #[test]
-    fn linear_ticks_hold_for_any_range() {
+    fn linear_ticks_work_for_any_range() {
         for power in -9..9 {
             for mantissa in 10..100 {
                 let axis = Axis::from_zero("", f64::from(mantissa) / 10.0 * 10_f64.powi(power));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_degenerate_range_still_has_an_axis() {
+    fn degenerate_range_still_has_an_axis() {
         for axis in [
             Axis::from_zero("", 0.0),
             Axis::from_zero("", f64::NAN),

@@ -1,16 +1,16 @@
-//! Lengths from zero with their intervals.
+//! Bar charts with intervals.
 
 use super::axis::Axis;
 use super::canvas::{self, CHAR, Frame, WIDTH, path, px, rect, text};
 use super::palette::Ink;
 
-/// Bars in groups, one below the other.
+/// Groups of bars, one below the other.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BarChart {
-    /// Read out in place of the picture.
+    /// Text alternative.
     pub(crate) title: String,
     pub(crate) description: String,
-    /// What the lengths are, with their unit, from zero.
+    /// The axis of the bars, starting at zero.
     pub(crate) axis: Axis,
     /// Headings, each with its bars.
     pub(crate) groups: Vec<(String, Vec<BarMark>)>,
@@ -22,7 +22,7 @@ pub(crate) struct BarMark {
     pub(crate) name: String,
     pub(crate) ink: Ink,
     pub(crate) value: f64,
-    /// The value as printed beside it.
+    /// The value printed next to it.
     pub(crate) label: String,
     /// The interval of the value.
     pub(crate) interval: Option<(f64, f64)>,
@@ -61,7 +61,7 @@ impl BarChart {
         canvas::document(&self.title, &self.description, bottom + 40.0, &body)
     }
 
-    /// Room for the longest value beside the longest bar.
+    /// Width of the longest value next to the longest bar.
     fn label_width(&self) -> f64 {
         let bars = self.groups.iter().flat_map(|(_, bars)| bars);
         bars.map(|bar| bar.label.chars().count()).max().unwrap_or(0) as f64 * CHAR + 14.0
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_interval_there_is_no_whisker() {
+    fn no_whisker_without_an_interval() {
         let svg = chart(None).render();
         assert!(svg.contains("50 ms") && !svg.contains("whisker") && svg.contains("bbr3 &amp; co"));
     }

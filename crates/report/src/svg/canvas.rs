@@ -1,22 +1,22 @@
-//! The pieces that all charts are made of.
+//! Building blocks of all charts.
 
 use super::axis::Axis;
 use super::palette::Ink;
 use crate::escape::escape;
 
-/// Width of every chart, in the units of its view box.
+/// Width of every chart in view box units.
 pub(super) const WIDTH: f64 = 680.0;
 
-/// Estimated width of a character of the 12-pixel font, on the safe side.
+/// Conservative estimate of the width of a character in the 12-pixel font.
 pub(super) const CHAR: f64 = 6.7;
 
-/// Height of a line of a name below a plot.
+/// Line height of a label below a plot.
 const TICK_LINE: f64 = 14.0;
 
-/// A name takes at most so many of them.
+/// Maximum lines per label.
 const TICK_LINES: usize = 4;
 
-/// Place of a plot inside its chart.
+/// Position of a plot within its chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) left: f64,
@@ -55,13 +55,13 @@ impl Frame {
             + &text(middle, below, "m q", &fitted(&axis.label, self.right - self.left))
     }
 
-    /// Height of what stands below the plot.
+    /// Height of the labels below the plot.
     pub(super) fn below(&self, axis: &Axis) -> f64 {
         let lines = axis.names().iter().map(|name| self.tick_lines(axis, name).len());
         40.0 + TICK_LINE * lines.max().map_or(0, |lines| lines.saturating_sub(1)) as f64
     }
 
-    /// A name of the horizontal axis, broken to fit beside its neighbours; a number as it is.
+    /// A label of the horizontal axis, broken to fit; a number is not broken.
     fn tick_lines(&self, axis: &Axis, label: &str) -> Vec<String> {
         match axis.names().len() {
             0 => vec![label.to_owned()],
@@ -86,12 +86,12 @@ fn concat(parts: impl Iterator<Item = String>) -> String {
     parts.collect::<Vec<_>>().concat()
 }
 
-/// Width that `text` takes at most.
+/// Maximum width of `text`.
 pub(super) fn width(text: &str) -> f64 {
     text.chars().count() as f64 * CHAR
 }
 
-/// `name`, or as much of it as `width` holds, with an ellipsis in place of the rest.
+/// `name`, truncated to `width` with an ellipsis.
 pub(super) fn fitted(name: &str, width: f64) -> String {
     let room = (width / CHAR) as usize;
     if name.chars().count() <= room {
@@ -100,7 +100,7 @@ pub(super) fn fitted(name: &str, width: f64) -> String {
     name.chars().take(room.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// `name` in lines of at most `width`, broken between words; what does not fit is left out.
+/// `name` in lines of at most `width`, broken between words; what does not fit is omitted.
 pub(super) fn broken(name: &str, width: f64) -> Vec<String> {
     let room = (width / CHAR) as usize;
     let mut lines: Vec<String> = Vec::new();
@@ -121,7 +121,7 @@ pub(super) fn broken(name: &str, width: f64) -> Vec<String> {
     lines.iter().map(|line| fitted(line, width)).collect()
 }
 
-/// The whole picture around `body`.
+/// The complete picture around `body`.
 pub(super) fn document(title: &str, description: &str, height: f64, body: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart\" role=\"img\" \
@@ -154,7 +154,7 @@ pub(super) fn rect((x, y): (f64, f64), (width, height): (f64, f64)) -> String {
     format!("M{} {}h{}v{}h{}z", px(x), px(y), px(width), px(height), px(-width))
 }
 
-/// Path data of straight lines through `points`, in relative steps because they are shorter.
+/// Path data of straight lines through `points`, relative because that is shorter.
 pub(super) fn trail(points: impl Iterator<Item = (f64, f64)>) -> String {
     let rounded = points.map(|(x, y)| ((x * 10.0).round() as i64, (y * 10.0).round() as i64));
     let mut points: Vec<(i64, i64)> = rounded.collect();
@@ -175,7 +175,7 @@ fn tenths(n: i64) -> String {
     px(n as f64 / 10.0)
 }
 
-/// Samples of `entries` with their names, in rows above the plot; and the height they take.
+/// Legend entries with samples, in rows above the plot, and their height.
 pub(super) fn legend(entries: &[(Ink, &str)], left: f64) -> (String, f64) {
     let (sample, gap, row) = (26.0, 18.0, 18.0);
     let (mut x, mut y) = (left, 10.0);
@@ -193,8 +193,7 @@ pub(super) fn legend(entries: &[(Ink, &str)], left: f64) -> (String, f64) {
     (out, if entries.is_empty() { 0.0 } else { y + 4.0 })
 }
 
-/// Names beside the ends of their lines, moved apart where they would cover each other. Ends are
-/// heights within the frame.
+/// Labels at the ends of lines, moved apart to avoid overlaps. Ends are heights within the frame.
 pub(super) fn end_labels(ends: &[(f64, Ink, &str)], frame: &Frame) -> String {
     let row = 14.0;
     let mut order: Vec<usize> = (0..ends.len()).collect();
@@ -227,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_cut_ends_in_an_ellipsis() {
+    fn truncated_name_ends_in_an_ellipsis() {
         let room = 10.0 * CHAR + 0.1;
         assert_eq!(fitted("bbr3+cubic", room), "bbr3+cubic");
         assert_eq!(fitted("bbr3+cubic+reno", room), "bbr3+cubi…");
@@ -247,7 +246,7 @@ mod tests {
 
     #[test]
     fn trails_are_relative_and_exact() {
-        // Ten steps of a third: rounding must not add up.
+        // Ten steps of a third: rounding errors must not accumulate.
         let points = (0..=30).map(|i| (f64::from(i) / 3.0, f64::from(i % 2)));
         let trail = trail(points);
         let steps = trail.trim_start_matches("M0 0l").split(' ').step_by(2);

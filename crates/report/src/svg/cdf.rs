@@ -1,7 +1,7 @@
 //! Empirical distributions.
 
-/// A distribution given by its values, ascending, with the share of samples up to each: as corners
-/// of a staircase that begins at zero.
+/// Corners of the step function of a distribution, starting at zero, from its ascending values and
+/// the share of samples up to each.
 pub(crate) fn climb(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut share = 0.0;
     let mut corners = Vec::with_capacity(points.len() * 2);
@@ -17,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn climbs_from_zero() {
+    fn steps_start_at_zero() {
         let corners = [(1.0, 0.0), (1.0, 0.5), (3.0, 0.5), (3.0, 1.0)];
         assert_eq!(climb(&[(1.0, 0.5), (3.0, 1.0)]), corners);
     }

@@ -1,36 +1,35 @@
-//! Curves over an x axis.
+//! Line charts.
 
 use super::axis::Axis;
 use super::canvas::{self, CHAR, Frame, WIDTH, px, trail};
 use super::downsample::downsample;
 use super::palette::Ink;
 
-/// A chart of lines, x ascending in each.
+/// A line chart; x ascends in each line.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    /// The lines, those of one name in the legend once.
+    /// The lines. Each name appears once in the legend.
     pub(crate) lines: Vec<Line>,
-    /// Points with intervals, over the lines.
+    /// Points with intervals, drawn over the lines.
     pub(crate) dots: Vec<Dots>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) marks: Vec<Mark>,
-    /// Place of the lines' names.
+    /// Position of the lines' names.
     pub(crate) labels: Labels,
 }
 
-/// Place of the lines' names.
+/// Position of the lines' names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Labels {
-    /// Above the plot, with samples.
+    /// In a legend above the plot.
     Legend,
-    /// At their right ends, where that is possible: for few lines with short names that reach the
-    /// right edge.
+    /// At their right ends if possible: for few lines with short names that reach the right edge.
     Ends,
-    /// Nowhere: another chart names them.
+    /// Not shown, because another chart has them.
     Elsewhere,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct Dot {
 /// A vertical line across the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Mark {
-    /// Name; empty for a line alone.
+    /// Name; may be empty.
     pub(crate) name: String,
     pub(crate) x: f64,
 }
@@ -74,7 +73,7 @@ pub(crate) struct Line {
 pub(crate) struct Rule {
     pub(crate) name: String,
     pub(crate) y: f64,
-    /// Side of its name: that without curves.
+    /// Side of its label, away from the curves.
     pub(crate) side: Side,
 }
 
@@ -88,19 +87,19 @@ pub(crate) enum Side {
 const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 56.0;
 
-/// Names of moments stand in at most so many rows, this far above the plot: clear of the name of the
-/// vertical axis.
+/// Maximum rows of event labels, and their distance above the plot, clear of the vertical axis's
+/// label.
 const MARK_ROWS: usize = 3;
 const MARK_ROW: f64 = 14.0;
 const ABOVE: f64 = 26.0;
 
-/// A line has at most twice as many points as its share of these; each bucket is over a pixel wide.
+/// A line has at most twice its share of these points; each bucket is over a pixel wide.
 const BUCKETS: usize = 750;
 
-/// Points of all lines together stay within four times [`BUCKETS`], whatever their number.
+/// All lines together have at most four times [`BUCKETS`] points, whatever their number.
 const BUCKETS_OF_ALL: usize = 2 * BUCKETS;
 
-/// More lines than these, or longer names, are not named at their ends.
+/// With more lines or longer names, lines are not labelled at their ends.
 const MOST_ENDS: usize = 8;
 const LONGEST_END: usize = 26;
 
@@ -136,7 +135,7 @@ impl Chart {
         body.extend(self.rules.iter().map(|rule| self.rule(&frame, rule)));
         body.push_str(&self.marks(&frame, &rows));
         let buckets = BUCKETS.min(BUCKETS_OF_ALL / self.lines.len().max(1)).max(50);
-        // Between names there is nothing that a line could lead through.
+        // No lines between named values.
         let drawn = self.lines.iter().filter(|_| self.x.names().is_empty());
         body.extend(drawn.map(|line| self.line(&frame, line, buckets)));
         body.extend(self.dots.iter().map(|dots| self.dots(&frame, dots)));
@@ -151,7 +150,7 @@ impl Chart {
         self.lines.iter().map(|line| (line.ink, line.name.as_str())).collect()
     }
 
-    /// Room for names at the right, where lines are named there.
+    /// Space for labels at the right, if lines are labelled there.
     fn end_margin(&self) -> Option<f64> {
         let longest = self.lines.iter().map(|line| line.name.chars().count()).max()?;
         let few = self.lines.len() <= MOST_ENDS && longest <= LONGEST_END;
@@ -175,7 +174,7 @@ impl Chart {
         canvas::path(&format!("line {}", line.ink.stroke()), &trail(points))
     }
 
-    /// Whiskers from end to end of each interval, and the points over them.
+    /// A whisker for each interval, and the points over them.
     fn dots(&self, frame: &Frame, dots: &Dots) -> String {
         let whiskers = dots.points.iter().filter_map(|dot| {
             let (low, high) = dot.interval?;
@@ -198,7 +197,7 @@ impl Chart {
         canvas::path(&format!("error {}", ink.edge()), &whiskers) + &circles
     }
 
-    /// Lines from top to bottom, named above the plot.
+    /// Vertical lines with labels above the plot.
     fn marks(&self, frame: &Frame, names: &[Option<usize>]) -> String {
         let mark = |(mark, row): (&Mark, &Option<usize>)| {
             let x = frame.x(&self.x, mark.x);
@@ -212,8 +211,8 @@ impl Chart {
         self.marks.iter().zip(names).map(mark).collect()
     }
 
-    /// The row of each mark's name, counted from below: the first in which it covers no other. What
-    /// finds no place remains a line.
+    /// The row of each event's label, counted from the bottom: the first without overlap. A label
+    /// without space is omitted.
     fn mark_rows(&self, left: f64, right: f64) -> Vec<Option<usize>> {
         let mut taken: [Vec<(f64, f64)>; MARK_ROWS] = Default::default();
         let mut row = |mark: &Mark| {
@@ -229,7 +228,7 @@ impl Chart {
         self.marks.iter().map(&mut row).collect()
     }
 
-    /// The name stands at the right, where most curves have ended.
+    /// The label is at the right, where most curves have ended.
     fn rule(&self, frame: &Frame, rule: &Rule) -> String {
         let y = frame.y(&self.y, rule.y);
         let d = format!("M{} {}H{}", px(frame.left), px(y), px(frame.right));
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_are_named_where_there_is_room() {
+    fn events_are_labelled_where_there_is_room() {
         let mark = |x| Mark { name: "handover".to_owned(), x };
         let rows = |marks: Vec<Mark>| Chart { marks, ..chart() }.mark_rows(LEFT, 848.0);
         assert_eq!(
@@ -306,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn names_along_the_axis_have_dots_and_no_lines() {
+    fn named_axis_has_dots_and_no_lines() {
         let x = Axis::named("queue", &["fq_codel", "dualpi2 with ECN"].map(str::to_owned));
         let dot = Dot { at: (1.0, 50.0), interval: None };
         let dots = vec![Dots { ink: Ink { colour: 1, dash: 1 }, hollow: false, points: vec![dot] }];
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_charts_are_drawn_too() {
+    fn empty_charts_are_drawn() {
         let empty = Chart { lines: Vec::new(), rules: Vec::new(), ..chart() };
         assert!(roxmltree::Document::parse(&empty.render()).is_ok());
     }

@@ -1,8 +1,8 @@
-//! Fewer points, same picture.
+//! Reduces the points of curves without visible change.
 
-/// The points of a curve whose x ascend, reduced to at most two for each of `buckets` equal parts of
-/// its x range: the lowest and the highest of each part, in their order. Extremes survive, so a
-/// spike of one sample is still seen.
+/// Reduces a curve with ascending x to at most two points per bucket, with `buckets` equal parts of
+/// its x range: the lowest and the highest of each part, in order. Extremes are kept, so a spike of
+/// a single sample stays visible.
 pub(crate) fn downsample(points: &[(f64, f64)], buckets: usize) -> Vec<(f64, f64)> {
     let [(first, _), .., (last, _)] = points else { return points.to_vec() };
     if points.len() <= buckets.saturating_mul(2) || buckets == 0 {
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_short_curves_alone() {
+    fn short_curves_are_unchanged() {
         let points = [(0.0, 1.0), (1.0, 2.0), (5.0, 0.0)];
         assert_eq!(downsample(&points, 2), points);
         assert_eq!(downsample(&[], 2), []);

@@ -1,18 +1,18 @@
-//! Colours of heat maps: few enough to be classes, each with a text colour that stands out on it.
-//! They are mixed in the Oklab space (B. Ottosson, "A perceptual color space for image processing",
-//! 2020), in which equal steps look equal.
+//! Colours of heat maps: few enough to be CSS classes, each with a readable text colour. They are
+//! mixed in the Oklab space (B. Ottosson, "A perceptual color space for image processing", 2020),
+//! in which equal steps look equal.
 
-/// Steps of a scale; odd, so that a diverging one has a middle.
+/// Steps of a scale; odd, so that a diverging scale has a middle.
 pub(super) const STEPS: usize = 11;
 
 type Rgb = [f64; 3];
 
-/// From the page's side to the full colour, for a light and for a dark page.
+/// From the page's background to the full colour, for light and dark pages.
 const SEQUENTIAL: [[u32; 3]; 2] =
     [[0x00ee_f5fa, 0x0056_a5d8, 0x0008_3a6b], [0x001b_2733, 0x0023_78b0, 0x00b9_e2fb]];
 
-/// From worse over the page's colour to better: purple and green, which people with any kind of colour
-/// vision tell apart (ColorBrewer's `PRGn`), and which are not the red of a missed threshold.
+/// From worse through the page's background to better: purple and green, which are distinguishable
+/// with any colour vision (ColorBrewer's `PRGn`) and differ from the red of a missed threshold.
 const DIVERGING: [[u32; 3]; 2] =
     [[0x0076_2a83, 0x00f4_f4f2, 0x001b_7837], [0x00d0_9bdf, 0x0024_2a31, 0x0071_c98b]];
 
@@ -34,7 +34,7 @@ pub(crate) fn heat_style() -> String {
     format!("{}@media screen and (prefers-color-scheme:dark){{\n{}}}\n", rules(0), rules(1))
 }
 
-/// The colour at `position` (0 to 1) of the way over three anchors.
+/// The colour at `position` (0 to 1) along three anchors.
 fn mixed(anchors: [u32; 3], position: f64) -> Rgb {
     let [first, middle, last] = anchors.map(|colour| to_oklab(rgb(colour)));
     let (from, to, part) = match position {
@@ -45,7 +45,7 @@ fn mixed(anchors: [u32; 3], position: f64) -> Rgb {
     from_oklab([blend(0), blend(1), blend(2)])
 }
 
-/// Whether black stands out on it more than white: WCAG 2.1, "contrast ratio".
+/// Whether black has a better contrast on it than white: WCAG 2.1, "contrast ratio".
 fn is_light(colour: Rgb) -> bool {
     let luminance = luminance(colour) + 0.05;
     luminance / 0.05 > 1.05 / luminance
@@ -57,7 +57,7 @@ fn luminance(colour: Rgb) -> f64 {
     0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/// A channel of sRGB as light.
+/// Converts a channel of sRGB to linear light.
 fn linear(c: f64) -> f64 {
     if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
 }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn oklab_there_and_back() {
+    fn oklab_round_trip() {
         for colour in [0x0000_0000, 0x00ff_ffff, 0x0076_2a83, 0x0012_3456] {
             let back = from_oklab(to_oklab(rgb(colour)));
             for (a, b) in back.into_iter().zip(rgb(colour)) {
@@ -131,10 +131,10 @@ mod tests {
         assert!((lightness([1.0; 3]) - 1.0).abs() < 1e-6, "white is 1 by definition");
     }
 
-    /// A sequential scale goes one way in lightness, a diverging one turns at its middle; so maps can
-    /// be read in black and white.
+    /// The lightness of a sequential scale is monotonic; that of a diverging one has its extreme in
+    /// the middle. So maps are readable in black and white.
     #[test]
-    fn lightness_tells_the_order() {
+    fn lightness_shows_the_order() {
         let lightness_at = |anchors, n: usize| lightness(mixed(anchors, n as f64 / 10.0));
         for anchors in SEQUENTIAL {
             let rises: Vec<bool> =
@@ -150,7 +150,7 @@ mod tests {
 
     /// WCAG 2.1 §1.4.3: a contrast of 4.5 for text of this size.
     #[test]
-    fn text_stands_out_on_every_colour() {
+    fn text_is_readable_on_every_colour() {
         for anchors in SEQUENTIAL.into_iter().chain(DIVERGING) {
             for n in 0..STEPS {
                 let colour = mixed(anchors, n as f64 / 10.0);

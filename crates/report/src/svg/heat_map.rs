@@ -1,4 +1,4 @@
-//! A value for each pair of two settings, as colours.
+//! Heat maps: a coloured value for each pair of two settings.
 
 use super::canvas::{self, WIDTH, path, rect, text};
 use super::heat_colours::STEPS;
@@ -6,17 +6,17 @@ use super::heat_colours::STEPS;
 /// A grid of coloured cells with their values.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HeatGrid {
-    /// Read out in place of the picture.
+    /// Text alternative.
     pub(crate) title: String,
     pub(crate) description: String,
     /// Name of the horizontal axis, and of its cells from left to right.
     pub(crate) x: (String, Vec<String>),
     /// Name of the vertical axis, and of its cells from bottom to top.
     pub(crate) y: (String, Vec<String>),
-    /// What the colours mean.
+    /// Meaning of the colours.
     pub(crate) legend: String,
-    /// Rows from bottom to top with the position of each cell on the colour scale, 0 to 1, and its
-    /// value in print; `None` where nothing is known.
+    /// Rows from bottom to top with each cell's position on the colour scale, 0 to 1, and its
+    /// printed value; `None` if unknown.
     pub(crate) cells: Vec<Vec<Option<(f64, String)>>>,
     /// Values at the lower end, the middle and the upper end of the colour scale.
     pub(crate) ends: [String; 3],
@@ -28,7 +28,7 @@ const ROW: f64 = 34.0;
 const WIDEST: f64 = 150.0;
 const LEGEND: f64 = 220.0;
 
-/// Names of columns that are narrower are not broken into lines.
+/// Labels of narrower columns are not broken into lines.
 const NARROW: f64 = 60.0;
 
 impl HeatGrid {
@@ -56,7 +56,7 @@ impl HeatGrid {
                 body.push_str(&self.cell(corner, width, cell));
             }
         }
-        // In the middle of the columns, but not beyond the picture's edges.
+        // Centred below the columns, but within the picture.
         let name = canvas::fitted(&self.x.0, WIDTH - 4.0);
         let half = canvas::width(&name) / 2.0;
         let middle = (left + width * columns / 2.0).max(half).min(WIDTH - half);
@@ -64,8 +64,8 @@ impl HeatGrid {
         canvas::document(&self.title, &self.description, bottom + below + 27.0, &body)
     }
 
-    /// The names below the columns, and the height of them. In many columns they take turns; in few
-    /// they are broken into lines.
+    /// The labels below the columns, and their height. With many columns only some are labelled;
+    /// with few the labels are broken into lines.
     fn column_names(&self, (left, bottom): (f64, f64), width: f64) -> (String, f64) {
         let middle = |n: usize| left + width * (n as f64 + 0.5);
         let widest = self.x.1.iter().map(|name| canvas::width(name) + 6.0).fold(1.0, f64::max);
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Classes of the cells by row, from the picture's top.
+    /// CSS classes of the cells by row, from the top.
     fn classes(svg: &str) -> Vec<(String, f64)> {
         let xml = roxmltree::Document::parse(svg).unwrap();
         let groups = xml.descendants().filter(|n| n.tag_name().name() == "g").skip(STEPS);
@@ -165,15 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn diverging_scales_have_classes_of_their_own() {
+    fn diverging_scales_have_separate_classes() {
         let svg = HeatGrid { diverging: true, ..grid() }.render();
         assert!(svg.contains("class=\"v5\"") && !svg.contains("class=\"h5\""));
         assert!(svg.contains("&lt;loss&gt;"));
     }
 
-    /// In a map of many columns, names take turns and values are left to the table.
+    /// With many columns only some are labelled, and values are only in the table.
     #[test]
-    fn narrow_cells_are_not_crowded() {
+    fn narrow_cells_have_no_text() {
         let columns: Vec<String> = (0..40).map(|n| format!("{n} ms")).collect();
         let row = (0..40).map(|n| Some((f64::from(n) / 40.0, format!("{n}.25")))).collect();
         let grid = HeatGrid { x: ("x".to_owned(), columns), cells: vec![row], ..grid() };
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_can_be_drawn_too() {
+    fn empty_heat_map_is_drawn() {
         let empty = HeatGrid {
             x: (String::new(), Vec::new()),
             y: (String::new(), Vec::new()),

@@ -1,5 +1,5 @@
-//! Charts as SVG text: static, self-contained, made for inlining into a page that holds
-//! [`style`]. Colours come from classes, text takes the page's colour.
+//! Charts as static, self-contained SVG text, to be inlined into a page that includes [`style`].
+//! Colours come from CSS classes; text has the page's colour.
 
 mod axis;
 mod bars;

@@ -1,14 +1,14 @@
-//! Colours and dashes. The colours are those of Okabe and Ito, which people with any kind of colour
-//! vision tell apart; a dash pattern says the same a second time.
+//! Colours and dashes. The colours are those of Okabe and Ito, which are distinguishable with any
+//! colour vision; dash patterns distinguish curves a second time.
 
-/// Colour and dash pattern by number; dash pattern 0 is none.
+/// Colour and dash pattern by number; dash pattern 0 is solid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ink {
     pub(crate) colour: usize,
     pub(crate) dash: usize,
 }
 
-/// For a light and for a dark page. The first five are those of controllers.
+/// For light and dark pages. The first five are for controllers.
 pub(crate) const COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#e69f00"),
@@ -27,7 +27,7 @@ impl Ink {
         format!("{} d{}", self.edge(), self.dash % DASHES.len())
     }
 
-    /// Class of a line's colour alone, for broad bars and whiskers.
+    /// CSS class of a line's colour only, for thick bars and whiskers.
     pub(super) fn edge(self) -> String {
         format!("s{}", self.colour % COLOURS.len())
     }
@@ -38,7 +38,7 @@ impl Ink {
     }
 }
 
-/// The style sheet that every chart of this module relies on.
+/// The style sheet required by every chart in this module.
 pub(crate) fn style() -> String {
     let light = colours(|(light, _)| light);
     let dark = colours(|(_, dark)| dark);

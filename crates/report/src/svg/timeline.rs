@@ -6,7 +6,7 @@ use super::canvas::{self, CHAR, Frame, WIDTH, rect, text};
 /// Rows of coloured spans over a common time axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Timeline {
-    /// Read out in place of the picture.
+    /// Text alternative.
     pub(crate) title: String,
     pub(crate) description: String,
     pub(crate) x: Axis,
@@ -18,13 +18,13 @@ pub(crate) struct Timeline {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TimelineRow {
     pub(crate) name: String,
-    /// State, start and end, in the order of time and without overlaps.
+    /// State, start and end, in order of time and without overlaps.
     pub(crate) spans: Vec<Span>,
 }
 
 type Span = (String, f64, f64);
 
-/// The purpose of a state, which gives it its colour.
+/// The purpose of a state, which determines its colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Search,
@@ -37,7 +37,7 @@ enum Phase {
     Other,
 }
 
-/// A row has at most this many spans, and all rows together at most six times as many.
+/// Maximum spans per row; all rows together have at most six times as many.
 const CELLS: usize = 400;
 const ROW: f64 = 40.0;
 const BAND: f64 = 18.0;
@@ -54,7 +54,7 @@ impl Phase {
         Self::Other,
     ];
 
-    /// The phase of a state by its name in the specification.
+    /// The phase of a state, by its name in the specification.
     fn of(state: &str) -> Self {
         let state = state.to_ascii_lowercase().replace(['_', '-', ' '], "");
         let has = |part: &str| state.contains(part);
@@ -99,7 +99,7 @@ impl Timeline {
         canvas::document(&self.title, &self.description, bottom + 40.0, &body)
     }
 
-    /// A swatch for each phase, with the names of its states.
+    /// A swatch per phase, with the names of its states.
     fn legend(&self) -> (String, f64) {
         let (mut x, mut y) = (56.0, 10.0);
         let mut out = String::new();
@@ -129,7 +129,7 @@ impl Timeline {
 }
 
 impl TimelineRow {
-    /// One path for each phase: a row can have hundreds of spans.
+    /// One path per phase, because a row can have hundreds of spans.
     fn render(&self, frame: &Frame, axis: &Axis, top: f64, cells: usize) -> String {
         let spans = merged(&self.spans, axis, cells);
         let x = |(_, from, to): &Span| (frame.x(axis, *from), frame.x(axis, *to));
@@ -147,7 +147,7 @@ impl TimelineRow {
     }
 }
 
-/// The state's name in the middle of its span, where there is room for it.
+/// The state's name in the middle of its span, if it fits.
 fn name_within((state, ..): &Span, (from, to): (f64, f64), y: f64) -> String {
     let name = state.trim_start_matches("ProbeBW_");
     let fits = name.chars().count() as f64 * CHAR + 6.0 <= to - from;
@@ -172,7 +172,7 @@ fn merged(spans: &[Span], axis: &Axis, cells: usize) -> Vec<Span> {
     runs.filter_map(joined).collect()
 }
 
-/// One span over a run of cells in the same state.
+/// One span for a run of cells with the same state.
 fn joined(run: &[Option<&Span>]) -> Option<Span> {
     let (first, last) = (run.first().copied()??, run.last().copied()??);
     Some((first.0.clone(), first.1, last.2))

@@ -1,4 +1,4 @@
-//! Runs a headless browser once, bounded in time, and leaves nothing behind.
+//! Runs a headless browser once with a time limit, without leaving anything behind.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -11,20 +11,20 @@ use uncork_testkit::{Capability, holds_within, not_run};
 
 const NAMES: [&str; 4] = ["chromium-headless-shell", "chromium", "google-chrome", "chrome"];
 
-/// How long a run may take.
+/// Time limit of a run.
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// A browser that can be started.
 pub(crate) struct Browser(PathBuf);
 
-/// What a run printed.
+/// Output of a run.
 pub(crate) struct Run {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
 impl Browser {
-    /// The browser of this machine; `None`, loudly, if there is none.
+    /// The browser of this machine; `None`, with a message, if there is none.
     pub(crate) fn find() -> Option<Self> {
         let named = std::env::var_os("UNCORK_CHROMIUM").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();
@@ -38,12 +38,12 @@ impl Browser {
         found.map(Self)
     }
 
-    /// Opens the file `page` with `flags` on top of those that every run needs.
+    /// Opens the file `page` with `flags` in addition to those always needed.
     pub(crate) fn run(&self, scratch: &Scratch, flags: &[&str], page: &Path) -> Run {
         self.open(scratch, flags, &format!("file://{}", page.display()))
     }
 
-    /// The same with what is at `url`.
+    /// The same for `url`.
     pub(crate) fn open(&self, scratch: &Scratch, flags: &[&str], url: &str) -> Run {
         let output = |name| scratch.path(name);
         let mut child = Group(
@@ -73,7 +73,7 @@ impl Browser {
     }
 }
 
-/// A process and all that it started, which end with it.
+/// A process and its children, all killed on drop.
 struct Group(Child);
 
 impl Drop for Group {

@@ -1,9 +1,9 @@
-//! What a figure shows, in words, where its scenario says nothing.
+//! Default captions for figures.
 
 use crate::lab::figure::{Figure, Plot, TimePanel};
 use crate::words;
 
-/// The caption of `figure`, or a sentence made of its axes.
+/// The caption of `figure`, or a sentence about its axes.
 pub(super) fn of(figure: &Figure) -> String {
     if !figure.caption.trim().is_empty() {
         return figure.caption.clone();
@@ -34,7 +34,7 @@ mod tests {
     use crate::lab::tests::sample;
 
     #[test]
-    fn a_figure_without_a_caption_tells_its_axes() {
+    fn figure_without_a_caption_names_its_axes() {
         let captions = sample().figures.into_iter().map(|mut figure| {
             assert_eq!(of(&figure), figure.caption, "its own");
             figure.caption = " ".to_owned();

@@ -1,4 +1,4 @@
-//! From data to pictures.
+//! Draws figures from data.
 
 use super::numbers;
 use super::zoom::{self, ZoomChart};
@@ -13,33 +13,33 @@ use crate::svg::{
     Timeline, TimelineRow, climb,
 };
 
-/// Points of curves that the page carries for zooming, over all figures.
+/// Maximum points of curves included for zooming, over all figures.
 const ZOOM_POINTS: usize = 60_000;
 
-/// Points that a picture can show of a curve.
+/// Maximum points of a curve in a picture.
 const SHOWN: usize = 1500;
 
-/// Curves of more points are drawn without marks on them.
+/// Curves with more points are drawn without markers.
 const MOST_DOTS: usize = 40;
 
 /// A drawn figure.
 pub(super) struct Drawing {
     /// One or several `<svg>` elements, or a table.
     pub(super) picture: String,
-    /// JSON for the page's script, where there are curves to zoom.
+    /// JSON for the page's script, if there are curves to zoom.
     pub(super) zoom: Option<String>,
-    /// What the picture leaves out; may be empty.
+    /// Note on omitted parts; may be empty.
     pub(super) note: String,
 }
 
 impl Drawing {
-    /// Bytes it takes.
+    /// Size in bytes.
     pub(super) fn size(&self) -> usize {
         self.picture.len() + self.zoom.as_ref().map_or(0, String::len)
     }
 }
 
-/// How many curves a figure has that can be zoomed.
+/// Number of zoomable curves of a figure.
 pub(super) fn curves(plot: &Plot) -> usize {
     match plot {
         Plot::Cdf(cdf) => cdf.curves.len(),
@@ -49,12 +49,12 @@ pub(super) fn curves(plot: &Plot) -> usize {
     }
 }
 
-/// Points that each of `curves` may have in the data for zooming.
+/// Maximum points of each of `curves` in the data for zooming.
 pub(super) fn zoom_budget(curves: usize) -> usize {
     (ZOOM_POINTS / curves.max(1)).clamp(200, 4000)
 }
 
-/// Draws a figure; curves carry at most `budget` points each for zooming.
+/// Draws a figure; for zooming, curves have at most `budget` points each.
 pub(super) fn draw(figure: &Figure, inks: &Inks, budget: usize) -> Drawing {
     let zoomable = |charts: Vec<Chart>, zoom: Vec<ZoomChart>, points: usize| Drawing {
         picture: charts.iter().map(Chart::render).collect(),
@@ -106,7 +106,7 @@ fn heat_map(figure: &Figure, map: &HeatMap) -> HeatGrid {
     let values = || map.values.iter().flatten().flatten().copied();
     let colours = Colours::of(map.scale, map.log, values());
     let diverging = matches!(map.scale, HeatScale::Diverging(_));
-    // A diverging scale leads from worse to better.
+    // A diverging scale runs from worse to better.
     let falls = diverging && map.better == Some(Better::Lower);
     let turned = |position: f64| if falls { 1.0 - position } else { position };
     let cell = |value: &Option<f64>| value.map(|v| (turned(colours.position(v)), short(v)));
@@ -129,7 +129,7 @@ fn heat_map(figure: &Figure, map: &HeatMap) -> HeatGrid {
     }
 }
 
-/// Where values lie on the scale of colours.
+/// Positions of values on the colour scale.
 #[derive(Debug)]
 struct Colours {
     low: f64,
@@ -138,7 +138,7 @@ struct Colours {
 }
 
 impl Colours {
-    /// From the lowest to the highest value, or as far on both sides of the centre.
+    /// From the lowest to the highest value, or symmetric around the centre.
     fn of(scale: HeatScale, log: bool, values: impl Iterator<Item = f64>) -> Self {
         let log = log && !matches!(scale, HeatScale::Diverging(centre) if centre <= 0.0);
         let on_scale = |v: f64| if log { v.ln() } else { v };
@@ -244,7 +244,7 @@ fn lines(figure: &Figure, data: &Lines, inks: &Inks) -> Chart {
     }
 }
 
-/// A chart for each panel over one time axis; moments are named in the first.
+/// A chart per panel with a common time axis; events are labelled in the first.
 fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
     let (start, end) = times(data);
     let chart = |(n, panel): (usize, &TimePanel)| {
@@ -274,7 +274,7 @@ fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
         }
     };
     let mut charts: Vec<Chart> = data.panels.iter().enumerate().map(chart).collect();
-    // Curves that all panels share are named once.
+    // Curves that occur in all panels are labelled once.
     let names = |chart: &Chart| -> Vec<(String, Ink)> {
         chart.lines.iter().map(|line| (line.name.clone(), line.ink)).collect()
     };
@@ -286,7 +286,7 @@ fn time_series(figure: &Figure, data: &TimeSeries, inks: &Inks) -> Vec<Chart> {
     charts
 }
 
-/// The states of the controllers over the same time axis; empty without any.
+/// The controllers' states over the same time axis; empty if there are none.
 fn states(figure: &Figure, data: &TimeSeries) -> String {
     if data.states.is_empty() {
         return String::new();
@@ -310,7 +310,7 @@ fn times(data: &TimeSeries) -> (f64, f64) {
     (if first < 0.1 * end { first.min(0.0) } else { first }, end)
 }
 
-/// An axis over all values: from zero where they reach down to its neighbourhood.
+/// An axis over all values; starts at zero if they come close to it.
 fn axis(label: &str, log: bool, values: impl Iterator<Item = f64>) -> Axis {
     match ends(values.filter(|v| !log || *v > 0.0)) {
         None => Axis::from_zero(label, 1.0),
@@ -323,7 +323,7 @@ fn axis(label: &str, log: bool, values: impl Iterator<Item = f64>) -> Axis {
     }
 }
 
-/// The least and the greatest of some numbers.
+/// Minimum and maximum.
 fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let values = values.filter(|value| value.is_finite()).map(|value| (value, value));
     values.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))

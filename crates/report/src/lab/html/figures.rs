@@ -1,4 +1,4 @@
-//! Figures with all that belongs to them: heading, picture, caption, numbers, origin.
+//! Figures with heading, picture, caption, numbers and provenance.
 
 use super::drawing::{self, Drawing};
 use super::{caption, numbers};
@@ -7,24 +7,24 @@ use crate::lab::document::LabDocument;
 use crate::lab::figure::{Figure, Provenance};
 use crate::lab::inks::Inks;
 
-/// Bytes that all figures together may take.
+/// Maximum size of all figures in bytes.
 pub(super) const PAGE_LIMIT: usize = 2_000_000;
 
-/// The figures of a page: numbered throughout, with one colour for each controller, and within the
-/// page's limit. Beyond it they lose, one by one, first what makes them zoomable and then their
-/// pictures; heading, caption and origin stay.
+/// The figures of a page: numbered consecutively, with one colour per controller, within the page's
+/// size limit. Beyond the limit they lose first their zoom data and then their pictures, one by
+/// one; heading, caption and provenance remain.
 pub(super) struct Figures {
     inks: Inks,
-    /// Points that a curve may have for zooming.
+    /// Maximum points of a curve for zooming.
     budget: usize,
-    /// Figures so far.
+    /// Number of figures so far.
     count: usize,
     /// Bytes so far.
     size: usize,
 }
 
 impl Figures {
-    /// Those of all `documents` that share a page.
+    /// The figures of all `documents` that share a page.
     pub(super) fn of(documents: &[&LabDocument]) -> Self {
         let figures = documents.iter().flat_map(|document| &document.figures);
         let curves = figures.map(|figure| drawing::curves(&figure.plot)).sum();
@@ -32,7 +32,7 @@ impl Figures {
         Self { inks: Inks::of(documents), budget, count: 0, size: 0 }
     }
 
-    /// The figures of `document` under a heading of their own.
+    /// The figures of `document` in a section with a heading.
     pub(super) fn section(&mut self, document: &LabDocument) -> String {
         if document.figures.is_empty() {
             return String::new();
@@ -60,7 +60,7 @@ impl Figures {
     }
 }
 
-/// Links to the figures from `first` on, where there are enough to get lost.
+/// Links to the figures from `first` on, if there are many.
 fn contents(document: &LabDocument, first: usize) -> String {
     if document.figures.len() < 4 {
         return String::new();
@@ -75,7 +75,7 @@ fn contents(document: &LabDocument, first: usize) -> String {
     )
 }
 
-/// Figures are numbered in links: names are the scenario's, and markup allows them less.
+/// Links use figure numbers, because scenario names may contain characters not allowed in markup.
 fn render(
     document: &LabDocument,
     number: usize,

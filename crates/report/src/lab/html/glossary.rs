@@ -1,9 +1,9 @@
-//! What the columns of the results mean.
+//! Explanations of the result columns.
 
 use crate::escape::escape;
 use crate::lab::document::LabDocument;
 
-/// Quantities by the beginning of their metrics' names, as the table calls them, and their meaning.
+/// Prefix of the metric names, name in the table, and explanation of each quantity.
 const MEANINGS: [(&str, &str, &str); 17] = [
     (
         "completion",
@@ -64,7 +64,7 @@ const MEANINGS: [(&str, &str, &str); 17] = [
     ),
 ];
 
-/// An entry for each quantity that the results have.
+/// An entry for each quantity in the results.
 pub(super) fn section(document: &LabDocument) -> String {
     let classes = || document.cells.iter().flat_map(|cell| &cell.classes);
     let has = |name: &str| {

@@ -1,5 +1,5 @@
-//! One self-contained page: pictures that need no script, a script that lets them be zoomed, and
-//! nothing to load.
+//! One self-contained page: pictures that work without scripts, a script for zooming, and no
+//! external resources.
 
 mod caption;
 mod drawing;
@@ -21,10 +21,10 @@ use crate::number::thousands;
 use crate::{page, svg, words};
 use figures::Figures;
 
-/// The run as one HTML file that loads nothing. Everything can be read without scripts; the page's
-/// own script, the only one its content security policy lets run, lets curves be zoomed. The file is
-/// well-formed XML too. Its figures stay within two megabytes; what is left out for that, the page
-/// names.
+/// The run as one HTML file without external resources. Everything is readable without scripts; the
+/// page's own script, the only one allowed by its content security policy, makes curves zoomable.
+/// The file is also well-formed XML. Its figures are limited to two megabytes; the page lists what
+/// is omitted because of that.
 pub fn lab_html(document: &LabDocument) -> String {
     let mut figures = Figures::of(&[document]);
     let body = [
@@ -61,8 +61,8 @@ fn page(title: &str, body: &str) -> String {
     )
 }
 
-/// The page's script as the browser sees it, chart library and licence included. The comments around
-/// it make it text for XML parsers.
+/// The page's script as the browser sees it, including chart library and licence. The comments
+/// around it make it valid text for XML parsers.
 fn script() -> String {
     format!(
         "<script>/*<![CDATA[*/\n{}\n{}/*]]>*/</script>\n",
@@ -71,8 +71,8 @@ fn script() -> String {
     )
 }
 
-/// SHA-256 of the text of [`script`], in base64: the page runs no other. A test in a browser tells the
-/// right one when the script has changed.
+/// SHA-256 of the text of [`script`] in base64: the page allows no other script. A browser test
+/// reports the correct value when the script has changed.
 const SCRIPT_HASH: &str = "sha256-J9wqdrCOPI/l/zcOu+79q+a0q8y7XVsY5K2lMRKnT10=";
 
 fn head() -> String {
@@ -94,7 +94,7 @@ fn header(name: &str, title: &str, about: &str) -> String {
     )
 }
 
-/// Paragraphs of a text; one that stands in by four spaces is a command.
+/// Paragraphs of a text; one indented by four spaces is a command.
 fn paragraphs(text: &str) -> String {
     let texts = text.split("\n\n").filter(|text| !text.trim().is_empty());
     let paragraph = |text: &str| match text.strip_prefix("    ") {
@@ -114,7 +114,7 @@ fn doubts(document: &LabDocument) -> String {
     document.doubts.iter().map(doubt).collect()
 }
 
-/// The answers of each class. Names for links begin with `prefix`.
+/// The answers of each class. Link names start with `prefix`.
 fn answers(document: &LabDocument, prefix: &str) -> String {
     let verdicts = verdicts(document);
     let several = verdicts.len() > 1;
@@ -134,7 +134,7 @@ fn answers(document: &LabDocument, prefix: &str) -> String {
     )
 }
 
-/// The matrix and the runs, as terms with their values.
+/// The matrix and the runs, as a list of terms.
 fn setting(document: &LabDocument) -> String {
     let last = document.first_seed.saturating_add(document.seeds.saturating_sub(1));
     let runs = match document.seeds {
@@ -152,12 +152,12 @@ fn setting(document: &LabDocument) -> String {
     format!("<dl class=\"path\" aria-label=\"Matrix and runs\">\n{entries}</dl>\n")
 }
 
-/// An axis with its values, and with the places that it varies where its name is not all of that.
+/// An axis with its values, and with its keys if its name does not show them all.
 fn axis(axis: &super::MatrixAxis) -> String {
     let keys = axis.key.split(',').map(str::trim).collect::<Vec<_>>().join(", ");
     let places = format!(" <small>{}</small>", escape(&keys));
     let places = if keys == axis.name { String::new() } else { places };
-    // A value may hold a comma of its own.
+    // A value may contain a comma.
     let between = if axis.values.iter().any(|value| value.contains(',')) { "; " } else { ", " };
     format!(
         "<div><dt>{}{places}</dt><dd>{}</dd></div>\n",
@@ -166,7 +166,7 @@ fn axis(axis: &super::MatrixAxis) -> String {
     )
 }
 
-/// Assumptions, folded. Names for links begin with `prefix`.
+/// Assumptions, collapsed. Link names start with `prefix`.
 fn assumptions(document: &LabDocument, prefix: &str) -> String {
     if document.assumptions.is_empty() {
         return String::new();
@@ -184,7 +184,7 @@ fn list(texts: &[String]) -> String {
     format!("<ul>\n{}</ul>\n", texts.iter().map(item).collect::<String>())
 }
 
-/// A file's text, folded.
+/// A file's text, collapsed.
 fn file(id: &str, what: &str, text: &str) -> String {
     format!(
         "<details id=\"{id}\">\n<summary>{what}</summary>\n<pre>{}</pre>\n</details>\n",

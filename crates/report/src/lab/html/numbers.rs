@@ -1,4 +1,4 @@
-//! The values of a picture as a folded table, for exact numbers and screen readers.
+//! The values of a picture as a collapsed table, for exact numbers and screen readers.
 
 use super::tables::wide;
 use crate::escape::escape;
@@ -6,10 +6,10 @@ use crate::lab::figure::{Bars, Figure, FigureTable, HeatMap, Lines, Plot};
 use crate::number::rounded;
 use crate::table::Align;
 
-/// Pictures of more values than these have no table; the result document has them.
+/// Pictures with more values have no table; the result document has them.
 const MOST: usize = 400;
 
-/// The table; empty for curves over time and distributions, which are no reading.
+/// The table; empty for time series and distributions.
 pub(super) fn of(figure: &Figure) -> String {
     let table = match &figure.plot {
         Plot::HeatMap(map) if map.x.len() * map.y.len() <= MOST => heat_map(map),
@@ -29,7 +29,7 @@ pub(super) fn of(figure: &Figure) -> String {
     )
 }
 
-/// A table that is a figure by itself.
+/// A figure that is a table.
 pub(super) fn table(data: &FigureTable, title: &str) -> String {
     let class = |at: usize| match data.columns.get(at).map(|column| column.align) {
         Some(Align::Left) => " class=\"l\"",

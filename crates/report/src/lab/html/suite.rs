@@ -1,5 +1,4 @@
-//! The page of a suite: a summary, then a section for each scenario.
-//! own.
+//! The page of a suite: a summary, then a section per scenario.
 
 use super::figures::Figures;
 use super::tables::{self, cards};
@@ -27,7 +26,7 @@ pub fn suite_html(document: &SuiteDocument) -> String {
     page(&document.title, &body.concat())
 }
 
-/// Which scenarios missed thresholds and by whom, with links to their sections.
+/// The scenarios and controllers that missed thresholds, with links to their sections.
 fn summary(document: &SuiteDocument) -> String {
     let is_met = document.thresholds().all(|threshold| threshold.passed);
     let (class, sign) = if is_met { ("passed", "✓") } else { ("failed", "✗") };
@@ -71,7 +70,7 @@ fn setting(document: &SuiteDocument) -> String {
     format!("<dl class=\"path\" aria-label=\"Runs\">\n{entries}</dl>\n")
 }
 
-/// What a scenario asks, what it found, and its figures. Results and scenario are in its own report.
+/// A scenario's question, findings and figures. Results and scenario text are in its own report.
 fn section(scenario: &LabDocument, figures: &mut Figures) -> String {
     let prefix = format!("{}-", scenario.name);
     let report = match scenario.files.as_slice() {

@@ -6,13 +6,13 @@ use crate::lab::results::{ResultColumn, ResultRow, Results};
 use crate::lab::table::{measured, verdict, with_cell};
 use crate::words;
 
-/// Rows of results that the page shows; the others are in the CSV.
+/// Maximum rows of results on the page; the CSV has all.
 const MOST_ROWS: usize = 300;
 
-/// A table of more rows scrolls by itself, so that the figures are not far below it.
+/// A longer table scrolls separately, so that the figures are not too far below it.
 const TALL: usize = 15;
 
-/// Missed thresholds, then, folded, those met. Names for links begin with `prefix`.
+/// Missed thresholds, then (collapsed) the met ones. Link names start with `prefix`.
 pub(super) fn thresholds(document: &LabDocument, prefix: &str) -> String {
     if document.thresholds.is_empty() {
         return String::new();
@@ -68,7 +68,7 @@ fn words(heading: &str, text: &str) -> String {
     format!("<td class=\"l\" data-h=\"{heading}\">{}</td>", escape(text))
 }
 
-/// Results beside published ones. Names for links begin with `prefix`.
+/// Results compared with published ones. Link names start with `prefix`.
 pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
     if document.published.is_empty() {
         return String::new();
@@ -82,7 +82,7 @@ pub(super) fn published(document: &LabDocument, prefix: &str) -> String {
          <th scope=\"col\" class=\"l\">here</th><th scope=\"col\" class=\"l\">agrees</th>\
          <th scope=\"col\" class=\"l\">source</th></tr>\n</thead>\n<tbody>\n{rows}</tbody>\n"
     ));
-    // A section of a section has a heading below that.
+    // A subsection has a lower heading level.
     let level = if prefix.is_empty() { "h2" } else { "h3" };
     format!(
         "<section id=\"{}published\">\n<{level}>Published results</{level}>\n{table}</section>\n",
@@ -110,7 +110,7 @@ fn published_row(entry: &Published) -> String {
     )
 }
 
-/// A row for each class of each cell: the main columns, then, folded, all.
+/// A row per class and cell: the main columns, then (collapsed) all.
 pub(super) fn results(document: &LabDocument) -> String {
     let all = Results::of(document);
     if all.rows.is_empty() {
@@ -147,7 +147,7 @@ fn result_table(results: &Results, caption: &str) -> String {
     cards(&table)
 }
 
-/// Two lines: groups, which span their columns, and the columns' own names.
+/// Two header lines: groups that span columns, and the columns' names.
 fn headings(results: &Results) -> String {
     let label = |label: &String| {
         format!("<th rowspan=\"2\" scope=\"col\" class=\"l\">{}</th>", escape(label))
@@ -169,7 +169,7 @@ fn headings(results: &Results) -> String {
     )
 }
 
-/// Cells carry their headings: on a narrow page each row becomes a card of its own.
+/// Cells include their headings: on a narrow page each row becomes a card.
 fn result_row(results: &Results, row: &ResultRow) -> String {
     let label = |(n, (heading, label)): (usize, (&String, &String))| {
         let heading = escape(heading);
@@ -189,7 +189,7 @@ fn result_row(results: &Results, row: &ResultRow) -> String {
     format!("<tr>{labels}{}</tr>\n", cells.collect::<String>())
 }
 
-/// A table that scrolls by itself where the page is too narrow for it.
+/// A table that scrolls separately if the page is too narrow.
 pub(super) fn wide(table: &str) -> String {
     scrolling("wide", table)
 }

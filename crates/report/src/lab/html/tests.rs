@@ -7,7 +7,7 @@ fn parse(page: &str) -> roxmltree::Document<'_> {
     roxmltree::Document::parse_with_options(page, options).unwrap()
 }
 
-/// The page without its own script, whose licence and comments hold addresses.
+/// The page without its script, whose licence and comments contain URLs.
 fn without_script(page: &str) -> String {
     let script = script();
     assert!(page.contains(&script));
@@ -23,7 +23,7 @@ fn is_well_formed_small_and_repeatable() {
 }
 
 #[test]
-fn loads_nothing_and_runs_one_script() {
+fn page_loads_nothing_and_runs_one_script() {
     let page = lab_html(&sample());
     let rest = without_script(&page).replace("http://www.w3.org/2000/svg", "");
     for forbidden in [
@@ -44,7 +44,7 @@ fn loads_nothing_and_runs_one_script() {
          img-src data:\""
     );
     assert!(page.contains(&policy));
-    assert!(page.contains("Copyright (c) 2022 Leon Sorokin"), "the licence goes along");
+    assert!(page.contains("Copyright (c) 2022 Leon Sorokin"), "the licence is included");
     for forbidden in ["fetch(", "XMLHttpRequest", "WebSocket", "import(", "eval("] {
         assert!(!script().contains(forbidden), "{forbidden}");
     }
@@ -73,7 +73,7 @@ fn failures_come_first() {
     document.thresholds.iter_mut().for_each(|threshold| threshold.passed = true);
     assert!(lab_html(&document).contains("All 9 thresholds met."));
     document.thresholds.clear();
-    assert!(!lab_html(&document).contains("id=\"thresholds\""), "nothing is said of none");
+    assert!(!lab_html(&document).contains("id=\"thresholds\""), "no section without thresholds");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn hostile_text_stays_text() {
         parsed.descendants().filter(|n| n.tag_name().name() == "script").collect();
     assert_eq!(scripts.len(), 4, "three with data and the page's own");
     assert!(parsed.descendants().all(|n| n.attribute("onload").is_none()));
-    // A browser ends a script at the first end tag, wherever that stands.
+    // A browser ends a script at the first end tag, wherever it is.
     assert_eq!(page.matches("</script").count(), 4);
     assert_eq!(page.matches("<!--").count(), 0);
     for script in &scripts[..3] {
@@ -98,13 +98,13 @@ fn hostile_text_stays_text() {
     }
 }
 
-/// Puts `hostile` in place of every text that comes from a scenario.
+/// Replaces every text that comes from a scenario by `hostile`.
 fn poison(value: &mut serde_json::Value, hostile: &str) {
     match value {
         serde_json::Value::String(text) => hostile.clone_into(text),
         serde_json::Value::Array(items) => items.iter_mut().for_each(|item| poison(item, hostile)),
         serde_json::Value::Object(fields) => {
-            // Names of the format itself, and names that must differ.
+            // Names of the format, and names that must be unique.
             let kept = ["schema", "kind", "scale", "better", "align", "id"];
             let fields = fields.iter_mut().filter(|(name, _)| !kept.contains(&name.as_str()));
             fields.for_each(|(_, field)| poison(field, hostile));
@@ -114,7 +114,7 @@ fn poison(value: &mut serde_json::Value, hostile: &str) {
 }
 
 #[test]
-fn every_figure_says_where_it_comes_from() {
+fn every_figure_has_its_provenance() {
     let page = lab_html(&sample());
     let parsed = parse(&page);
     let figures: Vec<_> = parsed.descendants().filter(|n| n.has_tag_name("figure")).collect();
@@ -138,7 +138,7 @@ fn every_figure_says_where_it_comes_from() {
 }
 
 #[test]
-fn tables_can_be_read_aloud() {
+fn tables_are_accessible() {
     let page = lab_html(&sample());
     let parsed = parse(&page);
     let tables: Vec<_> = parsed.descendants().filter(|n| n.has_tag_name("table")).collect();
@@ -154,7 +154,7 @@ fn tables_can_be_read_aloud() {
 }
 
 #[test]
-fn a_controller_keeps_its_colour() {
+fn controller_keeps_its_colour() {
     let page = lab_html(&sample());
     let parsed = parse(&page);
     let figure = |n: usize| {
@@ -166,15 +166,15 @@ fn a_controller_keeps_its_colour() {
         paths.filter(|c| c.starts_with(kind)).map(|c| c[kind.len()..].to_owned()).collect()
     };
     // cubic, bbr1 and bbr3, in the order of the cells: legend and lines of a distribution, bars of
-    // three groups, lines and the published one.
+    // three groups, lines and the published line.
     assert_eq!(classes(3, "line "), ["s0 d0", "s1 d0", "s2 d0", "s0 d0", "s1 d0", "s2 d0"]);
     assert_eq!(classes(4, "length "), ["f0", "f1", "f2", "f0", "f1", "f2", "f0", "f1", "f2"]);
     assert_eq!(classes(5, "line "), ["s0 d0", "s1 d0", "s2 d0", "s5 d1"]);
 }
 
-/// The `d` of each line of a distribution goes right and up only.
+/// The `d` of each line of a distribution only moves right and up.
 #[test]
-fn distributions_climb() {
+fn distributions_only_rise() {
     let page = lab_html(&sample());
     let parsed = parse(&page);
     let figure = parsed.descendants().find(|n| n.attribute("id") == Some("figure-3")).unwrap();
@@ -196,7 +196,7 @@ fn distributions_climb() {
 
 /// Eight flows of 50 000 points each in each of 30 figures.
 #[test]
-fn crowds_stay_small_and_say_what_is_missing() {
+fn large_pages_are_limited_and_list_what_is_missing() {
     let mut document = sample();
     let mut figure = document.figures.remove(5);
     let points: Vec<(f64, f64)> =
@@ -221,7 +221,7 @@ fn crowds_stay_small_and_say_what_is_missing() {
 }
 
 #[test]
-fn many_cells_are_cut_short_and_counted() {
+fn many_cells_are_truncated_and_counted() {
     let mut document = sample();
     document.cells = std::iter::repeat_n(document.cells.clone(), 20).flatten().collect();
     let page = lab_html(&document);
@@ -233,7 +233,7 @@ fn many_cells_are_cut_short_and_counted() {
 }
 
 #[test]
-fn almost_nothing_makes_a_page_too() {
+fn minimal_document_makes_a_page() {
     let mut document = sample();
     document.thresholds.clear();
     document.axes.clear();
@@ -256,9 +256,9 @@ fn almost_nothing_makes_a_page_too() {
     parse(&lab_html(&document));
 }
 
-/// Names for links are there once, and every link leads to one of them.
+/// Link names are unique, and every link leads to one of them.
 #[test]
-fn a_suite_has_a_summary_and_a_section_for_each_scenario() {
+fn suite_has_a_summary_and_a_section_for_each_scenario() {
     let page = suite_html(&suite());
     let parsed = parse(&page);
     let ids: Vec<&str> = parsed.descendants().filter_map(|n| n.attribute("id")).collect();
@@ -305,9 +305,9 @@ fn commands_in_a_text_can_be_copied() {
     );
 }
 
-/// A ratio of completion times: less is better, and the same green as more goodput.
+/// A ratio of completion times: lower is better, with the same green as higher goodput.
 #[test]
-fn heat_maps_say_which_end_is_better() {
+fn heat_maps_show_which_end_is_better() {
     let mut document = sample();
     let draw = |document: &LabDocument| {
         let page = lab_html(document);

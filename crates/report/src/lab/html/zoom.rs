@@ -1,4 +1,4 @@
-//! What the page's script needs to draw curves that can be zoomed.
+//! Data for the page's script to draw zoomable curves.
 
 use serde::Serialize;
 
@@ -10,13 +10,13 @@ use crate::svg::{Chart, Ink, Scale, downsample};
 pub(super) struct ZoomChart {
     x: String,
     y: String,
-    /// Where the x axis begins and ends.
+    /// Range of the x axis.
     range: (f64, f64),
-    /// What stands at 0, 1, 2 and so on, if these are no numbers.
+    /// Labels for x = 0, 1, 2 and so on, if they are not numbers.
     names: Vec<String>,
     log_x: bool,
     log_y: bool,
-    /// Whether curves are staircases.
+    /// Whether curves are step functions.
     stairs: bool,
     series: Vec<ZoomSeries>,
     marks: Vec<(f64, String)>,
@@ -26,7 +26,7 @@ pub(super) struct ZoomChart {
 #[derive(Debug, Serialize)]
 struct ZoomSeries {
     label: String,
-    /// Classes that give its colour and dashes.
+    /// CSS classes for its colour and dashes.
     ink: String,
     dots: bool,
     x: Vec<f64>,
@@ -36,7 +36,7 @@ struct ZoomSeries {
 }
 
 impl ZoomChart {
-    /// The same as `chart`, with at most `points` points in each curve.
+    /// The same as `chart`, with at most `points` points per curve.
     pub(super) fn of(chart: &Chart, points: usize) -> Self {
         let series = chart.lines.iter().enumerate().map(|(n, line)| {
             let dots = chart.dots.get(n);
@@ -56,7 +56,7 @@ impl ZoomChart {
         }
     }
 
-    /// A staircase is given by its upper corners.
+    /// A step function is defined by its upper corners.
     pub(super) fn stairs(chart: &Chart, points: usize) -> Self {
         let mut zoom = Self::of(chart, points);
         zoom.stairs = true;
@@ -85,7 +85,7 @@ impl ZoomSeries {
     }
 }
 
-/// The charts as JSON that may stand in markup: no character of it means anything there.
+/// The charts as JSON escaped for markup.
 pub(super) fn json(charts: &[ZoomChart]) -> String {
     let json = serde_json::to_string(charts).expect("plain structs into memory");
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
