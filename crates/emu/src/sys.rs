@@ -47,7 +47,7 @@ pub(crate) fn make_tun(file: &File, name: &str) -> io::Result<()> {
     unsafe { ioctl::ioctl(file.as_fd(), request) }.map_err(io::Error::from)
 }
 
-/// Gives the calling thread the lowest real-time priority.
+/// Gives the calling thread real-time priority (`SCHED_FIFO`).
 pub(crate) fn run_first() -> io::Result<()> {
     let priority = libc::sched_param { sched_priority: 50 };
     // SAFETY: 0 is the calling thread, and `priority` outlives the call.
