@@ -175,7 +175,7 @@ mod tests {
 
     /// Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012), appendix A.
     #[test]
-    fn the_hash_is_siphash() {
+    fn hash_is_siphash() {
         let key: [u8; 16] = std::array::from_fn(|n| n as u8);
         let mut hasher = SipHasher24::new_with_key(&key);
         let message: Vec<u8> = (0..15).collect();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_hash_are_the_ends_of_slots_and_buckets() {
+    fn extreme_hashes_map_to_the_first_and_last_slots_and_buckets() {
         assert_eq!((slot(0), bucket(0)), (0, 0));
         assert_eq!((slot(u64::MAX), bucket(u64::MAX)), (SLOTS - 1, BUCKETS - 1));
         assert_eq!((slot(u64::from(u32::MAX)), bucket(u64::from(u32::MAX) << 32)), (0, 0));

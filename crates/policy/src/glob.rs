@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_automaton_is_the_model(
+        fn automaton_matches_the_model(
             pattern in "[ab/*A]{0,9}",
             text in "[ab/A]{0,12}",
             kind in prop::sample::select(vec![Kind::Name, Kind::Path, Kind::Value]),

@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(cookies(&fields, "a"), ["1", "4"]);
         assert_eq!(cookies(&fields, "b"), ["2=3"]);
         assert_eq!(cookies(&fields, "c"), [""]);
-        assert!(cookies(&fields, "A").is_empty(), "names of cookies have a case");
+        assert!(cookies(&fields, "A").is_empty(), "names of cookies are case-sensitive");
     }
 
     #[test]

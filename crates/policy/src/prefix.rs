@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_to_write_instead() {
+    fn errors_suggest_the_correct_form() {
         assert_eq!(error("203.0.113.7/24"), "host bits are set: write 203.0.113.0/24");
         for text in ["203.0.113.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0.0/+8"] {
             assert!(error(text).contains("a number from 0 to 32"), "{text}");
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_network_are_in_it() {
+    fn network_includes_its_first_and_last_address() {
         let known = Prefixes::new([prefix("203.0.113.0/24"), prefix("2001:db8::/32")]);
         for text in ["203.0.113.0", "203.0.113.255", "::ffff:203.0.113.9", "2001:db8:ffff::1"] {
             assert!(known.contains(text.parse().expect("an address")), "{text}");

@@ -18,7 +18,7 @@ pub struct Settings {
     pub pacing_cap: Option<Rate>,
 }
 
-/// CUBIC for QUIC; everything else as the system has it.
+/// CUBIC for QUIC; the system's defaults for everything else.
 impl Default for Settings {
     fn default() -> Self {
         let quic = CcSpec::new(Algorithm::Cubic);

@@ -49,7 +49,7 @@ mod tests {
     use super::Verdict::{self, No, Unknown, Yes};
 
     #[test]
-    fn the_conjunction_is_kleenes() {
+    fn conjunction_follows_kleene() {
         for (one, other, both) in [
             (Yes, Yes, Yes),
             (Yes, No, No),

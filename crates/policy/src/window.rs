@@ -105,9 +105,9 @@ mod tests {
         UnixTime(day * DAY + hour * 3600)
     }
 
-    /// `date -u -d … +%s` divided by 86400.
+    /// Reference values from `date -u -d … +%s`, divided by 86400.
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn dates_match_the_calendar() {
         for (year, month, day, days) in [
             (1970, 1, 1, 0),
             (1970, 3, 1, 59),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn hours_may_pass_midnight_and_count_to_the_day_they_begin_on() {
+    fn hours_past_midnight_belong_to_the_day_they_start_on() {
         // 1970-01-02 was a Friday.
         let friday = 1 << 4;
         let night = Window { hours: Some((22 * 3600, 4 * 3600)), days: friday, ..ALWAYS };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_has_its_beginning_and_not_its_end() {
+    fn span_includes_its_start_and_excludes_its_end() {
         let span = Window { since: Some(at(10, 0)), until: Some(at(11, 0)), ..ALWAYS };
         assert!(span.contains(at(10, 0)) && span.contains(UnixTime(11 * DAY - 1)));
         assert!(!span.contains(at(11, 0)) && !span.contains(UnixTime(10 * DAY - 1)));

@@ -43,7 +43,7 @@ mod tests {
 
     /// Every key must be documented.
     #[test]
-    fn the_reference_has_every_key() {
+    fn reference_documents_every_key() {
         let reference = include_str!("../../../../docs/policy.md");
         for key in [FILE, RULE, SETTINGS, ARM, EXPERIMENT, SIZE, TIME].into_iter().flatten() {
             assert!(reference.contains(&format!("`{key}`")), "{key}");

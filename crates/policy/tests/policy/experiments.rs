@@ -52,7 +52,7 @@ const RARE_81: f64 = 137.2;
 const CLIENTS: u32 = 100_000;
 
 #[test]
-fn slots_and_buckets_are_evenly_dealt() {
+fn slots_and_buckets_are_evenly_distributed() {
     for salt in ["a", "b", "bbr-2026"] {
         let policy = all(salt);
         let (mut slots, mut buckets) = ([0_u32; 100], [0_u32; BUCKETS as usize]);
@@ -143,7 +143,7 @@ fn assignments_never_change() {
 }
 
 #[test]
-fn a_client_is_its_network() {
+fn client_is_identified_by_its_network() {
     let policy = all("one");
     let of = |text: &str| {
         let client = Fact::Known(text.parse().expect("an address"));
@@ -157,7 +157,7 @@ fn a_client_is_its_network() {
 }
 
 #[test]
-fn a_growing_share_moves_no_unit_and_has_its_size() {
+fn growing_share_moves_no_unit_and_has_its_size() {
     let shares = ["1%", "10%", "50%", "100%"];
     let policies = shares.map(|share| experiment(KEY, "one", "prefix", share, [9, 1]));
     let mut takes_part = [0_u32; 4];
@@ -178,7 +178,7 @@ fn a_growing_share_moves_no_unit_and_has_its_size() {
 }
 
 #[test]
-fn the_propensity_is_that_of_the_arm() {
+fn propensity_is_that_of_the_arm() {
     let policy = experiment(KEY, "one", "prefix", "10%", [9, 1]);
     let mut found: Vec<(&str, String)> = (0..20_000)
         .filter_map(|n| assigned(&policy, &client(n)))
@@ -214,7 +214,7 @@ fn changed_weights_do_not_affect_other_experiments() {
 }
 
 #[test]
-fn an_absent_unit_takes_no_part() {
+fn absent_unit_does_not_take_part() {
     let policy = experiment(KEY, "one", "cookie:uid", "100%", [1, 1]);
     let decided = |facts: &Facts<'_>| {
         let decision = policy.decide(facts);

@@ -5,7 +5,7 @@ use uncork_policy::Fact;
 use crate::common::{EXAMPLE, NO_HEADERS, policy, request};
 
 #[test]
-fn each_rule_says_why() {
+fn each_rule_is_explained() {
     let policy = policy(EXAMPLE);
     let mut facts = request(&NO_HEADERS);
     facts.sni = Fact::Absent;

@@ -136,7 +136,7 @@ fn each_condition_matches_and_fails_as_documented() {
 
 /// `if (req.http.x-original-host == "audio-fa-bbr.spotify.com" && client.requests == 1)`
 #[test]
-fn the_rule_of_a_host_name_is_three_lines() {
+fn host_name_rule_has_three_lines() {
     const RULE: &str = "[[rule]]\nhost = \"*-bbr*\"\nuse = { quic = \"bbr3\", tcp = \"bbr\" }\n";
     assert_eq!(RULE.lines().count(), 3);
     let policy = policy(RULE);
@@ -157,7 +157,7 @@ fn the_rule_of_a_host_name_is_three_lines() {
 }
 
 #[test]
-fn an_empty_policy_decides_finally_for_the_default() {
+fn empty_policy_finally_decides_for_the_default() {
     let empty = policy("");
     let decision = empty.decide(&Facts::default());
     assert_eq!((decision.by, decision.is_final, decision.experiment), (By::Default, true, None));

@@ -116,7 +116,7 @@ fn refused(text: &str, what: &str) -> PolicyError {
 }
 
 #[test]
-fn mistakes_are_marked_and_have_a_remedy() {
+fn errors_are_marked_and_have_a_remedy() {
     assert_messages(CASES.iter().map(|case| {
         let text = case.within(EXAMPLE);
         let error = refused(&text, case.new);

@@ -68,7 +68,7 @@ fn read(text: &str) -> bool {
 }
 
 #[test]
-fn the_example_is_read() {
+fn example_parses() {
     assert!(read(EXAMPLE));
 }
 
@@ -84,12 +84,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
+    fn any_text_is_parsed_or_rejected(text in "\\PC{0,200}") {
         read(&text);
     }
 
     #[test]
-    fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_parsed_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         read(&String::from_utf8_lossy(&bytes));
     }
 

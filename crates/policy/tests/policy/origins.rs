@@ -50,7 +50,7 @@ fn a_rule_can_test_the_clients_origin() {
         let facts = Facts::at_accept("public", client, UnixTime(0), origins.of(client));
         assert_eq!(facts.listener, Fact::Known("public"));
         let decision = policy.decide(&facts);
-        assert!(decision.is_final, "all that is asked is known");
+        assert!(decision.is_final, "everything required is known");
         decision.settings.tcp.as_deref()
     };
     assert_eq!(decided("203.0.113.9"), Some("bbr"));
@@ -58,7 +58,7 @@ fn a_rule_can_test_the_clients_origin() {
 }
 
 #[test]
-fn other_bytes_are_no_database() {
+fn other_bytes_are_not_a_database() {
     let error = Origins::new().add(b"asn,country\n".to_vec()).expect_err("no database");
     assert!(error.to_string().starts_with("not a database in MaxMind's format: "), "{error}");
     assert!(error.to_string().ends_with("use an .mmdb file"), "{error}");
@@ -82,7 +82,7 @@ proptest! {
 
     /// A truncated or damaged file is rejected, or lookups return some result.
     #[test]
-    fn damaged_files_do_no_harm(
+    fn damaged_files_do_not_panic(
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
         cut: prop::sample::Index,
         whole: bool,

@@ -11,7 +11,7 @@ fn blocks() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
-fn every_block_of_the_reference_is_read() {
+fn every_block_of_the_reference_parses() {
     assert!(blocks().count() >= 6);
     for block in blocks() {
         let policy: Policy = policy(block);
@@ -20,6 +20,6 @@ fn every_block_of_the_reference_is_read() {
 }
 
 #[test]
-fn the_first_block_is_the_rule_of_three_lines() {
+fn first_block_is_the_three_line_rule() {
     assert_eq!(blocks().next().map(|block| block.lines().count()), Some(3));
 }
