@@ -10,9 +10,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 /// The Connection Attempt Delay (RFC 8305 §5, §8).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// The addresses in the order of attempts: the resolver's order (RFC 6724) with alternating families,
-/// starting
-/// with the family of the first address (RFC 8305 §4).
+/// The addresses in the order of attempts: the resolver's order (RFC 6724) with alternating
+/// families, starting with the family of the first address (RFC 8305 §4).
 pub(crate) fn interleaved(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (first, second): (Vec<_>, Vec<_>) =
@@ -27,10 +26,10 @@ pub(crate) fn interleaved(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
     order
 }
 
-/// Connects to the first of `addresses` that answers; returns the result and its address. An attempt starts
-/// when the previous one fails, or [`ATTEMPT_DELAY`] after its start; the first success cancels the
-/// others (RFC
-/// 8305 §5). If all fail, returns the last error; `None` without addresses.
+/// Connects to the first of `addresses` that answers; returns the result and its address. An
+/// attempt starts when the previous one fails, or [`ATTEMPT_DELAY`] after its start; the first
+/// success cancels the others (RFC 8305 §5). If all fail, returns the last error; `None` without
+/// addresses.
 pub(crate) async fn race<T, E, F: Future<Output = Result<T, E>>>(
     addresses: &[SocketAddr],
     connect: impl Fn(SocketAddr) -> F,
@@ -90,8 +89,7 @@ mod tests {
     }
 
     /// Races fake addresses whose port is an index into `fates`: `None` never answers. Returns the
-    /// winner's port,
-    /// the duration, and the ports in the order of attempts.
+    /// winner's port, the duration, and the ports in the order of attempts.
     fn race_with(
         fates: &[Option<Result<(), &'static str>>],
     ) -> (Result<u16, &'static str>, Duration, Vec<u16>) {
@@ -118,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn race_goes_on_at_once_after_a_refusal() {
+    fn race_continues_at_once_after_a_refusal() {
         let (won, took, tried) =
             race_with(&[Some(Err("refused")), Some(Err("refused")), Some(Ok(()))]);
         assert_eq!((won, tried), (Ok(2), vec![0, 1, 2]));

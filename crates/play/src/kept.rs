@@ -53,9 +53,8 @@ impl KeptConnection {
         Ok(Some(setup))
     }
 
-    /// Sends a request. If a reused connection fails, retries once on a new one: the server may have
-    /// closed it
-    /// while the request was in flight (RFC 9110 §9.2.2).
+    /// Sends a request. If a reused connection fails, retries once on a new one: the server may
+    /// have closed it while the request was in flight (RFC 9110 §9.2.2).
     pub(crate) async fn request(
         &mut self,
         method: Method,

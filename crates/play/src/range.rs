@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read_and_written() {
+    fn ranges_round_trip() {
         for (text, header) in [("0-0", "bytes=0-0"), ("512000-", "bytes=512000-")] {
             let range: ByteRange = text.parse().expect("a range");
             assert_eq!(range.to_string(), header);

@@ -187,7 +187,7 @@ fn black_hole() -> (TcpListener, Vec<TcpStream>) {
 }
 
 #[test]
-fn an_address_that_does_not_answer_costs_a_quarter_of_a_second() {
+fn unresponsive_address_costs_250_ms() {
     let server = Raw::start(obliging);
     let (listener, _queued) = black_hole();
     let mut spec = spec(&[&server.url("/file")]);
@@ -201,7 +201,7 @@ fn an_address_that_does_not_answer_costs_a_quarter_of_a_second() {
 }
 
 #[test]
-fn an_address_that_refuses_costs_no_delay() {
+fn refusing_address_costs_no_delay() {
     let server = Raw::start(obliging);
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
     let mut spec = spec(&[&server.url("/file")]);

@@ -88,7 +88,7 @@ fn a_late_chunk_causes_a_stall() {
     assert!(stall.lasted >= millis(290) && stall.lasted < millis(2000), "{stall:?}");
     let heads = server.heads();
     let told = |name| heads.iter().filter_map(|head| header(head, name)).collect::<Vec<_>>();
-    assert_eq!(told("cmcd-status"), ["bs"], "told once, with the request after it");
+    assert_eq!(told("cmcd-status"), ["bs"], "reported once, with the next request");
     // Urgent only for the first chunk: playback has started by the second request.
     let urgent: Vec<bool> = told("cmcd-request").iter().map(|one| one.ends_with(",su")).collect();
     assert_eq!(urgent, [true, false, false]);
