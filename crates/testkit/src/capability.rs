@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn require_refuses_an_unknown_capability() {
+    fn require_rejects_an_unknown_capability() {
         let error = required_by("netns,bbr2").expect_err("an error");
         assert!(error.contains("`bbr2`") && error.contains("netns, mount, bbr"), "{error}");
     }

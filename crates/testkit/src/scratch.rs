@@ -59,9 +59,8 @@ impl Drop for Scratch {
     }
 }
 
-/// `target/tmp`, derived from the path of the test binary, `target/debug/deps/…`. It is on a disk; /tmp
-/// may be in
-/// memory.
+/// `target/tmp`, derived from the path of the test binary, `target/debug/deps/…`. It is on a disk;
+/// /tmp may be in memory.
 fn parent() -> PathBuf {
     let binary = std::env::current_exe().expect("the path of the test binary");
     let target = binary.ancestors().nth(3).map_or_else(std::env::temp_dir, Path::to_owned);

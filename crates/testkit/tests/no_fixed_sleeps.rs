@@ -1,5 +1,5 @@
-//! Tests wait for conditions with a limit. A fixed sleep is too short on a busy machine and too long on
-//! others.
+//! Tests wait for conditions with a limit. A fixed sleep is too short on a busy machine and too
+//! long on others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
