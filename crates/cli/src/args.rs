@@ -154,7 +154,7 @@ struct Losses(Vec<LossSpec>);
 impl FromStr for Losses {
     type Err = <LossSpec as FromStr>::Err;
 
-    /// Parameters of a loss have commas between them too: `burst=5` is no loss of its own.
+    /// The parameters of a loss also have commas between them: `burst=5` is not a separate loss.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut texts: Vec<String> = Vec::new();
         for part in text.split(',') {
@@ -196,13 +196,13 @@ pub(crate) enum Place {
 }
 
 impl CompareArgs {
-    /// The preset, if one was given.
+    /// The preset, if given.
     pub(crate) fn preset(&self) -> Option<Preset> {
         self.preset.as_deref().and_then(Preset::find)
     }
 
-    /// The comparison that is asked for; `given` tells options of the command line from defaults, which
-    /// stand back behind a preset.
+    /// The requested comparison. `given` distinguishes options on the command line from defaults,
+    /// because defaults do not override a preset.
     pub(crate) fn spec(&self, given: impl Fn(&str) -> bool) -> CompareSpec {
         fn listed<T: Clone>(counts: bool, values: &[T]) -> Vec<T> {
             if counts { values.to_vec() } else { Vec::new() }
@@ -229,7 +229,7 @@ impl CompareArgs {
         }
     }
 
-    /// The command that repeats it, with every value that the results depend on.
+    /// The command that reproduces it, with every value that affects the results.
     pub(crate) fn command(&self, given: impl Fn(&str) -> bool) -> String {
         let Self { flows, seeds, seed, .. } = self;
         let [rate, rtt] = [listed(&self.rate), listed(&self.rtt)];
@@ -278,7 +278,7 @@ fn listed<T: ToString>(values: &[T]) -> String {
     values.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// The argument `id` of `command` as the help shows it, such as `--rate <RATE>`.
+/// The argument `id` of `command` as shown in the help, such as `--rate <RATE>`.
 pub(crate) fn shown(command: &str, id: &str) -> String {
     let mut root = Cli::command();
     root.build();
@@ -288,20 +288,20 @@ pub(crate) fn shown(command: &str, id: &str) -> String {
     arguments.find(|argument| argument.get_id() == id).map_or_else(String::new, Arg::to_string)
 }
 
-/// The command line that was given, for a shell.
+/// The given command line, quoted for a shell.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1);
     let words = words.map(|word| quoted(&word.to_string_lossy()));
     ["uncork".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// As many threads as were asked for, or as there are processors.
+/// The requested number of threads, or one per processor.
 pub(crate) fn jobs(asked: Option<NonZeroUsize>) -> usize {
     let processors = || std::thread::available_parallelism().ok();
     asked.or_else(processors).map_or(1, NonZeroUsize::get)
 }
 
-/// What does not fit is larger than any limit, and the check of the limits says so.
+/// A number that does not fit exceeds every limit, which the limit check reports.
 pub(crate) fn count(text: &str) -> Result<u32, &'static str> {
     seed(text).map(|n| u32::try_from(n).unwrap_or(u32::MAX))
 }
@@ -338,20 +338,20 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_consistent() {
+    fn definition_is_consistent() {
         Cli::command().debug_assert();
     }
 
-    /// A default is text that is parsed when the command runs, and no sooner.
+    /// Defaults are texts that are only parsed when the command runs.
     #[test]
-    fn every_default_is_a_value_that_may_be_given() {
+    fn every_default_is_a_valid_value() {
         let mut commands = vec![Cli::command()];
         let mut defaults = 0;
         while let Some(command) = commands.pop() {
             commands.extend(command.get_subcommands().cloned());
             defaults += command.get_arguments().flat_map(Arg::get_default_values).count();
             let name = command.get_name().to_owned();
-            // What is missing is noticed when all defaults have been parsed.
+            // Missing arguments are reported only after all defaults have been parsed.
             if let Err(error) = command.try_get_matches_from([&name]) {
                 let is_parsed = matches!(
                     error.kind(),
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_names_every_controller_and_every_option() {
+    fn help_names_every_controller_and_option() {
         let mut root = Cli::command();
         let compare = root.find_subcommand_mut("compare").expect("a command");
         let help = compare.render_help().to_string();
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_is_the_published_case() {
+    fn default_is_the_published_case() {
         assert_eq!(
             command("uncork compare"),
             "uncork compare --rate 20mbit --rtt 50ms --loss 1% --loss-position after --buffer 1bdp \
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_repeats_itself() {
+    fn command_reproduces_itself() {
         let line = "uncork compare --rate 1.5gbit --rtt 7ms --loss 0.25% --loss-position before \
                     --buffer 83p --duration 3s --flows 2 --cc bbr3:strict_draft+reno,bbr1 \
                     --seeds 4 --seed 9";
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn options_override_a_preset_and_their_defaults_do_not() {
+    fn options_override_a_preset_but_defaults_do_not() {
         let lte = Preset::find("lte").and_then(|preset| preset.path()).expect("a path");
         assert_eq!(spec("uncork compare --preset lte").paths(), std::slice::from_ref(&lte));
         // Each of these is the default of its option.
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_preset_is_answered_with_the_nearest() {
+    fn unknown_preset_suggests_the_nearest() {
         let error = Cli::command().try_get_matches_from(["uncork", "compare", "--preset", "fiber"]);
         assert!(error.unwrap_err().to_string().contains("'fibre'"));
     }

@@ -1,4 +1,4 @@
-//! The wall clock, for progress and for the cost of a run. No result depends on it.
+//! The wall clock, for progress and run times. Results do not depend on it.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// What work cost.
+/// Time used by some work.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     pub(crate) wall: Duration,
@@ -27,7 +27,7 @@ impl fmt::Display for Cost {
     }
 }
 
-/// Measures what work costs from its start on.
+/// Measures the time used from its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
     start: Instant,
@@ -39,13 +39,13 @@ impl Stopwatch {
         Self { start: now(), cpu: cpu_time() }
     }
 
-    /// The cost since the start, on up to `threads` threads.
+    /// The time used since the start, on up to `threads` threads.
     pub(crate) fn cost(&self, threads: usize) -> Cost {
         Cost { wall: self.start.elapsed(), cpu: cpu_time().saturating_sub(self.cpu), threads }
     }
 }
 
-/// CPU time of this process, all threads together.
+/// CPU time of all threads of this process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What stdout and stderr can show: colours, and how wide.
+//! Capabilities of stdout and stderr: colours and width.
 
 use std::io::{self, IsTerminal};
 
@@ -6,15 +6,15 @@ use uncork_report::{Style, Terminal};
 
 use crate::args::Color;
 
-/// Terminals that claim to be narrower are written to as if they were not.
+/// Minimum width: narrower terminals are treated as this wide.
 const NARROWEST: usize = 40;
 
-/// How to write to stdout.
+/// Style for stdout.
 pub(crate) fn style(color: Color) -> Style {
     if wanted(color, io::stdout().is_terminal()) { Style::Ansi } else { Style::Plain }
 }
 
-/// How to write to stdout, and in lines of which width.
+/// Style and line width for stdout.
 pub(crate) fn terminal(color: Color) -> Terminal {
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
@@ -22,7 +22,7 @@ pub(crate) fn terminal(color: Color) -> Terminal {
     Terminal { style: style(color), width: width(columns.or_else(size)) }
 }
 
-/// The width to write for, when `told` is what the user or the terminal says.
+/// The line width, given the width `told` by the user or the terminal.
 fn width(told: Option<usize>) -> usize {
     told.filter(|columns| *columns > 0).unwrap_or(Terminal::USUAL_WIDTH).max(NARROWEST)
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_width_is_that_of_the_terminal_or_a_hundred() {
+    fn width_is_that_of_the_terminal_or_100() {
         assert_eq!(width(Some(132)), 132);
         assert_eq!([width(None), width(Some(0))], [100; 2]);
         assert_eq!(width(Some(7)), 40);

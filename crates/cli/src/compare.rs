@@ -69,8 +69,8 @@ fn run(
     runs.map_err(|error| Failure::Usage(error.message))
 }
 
-/// `runs` with time series of those of the first seed, which are run again: sampling changes
-/// nothing in them.
+/// `runs` with time series for the first seed, whose runs are repeated: sampling does not change
+/// results.
 fn sampled(
     spec: &CompareSpec,
     scenario: &Scenario,
@@ -121,7 +121,7 @@ fn note(args: &CompareArgs) {
     }
 }
 
-/// The argument that is behind `error` as the user wrote it, and what is wrong with it.
+/// The argument that caused `error`, as written by the user, and the problem.
 fn refused(matches: &ArgMatches, error: &CompareError) -> Failure {
     let argument = match error {
         CompareError::Path(PathSpecError::Rate(_)) => "rate",

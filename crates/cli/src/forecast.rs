@@ -1,34 +1,34 @@
-//! How long the rest of a command's runs will take.
+//! Estimate of the remaining time of a command's runs.
 
 use std::time::Duration;
 
-/// Runs of one cell: alike but for their seeds.
+/// Runs of one cell, which only differ in their seeds.
 #[derive(Clone, Copy, Debug)]
 struct Runs {
-    /// Packets that each is expected to take.
+    /// Expected packets per run.
     expected: f64,
-    /// Those that are not over.
+    /// Runs not finished yet.
     left: usize,
     done: usize,
     /// Packets of finished runs.
     measured: f64,
 }
 
-/// The work of a command in packets: those of a cell's finished runs, else
-/// those expected from its path and traffic.
+/// The work of a command in packets: measured from a cell's finished runs, or else expected from
+/// its path and traffic.
 #[derive(Debug)]
 pub(crate) struct Forecast {
     /// By scenario and cell.
     scenarios: Vec<Vec<Runs>>,
-    /// When the time left was last told, and what it was.
+    /// When the remaining time was last reported, and its value.
     told: Option<(Duration, Duration)>,
 }
 
-/// Shorter times are not told: they are over before they are read.
+/// Shorter times are not reported, because they would be over before they are read.
 const LEAST: Duration = Duration::from_secs(1);
 
 impl Forecast {
-    /// For each scenario and cell, the packets that a run is expected to take, and how many runs.
+    /// For each scenario and cell: expected packets per run, and number of runs.
     pub(crate) fn new(scenarios: impl IntoIterator<Item = Vec<(u64, usize)>>) -> Self {
         let runs = |(expected, left): (u64, usize)| Runs {
             expected: expected.max(1) as f64,
@@ -41,14 +41,15 @@ impl Forecast {
         Self { scenarios: scenarios.collect(), told: None }
     }
 
-    /// Only `left` runs of each cell of a scenario remain to be done, and none of further cells.
+    /// Only `left` runs of each cell of a scenario remain, and none of further cells.
     pub(crate) fn keep(&mut self, scenario: usize, left: impl IntoIterator<Item = usize>) {
         let cells = self.scenarios.get_mut(scenario).into_iter().flatten();
         let left = left.into_iter().chain(std::iter::repeat(0));
         cells.zip(left).for_each(|(runs, left)| runs.left = left);
     }
 
-    /// A run of a cell is over, `elapsed` after the start. `packets` is 0 where none are counted.
+    /// A run of a cell finished `elapsed` after the start. `packets` is 0 if packets are not
+    /// counted.
     pub(crate) fn finished(
         &mut self,
         (scenario, cell): (usize, usize),
@@ -67,18 +68,18 @@ impl Forecast {
         self.told = Some((elapsed, left));
     }
 
-    /// Time that is left `elapsed` after the start; `None` until a run is over.
+    /// Remaining time `elapsed` after the start; `None` until a run has finished.
     pub(crate) fn left(&self, elapsed: Duration) -> Option<Duration> {
         let (at, left) = self.told?;
         Some((at + left).saturating_sub(elapsed).max(LEAST))
     }
 
-    /// Packets of finished runs and of the others.
+    /// Packets of finished and of remaining runs.
     fn weights(&self) -> (f64, f64) {
         let all = || self.scenarios.iter().flatten();
         let done: f64 = all().map(|runs| runs.measured).sum();
         let expected: f64 = all().map(|runs| runs.expected * runs.done as f64).sum();
-        // How far expectations were off so far.
+        // Ratio of actual to expected packets so far.
         let factor = if expected > 0.0 { done / expected } else { 1.0 };
         let each = |runs: &Runs| match runs.done {
             0 => runs.expected * factor,
@@ -97,14 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn there_is_no_estimate_before_the_first_run() {
+    fn no_estimate_before_the_first_run() {
         let forecast = Forecast::new([vec![(100, 2)]]);
         assert_eq!(forecast.left(seconds(15)), None);
     }
 
-    /// The second of two runs ends as long after the first as that took.
+    /// The second of two runs takes as long as the first.
     #[test]
-    fn the_estimate_falls_with_the_clock_and_never_to_nothing() {
+    fn estimate_falls_with_the_clock_but_never_to_zero() {
         let mut forecast = Forecast::new([vec![(100, 2)]]);
         forecast.finished((0, 0), 90, seconds(16));
         let told: Vec<u64> =
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn expensive_runs_count_for_more_than_cheap_ones() {
+    fn expensive_runs_count_more_than_cheap_ones() {
         let mut forecast = Forecast::new([vec![(1000, 9), (9000, 1)]]);
         for n in 1..=9 {
             forecast.finished((0, 0), 1000, seconds(n));
@@ -121,9 +122,10 @@ mod tests {
         assert_eq!(forecast.left(seconds(9)), Some(seconds(9)));
     }
 
-    /// Controllers send unlike numbers of packets over one path: after a run of each that is known.
+    /// Controllers send different numbers of packets over the same path, known after one run of
+    /// each.
     #[test]
-    fn the_first_run_of_a_cell_corrects_its_estimate() {
+    fn first_run_of_a_cell_corrects_its_estimate() {
         let mut forecast = Forecast::new([vec![(1000, 10), (1000, 10)]]);
         forecast.finished((0, 0), 100, seconds(1));
         assert_eq!(forecast.left(seconds(1)), Some(seconds(19)));
@@ -144,11 +146,11 @@ mod tests {
     }
 
     #[test]
-    fn the_estimate_is_that_of_all_scenarios() {
+    fn estimate_covers_all_scenarios() {
         let mut forecast = Forecast::new([vec![(10, 1)], vec![(10, 2)], vec![(10, 1)]]);
         forecast.finished((0, 0), 0, seconds(5));
         assert_eq!(forecast.left(seconds(5)), Some(seconds(15)));
-        // A run of the second is there already.
+        // A run of the second one already exists.
         forecast.keep(1, [1]);
         forecast.finished((1, 0), 0, seconds(10));
         assert_eq!(forecast.left(seconds(10)), Some(seconds(5)));

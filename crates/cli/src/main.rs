@@ -31,14 +31,14 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
 
-/// The purpose first, then the examples.
+/// First the purpose, then examples.
 const HELP: &str = "\
 {about-with-newline}
 {before-help}{usage-heading} {usage}
 
 {all-args}{after-help}";
 
-/// Longer lines are hard to read.
+/// Maximum width of the help: longer lines are hard to read.
 const COLUMNS: usize = 100;
 
 /// The command line.

@@ -1,4 +1,4 @@
-//! Writing the files of a report: all of them or none.
+//! Writes the files of a report: all of them or none.
 
 use std::fs;
 use std::io;
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use uncork_flow::publish;
 
-/// A file to be: its name and what is in it.
+/// A file to write: name and content.
 pub(crate) type File<'a> = (&'a str, Vec<u8>);
 
-/// What [`probe`] writes: more than a file system keeps beside a file's name.
+/// Content written by [`probe`]: larger than what file systems store inline with the inode.
 const PROBE: [u8; 4096] = [0; 4096];
 
-/// Writes `content` to the file `name` of `directory`: all of it or nothing, whenever the process or
-/// the machine ends.
+/// Writes `content` to the file `name` in `directory` atomically, even if the process or the
+/// machine stops.
 pub(crate) fn replace(directory: &Path, name: &str, content: &[u8]) -> io::Result<()> {
     let unfinished = directory.join(format!(".{name}.{}", std::process::id()));
     let written = fs::write(&unfinished, content);
@@ -22,11 +22,11 @@ pub(crate) fn replace(directory: &Path, name: &str, content: &[u8]) -> io::Resul
     })
 }
 
-/// Checks that files called `names` can be written to `directory`, without changing it.
+/// Checks that the files `names` can be written to `directory`, without changing it.
 pub(crate) fn probe(directory: &Path, names: &[&str]) -> io::Result<()> {
     let created = create(directory)?;
     let result = refuse_occupied(directory, names).and_then(|()| {
-        // A full file system may well have room for a directory.
+        // A full file system may still have room for a directory.
         let staging = Staging::new(directory)?;
         fs::write(staging.new_file("probe"), PROBE)
     });
@@ -34,13 +34,13 @@ pub(crate) fn probe(directory: &Path, names: &[&str]) -> io::Result<()> {
     result
 }
 
-/// `error`, with the file that could not be written.
+/// `error` with the name of the file that could not be written.
 pub(crate) fn of_file(name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
-/// Writes `files` to `directory`, which is created if need be. When that fails, `directory` is as
-/// it was before.
+/// Writes `files` to `directory`, which is created if necessary. On failure, `directory` is
+/// restored.
 pub(crate) fn write(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
     let created = create(directory)?;
     let result = write_existing(directory, files);
@@ -68,8 +68,8 @@ fn write_existing(directory: &Path, files: &[File<'_>]) -> io::Result<()> {
     Ok(())
 }
 
-/// A directory beside the files to come, on the same file system, so that renaming is enough to put
-/// them in place. It goes when it is dropped.
+/// A temporary directory next to the files, on the same file system, so that renaming puts them in
+/// place. Removed on drop.
 struct Staging<'a> {
     target: &'a Path,
     path: PathBuf,
@@ -86,7 +86,7 @@ impl<'a> Staging<'a> {
         self.path.join(name)
     }
 
-    /// Where an earlier file of that name waits until all new ones are in place.
+    /// Where an earlier file of that name is kept until all new ones are in place.
     fn earlier_file(&self, name: &str) -> PathBuf {
         self.path.join(format!("{name}.earlier"))
     }
@@ -104,7 +104,7 @@ impl<'a> Staging<'a> {
         })
     }
 
-    /// Undoes [`Self::put_in_place`]. What cannot be undone stays: there is nothing left to try.
+    /// Undoes [`Self::put_in_place`] as far as possible.
     fn take_back(&self, name: &str) {
         let target = self.target.join(name);
         let _ = match fs::rename(self.earlier_file(name), &target) {
@@ -116,12 +116,13 @@ impl<'a> Staging<'a> {
 
 impl Drop for Staging<'_> {
     fn drop(&mut self) {
-        // Left behind, it is hidden and names its process; no result is wrong for it.
+        // If this fails, the leftover is hidden, has the PID in its name, and does not affect
+        // results.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// A directory that has the name of a file to come must not be moved away.
+/// Fails if a directory has the name of a file to write, because it must not be moved away.
 fn refuse_occupied(directory: &Path, names: &[&str]) -> io::Result<()> {
     let occupied = names.iter().find(|name| directory.join(name).is_dir());
     occupied.map_or(Ok(()), |name| {
@@ -144,7 +145,7 @@ fn create(directory: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Removes those of `directories` that are empty.
+/// Removes the empty ones of `directories`.
 fn remove_empty(directories: &[PathBuf]) {
     for directory in directories {
         let _ = fs::remove_dir(directory);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_and_replaces_all_files() {
+    fn all_files_are_written_and_replaced() {
         let scratch = Scratch::new("replace");
         for content in ["one", "two"] {
             write(&scratch.path(""), &files(content)).unwrap();
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn replace_leaves_the_earlier_file_when_it_fails() {
+    fn failed_replace_keeps_the_earlier_file() {
         let scratch = Scratch::new("one-file");
         for content in ["one", "two"] {
             replace(&scratch.path(""), "a", content.as_bytes()).unwrap();
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn creates_missing_directories_when_writing_but_not_when_probing() {
+    fn missing_directories_are_created_when_writing_but_not_when_probing() {
         let scratch = Scratch::new("create");
         let deep = scratch.path("x/y/z");
         probe(&deep, &["a", "b"]).unwrap();
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_in_the_place_of_a_file_is_left_alone() {
+    fn directory_in_place_of_a_file_is_not_changed() {
         let scratch = Scratch::new("occupied");
         write(&scratch.path(""), &[("a", b"one".to_vec())]).unwrap();
         fs::create_dir(scratch.path("b")).unwrap();
@@ -208,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_half_way_puts_everything_back() {
+    fn partial_failure_restores_everything() {
         let scratch = Scratch::new("undo");
         write(&scratch.path(""), &[("a", b"one".to_vec())]).unwrap();
         let directory = scratch.path("");
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_below_a_file() {
+    fn nothing_is_created_below_a_file() {
         let scratch = Scratch::new("file");
         fs::write(scratch.path("file"), "").unwrap();
         let below = scratch.path("file/x/y");

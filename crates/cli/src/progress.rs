@@ -1,4 +1,4 @@
-//! How far a command's runs have come, on stderr.
+//! Progress of a command's runs on stderr.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,14 +13,14 @@ use uncork_lab::{FinishedRun, Item, Progress, Scenario};
 use crate::clock;
 use crate::forecast::Forecast;
 
-/// Shorter runs show no bar.
+/// Shorter commands do not show a bar.
 const UNTIL_BAR: Duration = Duration::from_millis(500);
-/// How often the bar is drawn.
+/// Update interval of the bar.
 const BAR_TICK: Duration = Duration::from_millis(100);
-/// How often a log that is no terminal gets a line.
+/// Update interval in a log file.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The runs of a command: of one scenario after the other.
+/// The runs of a command, scenario by scenario.
 pub(crate) struct Tracker {
     started: Instant,
     state: Mutex<State>,
@@ -31,16 +31,16 @@ struct State {
     forecast: Forecast,
     /// Names of the scenarios.
     names: Vec<String>,
-    /// Which of them runs.
+    /// Index of the current scenario.
     current: usize,
-    /// Its runs that are over, its runs in all, and packets of the former.
+    /// Its finished runs, its total runs, and the packets of the former.
     progress: Progress,
-    /// When a log had its last line.
+    /// When the last line was logged.
     last_line: Duration,
 }
 
 impl Tracker {
-    /// Of all runs of `scenarios`.
+    /// A tracker for all runs of `scenarios`.
     pub(crate) fn of<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) -> Self {
         let scenarios: Vec<&Scenario> = scenarios.into_iter().collect();
         let cells = scenarios.iter().map(|scenario| {
@@ -61,7 +61,7 @@ impl Tracker {
         Self { started: clock::now(), state: Mutex::new(state) }
     }
 
-    /// Of the scenario with this number only `items` are run.
+    /// Only `items` of the scenario with this number are run.
     pub(crate) fn expect(&self, scenario: usize, items: &[Item]) {
         let mut left = vec![0; items.iter().map(|item| item.cell + 1).max().unwrap_or(0)];
         for item in items {
@@ -70,7 +70,7 @@ impl Tracker {
         self.with(|state, _| state.forecast.keep(scenario, left));
     }
 
-    /// `items` of the scenario with this number are run from now on.
+    /// Starts `items` of the scenario with this number.
     pub(crate) fn begin(&self, scenario: usize, items: &[Item]) {
         self.expect(scenario, items);
         self.with(|state, _| {
@@ -79,7 +79,7 @@ impl Tracker {
         });
     }
 
-    /// A run of the current scenario is over.
+    /// A run of the current scenario has finished.
     pub(crate) fn finished(&self, run: &FinishedRun, progress: Progress) {
         self.with(|state, elapsed| {
             let (cell, packets) = (run.outcome.cell, run.outcome.packets);
@@ -114,7 +114,7 @@ impl State {
     }
 }
 
-/// Who watches.
+/// Where progress is shown.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Watcher {
     Nobody,
@@ -123,7 +123,7 @@ pub(crate) enum Watcher {
 }
 
 impl Watcher {
-    /// Whoever reads stderr, unless that is unwanted.
+    /// Progress on stderr, unless `quiet`.
     pub(crate) fn of_stderr(quiet: bool) -> Self {
         match (quiet, std::io::stderr().is_terminal()) {
             (true, _) => Self::Nobody,
@@ -132,8 +132,8 @@ impl Watcher {
         }
     }
 
-    /// Does `work`, which tells `tracker` how far it is, and shows that. When the user sets `stop` it says
-    /// what that means.
+    /// Runs `work`, which reports to `tracker`, and shows the progress. When the user sets `stop`,
+    /// prints what happens next.
     pub(crate) fn watch<T>(
         self,
         tracker: &Tracker,
@@ -154,7 +154,7 @@ impl Watcher {
     }
 }
 
-/// Whether the work is over before `span` is.
+/// Whether the work finishes within `span`.
 fn ends_within(receiver: &Receiver<()>, span: Duration) -> bool {
     receiver.recv_timeout(span) == Err(RecvTimeoutError::Disconnected)
 }
@@ -184,7 +184,7 @@ fn draw_bar(tracker: &Tracker, receiver: &Receiver<()>, stop: Option<&AtomicBool
     bar.finish_and_clear();
 }
 
-/// A line every [`LINE_INTERVAL`], however many scenarios that spans.
+/// Prints a line every [`LINE_INTERVAL`], across all scenarios.
 fn log(tracker: &Tracker, receiver: &Receiver<()>) {
     loop {
         let wait = tracker
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_how_far_it_is() {
+    fn line_shows_the_progress() {
         let mut state = state(&["mine"], 1);
         state.progress = Progress { done: 0, total: 10, packets: 0 };
         assert_eq!(state.text(seconds(20)), "0 of 10 runs after 20 seconds: no run is over yet");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_suite_the_line_names_the_part_and_tells_the_time_of_the_whole() {
+    fn line_of_a_suite_names_the_scenario_and_the_total_time() {
         let mut state = state(&["first", "second", "third"], 1);
         state.current = 1;
         state.forecast.keep(0, [0]);

@@ -1,4 +1,4 @@
-//! What `uncork compare` prints.
+//! The output of `uncork compare`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -22,7 +22,7 @@ fn metric(document: &Value, cell: usize, cc: &str, name: &str) -> Option<f64> {
 }
 
 #[test]
-fn the_default_case_is_the_published_one() {
+fn default_case_is_the_published_one() {
     let document = json("compare");
     assert_eq!(
         (&document["schema"], &document["name"]),
@@ -36,7 +36,7 @@ fn the_default_case_is_the_published_one() {
     for (cell, cc) in ["cubic", "bbr1", "bbr3"].into_iter().enumerate() {
         let class = &document["cells"][cell]["classes"][0];
         assert_eq!((&class["flows"], &class["finished"]), (&10.into(), &10.into()));
-        // 10 MB and their headers take 4.14 s of the link alone.
+        // 10 MB plus headers take 4.14 s on the link.
         let median = metric(&document, cell, cc, "completion_p50").unwrap();
         assert!((4.14..60.0).contains(&median), "{median}");
         let link = metric(&document, cell, cc, "utilisation_mean").unwrap();
@@ -55,7 +55,7 @@ fn the_default_case_is_the_published_one() {
     }
 }
 
-/// What a slower or an unfair controller costs is told too.
+/// Costs of a slower or unfair controller are reported too.
 #[test]
 fn costs_of_both_sides_are_reported() {
     let text = stdout("compare --loss 0% --duration 10s --flows 4 --cc cubic,bbr1 --seeds 6");
@@ -92,7 +92,7 @@ fn equal_commands_print_equal_bytes() {
 }
 
 #[test]
-fn the_command_in_the_document_repeats_it() {
+fn command_in_the_document_reproduces_it() {
     let line = "compare --size 50kB --seeds 2 --rtt 20ms --loss 0%,1% --buffer 30p --cc reno,bbr3";
     let document = json(line);
     let line = document["command"].as_str().unwrap().strip_prefix("uncork ").unwrap();
@@ -122,7 +122,7 @@ fn several_losses_make_a_matrix() {
 }
 
 #[test]
-fn the_scenario_runs_in_the_laboratory() {
+fn scenario_runs_in_the_lab() {
     let scratch = common::Scratch::new("scenario");
     let line = "compare --size 100kB --seeds 2 --cc cubic,bbr3+cubic";
     let text = stdout(&format!("{line} --scenario"));
@@ -133,7 +133,7 @@ fn the_scenario_runs_in_the_laboratory() {
 }
 
 #[test]
-fn a_mix_lists_each_controller_and_all_of_it() {
+fn mix_lists_each_controller_and_the_total() {
     let line = "compare --cc bbr3+cubic,cubic --flows 2 --duration 3s --loss 0% --seeds 2";
     let document = json(line);
     let names = |cell: usize| -> Vec<(String, u64)> {
@@ -159,7 +159,7 @@ fn a_mix_lists_each_controller_and_all_of_it() {
 }
 
 #[test]
-fn csv_has_a_line_for_each_metric() {
+fn csv_has_a_line_per_metric() {
     let text = stdout(&format!("{SMALL} --cc cubic,bbr1 --format csv"));
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert!(text.starts_with("flow.main.cc,class,cc,flows,finished,metric,unit,value,"), "{text}");
@@ -170,7 +170,7 @@ fn csv_has_a_line_for_each_metric() {
 }
 
 #[test]
-fn the_table_has_answers_and_a_row_for_each_column() {
+fn table_has_answers_and_a_row_per_column() {
     let text = stdout("compare --size 200kB --seeds 6 --cc cubic,reno");
     assert!(
         text.starts_with("200 kB over 20 Mbit/s, 50 ms RTT, 1 % random loss after the"),
@@ -191,7 +191,7 @@ fn colours_need_a_terminal_or_a_flag() {
     assert!(stdout(&format!("{line} --color always")).contains('\u{1b}'));
     let mut no_color = command(&format!("{line} --color always"));
     no_color.env("NO_COLOR", "1");
-    assert!(finish(no_color).stdout.contains('\u{1b}'), "--color outranks the environment");
+    assert!(finish(no_color).stdout.contains('\u{1b}'), "--color overrides the environment");
 }
 
 #[test]
@@ -208,11 +208,11 @@ fn transfers_that_cannot_finish_are_counted_and_end() {
 
 #[test]
 fn unmeasured_metrics_are_absent() {
-    // The only packet has arrived before its ACK could tell the sender of a round trip.
+    // The only packet arrives before any ACK could provide an RTT.
     let line = "compare --size 1kB --loss 0% --cc cubic --seeds 1";
     assert_eq!(metric(&json(line), 0, "cubic", "rtt_p50"), None);
     assert!(!stdout(line).contains("NaN"));
-    // Nothing ever arrives: neither panic nor nonsense.
+    // No packet ever arrives: neither a panic nor invalid output.
     let nothing = "compare --size 1kB --loss 99.99999% --seeds 1";
     for format in ["human", "json", "csv"] {
         assert!(!stdout(&format!("{nothing} --format {format}")).contains("NaN"));
@@ -220,14 +220,14 @@ fn unmeasured_metrics_are_absent() {
 }
 
 #[test]
-fn a_closed_stdout_is_no_error() {
+fn closed_stdout_is_not_an_error() {
     let mut child = command("man").stdout(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
-fn help_shows_the_purpose_then_three_examples_that_can_be_pasted() {
+fn help_shows_the_purpose_then_three_working_examples() {
     let own = ["", "--help", "-h", "compare --help", "compare -h"];
     for line in own.into_iter().chain(["lab --help", "lab run --help", "lab merge -h"]) {
         let help = stdout(line);
@@ -247,7 +247,7 @@ fn completions_and_manual_pages_come_from_the_same_definition() {
         let script = stdout(&format!("completions {shell}"));
         assert!(script.contains("loss-position") && script.contains("shard"), "{shell}");
         for value in ["bbr3", "litespeed-loss", "rfc9743 "] {
-            // fish separates a value from its description by `\t`, written out.
+            // fish separates a value from its description by a literal `\t`.
             let words = script.replace("\\t", " ").replace(['\'', '"', '\n', '\t', ')'], " ");
             assert!(words.contains(value), "{shell}: {value}");
         }

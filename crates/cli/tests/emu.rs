@@ -1,4 +1,4 @@
-//! `uncork emu`: commands behind a path. What needs rights that are missing says so and is not run.
+//! `uncork emu`: commands behind a path. Tests that lack privileges are skipped with a message.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -16,7 +16,7 @@ use common::{Finished, Scratch, can_emulate, command, finish, uncork};
 use serde_json::Value;
 use uncork_testkit::{Capability, not_run, wait_until};
 
-/// `uncork emu` with `options` around a shell that runs `script`.
+/// `uncork emu` with `options` and a shell that runs `script`.
 fn emu(options: &str, script: &str) -> Command {
     let mut emu = command(&format!("emu {options}"));
     emu.args(["--", "bash", "-c", script]);
@@ -33,7 +33,7 @@ fn is_alive(pid: &str) -> bool {
 }
 
 #[test]
-fn the_status_is_that_of_the_command() {
+fn status_is_that_of_the_command() {
     if !can_emulate() {
         return;
     }
@@ -46,7 +46,7 @@ fn the_status_is_that_of_the_command() {
     assert!(stderr.starts_with("error: cannot start /nowhere/to/be/found: No such"), "{stderr}");
 }
 
-/// Not a test: a server, when this program is run as one. bash cannot listen.
+/// Not a test: acts as a server when this program is run as one, because bash cannot listen.
 #[test]
 fn plays_the_server() {
     if std::env::var_os("UNCORK_TEST_SERVER").is_some() {
@@ -66,7 +66,7 @@ fn server() -> String {
 }
 
 #[test]
-fn commands_know_where_they_are_and_meet_over_the_path() {
+fn commands_know_the_addresses_and_connect_over_the_path() {
     if !can_emulate() {
         return;
     }
@@ -89,14 +89,14 @@ fn commands_know_where_they_are_and_meet_over_the_path() {
     let command = document["command"].as_str().unwrap();
     assert!(command.starts_with("uncork emu --delay 20ms --rate 8mbit"), "{command}");
     assert_eq!(fs::read_to_string(out.join("summary.json")).unwrap(), stdout);
-    // Two lines of headings, lo and uncork0: the machine's own devices are not there.
+    // Two header lines, lo and uncork0: the machine's own devices are not visible.
     let said: Vec<&str> = stderr.lines().collect();
     assert!(said.contains(&"hi") && said.contains(&"4"), "{stderr}");
     assert!(stderr.contains("note: the far side is 198.18.0.1"), "{stderr}");
 }
 
 #[test]
-fn the_machine_s_own_network_is_not_touched() {
+fn machines_own_network_is_not_changed() {
     if !can_emulate() {
         return;
     }
@@ -111,7 +111,7 @@ fn the_machine_s_own_network_is_not_touched() {
     assert_eq!((devices(), routes()), before);
 }
 
-/// Processes that `parent` has started.
+/// Child processes of `parent`.
 fn children(parent: u32) -> Vec<String> {
     let mut all = Vec::new();
     for task in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
@@ -121,7 +121,7 @@ fn children(parent: u32) -> Vec<String> {
     all
 }
 
-/// `uncork emu --up`, and the lines that it printed, one for each of `hosts`.
+/// `uncork emu --up`, and the lines it printed, one per host.
 fn up(options: &str, hosts: usize) -> (Child, Vec<String>) {
     let mut up = command(&format!("emu -q --up {options}"));
     let mut child = up.stdout(Stdio::piped()).spawn().unwrap();
@@ -129,7 +129,7 @@ fn up(options: &str, hosts: usize) -> (Child, Vec<String>) {
     (child, lines.map(Result::unwrap).collect())
 }
 
-/// The names in such lines.
+/// The names in these lines.
 fn names(lines: &[String]) -> Vec<PathBuf> {
     let name = |line: &String| line.split_whitespace().nth(1).unwrap().to_owned();
     lines.iter().map(|line| Path::new("/run/netns").join(name(line))).collect()
@@ -140,7 +140,7 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 }
 
 #[test]
-fn a_path_stands_until_a_signal_comes() {
+fn path_stays_up_until_a_signal_arrives() {
     if !can_emulate() {
         return;
     }
@@ -196,7 +196,7 @@ fn leftovers_of_a_killed_emulator_are_found() {
         signal(killed, rustix::process::Signal::KILL);
         killed.wait().unwrap();
     }
-    // The command itself goes with the emulator; what it had started does not.
+    // The command itself ends with the emulator; its child processes do not.
     eventually("the command is gone", || !is_alive(&child));
     assert!(is_alive(&grandchild));
     assert!(names.iter().all(|name| fs::symlink_metadata(name).is_ok()));
@@ -208,15 +208,15 @@ fn leftovers_of_a_killed_emulator_are_found() {
     }
     assert!(stdout.contains(&format!("killed process {grandchild}")), "{stdout}");
     eventually("what it had started is gone", || !is_alive(&grandchild));
-    // One that is at work is left alone.
+    // A running emulation is not affected.
     assert!(at_work.iter().all(|name| fs::metadata(name).is_ok()));
     signal(&other, rustix::process::Signal::TERM);
     assert!(other.wait().unwrap().success());
 }
 
-/// What batch systems send reaches the command, whose end is what ends the emulator.
+/// SIGTERM from a batch system is forwarded to the command, and the emulator ends with it.
 #[test]
-fn the_command_is_told_to_terminate() {
+fn sigterm_is_forwarded_to_the_command() {
     if !can_emulate() {
         return;
     }
@@ -245,9 +245,9 @@ fn processes_of_commands_end_with_the_path() {
     }
 }
 
-/// COMMAND is not started, be it that the server fails or that nobody wants to wait for it any more.
+/// COMMAND is not started if the server fails or the user stops waiting for it.
 #[test]
-fn without_its_server_a_command_is_not_started() {
+fn command_is_not_started_without_its_server() {
     if !can_emulate() {
         return;
     }
@@ -270,9 +270,9 @@ fn without_its_server_a_command_is_not_started() {
     assert_eq!((finished.status.code(), finished.stdout.as_slice()), (Some(130), &b""[..]));
 }
 
-/// Somebody has removed the device: the command ends, and so does what keeps a path.
+/// If the device is removed, the command ends, and so does a kept path.
 #[test]
-fn without_a_path_nothing_goes_on() {
+fn everything_ends_without_the_path() {
     if !can_emulate() {
         return;
     }
@@ -290,13 +290,13 @@ fn without_a_path_nothing_goes_on() {
     assert_eq!(child.wait().unwrap().code(), Some(3));
 }
 
-/// Someone without rights is told which are missing, and how to get them.
+/// Without privileges, the error names the missing ones and how to get them.
 #[test]
-fn missing_rights_are_named() {
+fn missing_privileges_are_named() {
     if !rustix::process::geteuid().is_root() {
         return not_run(Capability::Netns, "needs root, to run without its rights");
     }
-    // Where anybody may run it.
+    // A location where any user can execute it.
     let program = std::env::temp_dir().join(format!("uncork-emu-{}", std::process::id()));
     fs::copy(env!("CARGO_BIN_EXE_uncork"), &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,5 +1,6 @@
-//! A disk that fills up: one error that names the file, no half of a result, and all of it once there is
-//! room. The disk is a tmpfs that only the test sees; where it cannot be mounted, that is said.
+//! A disk that fills up: a single error that names the file, no partial results, and complete
+//! results once there is room. The disk is a tmpfs visible only to the test; the test is skipped
+//! with a message if it cannot be mounted.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -15,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use common::{Finished, Scratch, assert_same, command, finish};
 use uncork_testkit::{Capability, not_run, wait_until};
 
-/// What a tmpfs hands out at a time.
+/// Allocation unit of a tmpfs.
 const PAGE: u64 = 4096;
 /// The file that fills the disk.
 const BALLAST: &str = "ballast";
@@ -23,7 +24,7 @@ const FULL: &str = "No space left on device (os error 28)";
 const GO_ON: &str = "once that is solved, continue with: ";
 const MAKE_ROOM: &str = "make room there, or choose another directory";
 
-/// Two cells of four seeds, a page for each run.
+/// Two cells of four seeds; a run takes about a page.
 const SMALL: &str = r#"title = "A small one"
 [run]
 seeds = 4
@@ -38,7 +39,8 @@ transfer = "100kB"
 "flow.main.cc" = ["cubic", "bbr1"]
 "#;
 
-/// A file system of 4 MB, mounted where a process of its own sees it, which others reach through `/proc`.
+/// A file system of 4 MB mounted in a separate process's mount namespace, which others access
+/// through `/proc`.
 struct Disk {
     path: PathBuf,
     keeper: Child,
@@ -72,7 +74,7 @@ impl Disk {
         fs::write(self.path.join(name), text).unwrap();
     }
 
-    /// Leaves room for `pages`.
+    /// Leaves room for `pages` pages.
     fn fill(&self, pages: u64) {
         let mut ballast = File::create(self.path.join(BALLAST)).unwrap();
         let mut size = 0;
@@ -86,7 +88,7 @@ impl Disk {
         fs::remove_file(self.path.join(BALLAST)).unwrap();
     }
 
-    /// `uncork` with the arguments of `line`, there.
+    /// `uncork` with the arguments of `line`, in that directory.
     fn command(&self, line: &str) -> Command {
         let mut command = command(line);
         command.current_dir(&self.path).env("UNCORK_TEST_MARK", self.mark());
@@ -97,7 +99,7 @@ impl Disk {
         finish(self.command(line))
     }
 
-    /// The names of all entries, hidden ones too.
+    /// The names of all entries, including hidden ones.
     fn entries(&self, below: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path.join(below)).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -110,7 +112,8 @@ impl Disk {
         format!("full-disk-{}", self.keeper.id())
     }
 
-    /// Nothing runs any more of what a command on this disk has started, and so no namespace is left.
+    /// Asserts that no process started by a command on this disk is running, so no namespace is
+    /// left.
     fn assert_nobody_is_left(&self) {
         let mark = self.mark();
         let is_marked = |pid: &fs::DirEntry| {
@@ -129,7 +132,7 @@ impl Drop for Disk {
     }
 }
 
-/// The error of a command that ends for want of room, and prints no result.
+/// The error of a command that fails because the disk is full, without printing results.
 fn refusal(command: Command) -> String {
     let Finished { status, stdout, stderr } = finish(command);
     assert_eq!((status, stdout.as_str()), (3, ""), "{stderr}");
@@ -139,7 +142,8 @@ fn refusal(command: Command) -> String {
     errors[0].to_owned()
 }
 
-/// That `file`, or what begins so, cannot be written to `directory`, and why not.
+/// Asserts that the error says that `file` (or its prefix) cannot be written to `directory`, and
+/// why.
 fn assert_no_room(error: &str, directory: &str, file: &str, remedy: &str) {
     assert_starts(
         error,
@@ -148,7 +152,7 @@ fn assert_no_room(error: &str, directory: &str, file: &str, remedy: &str) {
     assert!(error.ends_with(&format!("{FULL}; {remedy}")), "{error}\nhas no {remedy}");
 }
 
-/// How many runs an archive has: two lines for each, and perhaps the beginning of another.
+/// Number of runs in an archive: two lines each, possibly followed by a partial one.
 fn whole_runs(archive: &str) -> usize {
     archive.matches('\n').count() / 2
 }
@@ -158,10 +162,10 @@ fn assert_starts(text: &str, start: &str) {
 }
 
 #[test]
-fn a_full_disk_is_found_out_before_the_run() {
+fn full_disk_is_detected_before_the_run() {
     let Some(disk) = Disk::mounted("full-before") else { return };
     disk.fill(0);
-    // Were they run, these would take many minutes.
+    // If they were run, these would take many minutes.
     for line in [
         "compare --rate 100mbit --duration 30000s -o out",
         "lab run small.toml --set flow.main.transfer=1GB --seeds 100 -o out",
@@ -176,7 +180,7 @@ fn a_full_disk_is_found_out_before_the_run() {
 }
 
 #[test]
-fn a_comparison_keeps_the_files_that_were_there() {
+fn failed_comparison_keeps_the_earlier_files() {
     let Some(disk) = Disk::mounted("full-compare") else { return };
     let compare = |cc: &str| format!("compare --size 100kB --seeds 2 --cc {cc} -o out");
     assert_eq!(disk.uncork(&compare("cubic")).status, 0);
@@ -196,10 +200,10 @@ fn a_comparison_keeps_the_files_that_were_there() {
     assert!(String::from_utf8(read("summary.json")).unwrap().contains("\"reno\""));
 }
 
-/// Room for none of the runs, for some of them, one at a time and two, and for all but the report.
-/// A page is the manifest's, and a page of the archive has room for about five runs.
+/// Room for no runs, for some (with one and two jobs), and for everything except the report. The
+/// manifest takes a page, and a page of the archive holds about five runs.
 #[test]
-fn a_sweep_goes_on_when_there_is_room() {
+fn sweep_continues_when_there_is_room() {
     let Some(disk) = Disk::mounted("full-sweep") else { return };
     fs::write(disk.scratch.path("small.toml"), SMALL).unwrap();
     let whole = finish(common::lab(&disk.scratch, "run small.toml -o whole"));
@@ -211,7 +215,7 @@ fn a_sweep_goes_on_when_there_is_room() {
         let archive = fs::read_to_string(disk.path.join(&out).join("runs/runs.archive"));
         assert_eq!(archive.is_ok() && pages > 1, pages > 1, "{error}");
         let runs = archive.map_or(0, |text| whole_runs(&text));
-        assert!(room.contains(&runs), "{runs} runs are kept in {pages} pages: {error}");
+        assert!(room.contains(&runs), "{runs} runs stored in {pages} pages: {error}");
         assert_eq!(disk.entries(&out), ["runs"]);
         if runs < 8 {
             let again = format!("{GO_ON}uncork lab run small.toml --resume -o {out}");
@@ -247,7 +251,7 @@ fn merged_results_are_written_atomically() {
     assert_same(&disk.path.join("out"), &disk.path.join("merged"));
 }
 
-/// Whether the machine lets `command` emulate paths.
+/// Whether this machine allows `command` to emulate paths.
 fn can(disk: &Disk) -> bool {
     let Finished { status, stderr, .. } = disk.uncork("emu -q -- true");
     if status == 3 {
@@ -257,10 +261,10 @@ fn can(disk: &Disk) -> bool {
 }
 
 #[test]
-fn runs_over_the_kernel_go_on_when_there_is_room() {
+fn runs_over_the_kernel_continue_when_there_is_room() {
     let Some(disk) = Disk::mounted("full-netns").filter(can) else { return };
     let run = "lab run small.toml --on netns --seeds 5 --jobs 1";
-    // One for the manifest, and one for about five of the ten runs.
+    // One page for the manifest, and one for about five of the ten runs.
     disk.fill(2);
     let error = refusal(disk.command(&format!("{run} -o out")));
     let again = format!("{GO_ON}uncork lab run small.toml --on netns --seeds 5 --resume -o out");
@@ -268,7 +272,7 @@ fn runs_over_the_kernel_go_on_when_there_is_room() {
     assert_eq!(disk.entries("out"), ["runs"]);
     let archive = fs::read_to_string(disk.path.join("out/runs/runs.archive")).unwrap();
     let kept = whole_runs(&archive);
-    assert!((1..10).contains(&kept), "{kept} runs are kept");
+    assert!((1..10).contains(&kept), "{kept} runs stored");
     disk.assert_nobody_is_left();
     disk.make_room();
     let resumed = disk.uncork(&format!("{run} --resume -o out"));
@@ -277,9 +281,9 @@ fn runs_over_the_kernel_go_on_when_there_is_room() {
     disk.assert_nobody_is_left();
 }
 
-/// The command itself fills the disk, and leaves something running.
+/// The command itself fills the disk and leaves a process running.
 #[test]
-fn an_emulated_path_ends_with_everybody_on_it() {
+fn emulated_path_ends_with_all_its_processes() {
     let Some(disk) = Disk::mounted("full-emu").filter(can) else { return };
     let mut emu = disk.command("emu -o out");
     let script = format!("sleep 1000 & cat /dev/zero > {BALLAST}; exit 7");
@@ -294,7 +298,7 @@ fn an_emulated_path_ends_with_everybody_on_it() {
 }
 
 #[test]
-fn a_standing_path_goes_with_its_names() {
+fn kept_path_ends_with_its_names() {
     let Some(disk) = Disk::mounted("full-up").filter(can) else { return };
     let mut up = disk.command("emu -q --up -o out");
     let mut child = up.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -315,9 +319,10 @@ fn a_standing_path_goes_with_its_names() {
     disk.assert_nobody_is_left();
 }
 
-/// A server whose records find no room serves on, says it once, and goes on recording when there is room.
+/// A server that cannot write records keeps serving, reports it once, and resumes recording when
+/// there is room.
 #[test]
-fn a_server_serves_on_without_its_records() {
+fn server_keeps_serving_without_its_records() {
     let Some(disk) = Disk::mounted("full-disk-serve") else { return };
     fs::create_dir(disk.path.join("public")).unwrap();
     disk.write("public/file", "fine");
@@ -339,7 +344,7 @@ fn a_server_serves_on_without_its_records() {
     assert!(warned.starts_with("warning: cannot write records to 'responses.jsonl': "), "{warned}");
     assert!(warned.contains(FULL), "{warned}");
     (0..3).for_each(|_| get());
-    // Of four responses, and of the connection of each.
+    // For four responses, and for the connection of each.
     wait_until("eight records are lost", Duration::from_mins(1), || {
         let mut curl = Command::new("curl");
         curl.args(["-sS", "http://admin/metrics", "--unix-socket"]).arg(disk.path.join("admin"));
@@ -355,6 +360,9 @@ fn a_server_serves_on_without_its_records() {
     assert!(left[1].contains("records were lost: the disk was full"), "{left:?}");
     let lines = fs::read(disk.path.join("responses.jsonl")).unwrap();
     let records = uncork_flow::read_json_lines(lines.as_slice()).unwrap();
-    assert!((1..=2).contains(&records.len()), "whole lines, of what came when there was room");
+    assert!(
+        (1..=2).contains(&records.len()),
+        "complete lines of everything recorded while there was room"
+    );
     disk.assert_nobody_is_left();
 }

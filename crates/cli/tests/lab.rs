@@ -1,4 +1,4 @@
-//! What `uncork lab` lists, prints and refuses.
+//! The output and errors of `uncork lab`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -31,14 +31,14 @@ metric = "completion.p50"
 max = "60s"
 "#;
 
-/// `uncork lab` with `arguments`, in a directory where `small.toml` is `text`.
+/// `uncork lab` with `arguments`, in a directory with `text` as `small.toml`.
 fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
     fs::write(scratch.path("small.toml"), text).unwrap();
     finish(common::lab(scratch, arguments))
 }
 
 #[test]
-fn the_list_names_every_scenario_with_its_runs() {
+fn list_names_every_scenario_with_its_runs() {
     let list = stdout("lab list");
     assert!(list.lines().next().unwrap().starts_with("name "), "{list}");
     let row = list.lines().find(|line| line.starts_with("litespeed-loss ")).unwrap();
@@ -52,14 +52,14 @@ fn shown_scenarios_can_be_run() {
     assert!(shown.starts_with("title = "), "{shown}");
     let arguments = "run small.toml --seeds 1 --set flow.download.transfer=50kB --format json";
     let Finished { status, stdout, stderr } = lab(&scratch, &shown, arguments);
-    assert_eq!(status, 1, "50 kB do not show what 10 MB show: {stderr}");
+    assert_eq!(status, 1, "50 kB does not show the effects of 10 MB: {stderr}");
     let document: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((&document["name"], &document["seeds"]), (&"small".into(), &1.into()));
     assert_eq!(document["cells"].as_array().unwrap().len(), 15);
 }
 
 #[test]
-fn stdout_has_the_format_that_is_asked_for() {
+fn stdout_has_the_requested_format() {
     let scratch = Scratch::new("formats");
     let printed = |format: &str| {
         let finished = lab(&scratch, SMALL, &format!("run small.toml --format {format}"));
@@ -67,7 +67,7 @@ fn stdout_has_the_format_that_is_asked_for() {
         finished.stdout
     };
     let table = printed("human");
-    // What the runs say comes first, then what was asked of them.
+    // First the answers, then the thresholds.
     assert!(table.starts_with("bbr3 and cubic: too few samples for an interval"), "{table}");
     assert!(table.contains("\n\nBoth thresholds met.\n"), "{table}");
     assert!(!table.contains('\u{1b}'), "{table}");
@@ -82,7 +82,7 @@ fn stdout_has_the_format_that_is_asked_for() {
 }
 
 #[test]
-fn the_command_in_the_document_repeats_it() {
+fn command_in_the_document_reproduces_it() {
     let scratch = Scratch::new("repeat");
     let arguments = "run small.toml --set path.loss=3% --seeds 2 --seed 7 --jobs 1 --format json";
     let first = lab(&scratch, SMALL, arguments).stdout;
@@ -97,9 +97,9 @@ fn the_command_in_the_document_repeats_it() {
     assert_ne!(serde_json::from_str::<Value>(&other).unwrap()["cells"], document["cells"]);
 }
 
-/// What is planned is what is run, about: a dry run counts without running.
+/// The plan approximately matches the actual runs: a dry run counts without running.
 #[test]
-fn dry_run_tells_the_size_of_a_sweep_and_writes_nothing() {
+fn dry_run_reports_the_size_of_a_sweep_and_writes_nothing() {
     let scratch = Scratch::new("lab-dry");
     let dry = lab(&scratch, SMALL, "run small.toml --dry-run -o out --format json");
     assert_eq!((dry.status, dry.stderr.as_str()), (0, ""));
@@ -120,7 +120,7 @@ fn dry_run_tells_the_size_of_a_sweep_and_writes_nothing() {
     assert!(again.stdout.contains("of them there already"), "{}", again.stdout);
 }
 
-/// The packets that all runs in `out` sent.
+/// Packets sent by all runs in `out`.
 fn packets(scratch: &Scratch) -> f64 {
     let archive = std::fs::read_to_string(scratch.path("out/runs/runs.archive")).unwrap();
     let number = |part: &str| part.split([',', '}']).next().unwrap().parse::<f64>().unwrap();
@@ -128,7 +128,7 @@ fn packets(scratch: &Scratch) -> f64 {
 }
 
 #[test]
-fn a_missed_threshold_shows_in_the_exit_status() {
+fn missed_threshold_sets_the_exit_status() {
     let scratch = Scratch::new("threshold");
     let strict = SMALL.replace("max = \"60s\"", "max = \"100ms\"");
     let Finished { status, stdout, stderr } = lab(&scratch, &strict, "run small.toml");
@@ -137,7 +137,7 @@ fn a_missed_threshold_shows_in_the_exit_status() {
 }
 
 #[test]
-fn a_wrong_scenario_is_shown_with_its_line() {
+fn invalid_scenario_is_shown_with_its_line() {
     let scratch = Scratch::new("wrong");
     let wrong = SMALL.replace("rtt = \"20ms\"", "rtt = \"20\"");
     let Finished { status, stdout, stderr } = lab(&scratch, &wrong, "run small.toml -o out");
@@ -153,7 +153,7 @@ fn a_wrong_scenario_is_shown_with_its_line() {
 }
 
 #[test]
-fn files_beside_a_scenario_are_looked_for_there() {
+fn files_are_found_next_to_the_scenario() {
     let scratch = Scratch::new("beside");
     fs::create_dir(scratch.path("deep")).unwrap();
     let traced = SMALL.replace("rate = \"20mbit\"", "trace = \"link.txt\"");
@@ -164,7 +164,7 @@ fn files_beside_a_scenario_are_looked_for_there() {
 }
 
 #[test]
-fn parts_of_a_sweep_need_a_place_to_be_kept() {
+fn shards_require_an_output_directory() {
     for flag in ["--resume", "--shard 1/2"] {
         let Finished { status, stderr, .. } = uncork(&format!("lab run litespeed-loss {flag}"));
         assert_eq!(status, 2);
@@ -172,7 +172,7 @@ fn parts_of_a_sweep_need_a_place_to_be_kept() {
     }
 }
 
-/// What `line` prints in a terminal of `columns`.
+/// The output of `line` in a terminal with `columns` columns.
 fn printed_in(scratch: &Scratch, columns: usize, line: &str) -> String {
     let mut command = common::command(line);
     command.current_dir(scratch.path("")).env("COLUMNS", columns.to_string());
@@ -196,7 +196,7 @@ fn lines_fit_the_terminal() {
 }
 
 #[test]
-fn a_log_says_where_the_report_is() {
+fn log_names_the_report() {
     let scratch = Scratch::new("wrote");
     let told = lab(&scratch, SMALL, "run small.toml -o out").stderr;
     assert_eq!(told, "wrote out/report.html\n");

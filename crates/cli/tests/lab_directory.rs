@@ -1,4 +1,5 @@
-//! What `uncork lab run -o` keeps: shards, interruptions, damage, and the same results after all.
+//! Runs stored by `uncork lab run -o`: shards, interruptions, damage, and identical results in the
+//! end.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -42,7 +43,7 @@ const FILES: [&str; 8] = [
     "summary.json",
 ];
 
-/// A directory with `small.toml` in it.
+/// A directory with `small.toml`.
 fn scratch(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     fs::write(scratch.path("small.toml"), SMALL).unwrap();
@@ -53,14 +54,14 @@ fn lab(scratch: &Scratch, arguments: &str) -> Finished {
     finish(common::lab(scratch, arguments))
 }
 
-/// What the command says on stderr, which does what it should.
+/// The stderr of a command that succeeds.
 fn notes(scratch: &Scratch, arguments: &str) -> String {
     let Finished { status, stderr, .. } = lab(scratch, arguments);
     assert_eq!(status, 0, "{arguments}: {stderr}");
     stderr
 }
 
-/// The error of a command that is refused.
+/// The error of a command that is rejected.
 fn refusal(scratch: &Scratch, arguments: &str) -> String {
     let Finished { status, stdout, stderr } = lab(scratch, arguments);
     assert_eq!((status, stdout.as_str()), (2, ""), "{arguments}: {stderr}");
@@ -75,7 +76,7 @@ fn archived(scratch: &Scratch, directory: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_number_of_threads_shows_in_no_byte() {
+fn results_do_not_depend_on_the_number_of_threads() {
     let scratch = scratch("lab-jobs");
     for jobs in ["1", "2"] {
         let note = notes(&scratch, &format!("run small.toml --jobs {jobs} -o {jobs}"));
@@ -84,7 +85,7 @@ fn the_number_of_threads_shows_in_no_byte() {
         assert_eq!(scratch.entries(&format!("{jobs}/runs")), ["runs.archive", "sweep.json"]);
     }
     assert_same(&scratch.path("1"), &scratch.path("2"));
-    // Runs are kept as they end; only their order differs.
+    // Runs are stored as they finish, so only their order differs.
     let [one, two] = ["1", "2"].map(|jobs| {
         let mut runs = archived(&scratch, jobs);
         runs.sort();
@@ -144,7 +145,7 @@ fn shards_of_a_suite_merge_to_its_report() {
     for nth in 1..=2 {
         notes(&scratch, &format!("{run} --shard {nth}/2 -o parts/{nth}"));
     }
-    assert_eq!(scratch.entries("parts/1").len(), 18, "no report of a part");
+    assert_eq!(scratch.entries("parts/1").len(), 18, "no report for a shard");
     let merged = lab(&scratch, "merge parts/2 parts/1 -o merged");
     // A third of a second is too short to meet all thresholds.
     assert_eq!((whole.status, merged.status), (1, 1), "{}", merged.stderr);
@@ -166,11 +167,15 @@ fn shards_of_a_suite_merge_to_its_report() {
     }
 
     let csv = lab(&scratch, "merge parts/1 parts/2 --format csv").stdout;
-    assert_eq!(csv.matches(",class,cc,flows,finished,metric,").count(), 18, "a table for each");
+    assert_eq!(
+        csv.matches(",class,cc,flows,finished,metric,").count(),
+        18,
+        "one table per scenario"
+    );
 }
 
 #[test]
-fn directories_hold_all_that_a_scenario_needs() {
+fn directories_have_everything_a_scenario_needs() {
     let scratch = scratch("lab-trace");
     let traced = SMALL.replace("rate = \"20mbit\"", "trace = \"link.txt\"");
     fs::write(scratch.path("small.toml"), traced).unwrap();
@@ -219,9 +224,9 @@ fn missing_and_damaged_runs_are_repeated() {
     assert_eq!(again.status, 0, "{}", again.stderr);
 }
 
-/// Whenever it is killed, the runs that were finished are still there.
+/// Whenever it is killed, the finished runs are kept.
 #[test]
-fn a_killed_run_goes_on() {
+fn killed_run_can_be_resumed() {
     let scratch = scratch("lab-killed");
     let mut child = start(&scratch, &format!("{MANY} --jobs 2 -o out"));
     await_runs(&scratch.path("out/runs"), 5);
@@ -255,7 +260,7 @@ fn one_process_at_a_time_writes_to_a_directory() {
     notes(&scratch, "run small.toml --resume -o out");
 }
 
-/// A threshold that was forgotten, a better title, more seeds: nothing of this takes a run away.
+/// A new threshold, a better title, more seeds: none of them invalidates runs.
 #[test]
 fn thresholds_may_change_after_the_runs() {
     let scratch = scratch("lab-asked");
@@ -270,7 +275,7 @@ fn thresholds_may_change_after_the_runs() {
 }
 
 #[test]
-fn runs_of_something_else_are_not_mixed() {
+fn runs_of_other_scenarios_are_not_mixed() {
     let scratch = scratch("lab-mixed");
     notes(&scratch, "run small.toml -o out");
     let again = refusal(&scratch, "run small.toml -o out");
@@ -293,9 +298,9 @@ fn runs_of_something_else_are_not_mixed() {
     assert!(below.contains(apart), "{below}");
 }
 
-/// Results of different builds are not mixed, however alike their version numbers are.
+/// Results of different builds are not mixed, even with equal version numbers.
 #[test]
-fn runs_of_another_build_are_refused() {
+fn runs_of_another_build_are_rejected() {
     let scratch = scratch("lab-build");
     notes(&scratch, "run small.toml -o out");
     let manifest = scratch.path("out/runs/sweep.json");
@@ -312,10 +317,10 @@ fn runs_of_another_build_are_refused() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_is_found_out_before_the_run() {
+fn impossible_directory_is_detected_before_the_run() {
     let scratch = scratch("lab-unwritable");
     fs::write(scratch.path("file"), "mine").unwrap();
-    // Were it run, this would take many minutes.
+    // If it were run, this would take many minutes.
     let line = "run small.toml --set flow.main.transfer=1GB --seeds 100 -o file/out";
     let Finished { status, stdout, stderr } = lab(&scratch, line);
     assert_eq!((status, stdout.as_str()), (3, ""));
@@ -327,7 +332,7 @@ fn a_directory_that_cannot_be_is_found_out_before_the_run() {
     assert!(none.contains("'nowhere' for '<DIR>...': no such directory"), "{none}");
 }
 
-/// Runs of some milliseconds each, many of them.
+/// Many runs of a few milliseconds each.
 const MANY: &str = "run small.toml --set flow.main.transfer=20MB --seeds 40";
 
 /// Sends `name` (INT, TERM) to `child`.
@@ -336,13 +341,13 @@ fn signal(child: &Child, name: &str) {
     assert!(kill.unwrap().success());
 }
 
-/// Waits until there are `count` files in `directory`, which something makes.
+/// Waits until there are `count` files in `directory`.
 fn await_files(directory: &Path, count: usize) {
     let files = || fs::read_dir(directory).map_or(0, Iterator::count);
     wait_until("files of runs", Duration::from_mins(1), || files() >= count);
 }
 
-/// Waits until there are `count` runs in the archive of `directory`.
+/// Waits until the archive of `directory` has `count` runs.
 fn await_runs(directory: &Path, count: usize) {
     let path = directory.join("runs.archive");
     let lines = || fs::read(&path).map_or(0, |bytes| bytes.split(|byte| *byte == b'\n').count());
@@ -355,7 +360,7 @@ fn start(scratch: &Scratch, arguments: &str) -> Child {
 }
 
 #[test]
-fn an_interrupted_run_goes_on() {
+fn interrupted_run_can_be_resumed() {
     for name in ["INT", "TERM"] {
         let scratch = scratch(&format!("lab-interrupted-{name}"));
         let child = start(&scratch, &format!("{MANY} --jobs 1 -o out"));
@@ -381,14 +386,15 @@ fn an_interrupted_run_goes_on() {
 }
 
 #[test]
-fn the_second_interruption_ends_at_once() {
+fn second_interruption_ends_at_once() {
     let scratch = scratch("lab-twice");
-    // A run of half a minute.
+    // A run of 30 s.
     let long = "--set flow.main.transfer=100GB --set run.end=86400s --set run.sample=10s";
     let child = start(&scratch, &format!("run small.toml {long} --seeds 1 -o out"));
     await_files(&scratch.path("out/runs"), 2);
-    // Those files are there before the run begins, and before that the first interruption is the end. Start-up
-    // takes some milliseconds of processor time: half a second of it means that the run is under way.
+    // These files exist before the run begins, and an interruption before that ends the process.
+    // Start-up takes some milliseconds of CPU time, so after half a second of CPU time the run has
+    // begun.
     let ticks = || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
         let (_, fields) = stat.rsplit_once(") ").unwrap();
@@ -396,7 +402,7 @@ fn the_second_interruption_ends_at_once() {
     };
     wait_until("a run under way", Duration::from_mins(1), || ticks() >= 50);
     signal(&child, "INT");
-    // Two equal signals that are both pending count as one.
+    // Two pending signals of the same kind count as one.
     let status = || fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let is_taken =
         || !status().lines().any(|line| line.starts_with("ShdPnd") && line.contains('2'));

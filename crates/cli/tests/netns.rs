@@ -1,5 +1,5 @@
-//! `uncork lab run --on netns`: scenarios over this machine's kernel. What needs rights that are missing
-//! says so and is not run.
+//! `uncork lab run --on netns`: scenarios over this machine's kernel. Tests that lack privileges
+//! are skipped with a message.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -42,7 +42,7 @@ fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
     finish(common::lab(scratch, &format!("run real.toml --on netns {arguments}")))
 }
 
-/// What ended the run, unless the machine cannot do it.
+/// The result of the run, unless this machine does not support it.
 fn played(finished: Finished) -> Option<Finished> {
     if finished.status == 3 {
         not_run(Capability::Netns, &finished.stderr);
@@ -52,7 +52,7 @@ fn played(finished: Finished) -> Option<Finished> {
 }
 
 #[test]
-fn a_scenario_is_played_by_the_kernel() {
+fn scenario_runs_on_the_kernel() {
     let scratch = Scratch::new("netns");
     let Some(run) = played(lab(&scratch, SCENARIO, "--format json -o out")) else { return };
     assert_eq!(run.status, 0, "{}", run.stderr);
@@ -62,7 +62,7 @@ fn a_scenario_is_played_by_the_kernel() {
     let measured = |cell: usize| document["thresholds"][cell]["measured"].as_f64().unwrap();
     // 300 kB take 0.125 s on the link.
     assert!((0.125..5.0).contains(&measured(0)) && (0.125..5.0).contains(&measured(1)));
-    // One BDP of queue and a packet on the wire are 20.6 ms.
+    // One BDP of queue plus a packet in transmission is 20.6 ms.
     assert!((0.001..0.021).contains(&measured(2)) && (0.001..0.021).contains(&measured(3)));
 
     let again = lab(&scratch, SCENARIO, "--resume -o out");
@@ -73,7 +73,7 @@ fn a_scenario_is_played_by_the_kernel() {
 }
 
 #[test]
-fn netns_refuses_what_it_cannot_run() {
+fn netns_rejects_unsupported_scenarios() {
     let scratch = Scratch::new("netns-cannot");
     let bbr3 = lab(&scratch, &SCENARIO.replace("bbr1", "bbr3"), "--seeds 1");
     assert_eq!(bbr3.status, 3, "{}", bbr3.stderr);
@@ -83,10 +83,10 @@ fn netns_refuses_what_it_cannot_run() {
     assert!(unknown.stderr.contains("engines are sim, quic-sim and netns"), "{}", unknown.stderr);
 }
 
-/// The kernel and the simulator on a path where there is little to differ in; what is within a factor
-/// of two is theirs, not the load's of this machine.
+/// Kernel and simulator on a path with few differences; a factor of two allows for the load of this
+/// machine.
 #[test]
-fn the_engines_agree() {
+fn engines_agree() {
     let scratch = Scratch::new("netns-agree");
     fs::write(scratch.path("real.toml"), SCENARIO).unwrap();
     let agree = "agree real.toml --tolerance 50% -o out --format json";
@@ -102,15 +102,15 @@ fn the_engines_agree() {
     }
     let again = finish(common::lab(&scratch, &format!("{agree} --resume")));
     assert!(again.stderr.contains("2 of 2 runs are there already"), "{}", again.stderr);
-    // Nothing agrees to the last digit.
+    // With zero tolerance they disagree.
     let strict = finish(common::lab(&scratch, "agree real.toml --tolerance 0% -o out --resume"));
     assert_eq!(strict.status, 1, "{}", strict.stderr);
 }
 
-/// A built-in scenario whose classes have round trips of their own over one path, 10 and 50 ms. The buffer
-/// holds 4 ms, so that hardly anything else is in what is measured.
+/// A built-in scenario whose classes have different RTTs over one path, 10 and 50 ms. The buffer
+/// holds 4 ms, so the measurement consists mainly of the RTT.
 #[test]
-fn classes_may_have_round_trips_of_their_own() {
+fn classes_may_have_different_rtts() {
     let scratch = Scratch::new("netns-rtt");
     let mut arguments = "run bbr-queue --on netns --seeds 1 --format json".to_owned();
     for set in [

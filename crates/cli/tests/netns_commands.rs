@@ -1,5 +1,5 @@
-//! Programs in scenarios: `uncork lab run --on netns`. What needs rights that are missing says so and is
-//! not run.
+//! Programs in scenarios: `uncork lab run --on netns`. Tests that lack privileges are skipped with
+//! a message.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -39,7 +39,7 @@ metric = "goodput.mean"
 min = "1mbit"
 "#;
 
-/// Not a test: a server that sends 300 kB to whoever comes, when this program is run as one.
+/// Not a test: acts as a server that sends 300 kB to each client when this program is run as one.
 #[test]
 fn plays_the_server() {
     if std::env::var_os("UNCORK_TEST_SERVER").is_some() {
@@ -51,7 +51,7 @@ fn plays_the_server() {
     }
 }
 
-/// The scenario with a server that is [`plays_the_server`].
+/// The scenario with [`plays_the_server`] as its server.
 fn scenario() -> String {
     let program = std::env::current_exe().unwrap();
     let program = format!("exec \"{}\" --exact plays_the_server --nocapture", program.display());
@@ -63,14 +63,14 @@ fn lab(scratch: &Scratch, text: &str, arguments: &str) -> Finished {
     finish(common::lab(scratch, arguments))
 }
 
-/// What was late is the load's of this machine.
+/// Ignores lateness, which depends on the load of this machine.
 fn assert_no_program_failed(document: &Value) {
     let doubts = document["doubts"].to_string();
     assert!(!doubts.contains("failed"), "{doubts}");
 }
 
 #[test]
-fn output_of_commands_is_kept() {
+fn output_of_commands_is_stored() {
     if !can_emulate() {
         return;
     }
@@ -78,7 +78,7 @@ fn output_of_commands_is_kept() {
     let run = lab(&scratch, &scenario(), "run web.toml --on netns --format json -o out");
     assert_eq!(run.status, 0, "{}", run.stderr);
     let document: Value = serde_json::from_str(&run.stdout).unwrap();
-    // 300 kB take 0.12 s on the link, and round trips.
+    // 300 kB take 0.12 s on the link, plus round trips.
     for cell in 0..2 {
         let measured = document["thresholds"][cell]["measured"].as_f64().unwrap();
         assert!((0.12..5.0).contains(&measured), "{measured} s");
@@ -97,7 +97,7 @@ fn output_of_commands_is_kept() {
     assert_eq!(read(&expected[0]), "300000\n");
     assert!(read(&expected[1]).contains("served\n"), "{}", read(&expected[1]));
 
-    // What is kept of the runs is enough to write it again, in place and elsewhere.
+    // The stored runs are sufficient to write it again, in place and elsewhere.
     fs::remove_dir_all(scratch.path("out/commands")).unwrap();
     let again = lab(&scratch, &scenario(), "run web.toml --on netns --resume -o out");
     assert!(again.stderr.contains("4 of 4 runs are there already"), "{}", again.stderr);
@@ -110,7 +110,7 @@ fn output_of_commands_is_kept() {
 }
 
 #[test]
-fn the_simulator_refuses_programs() {
+fn simulator_rejects_programs() {
     let scratch = Scratch::new("commands-sim");
     for arguments in ["run web.toml", "agree web.toml"] {
         let refused = lab(&scratch, SCENARIO, arguments);
@@ -134,7 +134,7 @@ fn failing_commands_are_reported() {
     let words = "the server of web ended with status 127 before it listened: ";
     assert!(refused.stderr.contains(words), "{}", refused.stderr);
     assert!(refused.stderr.contains("no-such-server"), "{}", refused.stderr);
-    // Nobody listens: the client is refused, in both cells.
+    // No server is listening: the client's connection is refused in both cells.
     let failed = lab(&scratch, &one.replace("SERVER", "true"), "run web.toml --on netns");
     assert_eq!(failed.status, 1, "{}", failed.stderr);
     let words = "Unreliable: 2 of 2 runs had commands that failed (seed 1, the client of web ended with \
@@ -144,7 +144,7 @@ fn failing_commands_are_reported() {
 }
 
 #[test]
-fn ctrl_c_leaves_no_program_behind() {
+fn ctrl_c_leaves_no_program_running() {
     if !can_emulate() {
         return;
     }
@@ -165,9 +165,9 @@ fn ctrl_c_leaves_no_program_behind() {
     assert!(!found.stdout.contains("killed"), "{}", found.stdout);
 }
 
-/// The reference's own example, where iperf3 is.
+/// The example of the reference, if iperf3 is installed.
 #[test]
-fn the_reference_s_example_is_played() {
+fn example_of_the_reference_runs() {
     let iperf3 = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status();
     if !iperf3.is_ok_and(|status| status.success()) {
         return not_run(Capability::Programs, "iperf3, for the example of docs/scenarios.md");

@@ -1,4 +1,4 @@
-//! A shell's limit of open files is none for a server.
+//! A shell's soft limit of open files does not limit a server.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use common::Scratch;
 
 #[test]
-fn a_server_takes_as_many_files_as_the_system_allows() {
+fn server_raises_its_limit_to_the_hard_limit() {
     let scratch = Scratch::new("open-files");
     fs::write(scratch.path("file"), "fine").expect("a file");
     let script = "ulimit -Sn 64; exec \"$0\" serve --root . --listen 127.0.0.1:0 --quiet";

@@ -1,4 +1,4 @@
-//! What `-o` writes, and that it writes all of it or nothing.
+//! The files written by `-o`: all or none.
 mod common;
 
 use std::fs;
@@ -28,7 +28,7 @@ fn into(directory: &Path, arguments: &str) -> Finished {
 }
 
 #[test]
-fn the_files_of_a_lab_run_and_the_table() {
+fn compare_writes_the_files_of_a_lab_run_and_prints_the_table() {
     let scratch = Scratch::new("four");
     let Finished { status, stdout, stderr } = write(&scratch.path("new/report"), "");
     assert_eq!((status, stderr.as_str()), (0, ""));
@@ -51,11 +51,11 @@ fn the_files_of_a_lab_run_and_the_table() {
 }
 
 #[test]
-fn the_summary_is_the_document_on_stdout() {
+fn summary_is_the_document_on_stdout() {
     let scratch = Scratch::new("summary");
     let finished = write(&scratch.path("r"), "--format json");
     assert_eq!(fs::read_to_string(scratch.path("r/summary.json")).unwrap(), finished.stdout);
-    // What a report adds to the runs changes nothing in their results.
+    // Writing a report does not change the results of the runs.
     let plain = common::stdout("compare --size 100kB --seeds 2 --format json");
     let cells = |text: &str| {
         let document: serde_json::Value = serde_json::from_str(text).unwrap();
@@ -65,7 +65,7 @@ fn the_summary_is_the_document_on_stdout() {
 }
 
 #[test]
-fn the_same_command_twice_writes_the_same_bytes() {
+fn same_command_writes_the_same_bytes() {
     let scratch = Scratch::new("twice");
     for (name, jobs) in [("one", "1"), ("two", "4")] {
         assert_eq!(write(&scratch.path(name), &format!("--jobs {jobs}")).status, 0);
@@ -74,7 +74,7 @@ fn the_same_command_twice_writes_the_same_bytes() {
 }
 
 #[test]
-fn a_later_run_replaces_the_files_and_leaves_others_alone() {
+fn later_run_replaces_its_files_and_keeps_others() {
     let scratch = Scratch::new("replace");
     assert_eq!(write(&scratch.path("r"), "--cc cubic").status, 0);
     fs::write(scratch.path("r/notes.txt"), "mine").unwrap();
@@ -85,11 +85,11 @@ fn a_later_run_replaces_the_files_and_leaves_others_alone() {
 }
 
 #[test]
-fn a_directory_that_cannot_be_is_found_out_before_the_run() {
+fn impossible_directory_is_detected_before_the_run() {
     let scratch = Scratch::new("unwritable");
     fs::write(scratch.path("file"), "mine").unwrap();
     let directory = scratch.path("file/report");
-    // Were it run, this would take many minutes.
+    // If it were run, this would take many minutes.
     let Finished { status, stdout, stderr } = into(&directory, "--rate 100mbit --duration 30000s");
     assert_eq!((status, stdout.as_str()), (3, ""));
     let start = format!("error: cannot write to '{}' of '--output <DIR>': ", directory.display());
@@ -100,7 +100,7 @@ fn a_directory_that_cannot_be_is_found_out_before_the_run() {
 }
 
 #[test]
-fn a_directory_in_the_way_of_a_file_stays() {
+fn directory_in_place_of_a_file_is_kept() {
     let scratch = Scratch::new("in-the-way");
     fs::create_dir_all(scratch.path("r/report.html")).unwrap();
     fs::write(scratch.path("r/summary.json"), "earlier").unwrap();
@@ -120,7 +120,7 @@ fn bad_input_leaves_no_directory() {
 }
 
 #[test]
-fn a_full_standard_output_is_an_error_of_the_environment() {
+fn full_standard_output_is_an_environment_error() {
     let mut compare = command("compare --size 10kB --seeds 1");
     compare.stdout(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     let Finished { status, stderr, .. } = finish(compare);

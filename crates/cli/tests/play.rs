@@ -1,4 +1,4 @@
-//! `uncork play` against `uncork serve`, as the documentation shows it.
+//! `uncork play` with `uncork serve`, as shown in the documentation.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
@@ -17,7 +17,7 @@ use content::content;
 use serde_json::Value;
 use uncork_testkit::wait_until;
 
-/// Ends with the test.
+/// A server that is stopped at the end of the test.
 struct Server {
     child: Child,
     url: String,
@@ -60,20 +60,20 @@ fn play(scratch: &Scratch, arguments: &str) -> Finished {
     finish(play)
 }
 
-/// The document of a command that does what it should.
+/// The document of a command that succeeds.
 fn document(scratch: &Scratch, arguments: &str) -> Value {
     let done = play(scratch, &format!("{arguments} --format json"));
     assert_eq!((done.status, done.stderr.as_str()), (0, ""), "{arguments}");
     serde_json::from_str(&done.stdout).unwrap()
 }
 
-/// As `sha256sum` tells it.
+/// The SHA-256 computed by `sha256sum`.
 fn sha256(path: &Path) -> String {
     let told = std::process::Command::new("sha256sum").arg(path).output().unwrap();
     String::from_utf8(told.stdout).unwrap().split(' ').next().unwrap().to_owned()
 }
 
-/// Every version, with and without TLS, all of it and a part.
+/// Every HTTP version, with and without TLS, whole files and ranges.
 #[test]
 fn served_files_arrive() {
     let scratch = public("play-get");
@@ -99,7 +99,7 @@ fn served_files_arrive() {
             (figures["bytes"].as_u64(), figures["status"].as_u64()),
             (Some(LARGE as u64), Some(200))
         );
-        // Over QUIC it is a part of connecting.
+        // Over QUIC it is part of connecting.
         assert_eq!(
             figures["tls_ms"].is_number(),
             url.starts_with("https") && http != "3",
@@ -118,7 +118,7 @@ fn served_files_arrive() {
 }
 
 #[test]
-fn one_connection_carries_all_at_the_same_time() {
+fn one_connection_carries_parallel_downloads() {
     let scratch = public("play-one");
     let server = Server::start(&scratch, "");
     let url = &server.url;
@@ -136,7 +136,8 @@ fn one_connection_carries_all_at_the_same_time() {
     assert_eq!((&record["size_bytes"], &record["bytes_delivered"]), (&4.into(), &4.into()));
 }
 
-/// The first address takes datagrams and never answers: the second is tried after 250 ms (RFC 8305).
+/// The first address accepts datagrams but never answers: the second is tried after 250 ms (RFC
+/// 8305).
 #[test]
 fn get_over_quic_does_not_wait_for_a_dead_address() {
     let scratch = public("play-dead-address");
@@ -151,9 +152,9 @@ fn get_over_quic_does_not_wait_for_a_dead_address() {
     assert!((250.0..5000.0).contains(&took), "{took} ms");
 }
 
-/// A server that is killed in the midst of it, and one that is not there any more.
+/// A server that is killed during a response, and one that is gone.
 #[test]
-fn broken_off_responses_have_failed() {
+fn aborted_responses_are_failures() {
     let scratch = public("play-killed");
     let huge = fs::File::create(scratch.path("public/huge")).unwrap();
     huge.set_len(1 << 40).unwrap();
@@ -174,7 +175,7 @@ fn broken_off_responses_have_failed() {
         let output = get.wait_with_output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{error}");
-        // Who is killed says nothing over QUIC, and nobody says it for him but perhaps the kernel.
+        // Over QUIC a killed server sends nothing; at most the kernel reports an unreachable port.
         let is_quic = flags.contains("--http 3");
         let is_told = |error: &str, problem: &str| {
             error.contains(problem) || is_quic && error.contains("nothing came for 5s")
@@ -190,12 +191,12 @@ fn broken_off_responses_have_failed() {
     }
 }
 
-/// Many listeners over each version, who all tell the same in each form.
+/// Many listeners over each HTTP version; all output formats agree.
 #[test]
-fn listeners_hear_songs_to_their_end() {
+fn listeners_play_songs_to_their_end() {
     let scratch = public("play-audio");
     let (plain, secret) = (Server::start(&scratch, ""), Server::start(&scratch, "--self-signed"));
-    // 3 MB at 24 Mbit/s, so that a song lasts a second.
+    // 3 MB at 24 Mbit/s, so that a song lasts one second.
     let player =
         "--bitrate 24mbit --start-threshold 100ms --listeners 8 --spread 300ms --records r";
     for (server, flags, http) in [
@@ -216,7 +217,7 @@ fn listeners_hear_songs_to_their_end() {
             assert!((played - LARGE as f64 * 8.0 / 24e6).abs() < 1e-5, "{played}");
         }
         let records = fs::read_to_string(scratch.path("r")).unwrap();
-        // Six chunks, and the listener.
+        // Six chunks plus the listener.
         let records_read = lines(&records);
         assert_eq!(records_read.len(), 8 * 7);
         assert_describes("flow-record", &records_read);
@@ -230,12 +231,12 @@ fn listeners_hear_songs_to_their_end() {
     assert!(gone.stdout.contains("2 could not go on, 2 heard nothing"), "{}", gone.stdout);
 }
 
-/// A song of 1 Mbit/s over a path of 500 kbit/s, of which HTTP gets 1448 of 1500 bytes: 0.4827 s of music
-/// come in a second. A second of it has come after 2.07 s; it lasts 1/(1 - 0.4827) = 1.93 s, until the
-/// buffer is dry; the two seconds that it goes on with take 4.14 s more; and when those would be played,
-/// the rest has come. So there is one stutter, and what remains is played in one go.
+/// A song of 1 Mbit/s over a path of 500 kbit/s, of which HTTP gets 1448 of 1500 bytes: 0.4827 s of
+/// music arrive per second. The first second has arrived after 2.07 s and plays for 1/(1 - 0.4827)
+/// = 1.93 s until the buffer is dry. The two seconds needed to resume take another 4.14 s, and by
+/// the time they have been played the rest has arrived. So there is exactly one stutter.
 #[test]
-fn a_slow_path_makes_the_stutters_that_arithmetic_says() {
+fn slow_path_causes_the_calculated_stutters() {
     if !can_emulate() {
         return;
     }
@@ -265,9 +266,9 @@ fn a_slow_path_makes_the_stutters_that_arithmetic_says() {
     near("bandwidth_bps", 1e6 * share);
 }
 
-/// The commands of the page, in its order.
+/// The commands of the page in order.
 #[test]
-fn the_documentation_plays() {
+fn commands_of_the_documentation_work() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/play.md");
     let page = fs::read_to_string(page).unwrap();
     let scratch = public("play-documented");
@@ -290,9 +291,9 @@ fn the_documentation_plays() {
     assert_eq!(records.lines().count(), 5);
 }
 
-/// Those of the page are scenarios. A short run of each plays what is measured: requests and playbacks.
+/// The files of the page are scenarios. A short run of each measures requests and playback.
 #[test]
-fn the_scenarios_of_the_page_measure_clients_records() {
+fn scenarios_of_the_page_measure_client_records() {
     if !can_emulate() {
         return;
     }
@@ -328,7 +329,7 @@ fn the_scenarios_of_the_page_measure_clients_records() {
     }
 }
 
-/// Those of the command line have no server to answer.
+/// Invalid options are reported without a server.
 #[test]
 fn impossible_options_exit_with_their_status() {
     let scratch = public("play-refused");

@@ -1,4 +1,4 @@
-//! What `uncork policy` says.
+//! The output of `uncork policy`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -22,7 +22,7 @@ time = { since = 2026-01-01T00:00:00Z }
 use = { tcp = \"bbr\" }
 ";
 
-/// `uncork policy` in a directory where `policy.toml` is `text`.
+/// `uncork policy` in a directory with `text` as `policy.toml`.
 fn policy(scratch: &Scratch, text: &str, arguments: &[&str]) -> Finished {
     fs::write(scratch.path("policy.toml"), text).unwrap();
     let mut command = command("policy");
@@ -39,7 +39,7 @@ fn explained(name: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_good_policy_is_summed_up() {
+fn valid_policy_is_summarised() {
     let scratch = Scratch::new("policy-check");
     let Finished { status, stdout, stderr } = policy(&scratch, POLICY, &["check", "policy.toml"]);
     assert_eq!((status, stderr.as_str()), (0, ""));
@@ -48,7 +48,7 @@ fn a_good_policy_is_summed_up() {
 }
 
 #[test]
-fn a_bad_policy_is_shown_with_its_place() {
+fn invalid_policy_is_shown_with_the_place() {
     let scratch = Scratch::new("policy-bad");
     for arguments in [&["check", "policy.toml"], &["explain", "policy.toml"]] {
         let text = POLICY.replace("host", "hots");
@@ -60,7 +60,7 @@ fn a_bad_policy_is_shown_with_its_place() {
 }
 
 #[test]
-fn what_was_just_accepted_is_decided_for_now() {
+fn accepted_connection_gets_a_preliminary_decision() {
     let shown = explained("policy-accept", &["--ip", "203.0.113.9", "--listener", "public"]);
     assert!(
         shown.starts_with("rule 1 `spotify` (line 1) may hold when more is known\n"),
@@ -70,7 +70,7 @@ fn what_was_just_accepted_is_decided_for_now() {
 }
 
 #[test]
-fn a_request_is_decided_finally() {
+fn request_gets_a_final_decision() {
     let shown = explained("policy-host", &["--host", "audio-fa-bbr.example.com"]);
     assert!(shown.ends_with("rule 1 `spotify` decides finally: quic bbr3, tcp bbr\n"), "{shown}");
     let mut all = vec!["--country", "PE", "--path", "/a?x&bbr=1", "--header", "X-Client: ios/17"];
@@ -96,7 +96,7 @@ fn explanations_are_available_as_json() {
         (&condition["holds"], &condition["condition"]),
         (&true.into(), &"host = *-bbr*".into())
     );
-    // Nothing is known: neither true nor false.
+    // With unknown facts it is neither true nor false.
     let text = explained("policy-json-accept", &["--format", "json"]);
     let told: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -116,7 +116,7 @@ fn help_shows_the_purpose_then_examples() {
 }
 
 #[test]
-fn explain_refuses_a_cookie_without_a_value() {
+fn explain_rejects_a_cookie_without_a_value() {
     let scratch = Scratch::new("policy-cookie");
     for cookie in ["uid", "=7", ""] {
         let done = policy(&scratch, POLICY, &["explain", "policy.toml", "--cookie", cookie]);

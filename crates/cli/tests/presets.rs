@@ -28,7 +28,7 @@ fn every_value_of_a_preset_is_listed_with_its_source() {
 }
 
 #[test]
-fn an_unknown_preset_is_wrong_usage_and_the_nearest_is_suggested() {
+fn unknown_preset_is_a_usage_error_and_suggests_the_nearest() {
     for line in ["compare --preset fiber", "lab presets fiber"] {
         let finished = uncork(line);
         assert_eq!(finished.status, 2, "{line}");

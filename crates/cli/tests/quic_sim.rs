@@ -1,4 +1,4 @@
-//! `--on quic-sim`: scenarios played by real QUIC endpoints in virtual time.
+//! `--on quic-sim`: scenarios on real QUIC endpoints in virtual time.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -27,7 +27,7 @@ fn lab(scratch: &Scratch, arguments: &str) -> common::Finished {
 }
 
 #[test]
-fn quic_endpoints_play_a_scenario_alike_each_time() {
+fn quic_endpoints_give_the_same_results_each_time() {
     let scratch = Scratch::new("quic-sim");
     let run = |jobs: &str, directory: &str| {
         lab(
@@ -48,7 +48,7 @@ fn quic_endpoints_play_a_scenario_alike_each_time() {
 }
 
 #[test]
-fn quic_endpoints_are_held_against_segments() {
+fn quic_endpoints_are_compared_with_segments() {
     let scratch = Scratch::new("quic-agree");
     let agree = "agree quic.toml --on quic-sim --tolerance 20% -o out --format json";
     let run = lab(&scratch, agree);
@@ -61,7 +61,7 @@ fn quic_endpoints_are_held_against_segments() {
 }
 
 #[test]
-fn quic_sim_refuses_what_it_cannot_run() {
+fn quic_sim_rejects_unsupported_scenarios() {
     let scratch = Scratch::new("quic-cannot");
     let l4s = lab(&scratch, "run quic.toml --on quic-sim --set flow.main.ecn=ect1");
     assert_eq!(l4s.status, 2, "{}", l4s.stderr);

@@ -1,5 +1,5 @@
-//! The documentation's commands, run as they stand; where their output is shown, it must be that.
-//! `UPDATE_DOCS=1 cargo test -p uncork --test readme` writes the pages anew.
+//! Runs the documentation's commands unmodified and compares their output with the output shown.
+//! `UPDATE_DOCS=1 cargo test -p uncork --test readme` updates the pages.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
 }
 
-/// A command of a page's `console` blocks, with the lines shown below it.
+/// A command in a page's `console` blocks, with the lines shown below it.
 struct Shown {
     command: String,
     output: String,
@@ -34,7 +34,7 @@ fn commands(name: &str) -> Vec<Shown> {
     commands
 }
 
-/// What the command prints; `None` when it is not ours to run here.
+/// The output of the command; `None` if it is not run by this test.
 fn run(command: &str) -> Option<String> {
     let ours = ["cargo run --release -- ", "uncork "];
     let arguments = ours.iter().find_map(|prefix| command.strip_prefix(prefix))?;
@@ -50,7 +50,7 @@ fn update(name: &str, shown: &str, printed: &str) {
 }
 
 #[test]
-fn the_documentation_is_current() {
+fn documentation_is_current() {
     let is_update = std::env::var_os("UPDATE_DOCS").is_some();
     for name in ["README.md", "docs/fidelity.md", "docs/from-logs.md"] {
         let commands = commands(name);
@@ -69,7 +69,7 @@ fn the_documentation_is_current() {
 
 /// `.ci/run` runs the README's own test command.
 #[test]
-fn the_readme_tells_how_to_test() {
+fn readme_shows_how_to_test() {
     let is_test = |shown: &Shown| shown.command == "cargo test --workspace";
     assert!(commands("README.md").iter().any(is_test));
 }

@@ -1,5 +1,5 @@
 //! Each JSON document has a schema in `docs/schemas` that describes it exactly. Documents that need a network are
-//! checked where tests make them: `emu.rs`, `host_change.rs`, `play.rs`, `serve.rs`.
+//! checked by the tests that create them: `emu.rs`, `host_change.rs`, `play.rs`, `serve.rs`.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -17,7 +17,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn results_of_the_laboratory_have_a_schema() {
+fn lab_results_have_a_schema() {
     let fixture = include_str!("../../report/tests/lab.json");
     let fixture = json(&LabDocument::from_json(fixture).unwrap().to_json());
     let mix = "--cc bbr3+cubic,cubic --flows 2 --duration 2s --loss 0%,1% --seeds 6";
@@ -67,7 +67,7 @@ fn traces_of_the_conformance_kit_have_a_schema() {
     let mut kinds: BTreeSet<String> = BTreeSet::new();
     for trace in fs::read_dir(traces).unwrap() {
         for line in lines(&fs::read_to_string(trace.unwrap().path()).unwrap()) {
-            // One line of each kind is altered everywhere, which takes a while.
+            // Only one line of each kind is modified everywhere, because that takes a while.
             if kinds.insert(format!("{:?} {:?}", line.get("on"), line.get("out").map(keys))) {
                 assert_describes("cc-trace-1", [&line]);
             }
@@ -103,7 +103,7 @@ fn sources() -> Vec<(String, String)> {
     found
 }
 
-/// Names such as `uncork.lab/2`, quoted, but for those of Parquet tables.
+/// Quoted names such as `uncork.lab/2`, except those of Parquet tables.
 #[test]
 fn each_schema_name_has_a_file() {
     let sources = sources();
@@ -127,7 +127,7 @@ fn each_schema_name_has_a_file() {
     assert!(names.len() >= 9, "{names:?}");
 }
 
-/// Every place that writes JSON. Add a schema for a new one, and a test that checks a document.
+/// Every place that writes JSON. For a new one, add a schema and a test that checks a document.
 #[test]
 fn each_place_that_writes_json_is_known() {
     let sources = sources();

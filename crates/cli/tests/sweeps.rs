@@ -1,4 +1,4 @@
-//! `docs/sweeps.md`, done as it says: the shards of its two examples as processes of their own.
+//! Follows `docs/sweeps.md`: runs the shards of its two examples as separate processes.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 mod common;
 
@@ -15,13 +15,13 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
     parts.map(|part| part.split("```").next().unwrap().to_owned()).collect()
 }
 
-/// What stands behind `key` on a line of its own.
+/// The value after `key` on its own line.
 fn number(text: &str, key: &str) -> u32 {
     let line = text.lines().find_map(|line| line.trim().strip_prefix(key)).expect(key);
     line.parse().unwrap()
 }
 
-/// The lines of a YAML block scalar that begins with `key`, without their indentation.
+/// The lines of the YAML block scalar at `key`, without indentation.
 fn block_scalar(yaml: &str, key: &str) -> String {
     let mut lines = yaml.lines().skip_while(|line| line.trim() != key).skip(1);
     let mut indented = lines.by_ref().skip_while(|line| line.trim() == "- |").peekable();
@@ -30,7 +30,7 @@ fn block_scalar(yaml: &str, key: &str) -> String {
     indented.take_while(inside).map(str::trim).collect::<Vec<_>>().join("\n")
 }
 
-/// Runs `script` as a shell does in `directory`, with `uncork` on its path.
+/// Runs `script` in a shell in `directory`, with `uncork` on its path.
 fn shell(directory: &Path, script: &str, variable: &str, value: u32) {
     let binaries = Path::new(env!("CARGO_BIN_EXE_uncork")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
@@ -43,7 +43,7 @@ fn shell(directory: &Path, script: &str, variable: &str, value: u32) {
 }
 
 #[test]
-fn the_sweeps_of_the_documentation_give_what_one_process_gives() {
+fn sweeps_of_the_documentation_match_a_single_process() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/sweeps.md");
     let page = fs::read_to_string(page).unwrap();
     let scratch = Scratch::new("sweeps");

@@ -167,7 +167,7 @@ pub(crate) enum EmuFormat {
     Json,
 }
 
-/// A discipline, or `droptail:` and what it holds.
+/// A discipline, or `droptail:` with its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct QueueArg {
     queue: QueueSpec,
@@ -187,7 +187,7 @@ impl FromStr for QueueArg {
 }
 
 impl EmuArgs {
-    /// Checks that the path is described either by arguments or by a scenario.
+    /// Checks that the path is specified either by arguments or by a scenario.
     pub(super) fn check(&self, matches: &ArgMatches) -> Result<(), Failure> {
         let (others, reason): (&[&str], _) = if self.scenario().is_some() {
             (&PATH_ARGUMENTS, "cannot be combined with a scenario: use '--set' instead")
@@ -206,14 +206,14 @@ impl EmuArgs {
         self.up.is_some()
     }
 
-    /// The scenario that has the paths, and the argument that names it.
+    /// The scenario with the paths, and the argument that names it.
     pub(super) fn scenario(&self) -> Option<(&'static str, &str)> {
         let up = self.up.as_deref().filter(|name| !name.is_empty());
         let up = up.map(|name| ("--up [<SCENARIO>]", name));
         up.or_else(|| Some(("--scenario <NAME|FILE>", self.scenario.as_deref()?)))
     }
 
-    /// The path that the arguments describe.
+    /// The path specified by the arguments.
     pub(super) fn path(&self) -> PathSpec {
         let rtt = self.delay.map_or(self.rtt, |delay| delay.times(2));
         let bdp = Buffer::MilliBdp(1000);
@@ -239,7 +239,8 @@ impl EmuArgs {
 
     fn uplink(&self, rate: Rate) -> LinkSpec {
         let buffer = self.uplink_buffer.or(self.uplink_queue.buffer);
-        // In a scenario, packets of an uplink's buffer are acknowledgements. Here they are packets of MTU size.
+        // In a scenario, an uplink's buffer in packets counts ACKs. Here it counts packets of MTU
+        // size.
         let bytes = |packets: u64| {
             Buffer::Bytes(uncork_units::ByteCount::new(packets.saturating_mul(self.mtu.into())))
         };

@@ -1,4 +1,4 @@
-//! The figures of a run, for programs.
+//! The results of a run as JSON.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub(super) struct Host {
     way: Option<Way>,
 }
 
-/// The way from the far side to a host on the near side.
+/// The path from the far side to a host on the near side.
 #[derive(Debug, Serialize)]
 struct Way {
     rtt_ms: f64,
@@ -40,7 +40,7 @@ struct Way {
 }
 
 impl Host {
-    /// The hosts of `emulation`, the far side first, with their `names`; those on the near side with
+    /// The hosts of `emulation` with their `names`: first the far side, then the near side with
     /// their `classes`.
     pub(super) fn all<'a>(
         emulation: &Emulation,
@@ -82,7 +82,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// A document of one line, or laid out for people.
+/// A document on one line, or pretty-printed.
 pub(super) fn json(value: &impl Serialize, pretty: bool) -> Result<Vec<u8>, Failure> {
     let text = if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
     let text = text.map_err(|error| Failure::Environment(format!("no JSON: {error}")));

@@ -17,7 +17,7 @@ pub(crate) const AFTER: &str = args::AFTER;
 #[cfg(target_os = "linux")]
 pub(crate) use run::emu;
 
-/// There is nothing to emulate a path with.
+/// Emulation is not supported on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn emu(_: &EmuArgs, _: &clap::ArgMatches) -> Result<(), crate::failure::Failure> {
     let message = "paths are emulated between network namespaces, which only Linux has; \

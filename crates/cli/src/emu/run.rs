@@ -1,4 +1,4 @@
-//! Running commands behind a path, or keeping it for others.
+//! Runs commands behind a path, or keeps the path up for others.
 
 use std::fmt::Write;
 use std::io;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::{output, stdout};
 
 const FILES: [&str; 1] = ["summary.json"];
-/// A command that cannot be started, as in a shell.
+/// Exit status of a command that cannot be started, as in a shell.
 const NOT_STARTED: u8 = 127;
 
 pub(crate) fn emu(args: &EmuArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -65,7 +65,7 @@ fn cleanup() -> Result<(), Failure> {
     stdout::write(text.as_bytes())
 }
 
-/// Starts `command` on the far side, and waits until it listens or has ended.
+/// Starts `command` on the far side and waits until it listens or exits.
 fn start_server(
     args: &EmuArgs,
     emulation: &Emulation,
@@ -73,7 +73,7 @@ fn start_server(
     command: &str,
 ) -> Result<ProcessGroup, Failure> {
     let mut shell = emulation.server_command(0, "sh").map_err(|error| no_start(&error))?;
-    // What a server prints is no result of COMMAND's.
+    // A server's output must not mix with COMMAND's output.
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(io::stderr());
     let served = ProcessGroup::serve(emulation.server(), &mut shell, || signals.have_come());
     let (job, service) = served.map_err(|error| no_start(&error))?;
@@ -100,7 +100,7 @@ fn no_start(error: &io::Error) -> Failure {
     system("start the command of '--server'", error)
 }
 
-/// Runs COMMAND on the near side, and gives its status.
+/// Runs COMMAND on the near side and returns its status.
 fn run(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<u8, Failure> {
     let Some((program, arguments)) = args.command.split_first() else { return Ok(0) };
     let command = emulation.client_command(0, program);
@@ -116,7 +116,7 @@ fn run(args: &EmuArgs, emulation: &Emulation, signals: &Signals) -> Result<u8, F
     ended.map(code).map_err(|error| system("wait for the command", &error))
 }
 
-/// As shells have it.
+/// The exit code as in shells.
 fn code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
@@ -125,7 +125,7 @@ fn code(status: ExitStatus) -> u8 {
     }
 }
 
-/// Prints the hosts and keeps them until a signal. Hosts represent clients of `classes`.
+/// Prints the hosts and keeps them until a signal arrives. Hosts represent clients of `classes`.
 fn keep(
     args: &EmuArgs,
     emulation: &Emulation,
@@ -152,7 +152,7 @@ fn keep(
     Ok(())
 }
 
-/// Tells who is where, and what is missing.
+/// Prints the addresses of the hosts, and missing features.
 fn note(args: &EmuArgs, emulation: &Emulation) {
     if args.quiet {
         return;

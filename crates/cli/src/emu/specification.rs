@@ -1,4 +1,4 @@
-//! What to emulate, from the arguments or a scenario.
+//! The emulation's specification, from arguments or a scenario.
 
 use uncork_emu::{BackSpec, EmuError, EmulationSpec, HostSpec};
 use uncork_lab::{Class, Instance};
@@ -10,7 +10,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::lab::source;
 
-/// What to emulate, and for whom.
+/// An emulation and the scenario classes it represents.
 pub(super) struct Specification {
     pub(super) spec: EmulationSpec,
     /// For each host the classes whose clients it represents.
@@ -20,7 +20,7 @@ pub(super) struct Specification {
 /// A host, and the classes whose clients it represents.
 type StandIn = (HostSpec, Vec<String>);
 
-/// What the arguments ask for, checked.
+/// The specification from the arguments, checked.
 pub(super) fn specification(args: &EmuArgs) -> Result<Specification, Failure> {
     let scenario = args.scenario();
     let (links, paths, hosts) = match scenario {
@@ -70,7 +70,7 @@ pub(super) fn specification(args: &EmuArgs) -> Result<Specification, Failure> {
     Ok(Specification { spec, classes })
 }
 
-/// The scenario's cell that was asked for, and its classes.
+/// The requested cell of the scenario, and its classes.
 fn instance(
     args: &EmuArgs,
     argument: &str,
@@ -94,8 +94,7 @@ fn instance(
     Ok((scenario.instance(cell - 1, args.seed), scenario.cells[cell - 1].classes.clone()))
 }
 
-/// A host for each round trip that flows have over each path, in their order; one for a path without
-/// flows.
+/// A host for each RTT of the flows over each path, in order; one for a path without flows.
 fn hosts(Instance { run, class_of_flow, .. }: &Instance, classes: &[Class]) -> Vec<StandIn> {
     let mut hosts: Vec<StandIn> = Vec::new();
     for (path, spec) in run.paths.iter().enumerate() {
@@ -121,7 +120,7 @@ fn hosts(Instance { run, class_of_flow, .. }: &Instance, classes: &[Class]) -> V
     hosts
 }
 
-/// The argument that is behind `error`.
+/// The argument that caused `error`.
 fn refused(args: &EmuArgs, error: &PathSpecError) -> Failure {
     let path = args.path();
     let uplink = path.uplink.as_ref().filter(|_| path.link.check(args.mtu, path.rtt).is_ok());

@@ -1,4 +1,4 @@
-//! Waiting for commands, and passing signals on to them.
+//! Waits for commands and forwards signals to them.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -12,20 +12,20 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use uncork_emu::{Emulation, ends_within};
 
-/// How often to look whether a signal has come.
+/// Polling interval for signals.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// Signals that have come.
+/// Signals received.
 #[derive(Debug)]
 pub(super) struct Signals {
-    /// Ctrl-C. The terminal sends it to commands, too.
+    /// Ctrl-C. The terminal also sends it to commands.
     interrupt: Arc<AtomicBool>,
-    /// What batch systems and closed terminals send; only this process gets it.
+    /// SIGTERM and SIGHUP, sent by batch systems and closed terminals to this process only.
     terminate: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// From now on signals do not end the process.
+    /// From now on, signals do not end the process.
     pub(super) fn catch() -> io::Result<Self> {
         let signals = Self { interrupt: Arc::default(), terminate: Arc::default() };
         flag::register(SIGINT, Arc::clone(&signals.interrupt))?;
@@ -35,20 +35,20 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Whether any of them has come.
+    /// Whether any signal has been received.
     pub(super) fn have_come(&self) -> bool {
         self.interrupt.load(Ordering::Relaxed) || self.terminate.load(Ordering::Relaxed)
     }
 
-    /// Waits for any of them, or until there is no path any more.
+    /// Waits for any signal, or until the path is gone.
     pub(super) fn wait(&self, emulation: &Emulation) {
         while !self.have_come() && emulation.is_at_work() {
             thread::sleep(INTERVAL);
         }
     }
 
-    /// Waits until `child` has ended, and passes on what only this process gets. Without a path it is
-    /// told to end, too.
+    /// Waits until `child` exits, and forwards signals that only this process receives. If the path
+    /// is gone, terminates the child too.
     pub(super) fn wait_for(
         &self,
         child: &mut Child,

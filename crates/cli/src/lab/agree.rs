@@ -15,7 +15,8 @@ use crate::progress::Tracker;
 pub(super) fn agree(args: &AgreeArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
     let stopwatch = Stopwatch::start();
-    // The other engine comes first: what it cannot play is known before anything is simulated.
+    // The other engine first, so that unsupported scenarios are reported before anything is
+    // simulated.
     let sides = [args.on.engine(), Engine::Sim].map(|engine| args.side(engine));
     let mut sweeps = Vec::new();
     for side in &sides {

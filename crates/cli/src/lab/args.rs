@@ -186,7 +186,7 @@ pub(crate) struct OutputArgs {
     pub(crate) color: Color,
 }
 
-/// A place of a scenario and the value for it.
+/// A key of a scenario and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting {
     key: String,
@@ -194,7 +194,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The place and its value.
+    /// The key and its value.
     pub(crate) fn pair(&self) -> (String, String) {
         (self.key.clone(), self.value.clone())
     }
@@ -225,12 +225,12 @@ impl RunArgs {
         given.chain(seeds).chain(first).chain(series).collect()
     }
 
-    /// The command that runs `scenario` again, with all that its results depend on.
+    /// The command that runs `scenario` again, with everything that affects the results.
     pub(crate) fn command(&self, scenario: &str) -> String {
         self.words(&[scenario.to_owned()]).join(" ")
     }
 
-    /// The command that goes on with what is missing in the output directory.
+    /// The command that continues with the runs missing in the output directory.
     pub(crate) fn again(&self) -> String {
         let mut words = self.words(&self.scenarios);
         words.extend(self.shard.map(|shard| format!("--shard {shard}")));
@@ -249,7 +249,7 @@ impl RunArgs {
 }
 
 impl RunsArgs {
-    /// What of them decides the results, as words of a command.
+    /// The arguments that affect results, as words of a command.
     fn words(&self) -> impl Iterator<Item = String> {
         let set = |Setting { key, value }: &Setting| {
             format!("--set {}", quoted(&format!("{key}={value}")))
@@ -262,7 +262,7 @@ impl RunsArgs {
 }
 
 impl AgreeArgs {
-    /// The arguments of one side, whose runs are kept in a directory of its name.
+    /// The arguments of one side, whose runs are stored in a directory with its name.
     pub(crate) fn side(&self, on: Engine) -> RunArgs {
         let output = self.output.output.as_ref().map(|place| place.join(on.name()));
         RunArgs {
@@ -275,7 +275,7 @@ impl AgreeArgs {
         }
     }
 
-    /// The command that compares them again.
+    /// The command that repeats the comparison.
     pub(crate) fn command(&self) -> String {
         let mut words = vec![format!("uncork lab agree {}", quoted(&self.scenario))];
         let other = (self.on != Other::Netns).then(|| format!("--on {}", self.on.engine()));
@@ -288,7 +288,7 @@ impl AgreeArgs {
         words.join(" ")
     }
 
-    /// The command that goes on with what is missing in the output directory.
+    /// The command that continues with the runs missing in the output directory.
     pub(crate) fn again(&self) -> String {
         let output = self.output.output.iter();
         let resume = output.map(|path| format!("--resume -o {}", quoted(&path.to_string_lossy())));
@@ -296,13 +296,13 @@ impl AgreeArgs {
     }
 }
 
-/// The command that runs `scenarios` as they are.
+/// The command that runs `scenarios` unmodified.
 pub(crate) fn run_command(scenarios: &[&str]) -> String {
     let names = scenarios.iter().map(|scenario| quoted(scenario));
     std::iter::once("uncork lab run".to_owned()).chain(names).collect::<Vec<_>>().join(" ")
 }
 
-/// `word` as a POSIX shell takes it for one word.
+/// `word` quoted as a single word for a POSIX shell.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+%@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
@@ -311,7 +311,7 @@ pub(crate) fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A first seed that leaves room for those after it, and that TOML can hold.
+/// A first seed that leaves room for the following ones and fits in TOML.
 fn first_seed(text: &str) -> Result<u64, String> {
     let most = i64::MAX as u64 - u64::from(CompareSpec::MAX_SEEDS);
     match seed(text) {
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_repeats_all_that_decides_results() {
+    fn command_repeats_everything_that_affects_results() {
         let args = run(&[
             "it's mine.toml",
             "--set",
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_may_hold_more_equals_signs() {
+    fn setting_may_contain_more_equals_signs() {
         let setting: Setting = "path.queue=codel:target=5ms".parse().unwrap();
         assert_eq!(setting.value, "codel:target=5ms");
         for text in ["path.loss", "=2%", ""] {

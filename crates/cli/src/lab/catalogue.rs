@@ -8,11 +8,11 @@ use crate::args::Color;
 use crate::failure::Failure;
 use crate::{color, stdout};
 
-/// Prints the names of the built-in scenarios, and what they are about.
+/// Prints the names and titles of the built-in scenarios.
 pub(super) fn list() -> Result<(), Failure> {
     let column = |name: &str, align| Column { group: String::new(), name: name.to_owned(), align };
     let mut rows = Vec::new();
-    // The scenarios of a suite stand in its file.
+    // The scenarios of a suite are listed in its file.
     let members: Vec<String> = Suite::all().flat_map(|suite| suite.members).collect();
     let alone = |builtin: &&Builtin| members.iter().all(|member| member != builtin.name);
     for builtin in Builtin::all().iter().filter(alone) {

@@ -1,4 +1,4 @@
-//! The directory that runs are kept in as they end.
+//! The directory in which runs are stored as they finish.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -12,13 +12,13 @@ use uncork_lab::{
 
 use crate::output;
 
-/// The directory of runs within that of the results.
+/// The directory of runs within the results directory.
 const RUNS: &str = "runs";
 
 /// A directory of runs.
 #[derive(Debug)]
 pub(super) struct RunDirectory {
-    /// Where the results go, too.
+    /// The directory of the results.
     results: PathBuf,
     fingerprint: String,
 }
@@ -26,36 +26,36 @@ pub(super) struct RunDirectory {
 /// Why a directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DirectoryError {
-    /// There are runs already, and `--resume` was not given.
+    /// It already has runs, and `--resume` was not given.
     #[error("it has runs")]
     HasRuns,
-    /// Its runs are of another scenario.
+    /// Its runs belong to another scenario.
     #[error("{0}")]
     Other(String),
-    /// What it says of its runs cannot be used.
+    /// Its manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
-    /// Another process writes to it.
+    /// Another process is writing to it.
     #[error("it is in use")]
     InUse,
-    /// The system does not let us.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
 /// The state of a run's entry.
 pub(super) enum Kept {
-    /// It is there.
+    /// A usable entry.
     Run(Box<FinishedRun>),
-    /// There is none.
+    /// No entry.
     Missing,
-    /// There is one, and it is of no use.
+    /// An unusable entry.
     Damaged(DamagedRun),
 }
 
 impl RunDirectory {
-    /// The runs of `manifest` in `results`. Runs that are there already must be such as it would make
-    /// again, and `resume` must be given.
+    /// The runs of `manifest` in `results`. Existing runs must match the manifest, and then
+    /// `resume` must be given.
     pub(super) fn open(
         results: &Path,
         manifest: &Manifest,
@@ -70,20 +70,20 @@ impl RunDirectory {
         }
     }
 
-    /// The runs that are in `results`, and what they belong to.
+    /// The runs in `results` and their manifest.
     pub(super) fn existing(results: &Path) -> Result<Option<(Self, Manifest)>, DirectoryError> {
         let Some(manifest) = manifest_in(results)? else { return Ok(None) };
         let fingerprint = manifest.fingerprint();
         Ok(Some((Self { results: results.to_path_buf(), fingerprint }, manifest)))
     }
 
-    /// The directory of the results.
+    /// The results directory.
     pub(super) fn results(&self) -> &Path {
         &self.results
     }
 
-    /// Makes the directory, and says in it what its runs belong to. As long as the writer is there, no
-    /// other process gets one.
+    /// Creates the directory and its manifest. While the writer exists, no other process can create
+    /// one.
     pub(super) fn writer(&self, manifest: &Manifest) -> Result<RunWriter, DirectoryError> {
         let directory = self.path("");
         fs::create_dir_all(&directory)?;
@@ -98,7 +98,7 @@ impl RunDirectory {
         Ok(RunWriter { archive, fingerprint: self.fingerprint.clone(), _lock: lock })
     }
 
-    /// The runs that are kept.
+    /// Access to the stored runs.
     pub(super) fn reader(&self) -> io::Result<RunReader> {
         let path = self.path(ARCHIVE_NAME);
         let (file, index) = match File::open(&path) {
@@ -126,7 +126,7 @@ impl RunDirectory {
     }
 }
 
-/// Reads runs of a directory.
+/// Reads the runs of a directory.
 #[derive(Debug)]
 pub(super) struct RunReader {
     /// The archive.
@@ -138,7 +138,7 @@ pub(super) struct RunReader {
 }
 
 impl RunReader {
-    /// What is kept of the run `item`.
+    /// The stored state of the run `item`.
     pub(super) fn kept(&mut self, item: Item) -> io::Result<Kept> {
         let Some((place, file)) = self.index.entry(item).zip(self.file.as_mut()) else {
             return Ok(Kept::Missing);
@@ -152,7 +152,7 @@ impl RunReader {
         })
     }
 
-    /// The damage between entries, a sentence each.
+    /// Damage between entries, one sentence each.
     pub(super) fn damage(&self) -> impl Iterator<Item = String> {
         self.index.damage.iter().map(|place| {
             let (path, bytes) = (self.path.display(), place.end - place.start);
@@ -172,19 +172,19 @@ pub(super) struct RunWriter {
 #[derive(Debug)]
 struct Archive {
     file: File,
-    /// Where the next entry begins. What is there beyond was cut short.
+    /// Start of the next entry. Anything beyond is a truncated entry.
     end: u64,
 }
 
 impl RunWriter {
-    /// Keeps a run.
+    /// Stores a run.
     pub(super) fn keep(&self, run: &FinishedRun) -> io::Result<()> {
         let entry = run.to_entry(&self.fingerprint);
         let mut archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         archive.append(&entry).map_err(|error| of_archive(&error))
     }
 
-    /// Makes what is kept survive a loss of power.
+    /// Syncs the stored runs to disk, so that they survive a power failure.
     pub(super) fn sync(&self) -> io::Result<()> {
         let archive = self.archive.lock().unwrap_or_else(PoisonError::into_inner);
         archive.file.sync_data().map_err(|error| of_archive(&error))
@@ -196,7 +196,7 @@ impl Archive {
         self.file.set_len(self.end)?;
         self.file.seek(SeekFrom::Start(self.end))?;
         if let Err(error) = self.file.write_all(entry) {
-            // A part of an entry would be noted as damage later.
+            // A partial entry would be reported as damage later.
             let _ = self.file.set_len(self.end);
             return Err(error);
         }
@@ -209,8 +209,8 @@ fn of_archive(error: &io::Error) -> io::Error {
     output::of_file(&format!("{RUNS}/{ARCHIVE_NAME}"), error)
 }
 
-/// A lock on a directory, which ends with the process however that ends. Where the system has none
-/// for directories, it is nothing.
+/// A lock on a directory, released when the process ends for any reason. No effect on systems
+/// without directory locks.
 fn lock(directory: &Path) -> Result<Option<File>, DirectoryError> {
     let Ok(file) = File::open(directory) else { return Ok(None) };
     match file.try_lock() {

@@ -1,4 +1,4 @@
-//! `uncork lab run --dry-run`: what would be run, and how long it would take.
+//! `uncork lab run --dry-run`: the runs that would be performed, and their estimated time.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -98,7 +98,7 @@ fn plan(work: &Work<'_>, speed: Option<f64>) -> Result<ScenarioPlan, Failure> {
     })
 }
 
-/// Packets that one thread simulates in a second, in a short run.
+/// Packets simulated per second and thread, measured in a short run.
 fn calibrate(on: Engine) -> Option<f64> {
     let none = std::collections::BTreeMap::new();
     let scenario = Scenario::parse("calibration", CALIBRATION, &[], &none).ok()?;
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn span_has_the_unit_that_people_use() {
+    fn span_uses_a_readable_unit() {
         let spans = [0.04, 12.4, 180.0, 9000.0].map(span);
         assert_eq!(spans, ["40 ms", "12 s", "3 min", "2.5 h"]);
     }

@@ -1,4 +1,4 @@
-//! What comes after the runs: files, a table, and whether all is as it should be.
+//! After the runs: writes files, prints a table and checks the thresholds.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::clock::Cost;
 use crate::failure::Failure;
 use crate::{color, output, stdout};
 
-/// Where the results of each of the scenarios `names` go: `output` itself if there is one, else a
-/// directory of its name within it. Fails if they cannot be written there, unless `probe` is not set.
+/// The results directory of each scenario in `names`: `output` for a single one, otherwise a
+/// subdirectory with its name. Fails if they are not writable, unless `probe` is false.
 pub(super) fn places(
     output: Option<&Path>,
     names: &[&str],
@@ -39,7 +39,7 @@ pub(super) fn places(
     Ok(places)
 }
 
-/// Writes what programs printed into a directory of its own, if there were any.
+/// Writes the output of programs into a separate directory, if there is any.
 fn write_commands(place: &Path, results: &SweepResults) -> io::Result<()> {
     let files = results.command_files();
     if files.is_empty() {
@@ -50,10 +50,10 @@ fn write_commands(place: &Path, results: &SweepResults) -> io::Result<()> {
     output::write(&place.join(COMMAND_FILES), &files)
 }
 
-/// Writes and prints the results of scenarios one after the other, and counts what they missed.
+/// Writes and prints the results of scenarios one by one, and counts missed thresholds.
 pub(super) struct Finish<'a> {
     args: &'a OutputArgs,
-    /// The suite whose scenarios these are, and their documents.
+    /// The suite of these scenarios, and their documents.
     suite: Option<Suite>,
     documents: Vec<LabDocument>,
     printed: usize,
@@ -66,7 +66,7 @@ impl<'a> Finish<'a> {
         Self { args, suite, documents: Vec::new(), printed: 0, missed: 0, thresholds: 0 }
     }
 
-    /// The results of all `runs` of a scenario, into the files of `place` and on stdout.
+    /// Writes the results of all `runs` of a scenario to `place` and prints them on stdout.
     pub(super) fn finish(
         &mut self,
         sweep: &Sweep,
@@ -98,7 +98,8 @@ impl<'a> Finish<'a> {
         Ok(())
     }
 
-    /// The report of a suite, once all of its scenarios are finished. `command` repeats it.
+    /// Writes the report of a suite once all of its scenarios are finished. `command` reproduces
+    /// it.
     pub(super) fn suite(&mut self, command: impl FnOnce(&Suite) -> String) -> Result<(), Failure> {
         let Some(suite) = self.suite.take().filter(|_| !self.documents.is_empty()) else {
             return Ok(());
@@ -140,7 +141,7 @@ impl<'a> Finish<'a> {
         !self.args.quiet && io::stderr().is_terminal()
     }
 
-    /// How long it took is no result: equal commands print and write equal bytes.
+    /// Prints the time used to stderr only, so that equal commands produce equal output.
     fn note_cost(&self, document: &LabDocument, cost: Cost) {
         if self.is_watched() {
             eprintln!("{} packets in {cost}", document.engine.packets);
@@ -158,7 +159,7 @@ impl<'a> Finish<'a> {
         }
     }
 
-    /// Whether all thresholds are met.
+    /// Fails if a threshold was missed.
     pub(super) fn verdict(self) -> Result<(), Failure> {
         match (self.missed, self.thresholds) {
             (0, _) => Ok(()),

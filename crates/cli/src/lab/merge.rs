@@ -15,7 +15,7 @@ use crate::args::Color;
 use crate::clock::Stopwatch;
 use crate::failure::Failure;
 
-/// Runs that a message names at most.
+/// Maximum runs named in a message.
 const NAMED: usize = 10;
 
 pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
@@ -37,8 +37,8 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     finish.verdict()
 }
 
-/// The command that runs the suite `name` as its scenarios were run, by their names and `commands`. If
-/// these differ in more than the name, all of them.
+/// The command that runs the suite `name` the way its scenarios were run, from their names and
+/// `commands`. If the commands differ in more than the name, all of them.
 fn command_of(name: &str, commands: &[(String, String)]) -> String {
     let whole = |(member, command): &(String, String)| {
         let rest = command.strip_prefix(&run_command(&[member]))?;
@@ -52,10 +52,10 @@ fn command_of(name: &str, commands: &[(String, String)]) -> String {
     })
 }
 
-/// A directory of runs, and what it says of itself.
+/// A directory of runs and its manifest.
 type Found = (RunDirectory, Manifest);
 
-/// All directories of runs that are given, by scenario.
+/// All given directories of runs, grouped by scenario.
 fn groups(given: &[PathBuf]) -> Result<BTreeMap<String, Vec<Found>>, Failure> {
     let mut groups: BTreeMap<String, Vec<Found>> = BTreeMap::new();
     for directory in given {
@@ -80,8 +80,7 @@ fn refused(directory: &Path, error: &DirectoryError) -> Failure {
     }
 }
 
-/// The runs in `directory`, or if there are none those in the directories that it contains: the
-/// output of several scenarios.
+/// The runs in `directory`, or else those in its subdirectories: the output of several scenarios.
 fn found(directory: &Path) -> Result<Vec<Found>, DirectoryError> {
     if let Some(found) = RunDirectory::existing(directory)? {
         return Ok(vec![found]);
@@ -111,7 +110,7 @@ struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Those of `first` and of `others`, if they belong together.
+    /// The group of `first` and `others`, if they belong together.
     fn of(
         (first, manifest): &'a Found,
         others: &'a [Found],
@@ -190,7 +189,7 @@ impl<'a> Group<'a> {
         ))
     }
 
-    /// `items` in words, the first of them at least.
+    /// A description of `items`, at least of the first ones.
     fn named(&self, items: &[Item]) -> String {
         let name = |item: &Item| run_in_words(&self.sweep.scenario, *item);
         let names: Vec<String> = items.iter().take(NAMED).map(name).collect();
@@ -229,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_of_a_suite_is_that_of_its_scenarios() {
+    fn command_of_a_suite_follows_from_its_scenarios() {
         let command = |pairs: &[(&str, &str)]| {
             let owned = |(name, rest): &(&str, &str)| {
                 ((*name).to_owned(), format!("uncork lab run {name}{rest}"))

@@ -21,7 +21,7 @@ use crate::progress::{Tracker, Watcher};
 
 pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let stop = interrupt::flag_on_signal()?;
-    // A suite has its report when it is alone.
+    // A suite has a joint report only if it is run alone.
     let suite = match args.scenarios.as_slice() {
         [only] => Suite::find(only),
         _ => None,
@@ -77,7 +77,7 @@ pub(super) struct Work<'a> {
     pub(super) args: &'a RunArgs,
     pub(super) sweep: &'a Sweep,
     pub(super) directory: Option<RunDirectory>,
-    /// The command that goes on if this is interrupted.
+    /// The command that continues after an interruption.
     pub(super) again: String,
 }
 
@@ -101,14 +101,14 @@ impl Work<'_> {
         }
     }
 
-    /// Those runs of the scenario that are its shard's.
+    /// The runs of the scenario in this shard.
     fn items(&self) -> Vec<Item> {
         let shard = self.args.shard.unwrap_or(Shard::WHOLE);
         shard.of(&uncork_lab::items(&self.sweep.scenario))
     }
 
-    /// The runs of all `items`: those that are there already, and the others, which are kept. They are
-    /// the scenario of `tracker` with that number.
+    /// The runs of all `items`: existing ones, and new ones that are stored. In `tracker` they
+    /// belong to the scenario with that number.
     pub(super) fn runs(
         &self,
         items: &[Item],
@@ -119,10 +119,11 @@ impl Work<'_> {
             let writer = directory.writer(&self.sweep.manifest);
             writer.map_err(|error| refused(directory.results(), error))
         };
-        // Locked before it is read: a run that another process kept in between would be there twice.
+        // Lock before reading: otherwise a run stored by another process in between would exist
+        // twice.
         let writer = self.directory.as_ref().map(writer).transpose()?;
         let (mut runs, mut missing) = self.kept(items)?;
-        // A run of each cell first: then it is known what the rest costs.
+        // First one run of each cell, to measure the cost of the rest.
         missing.sort_by_key(|item| (item.seed, item.cell));
         runs.append(&mut self.run_items(&missing, (tracker, writer.as_ref()), stop)?);
         if runs.len() < items.len() {
@@ -131,7 +132,7 @@ impl Work<'_> {
         Ok(runs)
     }
 
-    /// Runs at a time.
+    /// Number of parallel runs.
     pub(super) fn jobs(&self) -> usize {
         match self.args.runs.jobs {
             None => self.args.on.usual_jobs(args::jobs(None)),
@@ -139,7 +140,7 @@ impl Work<'_> {
         }
     }
 
-    /// The runs of `items` that are there already, and the others.
+    /// The existing runs of `items`, and the missing items.
     pub(super) fn kept(&self, items: &[Item]) -> Result<(Vec<FinishedRun>, Vec<Item>), Failure> {
         let Some(directory) = &self.directory else { return Ok((Vec::new(), items.to_vec())) };
         let (mut runs, mut missing) = (Vec::new(), Vec::new());
@@ -166,7 +167,7 @@ impl Work<'_> {
         Ok((runs, missing))
     }
 
-    /// Runs `items` and keeps each as it ends. Runs that cannot be kept are the last.
+    /// Runs `items` and stores each when finished. Stops after a run that cannot be stored.
     fn run_items(
         &self,
         items: &[Item],

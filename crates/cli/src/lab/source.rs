@@ -1,4 +1,4 @@
-//! Where a scenario comes from: the program itself, or a file.
+//! Loads a scenario: a built-in one or a file.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,20 +13,20 @@ use crate::args::Color;
 use crate::color;
 use crate::failure::Failure;
 
-/// The ending that tells a file from a name.
+/// The file extension that distinguishes a file from a name.
 const ENDING: &str = "toml";
 
 /// The argument that names scenarios.
 const ARGUMENT: &str = "<NAME|FILE>...";
 
-/// A scenario that was read, and what is kept with its runs.
+/// A parsed scenario and the data stored with its runs.
 #[derive(Debug)]
 pub(super) struct Sweep {
     pub(super) scenario: Scenario,
     pub(super) manifest: Manifest,
 }
 
-/// Reads the scenario that is called `given` on the command line.
+/// Reads the scenario given as `given` on the command line.
 pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
     let (scenario, files) = scenario(ARGUMENT, given, &args.settings(), args.output.color)?;
     args.on.check(&scenario).map_err(|error| Failure::Usage(error.message))?;
@@ -39,7 +39,7 @@ pub(super) fn read(args: &RunArgs, given: &str) -> Result<Sweep, Failure> {
     Ok(Sweep { scenario, manifest })
 }
 
-/// The scenario that `argument` calls `given`, with the values of `set`, and the files that it reads.
+/// The scenario given as `given` for `argument`, with the values of `set`, and the files it uses.
 pub(crate) fn scenario(
     argument: &str,
     given: &str,
@@ -62,7 +62,7 @@ pub(crate) fn scenario(
     Ok((scenario, files))
 }
 
-/// No built-in scenario is called `name`; `or` says what else it could have been.
+/// Error: no built-in scenario is called `name`; `or` lists other possibilities.
 pub(super) fn unknown(argument: &str, name: &str, or: &str) -> Failure {
     let near = Builtin::near(name);
     let known = match near.as_slice() {
@@ -72,7 +72,7 @@ pub(super) fn unknown(argument: &str, name: &str, or: &str) -> Failure {
     Failure::value(argument, name, format!("no built-in scenario has this name{or}; {known}"))
 }
 
-/// What is wrong with the scenario that was called `given`, with its place.
+/// The error in the scenario given as `given`, with its location.
 pub(super) fn wrong(error: &ScenarioError, given: &str, color: Color) -> Failure {
     Failure::Shown(error.render(given, color::on_stderr(color)))
 }
@@ -86,7 +86,7 @@ fn unreadable(error: &io::Error) -> String {
     }
 }
 
-/// The files in the directory of a scenario, and what was read of them.
+/// The files in a scenario's directory, with those read so far.
 struct Beside {
     directory: PathBuf,
     read: RefCell<BTreeMap<String, String>>,

@@ -230,7 +230,7 @@ impl Which {
     }
 }
 
-/// The problem without the value: clap's message has that.
+/// The problem without the value, which clap's message already has.
 fn target(text: &str) -> Result<Target, String> {
     text.parse().map_err(|error| match error {
         ClientError::Url { problem, .. } => problem,

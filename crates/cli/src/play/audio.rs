@@ -13,7 +13,7 @@ use crate::args::{Format, command_line, shown};
 use crate::failure::Failure;
 use crate::{color, stdout};
 
-/// Each has a connection, and its descriptor.
+/// Each listener has a connection and thus a file descriptor.
 const MOST_LISTENERS: u32 = 100_000;
 
 pub(super) fn audio(args: &AudioArgs) -> Result<(), Failure> {

@@ -30,7 +30,7 @@ pub(super) fn get(args: &GetArgs) -> Result<(), Failure> {
     verdict(&document)
 }
 
-/// Whether all has arrived, and why not.
+/// Fails if a download failed.
 fn verdict(document: &GetDocument) -> Result<(), Failure> {
     let failed: Vec<&TransferFigures> = document.failed().collect();
     let Some(first) = failed.first() else { return Ok(()) };

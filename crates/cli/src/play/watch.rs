@@ -1,4 +1,4 @@
-//! How far it is, on stderr.
+//! Progress on stderr.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,12 @@ use std::time::Duration;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use uncork_play::Tally;
 
-/// How often the line on a terminal is drawn.
+/// Update interval on a terminal.
 const TICK: Duration = Duration::from_millis(200);
-/// How often a log that is no terminal gets a line.
+/// Update interval in a log file, in ticks.
 const LOG_TICKS: u32 = 50;
 
-/// Does `work`, and shows meanwhile what `tally` says of `total` things called `what`.
+/// Runs `work` and meanwhile shows the progress in `tally` towards `total` items called `what`.
 pub(super) fn watch<T>(
     is_quiet: bool,
     (total, what): (usize, &str),

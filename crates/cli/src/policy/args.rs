@@ -107,7 +107,7 @@ pub(super) enum Format {
 }
 
 impl ExplainArgs {
-    /// How many header fields there are.
+    /// Number of header fields.
     pub(super) fn fields(&self) -> usize {
         self.header.len() + self.cookie.len()
     }
@@ -124,7 +124,7 @@ fn header(text: &str) -> Result<(String, String), String> {
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// As a Cookie header field has it (RFC 6265 §4.2.1).
+/// A cookie in the syntax of the Cookie header field (RFC 6265 §4.2.1).
 fn cookie(text: &str) -> Result<String, String> {
     match text.split_once('=') {
         Some((name, _)) if !name.is_empty() => Ok(text.to_owned()),

@@ -1,11 +1,11 @@
-//! An explanation for programs.
+//! An explanation as JSON.
 
 use serde::Serialize;
 use uncork_policy::{Asked, Assignment, By, Decision, Explanation, Policy, RuleTrace, Verdict};
 
 use crate::failure::Failure;
 
-/// What `--format json` prints (`docs/policy.md`).
+/// The output of `--format json` (`docs/policy.md`).
 #[derive(Serialize)]
 struct Document<'a> {
     policy: &'a str,
@@ -55,7 +55,7 @@ struct Tested<'a> {
     found: &'a str,
 }
 
-/// The document of `explanation`, which is `policy`'s.
+/// The document for `explanation` of `policy`.
 pub(super) fn document(policy: &Policy, explanation: &Explanation<'_>) -> Result<Vec<u8>, Failure> {
     let document = Document {
         policy: policy.name(),

@@ -50,7 +50,7 @@ fn explain(args: &ExplainArgs) -> Result<(), Failure> {
     }
 }
 
-/// Where the client is: as was given, else as the databases tell.
+/// The client's origin: as given, otherwise from the databases.
 fn origin(args: &ExplainArgs) -> Result<Origin, Failure> {
     let mut origins = Origins::new();
     for file in &args.geo {
@@ -79,7 +79,7 @@ fn facts<'a>(args: &'a ExplainArgs, origin: Origin, fields: &'a dyn Headers) -> 
         sni: given(args.sni.as_deref()),
         ..Facts::default()
     };
-    // What databases do not have is not known later, either.
+    // Origin facts missing in the databases stay unknown later, so they are absent.
     let connection = if args.geo.is_empty() { connection } else { connection.with_whole_origin() };
     if args.host.is_none() && path.is_none() && args.size.is_none() && args.fields() == 0 {
         return connection;

@@ -1,4 +1,4 @@
-//! Running the built binary.
+//! Runs the built binary.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -11,14 +11,14 @@ use std::process::{Command, Output, Stdio};
 pub use uncork_testkit::Scratch;
 use uncork_testkit::{Capability, not_run};
 
-/// What a finished command left.
+/// Results of a finished command.
 pub struct Finished {
     pub status: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-/// `uncork` with the arguments of `line`, which are separated by spaces.
+/// Runs `uncork` with the space-separated arguments of `line`.
 pub fn uncork(line: &str) -> Finished {
     finish(command(line))
 }
@@ -29,7 +29,7 @@ pub fn command(line: &str) -> Command {
     command
 }
 
-/// Whether paths can be emulated here; if not, says so or fails.
+/// Whether this machine can emulate paths; otherwise reports a skipped test or fails.
 pub fn can_emulate() -> bool {
     let probe = uncork("emu -q -- true");
     if probe.status == 3 {
@@ -38,7 +38,7 @@ pub fn can_emulate() -> bool {
     probe.status != 3
 }
 
-/// `uncork lab` with `arguments`, in the directory of `scratch`.
+/// `uncork lab` with `arguments` in the directory of `scratch`.
 pub fn lab(scratch: &Scratch, arguments: &str) -> Command {
     let mut lab = command(&format!("lab {arguments}"));
     lab.current_dir(scratch.path(""));
@@ -54,7 +54,7 @@ pub fn finish(mut command: Command) -> Finished {
     }
 }
 
-/// Both directories have the same results, byte for byte.
+/// Asserts that both directories have the same results, byte for byte.
 pub fn assert_same(one: &Path, other: &Path) {
     let tables = ["cells.csv", "flows.parquet", "objects.parquet", "series.parquet"];
     for name in tables.into_iter().chain(["scenario.toml", "summary.json", "report.html"]) {
@@ -63,7 +63,7 @@ pub fn assert_same(one: &Path, other: &Path) {
     }
 }
 
-/// The data of a command that does what it should and says nothing else.
+/// The stdout of a command that succeeds without any message on stderr.
 pub fn stdout(line: &str) -> String {
     let Finished { status, stdout, stderr } = uncork(line);
     assert_eq!((status, stderr.as_str()), (0, ""), "{line}");

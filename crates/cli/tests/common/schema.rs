@@ -1,4 +1,4 @@
-//! The JSON Schemas of `docs/schemas`, and whether they describe a document exactly.
+//! Checks that the JSON Schemas of `docs/schemas` describe documents exactly.
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
 use std::fs;
@@ -24,8 +24,8 @@ fn validator(name: &str) -> Validator {
     options.build(&read(name)).expect(name)
 }
 
-/// Asserts that each document is valid under the schema `name`, and no longer is when a field or a
-/// value of another type is put anywhere into it, or a schema name is changed.
+/// Asserts that each document is valid under the schema `name`, and becomes invalid when a field or
+/// a value of another type is added anywhere, or a schema name is changed.
 pub fn assert_describes<'a>(name: &str, documents: impl IntoIterator<Item = &'a Value>) {
     let validator = validator(name);
     for document in documents {
@@ -46,7 +46,7 @@ pub fn assert_describes<'a>(name: &str, documents: impl IntoIterator<Item = &'a 
     }
 }
 
-/// Pointers to objects and scalars, of long arrays to those in the first elements.
+/// Pointers to objects and scalars; for long arrays only within the first elements.
 fn collect(value: &Value, place: &str, places: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
