@@ -44,7 +44,7 @@ pub struct AudioSpec {
 /// How many songs were played.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AudioReport {
-    /// Songs of which at least a part was heard.
+    /// Songs heard at least in part.
     pub started: usize,
     /// Songs heard to the end.
     pub finished: usize,

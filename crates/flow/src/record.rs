@@ -138,7 +138,7 @@ pub struct Playback {
     pub stalled_ns: u64,
     /// Number of stalls.
     pub stutters: u64,
-    /// Songs or videos of which at least a part was played.
+    /// Songs or videos played at least in part.
     pub items: u64,
     /// Mean bitrate fetched, if a player chose it.
     pub bitrate_bps: Option<u64>,

@@ -25,7 +25,7 @@ in some minutes. No figure here is written by hand.
 
 const HEADER: [&str; 5] = ["", "published", "here", "", "comment"];
 
-/// Whether the page is to be updated instead of compared: `UPDATE_DOCS=1`.
+/// Whether to update the page instead of comparing it: `UPDATE_DOCS=1`.
 pub(crate) fn is_update() -> bool {
     std::env::var_os("UPDATE_DOCS").is_some()
 }

@@ -42,7 +42,7 @@ pub enum TraceError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceProblem {
-    /// Neither one column nor two.
+    /// The line has neither one column nor two.
     #[error(
         "a line has two columns, seconds and Mbit/s, or one, the millisecond of an opportunity to \
          send: write 0.5 4.2, or 17"

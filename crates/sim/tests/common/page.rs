@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 /// Tests in one binary run concurrently, and a page has several tables.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Whether the tables are to be updated instead of compared: `UPDATE_DOCS=1`.
+/// Whether to update the tables instead of comparing them: `UPDATE_DOCS=1`.
 pub(crate) fn is_update() -> bool {
     std::env::var_os("UPDATE_DOCS").is_some()
 }

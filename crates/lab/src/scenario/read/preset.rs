@@ -5,7 +5,7 @@ use uncork_config::{Entry, Node, Place, Result, Value};
 use super::super::ScenarioError;
 use crate::preset::{Preset, PresetValue};
 
-/// Keys of which a link has exactly one.
+/// A link has exactly one of these keys.
 const RATES: [&str; 3] = ["rate", "trace", "lte"];
 
 /// A path's table including the values of its preset, and their sources.

@@ -66,8 +66,8 @@ impl Shares for Hosts {
 mod tests {
     use super::*;
 
-    /// An eighth of 1500 bytes is 187.5: 10 000 turns have a standard deviation of 50 bytes, five
-    /// of which are allowed. A call for many turns rounds once.
+    /// An eighth of 1500 bytes is 187.5: 10 000 turns have a standard deviation of 50 bytes, and the
+    /// test allows five of them. A call for many turns rounds once.
     #[test]
     fn quanta_are_exact_on_average() {
         let (mut hosts, mut rng) = (Hosts::new(8), Rng::new(1, 0));
