@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_created_below_a_file() {
+    fn directories_cannot_be_created_below_a_file() {
         let scratch = Scratch::new("file");
         fs::write(scratch.path("file"), "").unwrap();
         let below = scratch.path("file/x/y");

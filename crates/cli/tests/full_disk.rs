@@ -283,7 +283,7 @@ fn runs_over_the_kernel_continue_when_there_is_room() {
 
 /// The command itself fills the disk and leaves a process running.
 #[test]
-fn emulated_path_ends_with_all_its_processes() {
+fn full_disk_ends_the_emulation_and_all_its_processes() {
     let Some(disk) = Disk::mounted("full-emu").filter(can) else { return };
     let mut emu = disk.command("emu -o out");
     let script = format!("sleep 1000 & cat /dev/zero > {BALLAST}; exit 7");

@@ -252,7 +252,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_packets_do_not_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             for version in [0x40, 0x45, 0x60] {
                 if let Some(first) = bytes.first_mut() {
                     *first = version | *first & 0xf;

@@ -200,7 +200,7 @@ fn rates_follow_the_rfc_equation() {
 /// The classic queue is at its target of 15 ms; the delay of the scalable flows stays below the
 /// smallest delay that their own AQM marks, 0.8 ms.
 #[test]
-fn l_queue_stays_short_beside_a_classic_queue() {
+fn l_queue_stays_short_next_to_a_classic_queue() {
     for (base_ms, ecn, flows) in STATIONARY {
         let Rivals { classic, scalable, case, .. } = compete(base_ms, ecn, flows);
         assert!((classic.delay / 0.015 - 1.0).abs() < 0.05, "{case}");

@@ -58,7 +58,7 @@ fn mean_mbit(text: &str) -> f64 {
 }
 
 #[test]
-fn trace_carries_what_its_lines_specify() {
+fn trace_capacity_matches_its_lines() {
     let traces = traces();
     assert!(traces.len() >= Trace::BUILTIN.len());
     for (name, text) in traces {

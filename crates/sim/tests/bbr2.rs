@@ -45,7 +45,7 @@ fn startup_overshoots_more_than_in_bbr3() {
 /// Linux's nsperf `coexist`, as in `sharing.rs`. With a tenth of a BDP, loss ends the probes of
 /// both.
 #[test]
-fn cubic_gets_more_than_beside_bbr3() {
+fn cubic_gets_more_against_bbr2_than_against_bbr3() {
     for milli_bdp in [100, 1000, 4000, 8000] {
         let case = case(50, 30, milli_bdp);
         let [v2, v3] = ["bbr2", "bbr3"].map(|cc| {

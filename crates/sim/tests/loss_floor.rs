@@ -73,7 +73,7 @@ fn in_shallow_buffers_it_loses_as_little_as_bbr3() {
 }
 
 #[test]
-fn beside_cubic_it_takes_the_same_as_bbr3() {
+fn share_against_cubic_is_close_to_bbr3s() {
     for milli_bdp in [100, 500, 1000, 4000, 16_000] {
         let case = case(50, 30, milli_bdp);
         let [bbr3, floor] = ["bbr3", "bbr3:loss_floor"].map(|cc| {

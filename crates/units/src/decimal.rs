@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn width_is_what_is_printed() {
+    fn width_is_the_printed_length() {
         for text in ["0", "7", "10", "0.5", "0.001", "12.25", "1234567.000000001"] {
             assert_eq!(decimal(text).width() as usize, text.len());
             assert_eq!(decimal(text).to_string(), text);

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn every_draw_takes_one_number() {
+    fn every_draw_consumes_one_random_number() {
         let mut rng = Rng::new(1, 1);
         let mut reference = rng.clone();
         Probability::NEVER.happens(&mut rng);

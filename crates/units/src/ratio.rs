@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_its_part_rounded_down() {
+    fn of_rounds_down() {
         assert_eq!(Ratio::new(277, 100).of(1_000), 2_770);
         assert_eq!(Ratio::new(1, 3).of(10), 3);
         assert_eq!(Ratio::ONE.of(u64::MAX), u64::MAX);

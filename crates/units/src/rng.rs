@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn below_stays_below() {
+    fn below_is_less_than_its_bound() {
         let mut rng = Rng::new(1, 1);
         assert_eq!(rng.below(0), 0);
         assert_eq!(rng.below(1), 0);

@@ -27,7 +27,7 @@ fn every_preset_runs_in_a_scenario() {
 }
 
 #[test]
-fn keys_beside_a_preset_override_it() {
+fn a_paths_keys_override_its_preset() {
     let own = "preset = \"lte\"\nrtt = \"77ms\"\nbuffer = \"50p\"";
     let path = path(&scenario(&text(own), &[]), 0);
     assert_eq!((path.rtt, path.link.buffer), (TimeDelta::from_millis(77), Buffer::Packets(50)));
@@ -44,7 +44,7 @@ fn a_rate_of_any_kind_replaces_the_rate_of_a_preset() {
 }
 
 #[test]
-fn tables_beside_a_preset_are_merged_with_its_own() {
+fn a_paths_tables_are_merged_with_its_preset() {
     let own = "preset = \"cable\"\nuplink = { rate = \"5mbit\" }";
     let uplink = path(&scenario(&text(own), &[]), 0).uplink.expect("an uplink");
     assert_eq!(uplink.rate, RateSpec::Constant(Rate::from_mbit(5)));

@@ -271,7 +271,7 @@ mod tests {
     /// Bytes of the first second, to detect machines that compute differently. A few lines of
     /// Python give the same.
     #[test]
-    fn a_seed_gives_the_same_trace_everywhere() {
+    fn a_seed_gives_the_same_trace_on_all_machines() {
         let spec = day(Ratio::new(1, 2), TimeDelta::from_secs(10));
         let spec = LteSpec { length: TimeDelta::from_secs(600), ..spec };
         let second = Time::ZERO + TimeDelta::from_secs(1);

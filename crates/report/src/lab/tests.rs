@@ -417,7 +417,7 @@ The first
 }
 
 #[test]
-fn bound_within_the_interval_leaves_a_threshold_open() {
+fn bound_within_the_interval_is_reported_as_noise() {
     let mut document = sample();
     document.thresholds.truncate(2);
     (document.thresholds[0].low, document.thresholds[0].high) = (Some(4.1), Some(5.9));

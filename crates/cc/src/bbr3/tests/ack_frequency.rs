@@ -79,7 +79,7 @@ fn a_window_that_runs_out_in_cruise_wants_more_acks() {
 /// "SHOULD solicit a prompt acknowledgment … on the last packet of each flight of data."
 #[test]
 //= bbr-06 4.1.3.3-8 4.1.3.3-9 test
-fn probe_rtt_wants_the_last_packet_acknowledged_at_once() {
+fn probe_rtt_requests_an_immediate_ack_of_the_last_packet() {
     let flow = flow_in(State::ProbeRtt);
     assert!(wish(&flow).immediate_ack);
     assert!(wish(&flow).max_ack_delay.times(4) <= flow.path.rtt.times(2));

@@ -93,7 +93,7 @@ fn interval_of_a_mean_is_students_on_a_logarithmic_scale() {
 }
 
 #[test]
-fn interval_of_a_share_stays_a_share() {
+fn interval_of_a_share_stays_within_0_and_1() {
     let samples = [0.5, 0.6, 0.9, 0.99, 1.0, 1.0, 1.0].into_iter().zip(0..);
     let samples: Vec<Sample> = samples.map(|(value, cluster)| Sample { cluster, value }).collect();
     let (low, high) = limits(&Samples::new(&samples, Statistic::Mean, Range::Unit)).unwrap();
