@@ -132,8 +132,7 @@ fn run(scratch: &Scratch, line: &str) -> Finished {
 /// Adds the error of `line` to `messages`, without the hint at `--help`.
 fn add_message(messages: &mut String, line: &str, done: &Finished) {
     let message = done.stderr.trim_end_matches(HELP).trim_end();
-    let indented: String = message.lines().map(|line| format!("    {line}\n")).collect();
-    *messages += &format!("uncork {line}\n{indented}");
+    *messages += &["uncork ", line, "\n    ", &message.replace('\n', "\n    "), "\n"].concat();
 }
 
 /// Compares the errors with `tests/messages/NAME.txt`, which `UPDATE_DOCS=1` writes.
