@@ -103,7 +103,7 @@ fn json(text: &str) -> Value {
 #[test]
 fn a_wish_is_planned_applied_and_reverted() {
     let scratch = wishing("host-change");
-    let script = r#"
+    let script = r"
         seen > before
         host plan wish.toml > planned && exit 9
         host apply wish.toml > applied
@@ -115,7 +115,7 @@ fn a_wish_is_planned_applied_and_reverted() {
         seen > restored
         host revert
         host status
-        ended"#;
+        ended";
     let Some(stdout) = succeed(&scratch, script) else { return };
     let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();
     assert_eq!(read("before"), read("restored"));
@@ -151,11 +151,11 @@ fn a_wish_is_planned_applied_and_reverted() {
 #[test]
 fn the_planned_commands_do_the_same() {
     let scratch = wishing("host-commands");
-    let prepare = r#"
+    let prepare = r"
         sed -i '2s/$/\npersist = true/' wish.toml
         mount -t tmpfs tmpfs /etc
         etc() { find /etc -type f -o -type l | sort; find /etc -type f | sort | xargs cat; readlink /etc/systemd/*/*/*; }
-    "#;
+    ";
     let typed = r#"
         "$UNCORK" host plan wish.toml --state-dir state --format json > plan.json || true
         python3 -c 'import json
@@ -300,7 +300,7 @@ END
 #[test]
 fn what_others_have_changed_is_left_and_said() {
     let scratch = wishing("host-left");
-    let script = r#"
+    let script = r"
         host apply wish.toml > /dev/null
         tc qdisc replace dev t0 root bfifo limit 9999
         host status --format json > status.json && exit 9
@@ -308,7 +308,7 @@ fn what_others_have_changed_is_left_and_said() {
         host revert && exit 9
         tc qdisc show dev t0
         sysctl net.ipv4.tcp_congestion_control
-        cp state/host.json journal.json"#;
+        cp state/host.json journal.json";
     let Some(stdout) = succeed(&scratch, script) else { return };
     for part in ["bfifo\n", "left: root qdisc of t0 is bfifo", "limit 9999"] {
         assert!(stdout.contains(part), "{part}: {stdout}");
@@ -321,7 +321,7 @@ fn what_others_have_changed_is_left_and_said() {
 #[test]
 fn the_journal_and_the_states_have_schemas() {
     let scratch = wishing("host-schemas");
-    let script = r#"
+    let script = r"
         sed -i '2s/$/\npersist = true/' wish.toml
         host status --format json > 1.json
         host apply wish.toml --ttl 1h > /dev/null
@@ -331,7 +331,7 @@ fn the_journal_and_the_states_have_schemas() {
         host status --format json > 3.json
         sed -i 's/^persist = true$//' wish.toml
         host apply wish.toml > /dev/null
-        cp state/host.json journal-3.json"#;
+        cp state/host.json journal-3.json";
     let Some(_) = succeed(&scratch, script) else { return };
     let read = |name: &str| json(&fs::read_to_string(scratch.path(name)).unwrap());
     assert_describes("host-status-1", &["1.json", "2.json", "3.json"].map(read));
@@ -368,12 +368,12 @@ fn it_needs_cap_net_admin_alone() {
 #[test]
 fn what_persists_is_there_after_a_reboot() {
     let scratch = wishing("host-persist");
-    let before = r#"
+    let before = r"
         sed -i '2s/$/\npersist = true/' wish.toml
         host apply wish.toml > applied
         seen > after
         cat root/etc/sysctl.d/99-uncork.conf root/etc/systemd/system/uncork-host.service
-        test -L root/etc/systemd/system/multi-user.target.wants/uncork-host.service"#;
+        test -L root/etc/systemd/system/multi-user.target.wants/uncork-host.service";
     let Some(stdout) = succeed(&scratch, before) else { return };
     for part in [
         "net.ipv4.tcp_congestion_control = reno\n",
@@ -382,7 +382,7 @@ fn what_persists_is_there_after_a_reboot() {
     ] {
         assert!(stdout.contains(part), "{part}: {stdout}");
     }
-    let rebooted = r#"
+    let rebooted = r"
         seen > booted
         sysctl -qp root/etc/sysctl.d/99-uncork.conf
         host status || true
@@ -391,7 +391,7 @@ fn what_persists_is_there_after_a_reboot() {
         seen > again
         host revert > /dev/null
         seen > reverted
-        ! find root -type f | grep ."#;
+        ! find root -type f | grep .";
     let stdout = succeed(&scratch, rebooted).unwrap();
     assert!(stdout.contains("before the last reboot"), "{stdout}");
     let read = |name: &str| fs::read_to_string(scratch.path(name)).unwrap();

@@ -64,9 +64,11 @@ legacy = "reno"
 "#;
 
 /// A host whose process is dead after so many operations.
-struct Mortal {
-    host: LiveHost,
-    left: u32,
+pub(crate) struct Mortal {
+    pub(crate) host: LiveHost,
+    pub(crate) left: u32,
+    /// Seconds by which its clock is ahead.
+    pub(crate) ahead_s: u64,
 }
 
 impl Mortal {
@@ -97,7 +99,8 @@ impl Host for Mortal {
         Ok(())
     }
     fn now(&self) -> Now {
-        self.host.now()
+        let now = self.host.now();
+        Now { boot_s: now.boot_s + self.ahead_s, ..now }
     }
 }
 
@@ -106,7 +109,7 @@ fn own_netns() -> String {
 }
 
 /// Runs `inside`, which is the test `name`, in new namespaces of network, processes and mounts.
-fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
+pub(crate) fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
     if let Ok(outer) = std::env::var(OUTER) {
         assert_ne!(outer, own_netns(), "this would change the real host");
         shell(SETUP);
@@ -132,7 +135,7 @@ fn in_namespaces(name: &str, inside: impl FnOnce(&Scratch)) {
     assert!(run.status.success() && output[0].contains("1 passed"), "{}", output.concat());
 }
 
-fn shell(script: &str) -> String {
+pub(crate) fn shell(script: &str) -> String {
     let run = Command::new("sh").args(["-c", script]).output().unwrap();
     assert!(run.status.success(), "{script}\n{}", String::from_utf8_lossy(&run.stderr));
     String::from_utf8(run.stdout).unwrap()
@@ -167,7 +170,7 @@ fn kill_everywhere(
     command: impl Fn(&mut Mortal) -> bool,
 ) -> u32 {
     for step in 0..1_000 {
-        let mut mortal = Mortal { host: live(scratch), left: step };
+        let mut mortal = Mortal { host: live(scratch), left: step, ahead_s: 0 };
         let is_through = command(&mut mortal);
         recover(&mut live(scratch)).unwrap();
         let found = seen(&root(scratch));
@@ -184,7 +187,8 @@ fn kill_everywhere(
 fn killed_everywhere() {
     in_namespaces("live::killed_everywhere", |scratch| {
         let old = seen(&root(scratch));
-        apply_text(&mut Mortal { host: live(scratch), left: 1_000 }, WISH, None).unwrap();
+        apply_text(&mut Mortal { host: live(scratch), left: 1_000, ahead_s: 0 }, WISH, None)
+            .unwrap();
         let new = seen(&root(scratch));
         for part in [
             "10.0.0.0/8 via 192.0.2.1 dev t0 proto static metric 100",
@@ -209,7 +213,7 @@ fn killed_everywhere() {
 fn a_limit_passes() {
     in_namespaces("live::a_limit_passes", |scratch| {
         let old = seen(&root(scratch));
-        let mut host = Mortal { host: live(scratch), left: 10_000 };
+        let mut host = Mortal { host: live(scratch), left: 10_000, ahead_s: 0 };
         apply_text(&mut host, WISH, Some(1)).unwrap();
         let waiting = seen(&root(scratch));
         assert!(waiting.contains("congctl reno") && !waiting.contains("uncork-host"), "{waiting}");
@@ -243,7 +247,7 @@ fn what_this_kernel_lacks_is_refused_and_undone() {
             ("modules = [\"tcp_nosuch\"]", "modprobe"),
         ];
         for (text, part) in cases {
-            let mut host = Mortal { host: live(scratch), left: 10_000 };
+            let mut host = Mortal { host: live(scratch), left: 10_000, ahead_s: 0 };
             let error = apply_text(&mut host, text, None).unwrap_err().to_string();
             assert!(error.contains(part), "{part}: {error}");
             assert_eq!(seen(&root(scratch)), old, "{text}");

@@ -4,6 +4,8 @@
 
 mod faults;
 mod live;
+mod live_sequences;
 mod memory;
+mod model;
 mod sequences;
 mod wishes;
