@@ -32,9 +32,9 @@ fn plan(args: &PlanArgs) -> Result<(), Failure> {
     let (name, text) = read(&args.wish.file)?;
     let wish = parse(&name, &text, args.wish.color)?;
     let mut host = host(&args.state);
-    let journal = host.load().map_err(unreadable)?;
+    let journal = host.load().map_err(failure)?;
     let journal = journal.unwrap_or_else(|| Journal::new(&host.now().boot));
-    let plan = change::plan(&mut host, &wish, &journal).map_err(|error| failure(error.into()))?;
+    let plan = change::plan(&mut host, &wish, &journal).map_err(failure)?;
     let document = plan.document(&name);
     let text = match args.format {
         Format::Json => json(&document)?,
@@ -62,7 +62,7 @@ fn apply(args: &ApplyArgs) -> Result<(), Failure> {
 
 fn status(args: &StatusArgs) -> Result<(), Failure> {
     let mut host = host(&args.state);
-    let status = change::status(&mut host).map_err(unreadable)?;
+    let status = change::status(&mut host).map_err(failure)?;
     let text = match args.format {
         Format::Json => json(&status)?,
         Format::Human => status.text(host.now().unix_s),
@@ -77,7 +77,7 @@ fn changing(
     nothing: &str,
     command: impl FnOnce(&mut LiveHost) -> Result<Report, ChangeError>,
 ) -> Result<(), Failure> {
-    let _lock = directory(args).lock().map_err(unreadable)?;
+    let _lock = directory(args).lock().map_err(failure)?;
     let report = command(&mut host(args)).map_err(failure)?;
     stdout::write(report.text(nothing).as_bytes())?;
     if report.left.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
@@ -101,11 +101,8 @@ fn parse(name: &str, text: &str, color: Color) -> Result<Wish, Failure> {
     Wish::parse(text).map_err(|error| Failure::Shown(error.render(name, color::on_stderr(color))))
 }
 
-fn unreadable(error: change::HostError) -> Failure {
-    failure(error.into())
-}
-
-fn failure(error: ChangeError) -> Failure {
+fn failure(error: impl Into<ChangeError>) -> Failure {
+    let error = error.into();
     match error {
         ChangeError::Waiting { .. } | ChangeError::NothingToConfirm(_) => {
             Failure::Missed(error.to_string())
