@@ -205,6 +205,49 @@ END
     assert!(stdout.contains("nobody confirmed them in time"), "{stdout}");
 }
 
+/// In a namespace that does not boot this host: a journal of its own, and no files.
+#[test]
+fn a_namespace_has_a_journal_of_its_own() {
+    let scratch = wishing("host-inner");
+    let script = r#"
+        printf 'algorithm = "reno"\n' > inner.toml
+        inner() { ip netns exec legacy "$UNCORK" host "$@" --state-dir state; }
+        seen > before
+        inner apply inner.toml
+        test -s state/host-net-*.json && ! test -e state/host.json
+        seen | grep 'control = reno' | wc -l
+        host status
+        inner revert > /dev/null
+        seen | cmp before -
+        printf 'persist = true\n' >> inner.toml
+        inner apply inner.toml 2> refused && exit 9
+        seen | cmp before -"#;
+    let Some(stdout) = succeed(&scratch, script) else { return };
+    assert!(stdout.contains("\n1\nNothing is applied.\n"), "{stdout}");
+    let refused = fs::read_to_string(scratch.path("refused")).unwrap();
+    assert!(refused.contains("do not concern this network namespace"), "{refused}");
+}
+
+/// Commands wait for each other.
+#[test]
+fn commands_at_the_same_time_do_not_mix() {
+    let scratch = wishing("host-together");
+    let script = r#"
+        seen > before
+        for i in 1 2 3 4 5 6; do
+            host apply wish.toml > /dev/null &
+            host revert > /dev/null &
+            host apply wish.toml --ttl 1h > /dev/null &
+        done
+        wait
+        host status > status || true
+        host revert > /dev/null
+        seen | cmp before -
+        ended"#;
+    let Some(run) = run(&scratch, script) else { return };
+    assert_eq!(run.status, 0, "{}{}", run.stdout, run.stderr);
+}
+
 /// Where systemd runs, the guard is a service of its own. A stand-in for systemd-run starts it here.
 #[test]
 fn under_systemd_the_guard_is_a_service() {
@@ -355,6 +398,7 @@ fn it_needs_cap_net_admin_alone() {
         seen | cmp before -
         with ,+net_admin "$UNCORK" host apply wish.toml --state-dir state
         seen > after
+        test -s state/host.json
         with ,+net_admin "$UNCORK" host revert --state-dir state > /dev/null
         seen | cmp before -
         with "" "$UNCORK" host status --state-dir state"#;

@@ -12,8 +12,10 @@ use super::super::journal::{JOURNAL_SCHEMA, Journal};
 use super::files;
 
 const OWN: &str = "/proc/thread-self/ns/net";
-/// The namespace of the process that boots this host or container.
-const BOOTS: &str = "/proc/1/ns/net";
+/// Each namespace has such a file with an inode of its own, which everybody may see: the caller's, and that of
+/// the process that boots this host or container.
+const OWN_DEVICES: &str = "/proc/thread-self/net/dev";
+const BOOT_DEVICES: &str = "/proc/1/net/dev";
 
 /// The directory of the journals: one for the host, and one for each other network namespace.
 #[derive(Clone, Debug)]
@@ -95,10 +97,10 @@ impl StateDirectory {
     }
 }
 
-/// Whether the caller is in the network namespace that the boot configures. Who may not see that of process 1
-/// asks whether it may write what only the initial namespace may.
+/// Whether the caller is in the network namespace that the boot configures. Who may not see process 1 (`hidepid`)
+/// asks whether the namespace may write what only the initial one may.
 pub(super) fn is_boot_namespace() -> bool {
-    if let (Some(own), Some(boots)) = (inode(OWN), inode(BOOTS)) {
+    if let (Some(own), Some(boots)) = (inode(OWN_DEVICES), inode(BOOT_DEVICES)) {
         return own == boots;
     }
     let allowed = super::sysctl::file(super::ALLOWED);
