@@ -80,7 +80,7 @@ fn changing(
     let _lock = directory(args).lock().map_err(failure)?;
     let report = command(&mut host(args)).map_err(failure)?;
     stdout::write(report.text(nothing).as_bytes())?;
-    if report.left.is_empty() { Ok(()) } else { Err(Failure::Status(1)) }
+    if report.has_left() { Err(Failure::Status(1)) } else { Ok(()) }
 }
 
 fn directory(args: &StateArgs) -> StateDirectory {

@@ -75,6 +75,14 @@ pub enum ChangeError {
     NothingToConfirm(String),
 }
 
+impl Report {
+    /// Whether a setting of somebody else was left as it was found.
+    pub fn has_left(&self) -> bool {
+        let undone = self.undone.as_ref().is_some_and(|undone| !undone.left.is_empty());
+        undone || !self.left.is_empty()
+    }
+}
+
 fn left_text(left: &[Left]) -> String {
     left.iter().flat_map(|left| ["\nleft: ".to_owned(), left.to_string()]).collect()
 }
@@ -92,10 +100,8 @@ pub fn recover(host: &mut impl Host) -> Result<(Journal, Option<Ended>)> {
     let mut why = Why::Interrupted;
     if journal.boot != now.boot {
         rebooted(host, &mut journal, &now)?;
+        host.store(&journal)?;
         why = Why::Rebooted;
-        if journal.open.is_none() {
-            host.store(&journal)?;
-        }
     }
     let Some(open) = &journal.open else { return Ok((journal, None)) };
     if open.complete {
@@ -294,7 +300,9 @@ pub fn revert(host: &mut impl Host) -> Result<Report> {
         }
         let found = host.read(&knob)?;
         if before.holds(&found) {
-        } else if after.holds(&found) {
+            continue;
+        }
+        if after.holds(&found) {
             steps.push(Change { knob, before: found, after: before });
         } else {
             left.push(Left { knob, given: after, found });

@@ -79,8 +79,8 @@ impl Report {
     /// What was done, as text. `nothing` is said if that is nothing.
     pub fn text(&self, nothing: &str) -> String {
         let mut text =
-            self.undone.as_ref().map_or_else(String::new, |undone| format!("First, {undone}\n"));
-        if self.steps.is_empty() && self.left.is_empty() {
+            self.undone.as_ref().map_or_else(String::new, |undone| format!("{undone}\n"));
+        if self.steps.is_empty() && self.left.is_empty() && self.undone.is_none() {
             text += nothing;
             text += "\n";
         }
@@ -154,7 +154,7 @@ impl fmt::Display for Why {
             Self::Expired => "nobody confirmed them in time",
             Self::Interrupted => "the command that made them died",
             Self::Failed => "one of them failed",
-            Self::Reverted => "`uncork host revert`",
+            Self::Reverted => "`uncork host revert` was run",
             Self::Rebooted => "the host was rebooted, or its network namespace made anew",
         })
     }
@@ -162,7 +162,7 @@ impl fmt::Display for Why {
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "earlier changes were undone: {}", self.why)?;
+        write!(f, "Earlier changes were undone: {}.", self.why)?;
         self.left.iter().try_for_each(|left| write!(f, "\nleft: {left}"))
     }
 }

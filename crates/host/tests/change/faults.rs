@@ -110,6 +110,32 @@ fn confirm_is_all_or_nothing() {
     }
 }
 
+/// The power fails while a wish that is to last is applied, and the recovery after the boot is killed, too.
+#[test]
+fn a_power_failure_leaves_the_old_state() {
+    let mut through = 0;
+    for (text, step) in [ALL, LASTING].into_iter().flat_map(|text| (0..150).map(move |n| (text, n)))
+    {
+        let mut host = Memory::new();
+        host.fuse = Some(step);
+        if apply_text(&mut host, text, None).is_ok() {
+            through += 1;
+            continue;
+        }
+        host.fuse = None;
+        host.boot();
+        for second in 0..150 {
+            let mut again = host.clone();
+            again.fuse = Some(second);
+            let _ = recover(&mut again);
+            again.fuse = None;
+            recover(&mut again).unwrap();
+            assert_eq!(again.visible(), Memory::new().visible(), "killed at {step} and {second}");
+        }
+    }
+    assert!((20..250).contains(&through), "{through}");
+}
+
 /// Undoing what has expired can be killed anywhere, too.
 #[test]
 fn expiry_is_all_or_nothing() {

@@ -94,8 +94,16 @@ impl Memory {
         self.values.insert(Knob::Route { to: "0.0.0.0/0".to_owned() }, default_route());
     }
 
-    /// A reboot: sysctl.d is read, and the unit runs if it is enabled.
+    /// A reboot: the unit runs if it is enabled.
     pub(crate) fn reboot(&mut self) {
+        self.boot();
+        if self.values.contains_key(&Knob::Link { path: ENABLED.to_owned() }) {
+            apply_again(self).unwrap();
+        }
+    }
+
+    /// A reboot until sysctl.d is read.
+    pub(crate) fn boot(&mut self) {
         self.boots += 1;
         self.clock = 0;
         self.make_anew();
@@ -106,9 +114,6 @@ impl Memory {
         };
         for (key, value) in text.lines().filter_map(|line| line.split_once(" = ")) {
             self.set(&sysctl(key), Value::text(value));
-        }
-        if self.values.contains_key(&Knob::Link { path: ENABLED.to_owned() }) {
-            apply_again(self).unwrap();
         }
     }
 
