@@ -143,6 +143,7 @@ fn each_place_that_writes_json_is_known() {
         "cli/src/policy/json.rs", // policy-explain
         "flow/src/json.rs",    // flow-record
         "host/src/change/linux/state.rs", // host-journal-1
+        "host/src/watch/tape.rs", // host-watch-1
         "lab/src/sweep/manifest.rs", // sweep-2
         "lab/src/sweep/stored.rs", // run-5
         "report/src/json.rs",  // lab-2, suite-2, play.get-1, play.audio-1

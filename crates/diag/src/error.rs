@@ -19,9 +19,6 @@ pub enum DiagError {
          (seccomp, SELinux, AppArmor, RestrictAddressFamilies)"
     )]
     Forbidden(&'static str),
-    /// The caller lacks a capability.
-    #[error("{0} needs CAP_NET_ADMIN: run as root, or give the program that capability")]
-    NeedsNetAdmin(&'static str),
     /// The named operation failed with this error number.
     #[error("{0} failed: {error}", error = io::Error::from_raw_os_error(*.1))]
     Kernel(&'static str, i32),

@@ -3,7 +3,7 @@
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
-use rustix::net::sockopt::set_socket_recv_buffer_size_force;
+use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
 
 use crate::connection::Connection;
@@ -34,17 +34,17 @@ impl Notices {
     ///
     /// # Errors
     ///
-    /// [`DiagError::NeedsNetAdmin`] without `CAP_NET_ADMIN`.
+    /// If the kernel has no sock_diag, or a security policy forbids such sockets. No capability is required
+    /// (`NL_CFG_F_NONROOT_RECV` in `net/core/sock_diag.c`).
     pub fn open() -> Result<Self, DiagError> {
-        let failed = |errno: Errno| match errno {
-            Errno::PERM => DiagError::NeedsNetAdmin(SUBSCRIBING),
-            errno => DiagError::from_errno(SUBSCRIBING, errno.raw_os_error()),
-        };
+        let failed = |errno: Errno| DiagError::from_errno(SUBSCRIBING, errno.raw_os_error());
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(SOCK_DIAG));
         let socket = socket.map_err(failed)?;
-        // It needs the capability that the subscription needs; where it fails, so does that.
-        let _enlarged = set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER);
+        // Without CAP_NET_ADMIN the kernel allows no more than net.core.rmem_max.
+        set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER)
+            .or_else(|_| set_socket_recv_buffer_size(&socket, RECEIVE_BUFFER))
+            .map_err(failed)?;
         bind(&socket, &SocketAddrNetlink::new(0, GROUPS)).map_err(failed)?;
         Ok(Self { socket, buffer: vec![0; NOTICE] })
     }

@@ -1,4 +1,4 @@
-//! "Why this speed" of the kernel's TCP, over emulated paths, in eight scripted cases.
+//! "Why this speed" of the kernel's TCP, over emulated paths, in scripted cases.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run has failed")]
 
@@ -144,9 +144,12 @@ fn each_cause_has_its_word() {
         },
         Case { server: [65_536.0, 0.0, 0.0, 625e3], ..case("pacing cap", Limit::PacingCap) },
         Case { server: [10_000.0, 0.05, 0.0, 0.0], ..case("slow application", Limit::Application) },
+        Case { server: [4000.0, 0.01, 0.0, 0.0], ..case("steady trickle", Limit::Application) },
         Case { path: lossy, ..case("loss", Limit::Network) },
         Case { path: path(10, 20, 10), ..case("full queue", Limit::Network) },
-        Case { path: policed, ..case("policer", Limit::Network) },
+        Case { path: policed.clone(), ..case("policer", Limit::Network) },
+        Case { cc: "bbr", path: policed, ..case("policer, BBR", Limit::Network) },
+        Case { cc: "bbr", path: path(10, 20, 10), ..case("full queue, BBR", Limit::Network) },
     ];
     let available = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
     if !available.unwrap().contains("bbr") {

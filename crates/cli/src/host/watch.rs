@@ -38,13 +38,14 @@ pub(super) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     });
     let until = args.duration.map(|span| clock::now() + Duration::from(span));
     let is_over = || stop.load(Ordering::Relaxed) || until.is_some_and(|end| end <= clock::now());
-    if has_screen {
-        let mut screen = Screen::open().map_err(|error| terminal(&error))?;
-        on_screen(&mut session, &mut view, &mut screen, is_over)?;
+    let shown = if has_screen {
+        on_screen(&mut session, &mut view, is_over)
     } else {
-        in_lines(&mut session, &mut view, args, is_over)?;
-    }
+        in_lines(&mut session, &mut view, args, is_over)
+    };
+    // Files are whole, however the table ended.
     let summary = session.end().map_err(|error| refused(&error))?;
+    shown?;
     if let Some(summary) = summary.filter(|summary| summary.lost > 0) {
         let all = summary.written + summary.lost;
         eprintln!(
@@ -96,10 +97,10 @@ fn in_lines(
 fn on_screen(
     session: &mut Session,
     view: &mut View,
-    screen: &mut Screen,
     is_over: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     const KEYS: Duration = Duration::from_millis(100);
+    let mut screen = Screen::open().map_err(|error| terminal(&error))?;
     while !is_over() {
         let wait = match session.turn().map_err(|error| refused(&error))? {
             Turn::Wait(time) => time.min(KEYS),

@@ -15,14 +15,14 @@ Examples:
   uncork host watch
   uncork host watch --by controller
   uncork host watch --filter 203.0.113. --sort rtt
-  sudo uncork host watch --records connections/ --listen 127.0.0.1:9464 --quiet
-  sudo uncork host watch --record bad-minute.jsonl --for 1min
+  uncork host watch --records connections/ --listen 127.0.0.1:9464 --quiet
+  uncork host watch --record bad-minute.jsonl --for 1min
   uncork host watch --replay bad-minute.jsonl --by port";
 
 pub(super) const AFTER: &str = "\
-It changes nothing and needs no privileges. With CAP_NET_ADMIN it also sees connections that live between two passes, \
-and the last figures of every connection. `limited by` is application, receiver, send-buffer, pacing-cap or network \
-(docs/linux.md). Recorded sessions contain the addresses of the host's connections; records and metrics have client \
+It changes nothing and needs no privileges. The kernel also tells the last figures of every connection that ends, \
+however short it was. `limited by` is application, receiver, send-buffer, pacing-cap or network \
+(docs/watch.md). Recorded sessions contain the addresses of the host's connections; records and metrics have client \
 networks and ports.
 
 Exit status: 0 ended by the user or after --for, 2 wrong usage, 3 the kernel does not tell or a file cannot be written, \

@@ -1,6 +1,7 @@
 //! The terminal of the live table.
 
 use std::io::{self, Stdout, Write};
+use std::panic;
 use std::time::Duration;
 
 use crossterm::cursor::{Hide, MoveTo, Show};
@@ -22,6 +23,12 @@ pub(super) struct Screen(Stdout);
 
 impl Screen {
     pub(super) fn open() -> io::Result<Self> {
+        // A panic ends the process without dropping anything.
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |panic| {
+            restore();
+            print(panic);
+        }));
         enable_raw_mode()?;
         let mut screen = Self(io::stdout());
         execute!(screen.0, EnterAlternateScreen, Hide)?;
@@ -60,10 +67,14 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Nothing is left to report to.
-        let _ = execute!(self.0, Show, LeaveAlternateScreen);
-        let _ = disable_raw_mode();
+        restore();
     }
+}
+
+fn restore() {
+    // Nothing is left to report to.
+    let _ = execute!(io::stdout(), Show, LeaveAlternateScreen);
+    let _ = disable_raw_mode();
 }
 
 fn key(event: KeyEvent) -> Option<Key> {

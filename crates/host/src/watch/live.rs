@@ -17,7 +17,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Opens the sockets. Without the right to notices it does without, and gives the reason.
+    /// Opens the sockets. Where notices are refused it does without, and gives the reason.
     pub(super) fn open() -> Result<(Self, Option<DiagError>), DiagError> {
         let (notices, refusal) = match Notices::open() {
             Ok(notices) => (Some(notices), None),

@@ -40,6 +40,7 @@ struct Snapshot {
     totals: Totals,
     connections: BTreeMap<Label, u64>,
     passes: u64,
+    lost_notices: u64,
 }
 
 /// All that is counted, as text.
@@ -54,8 +55,8 @@ pub fn metrics(tracker: &Tracker) -> Result<String, fmt::Error> {
         *connections.entry(totals.label(&tracked.now, tracked.now.cc)).or_default() += 1;
     }
     let mut registry = Registry::with_prefix("uncork_watch");
-    let passes = tracker.passes();
-    registry.register_collector(Box::new(Snapshot { totals, connections, passes }));
+    let (passes, lost_notices) = (tracker.passes(), tracker.lost_notices());
+    registry.register_collector(Box::new(Snapshot { totals, connections, passes, lost_notices }));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
@@ -66,6 +67,9 @@ impl Collector for Snapshot {
         let help = "Passes over all sockets";
         let family = out.encode_descriptor("passes", help, None, MetricType::Counter)?;
         counter(family, self.passes)?;
+        let help = "Times that notices of ended connections were lost";
+        let family = out.encode_descriptor("lost_notices", help, None, MetricType::Counter)?;
+        counter(family, self.lost_notices)?;
         let help = "Connections that are open";
         let mut family = out.encode_descriptor("connections", help, None, MetricType::Gauge)?;
         for (label, count) in &self.connections {

@@ -122,7 +122,11 @@ fn with_notices_an_absent_connection_waits_for_its_own_or_for_the_loss_of_some()
     assert_eq!((records.len(), tracker.connections().count()), (0, 0));
     let with = |last| [events.as_slice(), &[last]].concat();
     assert_eq!(played(true, &with(destroyed(3, open[0]))).1.len(), 1);
-    assert_eq!(played(true, &with(Event::NoticesLost)).1.len(), 1);
+    let (tracker, records) = played(true, &with(Event::NoticesLost));
+    assert_eq!((records.len(), tracker.lost_notices()), (1, 1));
+    let mut view = View::new(ViewSettings::default());
+    view.update(&tracker);
+    assert!(view.plain(1).ends_with("notices of ended connections lost 1 times\n"));
 }
 
 #[test]

@@ -29,8 +29,12 @@ pub(super) fn summary(tracker: &Tracker, rows: &[Row]) -> String {
     let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
     let (sent, resent) = (sum(|row| row.sent), sum(|row| row.resent));
     let share = if sent == 0 { 0.0 } else { resent as f64 / sent as f64 * 100.0 };
+    let lost = match tracker.lost_notices() {
+        0 => String::new(),
+        times => format!("; notices of ended connections lost {times} times"),
+    };
     format!(
-        "{:.1} s: {} connections, {} active, {} ended; {:.2} Mbit/s acknowledged, {share:.2} % resent",
+        "{:.1} s: {} connections, {} active, {} ended; {:.2} Mbit/s acknowledged, {share:.2} % resent{lost}",
         tracker.at().session_ns as f64 / 1e9,
         rows.len(),
         sum(|row| row.active.into()),

@@ -23,6 +23,8 @@ pub struct Tracker {
     at: Moment,
     /// Connections that have ended.
     ended: u32,
+    /// How often notices were lost.
+    lost_notices: u64,
     totals: Totals,
 }
 
@@ -57,6 +59,7 @@ impl Tracker {
             passes: 0,
             at: Moment::default(),
             ended: 0,
+            lost_notices: 0,
             totals: Totals::default(),
         }
     }
@@ -66,7 +69,10 @@ impl Tracker {
         match event {
             Event::Pass(pass) => self.pass(pass, each),
             Event::Destroyed(destroyed) => each(self.destroyed(destroyed)),
-            Event::NoticesLost => self.end_absent(each),
+            Event::NoticesLost => {
+                self.lost_notices += 1;
+                self.end_absent(each);
+            }
         }
     }
 
@@ -166,6 +172,11 @@ impl Tracker {
     /// Connections that have ended.
     pub const fn ended_connections(&self) -> u32 {
         self.ended
+    }
+
+    /// How often notices were lost: more came than could wait.
+    pub const fn lost_notices(&self) -> u64 {
+        self.lost_notices
     }
 
     /// What all connections did so far.
