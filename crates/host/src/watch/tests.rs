@@ -186,6 +186,9 @@ fn the_time_of_a_period_is_divided_by_what_limited_it() {
     assert_eq!(limits(&before, &socket(1, "bbr", 1_000_000, 300)), Some(("application", 0.7)));
     let trickle = SocketSample { is_app_limited: true, unsent_bytes: 0, ..now };
     assert_eq!(limits(&before, &trickle), Some(("application", 1.0)));
+    let sending = |sample: &SocketSample| SocketSample { unsent_bytes: 0, ..*sample };
+    assert_eq!(limits(&sending(&before), &sending(&now)), Some(("application", 1.0)));
+    assert_eq!(limits(&before, &sending(&now)), Some(("network", 1.0)), "the end of a transfer");
     let probing = SocketSample { is_app_limited: true, ..now };
     assert_eq!(limits(&before, &probing), Some(("network", 1.0)));
     let held = |rwnd, sndbuf| {

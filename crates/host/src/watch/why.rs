@@ -58,8 +58,9 @@ impl Limits {
     /// sent: the application. The rest of the busy time belongs to
     /// - the pacing cap, if the connection sent about as fast as the cap allows meanwhile;
     /// - the send buffer, if the sender ran out of data although the buffer was full, and the congestion window was not;
-    /// - the application, if the delivery rate is application-limited and less than a segment waits. (BBR marks
-    ///   samples as application-limited while it probes the round-trip time: then more waits.)
+    /// - the application, if the delivery rate is application-limited and less than a segment waits (BBR marks
+    ///   samples as application-limited while it probes the round-trip time: then more waits), or if data trickles at
+    ///   both ends of the period;
     /// - the network otherwise.
     pub fn between(before: Option<&SocketSample>, now: &SocketSample, elapsed: TimeDelta) -> Self {
         let figures = match before {
@@ -83,7 +84,7 @@ impl Limits {
             limits.set(Limit::PacingCap, rest);
         } else if ran_dry && now.is_send_buffer_full && has_window {
             limits.set(Limit::SendBuffer, send_buffer + rest);
-        } else if now.is_app_limited && now.unsent_bytes < u64::from(now.mss_bytes) {
+        } else if is_application(before, now) {
             limits.set(Limit::Application, limits.time(Limit::Application) + rest);
             limits.application_busy = rest;
         } else {
@@ -121,4 +122,17 @@ impl Limits {
         let longest = Limit::ALL.into_iter().max_by_key(|limit| self.time(*limit))?;
         (total > 0.0).then(|| (longest, self.time(longest).as_secs_f64() / total))
     }
+}
+
+fn is_application(before: Option<&SocketSample>, now: &SocketSample) -> bool {
+    let is_marked = now.is_app_limited && now.unsent_bytes < u64::from(now.mss_bytes);
+    is_marked || before.is_some_and(trickles) && trickles(now)
+}
+
+/// Whether data is in flight, none waits, and there was room for more. So ends each transfer, too: one sample alone does
+/// not tell.
+fn trickles(socket: &SocketSample) -> bool {
+    let has_room = socket.in_flight_bytes + u64::from(socket.mss_bytes) < socket.cwnd_bytes;
+    let is_sending = socket.in_flight_bytes > 0 && socket.unsent_bytes == 0;
+    is_sending && has_room && !socket.is_send_buffer_full
 }
