@@ -121,7 +121,7 @@ fn costs_ms(session: &mut Session, passes: usize) -> Vec<f64> {
         .map(|_| {
             let before = cpu_time();
             pass(session);
-            (cpu_time() - before).as_secs_f64() * 1e3
+            cpu_time().saturating_sub(before).as_secs_f64() * 1e3
         })
         .collect();
     costs.sort_by(f64::total_cmp);

@@ -15,7 +15,7 @@ use uncork_units::{ByteCount, Probability, Rate, TimeDelta};
 const PORT: u16 = 8080;
 
 /// Sends for as long as it is let: chunks, with a pause behind each.
-const SERVER: &str = r#"
+const SERVER: &str = r"
 import socket, sys, time
 address, cc, chunk, pause, sndbuf, cap = sys.argv[1], sys.argv[2], *map(float, sys.argv[3:])
 listener = socket.create_server((address, 8080))
@@ -26,10 +26,10 @@ if cap: connection.setsockopt(socket.SOL_SOCKET, 47, int(cap)) # SO_MAX_PACING_R
 while True:
     connection.sendall(bytes(int(chunk)))
     time.sleep(pause)
-"#;
+";
 
 /// Reads for as long as it is let.
-const CLIENT: &str = r#"
+const CLIENT: &str = r"
 import socket, sys, time
 address, chunk, pause, rcvbuf = sys.argv[1], *map(float, sys.argv[2:])
 connection = socket.socket()
@@ -39,7 +39,7 @@ for attempt in range(500):
     time.sleep(0.01)
 while connection.recv(int(chunk)):
     time.sleep(pause)
-"#;
+";
 
 /// What both ends and the path do.
 #[derive(Clone)]

@@ -113,7 +113,7 @@ fn curl(emulation: &Emulation, host: usize, size: u64, closes: bool) -> Measured
     let text = String::from_utf8(output.stdout).unwrap();
     let numbers: Vec<f64> = text.split(' ').map(|word| word.parse().unwrap()).collect();
     let [status, body, head, start, end] = numbers[..] else { panic!("{text}") };
-    assert_eq!(status, 200.0);
+    assert_eq!(status as u32, 200, "{text}");
     Measured {
         bytes: (body + head) as u64,
         seconds: end - start,
