@@ -57,8 +57,8 @@ fn pass(second: u64, sockets: &[SocketSample]) -> Event {
     Event::Pass(Pass { at: at(second), sockets: sockets.to_vec() })
 }
 
-fn destroyed(second: u64, socket: SocketSample) -> Event {
-    Event::Destroyed(Destroyed { at: at(second), socket: SocketSample { cc: None, ..socket } })
+fn destroyed(second: u64, socket: &SocketSample) -> Event {
+    Event::Destroyed(Destroyed { at: at(second), socket: SocketSample { cc: None, ..*socket } })
 }
 
 fn played(has_notices: bool, events: &[Event]) -> (Tracker, Vec<FlowRecord>) {
@@ -80,7 +80,7 @@ fn a_notice_gives_the_final_figures_and_the_last_pass_the_controller() {
     let events = [
         pass(0, &[]),
         pass(1, &[socket(7, "bbr", 1_000_000, 900)]),
-        destroyed(2, socket(7, "", 1_500_000, 1300)),
+        destroyed(2, &socket(7, "", 1_500_000, 1300)),
     ];
     let (tracker, records) = played(true, &events);
     let [record] = records.as_slice() else { panic!("{records:?}") };
@@ -97,7 +97,7 @@ fn a_notice_gives_the_final_figures_and_the_last_pass_the_controller() {
 
 #[test]
 fn a_connection_between_two_passes_has_a_record_without_its_controller() {
-    let events = [pass(0, &[]), destroyed(1, socket(7, "", 5000, 5)), pass(1, &[])];
+    let events = [pass(0, &[]), destroyed(1, &socket(7, "", 5000, 5)), pass(1, &[])];
     let (_, records) = played(true, &events);
     let [record] = records.as_slice() else { panic!("{records:?}") };
     assert_eq!((record.cc.as_str(), record.bytes_acked), ("unknown", 5000));
@@ -121,7 +121,7 @@ fn with_notices_an_absent_connection_waits_for_its_own_or_for_the_loss_of_some()
     let (tracker, records) = played(true, &events);
     assert_eq!((records.len(), tracker.connections().count()), (0, 0));
     let with = |last| [events.as_slice(), &[last]].concat();
-    assert_eq!(played(true, &with(destroyed(3, open[0]))).1.len(), 1);
+    assert_eq!(played(true, &with(destroyed(3, &open[0]))).1.len(), 1);
     let (tracker, records) = played(true, &with(Event::NoticesLost));
     assert_eq!((records.len(), tracker.lost_notices()), (1, 1));
     let mut view = View::new(ViewSettings::default());
@@ -143,7 +143,7 @@ fn totals_begin_with_the_session() {
     let events = [
         pass(0, &[socket(7, "bbr", 1_000_000, 900)]),
         pass(1, &[socket(7, "bbr", 1_200_000, 1900)]),
-        destroyed(2, socket(7, "", 1_300_000, 2900)),
+        destroyed(2, &socket(7, "", 1_300_000, 2900)),
     ];
     let (tracker, records) = played(true, &events);
     let [(label, sums)] = tracker.totals().series().collect::<Vec<_>>()[..] else { panic!() };
@@ -161,7 +161,7 @@ fn labels_are_bounded() {
             let base = socket(1, &format!("cc{cc}"), 1000, 1);
             let local = SocketAddr::new(base.local.ip(), port);
             let cookie = u64::from(port) * 100 + cc;
-            tracker.take(&destroyed(1, SocketSample { cookie, local, ..base }), |_| {});
+            tracker.take(&destroyed(1, &SocketSample { cookie, local, ..base }), |_| {});
             let open = SocketSample { cookie, local, ..base };
             tracker.take(&pass(1, &[open]), |_| {});
         }
@@ -217,7 +217,7 @@ fn the_time_of_a_period_is_divided_by_what_limited_it() {
 #[test]
 fn the_final_sample_of_a_connection_is_not_its_application() {
     let last = SocketSample { is_app_limited: true, unsent_bytes: 0, ..socket(7, "", 10_000, 800) };
-    let (tracker, _) = played(true, &[pass(0, &[]), destroyed(1, last)]);
+    let (tracker, _) = played(true, &[pass(0, &[]), destroyed(1, &last)]);
     let sums = tracker.totals().series().next().expect("a series").1;
     assert_eq!(sums.limits.time(Limit::Network), ms(800));
 }
@@ -226,8 +226,8 @@ fn the_final_sample_of_a_connection_is_not_its_application() {
 fn a_fin_that_left_alone_is_no_busy_time() {
     let busy = |delivered, last_data_sent| {
         let delivered_packets = Some(delivered);
-        let last = SocketSample { last_data_sent, delivered_packets, ..socket(7, "", 10_000, 800) };
-        played(true, &[pass(0, &[]), destroyed(1, last)]).1[0].busy_ns
+        let last = SocketSample { delivered_packets, last_data_sent, ..socket(7, "", 10_000, 800) };
+        played(true, &[pass(0, &[]), destroyed(1, &last)]).1[0].busy_ns
     };
     // Ten packets of data and the SYN; the least round trip is 20 ms.
     assert_eq!(busy(11, ms(60)), 800_000_000, "acknowledged with the data");
@@ -242,7 +242,7 @@ fn a_recorded_session_gives_the_same() {
         pass(0, &[socket(7, "bbr", 1_000_000, 900), socket(9, "cubic", 5, 1)]),
         pass(1, &[socket(7, "bbr", 1_200_000, 1900)]),
         Event::NoticesLost,
-        destroyed(2, socket(7, "", 1_300_000, 2900)),
+        destroyed(2, &socket(7, "", 1_300_000, 2900)),
     ];
     let mut file = Vec::new();
     let mut tape = TapeWriter::new(&mut file, true).expect("a head");
