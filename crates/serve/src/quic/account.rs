@@ -100,7 +100,8 @@ impl Inner {
 
     /// The turn ends: what a stack that has sent all that it has waits for from now on.
     pub(super) fn settle_account(&self) {
-        if self.account.borrow().stats.is_none() {
+        // It only counts while responses are being sent.
+        if self.account.borrow().stats.is_none() || !self.responses().is_sending() {
             return;
         }
         let awaited = if self.scope.is_held_back() {
