@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""One host against a server: HTTP/2 connections whose streams may send one byte each, kept alive by PINGs.
+"""One host against a server: HTTP/2 connections whose streams may send one byte each, kept alive by PINGs; or, with
+`--http 1`, HTTP/1.1 connections that ask for a large file and read nothing.
 
 Starts the server on loopback, attacks it from 127.0.0.1 for a bounded time, and lets clients from 127.0.0.1 and 127.0.0.2
 fetch a small file meanwhile, each on a connection of its own. Exits with 1 if clients of the other address had less than
 99 % success, or the server held more than it may. Uses nothing but the standard library.
 
     blocked_streams.py --uncork target/release/uncork
+    blocked_streams.py --uncork target/release/uncork --http 1 --connections 5000
     blocked_streams.py --nginx /usr/sbin/nginx
 """
 
@@ -38,8 +40,10 @@ def literal(name_index, value):
     return bytes([name_index, len(value)]) + value
 
 
-def attack_bytes(streams):
-    """SETTINGS with a window of one byte, and requests for /large."""
+def attack_bytes(http, streams):
+    """SETTINGS with a window of one byte, and requests for /large; of HTTP/1.1 one request."""
+    if http == 1:
+        return b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n"
     settings = frame(4, 0, 0, struct.pack(">HI", 4, 1))
     head = b"\x82\x86" + literal(0x04, b"/large") + literal(0x01, b"localhost")
     requests = b"".join(frame(1, 5, 2 * n + 1, head) for n in range(streams))
@@ -52,10 +56,10 @@ PING = frame(6, 0, 0, bytes(8))
 class Attack(threading.Thread):
     """Keeps so many connections open, whatever the server does to them."""
 
-    def __init__(self, port, connections, streams):
+    def __init__(self, port, http, connections, streams):
         super().__init__(daemon=True)
-        self.port, self.connections = port, connections
-        self.hello = attack_bytes(streams)
+        self.port, self.http, self.connections = port, http, connections
+        self.hello = attack_bytes(http, streams)
         self.is_over = False
         self.opened = self.sent = 0
 
@@ -65,7 +69,11 @@ class Attack(threading.Thread):
         while not self.is_over:
             while len(selector.get_map()) < self.connections and not self.is_over:
                 try:
-                    new = socket.create_connection(("127.0.0.1", self.port), 1)
+                    new = socket.socket()
+                    new.settimeout(1)
+                    if self.http == 1:
+                        new.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    new.connect(("127.0.0.1", self.port))
                     new.sendall(self.hello)
                     new.setblocking(False)
                 except OSError:
@@ -73,15 +81,11 @@ class Attack(threading.Thread):
                 self.opened += 1
                 self.sent += len(self.hello)
                 selector.register(new, selectors.EVENT_READ)
-            for key, _ in selector.select(0.1):
-                try:
-                    gone = not key.fileobj.recv(1 << 16)
-                except OSError:
-                    gone = True
-                if gone:
+            for key in self.to_look_at(selector):
+                if self.is_gone(key.fileobj):
                     selector.unregister(key.fileobj)
                     key.fileobj.close()
-            if time.monotonic() - last_ping > 5:
+            if self.http == 2 and time.monotonic() - last_ping > 5:
                 last_ping = time.monotonic()
                 for key in list(selector.get_map().values()):
                     try:
@@ -90,6 +94,23 @@ class Attack(threading.Thread):
                         pass
         for key in list(selector.get_map().values()):
             key.fileobj.close()
+
+
+    def to_look_at(self, selector):
+        if self.http == 2:
+            return [key for key, _ in selector.select(0.1)]
+        time.sleep(0.5)
+        return list(selector.get_map().values())
+
+    def is_gone(self, client):
+        """Reads what an HTTP/2 server says; of HTTP/1.1 nothing is read, so the kernel is asked."""
+        try:
+            if self.http == 2:
+                return not client.recv(1 << 16)
+            established = 1
+            return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != established
+        except OSError:
+            return True
 
 
 class Clients(threading.Thread):
@@ -201,6 +222,7 @@ def main():
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--uncork")
     which.add_argument("--nginx")
+    parser.add_argument("--http", type=int, choices=(1, 2), default=2)
     parser.add_argument("--connections", type=int, default=205)
     parser.add_argument("--streams", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=60)
@@ -208,7 +230,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         server, (port, attacked), health = start(args, pathlib.Path(directory))
         try:
-            attack = Attack(attacked, args.connections, args.streams)
+            attack = Attack(attacked if args.http == 2 else port, args.http, args.connections, args.streams)
             clients = [Clients(port, address) for address in ("127.0.0.1", "127.0.0.2")]
             for thread in (*clients, attack):
                 thread.start()

@@ -4,14 +4,24 @@
 mod common;
 #[path = "common/frames.rs"]
 mod frames;
+#[path = "common/load.rs"]
+mod load;
+#[path = "common/talker.rs"]
+mod talker;
 
 use std::fs;
 use std::io::{self, Read};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use common::{Client, Scratch, Served, content, spec};
 use frames::{END_HEADERS, END_STREAM, GET_INDEX, HEADERS, PING, SETTINGS, frame, next};
-use uncork_testkit::{pause, wait_until};
+use talker::{now, request, run, secured, tls};
+use uncork_h3::client::ClientOptions;
+use uncork_testkit::{pause, pause_async, wait_until};
+
+/// What other networks have while one attacks.
+const BYSTANDER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// A client whose streams take `window` bytes each.
 fn begin(served: &Served, window: u32) -> Client {
@@ -120,5 +130,79 @@ fn a_blocked_response_is_reset_while_others_go_on() {
     assert_eq!(reset, Some((3, cancel)));
     assert!(sent > 5, "{sent} bytes");
     drop(client);
+    served.stop();
+}
+
+/// Readers that ask for much over HTTP/1.1 and take nothing have the share of their network.
+#[test]
+fn slow_readers_of_one_network_leave_others_alone() {
+    let scratch = Scratch::new("serve");
+    scratch.write("index.html", content(4_000_000));
+    scratch.write("small", "small");
+    let mut spec = spec(&scratch.path(""));
+    spec.limits.connections = 100;
+    let served = Served::new(&spec);
+    let (memory, files) = (resident(), descriptors());
+    let mut readers = Vec::new();
+    for _ in 0..200 {
+        let mut reader = Client::with_room_for(4096, served.address);
+        // Beyond its share the network is refused.
+        let _refused = reader.send(b"GET /index.html HTTP/1.1\r\nHost: a\r\n\r\n");
+        readers.push(reader);
+        let answer = Client::from(BYSTANDER, served.address).request("GET", "/small", "");
+        assert_eq!(answer.expect("a response").body, b"small", "beside {}", readers.len());
+    }
+    let (memory, files) = (resident().saturating_sub(memory), descriptors().saturating_sub(files));
+    assert!(memory < 100, "{memory} MiB");
+    // The readers' own sockets are this process', too.
+    assert!(files < 200 + 100, "{files} descriptors");
+    drop(readers);
+    served.stop();
+}
+
+/// The same over HTTP/3, with 100 responses on each connection, whose windows take a few of them.
+#[test]
+fn blocked_streams_over_http3_leave_other_networks_alone() {
+    let scratch = Scratch::new("serve");
+    scratch.write("root/index.html", content(4_000_000));
+    scratch.write("root/small", "small");
+    let mut spec = secured(&scratch);
+    spec.limits.memory = 64 << 20;
+    let served = Served::new(&spec);
+    let mut options = ClientOptions::default();
+    options.receive_window = 64 * 1024;
+    let attacker = uncork_h3::Client::start(&options, now()).expect("a client");
+    let tls = tls(&scratch.path("chain.pem"));
+    let bystander = load::client(&scratch.path("chain.pem"), &rustls::version::TLS13, b"http/1.1");
+    let (memory, files) = (resident(), descriptors());
+    run(async {
+        let mut asked = Vec::new();
+        for number in 0..15 {
+            let cc = ("cubic".parse().expect("a controller"), number);
+            let connection = attacker.connect(served.address, "localhost", cc, &tls).await;
+            let connection = connection.expect("a connection");
+            for _ in 0..100 {
+                let connection = connection.clone();
+                asked.push(tokio::spawn(async move {
+                    let response = connection.request(request("GET", "/index.html", &[])).await;
+                    // Nobody reads it.
+                    pause_async(Duration::from_secs(20), "a response waits").await;
+                    drop(response);
+                }));
+            }
+            pause_async(Duration::from_millis(100), "the responses begin").await;
+            for _ in 0..5 {
+                let answer = load::get_from(BYSTANDER, &bystander, served.address, "/small").await;
+                assert_eq!(answer.expect("a response"), b"small", "beside {number}");
+            }
+        }
+        let (memory, files) =
+            (resident().saturating_sub(memory), descriptors().saturating_sub(files));
+        // A quarter of the memory limit, the stack's buffers, and the attacker's own.
+        assert!(memory < 150, "{memory} MiB");
+        assert!(files < 100, "{files} descriptors");
+        asked.iter().for_each(tokio::task::JoinHandle::abort);
+    });
+    drop(attacker);
     served.stop();
 }
