@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
@@ -45,12 +46,12 @@ impl TcpContext {
         self,
         stream: TcpStream,
         peer: SocketAddr,
-        permit: Option<OwnedSemaphorePermit>,
+        _permit: Option<OwnedSemaphorePermit>,
     ) {
         let claim = self.shared.admission.admit(peer.ip(), Transport::Tcp, clock::now());
         let Some(claim) = claim else { return };
         let progress = Arc::new(ConnectionProgress::new(claim));
-        let Ok((answerer, stream)) = self.prepare(stream, peer, &progress) else { return };
+        let Ok((answerer, stream, socket)) = self.prepare(stream, peer, &progress) else { return };
         let observer = answerer.observer.clone();
         let talk = async {
             tokio::select! {
@@ -58,12 +59,14 @@ impl TcpContext {
                 () = progress.claim().ended() => {}
             }
             progress.close();
-            drop(permit);
         };
         match observer {
             None => talk.await,
             Some(observer) => {
                 tokio::join!(talk, observer.watch(self.stop.clone()));
+                // It was open until now: a client that has all of it may reset the connection, of which only the
+                // socket still knows what was acknowledged.
+                drop(socket);
             }
         }
     }
@@ -73,7 +76,7 @@ impl TcpContext {
         stream: TcpStream,
         peer: SocketAddr,
         progress: &Arc<ConnectionProgress>,
-    ) -> io::Result<(Answerer, CountedStream)> {
+    ) -> io::Result<(Answerer, CountedStream, Arc<OwnedWriteHalf>)> {
         let local = stream.local_addr()?;
         let (reading, stream) = stream.into_split();
         let stream = Arc::new(stream);
@@ -93,6 +96,7 @@ impl TcpContext {
             }
         };
         let stall = self.shared.limits.stall_time;
+        let socket = Arc::clone(&stream);
         let counted =
             CountedStream::new((reading, stream), Arc::clone(progress), observer.clone(), stall)?;
         let answerer = Answerer {
@@ -103,7 +107,7 @@ impl TcpContext {
             alternative: self.alternative.clone(),
             stop: self.stop.clone(),
         };
-        Ok((answerer, counted))
+        Ok((answerer, counted, socket))
     }
 
     async fn greet_and_talk(

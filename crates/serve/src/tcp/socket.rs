@@ -99,6 +99,8 @@ impl CountedStream {
 impl Drop for CountedStream {
     fn drop(&mut self) {
         self.look_before_the_end();
+        // Others may still hold the socket, to ask what has arrived.
+        let _gone = SockRef::from(self.socket()).shutdown(Shutdown::Write);
     }
 }
 
