@@ -136,13 +136,16 @@ impl<C: Send + 'static> Workers<C> {
             workers: vec![],
             handshakes: HashMap::new(),
         };
-        for shared in &*self.shared {
+        for (worker, shared) in self.shared.iter().enumerate() {
             let ((inbox, filler), (told, answer)) = (Inbox::new()?, channel());
-            shared.mailbox.put(Mail::GiveWay(inbox, told));
             predecessor.workers.push(filler);
-            answers.push(answer);
+            // The connections of a worker that has failed are gone.
+            if shared.failure().is_none() {
+                shared.mailbox.put(Mail::GiveWay(inbox, told));
+                answers.push((worker, answer));
+            }
         }
-        for (worker, answer) in answers.into_iter().enumerate() {
+        for (worker, answer) in answers {
             let silent = |_| io::Error::other(format!("HTTP/3 worker {worker} does not answer"));
             let handshakes = answer.recv_timeout(ANSWER_TIME).map_err(silent)?;
             predecessor.handshakes.extend(handshakes.into_iter().map(|id| (id, worker as u8)));

@@ -89,9 +89,10 @@ fn create(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// As 64 hexadecimal digits.
-pub(crate) fn text(secret: &Secret) -> String {
-    secret.iter().map(|byte| format!("{byte:02x}")).collect()
+/// As hexadecimal digits.
+pub(crate) fn text(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
 /// From 64 hexadecimal digits.

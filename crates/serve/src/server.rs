@@ -78,21 +78,13 @@ impl Server {
         let mut inherited = spec.inherit()?;
         let prepared = spec.prepare(spec.keys.as_deref(), inherited.as_ref())?;
         let runtime = runtime()?;
-        let (bound, admin) = {
-            let _context = runtime.enter();
-            let bound = spec.listeners.iter();
-            let bound = bound.map(|listener| prepared.bind(listener, inherited.as_mut()));
-            let bound = bound.collect::<Result<Vec<_>, _>>()?;
-            (bound, spec.listen_for_operators(inherited.as_mut())?)
-        };
+        let (bound, admin) = spec.bind(&prepared, &runtime, inherited.as_mut())?;
         let offer = handover::offer(spec, inherited.as_mut(), (&bound, &admin), prepared.secret)?;
         let generation = handover::generation(inherited.as_ref());
         let identity = quic::identity(&prepared.secret, generation)?;
         let (telemetry, writer) = telemetry(spec)?;
         let (qlog_files, qlog) = spec.qlog.as_deref().map(QlogFiles::open).transpose()?.unzip();
-        let choosers = spec.listeners.iter();
-        let choosers = choosers.map(|it| (prepared.chooser(it), prepared.quic_chooser(it)));
-        let choosers: Vec<_> = choosers.collect();
+        let choosers = prepared.choosers(&spec.listeners);
         let Prepared { site, tls, quic, policy, sources, epoch, .. } = prepared;
         let records = telemetry.as_ref().and_then(|telemetry| telemetry.records().cloned());
         let metrics = telemetry.as_ref().map(|telemetry| Arc::clone(telemetry.metrics()));

@@ -77,14 +77,7 @@ impl ServerSpec {
         }
         let known = keys.is_none().then_some(self.keys.as_deref()).flatten();
         let prepared = self.prepare(known, inherited.as_ref())?;
-        // Sockets of tokio's need its runtime.
-        let runtime = runtime()?;
-        let _context = runtime.enter();
-        // Together, as two of them may want the same address.
-        let bound = self.listeners.iter();
-        let bound = bound.map(|listener| prepared.bind(listener, inherited.as_mut()));
-        let _listeners = bound.collect::<Result<Vec<_>, _>>()?;
-        let _admin = self.listen_for_operators(inherited.as_mut())?;
+        let _bound = self.bind(&prepared, &runtime()?, inherited.as_mut())?;
         self.records.as_ref().map(RecordsSpec::check).transpose()?;
         self.qlog.as_deref().map(QlogFiles::check).transpose()?;
         Ok(self.warnings(prepared.policy.as_deref()))
@@ -101,8 +94,23 @@ impl ServerSpec {
         Inherited::ask(path).map_err(|error| ServeError::TakeOver(path.clone(), error))
     }
 
-    /// The admin endpoint's listener. On tokio's runtime.
-    pub(crate) fn listen_for_operators(
+    /// The sockets of all listeners, and the admin endpoint's. Together, as two of them may want the same address.
+    pub(crate) fn bind(
+        &self,
+        prepared: &Prepared,
+        runtime: &Runtime,
+        mut inherited: Option<&mut Inherited>,
+    ) -> Result<(Vec<Sockets>, Option<Bound>), ServeError> {
+        // Sockets of tokio's need its runtime.
+        let _context = runtime.enter();
+        let bound = self.listeners.iter();
+        let bound = bound.map(|listener| prepared.bind(listener, inherited.as_deref_mut()));
+        let bound = bound.collect::<Result<Vec<_>, _>>()?;
+        Ok((bound, self.listen_for_operators(inherited)?))
+    }
+
+    /// The admin endpoint's listener.
+    fn listen_for_operators(
         &self,
         inherited: Option<&mut Inherited>,
     ) -> Result<Option<Bound>, ServeError> {
@@ -187,15 +195,20 @@ pub(crate) struct Sockets {
 }
 
 impl Prepared {
+    /// What chooses for connections over TCP and over QUIC of each listener.
+    pub(crate) fn choosers(&self, listeners: &[ListenerSpec]) -> Vec<(Chooser, Chooser)> {
+        listeners.iter().map(|it| (self.chooser(it), self.quic_chooser(it))).collect()
+    }
+
     /// What chooses for connections over TCP.
-    pub(crate) fn chooser(&self, listener: &ListenerSpec) -> Chooser {
+    fn chooser(&self, listener: &ListenerSpec) -> Chooser {
         let cc = listener.cc.as_deref();
         let settings = Settings { tcp: cc.map(Into::into), ..Settings::default() };
         self.choose(listener, cc.is_some(), cc.unwrap_or("default"), settings)
     }
 
     /// What chooses for connections over QUIC.
-    pub(crate) fn quic_chooser(&self, listener: &ListenerSpec) -> Chooser {
+    fn quic_chooser(&self, listener: &ListenerSpec) -> Chooser {
         let settings = Settings::default();
         let quic = listener.quic_cc.unwrap_or(settings.quic);
         let settings = Settings { quic, ..settings };

@@ -47,7 +47,8 @@ impl<A: App> Driver<A> {
     fn admit(&mut self, now: Instant, incoming: Incoming, length: usize) {
         let load = Load { connections: self.table.len(), handshaking: self.table.handshaking() };
         // Who has been asked to validate its address comes back, with an ID that names this process.
-        let is_over = self.shutdown.is_some() && (!self.has_given_way || incoming.may_retry());
+        let is_expected = self.has_given_way && !incoming.may_retry();
+        let is_over = self.shutdown.is_some() && !is_expected;
         let verdict = if is_over || load.connections >= self.limits.connections {
             Verdict::Refuse
         } else {

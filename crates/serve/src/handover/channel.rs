@@ -14,6 +14,8 @@ use rustix::net::{
 use serde::{Deserialize, Serialize};
 use socket2::Socket;
 
+use crate::keys;
+
 /// How long the other process may take for a step. A policy or a database takes a moment to be read.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A message's length: an ID for each handshake of a worker, of which there are a few hundred.
@@ -95,9 +97,7 @@ pub(super) fn unexpected(message: &Message) -> io::Error {
 /// The connection IDs of a worker's handshakes, as text.
 pub(super) fn handshakes_of(worker: usize, all: &HashMap<Vec<u8>, u8>) -> Vec<String> {
     let own = all.iter().filter(|(_, owner)| usize::from(**owner) == worker);
-    own.take(HANDSHAKES)
-        .map(|(id, _)| id.iter().map(|byte| format!("{byte:02x}")).collect())
-        .collect()
+    own.take(HANDSHAKES).map(|(id, _)| keys::text(id)).collect()
 }
 
 /// The reverse of [`handshakes_of`] for one ID.

@@ -57,7 +57,9 @@ impl Offer {
             taken.iter().filter_map(|&index| Some((index, quic.get(index)?))).collect();
         let served = give_way(&mut channel, &given);
         if served.is_err() {
-            given.iter().for_each(|(_, listener)| listener.resume());
+            for (_, listener) in &given {
+                listener.resume();
+            }
             return served;
         }
         self.files().for_each(SocketFile::disown);
