@@ -2,7 +2,6 @@
 
 use super::host::Surroundings;
 use super::knob::{Knob, Value};
-use super::wish::Wish;
 
 /// Read after `99-sysctl.conf`, by which systemd knows `/etc/sysctl.conf` (sysctl.d(5)).
 pub(crate) const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
@@ -12,9 +11,9 @@ const UNIT: &str = "/etc/systemd/system/uncork-host.service";
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
 const HEAD: &str = "# Written by `uncork host apply`; `uncork host revert` removes it.\n";
 
-/// The files of a wish whose sysctls are `sysctls`.
+/// The files that load `modules` and set `sysctls` at boot, and then apply the wish.
 pub(crate) fn files(
-    wish: &Wish,
+    modules: &[String],
     sysctls: &[(Knob, Value)],
     around: &Surroundings,
 ) -> Vec<(Knob, Value)> {
@@ -25,8 +24,8 @@ pub(crate) fn files(
     if !sysctls.is_empty() {
         files.push(file(SYSCTLS, HEAD.to_owned() + &sysctls.iter().map(line).collect::<String>()));
     }
-    if !wish.modules.is_empty() {
-        files.push(file(MODULES, format!("{HEAD}{}\n", wish.modules.join("\n"))));
+    if !modules.is_empty() {
+        files.push(file(MODULES, format!("{HEAD}{}\n", modules.join("\n"))));
     }
     // It does what sysctl.d cannot, and undoes what a power failure left halfway.
     files.push(file(UNIT, unit(around)));

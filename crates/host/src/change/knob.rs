@@ -11,6 +11,8 @@ pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 /// Queue discipline of new interfaces, and of the queues below `mq`.
 pub(crate) const DEFAULT_QDISC: &str = "net.core.default_qdisc";
 
+/// The value of a module that is not part of the kernel.
+pub(crate) const LOADED: &str = "loaded";
 /// Ending of systemd's units.
 const UNIT: &str = ".service";
 
@@ -59,7 +61,8 @@ pub enum Knob {
 pub enum Value {
     /// No such module, sysctl, interface, route, file or link.
     Absent,
-    /// The words of a sysctl, the text of a file, the target of a link, `loaded` for a module.
+    /// The words of a sysctl, the text of a file, the target of a link, `loaded` or `built in` for a
+    /// module.
     Text {
         /// The text itself.
         text: String,

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::files;
 use super::host::{Host, HostError, Surroundings};
 use super::journal::{Change, Journal};
-use super::knob::{ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, Qdisc, Value};
+use super::knob::{ALLOWED, DEFAULT, DEFAULT_QDISC, Installed, Knob, LOADED, Qdisc, Value};
 use super::route;
 use super::wish::{Wish, WishedRoute};
 
@@ -70,7 +70,7 @@ pub fn plan(host: &mut impl Host, wish: &Wish, journal: &Journal) -> Result<Plan
         planner.route(route)?;
     }
     if wish.persist {
-        planner.files(wish);
+        planner.files();
     }
     planner.finish()
 }
@@ -94,11 +94,7 @@ impl<H: Host> Planner<'_, H> {
     }
 
     fn kernel(&mut self, wish: &Wish) -> Result<(), HostError> {
-        for name in &wish.modules {
-            let knob = Knob::Module { name: name.clone() };
-            let current = self.host.read(&knob)?;
-            self.goal(knob, current, Value::text("loaded"));
-        }
+        self.modules(wish)?;
         self.allowed(wish)?;
         for (key, size) in
             [("net.ipv4.tcp_wmem", wish.send_buffer), ("net.ipv4.tcp_rmem", wish.receive_buffer)]
@@ -124,6 +120,29 @@ impl<H: Host> Planner<'_, H> {
             Some(algorithm) => self.default(algorithm),
             None => Ok(()),
         }
+    }
+
+    /// The wished modules, and those of the algorithms: at boot, the list of allowed algorithms takes no name of one
+    /// that is not loaded (linux net/ipv4/tcp_cong.c, `tcp_set_allowed_congestion_control`).
+    fn modules(&mut self, wish: &Wish) -> Result<(), HostError> {
+        for name in &wish.modules {
+            let knob = Knob::Module { name: name.clone() };
+            let current = self.host.read(&knob)?;
+            let goal = if current == Value::Absent { Value::text(LOADED) } else { current.clone() };
+            self.goal(knob, current, goal);
+        }
+        if !self.around.is_initial {
+            return Ok(());
+        }
+        for algorithm in wish.algorithms() {
+            let knob = Knob::Module { name: format!("tcp_{algorithm}") };
+            let current = self.host.read(&knob)?;
+            let is_there = self.around.available.contains(algorithm);
+            if current.as_text() == Some(LOADED) || !is_there {
+                self.goal(knob, current, Value::text(LOADED));
+            }
+        }
+        Ok(())
     }
 
     /// The list of allowed algorithms. To choose a default adds it to the list (linux net/ipv4/tcp_cong.c,
@@ -263,7 +282,7 @@ impl<H: Host> Planner<'_, H> {
         Ok(())
     }
 
-    fn files(&mut self, wish: &Wish) {
+    fn files(&mut self) {
         if !self.around.boots {
             self.problems.push(
                 "persist: the files that are read at boot do not concern this network namespace: leave \
@@ -278,7 +297,15 @@ impl<H: Host> Planner<'_, H> {
             .filter(|(knob, _)| matches!(knob, Knob::Sysctl { namespace: None, .. }))
             .map(|(knob, (_, wished))| (knob.clone(), wished.clone()))
             .collect();
-        for (knob, wished) in files::files(wish, &sysctls, &self.around) {
+        let is_loaded = |(_, wished): &(Value, Value)| wished.as_text() == Some(LOADED);
+        let modules = self.goals.iter().filter(|(_, goal)| is_loaded(goal));
+        let modules: Vec<String> = modules
+            .filter_map(|(knob, _)| match knob {
+                Knob::Module { name } => Some(name.clone()),
+                _ => None,
+            })
+            .collect();
+        for (knob, wished) in files::files(&modules, &sysctls, &self.around) {
             match self.host.read(&knob) {
                 Ok(current) => self.goal(knob, current, wished),
                 Err(error) => self.problems.push(error.to_string()),

@@ -69,6 +69,13 @@ impl Wish {
     pub fn parse(text: &str) -> Result<Self> {
         read(text).map_err(|error| error.within(text, &[]))
     }
+
+    /// The algorithms that it names.
+    pub(crate) fn algorithms(&self) -> impl Iterator<Item = &String> {
+        let routes = self.routes.iter().map(|route| &route.algorithm);
+        let allowed = self.allowed.iter().flatten();
+        self.algorithm.iter().chain(allowed).chain(self.namespaces.values()).chain(routes)
+    }
 }
 
 fn read(text: &str) -> Result<Wish> {

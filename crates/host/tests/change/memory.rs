@@ -17,6 +17,7 @@ pub(crate) const DEFAULT: &str = "net.ipv4.tcp_congestion_control";
 pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 const DEFAULT_QDISC: &str = "net.core.default_qdisc";
 const SYSCTLS: &str = "/etc/sysctl.d/99-uncork.conf";
+const MODULES: &str = "/etc/modules-load.d/uncork.conf";
 const ENABLED: &str = "/etc/systemd/system/multi-user.target.wants/uncork-host.service";
 
 /// The initial network namespace of a host with systemd, as the kernel makes it.
@@ -40,6 +41,10 @@ pub(crate) fn qdisc(name: &str, is_installed: bool) -> Value {
     let options = Some("00".to_owned());
     let installed = is_installed.then_some(Installed { handle: 1, options, unrestorable: None });
     Value::Qdisc(Qdisc { name: name.to_owned(), leaves: Vec::new(), installed })
+}
+
+fn bbr() -> Knob {
+    Knob::Module { name: "tcp_bbr".to_owned() }
 }
 
 fn default_route() -> Value {
@@ -112,7 +117,18 @@ impl Memory {
             Some(Value::Text { text }) => text.clone(),
             _ => String::new(),
         };
+        let file = Knob::File { path: MODULES.to_owned() };
+        if let Some(Value::Text { text }) = self.values.get(&file)
+            && text.lines().any(|line| line == "tcp_bbr")
+        {
+            self.values.insert(bbr(), Value::text("loaded"));
+        }
         for (key, value) in text.lines().filter_map(|line| line.split_once(" = ")) {
+            // The kernel loads the module of a default, but not those of a list.
+            let names_bbr = value.split(' ').any(|word| word == "bbr");
+            if key == ALLOWED && names_bbr && !self.values.contains_key(&bbr()) {
+                continue;
+            }
             self.set(&sysctl(key), Value::text(value));
         }
     }
@@ -131,6 +147,9 @@ impl Memory {
             (Knob::Qdisc { .. }, Value::Qdisc(Qdisc { name, .. })) => qdisc(&name, true),
             (_, value) => value,
         };
+        if value.to_string().split(' ').any(|word| word == "bbr") {
+            self.values.insert(bbr(), Value::text("loaded"));
+        }
         if *knob == sysctl(DEFAULT) {
             let allowed = self.values[&sysctl(ALLOWED)].to_string();
             let mut names: Vec<&str> = allowed.split(' ').collect();
@@ -152,6 +171,11 @@ impl Memory {
             _ => Some((knob.to_string(), value.to_string())),
         };
         self.values.iter().filter_map(seen).collect()
+    }
+
+    fn available(&self) -> Vec<&'static str> {
+        let all = ["bbr", "cubic", "dctcp", "reno"];
+        all.into_iter().filter(|name| *name != "bbr" || self.values.contains_key(&bbr())).collect()
     }
 
     fn step(&mut self) -> Result<(), HostError> {
@@ -177,7 +201,7 @@ impl Host for Memory {
             _ => None,
         };
         Ok(Surroundings {
-            available: words("bbr cubic reno".to_owned()),
+            available: words(self.available().join(" ")),
             allowed: words(self.values[&sysctl(ALLOWED)].to_string()),
             is_initial: true,
             boots: true,

@@ -191,7 +191,13 @@ impl Model {
     /// the undoing sets them to what they were just before.
     pub(crate) fn power_fails(&mut self, text: &str) {
         let before = self.clone();
-        self.reboot();
+        // The undoing brings back the sysctls of a wish in force before the wish is applied again.
+        let in_force = self.applied.as_ref().filter(|applied| persists(applied.text));
+        let in_force = in_force.map(|applied| self.goals[applied.text].clone()).unwrap_or_default();
+        let sysctls =
+            in_force.iter().filter(|(name, _)| name.starts_with("net.") && !name.contains(' '));
+        let lines: Vec<String> = sysctls.map(|(name, value)| format!("{name} = {value}")).collect();
+        self.boot(&lines.join("\n"));
         let lost = before.applied.as_ref().filter(|applied| !persists(applied.text));
         let goals = self.goals[text].clone();
         for name in goals.into_keys().filter(|name| name.starts_with("net.") && !name.contains(' '))

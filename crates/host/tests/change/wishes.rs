@@ -6,7 +6,7 @@ use uncork_host::change::{ChangeError, Host, Report, Source, Wish, apply};
 pub(crate) const ALL: &str = r#"
 algorithm = "bbr"
 allowed = ["bbr", "reno"]
-modules = ["tcp_bbr"]
+modules = ["sch_fq"]
 persist = true
 [qdisc]
 default = "fq"

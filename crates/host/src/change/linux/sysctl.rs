@@ -10,7 +10,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::super::host::HostError;
 use super::super::knob::{ALLOWED, DEFAULT, Value};
-use super::remedy;
+use super::{module, remedy};
 
 pub(super) fn file(key: &str) -> PathBuf {
     Path::new("/proc/sys").join(key.replace('.', "/"))
@@ -31,6 +31,10 @@ pub(super) fn read(key: &str, namespace: Option<&str>) -> Result<Value, HostErro
 }
 
 pub(super) fn write(key: &str, namespace: Option<&str>, text: &str) -> Result<(), HostError> {
+    if key == ALLOWED {
+        // The kernel does not load what such a list names. What it then lacks is told below.
+        text.split(' ').for_each(|name| drop(module::load_algorithm(name)));
+    }
     let path = file(key);
     let value = text.to_owned();
     within(namespace, move || fs::write(path, value)).map_err(|error| {
