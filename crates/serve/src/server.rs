@@ -31,8 +31,8 @@ use arc_swap::ArcSwap;
 /// How long reads that wait for a disk may hold up the end.
 const LAST_READS: Duration = Duration::from_secs(1);
 
-/// How long it waits at the end for a client that takes nothing.
-const LAST_STALL: Duration = Duration::from_secs(5);
+/// How long it waits at the end for a client over QUIC that takes nothing.
+const LAST_STALL: Duration = Duration::from_secs(10);
 
 /// A server that serves.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ pub(crate) struct Stopping {
     pub(crate) since: Instant,
     /// When it breaks off what is still under way.
     pub(crate) at: Instant,
-    /// How long it waits for a client that takes nothing.
+    /// How long it waits for a client over QUIC that takes nothing.
     pub(crate) stall: Duration,
     /// How long a client that was told to go, or could not be told, may still use its connection: a request may be on
     /// its way, or a response not have been looked at.
@@ -56,7 +56,7 @@ impl Shared {
         self.telemetry.is_some()
     }
 
-    /// How long clients may keep the server waiting.
+    /// How long clients over QUIC may keep the server waiting: whether they are still there only they could tell.
     pub(crate) fn timeouts(&self) -> Timeouts {
         let timeouts = self.limits.timeouts();
         let stall = self.stop.borrow().map_or(timeouts.stall, |it| it.stall);

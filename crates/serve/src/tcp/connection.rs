@@ -186,7 +186,7 @@ impl TcpContext {
             let leaving = left.or(stopping.map(|it| it.since));
             let deadline = match leaving.filter(|_| !progress.is_answering()) {
                 Some(since) => since.max(progress.last_progress()) + self.shared.linger(),
-                None => progress.deadline(&self.shared.timeouts()),
+                None => progress.deadline(&self.shared.limits.timeouts()),
             };
             stopping.map_or(deadline, |it| deadline.min(it.at))
         };

@@ -57,12 +57,6 @@ pub(super) struct ProgressState {
     pub(super) is_closed: bool,
 }
 
-impl ProgressState {
-    fn is_answering(&self) -> bool {
-        self.open > 0 || self.is_pending
-    }
-}
-
 impl ConnectionProgress {
     pub(crate) fn new(claim: Arc<Claim>) -> Self {
         let state = ProgressState {
@@ -188,7 +182,7 @@ impl ConnectionProgress {
     /// When the timeout expires, unless it makes progress before.
     pub(crate) fn deadline(&self, timeouts: &Timeouts) -> Instant {
         let state = self.state();
-        state.last_progress + timeouts.span(state.is_answering(), state.has_served)
+        state.last_progress + timeouts.span(state.open > 0, state.has_served)
     }
 
     /// When it last made progress.
@@ -196,8 +190,8 @@ impl ConnectionProgress {
         self.state().last_progress
     }
 
-    /// Whether a request is being answered: the socket has not taken all of the response.
+    /// Whether a request is being answered.
     pub(crate) fn is_answering(&self) -> bool {
-        self.state().is_answering()
+        self.state().open > 0
     }
 }

@@ -96,7 +96,7 @@ struct Client<'a> {
 }
 
 enum Open {
-    H1(BufReader<StreamOwned<ClientConnection, TcpStream>>),
+    H1(Box<BufReader<StreamOwned<ClientConnection, TcpStream>>>),
     H2(h2::client::SendRequest<bytes::Bytes>),
     H3(H3Connection),
 }
@@ -126,7 +126,7 @@ impl<'a> Client<'a> {
         match self.protocol {
             Protocol::H1 => {
                 let tls = tls_over_tcp(&client(chain, &TLS13, b"http/1.1"), *address);
-                Ok(Open::H1(BufReader::new(tls.map_err(|error| failed(&error))?)))
+                Ok(Open::H1(Box::new(BufReader::new(tls.map_err(|error| failed(&error))?))))
             }
             Protocol::H2 => {
                 let socket = tokio::net::TcpStream::connect(address).await;
