@@ -25,7 +25,7 @@ use super::steering::Steering;
 use crate::admission::Transport;
 use crate::choice::Chooser;
 use crate::clock;
-use crate::shared::{Shared, Stop, Stopping};
+use crate::shared::{LINGER, Shared, Stop, Stopping};
 use crate::telemetry::{ConnectionProgress, Labels, Observer, Socket, SocketLookup};
 
 /// What a listener gives to its connections.
@@ -191,11 +191,14 @@ impl TcpContext {
             stopping.map_or(deadline, |it| deadline.min(it.at))
         };
         loop {
+            // A response that ends meanwhile leaves less time at the end of the server.
+            let look = stopping.map(|_| clock::now() + LINGER);
+            let look = look.into_iter().chain([deadline(left, stopping)]).min();
             tokio::select! {
                 biased;
                 _ended = http.as_mut() => return,
                 _failed = stream.end() => return,
-                () = sleep_until(deadline(left, stopping).into()) => {
+                () = sleep_until(look.unwrap_or_else(clock::now).into()) => {
                     let now = clock::now();
                     if now < deadline(left, stopping) {
                         continue;
